@@ -7,6 +7,7 @@ mod clippy_files;
 mod exceptions;
 mod fault;
 mod measure;
+mod names;
 mod prices;
 mod sizes;
 mod tree;
@@ -23,6 +24,7 @@ usage: cargo xtask COMMAND
   check     all of the below
   arrows    no crate depends on one it must not know
   sizes     files and functions stay readable, every file says what it is for
+  names     types are nouns, and one name means one thing
   words     no path of somebody's own machine in a file we publish
 
   prices    write crates/models/data/prices anew, after an update of `genai-prices`
@@ -31,7 +33,8 @@ usage: cargo xtask COMMAND
 /// A rule by its name, and what it finds wrong in the workspace at `root`.
 type Rule = (&'static str, fn(&Path) -> Result<Vec<Fault>, String>);
 
-const RULES: [Rule; 3] = [("arrows", arrows::check), ("sizes", sizes::check), ("words", words::check)];
+const RULES: [Rule; 4] =
+    [("arrows", arrows::check), ("sizes", sizes::check), ("names", names::check), ("words", words::check)];
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks by printing")]
 fn main() -> ExitCode {

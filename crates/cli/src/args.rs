@@ -20,22 +20,22 @@ mod shared;
 mod tools;
 mod undo;
 
-pub(crate) use confine::{Bounds, Confine};
-pub(crate) use files::{EdgeNames, Export, Format, Import};
-pub(crate) use json::{Json, JsonCommand};
+pub(crate) use confine::{BoundsFlags, ConfineFlags};
+pub(crate) use files::{EdgeNames, ExportArgs, ExportFormat, ImportArgs};
+pub(crate) use json::{JsonArgs, JsonCommand};
 pub(crate) use mcp::{
-    Add as McpAdd, Check as McpCheck, Mcp, McpCommand, Prompt as McpPrompt, Read as McpRead, Server as McpServer,
-    Trust as McpTrust,
+    McpAddArgs as McpAdd, McpArgs, McpCheckArgs as McpCheck, McpCommand, McpPromptArgs as McpPrompt,
+    McpReadArgs as McpRead, McpServerArgs as McpServer, McpTrustArgs as McpTrust,
 };
-pub(crate) use models::Models;
+pub(crate) use models::ModelsArgs;
 use models::thinking;
-pub(crate) use permissions::{Approve, Permission, Permissions, PermissionsCommand};
-pub(crate) use sandbox::{Aside, AsideCommand, Exec, Probe, Sandbox, SandboxCommand};
-pub(crate) use serve::{Bridge, McpServe, Names, Serve, Served};
+pub(crate) use permissions::{ApproveArgs, PermissionFlags, PermissionsArgs, PermissionsCommand};
+pub(crate) use sandbox::{AsideArgs, AsideCommand, ExecArgs, ProbeArgs, SandboxArgs, SandboxCommand};
+pub(crate) use serve::{BridgeArgs, HttpAccessFlags, McpServeArgs, ServeArgs, ServedRunFlags};
 use shared::variable;
-pub(crate) use shared::{Named, Newest, Output, Place, Spending};
-pub(crate) use tools::{ToolCall, Tools, ToolsCommand};
-pub(crate) use undo::{Audit, Undo};
+pub(crate) use shared::{OutputFlags, RunName, RunOrNewest, SpendingFlags, WorkspaceFlags};
+pub(crate) use tools::{ToolCallArgs, ToolsArgs, ToolsCommand};
+pub(crate) use undo::{AuditArgs, UndoArgs};
 
 /// Carries out goals with agents, and does not lose its place.
 #[derive(Debug, Parser)]
@@ -51,124 +51,124 @@ pub(crate) use undo::{Audit, Undo};
         updraft resume last\n\n\
         Exit codes: 0 done, 1 failed, 2 usage, 3 needs a person, 4 budget reached, 5 configuration, 130/143 interrupted."
 )]
-pub(crate) struct Arguments {
+pub(crate) struct CliArgs {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Plan and carry out a goal
     #[command(after_help = RUN_EXAMPLES)]
-    Run(Box<Run>),
+    Run(Box<RunArgs>),
     /// List runs, newest first
     #[command(after_help = "Examples:\n  updraft runs --since 2d --status waiting\n  updraft runs --json | jq -r .run")]
-    Runs(Runs),
+    Runs(RunsArgs),
     /// Show a run: its graph, summary, and costs per step and agent
     #[command(after_help = "Examples:\n  updraft show last\n  updraft show 7k2m --prompts --out prompts/")]
-    Show(Show),
+    Show(ShowArgs),
     /// Show a run's journal, readable
     #[command(after_help = "Examples:\n  updraft events last --follow\n  updraft events 7k2m --json")]
-    Events(Events),
+    Events(EventsArgs),
     /// Go on with a run after a crash, a pause, an answer or a used-up budget
     #[command(
         after_help = "Examples:\n  updraft resume last\n  updraft resume 7k2m --budget 2.00\n  updraft resume --all"
     )]
-    Resume(Resume),
+    Resume(ResumeArgs),
     /// Start nothing new in a run; what is under way may end
-    Pause(Named),
+    Pause(RunName),
     /// Stop a run for good
-    Cancel(Cancel),
+    Cancel(CancelArgs),
     /// Say something to a run at work; its agents hear it before their next turn
     #[command(after_help = "Example:\n  updraft tell 7k2m \"leave the tests as they are\"")]
-    Tell(Tell),
+    Tell(TellArgs),
     /// Answer a run's question
     #[command(after_help = "Example:\n  updraft answer 7k2m \"the second one\" && updraft resume 7k2m")]
-    Answer(Answer),
+    Answer(AnswerArgs),
     /// Allow a call that waits for approval
     #[command(after_help = "Example:\n  updraft approve 7k2m --always workspace && updraft resume 7k2m")]
-    Approve(Approve),
+    Approve(ApproveArgs),
     /// Refuse a call that waits for approval
-    Deny(Deny),
+    Deny(DenyArgs),
     /// Decide everything again from the recorded inputs, offline, and compare every event and prompt
-    Replay(Replay),
+    Replay(ReplayArgs),
     /// Begin a new run with the first events of another
     #[command(
         after_help = "Examples:\n  updraft fork last --at 12\n  updraft fork 7k2m --at 30 --set figures='[1,2]' --model openai/gpt-5.4"
     )]
-    Fork(Box<Fork>),
+    Fork(Box<ForkArgs>),
     /// Say where two runs part, step by step
-    Diff(Diff),
+    Diff(DiffArgs),
     /// Take back what a run changed in its workspace
     #[command(after_help = "Examples:\n  updraft undo --list\n  updraft undo last\n  updraft undo --redo")]
-    Undo(Undo),
+    Undo(UndoArgs),
     /// Show what each call of a run touched: files, commands, hosts, approvals
-    Audit(Audit),
+    Audit(AuditArgs),
     /// Write runs to files
     #[command(
         after_help = "Examples:\n  updraft export last --format markdown\n  updraft export --all --format node-link --out sessions/"
     )]
-    Export(Export),
+    Export(ExportArgs),
     /// Read a run from a file that `export` wrote, or from NetworkX node-link data
     #[command(after_help = "Examples:\n  updraft import run.jsonl\n  updraft import session_7k2m.json --id copy")]
-    Import(Import),
+    Import(ImportArgs),
     /// Remove a run from the journal
-    Rm(Rm),
+    Rm(RmArgs),
     /// Remove runs that ended long ago
     #[command(after_help = "Example:\n  updraft prune --older-than 30d")]
-    Prune(Prune),
+    Prune(PruneArgs),
     /// List tools with their schemas, or call one
     #[command(after_help = "Example:\n  updraft tools call read_file '{\"path\": \"README.md\"}'")]
-    Tools(Tools),
+    Tools(ToolsArgs),
     /// List agents and where they come from
-    Agents(Place),
+    Agents(WorkspaceFlags),
     /// List providers, keys, models, prices and limits; or check one model
-    Models(Models),
+    Models(ModelsArgs),
     /// List, check, add, remove and import MCP servers; or be one
     #[command(
         after_help = "Examples:\n  updraft mcp add time --network host -- uvx mcp-server-time\n  updraft mcp check"
     )]
-    Mcp(Mcp),
+    Mcp(McpArgs),
     /// Run a command in the sandbox, or say what the sandbox can do here
-    Sandbox(Sandbox),
+    Sandbox(SandboxArgs),
     /// Let other programs use Updraft over HTTP, and editors over the bridge
     #[command(after_help = SERVE_EXAMPLES)]
-    Serve(Box<Serve>),
+    Serve(Box<ServeArgs>),
     /// Speak MCP on standard input and output, and forward it to an editor's WebSocket
-    Bridge(Bridge),
+    Bridge(BridgeArgs),
     /// Make a sample configuration and the folders .context and artifacts
-    Init(Init),
+    Init(InitArgs),
     /// Let a workspace's agents, prompts, .env, MCP servers and settings count; shows them first
-    Trust(Trust),
+    Trust(TrustArgs),
     /// List the rules about what agents may do, and where each comes from; or forget one
     #[command(after_help = "Example:\n  updraft permissions forget \"run_command(git push)\"")]
-    Permissions(Permissions),
+    Permissions(PermissionsArgs),
     /// Files that would run later, moved out of the way: list, restore, drop
-    Aside(Aside),
+    Aside(AsideArgs),
     /// Show the settings
-    Config(Config),
+    Config(ConfigArgs),
     /// Say what works here, what doesn't, and what to do about it
-    Doctor(Place),
+    Doctor(WorkspaceFlags),
     /// Print a completion script
     #[command(after_help = "Example:\n  updraft completions bash > ~/.local/share/bash-completion/completions/updraft")]
-    Completions(Completions),
+    Completions(CompletionsArgs),
     /// Print the manual page
     #[command(after_help = "Example:\n  updraft man | man -l -")]
     Man,
     /// Work with JSON
-    Json(Json),
+    Json(JsonArgs),
     /// Measure
     #[command(hide = true)]
     Bench,
 }
 
-impl Command {
+impl CliCommand {
     /// Whether standard output carries JSON events, so that an error must be one too.
     pub(crate) fn wants_json_events(&self) -> bool {
         match self {
-            Command::Run(args) => args.output.json,
-            Command::Resume(args) => args.output.json,
-            Command::Fork(args) => args.output.json,
+            CliCommand::Run(args) => args.output.json,
+            CliCommand::Resume(args) => args.output.json,
+            CliCommand::Fork(args) => args.output.json,
             _ => false,
         }
     }
@@ -188,7 +188,7 @@ const SERVE_EXAMPLES: &str = "Examples:
   updraft serve --listen 127.0.0.1:9000 --bridge";
 
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     /// What you want done; `-` reads it from standard input
     pub(crate) goal: String,
     /// The folder it may work in (default: the current one)
@@ -228,13 +228,13 @@ pub(crate) struct Run {
     #[arg(long = "var", value_name = "NAME=JSON", value_parser = variable)]
     pub(crate) variables: Vec<(String, serde_json::Value)>,
     #[command(flatten)]
-    pub(crate) permission: Permission,
+    pub(crate) permission: PermissionFlags,
     #[command(flatten)]
-    pub(crate) spending: Spending,
+    pub(crate) spending: SpendingFlags,
     #[command(flatten)]
-    pub(crate) confine: Confine,
+    pub(crate) confine: ConfineFlags,
     #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) output: OutputFlags,
     /// Return the run's id at once; the run goes on in a process of its own
     #[arg(long, conflicts_with = "plan_only")]
     pub(crate) detach: bool,
@@ -244,7 +244,7 @@ pub(crate) struct Run {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Runs {
+pub(crate) struct RunsArgs {
     /// Made at this moment or later: 2h (ago), yesterday, 2026-07-01
     #[arg(long, value_name = "WHEN", value_parser = moment::ago)]
     pub(crate) since: Option<Timestamp>,
@@ -276,9 +276,9 @@ pub(crate) enum StatusWord {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Show {
+pub(crate) struct ShowArgs {
     #[command(flatten)]
-    pub(crate) run: Newest,
+    pub(crate) run: RunOrNewest,
     /// Show every prompt instead
     #[arg(long)]
     pub(crate) prompts: bool,
@@ -291,9 +291,9 @@ pub(crate) struct Show {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Events {
+pub(crate) struct EventsArgs {
     #[command(flatten)]
-    pub(crate) run: Newest,
+    pub(crate) run: RunOrNewest,
     /// Begin with this event
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) from: u64,
@@ -306,7 +306,7 @@ pub(crate) struct Events {
 }
 
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Resume {
+pub(crate) struct ResumeArgs {
     /// The run's id, any unique beginning of it, or `last` (default: the newest run of this folder)
     #[arg(value_name = "RUN", add = crate::complete::runs())]
     pub(crate) run: Option<String>,
@@ -320,36 +320,36 @@ pub(crate) struct Resume {
     #[arg(long, conflicts_with = "all")]
     pub(crate) from_damaged: bool,
     #[command(flatten)]
-    pub(crate) permission: Permission,
+    pub(crate) permission: PermissionFlags,
     #[command(flatten)]
-    pub(crate) spending: Spending,
+    pub(crate) spending: SpendingFlags,
     #[command(flatten)]
-    pub(crate) confine: Confine,
+    pub(crate) confine: ConfineFlags,
     #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) output: OutputFlags,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Cancel {
+pub(crate) struct CancelArgs {
     #[command(flatten)]
-    pub(crate) run: Named,
+    pub(crate) run: RunName,
     /// Only this step
     #[arg(long, value_name = "STEP")]
     pub(crate) step: Option<String>,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Tell {
+pub(crate) struct TellArgs {
     #[command(flatten)]
-    pub(crate) run: Named,
+    pub(crate) run: RunName,
     /// What the agents shall know or do
     pub(crate) text: String,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Answer {
+pub(crate) struct AnswerArgs {
     #[command(flatten)]
-    pub(crate) run: Named,
+    pub(crate) run: RunName,
     /// The answer; for a form a JSON object, or the value alone where it has one field
     #[arg(required_unless_present_any = ["decline", "dismiss"], default_value = "")]
     pub(crate) text: String,
@@ -365,9 +365,9 @@ pub(crate) struct Answer {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Deny {
+pub(crate) struct DenyArgs {
     #[command(flatten)]
-    pub(crate) run: Named,
+    pub(crate) run: RunName,
     /// Which call; all that wait, if left out
     pub(crate) id: Option<String>,
     /// What the agent is told
@@ -376,9 +376,9 @@ pub(crate) struct Deny {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Replay {
+pub(crate) struct ReplayArgs {
     #[command(flatten)]
-    pub(crate) run: Newest,
+    pub(crate) run: RunOrNewest,
     /// Differences are an error, also in a journal of another version
     #[arg(long)]
     pub(crate) strict: bool,
@@ -388,9 +388,9 @@ pub(crate) struct Replay {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Fork {
+pub(crate) struct ForkArgs {
     #[command(flatten)]
-    pub(crate) run: Named,
+    pub(crate) run: RunName,
     /// How many events to begin with; `updraft events` numbers them
     #[arg(long, value_name = "N")]
     pub(crate) at: u64,
@@ -407,17 +407,17 @@ pub(crate) struct Fork {
     #[arg(long)]
     pub(crate) stay: bool,
     #[command(flatten)]
-    pub(crate) permission: Permission,
+    pub(crate) permission: PermissionFlags,
     #[command(flatten)]
-    pub(crate) spending: Spending,
+    pub(crate) spending: SpendingFlags,
     #[command(flatten)]
-    pub(crate) confine: Confine,
+    pub(crate) confine: ConfineFlags,
     #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) output: OutputFlags,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Diff {
+pub(crate) struct DiffArgs {
     /// One run
     #[arg(value_name = "RUN", add = crate::complete::runs())]
     pub(crate) one: String,
@@ -430,7 +430,7 @@ pub(crate) struct Diff {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Rm {
+pub(crate) struct RmArgs {
     /// The runs
     #[arg(value_name = "RUN", required = true, add = crate::complete::runs())]
     pub(crate) runs: Vec<String>,
@@ -440,7 +440,7 @@ pub(crate) struct Rm {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Prune {
+pub(crate) struct PruneArgs {
     /// Runs that ended longer ago than this
     #[arg(long, value_name = "DURATION", value_parser = moment::duration)]
     pub(crate) older_than: Duration,
@@ -450,14 +450,14 @@ pub(crate) struct Prune {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Init {
+pub(crate) struct InitArgs {
     /// The workspace (default: the current folder)
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Trust {
+pub(crate) struct TrustArgs {
     /// The workspace (default: the current folder)
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
@@ -470,7 +470,7 @@ pub(crate) struct Trust {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Config {
+pub(crate) struct ConfigArgs {
     #[command(subcommand)]
     pub(crate) command: ConfigCommand,
 }
@@ -478,20 +478,20 @@ pub(crate) struct Config {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Show every setting
-    Show(ConfigShow),
+    Show(ConfigShowArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ConfigShow {
+pub(crate) struct ConfigShowArgs {
     /// Also where each value came from
     #[arg(long)]
     pub(crate) origin: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceFlags,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Completions {
+pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
@@ -504,6 +504,6 @@ mod tests {
     #[test]
     fn the_arguments_are_consistent() {
         use clap::CommandFactory;
-        Arguments::command().debug_assert();
+        CliArgs::command().debug_assert();
     }
 }

@@ -1,9 +1,9 @@
 //! Completion of run ids, where the shell asks us (`COMPLETE=bash updraft`).
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use updraft_journal::Filter;
+use updraft_journal::RunFilter;
 
-use crate::places::Places;
+use crate::places::AppFolders;
 use crate::{journal, out};
 
 /// Runs shown to the shell: more would not help anyone choose.
@@ -13,9 +13,9 @@ const MOST: usize = 50;
 pub(crate) fn runs() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &std::ffi::OsStr| {
         let typed = typed.to_string_lossy();
-        let Ok(places) = Places::find() else { return Vec::new() };
+        let Ok(places) = AppFolders::find() else { return Vec::new() };
         let Ok(Some(journal)) = journal::open_if_there(&places) else { return Vec::new() };
-        let filter = Filter { limit: Some(MOST), ..Filter::default() };
+        let filter = RunFilter { limit: Some(MOST), ..RunFilter::default() };
         let runs = journal.list(&filter).unwrap_or_default().into_iter();
         runs.filter(|run| run.id.as_str().starts_with(&*typed))
             .map(|run| {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 /// How a command ended. The numbers are a contract with scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Code {
+pub(crate) enum CliExitCode {
     /// Done.
     Done = 0,
     /// The run failed, or the command did.
@@ -30,38 +30,38 @@ pub(crate) enum Code {
     Terminated = 143,
 }
 
-impl From<Code> for ExitCode {
-    fn from(code: Code) -> Self {
+impl From<CliExitCode> for ExitCode {
+    fn from(code: CliExitCode) -> Self {
         ExitCode::from(code as u8)
     }
 }
 
 /// What every command gives.
-pub(crate) type Outcome = Result<Code, Fault>;
+pub(crate) type CliResult = Result<CliExitCode, CliError>;
 
 /// An error for a person: what is wrong, and what to do.
 #[derive(Debug)]
-pub(crate) struct Fault {
-    pub(crate) code: Code,
+pub(crate) struct CliError {
+    pub(crate) code: CliExitCode,
     pub(crate) message: String,
     pub(crate) hints: Vec<String>,
 }
 
-impl Fault {
-    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+impl CliError {
+    pub(crate) fn new(code: CliExitCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), hints: Vec::new() }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self::new(Code::Usage, message)
+        Self::new(CliExitCode::Usage, message)
     }
 
     pub(crate) fn failed(message: impl Into<String>) -> Self {
-        Self::new(Code::Failed, message)
+        Self::new(CliExitCode::Failed, message)
     }
 
     pub(crate) fn config(message: impl Into<String>) -> Self {
-        Self::new(Code::Config, message)
+        Self::new(CliExitCode::Config, message)
     }
 
     #[must_use]
@@ -76,44 +76,44 @@ impl Fault {
     }
 }
 
-impl From<updraft_workbench::Fault> for Fault {
+impl From<updraft_workbench::Fault> for CliError {
     fn from(fault: updraft_workbench::Fault) -> Self {
         use updraft_workbench::Kind;
         let code = match fault.kind {
-            Kind::Usage => Code::Usage,
-            Kind::Config => Code::Config,
-            Kind::NoSandbox => Code::NoSandbox,
-            _ => Code::Failed,
+            Kind::Usage => CliExitCode::Usage,
+            Kind::Config => CliExitCode::Config,
+            Kind::NoSandbox => CliExitCode::NoSandbox,
+            _ => CliExitCode::Failed,
         };
         Self { code, message: fault.message, hints: fault.hints }
     }
 }
 
-impl From<updraft_journal::Error> for Fault {
+impl From<updraft_journal::Error> for CliError {
     fn from(error: updraft_journal::Error) -> Self {
         updraft_workbench::Fault::from(error).into()
     }
 }
 
-impl From<updraft_models::Error> for Fault {
+impl From<updraft_models::Error> for CliError {
     fn from(error: updraft_models::Error) -> Self {
         updraft_workbench::Fault::from(error).into()
     }
 }
 
-impl From<updraft_tools::Error> for Fault {
+impl From<updraft_tools::Error> for CliError {
     fn from(error: updraft_tools::Error) -> Self {
         updraft_workbench::Fault::from(error).into()
     }
 }
 
-impl From<updraft_tools::WorkspaceError> for Fault {
+impl From<updraft_tools::WorkspaceError> for CliError {
     fn from(error: updraft_tools::WorkspaceError) -> Self {
         updraft_workbench::Fault::from(error).into()
     }
 }
 
-impl From<updraft_engine::Error> for Fault {
+impl From<updraft_engine::Error> for CliError {
     fn from(error: updraft_engine::Error) -> Self {
         updraft_workbench::Fault::from(error).into()
     }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::panic::{PanicHookInfo, set_hook, take_hook};
 
-use crate::fault::Code;
+use crate::fault::CliExitCode;
 
 /// What libraries say that panic for want of a thread or of memory.
 const SIGNS: [&str; 4] = [
@@ -25,7 +25,7 @@ pub(crate) fn end_plainly() {
                 stderr,
                 "  hint: raise the limit (`ulimit -a` shows them); `updraft resume` goes on with a run"
             );
-            std::process::exit(i32::from(Code::Failed as u8));
+            std::process::exit(i32::from(CliExitCode::Failed as u8));
         }
         None => usual(info),
     }));

@@ -11,11 +11,11 @@ use tracing_subscriber::filter::{LevelFilter, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::places::{self, Places};
+use crate::places::{self, AppFolders};
 
 /// Begins to log at a level (`warn`) or by a filter (`updraft_engine=debug`). The file is made by the first line.
-pub(crate) fn begin(places: &Places, level: &str) {
-    let file = Mutex::new(Lazily { path: places.state.join("general.log"), file: None });
+pub(crate) fn begin(places: &AppFolders, level: &str) {
+    let file = Mutex::new(LazyLogFile { path: places.state.join("general.log"), file: None });
     let builder = tracing_subscriber::fmt().with_writer(file).with_ansi(false);
     // A plain level is by far the common case, and needs no filter to be set up.
     let begun = match level.parse::<LevelFilter>() {
@@ -32,12 +32,12 @@ pub(crate) fn begin(places: &Places, level: &str) {
 /// Beyond this many bytes a log is put away, and a new one is begun.
 const LARGEST: u64 = 10 << 20;
 
-struct Lazily {
+struct LazyLogFile {
     path: PathBuf,
     file: Option<File>,
 }
 
-impl Write for Lazily {
+impl Write for LazyLogFile {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         if self.file.is_none() {
             if std::fs::metadata(&self.path).is_ok_and(|about| about.len() > LARGEST) {

@@ -20,9 +20,9 @@ use updraft_workbench::{
     cast, confine, dropins, journal, moment, offered, places, plain, reach, servers, settings, tools,
 };
 
-use args::{Arguments, Command};
-use fault::{Code, Fault, Outcome};
-use places::Places;
+use args::{CliArgs, CliCommand};
+use fault::{CliError, CliExitCode, CliResult};
+use places::AppFolders;
 
 fn main() -> ExitCode {
     // Before anything else: what confines a command is this program again, with one thread and nothing opened.
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     }
     lack::end_plainly();
     if places::env("COMPLETE").is_some() {
-        clap_complete::CompleteEnv::with_factory(Arguments::command).complete();
+        clap_complete::CompleteEnv::with_factory(CliArgs::command).complete();
     }
     match usage::arguments() {
         Ok(arguments) => carry_out(arguments.command).into(),
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn carry_out(command: Command) -> Code {
+fn carry_out(command: CliCommand) -> CliExitCode {
     let wants_json = command.wants_json_events();
     let code = dispatch(command).unwrap_or_else(|fault| {
         if wants_json {
@@ -51,57 +51,57 @@ fn carry_out(command: Command) -> Code {
     match out::loss() {
         None => code,
         Some(why) => {
-            complain(&Fault::failed(format!("standard output could not be written: {why}")));
-            if code == Code::Done { Code::Failed } else { code }
+            complain(&CliError::failed(format!("standard output could not be written: {why}")));
+            if code == CliExitCode::Done { CliExitCode::Failed } else { code }
         }
     }
 }
 
-fn dispatch(command: Command) -> Outcome {
+fn dispatch(command: CliCommand) -> CliResult {
     use commands as c;
-    let places = Places::find()?;
+    let places = AppFolders::find()?;
     match command {
-        Command::Run(args) => c::run::run(&places, *args),
-        Command::Runs(args) => c::runs::run(&places, &args),
-        Command::Show(args) => c::show::run(&places, &args),
-        Command::Events(args) => c::events::run(&places, &args),
-        Command::Resume(args) => c::resume::run(&places, &args),
-        Command::Pause(args) => c::control::pause(&places, &args),
-        Command::Cancel(args) => c::control::cancel(&places, &args),
-        Command::Tell(args) => c::control::tell(&places, &args),
-        Command::Answer(args) => c::control::answer(&places, &args),
-        Command::Approve(args) => c::control::approve(&places, &args),
-        Command::Deny(args) => c::control::deny(&places, args),
-        Command::Replay(args) => c::replay::run(&places, &args),
-        Command::Fork(args) => c::fork::run(&places, *args),
-        Command::Diff(args) => c::diff::run(&places, &args),
-        Command::Undo(args) => c::undo::run(&places, &args),
-        Command::Audit(args) => c::audit::run(&places, &args),
-        Command::Export(args) => c::export::run(&places, &args),
-        Command::Import(args) => c::import::run(&places, &args),
-        Command::Rm(args) => c::rm::rm(&places, &args),
-        Command::Prune(args) => c::rm::prune(&places, &args),
-        Command::Tools(args) => c::tools::run(&places, args),
-        Command::Agents(args) => c::agents::run(&places, &args),
-        Command::Models(args) => c::models::run(&places, &args),
-        Command::Mcp(args) => c::mcp::run(&places, args),
-        Command::Sandbox(args) => c::sandbox::run(&places, args),
-        Command::Serve(args) => c::serve::run(&places, *args),
-        Command::Bridge(args) => c::bridge::run(&places, &args),
-        Command::Init(args) => c::init::run(&args),
-        Command::Trust(args) => c::trust::run(&places, &args),
-        Command::Permissions(args) => c::permissions::run(&places, &args),
-        Command::Aside(args) => c::aside::run(&places, &args),
-        Command::Config(args) => c::config::run(&places, &args),
-        Command::Doctor(args) => Ok(c::doctor::run(&places, &args)),
-        Command::Completions(args) => Ok(c::completions::run(&args)),
-        Command::Man => c::man::run(),
-        Command::Json(args) => c::json::run(&args),
-        Command::Bench => c::bench::run(),
+        CliCommand::Run(args) => c::run::run(&places, *args),
+        CliCommand::Runs(args) => c::runs::run(&places, &args),
+        CliCommand::Show(args) => c::show::run(&places, &args),
+        CliCommand::Events(args) => c::events::run(&places, &args),
+        CliCommand::Resume(args) => c::resume::run(&places, &args),
+        CliCommand::Pause(args) => c::control::pause(&places, &args),
+        CliCommand::Cancel(args) => c::control::cancel(&places, &args),
+        CliCommand::Tell(args) => c::control::tell(&places, &args),
+        CliCommand::Answer(args) => c::control::answer(&places, &args),
+        CliCommand::Approve(args) => c::control::approve(&places, &args),
+        CliCommand::Deny(args) => c::control::deny(&places, args),
+        CliCommand::Replay(args) => c::replay::run(&places, &args),
+        CliCommand::Fork(args) => c::fork::run(&places, *args),
+        CliCommand::Diff(args) => c::diff::run(&places, &args),
+        CliCommand::Undo(args) => c::undo::run(&places, &args),
+        CliCommand::Audit(args) => c::audit::run(&places, &args),
+        CliCommand::Export(args) => c::export::run(&places, &args),
+        CliCommand::Import(args) => c::import::run(&places, &args),
+        CliCommand::Rm(args) => c::rm::rm(&places, &args),
+        CliCommand::Prune(args) => c::rm::prune(&places, &args),
+        CliCommand::Tools(args) => c::tools::run(&places, args),
+        CliCommand::Agents(args) => c::agents::run(&places, &args),
+        CliCommand::Models(args) => c::models::run(&places, &args),
+        CliCommand::Mcp(args) => c::mcp::run(&places, args),
+        CliCommand::Sandbox(args) => c::sandbox::run(&places, args),
+        CliCommand::Serve(args) => c::serve::run(&places, *args),
+        CliCommand::Bridge(args) => c::bridge::run(&places, &args),
+        CliCommand::Init(args) => c::init::run(&args),
+        CliCommand::Trust(args) => c::trust::run(&places, &args),
+        CliCommand::Permissions(args) => c::permissions::run(&places, &args),
+        CliCommand::Aside(args) => c::aside::run(&places, &args),
+        CliCommand::Config(args) => c::config::run(&places, &args),
+        CliCommand::Doctor(args) => Ok(c::doctor::run(&places, &args)),
+        CliCommand::Completions(args) => Ok(c::completions::run(&args)),
+        CliCommand::Man => c::man::run(),
+        CliCommand::Json(args) => c::json::run(&args),
+        CliCommand::Bench => c::bench::run(),
     }
 }
 
-fn complain(fault: &Fault) {
+fn complain(fault: &CliError) {
     let paint = out::Paint::for_stderr();
     out::note(&format!("{}: {}", paint.red("error"), out::harmless(&fault.message)));
     for hint in &fault.hints {

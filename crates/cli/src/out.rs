@@ -13,9 +13,9 @@ use crate::{places, view};
 static LOSS: OnceLock<String> = OnceLock::new();
 
 /// Standard output, which remembers that it could not be written.
-pub(crate) struct Stdout(StdoutLock<'static>);
+pub(crate) struct CheckedStdout(StdoutLock<'static>);
 
-impl Write for Stdout {
+impl Write for CheckedStdout {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.write(bytes).inspect_err(remember)
     }
@@ -37,8 +37,8 @@ pub(crate) fn loss() -> Option<&'static str> {
     LOSS.get().map(String::as_str)
 }
 
-fn stdout() -> Stdout {
-    Stdout(std::io::stdout().lock())
+fn stdout() -> CheckedStdout {
+    CheckedStdout(std::io::stdout().lock())
 }
 
 /// Writes text to standard output.
@@ -90,7 +90,7 @@ pub(crate) fn draw(text: &str) {
 }
 
 /// Standard output for many lines.
-pub(crate) fn many() -> BufWriter<Stdout> {
+pub(crate) fn many() -> BufWriter<CheckedStdout> {
     BufWriter::with_capacity(64 << 10, stdout())
 }
 

@@ -1,11 +1,11 @@
 //! Waiting for what is asynchronous.
 
-use crate::fault::Fault;
+use crate::fault::CliError;
 
 /// Runs what must wait for something. Threads that still wait for a terminal are left behind, not waited for.
-pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Fault::failed(format!("could not set up a runtime: {error}")))?;
+    let runtime = runtime.map_err(|error| CliError::failed(format!("could not set up a runtime: {error}")))?;
     let done = runtime.block_on(work);
     runtime.shutdown_background();
     done

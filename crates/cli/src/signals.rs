@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::fault::{Code, Fault};
+use crate::fault::{CliError, CliExitCode};
 
 /// What the system tells us by.
 #[cfg(unix)]
@@ -38,13 +38,13 @@ pub(crate) struct Signals {
     interrupt: system::Interrupt,
     terminate: system::Terminate,
     stop: CancellationToken,
-    caught: Cell<Option<Code>>,
+    caught: Cell<Option<CliExitCode>>,
 }
 
 impl Signals {
     /// Cancels `stop` at the first signal.
-    pub(crate) fn listen(stop: CancellationToken) -> Result<Self, Fault> {
-        let failed = |error: std::io::Error| Fault::failed(format!("could not listen for signals: {error}"));
+    pub(crate) fn listen(stop: CancellationToken) -> Result<Self, CliError> {
+        let failed = |error: std::io::Error| CliError::failed(format!("could not listen for signals: {error}"));
         Ok(Self {
             interrupt: system::interrupt().map_err(failed)?,
             terminate: system::terminate().map_err(failed)?,
@@ -54,16 +54,16 @@ impl Signals {
     }
 
     /// What the first signal says about the exit code.
-    pub(crate) fn code(&self) -> Code {
-        self.caught.get().unwrap_or(Code::Interrupted)
+    pub(crate) fn code(&self) -> CliExitCode {
+        self.caught.get().unwrap_or(CliExitCode::Interrupted)
     }
 
     /// Returns at the second signal. May be dropped and called again.
-    pub(crate) async fn second(&mut self) -> Code {
+    pub(crate) async fn second(&mut self) -> CliExitCode {
         loop {
             let code = tokio::select! {
-                _ = self.interrupt.recv() => Code::Interrupted,
-                _ = self.terminate.recv() => Code::Terminated,
+                _ = self.interrupt.recv() => CliExitCode::Interrupted,
+                _ = self.terminate.recv() => CliExitCode::Terminated,
             };
             if self.caught.replace(Some(code)).is_some() {
                 return code;
@@ -73,13 +73,13 @@ impl Signals {
     }
 
     /// Returns at the first signal.
-    pub(crate) async fn first(&mut self) -> Code {
+    pub(crate) async fn first(&mut self) -> CliExitCode {
         if let Some(code) = self.caught.get() {
             return code;
         }
         let code = tokio::select! {
-            _ = self.interrupt.recv() => Code::Interrupted,
-            _ = self.terminate.recv() => Code::Terminated,
+            _ = self.interrupt.recv() => CliExitCode::Interrupted,
+            _ = self.terminate.recv() => CliExitCode::Terminated,
         };
         self.caught.set(Some(code));
         self.stop.cancel();

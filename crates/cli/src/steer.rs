@@ -2,20 +2,25 @@
 
 use std::convert::Infallible;
 
-use updraft_engine::{Engine, Handle, Rested, Sender, command_to_go_on, waiting_for, why_stopped};
+use updraft_engine::{DriveResult, Engine, RunHandle, RunSender, command_to_go_on, waiting_for, why_stopped};
 use updraft_journal::Journal;
-use updraft_run::{FailureKind, Input, Phase, Run, RunId};
+use updraft_run::{FailureKind, Input, Run, RunId, RunPhase};
 
-use crate::args::{Permission, Spending};
-use crate::fault::{Code, Fault, Outcome};
+use crate::args::{PermissionFlags, SpendingFlags};
+use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::out::{self, Paint};
-use crate::places::Places;
+use crate::places::AppFolders;
 use crate::settings;
 use crate::signals::Signals;
-use crate::view::{self, Asked, Ending, Face};
+use crate::view::{self, AskResult, RunDisplay, RunEnding};
 
 /// Drives a run until it is over or nobody here can help it along.
-pub(crate) async fn steer(engine: &Engine, mut handle: Handle, face: &Face, signals: &mut Signals) -> Outcome {
+pub(crate) async fn steer(
+    engine: &Engine,
+    mut handle: RunHandle,
+    face: &RunDisplay,
+    signals: &mut Signals,
+) -> CliResult {
     loop {
         let (id, sender) = (handle.id().clone(), handle.sender());
         let driven = tokio::select! {
@@ -37,27 +42,27 @@ pub(crate) async fn steer(engine: &Engine, mut handle: Handle, face: &Face, sign
         }
         face.make_way();
         let Some(said) = ask(rested.run.clone(), signals).await else {
-            let stopped = Rested { was_stopped: true, ..rested };
+            let stopped = DriveResult { was_stopped: true, ..rested };
             return Ok(conclude(&stopped, engine.journal(), face, signals));
         };
         match said {
-            Asked::Said(inputs) => {
+            AskResult::Said(inputs) => {
                 handle = engine.open(&id).await?;
                 for input in inputs {
                     // The word counts for this run in any case.
-                    if let Err(fault) = settings::keep_always(&Places::find()?, &rested.run, &input) {
+                    if let Err(fault) = settings::keep_always(&AppFolders::find()?, &rested.run, &input) {
                         face.say(&format!("not remembered for the workspace: {}", out::harmless(&fault.message)));
                     }
                     handle.send(input);
                 }
             }
-            Asked::Nothing => return Ok(conclude(&rested, engine.journal(), face, signals)),
+            AskResult::Nothing => return Ok(conclude(&rested, engine.journal(), face, signals)),
         }
     }
 }
 
 /// Keeps what is drawn alive, and puts the questions of those whom the run calls: they wait with the call under way.
-async fn show(id: &RunId, sender: &Sender, face: &Face) -> Infallible {
+async fn show(id: &RunId, sender: &RunSender, face: &RunDisplay) -> Infallible {
     let mut inquiries = face.inquiries.lock().await;
     loop {
         let asked = tokio::select! {
@@ -81,9 +86,9 @@ async fn show(id: &RunId, sender: &Sender, face: &Face) -> Infallible {
 }
 
 /// Nothing if a signal came first.
-async fn ask(run: Run, signals: &mut Signals) -> Option<Asked> {
+async fn ask(run: Run, signals: &mut Signals) -> Option<AskResult> {
     tokio::select! {
-        said = tokio::task::spawn_blocking(move || view::ask(&run)) => Some(said.unwrap_or(Asked::Nothing)),
+        said = tokio::task::spawn_blocking(move || view::ask(&run)) => Some(said.unwrap_or(AskResult::Nothing)),
         _ = signals.first() => {
             out::note("");
             None
@@ -93,25 +98,27 @@ async fn ask(run: Run, signals: &mut Signals) -> Option<Asked> {
 
 /// Whether it needs a person.
 pub(crate) fn is_waiting(run: &Run) -> bool {
-    *run.phase() == Phase::Running && run.is_at_rest()
+    *run.phase() == RunPhase::Running && run.is_at_rest()
 }
 
-fn in_words(error: updraft_engine::Error, id: &RunId) -> Fault {
+fn in_words(error: updraft_engine::Error, id: &RunId) -> CliError {
     match error {
         updraft_engine::Error::Journal(updraft_journal::Error::Deleted(_)) => {
-            Fault::failed(format!("run {id} was deleted while it ran; it has stopped"))
+            CliError::failed(format!("run {id} was deleted while it ran; it has stopped"))
         }
         updraft_engine::Error::Journal(updraft_journal::Error::Fenced(_)) => {
-            Fault::failed(format!("another process has taken over run {id}; this one has stopped"))
+            CliError::failed(format!("another process has taken over run {id}; this one has stopped"))
                 .hint(format!("`updraft events {id} --follow` follows it"))
         }
-        other => Fault::from(other).hint(format!("everything written so far is safe: `updraft resume {id}` goes on")),
+        other => {
+            CliError::from(other).hint(format!("everything written so far is safe: `updraft resume {id}` goes on"))
+        }
     }
 }
 
 /// Says how a run rests, prints what it has, and gives the exit code.
-pub(crate) fn conclude(rested: &Rested, journal: &Journal, face: &Face, signals: &Signals) -> Code {
-    let Rested { id, run, was_stopped } = rested;
+pub(crate) fn conclude(rested: &DriveResult, journal: &Journal, face: &RunDisplay, signals: &Signals) -> CliExitCode {
+    let DriveResult { id, run, was_stopped } = rested;
     if face.json {
         view::json_at_rest(id, run, *was_stopped);
     }
@@ -119,29 +126,29 @@ pub(crate) fn conclude(rested: &Rested, journal: &Journal, face: &Face, signals:
         face.say(&format!("left out: {}", out::harmless(omitted)));
     }
     let code = match run.phase() {
-        Phase::Over { answer, failed } => over((id, run, journal), answer, failed.as_ref(), face),
+        RunPhase::Over { answer, failed } => over((id, run, journal), answer, failed.as_ref(), face),
         _ if *was_stopped => {
             out::note(&format!("stopped; nothing is lost\n  hint: `updraft resume {id}` goes on"));
             signals.code()
         }
-        Phase::Exhausted(_) => exhausted(id, run, journal, face),
-        Phase::Paused => {
+        RunPhase::Exhausted(_) => exhausted(id, run, journal, face),
+        RunPhase::Paused => {
             out::note(&format!("paused\n  hint: `updraft resume {id}` goes on"));
-            Code::Interrupted
+            CliExitCode::Interrupted
         }
-        Phase::New | Phase::Running | Phase::Cancelling { .. } => needs_person(id, run),
+        RunPhase::New | RunPhase::Running | RunPhase::Cancelling { .. } => needs_person(id, run),
     };
     face.settle();
     code
 }
 
 /// What there is to say beside the answer; nothing where nobody reads it.
-fn ending(id: &RunId, run: &Run, journal: &Journal, face: &Face) -> Ending {
-    if face.quiet || face.json { Ending::default() } else { Ending::of(journal, id, run) }
+fn ending(id: &RunId, run: &Run, journal: &Journal, face: &RunDisplay) -> RunEnding {
+    if face.quiet || face.json { RunEnding::default() } else { RunEnding::of(journal, id, run) }
 }
 
 /// Says what was changed, refused and spent, and how to take the changes back.
-fn say_ending(id: &RunId, run: &Run, ending: &Ending, face: &Face) {
+fn say_ending(id: &RunId, run: &Run, ending: &RunEnding, face: &RunDisplay) {
     ending.lines(run, view::size().1, Paint::for_stderr()).iter().for_each(|line| face.say(line));
     if ending.has_changes() {
         face.say_dim(&format!("undo with `updraft undo {id}`"));
@@ -152,8 +159,8 @@ fn over(
     (id, run, journal): (&RunId, &Run, &Journal),
     answer: &str,
     failed: Option<&updraft_run::Failure>,
-    face: &Face,
-) -> Code {
+    face: &RunDisplay,
+) -> CliExitCode {
     let paint = Paint::for_stderr();
     let ending = ending(id, run, journal, face);
     if !face.json && !answer.trim().is_empty() {
@@ -169,7 +176,7 @@ fn over(
         say_ending(id, run, &ending, face);
         face.say_dim(&format!("done in {}", view::figures(run)));
         face.say_dim(&format!("see more with `updraft show {id}`"));
-        return Code::Done;
+        return CliExitCode::Done;
     };
     let word = if why.kind == FailureKind::Cancelled { "was cancelled" } else { "failed" };
     out::note(&format!("{}: run {id} {word}: {}", paint.red("error"), out::harmless(&why.message)));
@@ -177,11 +184,11 @@ fn over(
     face.say_dim(&format!("after {}", view::figures(run)));
     out::note(&format!("  hint: `updraft show {id}` shows where, `updraft events {id}` how"));
     // What the run could not even begin with is ours to set right, not the model's.
-    if why.kind == FailureKind::Config { Code::Config } else { Code::Failed }
+    if why.kind == FailureKind::Config { CliExitCode::Config } else { CliExitCode::Failed }
 }
 
 /// The run came to an end without what nobody could be asked about.
-fn unapproved(id: &RunId, run: &Run) -> Code {
+fn unapproved(id: &RunId, run: &Run) -> CliExitCode {
     let refused = run.unapproved();
     let calls = view::count(refused.len() as u64, "call");
     let were = if refused.len() == 1 { "was" } else { "were" };
@@ -193,10 +200,10 @@ fn unapproved(id: &RunId, run: &Run) -> Code {
         out::note(&format!("  … and {} more: `updraft events {id}`", refused.len() - 10));
     }
     out::note("  hint: run it at a terminal, with `--yes`, or with rules that allow it (docs/permissions.md)");
-    Code::NeedsPerson
+    CliExitCode::NeedsPerson
 }
 
-fn exhausted(id: &RunId, run: &Run, journal: &Journal, face: &Face) -> Code {
+fn exhausted(id: &RunId, run: &Run, journal: &Journal, face: &RunDisplay) -> CliExitCode {
     let so_far = run.answer();
     let has_words = !so_far.trim().is_empty();
     if !face.json && has_words {
@@ -213,10 +220,10 @@ fn exhausted(id: &RunId, run: &Run, journal: &Journal, face: &Face) -> Code {
     ));
     out::note(&format!("not done; {result} ({})", view::figures(run)));
     out::note(&format!("  hint: `{}` goes on where it stopped", command_to_go_on(id, run)));
-    Code::Exhausted
+    CliExitCode::Exhausted
 }
 
-fn needs_person(id: &RunId, run: &Run) -> Code {
+fn needs_person(id: &RunId, run: &Run) -> CliExitCode {
     let waits = waiting_for(run);
     let text = |value: &serde_json::Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
     let several = waits.len() > 1;
@@ -243,11 +250,11 @@ fn needs_person(id: &RunId, run: &Run) -> Code {
         }
     }
     out::note(&format!("run {id} waits for a person"));
-    Code::NeedsPerson
+    CliExitCode::NeedsPerson
 }
 
 /// What `resume` tells a run.
-pub(crate) fn resume_input(permission: &Permission, spending: &Spending) -> Input {
+pub(crate) fn resume_input(permission: &PermissionFlags, spending: &SpendingFlags) -> Input {
     let budget = Some(spending.budget()).filter(|budget| !budget.is_unlimited());
     Input::Resume { budget, approvals: permission.approvals() }
 }

@@ -6,24 +6,24 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 
-use crate::args::Arguments;
-use crate::fault::Code;
+use crate::args::CliArgs;
+use crate::fault::CliExitCode;
 use crate::out;
 
 /// Commands whose last argument is a text of several words.
 const TAKE_TEXT: [&str; 3] = ["run", "answer", "tell"];
 
 /// Reads the arguments. Where they are wrong or ask for help, says so and gives the code to end with.
-pub(crate) fn arguments() -> Result<Arguments, ExitCode> {
+pub(crate) fn arguments() -> Result<CliArgs, ExitCode> {
     let typed: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    Arguments::try_parse().map_err(|error| {
+    CliArgs::try_parse().map_err(|error| {
         let error = advised(error, &typed);
         match error.print() {
             Err(why) if !error.use_stderr() && why.kind() != std::io::ErrorKind::BrokenPipe => {
                 out::note(&format!("error: standard output could not be written: {why}"));
-                Code::Failed.into()
+                CliExitCode::Failed.into()
             }
-            _ => u8::try_from(error.exit_code()).map_or(Code::Usage.into(), ExitCode::from),
+            _ => u8::try_from(error.exit_code()).map_or(CliExitCode::Usage.into(), ExitCode::from),
         }
     })
 }
@@ -57,7 +57,7 @@ fn advised(mut error: clap::Error, typed: &[String]) -> clap::Error {
 
 /// The command that is spelled most like a word.
 fn nearest(word: &str) -> Option<String> {
-    let command = Arguments::command();
+    let command = CliArgs::command();
     let names = command.get_subcommands().filter(|one| !one.is_hide_set()).map(clap::Command::get_name);
     let near = names.map(|name| (strsim::damerau_levenshtein(word, name), name.len().abs_diff(word.len()), name));
     near.filter(|(away, ..)| *away <= 2).min().map(|(.., name)| name.to_owned())

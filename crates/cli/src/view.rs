@@ -13,27 +13,27 @@ mod words;
 
 use std::sync::Arc;
 
-use updraft_engine::{Nobody, Watch};
+use updraft_engine::{NoWatcher, RunWatcher};
 use updraft_workbench::{Notice, Tell};
 
-pub(crate) use ask::{Asked, ask, confirm, inquire};
-pub(crate) use ending::Ending;
+pub(crate) use ask::{AskResult, ask, confirm, inquire};
+pub(crate) use ending::RunEnding;
 pub(crate) use fit::{column, cut, size, width};
 pub(crate) use json::{SCHEMA, at_rest as json_at_rest, error as json_error};
 pub(crate) use markdown::render;
 pub(crate) use words::{count, event_words, figures, graph_lines};
 
-use crate::args::Output;
+use crate::args::OutputFlags;
 use crate::out;
 
 /// Columns of a line where nobody knows how long lines are.
 const LONGEST: usize = 300;
 
 /// How a run is shown.
-pub(crate) struct Face {
+pub(crate) struct RunDisplay {
     /// Told of everything.
-    pub(crate) watch: Arc<dyn Watch>,
-    tree: Option<Arc<tree::Tree>>,
+    pub(crate) watch: Arc<dyn RunWatcher>,
+    tree: Option<Arc<tree::StepTree>>,
     /// One JSON event a line.
     pub(crate) json: bool,
     /// No progress.
@@ -41,19 +41,19 @@ pub(crate) struct Face {
     /// Somebody can be asked.
     pub(crate) can_ask: bool,
     /// Questions of those whom the run calls, as they come up.
-    pub(crate) inquiries: overhear::Inquiries,
+    pub(crate) inquiries: overhear::InquiryReceiver,
 }
 
-impl Face {
+impl RunDisplay {
     /// What fits where we write to.
-    pub(crate) fn of(output: &Output) -> Self {
-        let Output { json, quiet } = *output;
-        let tree = (!json && !quiet && out::can_redraw()).then(|| Arc::new(tree::Tree::default()));
-        let watch: Arc<dyn Watch> = match &tree {
-            Some(tree) => Arc::clone(tree) as Arc<dyn Watch>,
-            None if json => Arc::new(json::Lines::default()),
-            None if quiet => Arc::new(Nobody),
-            None => Arc::new(log::Log::default()),
+    pub(crate) fn of(output: &OutputFlags) -> Self {
+        let OutputFlags { json, quiet } = *output;
+        let tree = (!json && !quiet && out::can_redraw()).then(|| Arc::new(tree::StepTree::default()));
+        let watch: Arc<dyn RunWatcher> = match &tree {
+            Some(tree) => Arc::clone(tree) as Arc<dyn RunWatcher>,
+            None if json => Arc::new(json::JsonPrinter::default()),
+            None if quiet => Arc::new(NoWatcher),
+            None => Arc::new(log::ProgressPrinter::default()),
         };
         let (watch, inquiries) = overhear::overhear(watch);
         Self { watch, tree, json, quiet, can_ask: out::can_ask() && !json, inquiries }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use updraft_run::{AgentRole, Narrowed, Think};
+use updraft_run::{AgentRole, NarrowedRights, ThinkingEffort};
 
 use crate::{Error, plain};
 
@@ -47,7 +47,7 @@ pub struct Agent {
     /// Its model as `provider/name`, or what it needs one for (`fast`, `strong`, a profile), where it is not the run's.
     pub model: Option<String>,
     /// How much it thinks.
-    pub think: Think,
+    pub think: ThinkingEffort,
     /// Turns it may take.
     pub turns: Option<u32>,
     /// What it is for. A file that does not say has the role of the agent it replaces, else it works.
@@ -57,7 +57,7 @@ pub struct Agent {
     /// It may not change anything.
     pub read_only: bool,
     /// What it may do less than the run.
-    pub narrowed: Narrowed,
+    pub narrowed: NarrowedRights,
     /// JSON Schema of its results.
     pub schema: Option<Value>,
     /// Fields of its file that mean something to other tools only.
@@ -72,7 +72,7 @@ pub struct Agent {
 
 /// Whether the files of a folder may widen what an agent may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trust {
+pub enum FolderTrust {
     /// They count as they are.
     Full,
     /// They can only narrow the rights of an agent that exists; their prompts and models are ignored.
@@ -117,7 +117,7 @@ impl Agents {
 
     /// Takes the `*.md` of a folder over those there are. A folder that is not there changes nothing. A file that cannot be
     /// read is named, and changes nothing either: an agent that comes with the program stays as it is.
-    pub fn override_from(&mut self, folder: &Path, trust: Trust) -> Result<(), Error> {
+    pub fn override_from(&mut self, folder: &Path, trust: FolderTrust) -> Result<(), Error> {
         self.layers += 1;
         for (stem, text) in markdown_in(folder)? {
             let file = folder.join(format!("{stem}.md"));
@@ -129,10 +129,10 @@ impl Agents {
         Ok(())
     }
 
-    fn take(&mut self, agent: Agent, trust: Trust) {
+    fn take(&mut self, agent: Agent, trust: FolderTrust) {
         match trust {
-            Trust::Full => self.insert(agent),
-            Trust::NarrowOnly => {
+            FolderTrust::Full => self.insert(agent),
+            FolderTrust::NarrowOnly => {
                 if let Some(known) = self.known.get_mut(&agent.name) {
                     known.tools.retain(|tool| agent.tools.contains(tool));
                     known.read_only |= agent.read_only;

@@ -1,12 +1,12 @@
 //! What a model is told between turns: the results of its calls, and notes.
 
 use serde_json::json;
-use updraft_run::{Answer, Message, Note, Outcome, Reply, ToolResult, outcome_words};
+use updraft_run::{Message, ModelAnswer, Note, Reply, ToolCallOutcome, ToolResult, outcome_words};
 
-use crate::words::Kit;
+use crate::words::PromptKit;
 
 /// The results of an answer's calls: as the provider wants them, or as text where the calls were text.
-pub(crate) fn results(answer: Option<&Answer>, outcomes: &[Outcome], kit: &Kit) -> Message {
+pub(crate) fn results(answer: Option<&ModelAnswer>, outcomes: &[ToolCallOutcome], kit: &PromptKit) -> Message {
     let calls = answer.map(|answer| answer.calls.as_slice()).unwrap_or_default();
     if calls.is_empty() {
         let lines: Vec<String> = outcomes
@@ -28,19 +28,19 @@ pub(crate) fn results(answer: Option<&Answer>, outcomes: &[Outcome], kit: &Kit) 
     Message::Results(paired.collect())
 }
 
-fn said(outcome: &Outcome, kit: &Kit) -> String {
+fn said(outcome: &ToolCallOutcome, kit: &PromptKit) -> String {
     match outcome {
-        Outcome::Replied(Reply::InDoubt { evidence }) => kit.say("in-doubt", &[("evidence", evidence)]),
-        Outcome::Replied(Reply::Output(output)) => {
+        ToolCallOutcome::Replied(Reply::InDoubt { evidence }) => kit.say("in-doubt", &[("evidence", evidence)]),
+        ToolCallOutcome::Replied(Reply::Output(output)) => {
             let Some(changes) = output.changes_in_words() else { return output.text.clone() };
             let text = output.text.trim_end_matches('\n');
             if text.is_empty() { changes } else { format!("{text}\n{changes}") }
         }
-        Outcome::Replied(_) | Outcome::Rejected(_) => outcome_words(outcome).into_owned(),
+        ToolCallOutcome::Replied(_) | ToolCallOutcome::Rejected(_) => outcome_words(outcome).into_owned(),
     }
 }
 
-pub(crate) fn note_in_words(note: &Note, kit: &Kit) -> String {
+pub(crate) fn note_in_words(note: &Note, kit: &PromptKit) -> String {
     match note {
         Note::LastTurn => kit.say("last-turn", &[]),
         Note::MoreTurns => kit.say("more-turns", &[]),

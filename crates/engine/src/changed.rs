@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde::Serialize;
 use updraft_journal::{Journal, hash_of};
-use updraft_run::{Change, FormKind, Hash, RunId};
+use updraft_run::{ContentHash, FileChange, FileKind, RunId};
 
 use crate::Error;
-use crate::undo::{Made, Which, made_by};
+use crate::undo::{ChangeFilter, RecordedChange, made_by};
 
 /// Beyond this many bytes lines are not counted.
 const LARGEST: u64 = 1 << 20;
@@ -30,34 +30,34 @@ pub struct ChangedFile {
 
 /// The files that a run changed, by path. What it changed and then changed back is left out, and so are folders.
 pub fn changed_files(journal: &Journal, id: &RunId, workspace: &Path) -> Result<Vec<ChangedFile>, Error> {
-    let mut spans: BTreeMap<String, (Change, Change)> = BTreeMap::new();
-    for Made { change, .. } in made_by(journal, id, &Which::default())?.made {
+    let mut spans: BTreeMap<String, (FileChange, FileChange)> = BTreeMap::new();
+    for RecordedChange { change, .. } in made_by(journal, id, &ChangeFilter::default())?.made {
         spans
             .entry(change.path.clone())
             .and_modify(|(_, last)| *last = change.clone())
             .or_insert_with(|| (change.clone(), change));
     }
     let changed = spans.into_iter().filter(|(_, (first, last))| !is_folder(first, last) && !is_back(first, last));
-    let file = |(n, (path, (first, last))): (usize, (String, (Change, Change)))| {
+    let file = |(n, (path, (first, last))): (usize, (String, (FileChange, FileChange)))| {
         let lines = (n < COUNTED).then(|| lines(journal, workspace, &first, &last)).flatten();
         ChangedFile { path, was_there: existed(&first), is_there: exists(&last), lines }
     };
     Ok(changed.enumerate().map(file).collect())
 }
 
-fn existed(change: &Change) -> bool {
+fn existed(change: &FileChange) -> bool {
     change.was.is_some() || change.before.is_some()
 }
 
-fn exists(change: &Change) -> bool {
+fn exists(change: &FileChange) -> bool {
     change.now.is_some() || change.after.is_some()
 }
 
-fn is_folder(first: &Change, last: &Change) -> bool {
-    first.was.or(last.now).or(first.now).is_some_and(|form| form.kind == FormKind::Folder)
+fn is_folder(first: &FileChange, last: &FileChange) -> bool {
+    first.was.or(last.now).or(first.now).is_some_and(|form| form.kind == FileKind::Folder)
 }
 
-fn is_back(first: &Change, last: &Change) -> bool {
+fn is_back(first: &FileChange, last: &FileChange) -> bool {
     match (existed(first), exists(last)) {
         (true, true) => first.before.is_some() && first.before == last.after,
         (false, false) => true,
@@ -65,12 +65,12 @@ fn is_back(first: &Change, last: &Change) -> bool {
     }
 }
 
-fn lines(journal: &Journal, workspace: &Path, first: &Change, last: &Change) -> Option<(usize, usize)> {
-    let is_large = |form: Option<updraft_run::Form>| form.is_some_and(|form| form.len > LARGEST);
+fn lines(journal: &Journal, workspace: &Path, first: &FileChange, last: &FileChange) -> Option<(usize, usize)> {
+    let is_large = |form: Option<updraft_run::FileMetadata>| form.is_some_and(|form| form.len > LARGEST);
     if is_large(first.was) || is_large(last.now) {
         return None;
     }
-    let stored = |hash: Hash| journal.blob(&hash).ok().flatten();
+    let stored = |hash: ContentHash| journal.blob(&hash).ok().flatten();
     let after = match (exists(last), last.after) {
         (false, _) => Vec::new(),
         (true, None) => return None,

@@ -3,37 +3,37 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use updraft_models::{Brief, Draft, Model, Prompt};
-use updraft_run::{Answer, Ceiling, Finish, Message, Output, Reply, ToolCall};
-use updraft_tools::Called;
+use updraft_models::{Model, Prompt, RequestDraft, TaskBrief};
+use updraft_run::{Ceiling, FinishReason, Message, ModelAnswer, Reply, ToolCall, ToolOutput};
+use updraft_tools::CallResult;
 
-use crate::effects::{Listener, failed};
+use crate::effects::{DeltaListener, failed};
 use crate::outage::{RenewableModel, renewed_after};
 
 /// Characters of an answer that an agent is shown.
 const LONGEST: usize = 64 * 1024;
 
 /// A question as a call puts it.
-pub(crate) struct Question {
+pub(crate) struct ConsultRequest {
     system: String,
     messages: Vec<Message>,
     /// Who wants it, where it is not the agent.
     from: Option<String>,
-    brief: Brief,
+    brief: TaskBrief,
     max_output: u64,
     attempt: u32,
 }
 
-impl Question {
+impl ConsultRequest {
     pub(crate) fn of(call: &ToolCall, from: Option<&str>, step: &str, max_output: u64, attempt: u32) -> Self {
         let text = |key: &str| call.args.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let question = text("question");
-        let brief = Brief {
+        let brief = TaskBrief {
             agent: updraft_tools::ASK_MODEL.into(),
             goal: question.clone(),
             task: question.clone(),
             step: step.into(),
-            ..Brief::default()
+            ..TaskBrief::default()
         };
         let from = from.map(str::to_owned);
         let most = call.args.get("max_tokens").and_then(Value::as_u64).unwrap_or(max_output);
@@ -61,11 +61,11 @@ impl Question {
     }
 
     /// Asks it once, or once more where its key is another one by now. Dropping this closes the connection.
-    pub(crate) async fn put_to(&self, model: RenewableModel, mut hear: Listener) -> Called {
+    pub(crate) async fn put_to(&self, model: RenewableModel, mut hear: DeltaListener) -> CallResult {
         let RenewableModel { model, renewal } = model;
-        let mut answer = model.ask(&self.prompt(), &mut Draft::default(), &mut *hear).await;
+        let mut answer = model.ask(&self.prompt(), &mut RequestDraft::default(), &mut *hear).await;
         if let Some(renewed) = answer.as_ref().err().and_then(|error| renewed_after(error, &model, &renewal)) {
-            answer = renewed.ask(&self.prompt(), &mut Draft::default(), &mut *hear).await;
+            answer = renewed.ask(&self.prompt(), &mut RequestDraft::default(), &mut *hear).await;
         }
         match answer {
             Ok(answer) => {
@@ -73,9 +73,9 @@ impl Question {
                     Some(from) => sampled(answer, from, model.name()),
                     None => output(answer),
                 };
-                Called::of(Reply::Output(Arc::new(output)))
+                CallResult::of(Reply::Output(Arc::new(output)))
             }
-            Err(error) => Called::of(failed(&error)),
+            Err(error) => CallResult::of(failed(&error)),
         }
     }
 }
@@ -83,38 +83,38 @@ impl Question {
 fn message(said: &Value) -> Message {
     let text = said["text"].as_str().unwrap_or_default();
     if said["role"] == "assistant" {
-        return Message::Assistant(Arc::new(Answer { text: text.to_owned(), ..Answer::default() }));
+        return Message::Assistant(Arc::new(ModelAnswer { text: text.to_owned(), ..ModelAnswer::default() }));
     }
     Message::User(text.into())
 }
 
 /// What whoever is called is given of an answer. It is made of their words.
-fn sampled(answer: Answer, from: &str, model: &str) -> Output {
+fn sampled(answer: ModelAnswer, from: &str, model: &str) -> ToolOutput {
     let (_, text) = updraft_lenient::split_reasoning(&answer.text);
-    let stop = if answer.finish == Finish::Stop { "endTurn" } else { "maxTokens" };
-    Output {
+    let stop = if answer.finish == FinishReason::Stop { "endTurn" } else { "maxTokens" };
+    ToolOutput {
         text,
         value: Some(json!({ "model": model, "stopReason": stop })),
         untrusted: true,
         origins: vec![from.to_owned()],
         usage: Some(Box::new(answer.usage)),
-        ..Output::default()
+        ..ToolOutput::default()
     }
 }
 
 /// What the agent is shown of an answer.
-fn output(answer: Answer) -> Output {
+fn output(answer: ModelAnswer) -> ToolOutput {
     let (_, mut text) = updraft_lenient::split_reasoning(&answer.text);
     let end = text.char_indices().nth(LONGEST).map(|(at, _)| at);
     if let Some(end) = end {
         text.truncate(end);
     }
-    if end.is_some() || answer.finish != Finish::Stop {
+    if end.is_some() || answer.finish != FinishReason::Stop {
         text.push_str("\n[the answer ends here; the rest is missing]");
     }
     let is_error = text.trim().is_empty();
     if is_error {
         text = "the model gave no answer".into();
     }
-    Output { text, is_error, usage: Some(Box::new(answer.usage)), ..Output::default() }
+    ToolOutput { text, is_error, usage: Some(Box::new(answer.usage)), ..ToolOutput::default() }
 }

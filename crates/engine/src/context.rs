@@ -10,10 +10,10 @@ use std::sync::Arc;
 use ignore::WalkBuilder;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use updraft_run::{DOCUMENTS, Hash, Run};
+use updraft_run::{ContentHash, DOCUMENTS, Run};
 
-use crate::history::Past;
-use crate::words::Kit;
+use crate::history::PastStep;
+use crate::words::PromptKit;
 
 /// Files named in a context. A model that needs more can list them.
 const MOST_FILES: usize = 200;
@@ -24,7 +24,7 @@ const MOST_TEXT: usize = 64 * 1024;
 
 /// What the workspace looked like at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Context {
+pub struct WorkspaceContext {
     /// The workspace's folder.
     pub root: String,
     /// The first files in it, in path order.
@@ -44,10 +44,10 @@ pub struct Context {
     pub memory: Value,
 }
 
-impl Context {
+impl WorkspaceContext {
     /// Looks at a workspace. What cannot be read is left out. `is_own` says which documents are the user's own words.
     pub fn look(root: &Path, is_own: &dyn Fn(&str) -> bool) -> Self {
-        let mut context = Context { root: root.display().to_string(), ..Context::default() };
+        let mut context = WorkspaceContext { root: root.display().to_string(), ..WorkspaceContext::default() };
         let walk = WalkBuilder::new(root)
             .hidden(true)
             .require_git(false)
@@ -103,7 +103,7 @@ impl Context {
     }
 
     /// What a workspace that is trusted tells everyone to do, as a part of the prompt; empty where there is nothing.
-    pub(crate) fn instructions_in_words(&self, kit: &Kit, is_trusted: bool) -> String {
+    pub(crate) fn instructions_in_words(&self, kit: &PromptKit, is_trusted: bool) -> String {
         if self.instructions.is_empty() || !is_trusted {
             return String::new();
         }
@@ -111,7 +111,7 @@ impl Context {
     }
 
     /// The part of the prompt that says where a step works, with the files handed over and what was done before.
-    pub(crate) fn in_words(&self, kit: &Kit, handed_over: &str, history: &str, is_trusted: bool) -> String {
+    pub(crate) fn in_words(&self, kit: &PromptKit, handed_over: &str, history: &str, is_trusted: bool) -> String {
         let mut files = self.files.join("\n");
         if self.more {
             files.push_str("\n…");
@@ -135,7 +135,7 @@ impl Context {
     }
 
     /// The documented shape: intent, workspace, history, memory.
-    pub fn to_json(&self, intent: &str, history: &[Past]) -> Value {
+    pub fn to_json(&self, intent: &str, history: &[PastStep]) -> Value {
         json!({
             "intent": intent,
             "workspace": { "root": self.root, "files": self.files },
@@ -148,8 +148,8 @@ impl Context {
 /// A context, and the hash of the blob that keeps it.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
-    pub(crate) hash: Hash,
-    pub(crate) context: Arc<Context>,
+    pub(crate) hash: ContentHash,
+    pub(crate) context: Arc<WorkspaceContext>,
 }
 
 /// The files that came with the goal, and what the distiller found in them.

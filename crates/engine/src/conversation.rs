@@ -6,25 +6,26 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use updraft_journal::Journal;
-use updraft_models::{Brief, Draft, Prompt};
+use updraft_models::{Prompt, RequestDraft, TaskBrief};
 use updraft_run::{
-    AgentCard, Answer, Carried, Entry, Hash, Judgement, Kind, Message, Mode, Note, Opening, Outcome, Picture,
-    PictureRef, Reply, Role, Run, State, Step, Think, ToolSpec,
+    AgentCard, ContentHash, ConversationEntry, EffectKind, Judgement, Message, ModelAnswer, Note, Picture, PictureRef,
+    PriorVisit, Reply, Run, RunMode, Step, StepRole, StepState, ThinkingEffort, ToolCallOutcome, ToolSpec,
+    VisitOpening,
 };
 
 use crate::between::{note_in_words, results};
-use crate::context::{self, Context, Snapshot};
+use crate::context::{self, Snapshot, WorkspaceContext};
 use crate::history;
-use crate::words::Kit;
+use crate::words::PromptKit;
 
 /// What prompts are made of beside the run: its words, and the pictures in the journal.
 #[derive(Clone, Copy)]
-pub(crate) struct Sources<'a> {
-    pub(crate) kit: &'a Kit,
+pub(crate) struct PromptSources<'a> {
+    pub(crate) kit: &'a PromptKit,
     pub(crate) journal: &'a Journal,
 }
 
-impl Sources<'_> {
+impl PromptSources<'_> {
     /// The pictures as a model is shown them. One that the journal has lost is left out.
     fn pictures<'r>(&self, wanted: impl Iterator<Item = &'r PictureRef>) -> Option<Message> {
         let found = wanted.filter_map(|picture| {
@@ -38,12 +39,12 @@ impl Sources<'_> {
 
 /// How a question is put, beside what it says.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Way {
+pub(crate) struct AskOptions {
     pub(crate) max_output: u64,
     /// What was chosen.
-    pub(crate) think: Think,
+    pub(crate) think: ThinkingEffort,
     /// What the task asks for.
-    pub(crate) need: Think,
+    pub(crate) need: ThinkingEffort,
     pub(crate) attempt: u32,
 }
 
@@ -52,7 +53,7 @@ pub(crate) struct Way {
 pub(crate) struct Conversation {
     visit: u32,
     /// The context it began with.
-    pub(crate) context: Hash,
+    pub(crate) context: ContentHash,
     /// That context holds documents of the workspace, and they were told.
     pub(crate) documents: bool,
     /// Entries of the step's talk that are among the messages.
@@ -60,7 +61,7 @@ pub(crate) struct Conversation {
     /// The summary it goes on from: with a new one it is made anew.
     summary: Option<Arc<str>>,
     /// The answer whose calls the next results belong to.
-    last: Option<Arc<Answer>>,
+    last: Option<Arc<ModelAnswer>>,
     system: Arc<str>,
     tools: Arc<[ToolSpec]>,
     messages: Vec<Message>,
@@ -68,16 +69,16 @@ pub(crate) struct Conversation {
     schema: Option<Arc<Value>>,
     /// The next answer continues the last one.
     is_cut: bool,
-    brief: Brief,
+    brief: TaskBrief,
     /// A hash over everything the model is told so far, each message chained to those before.
     chain: [u8; 32],
     /// The provider's form of it.
-    pub(crate) draft: Draft,
+    pub(crate) draft: RequestDraft,
 }
 
 impl Conversation {
     /// Begins the conversation of a step's present visit, and catches up with what was said.
-    pub(crate) fn open(run: &Run, step: &Step, from: Sources<'_>, snapshot: &Snapshot) -> Self {
+    pub(crate) fn open(run: &Run, step: &Step, from: PromptSources<'_>, snapshot: &Snapshot) -> Self {
         let context = &*snapshot.context;
         let kit = from.kit;
         let equipped = kit.agent(&step.spec.agent);
@@ -94,7 +95,7 @@ impl Conversation {
         let mut conversation = Self {
             visit: step.visit,
             context: snapshot.hash,
-            documents: context.has_documents() && step.role != Role::Distill,
+            documents: context.has_documents() && step.role != StepRole::Distill,
             consumed: 0,
             summary: summary(step).cloned(),
             last: None,
@@ -105,7 +106,7 @@ impl Conversation {
             is_cut: false,
             brief: brief_of(run, step),
             chain: hasher.finalize().into(),
-            draft: Draft::default(),
+            draft: RequestDraft::default(),
         };
         conversation.push(Message::User(opening(run, step, kit, context).into()));
         if let Some(shown) = from.pictures(run.goal().pictures.iter()) {
@@ -116,7 +117,7 @@ impl Conversation {
     }
 
     /// Whether this is still the conversation of the step as it stands, in the words of this kit.
-    pub(crate) fn fits(&self, step: &Step, kit: &Kit) -> bool {
+    pub(crate) fn fits(&self, step: &Step, kit: &PromptKit) -> bool {
         let same_words = kit.agent(&step.spec.agent).is_none_or(|agent| Arc::ptr_eq(&agent.system, &self.system));
         let same_summary = match (&self.summary, summary(step)) {
             (None, None) => true,
@@ -128,23 +129,23 @@ impl Conversation {
     }
 
     /// Appends what was said since.
-    pub(crate) fn catch_up(&mut self, step: &Step, from: Sources<'_>) {
+    pub(crate) fn catch_up(&mut self, step: &Step, from: PromptSources<'_>) {
         let kit = from.kit;
         for entry in step.talk.iter().skip(self.consumed) {
             match entry {
-                Entry::Answer(answer) => {
+                ConversationEntry::Answer(answer) => {
                     self.last = Some(answer.clone());
                     self.is_cut = false;
                     self.push(Message::Assistant(answer.clone()));
                 }
-                Entry::Results(outcomes) => {
+                ConversationEntry::Results(outcomes) => {
                     let message = results(self.last.as_deref(), outcomes, kit);
                     self.push(message);
                     if let Some(shown) = from.pictures(outcomes.iter().flat_map(pictures_of)) {
                         self.push(shown);
                     }
                 }
-                Entry::Note(note) => {
+                ConversationEntry::Note(note) => {
                     self.is_cut |= *note == Note::CutOff;
                     // A run from before a note had words goes on without them.
                     let words = note_in_words(note, kit);
@@ -152,7 +153,7 @@ impl Conversation {
                         self.push(Message::User(words.into()));
                     }
                 }
-                Entry::Summary(summary) => {
+                ConversationEntry::Summary(summary) => {
                     self.push(Message::User(kit.say("compacted", &[("summary", summary)]).into()));
                 }
             }
@@ -161,7 +162,7 @@ impl Conversation {
     }
 
     /// A question beside the conversation: a judgement of the step's result, or a summary of it so far.
-    pub(crate) fn aside(&self, run: &Run, step: &Step, kit: &Kit, kind: Kind) -> Self {
+    pub(crate) fn aside(&self, run: &Run, step: &Step, kit: &PromptKit, kind: EffectKind) -> Self {
         let mut aside = Self {
             visit: self.visit,
             context: self.context,
@@ -172,13 +173,13 @@ impl Conversation {
             system: self.system.clone(),
             tools: Arc::from([]),
             messages: Vec::new(),
-            schema: (kind == Kind::Judge).then(verdict_schema),
+            schema: (kind == EffectKind::Judge).then(verdict_schema),
             is_cut: false,
-            brief: Brief { aside: Some(kind), ..self.brief.clone() },
+            brief: TaskBrief { aside: Some(kind), ..self.brief.clone() },
             chain: Sha256::digest(self.system.as_bytes()).into(),
-            draft: Draft::default(),
+            draft: RequestDraft::default(),
         };
-        if kind == Kind::Judge {
+        if kind == EffectKind::Judge {
             let result = step.last_answer().map(|answer| answer.text.as_str()).unwrap_or_default();
             let task = if step.spec.prompt.is_empty() { &step.spec.description } else { &step.spec.prompt };
             let text = kit.say("judge", &[("goal", &run.goal().text), ("task", task), ("result", result)]);
@@ -191,7 +192,7 @@ impl Conversation {
     }
 
     /// The prompt as a model takes it, beside the draft it is serialised into.
-    pub(crate) fn parts(&mut self, way: Way) -> (Prompt<'_>, &mut Draft) {
+    pub(crate) fn parts(&mut self, way: AskOptions) -> (Prompt<'_>, &mut RequestDraft) {
         let prompt = Prompt {
             system: &self.system,
             tools: &self.tools,
@@ -213,8 +214,8 @@ impl Conversation {
     }
 
     /// The hash over everything the model is told.
-    pub(crate) fn hash(&self) -> Hash {
-        Hash(self.chain)
+    pub(crate) fn hash(&self) -> ContentHash {
+        ContentHash(self.chain)
     }
 
     /// The prompt as text, for people.
@@ -283,7 +284,7 @@ impl Conversation {
 }
 
 /// An answer with the calls it makes, for people.
-pub(crate) fn answer_in_words(answer: &Answer) -> String {
+pub(crate) fn answer_in_words(answer: &ModelAnswer) -> String {
     let calls = answer.calls.iter().map(|call| format!("calls {}({})", call.name, call.args));
     let text = Some(answer.text.clone()).filter(|text| !text.is_empty());
     text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
@@ -310,25 +311,25 @@ fn verdict_schema() -> Arc<Value> {
     }))
 }
 
-fn pictures_of(outcome: &Outcome) -> &[PictureRef] {
+fn pictures_of(outcome: &ToolCallOutcome) -> &[PictureRef] {
     match outcome {
-        Outcome::Replied(Reply::Output(output)) => &output.pictures,
-        Outcome::Replied(_) | Outcome::Rejected(_) => &[],
+        ToolCallOutcome::Replied(Reply::Output(output)) => &output.pictures,
+        ToolCallOutcome::Replied(_) | ToolCallOutcome::Rejected(_) => &[],
     }
 }
 
 fn summary(step: &Step) -> Option<&Arc<str>> {
     step.talk.iter().find_map(|entry| match entry {
-        Entry::Summary(summary) => Some(summary),
-        Entry::Answer(_) | Entry::Results(_) | Entry::Note(_) => None,
+        ConversationEntry::Summary(summary) => Some(summary),
+        ConversationEntry::Answer(_) | ConversationEntry::Results(_) | ConversationEntry::Note(_) => None,
     })
 }
 
-fn brief_of(run: &Run, step: &Step) -> Brief {
+fn brief_of(run: &Run, step: &Step) -> TaskBrief {
     let task = if step.spec.prompt.is_empty() { &step.spec.description } else { &step.spec.prompt };
     let inputs = step.opening.iter().flat_map(|opening| opening.inputs.iter().cloned());
     let card = run.roster().agent(&step.spec.agent);
-    Brief {
+    TaskBrief {
         agent: step.spec.agent.clone(),
         role: card.map(AgentCard::role).unwrap_or_default(),
         goal: run.goal().text.clone(),
@@ -343,7 +344,7 @@ fn brief_of(run: &Run, step: &Step) -> Brief {
 }
 
 /// The first message of a visit.
-fn opening(run: &Run, step: &Step, kit: &Kit, context: &Context) -> String {
+fn opening(run: &Run, step: &Step, kit: &PromptKit, context: &WorkspaceContext) -> String {
     let spec = &step.spec;
     let goal = &run.goal().text;
     let is_trusted = run.settings().workspace_trusted;
@@ -354,17 +355,17 @@ fn opening(run: &Run, step: &Step, kit: &Kit, context: &Context) -> String {
         frozen.inputs.iter().map(|(name, value)| (name.clone(), (**value).clone())).collect();
     let inputs = Value::Object(inputs).to_string();
     let mut text = match step.role {
-        Role::Plan => kit.say(
+        StepRole::Plan => kit.say(
             "plan",
             &[("goal", goal), ("instructions", &instructions), ("context", &words), ("variables", &inputs)],
         ),
-        Role::Distill => kit.say("distill", &[("files", &run.goal().files.join("\n")), ("goal", goal)]),
-        Role::Work => match run.goal().mode {
-            Mode::Agent(_) => kit.say(
+        StepRole::Distill => kit.say("distill", &[("files", &run.goal().files.join("\n")), ("goal", goal)]),
+        StepRole::Work => match run.goal().mode {
+            RunMode::Agent(_) => kit.say(
                 "query",
                 &[("goal", goal), ("instructions", &instructions), ("context", &words), ("inputs", &inputs)],
             ),
-            Mode::Plan | Mode::Swarm | Mode::Given if run.is_review(step) => kit.say(
+            RunMode::Plan | RunMode::Swarm | RunMode::Given if run.is_review(step) => kit.say(
                 "review",
                 &[
                     ("goal", goal),
@@ -375,7 +376,7 @@ fn opening(run: &Run, step: &Step, kit: &Kit, context: &Context) -> String {
                     ("context", &words),
                 ],
             ),
-            Mode::Plan | Mode::Swarm | Mode::Given => kit.say(
+            RunMode::Plan | RunMode::Swarm | RunMode::Given => kit.say(
                 "step",
                 &[
                     ("goal", goal),
@@ -400,7 +401,7 @@ fn opening(run: &Run, step: &Step, kit: &Kit, context: &Context) -> String {
     text
 }
 
-fn carried_in_words(run: &Run, carried: &Carried, frozen: &Opening, kit: &Kit) -> String {
+fn carried_in_words(run: &Run, carried: &PriorVisit, frozen: &VisitOpening, kit: &PromptKit) -> String {
     match &carried.judgement {
         Judgement::Retry { feedback } => {
             kit.say("feedback", &[("feedback", feedback), ("previous", &carried.previous)])
@@ -452,7 +453,7 @@ fn task_in_words(step: &Step) -> String {
 /// A step that failed: its task, why it failed, and what it had come to.
 fn failed_in_words(step: &Step) -> String {
     let mut words = task_in_words(step);
-    if let State::Failed(why) = &step.state {
+    if let StepState::Failed(why) = &step.state {
         let _ = write!(words, "\n  failed: {why}");
     }
     if let Some(output) = step.output.as_deref().filter(|output| !output.is_empty()) {

@@ -7,11 +7,11 @@ use updraft_journal::Journal;
 use updraft_run::{Event, Record, RunId, StepId};
 
 use crate::Error;
-use crate::report::{Report, StepReport};
+use crate::report::{RunReport, StepReport};
 
 /// How two runs differ.
 #[derive(Clone, Debug, Serialize)]
-pub struct Diff {
+pub struct RunDiff {
     /// The number of the first event that differs, if any does.
     pub parts_at: Option<u64>,
     /// The first step that differs.
@@ -38,8 +38,8 @@ pub struct StepDiff {
 }
 
 /// Compares two runs.
-pub fn diff(journal: &Journal, left: &RunId, right: &RunId) -> Result<Diff, Error> {
-    let (a, b) = (Report::of(journal, left)?, Report::of(journal, right)?);
+pub fn diff(journal: &Journal, left: &RunId, right: &RunId) -> Result<RunDiff, Error> {
+    let (a, b) = (RunReport::of(journal, left)?, RunReport::of(journal, right)?);
     let (parts_at, mut first_step) = parting(&journal.load(left)?, &journal.load(right)?);
     let others: BTreeMap<&StepId, &StepReport> = b.steps.iter().map(|step| (&step.step.spec.id, step)).collect();
     let mine: BTreeMap<&StepId, &StepReport> = a.steps.iter().map(|step| (&step.step.spec.id, step)).collect();
@@ -61,7 +61,7 @@ pub fn diff(journal: &Journal, left: &RunId, right: &RunId) -> Result<Diff, Erro
     if first_step.is_none() {
         first_step = steps.first().map(|step| step.step.clone());
     }
-    Ok(Diff { parts_at, first_step, same_answer: a.answer() == b.answer(), steps })
+    Ok(RunDiff { parts_at, first_step, same_answer: a.answer() == b.answer(), steps })
 }
 
 /// The first event in which two runs differ, by its number in the first run or, where that is shorter, in the second;

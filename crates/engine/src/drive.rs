@@ -10,25 +10,25 @@ mod parts;
 mod tools;
 
 pub(crate) use begin::context_blob;
-pub(crate) use code::Wish;
+pub(crate) use code::CallRequest;
 pub(crate) use log::log;
-pub(crate) use marks::Known;
-pub(crate) use parts::{Mail, MailSender, OpenedRun};
+pub(crate) use marks::KnownMarks;
+pub(crate) use parts::{MailSender, OpenedRun, QueuedInput};
 
 use std::sync::Arc;
 
 use updraft_journal::{Batch, Status};
-use updraft_run::{Address, Event, Input, Limit, Phase, Record, Reply, Run, RunId};
+use updraft_run::{BudgetLimit, EffectAddress, Event, Input, Record, Reply, Run, RunId, RunPhase};
 
 use self::parts::{Briefing, CodeCalls, Inbox, Position, Unwritten, Work};
 use crate::Error;
 use crate::clock::RunClock;
-use crate::effects::Effects;
-use crate::engine::Inner;
+use crate::effects::RunningEffects;
+use crate::engine::EngineInner;
 
 /// One run being driven. `drive/parts.rs` describes its parts.
-pub(crate) struct Drive {
-    pub(crate) engine: Arc<Inner>,
+pub(crate) struct RunDriver {
+    pub(crate) engine: Arc<EngineInner>,
     pub(crate) id: RunId,
     pub(crate) run: Run,
     pub(crate) clock: RunClock,
@@ -45,12 +45,12 @@ pub(crate) struct Drive {
     /// How far the run has come in the journal.
     pub(crate) position: Position,
     /// Which files of the workspace hold words from outside, where that is kept.
-    pub(crate) marks: Option<Known>,
+    pub(crate) marks: Option<KnownMarks>,
 }
 
 /// A run that needs no process any more, for now or for good.
 #[derive(Debug)]
-pub struct Rested {
+pub struct DriveResult {
     /// Its id.
     pub id: RunId,
     /// As it stands.
@@ -59,16 +59,16 @@ pub struct Rested {
     pub was_stopped: bool,
 }
 
-impl Drive {
+impl RunDriver {
     /// Goes on with the run as it stands: takes what waits, and begins whatever is open then.
-    pub(crate) async fn drive_from_here(mut self) -> Result<Rested, Error> {
+    pub(crate) async fn drive_from_here(mut self) -> Result<DriveResult, Error> {
         let queued = std::mem::take(&mut self.inbox.queued);
         self.take(queued, true).await?;
         self.drive().await
     }
 
     /// Drives the run until it is over, waits only for people, is paused or exhausted, or the engine is stopped.
-    pub(crate) async fn drive(mut self) -> Result<Rested, Error> {
+    pub(crate) async fn drive(mut self) -> Result<DriveResult, Error> {
         loop {
             let mut arrived = self.gather().await?;
             if arrived.is_empty() {
@@ -84,15 +84,15 @@ impl Drive {
     }
 
     /// Decides on what arrived, writes it down, and only then begins what follows, or everything that is open.
-    async fn take(&mut self, arrived: Vec<Mail>, everything: bool) -> Result<(), Error> {
+    async fn take(&mut self, arrived: Vec<QueuedInput>, everything: bool) -> Result<(), Error> {
         // Whatever was read was marked before it could be.
         let arrived = self.news_of_marks()?.into_iter().chain(arrived).collect();
         let (mut records, handled) = self.decide(arrived);
         self.read_ahead(&mut records);
-        let mut begin = Begin::after(&records);
+        let mut begin = NextActions::after(&records);
         begin.everything |= everything;
-        self.work.effects.let_wait(*self.run.phase() == Phase::Running);
-        if matches!(self.run.phase(), Phase::Exhausted(Limit::Time)) {
+        self.work.effects.let_wait(*self.run.phase() == RunPhase::Running);
+        if matches!(self.run.phase(), RunPhase::Exhausted(BudgetLimit::Time)) {
             // What does not end soon is left to whoever resumes the run with more time.
             self.work.patience.get_or_insert_with(|| tokio::time::Instant::now() + gather::GRACE);
         }
@@ -106,7 +106,7 @@ impl Drive {
     }
 
     /// Decides on each input in turn, in memory.
-    fn decide(&mut self, arrived: Vec<Mail>) -> (Vec<Record>, Vec<i64>) {
+    fn decide(&mut self, arrived: Vec<QueuedInput>) -> (Vec<Record>, Vec<i64>) {
         let mut handled = Vec::new();
         let mut records = Vec::with_capacity(arrived.len());
         for mail in arrived {
@@ -162,7 +162,7 @@ impl Drive {
     }
 
     /// Gives the run back: what was riding is written down, and the lease is free.
-    async fn rest(mut self) -> Result<Rested, Error> {
+    async fn rest(mut self) -> Result<DriveResult, Error> {
         let riding = std::mem::take(&mut self.unwritten.riding);
         if !riding.is_empty() || !self.unwritten.blobs.is_empty() {
             let (records, handled) = self.decide(riding);
@@ -170,18 +170,18 @@ impl Drive {
         }
         let was_stopped = !self.run.is_over() && self.engine.stop.is_cancelled();
         self.engine.forget(&self.id);
-        self.work.effects = Effects::default();
+        self.work.effects = RunningEffects::default();
         self.settle_marks().await;
         self.engine.journal.release(self.position.lease).await?;
-        Ok(Rested { id: self.id, run: self.run, was_stopped })
+        Ok(DriveResult { id: self.id, run: self.run, was_stopped })
     }
 }
 
 /// What to begin or stop after a batch of records.
 #[derive(Debug, Default)]
-pub(crate) struct Begin {
+pub(crate) struct NextActions {
     /// Effects that became possible.
-    pub(crate) effects: Vec<Address>,
+    pub(crate) effects: Vec<EffectAddress>,
     /// Look at everything that is open.
     pub(crate) everything: bool,
     /// Some effects may no longer be wanted.
@@ -190,7 +190,7 @@ pub(crate) struct Begin {
     pub(crate) reload: bool,
 }
 
-impl Begin {
+impl NextActions {
     fn after(records: &[Record]) -> Self {
         let mut begin = Self::default();
         for (record, event) in records.iter().flat_map(|record| record.events.iter().map(move |event| (record, event)))
@@ -240,16 +240,16 @@ impl Begin {
     }
 }
 
-fn is_reply_to(input: &Input, id: &Address) -> bool {
+fn is_reply_to(input: &Input, id: &EffectAddress) -> bool {
     matches!(input, Input::Replied { id: own, .. } if own == id)
 }
 
 pub(crate) fn status_of(run: &Run) -> Status {
     match run.phase() {
-        Phase::New | Phase::Running | Phase::Cancelling { .. } if run.status() != "waiting" => Status::Running,
-        Phase::New | Phase::Running | Phase::Cancelling { .. } => Status::Waiting,
-        Phase::Paused => Status::Paused,
-        Phase::Exhausted(_) => Status::Exhausted,
-        Phase::Over { .. } => Status::from_word(run.status()),
+        RunPhase::New | RunPhase::Running | RunPhase::Cancelling { .. } if run.status() != "waiting" => Status::Running,
+        RunPhase::New | RunPhase::Running | RunPhase::Cancelling { .. } => Status::Waiting,
+        RunPhase::Paused => Status::Paused,
+        RunPhase::Exhausted(_) => Status::Exhausted,
+        RunPhase::Over { .. } => Status::from_word(run.status()),
     }
 }

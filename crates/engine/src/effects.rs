@@ -7,70 +7,70 @@ use std::time::Duration;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio_util::sync::CancellationToken;
 use updraft_models::Delta;
-use updraft_run::{Address, Answer, Failure, FailureKind, Millis, Reply, ToolCall};
-use updraft_tools::{Around, Called, Log};
+use updraft_run::{EffectAddress, Failure, FailureKind, Millis, ModelAnswer, Reply, ToolCall};
+use updraft_tools::{CallLog, CallResult, RunContext};
 
-use crate::consult::Question;
-use crate::conversation::{Conversation, Way};
-use crate::outage::{self, Patience, RenewableModel};
-use crate::perform::{Doing, Given, Perform};
+use crate::consult::ConsultRequest;
+use crate::conversation::{AskOptions, Conversation};
+use crate::outage::{self, OutageWait, RenewableModel};
+use crate::perform::{CallEnvironment, EffectFuture, EffectPerformer};
 
 /// An effect that has ended.
-pub(crate) struct Ended {
-    pub(crate) id: Address,
+pub(crate) struct FinishedEffect {
+    pub(crate) id: EffectAddress,
     pub(crate) attempt: u32,
-    pub(crate) what: What,
+    pub(crate) what: EffectResult,
 }
 
 /// What it ended with.
-pub(crate) enum What {
+pub(crate) enum EffectResult {
     /// A model call, and the conversation it was part of.
-    Asked(Result<Answer, Reply>, Box<Conversation>),
+    Asked(Result<ModelAnswer, Reply>, Box<Conversation>),
     /// A tool call.
-    Called(Called),
+    Called(CallResult),
 }
 
 /// Listens to the parts of an answer.
-pub(crate) type Listener = Box<dyn FnMut(Delta<'_>) + Send>;
+pub(crate) type DeltaListener = Box<dyn FnMut(Delta<'_>) + Send>;
 
 /// The effects at work. Dropping it stops those that can be dropped.
 #[derive(Default)]
-pub(crate) struct Effects {
-    running: FuturesUnordered<Doing<'static, Ended>>,
-    stops: BTreeMap<Address, CancellationToken>,
+pub(crate) struct RunningEffects {
+    running: FuturesUnordered<EffectFuture<'static, FinishedEffect>>,
+    stops: BTreeMap<EffectAddress, CancellationToken>,
     /// Ends the waits for models that are not available.
     hurry: CancellationToken,
 }
 
-impl Effects {
+impl RunningEffects {
     pub(crate) fn is_empty(&self) -> bool {
         self.running.is_empty()
     }
 
     /// Whether this effect is being performed.
-    pub(crate) fn has(&self, id: &Address) -> bool {
+    pub(crate) fn has(&self, id: &EffectAddress) -> bool {
         self.stops.contains_key(id)
     }
 
     /// The next effect that ends. May be dropped: nothing is lost.
-    pub(crate) async fn next(&mut self) -> Option<Ended> {
+    pub(crate) async fn next(&mut self) -> Option<FinishedEffect> {
         let ended = self.running.next().await?;
         self.stops.remove(&ended.id);
         Some(ended)
     }
 
     /// Asks a model.
-    pub(crate) fn ask(&mut self, id: Address, attempt: u32, asking: Asking) {
+    pub(crate) fn ask(&mut self, id: EffectAddress, attempt: u32, asking: ModelCallSetup) {
         let (stop, hurry) = (self.stop_for(&id), self.hurry.clone());
         self.running.push(Box::pin(async move {
-            let Asking { model, mut conversation, way, mut hear, limit } = asking;
+            let ModelCallSetup { model, mut conversation, way, mut hear, limit } = asking;
             let (prompt, draft) = conversation.parts(way);
-            let patience = Patience { limit, hurry };
+            let patience = OutageWait { limit, hurry };
             let answer = tokio::select! {
                 answer = outage::ask(model, &prompt, draft, &mut hear, &patience) => answer,
                 () = stop.cancelled() => Err(Reply::Cancelled),
             };
-            Ended { id, attempt, what: What::Asked(answer, conversation) }
+            FinishedEffect { id, attempt, what: EffectResult::Asked(answer, conversation) }
         }));
     }
 
@@ -84,46 +84,47 @@ impl Effects {
     }
 
     /// Calls a tool.
-    pub(crate) fn call(&mut self, id: Address, attempt: u32, calling: Calling) {
+    pub(crate) fn call(&mut self, id: EffectAddress, attempt: u32, calling: ToolCallSetup) {
         let stop = self.stop_for(&id);
         self.running.push(Box::pin(async move {
-            let Calling { hands, workspace, call, key, around, log, output } = calling;
-            let called = hands.call(&workspace, &call, Given { key, cancel: stop, around, log, output }).await;
-            Ended { id, attempt, what: What::Called(called) }
+            let ToolCallSetup { hands, workspace, call, key, around, log, output } = calling;
+            let called =
+                hands.call(&workspace, &call, CallEnvironment { key, cancel: stop, around, log, output }).await;
+            FinishedEffect { id, attempt, what: EffectResult::Called(called) }
         }));
     }
 
     /// Asks a model on an agent's behalf.
     pub(crate) fn consult(
         &mut self,
-        id: Address,
+        id: EffectAddress,
         attempt: u32,
         model: RenewableModel,
-        question: Question,
-        hear: Listener,
+        question: ConsultRequest,
+        hear: DeltaListener,
     ) {
         let stop = self.stop_for(&id);
         self.running.push(Box::pin(async move {
             let called = tokio::select! {
                 called = question.put_to(model, hear) => called,
-                () = stop.cancelled() => Called::of(Reply::Cancelled),
+                () = stop.cancelled() => CallResult::of(Reply::Cancelled),
             };
-            Ended { id, attempt, what: What::Called(called) }
+            FinishedEffect { id, attempt, what: EffectResult::Called(called) }
         }));
     }
 
     /// Tells those effects to stop that are no longer wanted.
-    pub(crate) fn stop_unless(&self, wanted: impl Fn(&Address) -> bool) {
+    pub(crate) fn stop_unless(&self, wanted: impl Fn(&EffectAddress) -> bool) {
         self.stops.iter().filter(|(id, _)| !wanted(id)).for_each(|(_, stop)| stop.cancel());
     }
 
     /// Gives up on what still runs, and tells what that was.
-    pub(crate) fn give_up(&mut self) -> Vec<Address> {
+    pub(crate) fn give_up(&mut self) -> Vec<EffectAddress> {
         self.running = FuturesUnordered::new();
         std::mem::take(&mut self.stops).into_keys().collect()
     }
 
-    fn stop_for(&mut self, id: &Address) -> CancellationToken {
+    fn stop_for(&mut self, id: &EffectAddress) -> CancellationToken {
         // What code called stops with the code.
         let outer = id.outer().and_then(|outer| self.stops.get(&outer));
         let stop = outer.map_or_else(CancellationToken::new, CancellationToken::child_token);
@@ -133,24 +134,24 @@ impl Effects {
 }
 
 /// Everything a model call needs.
-pub(crate) struct Asking {
+pub(crate) struct ModelCallSetup {
     pub(crate) model: RenewableModel,
     pub(crate) conversation: Box<Conversation>,
-    pub(crate) way: Way,
-    pub(crate) hear: Listener,
+    pub(crate) way: AskOptions,
+    pub(crate) hear: DeltaListener,
     /// How long it is waited for where it is not available.
     pub(crate) limit: Duration,
 }
 
 /// Everything a tool call needs.
-pub(crate) struct Calling {
-    pub(crate) hands: Arc<dyn Perform>,
+pub(crate) struct ToolCallSetup {
+    pub(crate) hands: Arc<dyn EffectPerformer>,
     pub(crate) workspace: String,
     pub(crate) call: ToolCall,
     pub(crate) key: String,
-    pub(crate) around: Around,
-    pub(crate) log: Log,
-    pub(crate) output: Log,
+    pub(crate) around: RunContext,
+    pub(crate) log: CallLog,
+    pub(crate) output: CallLog,
 }
 
 /// A model's error as the run hears it.

@@ -7,18 +7,20 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use updraft_journal::{Batch, Blob, Head, Journal, Lease};
-use updraft_run::{Effect, Finding, ForkChange, Found, Hash, Input, Record, Roster, Run, RunId, Timestamp};
+use updraft_journal::{Batch, Blob, Journal, Lease, RunHeader};
+use updraft_run::{
+    ContentHash, Effect, ForkChange, Input, Record, RecoveryFinding, RecoveryOutcome, Roster, Run, RunId, Timestamp,
+};
 
 use crate::Error;
 use crate::clock::RunClock;
 use crate::context::Snapshot;
-use crate::drive::{Drive, Mail, MailSender, OpenedRun, Rested, log, status_of};
-use crate::marks::Marks;
-use crate::perform::Perform;
-use crate::start::{NewRun, Prepared};
-use crate::watch::{Nobody, Watch};
-use crate::words::{Kit, Words};
+use crate::drive::{DriveResult, MailSender, OpenedRun, QueuedInput, RunDriver, log, status_of};
+use crate::marks::MarkStore;
+use crate::perform::EffectPerformer;
+use crate::start::{NewRun, PreparedRun};
+use crate::watch::{NoWatcher, RunWatcher};
+use crate::words::{PromptKit, RosterTexts};
 
 /// How often inputs from other processes are looked for, at most: a person does not notice, and a busy run is not held up.
 const POST_ROUND: Duration = Duration::from_millis(100);
@@ -28,27 +30,27 @@ const MOST_KITS: usize = 64;
 
 /// Drives runs. Cheap to clone.
 #[derive(Clone)]
-pub struct Engine(Arc<Inner>);
+pub struct Engine(Arc<EngineInner>);
 
-pub(crate) struct Inner {
+pub(crate) struct EngineInner {
     pub(crate) journal: Journal,
-    pub(crate) hands: Arc<dyn Perform>,
-    pub(crate) watch: Arc<dyn Watch>,
+    pub(crate) hands: Arc<dyn EffectPerformer>,
+    pub(crate) watch: Arc<dyn RunWatcher>,
     pub(crate) stop: CancellationToken,
     clock: fn() -> Timestamp,
     steady: Option<fn() -> Duration>,
-    marks: Option<Marks>,
+    marks: Option<MarkStore>,
     /// The runs that are being driven, and how to reach them.
     driven: Mutex<BTreeMap<RunId, MailSender>>,
     /// The kits in use, by the hashes of their words and of who has which tools: runs that began alike share one.
-    kits: Mutex<BTreeMap<(Hash, Hash), Arc<Kit>>>,
+    kits: Mutex<BTreeMap<(ContentHash, ContentHash), Arc<PromptKit>>>,
     post: Mutex<JoinSet<()>>,
 }
 
 /// How an engine is set up beyond its journal and hands.
-pub struct Options {
+pub struct EngineOptions {
     /// Whoever looks on.
-    pub watch: Arc<dyn Watch>,
+    pub watch: Arc<dyn RunWatcher>,
     /// Cancelled when the process is to stop.
     pub stop: CancellationToken,
     /// What time it is.
@@ -57,13 +59,13 @@ pub struct Options {
     /// other does.
     pub steady: Option<fn() -> Duration>,
     /// Where it is kept which files hold words from outside; `None`: nowhere, so that each run knows of its own only.
-    pub marks: Option<Marks>,
+    pub marks: Option<MarkStore>,
 }
 
-impl Default for Options {
+impl Default for EngineOptions {
     fn default() -> Self {
         Self {
-            watch: Arc::new(Nobody),
+            watch: Arc::new(NoWatcher),
             stop: CancellationToken::new(),
             clock: system_clock,
             steady: Some(crate::clock::steady),
@@ -80,8 +82,8 @@ fn system_clock() -> Timestamp {
 
 impl Engine {
     /// An engine over a journal, with these hands.
-    pub fn new(journal: Journal, hands: Arc<dyn Perform>, options: Options) -> Self {
-        Self(Arc::new(Inner {
+    pub fn new(journal: Journal, hands: Arc<dyn EffectPerformer>, options: EngineOptions) -> Self {
+        Self(Arc::new(EngineInner {
             journal,
             hands,
             watch: options.watch,
@@ -101,16 +103,16 @@ impl Engine {
     }
 
     /// Starts a run. When this returns, the goal is safe on disk.
-    pub async fn start(&self, id: RunId, new: NewRun<'_>) -> Result<Handle, Error> {
+    pub async fn start(&self, id: RunId, new: NewRun<'_>) -> Result<RunHandle, Error> {
         // Before the tools are gathered: what changes from here on is heard of.
         let heard = self.0.hands.shelf().map(|shelf| shelf.version);
-        let Prepared { start, words, context, context_blob, pictures, kit } = new.prepare(&self.0)?;
+        let PreparedRun { start, words, context, context_blob, pictures, kit } = new.prepare(&self.0)?;
         let clock = self.0.run_clock();
         let now = clock.now();
-        let head = Head {
+        let head = RunHeader {
             workspace: start.settings.workspace.clone(),
             model: start.settings.model.clone(),
-            ..Head::new(id.clone(), start.goal.text.clone(), now)
+            ..RunHeader::new(id.clone(), start.goal.text.clone(), now)
         };
         let mut run = Run::default();
         let record = run.advance(Input::Start(Box::new(start)), now);
@@ -128,11 +130,11 @@ impl Engine {
 
     /// Opens a run again and goes on with it, after a crash, a pause, or an answer. Fails as `Owned` where another
     /// process is at work on it.
-    pub async fn open(&self, id: &RunId) -> Result<Handle, Error> {
+    pub async fn open(&self, id: &RunId) -> Result<RunHandle, Error> {
         let lease = self.0.journal.acquire(id).await?;
         let run = self.load(id)?;
         let found = self.look_for(&run).await;
-        let mut queued: Vec<Mail> = Vec::new();
+        let mut queued: Vec<QueuedInput> = Vec::new();
         if !run.is_over() {
             queued.push(Input::Recovered { found }.into());
         }
@@ -151,14 +153,14 @@ impl Engine {
 
     /// Makes a run that begins with the first `at` events of another. When this returns, the fork and what it changes are
     /// safe on disk. A cut through what was decided at once goes behind it: half a decision leads nowhere.
-    pub async fn fork(&self, from: &RunId, at: u64, to: RunId, change: ForkChange) -> Result<Handle, Error> {
+    pub async fn fork(&self, from: &RunId, at: u64, to: RunId, change: ForkChange) -> Result<RunHandle, Error> {
         let (at, _) = self.behind_decision(from, at)?;
         let source = self.0.journal.head(from)?;
-        let head = Head {
+        let head = RunHeader {
             workspace: source.workspace,
             model: change.settings.as_ref().map_or(source.model, |settings| settings.model.clone()),
             parent: Some(from.clone()),
-            ..Head::new(to.clone(), change.goal.clone().unwrap_or(source.goal), self.0.now())
+            ..RunHeader::new(to.clone(), change.goal.clone().unwrap_or(source.goal), self.0.now())
         };
         let lease = self.0.journal.fork(from, at, head).await?;
         let mut run = self.load(&to)?;
@@ -221,19 +223,23 @@ impl Engine {
         Ok((end.max(at), run))
     }
 
-    fn reopen(&self, id: RunId, run: Run, lease: Lease, mut queued: Vec<Mail>) -> Result<Handle, Error> {
+    fn reopen(&self, id: RunId, run: Run, lease: Lease, mut queued: Vec<QueuedInput>) -> Result<RunHandle, Error> {
         let waiting = self.0.journal.inbox(&id)?;
-        queued.extend(waiting.into_iter().map(|pending| Mail { row: Some(pending.id), ..Mail::from(pending.input) }));
+        queued.extend(
+            waiting
+                .into_iter()
+                .map(|pending| QueuedInput { row: Some(pending.id), ..QueuedInput::from(pending.input) }),
+        );
         let kit = self.0.kit_of(&id, &run)?;
         let context = match run.settings().context {
             Some(hash) => self.0.context_at(&id, hash)?,
-            None => Snapshot { hash: Hash([0; 32]), context: Arc::default() },
+            None => Snapshot { hash: ContentHash([0; 32]), context: Arc::default() },
         };
         Ok(self.handle(OpenedRun { id, run, lease, kit, context, is_stale: true, queued }))
     }
 
     /// What became of the calls that had begun and may not simply be made again.
-    async fn look_for(&self, run: &Run) -> Vec<Finding> {
+    async fn look_for(&self, run: &Run) -> Vec<RecoveryFinding> {
         let mut found = Vec::new();
         for (id, open) in run.open() {
             let Some((_, facts)) = open.begun.as_ref().filter(|_| open.effect == Effect::Call) else { continue };
@@ -242,30 +248,30 @@ impl Engine {
             }
             let became = match run.call_at(id) {
                 Some(call) => self.0.hands.reconcile(&run.settings().workspace, &call, facts).await,
-                None => Found::CannotTell("the call is no longer known".into()),
+                None => RecoveryOutcome::CannotTell("the call is no longer known".into()),
             };
-            found.push(Finding { id: id.clone(), found: became });
+            found.push(RecoveryFinding { id: id.clone(), found: became });
         }
         found
     }
 
-    fn handle(&self, opened: OpenedRun) -> Handle {
+    fn handle(&self, opened: OpenedRun) -> RunHandle {
         let id = opened.id.clone();
-        let (drive, send) = Drive::new(&self.0, opened);
+        let (drive, send) = RunDriver::new(&self.0, opened);
         self.0.lock_driven().insert(id.clone(), send.clone());
         self.0.deliver_post();
-        Handle { id, send, drive }
+        RunHandle { id, send, drive }
     }
 }
 
 /// A run that is ready to be driven by this process.
-pub struct Handle {
+pub struct RunHandle {
     id: RunId,
     send: MailSender,
-    drive: Drive,
+    drive: RunDriver,
 }
 
-impl Handle {
+impl RunHandle {
     /// The run's id.
     pub fn id(&self) -> &RunId {
         &self.id
@@ -277,8 +283,8 @@ impl Handle {
     }
 
     /// How to send inputs while it is driven.
-    pub fn sender(&self) -> Sender {
-        Sender(self.send.clone())
+    pub fn sender(&self) -> RunSender {
+        RunSender(self.send.clone())
     }
 
     /// Hands the run an input, to be taken when it is driven.
@@ -287,24 +293,24 @@ impl Handle {
     }
 
     /// Drives the run until it is over, waits only for people, is paused or exhausted, or the engine is stopped.
-    pub async fn drive(self) -> Result<Rested, Error> {
+    pub async fn drive(self) -> Result<DriveResult, Error> {
         Box::pin(self.drive.drive_from_here()).await
     }
 }
 
 /// Sends inputs to a run that this process drives.
 #[derive(Clone)]
-pub struct Sender(MailSender);
+pub struct RunSender(MailSender);
 
-impl Sender {
+impl RunSender {
     /// Sends an input; false if the run is no longer driven, or more wait already than it can take.
     pub fn send(&self, input: Input) -> bool {
         self.0.try_send(input.into()).is_ok()
     }
 }
 
-impl Inner {
-    pub(crate) fn marks(&self) -> Option<&Marks> {
+impl EngineInner {
+    pub(crate) fn marks(&self) -> Option<&MarkStore> {
         self.marks.as_ref()
     }
 
@@ -325,15 +331,15 @@ impl Inner {
     }
 
     /// The kit of a run, from the words it began with.
-    pub(crate) fn kit_of(&self, id: &RunId, run: &Run) -> Result<Arc<Kit>, Error> {
+    pub(crate) fn kit_of(&self, id: &RunId, run: &Run) -> Result<Arc<PromptKit>, Error> {
         let Some(hash) = run.roster().words else {
-            return Ok(Arc::new(Kit::new(run.roster(), Words::default())));
+            return Ok(Arc::new(PromptKit::new(run.roster(), RosterTexts::default())));
         };
-        self.kit(hash, run.roster(), || Ok(Kit::new(run.roster(), self.words_of(id, run)?.unwrap_or_default())))
+        self.kit(hash, run.roster(), || Ok(PromptKit::new(run.roster(), self.words_of(id, run)?.unwrap_or_default())))
     }
 
     /// The words that a run goes by; none in runs from before they were kept.
-    pub(crate) fn words_of(&self, id: &RunId, run: &Run) -> Result<Option<Words>, Error> {
+    pub(crate) fn words_of(&self, id: &RunId, run: &Run) -> Result<Option<RosterTexts>, Error> {
         let incomplete = |what: &str| Error::Incomplete { run: id.clone(), what: what.into() };
         let Some(hash) = run.roster().words else { return Ok(None) };
         let bytes =
@@ -345,10 +351,10 @@ impl Inner {
     /// The kit of this roster with these words, made if nobody has it yet.
     pub(crate) fn kit(
         &self,
-        words: Hash,
+        words: ContentHash,
         roster: &Roster,
-        make: impl FnOnce() -> Result<Kit, Error>,
-    ) -> Result<Arc<Kit>, Error> {
+        make: impl FnOnce() -> Result<PromptKit, Error>,
+    ) -> Result<Arc<PromptKit>, Error> {
         let key = (words, Blob::new(serde_json::to_vec(&roster.agents).unwrap_or_default()).hash());
         if let Some(kit) = self.kits.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return Ok(Arc::clone(kit));
@@ -362,7 +368,7 @@ impl Inner {
         Ok(kit)
     }
 
-    pub(crate) fn context_at(&self, id: &RunId, hash: Hash) -> Result<Snapshot, Error> {
+    pub(crate) fn context_at(&self, id: &RunId, hash: ContentHash) -> Result<Snapshot, Error> {
         let incomplete = || Error::Incomplete { run: id.clone(), what: "a context it began with is missing".into() };
         let bytes = self.journal.blob(&hash)?.ok_or_else(incomplete)?;
         let context = serde_json::from_slice(&bytes).map_err(|_| incomplete())?;
@@ -397,7 +403,7 @@ impl Inner {
         for waiting in pending {
             if !delivered.contains_key(&waiting.id)
                 && let Some(send) = driven.get(&waiting.run)
-                && send.try_send(Mail { row: Some(waiting.id), ..Mail::from(waiting.input) }).is_err()
+                && send.try_send(QueuedInput { row: Some(waiting.id), ..QueuedInput::from(waiting.input) }).is_err()
             {
                 continue;
             }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use updraft_run::{Action, Actions, Run, State, Step, StepSpec};
+use updraft_run::{Action, Actions, Run, Step, StepSpec, StepState};
 
 /// Earlier steps named in a step's context.
 const MOST_STEPS: usize = 20;
@@ -17,7 +17,7 @@ const MOST_TOLD: usize = 16 * 1024;
 
 /// A step that ended before.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Past {
+pub struct PastStep {
     /// Its name.
     pub step: String,
     /// Who did it.
@@ -35,25 +35,25 @@ pub struct Past {
 }
 
 /// A step that ended before, shared with the run: what is told about it is made only where it is told.
-pub(crate) struct Ended {
+pub(crate) struct EndedStep {
     spec: Arc<StepSpec>,
     status: &'static str,
     output: Option<Arc<str>>,
     actions: Option<Arc<Actions>>,
 }
 
-impl Ended {
+impl EndedStep {
     fn of(step: &Step) -> Self {
         let output = match &step.state {
-            State::Failed(why) => Some(Arc::from(why.message.as_str())),
+            StepState::Failed(why) => Some(Arc::from(why.message.as_str())),
             _ => step.output.clone(),
         };
         Self { spec: Arc::clone(&step.spec), status: step.status(), output, actions: step.actions.clone() }
     }
 
-    pub(crate) fn told(&self) -> Past {
+    pub(crate) fn told(&self) -> PastStep {
         let Actions { newest, earlier } = self.actions.as_deref().cloned().unwrap_or_default();
-        Past {
+        PastStep {
             step: self.spec.id.to_string(),
             agent: self.spec.agent.clone(),
             description: self.spec.description.clone(),
@@ -66,14 +66,14 @@ impl Ended {
 }
 
 /// The steps that this one waited for, and those whose variables it reads.
-pub(crate) fn behind(run: &Run, step: &Step) -> Vec<Ended> {
-    run.before(step).take(MOST_STEPS).map(Ended::of).collect()
+pub(crate) fn behind(run: &Run, step: &Step) -> Vec<EndedStep> {
+    run.before(step).take(MOST_STEPS).map(EndedStep::of).collect()
 }
 
 /// The same, for the step's prompt.
 pub(crate) fn in_words(run: &Run, step: &Step) -> String {
     let mut text = String::new();
-    for past in behind(run, step).iter().map(Ended::told) {
+    for past in behind(run, step).iter().map(EndedStep::told) {
         let whole = past.in_words();
         let fits = text.len() + whole.len() <= MOST_TOLD;
         text.push_str(&if fits { whole } else { past.heading() });
@@ -82,10 +82,10 @@ pub(crate) fn in_words(run: &Run, step: &Step) -> String {
     text
 }
 
-impl Past {
+impl PastStep {
     /// What is told about a step.
     pub(crate) fn of(step: &Step) -> Self {
-        Ended::of(step).told()
+        EndedStep::of(step).told()
     }
 
     /// As the documented JSON shape has it, with its place in the order.
@@ -107,7 +107,7 @@ impl Past {
     }
 
     fn heading(&self) -> String {
-        let Past { step, agent, description, status, .. } = self;
+        let PastStep { step, agent, description, status, .. } = self;
         format!("- `{step}` ({agent}, {status}): {description}")
     }
 

@@ -1,6 +1,6 @@
 //! Drive a run from goal to answer.
 //!
-//! The [`Engine`] writes what a run decides to the journal, performs what it wants through [`Perform`], and feeds each
+//! The [`Engine`] writes what a run decides to the journal, performs what it wants through [`EffectPerformer`], and feeds each
 //! reply back as the next input. A run that only waits for people holds no task, no lease and no memory here.
 //!
 //! | to read | file |
@@ -47,27 +47,30 @@ mod used;
 mod watch;
 mod words;
 
-pub use agents::{Agent, Agents, Trust};
+pub use agents::{Agent, Agents, FolderTrust};
 pub use changed::{ChangedFile, changed_files};
-pub use context::Context;
-pub use diff::{Diff, StepDiff, diff};
-pub use drive::Rested;
-pub use engine::{Engine, Handle, Options, Sender};
+pub use context::WorkspaceContext;
+pub use diff::{RunDiff, StepDiff, diff};
+pub use drive::DriveResult;
+pub use engine::{Engine, EngineOptions, RunHandle, RunSender};
 pub use error::Error;
-pub use history::Past;
-pub use marks::{Book, Marked, Marks, Remains};
+pub use history::PastStep;
+pub use marks::{MarkStore, MarkedFile, UndoRemains, WorkspaceMarks};
 pub use nodelink::{EdgeList, node_link};
-pub use perform::{Doing, Given, Hands, Perform};
+pub use perform::{CallEnvironment, EffectFuture, EffectPerformer, RealPerformer};
 pub use prompts::Prompts;
 pub use recorded::recorded;
-pub use replay::{Difference, Differs, Replayed, Told, prompts as prompts_of, replay};
-pub use report::{Report, Statistics, StepReport, dollars, failure_of, messages, waiting_for};
+pub use replay::{DifferenceKind, ReplayDifference, ReplayReport, SentPrompt, prompts as prompts_of, replay};
+pub use report::{RunReport, Statistics, StepReport, dollars, failure_of, messages, waiting_for};
 pub use response::{PersonResponse, ResponseStatus, outlives_its_process};
 pub use start::NewRun;
 pub use stopped::{command_to_go_on, why_stopped};
-pub use touched::{Approved, Touched, touched};
-pub use undo::{Left, Made, Move, Plan as UndoPlan, Side, Undo, Undone, Unlisted, Which, Why};
+pub use touched::{ApprovalRecord, CallAudit, touched};
+pub use undo::{
+    ChangeFilter, PathSnapshot, RecordedChange, SkippedPath, Undo, UndoMove, UndoPlan, UndoResult, UndoSkipReason,
+    UnlistedCall,
+};
 pub use updraft_models::Delta;
-pub use used::Used;
-pub use watch::{Nobody, Watch};
-pub use words::{AgentWords, Words};
+pub use used::ToolCallCount;
+pub use watch::{NoWatcher, RunWatcher};
+pub use words::{AgentTexts, RosterTexts};

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use updraft_journal::hash_of;
-use updraft_run::{Hash, Origins, RunId, Timestamp};
+use updraft_run::{ContentHash, Origins, RunId, Timestamp};
 pub(crate) use updraft_workspace::Stamp;
 use updraft_workspace::stamp_of;
 
@@ -26,33 +26,33 @@ const EVERYTHING: &str = ".";
 
 /// The marks of all workspaces.
 #[derive(Clone, Debug)]
-pub struct Marks {
+pub struct MarkStore {
     folder: PathBuf,
 }
 
-impl Marks {
+impl MarkStore {
     /// Kept in this folder, which no workspace holds.
     pub fn at(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
     }
 
     /// Those of one workspace, by its canonical path.
-    pub fn book(&self, workspace: &str) -> Book {
+    pub fn book(&self, workspace: &str) -> WorkspaceMarks {
         let name = hash_of(workspace.as_bytes()).to_string();
-        Book { file: self.folder.join(format!("{name}.rows")), workspace: workspace.to_owned() }
+        WorkspaceMarks { file: self.folder.join(format!("{name}.rows")), workspace: workspace.to_owned() }
     }
 }
 
 /// The marks of one workspace. Several processes may read and change them at once.
 #[derive(Clone, Debug)]
-pub struct Book {
+pub struct WorkspaceMarks {
     file: PathBuf,
     workspace: String,
 }
 
 /// A file and the words that a run wrote to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Marked {
+pub struct MarkedFile {
     /// Relative to the workspace; `.` is all of it.
     pub path: String,
     /// Where the words came from.
@@ -62,55 +62,56 @@ pub struct Marked {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Page {
+struct MarkTable {
     workspace: String,
     /// By path, and by the run that wrote there: what one run takes back, another may have written too.
     #[serde(default)]
-    files: BTreeMap<String, BTreeMap<RunId, Mark>>,
+    files: BTreeMap<String, BTreeMap<RunId, FileMark>>,
     /// Runs that may be changing any file, or were cut off while they did.
     #[serde(default)]
-    roaming: BTreeMap<RunId, Roaming>,
+    roaming: BTreeMap<RunId, RoamingRun>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Mark {
+struct FileMark {
     origins: Origins,
     /// Of the content that the run left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    hash: Option<Hash>,
+    hash: Option<ContentHash>,
     /// There was no such file when somebody last looked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     gone: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Roaming {
+struct RoamingRun {
     origins: Origins,
     /// Nothing was changed before this moment.
     since: Timestamp,
     /// The folders of that moment; others have been made or given their names since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    folders: scan::Folders,
+    folders: scan::FolderSnapshot,
 }
 
 /// What is left of a run's changes after an undo.
 #[derive(Clone, Copy, Debug)]
-pub enum Remains<'a> {
+pub enum UndoRemains<'a> {
     /// These paths.
     These(&'a [String]),
     /// These may not be all: something changed files and did not say which.
     Unknown,
 }
 
-impl Book {
+impl WorkspaceMarks {
     /// Everything that is marked, in the order of paths.
-    pub fn all(&self) -> Result<Vec<Marked>, Error> {
+    pub fn all(&self) -> Result<Vec<MarkedFile>, Error> {
         let page = self.read()?;
         let files = page.files.into_iter().flat_map(|(path, runs)| {
-            runs.into_iter().map(move |(run, mark)| Marked { path: path.clone(), origins: mark.origins, run })
+            runs.into_iter().map(move |(run, mark)| MarkedFile { path: path.clone(), origins: mark.origins, run })
         });
         let roaming = page.roaming.into_iter();
-        let roaming = roaming.map(|(run, roaming)| Marked { path: EVERYTHING.into(), origins: roaming.origins, run });
+        let roaming =
+            roaming.map(|(run, roaming)| MarkedFile { path: EVERYTHING.into(), origins: roaming.origins, run });
         Ok(roaming.chain(files).collect())
     }
 
@@ -128,13 +129,13 @@ impl Book {
 
     /// What a run wrote was taken back: its marks go, but for those of what is left. Where more may have been changed than
     /// is known, only those of the files that were put back go, and of folders that are gone.
-    pub fn undone(&self, run: &RunId, back: &[String], left: Remains<'_>) -> Result<(), Error> {
+    pub fn undone(&self, run: &RunId, back: &[String], left: UndoRemains<'_>) -> Result<(), Error> {
         if self.stamp().is_none() {
             return Ok(());
         }
         let is_left = |marked: &str| match left {
-            Remains::These(left) => left.iter().any(|path| is_in(marked, path) || is_in(path, marked)),
-            Remains::Unknown => {
+            UndoRemains::These(left) => left.iter().any(|path| is_in(marked, path) || is_in(path, marked)),
+            UndoRemains::Unknown => {
                 let is_gone = || Path::new(&self.workspace).join(marked).symlink_metadata().is_err();
                 let is_back = |path: &String| path == marked || (is_in(marked, path) && is_gone());
                 !back.iter().any(is_back)
@@ -170,7 +171,7 @@ impl Book {
             for (path, origins) in files {
                 if path == EVERYTHING {
                     let folders = folders.clone().flatten();
-                    let roaming = Roaming { origins: Origins::default(), since: now, folders };
+                    let roaming = RoamingRun { origins: Origins::default(), since: now, folders };
                     page.roaming.entry(run.clone()).or_insert(roaming).origins.merge(origins);
                 } else {
                     page.mark(run, path, origins).gone = false;
@@ -206,7 +207,8 @@ impl Book {
         let changed = page.roaming.get(run).map(|roaming| scan::since(root, roaming.since, &roaming.folders));
         let own = page.files.iter().filter(|(_, runs)| runs.contains_key(run)).map(|(path, _)| path.clone());
         let paths = own.chain(changed.iter().flatten().cloned());
-        let hashes: BTreeMap<String, Option<Hash>> = paths.map(|path| (path.clone(), self.hash(&path))).collect();
+        let hashes: BTreeMap<String, Option<ContentHash>> =
+            paths.map(|path| (path.clone(), self.hash(&path))).collect();
         if hashes.is_empty() && changed.is_none() {
             return Ok(());
         }
@@ -266,11 +268,11 @@ impl Book {
         })
     }
 
-    fn hash(&self, path: &str) -> Option<Hash> {
+    fn hash(&self, path: &str) -> Option<ContentHash> {
         scan::content(&Path::new(&self.workspace).join(path)).map(|bytes| hash_of(&bytes))
     }
 
-    fn read(&self) -> Result<Page, Error> {
+    fn read(&self) -> Result<MarkTable, Error> {
         match rows::read(&self.file)? {
             Some(contents) => Ok(contents.page),
             None => self.read_old(),
@@ -278,12 +280,12 @@ impl Book {
     }
 
     /// What a version wrote that kept all marks in one piece.
-    fn read_old(&self) -> Result<Page, Error> {
+    fn read_old(&self) -> Result<MarkTable, Error> {
         let file = self.old();
         let failed = |source| Error::File { file: file.clone(), source };
         match fs::read(&file) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| failed(error.into())),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Page::default()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(MarkTable::default()),
             Err(error) => Err(failed(error)),
         }
     }
@@ -293,7 +295,7 @@ impl Book {
     }
 
     /// Changes the book while nobody else does. Whoever reads it finds it as it was or as it is now, whole.
-    fn change<T>(&self, act: impl FnOnce(&mut Page) -> T) -> Result<T, Error> {
+    fn change<T>(&self, act: impl FnOnce(&mut MarkTable) -> T) -> Result<T, Error> {
         let lock = || {
             let folder = self.file.parent().unwrap_or(Path::new("."));
             let (mut builder, mut options) = private();
@@ -320,8 +322,8 @@ impl Book {
     }
 }
 
-impl Page {
-    fn mark(&mut self, run: &RunId, path: &str, origins: &Origins) -> &mut Mark {
+impl MarkTable {
+    fn mark(&mut self, run: &RunId, path: &str, origins: &Origins) -> &mut FileMark {
         let mark = self.files.entry(path.to_owned()).or_default().entry(run.clone()).or_default();
         mark.origins.merge(origins);
         mark

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use updraft_run::{Run, Step, Timestamp};
 
-use crate::report::{Report, StepReport, dollars};
+use crate::report::{RunReport, StepReport, dollars};
 
 /// The name of the list of edges: NetworkX read `links` by default until 3.5, and reads `edges` from 3.6 on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum EdgeList {
 }
 
 /// The whole run as `networkx.node_link_graph` loads it: a `ROOT` node, one node for each step, an edge for each dependency.
-pub fn node_link(report: &Report, list: EdgeList) -> Value {
+pub fn node_link(report: &RunReport, list: EdgeList) -> Value {
     let root = json!({
         "id": "ROOT", "agent": "System", "status": "completed", "description": "Initial Query",
         "agent_prompt": report.run.goal().text, "reads": [], "writes": [], "output": null, "error": null,
@@ -97,7 +97,7 @@ fn node(report: &StepReport, run: &Run) -> Value {
 }
 
 /// An edge from each step to those that wait for it, and from the root to those that wait for none.
-fn edges(report: &Report) -> Vec<Value> {
+fn edges(report: &RunReport) -> Vec<Value> {
     let mut edges = Vec::new();
     let mut waits = std::collections::BTreeSet::new();
     for step in &report.steps {

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use updraft_models::{Delta, Draft, Error, Model, Outage, Prompt};
-use updraft_run::{Answer, Failure, FailureKind, Reply};
+use updraft_models::{Delta, Error, Model, Outage, Prompt, RequestDraft};
+use updraft_run::{Failure, FailureKind, ModelAnswer, Reply};
 
-use crate::effects::{Listener, failed};
+use crate::effects::{DeltaListener, failed};
 
 /// The wait before a model is tried again; each further one is twice as long.
 const FIRST_WAIT: Duration = Duration::from_secs(5);
@@ -18,29 +18,29 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 const ACCOUNT_LIMIT: Duration = Duration::from_secs(4);
 
 /// How long a model is waited for, and what ends the wait early.
-pub(crate) struct Patience {
+pub(crate) struct OutageWait {
     pub(crate) limit: Duration,
     /// Cancelled when the run shall come to rest.
     pub(crate) hurry: CancellationToken,
 }
 
 /// Sets a model up again where the keys have changed since it was set up.
-pub(crate) type Renewal = Box<dyn Fn(&Arc<dyn Model>) -> Option<Arc<dyn Model>> + Send + Sync>;
+pub(crate) type ModelRenewal = Box<dyn Fn(&Arc<dyn Model>) -> Option<Arc<dyn Model>> + Send + Sync>;
 
 /// A model, and how it is set up again where its key was refused.
 pub(crate) struct RenewableModel {
     pub(crate) model: Arc<dyn Model>,
-    pub(crate) renewal: Renewal,
+    pub(crate) renewal: ModelRenewal,
 }
 
 /// Asks a model, again and again while it is not available.
 pub(crate) async fn ask(
     RenewableModel { mut model, renewal }: RenewableModel,
     prompt: &Prompt<'_>,
-    draft: &mut Draft,
-    hear: &mut Listener,
-    patience: &Patience,
-) -> Result<Answer, Reply> {
+    draft: &mut RequestDraft,
+    hear: &mut DeltaListener,
+    patience: &OutageWait,
+) -> Result<ModelAnswer, Reply> {
     let begun = Instant::now();
     let (mut rounds, mut attempts) = (0, 0);
     loop {
@@ -80,7 +80,7 @@ pub(crate) async fn ask(
 }
 
 /// The same model with another key, where this one was refused and there is another by now.
-pub(crate) fn renewed_after(error: &Error, model: &Arc<dyn Model>, renewal: &Renewal) -> Option<Arc<dyn Model>> {
+pub(crate) fn renewed_after(error: &Error, model: &Arc<dyn Model>, renewal: &ModelRenewal) -> Option<Arc<dyn Model>> {
     if error.is_about_key() { renewal(model) } else { None }
 }
 
@@ -122,7 +122,7 @@ fn length(time: Duration) -> String {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use updraft_models::{Asking, Brief, Hear, Price};
+    use updraft_models::{DeltaCallback, ModelFuture, Price, TaskBrief};
 
     use super::*;
 
@@ -138,18 +138,18 @@ mod tests {
             None
         }
 
-        fn ask<'a>(&'a self, _: &'a Prompt<'a>, _: &'a mut Draft, _: Hear<'a>) -> Asking<'a> {
+        fn ask<'a>(&'a self, _: &'a Prompt<'a>, _: &'a mut RequestDraft, _: DeltaCallback<'a>) -> ModelFuture<'a> {
             self.1.fetch_add(1, Ordering::Relaxed);
             Box::pin(async move { Err((self.0)()) })
         }
     }
 
-    async fn asked(model: &Arc<Failing>, renewal: Renewal) -> Result<Answer, Reply> {
-        let brief = Brief::default();
-        let patience = Patience { limit: Duration::from_mins(10), hurry: CancellationToken::new() };
-        let mut hear: Listener = Box::new(|_| {});
+    async fn asked(model: &Arc<Failing>, renewal: ModelRenewal) -> Result<ModelAnswer, Reply> {
+        let brief = TaskBrief::default();
+        let patience = OutageWait { limit: Duration::from_mins(10), hurry: CancellationToken::new() };
+        let mut hear: DeltaListener = Box::new(|_| {});
         let model = RenewableModel { model: model.clone(), renewal };
-        ask(model, &Prompt::empty(&brief), &mut Draft::default(), &mut hear, &patience).await
+        ask(model, &Prompt::empty(&brief), &mut RequestDraft::default(), &mut hear, &patience).await
     }
 
     fn failing(error: fn() -> Error) -> Arc<Failing> {

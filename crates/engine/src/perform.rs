@@ -7,17 +7,17 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use updraft_models::{Access, Model};
-use updraft_run::{Facts, Failure, FailureKind, Found, Prepared, Reply, ToolCall};
-use updraft_tools::{Around, CallContext, Called, Dispatcher, Log, Place, Shelf, Workspace};
+use updraft_models::{Model, ModelAccess};
+use updraft_run::{EffectFacts, Failure, FailureKind, PreparedCall, RecoveryOutcome, Reply, ToolCall};
+use updraft_tools::{CallContext, CallLog, CallResult, Dispatcher, Place, RegistrySnapshot, RunContext, Workspace};
 
 use tokio_util::sync::CancellationToken;
 
 /// A future that is boxed, so that hands of all kinds fit behind one trait.
-pub type Doing<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type EffectFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Performs effects. The engine decides when; the hands know how.
-pub trait Perform: Send + Sync {
+pub trait EffectPerformer: Send + Sync {
     /// The model of this name.
     fn model(&self, name: &str) -> Result<Arc<dyn Model>, updraft_models::Error>;
 
@@ -39,80 +39,90 @@ pub trait Perform: Send + Sync {
     }
 
     /// The tools as they are now, where some of them may change while runs go on.
-    fn shelf(&self) -> Option<Shelf> {
+    fn shelf(&self) -> Option<RegistrySnapshot> {
         None
     }
 
     /// What a call would touch. No effects.
-    fn prepare(&self, workspace: &str, call: &ToolCall) -> Prepared;
+    fn prepare(&self, workspace: &str, call: &ToolCall) -> PreparedCall;
 
     /// What is known only just before a call. Reads, changes nothing.
-    fn facts<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> Doing<'a, Facts>;
+    fn facts<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> EffectFuture<'a, EffectFacts>;
 
     /// Contents that a call is about to replace, to be stored before it begins. Reads, changes nothing.
-    fn images<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> Doing<'a, Vec<Vec<u8>>> {
+    fn images<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> EffectFuture<'a, Vec<Vec<u8>>> {
         let _ = (workspace, call);
         Box::pin(std::future::ready(Vec::new()))
     }
 
     /// Makes a call.
-    fn call<'a>(&'a self, workspace: &'a str, call: &'a ToolCall, given: Given) -> Doing<'a, Called>;
+    fn call<'a>(
+        &'a self,
+        workspace: &'a str,
+        call: &'a ToolCall,
+        given: CallEnvironment,
+    ) -> EffectFuture<'a, CallResult>;
 
     /// After a crash: did it happen?
-    fn reconcile<'a>(&'a self, workspace: &'a str, call: &'a ToolCall, facts: &'a Facts) -> Doing<'a, Found>;
+    fn reconcile<'a>(
+        &'a self,
+        workspace: &'a str,
+        call: &'a ToolCall,
+        facts: &'a EffectFacts,
+    ) -> EffectFuture<'a, RecoveryOutcome>;
 }
 
 /// What a call is made with, besides its arguments.
 #[derive(Debug)]
-pub struct Given {
+pub struct CallEnvironment {
     /// The same for every attempt at this call, and for no other.
     pub key: String,
     /// Cancelled when the call is to stop.
     pub cancel: CancellationToken,
     /// The run around it.
-    pub around: Around,
+    pub around: RunContext,
     /// Where it tells how it is getting on.
-    pub log: Log,
+    pub log: CallLog,
     /// Where the lines go that a program prints while it runs.
-    pub output: Log,
+    pub output: CallLog,
 }
 
 /// The real hands: models by name, tools by the dispatcher, each run in its own workspace.
-pub struct Hands {
-    access: Mutex<Arc<Access>>,
+pub struct RealPerformer {
+    access: Mutex<Arc<ModelAccess>>,
     dispatcher: Dispatcher,
-    models: Mutex<BTreeMap<String, Cached>>,
+    models: Mutex<BTreeMap<String, CachedModel>>,
     places: Mutex<BTreeMap<String, Place>>,
 }
 
 /// A model that was set up.
-struct Cached {
+struct CachedModel {
     model: Arc<dyn Model>,
     /// With these keys.
-    access: Arc<Access>,
+    access: Arc<ModelAccess>,
 }
 
-impl Hands {
+impl RealPerformer {
     /// Hands that reach models this way and have these tools.
-    pub fn new(access: Access, dispatcher: Dispatcher) -> Self {
+    pub fn new(access: ModelAccess, dispatcher: Dispatcher) -> Self {
         Self { access: Mutex::new(Arc::new(access)), dispatcher, models: Mutex::default(), places: Mutex::default() }
     }
 
     /// Puts a model that was set up already, with the same keys, under its name.
     #[must_use]
     pub fn with_model(self, name: &str, model: Arc<dyn Model>) -> Self {
-        let cached = Cached { model, access: self.access() };
+        let cached = CachedModel { model, access: self.access() };
         self.models.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), cached);
         self
     }
 
     /// How models are reached now.
-    fn access(&self) -> Arc<Access> {
+    fn access(&self) -> Arc<ModelAccess> {
         Arc::clone(&self.access.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Reads the keys again. How models are reached from now on, where some have changed.
-    fn renew(&self) -> Option<Arc<Access>> {
+    fn renew(&self) -> Option<Arc<ModelAccess>> {
         let mut access = self.access.lock().unwrap_or_else(PoisonError::into_inner);
         *access = Arc::new(access.renewed()?);
         Some(Arc::clone(&access))
@@ -124,17 +134,17 @@ impl Hands {
     }
 
     /// What is known about a call, with the model it asks as everybody else would name it.
-    fn with_model_named(&self, prepared: Prepared) -> Prepared {
+    fn with_model_named(&self, prepared: PreparedCall) -> PreparedCall {
         let Some(name) = prepared.model.as_deref().filter(|_| prepared.fault.is_none()) else { return prepared };
         match self.may_consult(name) {
             Ok(model) => {
                 // The user has set it up, so asking it is no reach outside; but what it is asked leaves this machine.
                 let hosts = self.model(&model).map(|model| model.hosts()).unwrap_or_default();
-                Prepared { model: Some(model), sends: !hosts.is_empty(), hosts, ..prepared }
+                PreparedCall { model: Some(model), sends: !hosts.is_empty(), hosts, ..prepared }
             }
             Err(why) => {
                 let fault = Some(Failure::new(FailureKind::Validation, why));
-                Prepared { model: None, fault, ..prepared }
+                PreparedCall { model: None, fault, ..prepared }
             }
         }
     }
@@ -176,7 +186,7 @@ impl Hands {
     }
 }
 
-impl Perform for Hands {
+impl EffectPerformer for RealPerformer {
     fn model(&self, name: &str) -> Result<Arc<dyn Model>, updraft_models::Error> {
         let mut models = self.models.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(cached) = models.get(name) {
@@ -189,7 +199,7 @@ impl Perform for Hands {
             let access = self.renew().ok_or(error)?;
             Ok((updraft_models::resolve(name, &access)?, access))
         })?;
-        models.insert(name.to_owned(), Cached { model: model.clone(), access });
+        models.insert(name.to_owned(), CachedModel { model: model.clone(), access });
         Ok(model)
     }
 
@@ -204,7 +214,7 @@ impl Perform for Hands {
             return None;
         }
         let model = updraft_models::resolve(name, &access).ok()?;
-        models.insert(name.to_owned(), Cached { model: model.clone(), access });
+        models.insert(name.to_owned(), CachedModel { model: model.clone(), access });
         Some(model)
     }
 
@@ -216,28 +226,28 @@ impl Perform for Hands {
         self.dispatcher.registry().full_name(called).filter(|name| *name != called).map(str::to_owned)
     }
 
-    fn shelf(&self) -> Option<Shelf> {
+    fn shelf(&self) -> Option<RegistrySnapshot> {
         // Tools that were never replaced are those that the run began with.
         Some(self.dispatcher.shelf()).filter(|shelf| shelf.version > 0)
     }
 
-    fn prepare(&self, workspace: &str, call: &ToolCall) -> Prepared {
+    fn prepare(&self, workspace: &str, call: &ToolCall) -> PreparedCall {
         match self.place(workspace) {
             Ok(place) => self.with_model_named(self.dispatcher.prepare(call, &place)),
-            Err(fault) => Prepared { fault: Some(fault), ..Prepared::default() },
+            Err(fault) => PreparedCall { fault: Some(fault), ..PreparedCall::default() },
         }
     }
 
-    fn facts<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> Doing<'a, Facts> {
+    fn facts<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> EffectFuture<'a, EffectFacts> {
         Box::pin(async move {
             match self.place(workspace) {
                 Ok(place) => self.dispatcher.facts(call, &place).await,
-                Err(_) => Facts::default(),
+                Err(_) => EffectFacts::default(),
             }
         })
     }
 
-    fn images<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> Doing<'a, Vec<Vec<u8>>> {
+    fn images<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> EffectFuture<'a, Vec<Vec<u8>>> {
         Box::pin(async move {
             match self.place(workspace) {
                 Ok(place) => self.dispatcher.images(call, &place).await,
@@ -246,11 +256,16 @@ impl Perform for Hands {
         })
     }
 
-    fn call<'a>(&'a self, workspace: &'a str, call: &'a ToolCall, given: Given) -> Doing<'a, Called> {
+    fn call<'a>(
+        &'a self,
+        workspace: &'a str,
+        call: &'a ToolCall,
+        given: CallEnvironment,
+    ) -> EffectFuture<'a, CallResult> {
         Box::pin(async move {
             match self.place(workspace) {
                 Ok(place) => {
-                    let Given { key, cancel, around, log, output } = given;
+                    let CallEnvironment { key, cancel, around, log, output } = given;
                     let mut context = CallContext::new(place, key);
                     context.cancel = cancel;
                     context.around = around;
@@ -258,23 +273,28 @@ impl Perform for Hands {
                     context.output = output;
                     self.dispatcher.call(call, &context).await
                 }
-                Err(fault) => Called::of(Reply::Failed(fault)),
+                Err(fault) => CallResult::of(Reply::Failed(fault)),
             }
         })
     }
 
-    fn reconcile<'a>(&'a self, workspace: &'a str, call: &'a ToolCall, facts: &'a Facts) -> Doing<'a, Found> {
+    fn reconcile<'a>(
+        &'a self,
+        workspace: &'a str,
+        call: &'a ToolCall,
+        facts: &'a EffectFacts,
+    ) -> EffectFuture<'a, RecoveryOutcome> {
         Box::pin(async move {
             match self.place(workspace) {
                 Ok(place) => self.dispatcher.reconcile(call, facts, &place).await,
-                Err(fault) => Found::CannotTell(fault.message),
+                Err(fault) => RecoveryOutcome::CannotTell(fault.message),
             }
         })
     }
 }
 
 /// A question to another model, as it is for a step whose own model is at these hosts: they hear of it anyway.
-pub(crate) fn but_for(mut prepared: Prepared, own: &[String]) -> Prepared {
+pub(crate) fn but_for(mut prepared: PreparedCall, own: &[String]) -> PreparedCall {
     prepared.hosts.retain(|host| !own.contains(host));
     prepared.sends = !prepared.hosts.is_empty();
     prepared
@@ -283,17 +303,20 @@ pub(crate) fn but_for(mut prepared: Prepared, own: &[String]) -> Prepared {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use updraft_models::{Reach, Token};
-    use updraft_tools::{Limits, Registry};
+    use updraft_models::{ProviderAccess, SecretString};
+    use updraft_tools::{Registry, ToolLimits};
 
     use super::*;
 
     #[test]
     fn a_question_to_a_model_elsewhere_sends_and_one_to_a_model_here_does_not() {
-        let mut access = Access::default();
-        access.reach.insert("anthropic".into(), Reach { key: Some(Token::new("k")), ..Reach::default() });
-        let dispatcher = Dispatcher::new(Registry::standard(&Limits::default()), Limits::default());
-        let hands = Hands::new(access, dispatcher);
+        let mut access = ModelAccess::default();
+        access.reach.insert(
+            "anthropic".into(),
+            ProviderAccess { key: Some(SecretString::new("k")), ..ProviderAccess::default() },
+        );
+        let dispatcher = Dispatcher::new(Registry::standard(&ToolLimits::default()), ToolLimits::default());
+        let hands = RealPerformer::new(access, dispatcher);
         let folder = tempfile::tempdir().unwrap();
         let asked = |model: &str| {
             let args = json!({ "model": model, "question": "why?" });

@@ -3,26 +3,26 @@
 use std::ops::ControlFlow;
 
 use updraft_journal::Journal;
-use updraft_models::{Place, Recorded};
-use updraft_run::{Answer, Entry, Event, Kind, Record, Reply, Run, RunId, Step};
+use updraft_models::{AnswerPlace, RecordedModel};
+use updraft_run::{ConversationEntry, EffectKind, Event, ModelAnswer, Record, Reply, Run, RunId, Step};
 
 use crate::Error;
 
 /// A model that says what the models of this run said, each answer at its place.
-pub fn recorded(journal: &Journal, id: &RunId) -> Result<Recorded, Error> {
+pub fn recorded(journal: &Journal, id: &RunId) -> Result<RecordedModel, Error> {
     let mut run = Run::default();
-    let mut answers: Vec<(Place, Answer)> = Vec::new();
+    let mut answers: Vec<(AnswerPlace, ModelAnswer)> = Vec::new();
     journal.read(id, 0, &mut |_, record: Record| {
         run.pass(&record);
         for event in &record.events {
             if let Event::Replied { id, reply: Reply::Answer(answer), .. } = event
                 && let Some(step) = run.step(&id.step)
             {
-                let place = Place {
+                let place = AnswerPlace {
                     agent: step.spec.agent.clone(),
                     step: id.step.to_string(),
                     visit: id.visit,
-                    turn: if id.kind == Kind::Judge { 0 } else { spoken(step) },
+                    turn: if id.kind == EffectKind::Judge { 0 } else { spoken(step) },
                     kind: id.kind,
                 };
                 answers.push((place, (**answer).clone()));
@@ -31,10 +31,10 @@ pub fn recorded(journal: &Journal, id: &RunId) -> Result<Recorded, Error> {
         }
         ControlFlow::Continue(())
     })?;
-    Ok(Recorded::new(id.as_str(), answers))
+    Ok(RecordedModel::new(id.as_str(), answers))
 }
 
 /// How often the model had spoken in what it was told.
 fn spoken(step: &Step) -> usize {
-    step.talk.iter().filter(|entry| matches!(entry, Entry::Answer(_))).count()
+    step.talk.iter().filter(|entry| matches!(entry, ConversationEntry::Answer(_))).count()
 }

@@ -5,16 +5,16 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use updraft_journal::Journal;
-use updraft_run::{Address, Event, Facts, Hash, Kind, Record, Run, RunId};
+use updraft_run::{ContentHash, EffectAddress, EffectFacts, EffectKind, Event, Record, Run, RunId};
 
 use crate::Error;
-use crate::context::{Context, Snapshot};
-use crate::conversation::{Conversation, Sources};
-use crate::words::{Kit, Words};
+use crate::context::{Snapshot, WorkspaceContext};
+use crate::conversation::{Conversation, PromptSources};
+use crate::words::{PromptKit, RosterTexts};
 
 /// What a replay found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Replayed {
+pub struct ReplayReport {
     /// Events that were decided again and compared.
     pub events: u64,
     /// Events copied from another run, which were only folded.
@@ -22,21 +22,21 @@ pub struct Replayed {
     /// Prompts that were made again.
     pub prompts: u64,
     /// Where the rules say something else now, in order.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<ReplayDifference>,
 }
 
 /// One place where a replay differs from the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct ReplayDifference {
     /// The number of the event.
     pub event: u64,
     /// What differs.
-    pub what: Differs,
+    pub what: DifferenceKind,
 }
 
 /// What differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Differs {
+pub enum DifferenceKind {
     /// The journal has this event, the rules decide that one.
     Event {
         /// In the journal.
@@ -47,19 +47,19 @@ pub enum Differs {
     /// The prompt of this effect is another one.
     Prompt {
         /// The effect.
-        id: Address,
+        id: EffectAddress,
         /// The recorded hash.
-        recorded: Hash,
+        recorded: ContentHash,
         /// The hash of the prompt as it is made now.
-        made: Hash,
+        made: ContentHash,
     },
 }
 
 /// Replays a run without any network: the journal is all it needs.
-pub fn replay(journal: &Journal, id: &RunId) -> Result<Replayed, Error> {
-    let mut replayed = Replayed::default();
+pub fn replay(journal: &Journal, id: &RunId) -> Result<ReplayReport, Error> {
+    let mut replayed = ReplayReport::default();
     let mut failure = None;
-    let mut prompts = Rebuilder::new(journal, id);
+    let mut prompts = PromptRebuilder::new(journal, id);
     let copied = copied_events(journal, id)?;
     // Two runs: one decides, the other is told. Where they part, the first follows the journal again.
     let (mut decides, mut told) = (Run::default(), Run::default());
@@ -99,13 +99,13 @@ fn copied_events(journal: &Journal, id: &RunId) -> Result<u64, Error> {
     Ok(copied)
 }
 
-fn compare(first: u64, recorded: &[Event], decided: &[Event], replayed: &mut Replayed) {
+fn compare(first: u64, recorded: &[Event], decided: &[Event], replayed: &mut ReplayReport) {
     for n in 0..recorded.len().max(decided.len()) {
         let (old, new) = (recorded.get(n), decided.get(n));
         if old != new {
             let words = |event: Option<&Event>| event.map(|event| serde_json::to_string(event).unwrap_or_default());
-            let what = Differs::Event { recorded: words(old), decided: words(new) };
-            replayed.differences.push(Difference { event: first + n as u64, what });
+            let what = DifferenceKind::Event { recorded: words(old), decided: words(new) };
+            replayed.differences.push(ReplayDifference { event: first + n as u64, what });
             return;
         }
     }
@@ -113,9 +113,9 @@ fn compare(first: u64, recorded: &[Event], decided: &[Event], replayed: &mut Rep
 
 /// A prompt as it was sent.
 #[derive(Debug)]
-pub struct Told {
+pub struct SentPrompt {
     /// The effect that sent it.
-    pub id: Address,
+    pub id: EffectAddress,
     /// The agent it was sent to.
     pub agent: String,
     /// When.
@@ -125,18 +125,18 @@ pub struct Told {
 }
 
 /// Every prompt of a run, made again, handed to `visit` in order.
-pub fn prompts(journal: &Journal, id: &RunId, visit: &mut dyn FnMut(Told)) -> Result<(), Error> {
-    let mut rebuilder = Rebuilder::new(journal, id);
+pub fn prompts(journal: &Journal, id: &RunId, visit: &mut dyn FnMut(SentPrompt)) -> Result<(), Error> {
+    let mut rebuilder = PromptRebuilder::new(journal, id);
     let mut run = Run::default();
     let mut failure = None;
     journal.read(id, 0, &mut |_, record: Record| {
         run.pass(&record);
         for event in &record.events {
-            if let Event::Begun { id, facts: facts @ Facts { prompt: Some(_), .. }, .. } = event {
+            if let Event::Begun { id, facts: facts @ EffectFacts { prompt: Some(_), .. }, .. } = event {
                 match rebuilder.make(&run, id, facts) {
                     Ok(Some(made)) => {
                         let agent = run.step(&id.step).map(|step| step.spec.agent.clone()).unwrap_or_default();
-                        visit(Told { id: id.clone(), agent, at: record.at, prompt: made.in_words() });
+                        visit(SentPrompt { id: id.clone(), agent, at: record.at, prompt: made.in_words() });
                     }
                     Ok(None) => {}
                     Err(error) => {
@@ -153,31 +153,31 @@ pub fn prompts(journal: &Journal, id: &RunId, visit: &mut dyn FnMut(Told)) -> Re
 }
 
 /// Makes prompts again from what the journal holds.
-struct Rebuilder<'a> {
+struct PromptRebuilder<'a> {
     journal: &'a Journal,
     id: &'a RunId,
-    kits: BTreeMap<Hash, Kit>,
-    contexts: BTreeMap<Hash, Arc<Context>>,
+    kits: BTreeMap<ContentHash, PromptKit>,
+    contexts: BTreeMap<ContentHash, Arc<WorkspaceContext>>,
     /// Conversations that go on, so that a long one is not made anew for every turn.
     open: BTreeMap<updraft_run::StepId, Conversation>,
     /// The last question beside one of them.
     aside: Option<Conversation>,
 }
 
-impl<'a> Rebuilder<'a> {
+impl<'a> PromptRebuilder<'a> {
     fn new(journal: &'a Journal, id: &'a RunId) -> Self {
         Self { journal, id, kits: BTreeMap::new(), contexts: BTreeMap::new(), open: BTreeMap::new(), aside: None }
     }
 
     /// Records what happened, and compares each prompt that was sent.
-    fn follow(&mut self, first: u64, run: &mut Run, record: &Record, replayed: &mut Replayed) -> Result<(), Error> {
+    fn follow(&mut self, first: u64, run: &mut Run, record: &Record, replayed: &mut ReplayReport) -> Result<(), Error> {
         run.pass(record);
         for (n, event) in record.events.iter().enumerate() {
-            if let Event::Begun { id, facts: facts @ Facts { prompt: Some(recorded), .. }, .. } = event {
+            if let Event::Begun { id, facts: facts @ EffectFacts { prompt: Some(recorded), .. }, .. } = event {
                 let made = self.make(run, id, facts)?.map(Conversation::hash);
                 if let Some(made) = made.filter(|made| made != recorded) {
-                    let what = Differs::Prompt { id: id.clone(), recorded: *recorded, made };
-                    replayed.differences.push(Difference { event: first + n as u64, what });
+                    let what = DifferenceKind::Prompt { id: id.clone(), recorded: *recorded, made };
+                    replayed.differences.push(ReplayDifference { event: first + n as u64, what });
                 }
                 replayed.prompts += 1;
             }
@@ -198,20 +198,20 @@ impl<'a> Rebuilder<'a> {
     }
 
     /// The conversation that an effect continued.
-    fn make(&mut self, run: &Run, id: &Address, facts: &Facts) -> Result<Option<&Conversation>, Error> {
+    fn make(&mut self, run: &Run, id: &EffectAddress, facts: &EffectFacts) -> Result<Option<&Conversation>, Error> {
         let Some(step) = run.step(&id.step) else { return Ok(None) };
         let context = facts.context.or(step.context).or(run.settings().context);
         self.load(run, context)?;
         let kit = run.roster().words.and_then(|hash| self.kits.get(&hash));
         let Some(kit) = kit else { return Ok(None) };
-        let hash = context.unwrap_or(Hash([0; 32]));
+        let hash = context.unwrap_or(ContentHash([0; 32]));
         let snapshot = Snapshot { hash, context: self.contexts.get(&hash).cloned().unwrap_or_default() };
-        let begins = id.kind == Kind::Ask && id.turn == 0;
+        let begins = id.kind == EffectKind::Ask && id.turn == 0;
         let kept = self.open.remove(&id.step).filter(|kept| !begins && kept.fits(step, kit));
-        let from = Sources { kit, journal: self.journal };
+        let from = PromptSources { kit, journal: self.journal };
         let mut conversation = kept.unwrap_or_else(|| Conversation::open(run, step, from, &snapshot));
         conversation.catch_up(step, from);
-        let aside = (id.kind != Kind::Ask).then(|| conversation.aside(run, step, kit, id.kind));
+        let aside = (id.kind != EffectKind::Ask).then(|| conversation.aside(run, step, kit, id.kind));
         let place = self.open.entry(id.step.clone()).insert_entry(conversation).into_mut();
         Ok(Some(match aside {
             Some(aside) => self.aside.insert(aside),
@@ -219,12 +219,13 @@ impl<'a> Rebuilder<'a> {
         }))
     }
 
-    fn load(&mut self, run: &Run, context: Option<Hash>) -> Result<(), Error> {
+    fn load(&mut self, run: &Run, context: Option<ContentHash>) -> Result<(), Error> {
         let incomplete = |what: &str| Error::Incomplete { run: self.id.clone(), what: what.into() };
         if let Some(hash) = run.roster().words.filter(|hash| !self.kits.contains_key(hash)) {
             let bytes = self.journal.blob(&hash)?.ok_or_else(|| incomplete("its agents and prompts are missing"))?;
-            let words: Words = serde_json::from_slice(&bytes).map_err(|_| incomplete("its prompts cannot be read"))?;
-            self.kits.insert(hash, Kit::new(run.roster(), words));
+            let words: RosterTexts =
+                serde_json::from_slice(&bytes).map_err(|_| incomplete("its prompts cannot be read"))?;
+            self.kits.insert(hash, PromptKit::new(run.roster(), words));
         }
         if let Some(hash) = context.filter(|hash| !self.contexts.contains_key(hash)) {
             let bytes = self.journal.blob(&hash)?.ok_or_else(|| incomplete("a context is missing"))?;

@@ -5,22 +5,22 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use updraft_journal::{Journal, Summary};
+use updraft_journal::{Journal, RunSummary};
 use updraft_run::{
-    Cost, Effect, Event, Ledger, Outcome, Phase, Record, Reply, Run, RunId, State, Step, StepId, Timestamp,
-    argument_lines,
+    Cost, Effect, Event, Ledger, Record, Reply, Run, RunId, RunPhase, Step, StepId, StepState, Timestamp,
+    ToolCallOutcome, argument_lines,
 };
 
 use crate::Error;
-use crate::context::Context;
-use crate::history::Past;
-use crate::used::Used;
+use crate::context::WorkspaceContext;
+use crate::history::PastStep;
+use crate::used::ToolCallCount;
 
 /// A run in hindsight, or as it is now.
 #[derive(Debug)]
-pub struct Report {
+pub struct RunReport {
     /// What the journal knows without reading it.
-    pub head: Summary,
+    pub head: RunSummary,
     /// The run, folded.
     pub run: Run,
     /// Its steps, in the order they were planned.
@@ -39,17 +39,17 @@ pub struct StepReport {
     /// When it ended.
     pub ended: Option<Timestamp>,
     /// The tools it called, in the order of the first calls.
-    pub tools: Vec<Used>,
+    pub tools: Vec<ToolCallCount>,
 }
 
-impl Report {
+impl RunReport {
     /// Reads and folds a run.
     pub fn of(journal: &Journal, id: &RunId) -> Result<Self, Error> {
         let head = journal.head(id)?;
         let mut run = Run::default();
         let mut began: BTreeMap<StepId, Timestamp> = BTreeMap::new();
         let mut over: BTreeMap<StepId, Timestamp> = BTreeMap::new();
-        let mut tools: BTreeMap<StepId, Vec<Used>> = BTreeMap::new();
+        let mut tools: BTreeMap<StepId, Vec<ToolCallCount>> = BTreeMap::new();
         let mut ended = head.created;
         journal.read(id, 0, &mut |_, record: Record| {
             ended = record.at;
@@ -70,7 +70,7 @@ impl Report {
             run.record(&record);
             for event in &record.events {
                 if let Event::Wanted { id, effect: Effect::Call } = event {
-                    Used::count(tools.entry(id.step.clone()).or_default(), &run, id);
+                    ToolCallCount::count(tools.entry(id.step.clone()).or_default(), &run, id);
                 }
             }
             ControlFlow::Continue(())
@@ -88,7 +88,7 @@ impl Report {
     /// What the run came to, or has so far.
     pub fn answer(&self) -> String {
         match self.run.phase() {
-            Phase::Over { answer, .. } => answer.to_string(),
+            RunPhase::Over { answer, .. } => answer.to_string(),
             _ => self.run.answer(),
         }
     }
@@ -96,9 +96,10 @@ impl Report {
     /// What the run's agents are told about where they work and what was done: intent, workspace, history, memory.
     pub fn context(&self, journal: &Journal) -> Result<Value, Error> {
         let stored = self.run.settings().context.map(|hash| journal.blob(&hash)).transpose()?.flatten();
-        let context: Context = stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        let context: WorkspaceContext =
+            stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
         let ended = self.steps.iter().filter(|step| step.step.has_ended());
-        let history: Vec<Past> = ended.map(|step| Past::of(&step.step)).collect();
+        let history: Vec<PastStep> = ended.map(|step| PastStep::of(&step.step)).collect();
         Ok(context.to_json(&self.run.goal().text, &history))
     }
 
@@ -136,8 +137,8 @@ impl StepReport {
     pub fn error(&self) -> Option<String> {
         match &self.step.state {
             _ if self.step.halted.is_some() => self.step.halted.as_ref().map(|why| why.message.clone()),
-            State::Failed(why) => Some(why.message.clone()),
-            State::Skipped { because } => Some(format!("skipped because `{because}` did not end well")),
+            StepState::Failed(why) => Some(why.message.clone()),
+            StepState::Skipped { because } => Some(format!("skipped because `{because}` did not end well")),
             _ => None,
         }
     }
@@ -229,7 +230,7 @@ fn in_dollars(cost: Cost) -> f64 {
 /// Why a run counts as failed.
 pub fn failure_of(run: &Run) -> Option<&updraft_run::Failure> {
     match run.phase() {
-        Phase::Over { failed, .. } => failed.as_ref(),
+        RunPhase::Over { failed, .. } => failed.as_ref(),
         _ => None,
     }
 }
@@ -247,7 +248,7 @@ pub fn waiting_for(run: &Run) -> Vec<Value> {
             Some(wait)
         }
         Effect::Approval { why, origins, always, like, .. } => {
-            let call = run.call_at(&id.sibling(updraft_run::Kind::Call, id.n));
+            let call = run.call_at(&id.sibling(updraft_run::EffectKind::Call, id.n));
             let arguments = call.as_ref().map(|call| argument_lines(&call.args)).unwrap_or_default();
             let mut wait = json!({ "id": id, "kind": "approval", "text": why, "call": call, "arguments": arguments,
                                    "origins": origins, "always": always });
@@ -282,7 +283,7 @@ pub fn messages(journal: &Journal, id: &RunId) -> Result<Vec<Value>, Error> {
                 })),
                 Event::Replied { id, reply, .. } => messages.push(json!({
                     "at": record.at, "step": id.step, "address": id, "role": "tool",
-                    "text": updraft_run::outcome_words(&Outcome::Replied(reply.clone())),
+                    "text": updraft_run::outcome_words(&ToolCallOutcome::Replied(reply.clone())),
                 })),
                 Event::Rejected { id, why } => messages.push(json!({
                     "at": record.at, "step": id.step, "address": id, "role": "tool", "text": why.message, "rejected": true,

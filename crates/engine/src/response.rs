@@ -3,8 +3,8 @@
 
 use std::ops::ControlFlow;
 
-use updraft_journal::{Journal, Sent};
-use updraft_run::{Address, Event, Input, Kind, Reply, Run, RunId, Timestamp};
+use updraft_journal::{Journal, SendOutcome};
+use updraft_run::{EffectAddress, EffectKind, Event, Input, Reply, Run, RunId, Timestamp};
 
 use crate::Error;
 
@@ -21,7 +21,7 @@ pub struct PersonResponse<'a> {
     /// The run as the person saw it: the question is open there.
     pub seen: &'a Run,
     /// The question's place.
-    pub at: &'a Address,
+    pub at: &'a EffectAddress,
     /// What the person says.
     pub input: &'a Input,
 }
@@ -46,7 +46,7 @@ impl PersonResponse<'_> {
         loop {
             // The question's place is the key: the journal holds at most one response to each.
             let sent = self.journal.send(self.id, &self.at.to_string(), self.input, now).await?;
-            if sent != Sent::Repeated {
+            if sent != SendOutcome::Repeated {
                 return Ok(None);
             }
             let inbox = self.journal.inbox(self.id)?;
@@ -101,7 +101,7 @@ impl PersonResponse<'_> {
         let by = |who: &str| if who.is_empty() { String::new() } else { format!(" by {who}") };
         match reply {
             Reply::Verdict(verdict) => {
-                let verb = match (self.at.kind == Kind::Approve, verdict.allow) {
+                let verb = match (self.at.kind == EffectKind::Approve, verdict.allow) {
                     (true, true) => "approved",
                     (true, false) => "denied",
                     (false, _) => "declined",
@@ -121,13 +121,13 @@ impl PersonResponse<'_> {
 
 /// Whether a question goes on waiting when the process that drove the run is gone. One that was asked during a call is
 /// closed with that call, unless the call is made again: then it asks the same, and has its answer.
-pub fn outlives_its_process(run: &Run, question: &Address) -> bool {
+pub fn outlives_its_process(run: &Run, question: &EffectAddress) -> bool {
     let mut next = run.clone();
     next.advance(Input::Recovered { found: Vec::new() }, Timestamp(0));
     next.open().contains_key(question)
 }
 
-fn reply_at(events: Vec<Event>, at: &Address) -> Option<Reply> {
+fn reply_at(events: Vec<Event>, at: &EffectAddress) -> Option<Reply> {
     events.into_iter().find_map(|event| match event {
         Event::Replied { id, reply, .. } if id == *at => Some(reply),
         _ => None,

@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use updraft_journal::Blob;
 use updraft_run::{
-    AgentRole, Budget, Goal, Graph, Mode, Roster, STRANGE_WORKSPACE, Settings, Start, Surroundings, ToolSpec, close_to,
-    paths_meet,
+    AgentRole, Budget, Goal, Graph, GraphContext, Roster, RunMode, RunSettings, RunStart, STRANGE_WORKSPACE, ToolSpec,
+    close_to, paths_meet,
 };
 
 use crate::Error;
 use crate::agents::Agents;
-use crate::context::Context;
+use crate::context::WorkspaceContext;
 use crate::drive::context_blob;
-use crate::engine::Inner;
-use crate::marks::Marked;
+use crate::engine::EngineInner;
+use crate::marks::MarkedFile;
 use crate::prompts::Prompts;
-use crate::words::{Kit, Words, cast};
+use crate::words::{PromptKit, RosterTexts, cast};
 
 /// Goals beyond this are documents, and belong in a file.
 const LONGEST_GOAL: usize = 256 * 1024;
@@ -27,7 +27,7 @@ pub struct NewRun<'a> {
     /// What to do.
     pub goal: Goal,
     /// Under which rules.
-    pub settings: Settings,
+    pub settings: RunSettings,
     /// For how much.
     pub budget: Budget,
     /// The graph, where the user gives one.
@@ -46,14 +46,14 @@ pub struct NewRun<'a> {
     pub pictures: Vec<Vec<u8>>,
 }
 
-pub(crate) struct Prepared {
-    pub(crate) start: Start,
+pub(crate) struct PreparedRun {
+    pub(crate) start: RunStart,
     /// The words, unless a run of this process has stored them already.
     pub(crate) words: Option<Blob>,
-    pub(crate) context: Arc<Context>,
+    pub(crate) context: Arc<WorkspaceContext>,
     pub(crate) context_blob: Blob,
     pub(crate) pictures: Vec<Blob>,
-    pub(crate) kit: Arc<Kit>,
+    pub(crate) kit: Arc<PromptKit>,
 }
 
 impl NewRun<'_> {
@@ -70,15 +70,15 @@ impl NewRun<'_> {
         }
         let names: Vec<&str> = self.agents.iter().map(|agent| agent.name.as_str()).collect();
         match &self.goal.mode {
-            Mode::Agent(name) => self.check_agent(name, &names)?,
-            Mode::Plan => self.check_role(AgentRole::Planner)?,
-            Mode::Swarm => self.check_role(AgentRole::Router)?,
-            Mode::Given => {}
+            RunMode::Agent(name) => self.check_agent(name, &names)?,
+            RunMode::Plan => self.check_role(AgentRole::Planner)?,
+            RunMode::Swarm => self.check_role(AgentRole::Router)?,
+            RunMode::Given => {}
         }
         if let Some(plan) = &self.plan {
             let variables = self.goal.variables.keys().map(String::as_str).collect();
             let max_steps = self.settings.max_steps as usize;
-            let around = Surroundings { agents: names, variables, max_steps, ..Surroundings::default() };
+            let around = GraphContext { agents: names, variables, max_steps, ..GraphContext::default() };
             let faults = plan.faults(&around);
             if !faults.is_empty() {
                 return Err(Error::Plan(faults));
@@ -103,41 +103,42 @@ impl NewRun<'_> {
         if is_there { Ok(()) } else { Err(Error::NobodyInRole { role: role.word() }) }
     }
 
-    pub(crate) fn prepare(self, engine: &Inner) -> Result<Prepared, Error> {
+    pub(crate) fn prepare(self, engine: &EngineInner) -> Result<PreparedRun, Error> {
         self.check()?;
         let (roster, words) = self.gather();
         self.check_models(engine, &roster)?;
         let words_blob = Blob::new(serde_json::to_vec(&words).unwrap_or_default());
-        let kit = engine.kit(words_blob.hash(), &roster, || Ok(Kit::new(&roster, words)))?;
+        let kit = engine.kit(words_blob.hash(), &roster, || Ok(PromptKit::new(&roster, words)))?;
         let context = self.look(engine)?;
         let context_blob = context_blob(&context);
         let roster = Arc::new(Roster { words: Some(words_blob.hash()), ..roster });
         let documents = users_documents(&context);
-        let settings = Arc::new(Settings { context: Some(context_blob.hash()), documents, ..self.settings });
-        let start = Start { goal: self.goal, roster, settings, budget: self.budget, plan: self.plan.map(Arc::new) };
+        let settings = Arc::new(RunSettings { context: Some(context_blob.hash()), documents, ..self.settings });
+        let start = RunStart { goal: self.goal, roster, settings, budget: self.budget, plan: self.plan.map(Arc::new) };
         let pictures = self.pictures.into_iter().map(Blob::new).collect();
-        Ok(Prepared { start, words: Some(words_blob), context: Arc::new(context), context_blob, pictures, kit })
+        Ok(PreparedRun { start, words: Some(words_blob), context: Arc::new(context), context_blob, pictures, kit })
     }
 
     /// The workspace as it is now. Its documents are the user's own words if it is trusted and no run has written words
     /// from outside to them.
-    fn look(&self, engine: &Inner) -> Result<Context, Error> {
+    fn look(&self, engine: &EngineInner) -> Result<WorkspaceContext, Error> {
         let workspace = &self.settings.workspace;
         let marks = engine.marks().map(|marks| marks.book(workspace).all()).transpose()?.unwrap_or_default();
         let strange = |path: &str| {
-            let is_strange = |mark: &Marked| !mark.origins.without(STRANGE_WORKSPACE).is_empty();
+            let is_strange = |mark: &MarkedFile| !mark.origins.without(STRANGE_WORKSPACE).is_empty();
             marks.iter().any(|mark| is_strange(mark) && paths_meet(&mark.path, path))
         };
         let is_own = |path: &str| self.settings.workspace_trusted && !strange(path);
-        Ok(Context::look(Path::new(workspace), &is_own))
+        Ok(WorkspaceContext::look(Path::new(workspace), &is_own))
     }
 
-    fn gather(&self) -> (Roster, Words) {
+    fn gather(&self) -> (Roster, RosterTexts) {
         let only = match &self.goal.mode {
-            Mode::Agent(name) => Some(name.as_str()),
-            Mode::Plan | Mode::Swarm | Mode::Given => None,
+            RunMode::Agent(name) => Some(name.as_str()),
+            RunMode::Plan | RunMode::Swarm | RunMode::Given => None,
         };
-        let (mut roster, words) = Words::gather(cast(self.agents, only), self.prompts, self.tools, self.only_reads);
+        let (mut roster, words) =
+            RosterTexts::gather(cast(self.agents, only), self.prompts, self.tools, self.only_reads);
         for card in &mut roster.agents {
             card.model =
                 card.model.take().and_then(|name| (self.models)(&name)).filter(|own| *own != self.settings.model);
@@ -146,7 +147,7 @@ impl NewRun<'_> {
     }
 
     /// A budget in money is refused at once where a price is not known, and pictures where nobody can be shown them.
-    fn check_models(&self, engine: &Inner, roster: &Roster) -> Result<(), Error> {
+    fn check_models(&self, engine: &EngineInner, roster: &Roster) -> Result<(), Error> {
         let own = roster.agents.iter().filter_map(|card| card.model.as_deref());
         for name in std::iter::once(self.settings.model.as_str()).chain(own) {
             let model = engine.hands.model(name)?;
@@ -166,7 +167,7 @@ impl NewRun<'_> {
 const USERS_DOCUMENTS: usize = 16 * 1024;
 
 /// The documents of a workspace that the user trusts, as far as they are kept with the run.
-fn users_documents(context: &Context) -> BTreeMap<String, String> {
+fn users_documents(context: &WorkspaceContext) -> BTreeMap<String, String> {
     let mut left = USERS_DOCUMENTS;
     let fits = |(_, text): &&(String, String)| {
         let fits = text.len() <= left;

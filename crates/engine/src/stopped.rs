@@ -1,12 +1,13 @@
 //! Why a run stopped before it was done, and the command that goes on with it.
 
-use updraft_run::{Ceiling, FailureKind, Funds, Limit, Phase, Run, RunId};
+use updraft_run::{BudgetLimit, Ceiling, FailureKind, Funds, Run, RunId, RunPhase};
 
 /// Why a run stopped that can go on: a limit, or a model that is not available.
 pub fn why_stopped(run: &Run) -> Option<String> {
-    let Phase::Exhausted(which) = run.phase() else { return None };
-    let kind = if *which == Limit::Model { FailureKind::Outage } else { FailureKind::Budget };
-    let halted = run.halted().filter(|(_, why)| why.kind == kind && matches!(which, Limit::Model | Limit::Turns));
+    let RunPhase::Exhausted(which) = run.phase() else { return None };
+    let kind = if *which == BudgetLimit::Model { FailureKind::Outage } else { FailureKind::Budget };
+    let halted =
+        run.halted().filter(|(_, why)| why.kind == kind && matches!(which, BudgetLimit::Model | BudgetLimit::Turns));
     let halted: Vec<_> = halted.collect();
     let Some((step, why)) = halted.first() else { return Some(limit_reached(run, *which)) };
     let others = match halted.len() - 1 {
@@ -15,7 +16,7 @@ pub fn why_stopped(run: &Run) -> Option<String> {
         more => format!(" (and {more} more steps)"),
     };
     Some(match which {
-        Limit::Model => format!("{why}{others}"),
+        BudgetLimit::Model => format!("{why}{others}"),
         _ => format!("step `{}` is not done: {why}{others}", step.spec.id),
     })
 }
@@ -23,13 +24,15 @@ pub fn why_stopped(run: &Run) -> Option<String> {
 /// The command that goes on with a run that stopped.
 pub fn command_to_go_on(id: &RunId, run: &Run) -> String {
     let raised = match run.phase() {
-        Phase::Exhausted(Limit::Turns) if run.halted().next().is_some() => format!(" --max-turns {}", more_turns(run)),
-        Phase::Exhausted(Limit::Tokens) => match next_question(run) {
+        RunPhase::Exhausted(BudgetLimit::Turns) if run.halted().next().is_some() => {
+            format!(" --max-turns {}", more_turns(run))
+        }
+        RunPhase::Exhausted(BudgetLimit::Tokens) => match next_question(run) {
             Some(next) => format!(" --max-tokens {}", rounded(spent_tokens(run) + 2 * next.tokens, 1000)),
             None => " --max-tokens N".to_owned(),
         },
-        Phase::Exhausted(Limit::Model) => String::new(),
-        Phase::Exhausted(which) => format!(" {} N", which.flag().1),
+        RunPhase::Exhausted(BudgetLimit::Model) => String::new(),
+        RunPhase::Exhausted(which) => format!(" {} N", which.flag().1),
         _ => String::new(),
     };
     format!("updraft resume {id}{raised}")
@@ -46,26 +49,26 @@ fn rounded(number: u64, to: u64) -> u64 {
     number.div_ceil(to) * to
 }
 
-fn limit_reached(run: &Run, which: Limit) -> String {
+fn limit_reached(run: &Run, which: BudgetLimit) -> String {
     let budget = run.budget();
     let limit = match which {
-        Limit::Cost => budget.cost.map(|cost| cost.to_string()),
-        Limit::Tokens => budget.tokens.map(|n| n.to_string()),
-        Limit::Time => budget.time.map(|time| format!("{} s", time.0.div_ceil(1000))),
-        Limit::Turns => budget.turns.map(|n| n.to_string()),
-        Limit::Calls => budget.calls.map(|n| n.to_string()),
-        Limit::Model => None,
+        BudgetLimit::Cost => budget.cost.map(|cost| cost.to_string()),
+        BudgetLimit::Tokens => budget.tokens.map(|n| n.to_string()),
+        BudgetLimit::Time => budget.time.map(|time| format!("{} s", time.0.div_ceil(1000))),
+        BudgetLimit::Turns => budget.turns.map(|n| n.to_string()),
+        BudgetLimit::Calls => budget.calls.map(|n| n.to_string()),
+        BudgetLimit::Model => None,
     };
     let limit = limit.map(|limit| format!(" ({limit})")).unwrap_or_default();
     format!("limit reached: {}{limit}{}", which.flag().0, reserved(run, which).unwrap_or_default())
 }
 
 /// What the next question would need, where a limit on money or tokens does not leave enough for it.
-fn reserved(run: &Run, which: Limit) -> Option<String> {
+fn reserved(run: &Run, which: BudgetLimit) -> Option<String> {
     let next = next_question(run)?;
     let answer = run.settings().max_output;
     match which {
-        Limit::Tokens => {
+        BudgetLimit::Tokens => {
             let left = run.budget().tokens?.saturating_sub(spent_tokens(run));
             Some(format!(
                 "; the next question reserves {} tokens (the prompt, and up to {answer} for the answer: setting \
@@ -73,7 +76,7 @@ fn reserved(run: &Run, which: Limit) -> Option<String> {
                 next.tokens
             ))
         }
-        Limit::Cost => {
+        BudgetLimit::Cost => {
             let left = run.budget().cost?.0.saturating_sub(run.ledger().cost().0);
             Some(format!(
                 "; the next question reserves {} (the prompt, and up to {answer} tokens for the answer: setting \
@@ -82,7 +85,7 @@ fn reserved(run: &Run, which: Limit) -> Option<String> {
                 updraft_run::Cost(left)
             ))
         }
-        Limit::Time | Limit::Turns | Limit::Calls | Limit::Model => None,
+        BudgetLimit::Time | BudgetLimit::Turns | BudgetLimit::Calls | BudgetLimit::Model => None,
     }
 }
 

@@ -6,26 +6,26 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 use updraft_journal::Journal;
 use updraft_run::{
-    Address, Change, Effect, Event, FailureKind, Kind, More, Output, Prepared, Record, Reply, Run, RunId, Timestamp,
-    Verdict, argument_lines,
+    Effect, EffectAddress, EffectKind, Event, FailureKind, FileChange, PreparedCall, Record, Reply, Run, RunId,
+    Timestamp, ToolOutput, UnlistedCount, Verdict, argument_lines,
 };
 
 use crate::Error;
-use crate::undo::{Told, changes_of};
+use crate::undo::{ReportedChanges, changes_of};
 
 /// The tools that tell a diff in their data.
 const FILE_TOOLS: [&str; 3] = ["write_file", "edit_file", "append_line"];
 
 /// One call and what it touched.
 #[derive(Clone, Debug, Serialize)]
-pub struct Touched {
+pub struct CallAudit {
     /// When it was wanted.
     pub at: Timestamp,
     /// When it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
     /// The call.
-    pub call: Address,
+    pub call: EffectAddress,
     /// Whose.
     pub agent: String,
     /// Of which tool.
@@ -49,24 +49,24 @@ pub struct Touched {
     pub hosts: Vec<String>,
     /// Files it changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub changes: Vec<Change>,
+    pub changes: Vec<FileChange>,
     /// Why it may have changed more than that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unlisted: Option<String>,
     /// How much more, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub more: Option<More>,
+    pub more: Option<UnlistedCount>,
     /// What it changed in text files, as a unified diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
     /// Who was asked, and what they said.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub approval: Option<Approved>,
+    pub approval: Option<ApprovalRecord>,
 }
 
 /// An approval that was asked for.
 #[derive(Clone, Debug, Serialize)]
-pub struct Approved {
+pub struct ApprovalRecord {
     /// Why it was needed.
     pub why: String,
     /// The arguments that the person was shown.
@@ -78,9 +78,10 @@ pub struct Approved {
 }
 
 /// What each call of a run touched, in the order they were wanted.
-pub fn touched(journal: &Journal, id: &RunId) -> Result<Vec<Touched>, Error> {
+pub fn touched(journal: &Journal, id: &RunId) -> Result<Vec<CallAudit>, Error> {
     let (run, prepared, order, calls) = (Run::default(), BTreeMap::new(), Vec::new(), BTreeMap::new());
-    let mut view = View { journal, run, prepared, order, open: BTreeSet::new(), calls, told: Told::default() };
+    let mut view =
+        AuditBuilder { journal, run, prepared, order, open: BTreeSet::new(), calls, told: ReportedChanges::default() };
     let mut fault = None;
     journal.read(id, 0, &mut |_, record: Record| {
         view.run.record(&record);
@@ -99,46 +100,46 @@ pub fn touched(journal: &Journal, id: &RunId) -> Result<Vec<Touched>, Error> {
     Ok(view.order.into_iter().filter_map(|id| view.calls.remove(&id)).collect())
 }
 
-struct View<'a> {
+struct AuditBuilder<'a> {
     journal: &'a Journal,
     run: Run,
     /// What was known about calls before they were made.
-    prepared: BTreeMap<Address, Prepared>,
-    order: Vec<Address>,
+    prepared: BTreeMap<EffectAddress, PreparedCall>,
+    order: Vec<EffectAddress>,
     /// Calls that were begun and whose end is not known.
-    open: BTreeSet<Address>,
-    calls: BTreeMap<Address, Touched>,
-    told: Told,
+    open: BTreeSet<EffectAddress>,
+    calls: BTreeMap<EffectAddress, CallAudit>,
+    told: ReportedChanges,
 }
 
-impl View<'_> {
+impl AuditBuilder<'_> {
     fn take(&mut self, at: Timestamp, event: &Event) -> Result<(), Error> {
         match event {
             Event::Wanted { id, effect: Effect::Call } => drop(self.call(at, id)),
             Event::Wanted { id, effect: Effect::Approval { why, .. } } => {
-                let id = id.sibling(Kind::Call, id.n);
+                let id = id.sibling(EffectKind::Call, id.n);
                 let call = self.run.call_at(&id);
                 let arguments = call.map(|call| argument_lines(&call.args)).unwrap_or_default();
-                self.call(at, &id).approval = Some(Approved { why: why.clone(), arguments, verdict: None });
+                self.call(at, &id).approval = Some(ApprovalRecord { why: why.clone(), arguments, verdict: None });
             }
             Event::Begun { id, .. } => drop(self.open.insert(id.clone())),
             Event::Rejected { id, why } => {
-                let call = self.call(at, &id.sibling(Kind::Call, id.n));
+                let call = self.call(at, &id.sibling(EffectKind::Call, id.n));
                 (call.ended, call.outcome, call.because) = (Some(at), "rejected", Some(why.message.clone()));
             }
             Event::Replied { id, reply, prepared, .. } => match id.kind {
-                Kind::Ask => {
+                EffectKind::Ask => {
                     let numbered = prepared.iter().zip(0..);
-                    self.prepared.extend(numbered.map(|(one, n)| (id.sibling(Kind::Call, n), one.clone())));
+                    self.prepared.extend(numbered.map(|(one, n)| (id.sibling(EffectKind::Call, n), one.clone())));
                 }
-                Kind::Approve => {
+                EffectKind::Approve => {
                     if let (Reply::Verdict(verdict), Some(approval)) =
-                        (reply, &mut self.call(at, &id.sibling(Kind::Call, id.n)).approval)
+                        (reply, &mut self.call(at, &id.sibling(EffectKind::Call, id.n)).approval)
                     {
                         approval.verdict = Some(verdict.clone());
                     }
                 }
-                Kind::Call => self.ended(at, id, reply)?,
+                EffectKind::Call => self.ended(at, id, reply)?,
                 _ => {}
             },
             _ => {}
@@ -146,18 +147,18 @@ impl View<'_> {
         Ok(())
     }
 
-    fn call(&mut self, at: Timestamp, id: &Address) -> &mut Touched {
+    fn call(&mut self, at: Timestamp, id: &EffectAddress) -> &mut CallAudit {
         let Self { run, prepared, order, calls, .. } = self;
         calls.entry(id.clone()).or_insert_with(|| {
             order.push(id.clone());
-            let Prepared { reads, command, .. } = prepared.get(id).cloned().unwrap_or_default();
+            let PreparedCall { reads, command, .. } = prepared.get(id).cloned().unwrap_or_default();
             let tool = run.call_at(id).map(|call| call.name).unwrap_or_default();
             let agent = run.step(&id.step).map(|step| step.spec.agent.clone()).unwrap_or_default();
             let (call, outcome, more) = (id.clone(), "open", None);
             let nothing = (None, None, None, None, None, None);
             let (ended, because, exit_code, unlisted, diff, approval) = nothing;
             let (hosts, changes) = (Vec::new(), Vec::new());
-            Touched {
+            CallAudit {
                 at,
                 ended,
                 call,
@@ -186,7 +187,7 @@ impl View<'_> {
         }
     }
 
-    fn ended(&mut self, at: Timestamp, id: &Address, reply: &Reply) -> Result<(), Error> {
+    fn ended(&mut self, at: Timestamp, id: &EffectAddress, reply: &Reply) -> Result<(), Error> {
         match reply {
             Reply::InDoubt { .. } => {}
             Reply::Failed(why) if why.kind == FailureKind::InDoubt => {}
@@ -218,7 +219,7 @@ impl View<'_> {
     }
 
     /// Kept as a blob for what is seen from outside, in their data by the file tools. Others' data is not our word.
-    fn diff(&self, id: &Address, output: &Output) -> Result<Option<String>, Error> {
+    fn diff(&self, id: &EffectAddress, output: &ToolOutput) -> Result<Option<String>, Error> {
         let stored = output.diff.map(|blob| self.journal.blob(&blob.hash)).transpose()?.flatten();
         let stored = stored.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let is_file_tool = self.calls.get(id).is_some_and(|call| FILE_TOOLS.contains(&call.tool.as_str()));

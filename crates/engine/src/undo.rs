@@ -13,17 +13,17 @@ mod side;
 use std::path::Path;
 
 use updraft_journal::Journal;
-use updraft_run::{Address, More, RunId, Timestamp};
+use updraft_run::{EffectAddress, RunId, Timestamp, UnlistedCount};
 use updraft_tools::Workspace;
 
-pub use made::{Made, Which};
-pub(crate) use made::{Told, changes as changes_of, made as made_by};
-pub use plan::{Left, Move, Plan, Why};
-pub use side::Side;
+pub use made::{ChangeFilter, RecordedChange};
+pub(crate) use made::{ReportedChanges, changes as changes_of, made as made_by};
+pub use plan::{SkippedPath, UndoMove, UndoPlan, UndoSkipReason};
+pub use side::PathSnapshot;
 
 use crate::Error;
 use crate::touched::touched;
-use record::{Record, Records};
+use record::{UndoRecord, UndoRecords};
 pub(crate) use record::{private, write_whole};
 
 /// The largest content that is held in memory to be put back.
@@ -34,71 +34,71 @@ pub struct Undo {
     journal: Journal,
     run: RunId,
     workspace: Workspace,
-    records: Records,
+    records: UndoRecords,
 }
 
 /// What an undo came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Undone {
+pub struct UndoResult {
     /// Paths that are as they were again.
     pub restored: Vec<String>,
     /// Paths that could not be.
-    pub left: Vec<Left>,
+    pub left: Vec<SkippedPath>,
 }
 
 /// A call that changed more than is listed, or may have.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Unlisted {
+pub struct UnlistedCall {
     /// The call.
-    pub call: Address,
+    pub call: EffectAddress,
     /// Why.
     pub why: String,
     /// How much, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub more: Option<More>,
+    pub more: Option<UnlistedCount>,
 }
 
 impl Undo {
     /// Opens the workspace that a run worked in, and the folder where undos are written down.
     pub fn open(journal: &Journal, run: &RunId, workspace: &Path, records: &Path) -> Result<Self, Error> {
         let workspace = Workspace::open(workspace)?;
-        let records = Records::at(records, run);
+        let records = UndoRecords::at(records, run);
         Ok(Self { journal: journal.clone(), run: run.clone(), workspace, records })
     }
 
     /// What the run changed, in the order its journal tells.
-    pub fn made(&self, which: &Which) -> Result<Vec<Made>, Error> {
+    pub fn made(&self, which: &ChangeFilter) -> Result<Vec<RecordedChange>, Error> {
         Ok(self.changes(which)?.made)
     }
 
-    fn changes(&self, which: &Which) -> Result<made::Changes, Error> {
+    fn changes(&self, which: &ChangeFilter) -> Result<made::RunChanges, Error> {
         made::made(&self.journal, &self.run, which)
     }
 
     /// Calls that changed more than is listed, or may have.
-    pub fn unlisted(&self, which: &Which) -> Result<Vec<Unlisted>, Error> {
+    pub fn unlisted(&self, which: &ChangeFilter) -> Result<Vec<UnlistedCall>, Error> {
         let begun = self.changes(which)?.begun;
         let own = touched(&self.journal, &self.run)?.into_iter().filter(|one| begun.contains(&one.call));
-        Ok(own.filter_map(|one| Some(Unlisted { call: one.call, why: one.unlisted?, more: one.more })).collect())
+        Ok(own.filter_map(|one| Some(UnlistedCall { call: one.call, why: one.unlisted?, more: one.more })).collect())
     }
 
     /// What would be done to take back what the run changed. Reads, changes nothing. `force` also takes back what is no
     /// longer what the run left.
-    pub fn plan(&self, which: &Which, force: bool) -> Result<Plan, Error> {
+    pub fn plan(&self, which: &ChangeFilter, force: bool) -> Result<UndoPlan, Error> {
         let changes = self.changes(which)?;
-        Ok(plan::Planning { workspace: &self.workspace, source: &self.source(), force }.of(&changes))
+        Ok(plan::UndoPlanner { workspace: &self.workspace, source: &self.source(), force }.of(&changes))
     }
 
     /// What would be done to take the last undo back that has not been taken back. `None` if there is none.
-    pub fn plan_redo(&self) -> Result<Option<Plan>, Error> {
+    pub fn plan_redo(&self) -> Result<Option<UndoPlan>, Error> {
         let Some(last) = self.records.last_undo()? else { return Ok(None) };
         let source = self.source();
-        let planning = plan::Planning { workspace: &self.workspace, source: &source, force: false };
+        let planning = plan::UndoPlanner { workspace: &self.workspace, source: &source, force: false };
         Ok(Some(planning.back(&last)))
     }
 
     /// Finishes an undo that was cut off, if there is one.
-    pub fn finish(&self) -> Result<Option<Undone>, Error> {
+    pub fn finish(&self) -> Result<Option<UndoResult>, Error> {
         let Some(record) = self.records.unfinished()? else { return Ok(None) };
         let undone = self.do_it(&record);
         self.records.close(record)?;
@@ -106,9 +106,9 @@ impl Undo {
     }
 
     /// Writes the plan down and carries it out.
-    pub fn carry_out(&self, plan: Plan, at: Timestamp) -> Result<Undone, Error> {
+    pub fn carry_out(&self, plan: UndoPlan, at: Timestamp) -> Result<UndoResult, Error> {
         if plan.moves.is_empty() {
-            return Ok(Undone { restored: Vec::new(), left: plan.left });
+            return Ok(UndoResult { restored: Vec::new(), left: plan.left });
         }
         let (record, since) = self.records.begin(&self.workspace, &plan, at)?;
         let mut undone = self.do_it(&record);
@@ -118,25 +118,30 @@ impl Undo {
         Ok(undone)
     }
 
-    fn do_it(&self, record: &Record) -> Undone {
+    fn do_it(&self, record: &UndoRecord) -> UndoResult {
         carry::carry_out(&self.workspace, &self.source(), record)
     }
 
-    fn source(&self) -> Source<'_> {
-        Source { journal: &self.journal, records: &self.records }
+    fn source(&self) -> ContentSource<'_> {
+        ContentSource { journal: &self.journal, records: &self.records }
     }
 }
 
 /// Where contents come from: the journal, or what earlier undos replaced.
-pub(crate) struct Source<'a> {
+pub(crate) struct ContentSource<'a> {
     journal: &'a Journal,
-    records: &'a Records,
+    records: &'a UndoRecords,
 }
 
-impl Source<'_> {
+impl ContentSource<'_> {
     /// The content of a side. Of a file that lines were added to, the content before is the beginning of the one after:
     /// `later` are contents that it may be the beginning of.
-    pub(crate) fn content(&self, side: &Side, later: &[updraft_run::Hash], now: Option<&[u8]>) -> Option<Vec<u8>> {
+    pub(crate) fn content(
+        &self,
+        side: &PathSnapshot,
+        later: &[updraft_run::ContentHash],
+        now: Option<&[u8]>,
+    ) -> Option<Vec<u8>> {
         let wanted = side.hash?;
         if side.form.len == 0 && wanted == updraft_journal::hash_of(b"") {
             return Some(Vec::new());
@@ -151,7 +156,7 @@ impl Source<'_> {
         now.and_then(beginning).or_else(|| later.iter().find_map(|hash| beginning(&self.stored(hash)?)))
     }
 
-    fn stored(&self, hash: &updraft_run::Hash) -> Option<Vec<u8>> {
+    fn stored(&self, hash: &updraft_run::ContentHash) -> Option<Vec<u8>> {
         self.records.content(hash).or_else(|| self.journal.blob(hash).ok().flatten())
     }
 }

@@ -4,11 +4,11 @@ use std::str::Chars;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use updraft_models::Delta;
-use updraft_run::{Address, Record, Run, RunId};
-use updraft_tools::Log;
+use updraft_run::{EffectAddress, Record, Run, RunId};
+use updraft_tools::CallLog;
 
 /// Looks on. Called from the loop that drives the run, so it must not block.
-pub trait Watch: Send + Sync {
+pub trait RunWatcher: Send + Sync {
     /// Whether anyone does: if not, nothing is copied for them.
     fn is_watching(&self) -> bool {
         true
@@ -18,17 +18,17 @@ pub trait Watch: Send + Sync {
     fn record(&self, id: &RunId, first: u64, record: &Record, run: &Run);
 
     /// A part of a model's answer passes by. It may be lost, and is not journalled.
-    fn delta(&self, id: &RunId, at: &Address, delta: Delta<'_>);
+    fn delta(&self, id: &RunId, at: &EffectAddress, delta: Delta<'_>);
 
     /// A tool tells how it is getting on: one line, short and without anything that steers a terminal. It may be lost,
     /// is not journalled, and comes from whatever thread the tool is on.
-    fn said(&self, id: &RunId, at: &Address, line: &str) {
+    fn said(&self, id: &RunId, at: &EffectAddress, line: &str) {
         let _ = (id, at, line);
     }
 
     /// A program that was called prints a line: the same holds for it as for what a tool says. Only where people look on
     /// while it runs; the whole output comes with the reply.
-    fn printed(&self, id: &RunId, at: &Address, line: &str) {
+    fn printed(&self, id: &RunId, at: &EffectAddress, line: &str) {
         let _ = (id, at, line);
     }
 }
@@ -39,9 +39,9 @@ const LINES: usize = 1_000;
 const LONGEST: usize = 500;
 
 /// What one call says of itself, passed on with bounds: a tool may print without end, and anything.
-pub(crate) fn telling(tell: impl Fn(&str) + Send + Sync + 'static) -> Log {
+pub(crate) fn telling(tell: impl Fn(&str) + Send + Sync + 'static) -> CallLog {
     let count = AtomicUsize::new(0);
-    Log::to(move |text| {
+    CallLog::to(move |text| {
         for line in text.lines().map(plain).filter(|line| !line.is_empty()) {
             match count.fetch_add(1, Ordering::Relaxed) {
                 told if told < LINES => tell(&line),
@@ -53,8 +53,8 @@ pub(crate) fn telling(tell: impl Fn(&str) + Send + Sync + 'static) -> Log {
 }
 
 /// What a called program prints, passed on as it is: only the last lines are ever shown.
-pub(crate) fn showing(show: impl Fn(&str) + Send + Sync + 'static) -> Log {
-    Log::to(move |text| {
+pub(crate) fn showing(show: impl Fn(&str) + Send + Sync + 'static) -> CallLog {
+    CallLog::to(move |text| {
         for line in text.lines().map(plain).filter(|line| !line.is_empty()) {
             show(&line);
         }
@@ -101,14 +101,14 @@ fn skip_until(chars: &mut Chars<'_>, is_last: impl Fn(char) -> bool) {
 
 /// Nobody looks on.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Nobody;
+pub struct NoWatcher;
 
-impl Watch for Nobody {
+impl RunWatcher for NoWatcher {
     fn is_watching(&self) -> bool {
         false
     }
     fn record(&self, _: &RunId, _: u64, _: &Record, _: &Run) {}
-    fn delta(&self, _: &RunId, _: &Address, _: Delta<'_>) {}
+    fn delta(&self, _: &RunId, _: &EffectAddress, _: Delta<'_>) {}
 }
 
 #[cfg(test)]

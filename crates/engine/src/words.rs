@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use updraft_run::{AgentCard, AgentRole, Reflect, Roster, ToolSpec};
+use updraft_run::{AgentCard, AgentRole, ReflectionMode, Roster, ToolSpec};
 use updraft_tools::Registry;
 
 use crate::agents::{self, Agent, Agents};
@@ -13,9 +13,9 @@ use crate::prompts::{self, Prompts};
 
 /// The words of a roster, as they are kept in one blob.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Words {
+pub struct RosterTexts {
     /// What each agent is told about itself, and what it is for.
-    pub agents: BTreeMap<String, AgentWords>,
+    pub agents: BTreeMap<String, AgentTexts>,
     /// The templates.
     pub prompts: BTreeMap<String, String>,
     /// The tools that any of the agents may call, in name order.
@@ -24,7 +24,7 @@ pub struct Words {
 
 /// One agent's words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentWords {
+pub struct AgentTexts {
     /// What it is for: what the planner sees.
     pub purpose: String,
     /// Its prompt.
@@ -35,7 +35,7 @@ pub struct AgentWords {
     pub wants: Vec<String>,
 }
 
-impl Words {
+impl RosterTexts {
     /// Gathers the words and cards of these agents. `tools` resolves names and groups to definitions; agents that may
     /// change nothing get those that `only_reads`.
     pub fn gather<'a>(
@@ -43,8 +43,8 @@ impl Words {
         prompts: &Prompts,
         tools: &dyn Fn(&[String]) -> Vec<ToolSpec>,
         only_reads: &dyn Fn(&str) -> bool,
-    ) -> (Roster, Words) {
-        let mut words = Words { prompts: prompts.texts().clone(), ..Words::default() };
+    ) -> (Roster, RosterTexts) {
+        let mut words = RosterTexts { prompts: prompts.texts().clone(), ..RosterTexts::default() };
         let mut roster = Roster::default();
         let mut known: BTreeMap<String, ToolSpec> = BTreeMap::new();
         let agents: Vec<&Agent> = agents.into_iter().collect();
@@ -54,7 +54,7 @@ impl Words {
             let tools = specs.iter().map(|spec| spec.name.clone()).collect();
             roster.agents.push(AgentCard { role: Some(role_of(agent, &agents)), ..card_of(agent, tools) });
             let own =
-                AgentWords { purpose: agent.purpose.clone(), prompt: agent.prompt.clone(), wants: agent.tools.clone() };
+                AgentTexts { purpose: agent.purpose.clone(), prompt: agent.prompt.clone(), wants: agent.tools.clone() };
             words.agents.insert(agent.name.clone(), own);
             known.extend(specs.into_iter().map(|spec| (spec.name.clone(), spec)));
         }
@@ -64,7 +64,7 @@ impl Words {
     }
 
     /// The same with the tools as they are now, of those that may change. The others stay as the run began with them.
-    pub(crate) fn renewed(mut self, roster: &Roster, registry: &Registry) -> (Roster, Words) {
+    pub(crate) fn renewed(mut self, roster: &Roster, registry: &Registry) -> (Roster, RosterTexts) {
         let mut roster = roster.clone();
         let mut known: BTreeMap<String, ToolSpec> =
             self.tools.drain(..).map(|spec| (spec.name.clone(), spec)).collect();
@@ -92,7 +92,7 @@ fn card_of(agent: &Agent, tools: Vec<String>) -> AgentCard {
         think: agent.think,
         turns: agent.turns,
         role: agent.role,
-        reflect: if agent.reflect_by_model { Reflect::Model } else { Reflect::Rule },
+        reflect: if agent.reflect_by_model { ReflectionMode::Model } else { ReflectionMode::Rule },
         read_only: agent.read_only,
         narrowed: agent.narrowed.clone(),
         schema: agent.schema.clone(),
@@ -116,24 +116,24 @@ pub(crate) fn cast<'a>(agents: &'a Agents, only: Option<&str>) -> Vec<&'a Agent>
 
 /// The words of a run, ready for use: each agent's system prompt and tools are made once and shared.
 #[derive(Debug)]
-pub(crate) struct Kit {
+pub(crate) struct PromptKit {
     /// The templates.
     pub prompts: BTreeMap<String, String>,
-    agents: BTreeMap<String, Equipped>,
+    agents: BTreeMap<String, AgentPreamble>,
 }
 
 /// What every question to one agent begins with.
 #[derive(Clone, Debug)]
-pub(crate) struct Equipped {
+pub(crate) struct AgentPreamble {
     /// The system prompt.
     pub system: Arc<str>,
     /// The tools it may call, in a fixed order.
     pub tools: Arc<[ToolSpec]>,
 }
 
-impl Kit {
+impl PromptKit {
     /// Makes the kit of a roster from its words.
-    pub(crate) fn new(roster: &Roster, words: Words) -> Self {
+    pub(crate) fn new(roster: &Roster, words: RosterTexts) -> Self {
         let purposes: Vec<String> =
             words.agents.iter().map(|(name, agent)| format!("- `{name}`: {}", agent.purpose)).collect();
         let purposes = purposes.join("\n");
@@ -141,13 +141,13 @@ impl Kit {
             let own = words.agents.get(&card.name)?;
             let system = prompts::fill(&own.prompt, &[("agents", &purposes)]);
             let tools = words.tools.iter().filter(|spec| card.tools.contains(&spec.name)).cloned();
-            Some((card.name.clone(), Equipped { system: system.into(), tools: tools.collect() }))
+            Some((card.name.clone(), AgentPreamble { system: system.into(), tools: tools.collect() }))
         });
         Self { agents: agents.collect(), prompts: words.prompts }
     }
 
     /// What every question to this agent begins with.
-    pub(crate) fn agent(&self, name: &str) -> Option<&Equipped> {
+    pub(crate) fn agent(&self, name: &str) -> Option<&AgentPreamble> {
         self.agents.get(name)
     }
 

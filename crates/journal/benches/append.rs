@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
-use updraft_journal::{Batch, Head, Journal, Lease, Options, Sync};
+use updraft_journal::{Batch, Journal, JournalOptions, Lease, RunHeader, SyncMode};
 use updraft_run::{Event, Input, Record, RunId, Timestamp};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -35,7 +35,7 @@ fn main() -> Outcome<()> {
 
 /// One append after another.
 async fn singles(folder: &Path, times: u32) -> Outcome<()> {
-    let (journal, mut leases) = open(folder, "singles", Sync::Full, 1).await?;
+    let (journal, mut leases) = open(folder, "singles", SyncMode::Full, 1).await?;
     let lease = leases.remove(0);
     let mut ours = Vec::new();
     let mut floor = Vec::new();
@@ -53,7 +53,7 @@ async fn singles(folder: &Path, times: u32) -> Outcome<()> {
 
 /// Many runs that append at the same time: their commits are shared.
 async fn groups(folder: &Path, runs: usize, times: u32) -> Outcome<()> {
-    let (journal, leases) = open(folder, &format!("groups-{runs}"), Sync::Full, runs).await?;
+    let (journal, leases) = open(folder, &format!("groups-{runs}"), SyncMode::Full, runs).await?;
     let mut leases: Vec<Lease> = leases;
     let mut ours = Vec::new();
     let mut floor = Vec::new();
@@ -70,7 +70,7 @@ async fn groups(folder: &Path, runs: usize, times: u32) -> Outcome<()> {
 
 /// What is left of the cost when the disk is not waited for: our own work.
 async fn without_syncing(folder: &Path) -> Outcome<()> {
-    let (journal, leases) = open(folder, "unsynced", Sync::Off, 64).await?;
+    let (journal, leases) = open(folder, "unsynced", SyncMode::Off, 64).await?;
     let mut ours = Vec::new();
     for _ in 0..2000 {
         let begun = Instant::now();
@@ -91,7 +91,7 @@ async fn without_syncing(folder: &Path) -> Outcome<()> {
 
 /// Reading a long run back, beside parsing the same text without a database.
 async fn loading(folder: &Path, events: usize) -> Outcome<()> {
-    let (journal, leases) = open(folder, "loading", Sync::Off, 1).await?;
+    let (journal, leases) = open(folder, "loading", SyncMode::Off, 1).await?;
     for _ in 0..events / 100 {
         journal.append(&leases[0], Batch::of(vec![record(); 100])).await?;
     }
@@ -118,12 +118,13 @@ async fn loading(folder: &Path, events: usize) -> Outcome<()> {
     Ok(())
 }
 
-async fn open(folder: &Path, name: &str, sync: Sync, runs: usize) -> Outcome<(Journal, Vec<Lease>)> {
-    let journal = Journal::open(&folder.join(format!("{name}.db")), Options { sync, ..Options::default() })?;
+async fn open(folder: &Path, name: &str, sync: SyncMode, runs: usize) -> Outcome<(Journal, Vec<Lease>)> {
+    let journal =
+        Journal::open(&folder.join(format!("{name}.db")), JournalOptions { sync, ..JournalOptions::default() })?;
     let mut making = JoinSet::new();
     for n in 0..runs {
         let (journal, id) = (journal.clone(), RunId::parse(&format!("run-{n}"))?);
-        making.spawn(async move { journal.create(Head::new(id, "a goal", Timestamp(0)), Batch::default()).await });
+        making.spawn(async move { journal.create(RunHeader::new(id, "a goal", Timestamp(0)), Batch::default()).await });
     }
     let leases = making.join_all().await.into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok((journal, leases))

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use updraft_run::{BlobRef, Hash, Record, Timestamp};
+use updraft_run::{BlobRef, ContentHash, Record, Timestamp};
 
 use crate::Error;
 use crate::head::Status;
@@ -37,7 +37,7 @@ impl Batch {
 /// A value with its content hash. Cheap to clone.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Blob {
-    hash: Hash,
+    hash: ContentHash,
     bytes: Arc<[u8]>,
 }
 
@@ -49,7 +49,7 @@ impl Blob {
     }
 
     /// The SHA-256 of the bytes.
-    pub fn hash(&self) -> Hash {
+    pub fn hash(&self) -> ContentHash {
         self.hash
     }
 
@@ -76,39 +76,39 @@ impl fmt::Debug for Blob {
 }
 
 /// The SHA-256 of some bytes.
-pub fn hash_of(bytes: &[u8]) -> Hash {
-    Hash(Sha256::digest(bytes).into())
+pub fn hash_of(bytes: &[u8]) -> ContentHash {
+    ContentHash(Sha256::digest(bytes).into())
 }
 
 /// A record as it goes into its row.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct RecordRow {
     pub(crate) at: i64,
     pub(crate) events: i64,
-    pub(crate) body: Body,
+    pub(crate) body: RecordBody,
     /// The SHA-256 of its text.
     pub(crate) digest: [u8; 32],
 }
 
 /// Where a record's text is.
 #[derive(Debug)]
-pub(crate) enum Body {
+pub(crate) enum RecordBody {
     Here(Vec<u8>),
-    Blob(Hash),
+    Blob(ContentHash),
 }
 
-impl Row {
+impl RecordRow {
     /// Spells a record; a large one's text is added to `blobs`.
     pub(crate) fn of(record: &Record, blobs: &mut Vec<Blob>) -> Result<Self, Error> {
         let json = record.to_json().map_err(|source| Error::Unwritable { source: source.into() })?;
-        let (body, Hash(digest)) = if json.len() > INLINE_RECORD {
+        let (body, ContentHash(digest)) = if json.len() > INLINE_RECORD {
             let blob = Blob::new(json);
             let hash = blob.hash;
             blobs.push(blob);
-            (Body::Blob(hash), hash)
+            (RecordBody::Blob(hash), hash)
         } else {
             let hash = hash_of(&json);
-            (Body::Here(json), hash)
+            (RecordBody::Here(json), hash)
         };
         Ok(Self { at: record.at.0, events: record.events.len() as i64, body, digest })
     }

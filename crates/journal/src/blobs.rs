@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::OptionalExtension;
-use updraft_run::{Hash, Timestamp};
+use updraft_run::{ContentHash, Timestamp};
 
 use crate::batch::{Blob, hash_of};
-use crate::journal::{Inner, blocking};
+use crate::journal::{JournalInner, blocking};
 use crate::{Error, place};
 
 /// Larger values are files: SQLite reads and writes smaller ones faster than the file system does.
@@ -43,7 +43,7 @@ pub(crate) fn ensure_file(journal: &Path, blob: &Blob) -> Result<(), Error> {
 }
 
 /// The value with this hash, checked against it.
-pub(crate) fn read(journal: &Inner, hash: &Hash) -> Result<Option<Vec<u8>>, Error> {
+pub(crate) fn read(journal: &JournalInner, hash: &ContentHash) -> Result<Option<Vec<u8>>, Error> {
     let found = journal.read(|connection| {
         connection
             .prepare_cached("SELECT body FROM blobs WHERE hash = ?1")?
@@ -71,7 +71,7 @@ pub(crate) fn read(journal: &Inner, hash: &Hash) -> Result<Option<Vec<u8>>, Erro
 }
 
 /// Removes a value's file; one that is gone already is no error.
-pub(crate) fn remove_file(journal: &Path, hash: &Hash) -> Result<(), Error> {
+pub(crate) fn remove_file(journal: &Path, hash: &ContentHash) -> Result<(), Error> {
     let file = file_of(journal, hash);
     match fs::remove_file(&file) {
         Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(Error::io(&file, source)),
@@ -80,7 +80,7 @@ pub(crate) fn remove_file(journal: &Path, hash: &Hash) -> Result<(), Error> {
 }
 
 /// Files old enough that, if no record names them, none ever will. Half-written ones of that age are removed at once.
-pub(crate) fn old_files(journal: &Path, now: Timestamp) -> Vec<Hash> {
+pub(crate) fn old_files(journal: &Path, now: Timestamp) -> Vec<ContentHash> {
     let folders = fs::read_dir(folder(journal)).into_iter().flatten().flatten();
     let files = folders.filter_map(|folder| fs::read_dir(folder.path()).ok()).flatten().flatten();
     let mut found = Vec::new();
@@ -104,7 +104,7 @@ pub(crate) fn folder(journal: &Path) -> PathBuf {
     place::beside(journal, "-blobs")
 }
 
-fn file_of(journal: &Path, hash: &Hash) -> PathBuf {
+fn file_of(journal: &Path, hash: &ContentHash) -> PathBuf {
     folder(journal).join(format!("{:02x}", hash.0[0])).join(hash.to_string())
 }
 

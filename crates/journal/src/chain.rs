@@ -8,25 +8,25 @@ use sha2::{Digest, Sha256};
 use updraft_run::RunId;
 
 use crate::Error;
-use crate::read::{self, Position};
+use crate::read::{self, RecordPosition};
 
 /// SHA-256 cut to half: it is there against accidents. Whoever forges records can forge their hashes as well.
-pub(crate) type Link = [u8; 16];
+pub(crate) type ChainHash = [u8; 16];
 
 /// The end of a run, or of some of its first records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct End {
+pub(crate) struct ChainEnd {
     /// Where the next record goes.
-    pub(crate) place: Position,
+    pub(crate) place: RecordPosition,
     /// The hash of the last record; none where there is none, or where it was written by a version without hashes.
-    pub(crate) link: Option<Link>,
+    pub(crate) link: Option<ChainHash>,
 }
 
-impl End {
-    pub(crate) const START: End = End { place: Position::START, link: None };
+impl ChainEnd {
+    pub(crate) const START: ChainEnd = ChainEnd { place: RecordPosition::START, link: None };
 
     /// Makes sure that a run that was acknowledged up to here still comes so far.
-    pub(crate) fn check(self, run: &RunId, found: End) -> Result<(), Error> {
+    pub(crate) fn check(self, run: &RunId, found: ChainEnd) -> Result<(), Error> {
         let lost = found.place < self.place;
         let other = found.place == self.place && self.link.is_some() && found.link != self.link;
         match (lost, other) {
@@ -55,7 +55,7 @@ impl End {
 }
 
 /// A hash over some columns of a row: what kind of value each holds, and the value.
-pub(crate) fn sum(row: &Row<'_>, columns: Range<usize>) -> rusqlite::Result<Link> {
+pub(crate) fn sum(row: &Row<'_>, columns: Range<usize>) -> rusqlite::Result<ChainHash> {
     let mut hash = Sha256::new();
     for column in columns {
         match row.get_ref(column)? {
@@ -72,12 +72,12 @@ pub(crate) fn sum(row: &Row<'_>, columns: Range<usize>) -> rusqlite::Result<Link
 }
 
 /// The hash of a few bytes.
-pub(crate) fn of_bytes(bytes: &[u8]) -> Link {
+pub(crate) fn of_bytes(bytes: &[u8]) -> ChainHash {
     half(Sha256::new().chain_update(bytes))
 }
 
-fn half(hash: Sha256) -> Link {
-    let mut link = Link::default();
+fn half(hash: Sha256) -> ChainHash {
+    let mut link = ChainHash::default();
     link.iter_mut().zip(hash.finalize()).for_each(|(to, from)| *to = from);
     link
 }

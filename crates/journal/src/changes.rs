@@ -7,8 +7,8 @@ use std::time::Duration;
 use rusqlite::Connection;
 use tokio::sync::watch;
 
-use crate::journal::{Inner, Shared};
-use crate::schema::Store;
+use crate::journal::{JournalInner, JournalShared};
+use crate::schema::JournalFile;
 
 /// How often other processes' writing is looked for: quick enough for a person, a few microseconds each time.
 const POLL: Duration = Duration::from_millis(75);
@@ -17,13 +17,13 @@ const POLL: Duration = Duration::from_millis(75);
 ///
 /// Waiting costs a thread of this process a look at the file every 75 ms; nothing while nobody waits.
 #[derive(Debug)]
-pub struct Changes {
-    journal: Arc<Inner>,
+pub struct ChangeWatcher {
+    journal: Arc<JournalInner>,
     written: watch::Receiver<u64>,
 }
 
-impl Changes {
-    pub(crate) fn of(journal: &Arc<Inner>) -> Self {
+impl ChangeWatcher {
+    pub(crate) fn of(journal: &Arc<JournalInner>) -> Self {
         let written = journal.shared.watch.subscribe(&journal.shared.store);
         Self { journal: Arc::clone(journal), written }
     }
@@ -36,28 +36,28 @@ impl Changes {
             self.written.mark_unchanged();
             return;
         }
-        let _waiting = Waiting::on(&self.journal.shared);
+        let _waiting = WaiterGuard::on(&self.journal.shared);
         let _ = self.written.changed().await;
     }
 }
 
-impl Drop for Changes {
+impl Drop for ChangeWatcher {
     fn drop(&mut self) {
         self.journal.shared.watch.leave();
     }
 }
 
 /// Someone waits, so that the thread looks.
-struct Waiting<'a>(&'a Watch);
+struct WaiterGuard<'a>(&'a ChangeBroadcast);
 
-impl<'a> Waiting<'a> {
-    fn on(shared: &'a Arc<Shared>) -> Self {
+impl<'a> WaiterGuard<'a> {
+    fn on(shared: &'a Arc<JournalShared>) -> Self {
         shared.watch.wait(shared);
         Self(&shared.watch)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaiterGuard<'_> {
     fn drop(&mut self) {
         self.0.state().waiting -= 1;
     }
@@ -65,14 +65,14 @@ impl Drop for Waiting<'_> {
 
 /// What all `Changes` of a journal share.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct ChangeBroadcast {
     written: watch::Sender<u64>,
-    state: Mutex<State>,
+    state: Mutex<BroadcastState>,
     woken: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct BroadcastState {
     /// How many `Changes` there are, and how many of them wait.
     subscribed: usize,
     waiting: usize,
@@ -82,7 +82,7 @@ struct State {
     thread: Option<JoinHandle<()>>,
 }
 
-impl Watch {
+impl ChangeBroadcast {
     pub(crate) fn new() -> Self {
         Self { written: watch::Sender::new(0), state: Mutex::default(), woken: Condvar::new() }
     }
@@ -107,7 +107,7 @@ impl Watch {
         }
     }
 
-    fn subscribe(&self, store: &Store) -> watch::Receiver<u64> {
+    fn subscribe(&self, store: &JournalFile) -> watch::Receiver<u64> {
         let mut state = self.state();
         state.subscribed += 1;
         if state.eye.is_none() && !state.closed {
@@ -126,7 +126,7 @@ impl Watch {
         }
     }
 
-    fn wait(&self, shared: &Arc<Shared>) {
+    fn wait(&self, shared: &Arc<JournalShared>) {
         let mut state = self.state();
         state.waiting += 1;
         if state.closed {
@@ -163,7 +163,7 @@ impl Watch {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BroadcastState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

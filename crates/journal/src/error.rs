@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::ffi;
-use updraft_run::{Hash, RunId, Timestamp};
+use updraft_run::{ContentHash, RunId, Timestamp};
 
 use crate::place;
 
@@ -166,7 +166,7 @@ pub enum Error {
     #[error("the stored value {hash} {why}")]
     BadBlob {
         /// Its hash.
-        hash: Hash,
+        hash: ContentHash,
         /// What is wrong.
         why: String,
     },

@@ -5,10 +5,10 @@ use std::io::{BufRead, Write};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
-use updraft_run::{Hash, Record, RunId, Timestamp};
+use updraft_run::{ContentHash, Record, RunId, Timestamp};
 
 use crate::batch::Blob;
-use crate::head::{Head, Status};
+use crate::head::{RunHeader, Status};
 use crate::journal::Journal;
 use crate::read::Cursor;
 use crate::{Error, blobs};
@@ -20,7 +20,7 @@ const FORM: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
     /// What the run is. Change its `id` to import it under another name.
-    pub head: Head,
+    pub head: RunHeader,
     /// Its records.
     pub records: Vec<Record>,
     /// The values they name.
@@ -28,7 +28,7 @@ pub struct Export {
 }
 
 #[derive(Serialize, Deserialize)]
-struct First {
+struct ExportHeader {
     updraft: u32,
     run: RunId,
     goal: String,
@@ -42,8 +42,8 @@ struct First {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Value {
-    blob: Hash,
+struct ExportedBlob {
+    blob: ContentHash,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,7 +54,7 @@ impl Journal {
     /// Writes a run as lines of JSON: what it is, its records as they are in the journal, the values they name.
     pub fn export_jsonl(&self, run: &RunId, out: &mut dyn Write) -> Result<(), Error> {
         let about = self.head(run)?;
-        let first = First {
+        let first = ExportHeader {
             updraft: FORM,
             run: about.id,
             goal: about.goal,
@@ -84,8 +84,8 @@ impl Journal {
         for hash in self.named_values(run)? {
             let Some(bytes) = blobs::read(&self.0, &hash)? else { continue };
             let value = match String::from_utf8(bytes) {
-                Ok(text) => Value { blob: hash, text: Some(text), base64: None },
-                Err(other) => Value { blob: hash, text: None, base64: Some(STANDARD.encode(other.as_bytes())) },
+                Ok(text) => ExportedBlob { blob: hash, text: Some(text), base64: None },
+                Err(other) => ExportedBlob { blob: hash, text: None, base64: Some(STANDARD.encode(other.as_bytes())) },
             };
             write_line(out, &value)?;
         }
@@ -93,14 +93,14 @@ impl Journal {
     }
 
     /// The values stored for a run, but for the texts of its own large records, which stand in their lines.
-    fn named_values(&self, run: &RunId) -> Result<Vec<Hash>, Error> {
+    fn named_values(&self, run: &RunId) -> Result<Vec<ContentHash>, Error> {
         self.0.read(|connection| {
             let row = crate::read::row_of(connection, run)?;
             let mut statement = connection.prepare_cached(
                 "SELECT hash FROM refs WHERE run = ?1
                  AND hash NOT IN (SELECT blob FROM records WHERE id >= ?1 << 40 AND id < (?1 + 1) << 40 AND blob IS NOT NULL) ORDER BY hash",
             )?;
-            statement.query_map([row], |row| Ok(Hash(row.get(0)?)))?.collect()
+            statement.query_map([row], |row| Ok(ContentHash(row.get(0)?)))?.collect()
         })
     }
 }
@@ -145,12 +145,13 @@ pub fn parse_export(lines: &mut dyn BufRead) -> Result<Export, Error> {
     Ok(Export { head, records: export.0, blobs: export.1 })
 }
 
-fn first(line: &str) -> Result<Head, String> {
-    let first: First = serde_json::from_str(line).map_err(|error| format!("it does not begin an export: {error}"))?;
+fn first(line: &str) -> Result<RunHeader, String> {
+    let first: ExportHeader =
+        serde_json::from_str(line).map_err(|error| format!("it does not begin an export: {error}"))?;
     if first.updraft > FORM {
         return Err(format!("it has form {} of Updraft {}; known here: {FORM}", first.updraft, first.version));
     }
-    Ok(Head {
+    Ok(RunHeader {
         id: first.run,
         goal: first.goal,
         workspace: first.workspace,
@@ -163,11 +164,11 @@ fn first(line: &str) -> Result<Head, String> {
 
 fn record(line: &str, expected: u64) -> Result<Record, String> {
     #[derive(Deserialize)]
-    struct Place {
+    struct RecordPlace {
         seq: u64,
         at: Timestamp,
     }
-    let place: Place = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    let place: RecordPlace = serde_json::from_str(line).map_err(|error| error.to_string())?;
     if place.seq != expected {
         return Err(format!("it should begin with event {expected} and begins with {}", place.seq));
     }
@@ -175,7 +176,7 @@ fn record(line: &str, expected: u64) -> Result<Record, String> {
 }
 
 fn blob(line: &str) -> Result<Blob, String> {
-    let value: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    let value: ExportedBlob = serde_json::from_str(line).map_err(|error| error.to_string())?;
     let bytes = match (value.text, value.base64) {
         (Some(text), None) => text.into_bytes(),
         (None, Some(text)) => STANDARD.decode(&text).map_err(|_| "its `base64` is not that")?,

@@ -3,19 +3,19 @@
 use updraft_run::RunId;
 
 use crate::Error;
-use crate::batch::Row;
+use crate::batch::RecordRow;
 use crate::blobs;
-use crate::head::Head;
-use crate::journal::{Inner, Journal, blocking};
+use crate::head::RunHeader;
+use crate::journal::{Journal, JournalInner, blocking};
 use crate::lease::Lease;
-use crate::read::{Cursor, Position, Raw};
-use crate::writer::Fork;
+use crate::read::{Cursor, RawRecord, RecordPosition};
+use crate::writer::ForkRun;
 
 impl Journal {
     /// Makes a new run from the first `at` events of another, and takes its lease. Values are shared, not copied.
     ///
     /// A record that the cut goes through keeps its first events.
-    pub async fn fork(&self, from: &RunId, at: u64, to: Head) -> Result<Lease, Error> {
+    pub async fn fork(&self, from: &RunId, at: u64, to: RunHeader) -> Result<Lease, Error> {
         let (journal, origin, run) = (self.clone(), from.clone(), to.id.clone());
         let fork = blocking(move || prepare(&journal, origin, at, to)).await?;
         blobs::store_files(self.path(), &fork.blobs).await?;
@@ -26,24 +26,24 @@ impl Journal {
 
 /// Finds the record that the cut goes through, and spells what is left of it. What is written is never changed, so this
 /// can be done ahead of the transaction.
-fn prepare(journal: &Journal, from: RunId, at: u64, to: Head) -> Result<Fork, Error> {
+fn prepare(journal: &Journal, from: RunId, at: u64, to: RunHeader) -> Result<ForkRun, Error> {
     let events = journal.head(&from)?.events;
     if at > events {
         return Err(Error::NoSuchEvent { run: from, at, events });
     }
-    let end = Position { seq: at as i64 + 1, part: 0 };
+    let end = RecordPosition { seq: at as i64 + 1, part: 0 };
     let Some(raw) = holding(&journal.0, &from, at)? else {
-        return Ok(Fork { from, until: end, cut: None, blobs: Vec::new(), to });
+        return Ok(ForkRun { from, until: end, cut: None, blobs: Vec::new(), to });
     };
     let (until, mut blobs) = (raw.place, Vec::new());
     let mut record = raw.record(&journal.0, &from)?;
     record.events.truncate((end.seq - until.seq) as usize);
-    let cut = Row::of(&record, &mut blobs)?;
-    Ok(Fork { from, until, cut: Some(cut), blobs, to })
+    let cut = RecordRow::of(&record, &mut blobs)?;
+    Ok(ForkRun { from, until, cut: Some(cut), blobs, to })
 }
 
 /// The record that holds event `at` and more after it: the one that the cut goes through.
-fn holding(journal: &Inner, run: &RunId, at: u64) -> Result<Option<Raw>, Error> {
+fn holding(journal: &JournalInner, run: &RunId, at: u64) -> Result<Option<RawRecord>, Error> {
     if at == 0 {
         return Ok(None);
     }

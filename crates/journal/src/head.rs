@@ -10,7 +10,7 @@ pub(crate) const GOAL: usize = 300;
 
 /// What a run is called and belongs to, given once when it is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct RunHeader {
     /// Its name. Must be new in this journal.
     pub id: RunId,
     /// What it is for. Lists show the first 300 characters.
@@ -27,7 +27,7 @@ pub struct Head {
     pub status: Status,
 }
 
-impl Head {
+impl RunHeader {
     /// A running run with neither workspace, model nor parent.
     pub fn new(id: RunId, goal: impl Into<String>, created: Timestamp) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl Head {
 
 /// The process that holds a run's lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owner {
+pub struct LeaseOwner {
     /// Its process id, in its own namespace.
     pub pid: u32,
     /// Whether it is still there.
@@ -57,7 +57,7 @@ pub struct Owner {
 
 /// A run in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summary {
+pub struct RunSummary {
     /// Its name.
     pub id: RunId,
     /// The first 300 characters of its goal.
@@ -81,10 +81,10 @@ pub struct Summary {
     /// The version of Updraft that made it.
     pub version: String,
     /// Who holds its lease, alive or not.
-    pub owner: Option<Owner>,
+    pub owner: Option<LeaseOwner>,
 }
 
-impl Summary {
+impl RunSummary {
     /// Whether a process is at work on it now.
     pub fn is_owned(&self) -> bool {
         self.owner.is_some_and(|owner| owner.alive)
@@ -96,11 +96,11 @@ impl Summary {
     }
 }
 
-impl Summary {
+impl RunSummary {
     /// A run of which only its name and its length are known any more.
     pub(crate) fn missing(run: &RunEnd) -> Option<Self> {
-        let Head { id, goal, workspace, model, created, parent, .. } =
-            Head::new(RunId::parse(&run.name).ok()?, "", Timestamp(0));
+        let RunHeader { id, goal, workspace, model, created, parent, .. } =
+            RunHeader::new(RunId::parse(&run.name).ok()?, "", Timestamp(0));
         let events = run.end.place.events();
         let version = String::new();
         let status = Status::Damaged;
@@ -124,7 +124,7 @@ impl Summary {
 
 /// Which runs to list. Everything by default, newest first.
 #[derive(Clone, Debug, Default)]
-pub struct Filter {
+pub struct RunFilter {
     /// Made at this moment or later.
     pub since: Option<Timestamp>,
     /// Made before this moment.
@@ -139,7 +139,7 @@ pub struct Filter {
     pub limit: Option<usize>,
 }
 
-impl Filter {
+impl RunFilter {
     /// Whether a run passes of which nothing but its name is known.
     pub(crate) fn passes_unknown(&self) -> bool {
         self.status.is_none_or(|status| status == Status::Damaged) && self.due.is_none() && self.workspace.is_none()
@@ -148,11 +148,11 @@ impl Filter {
 
 /// What became of an input left for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sent {
+pub enum SendOutcome {
     /// It is on disk and waits for the run's owner.
     Queued {
         /// Who that is; without a live one it waits until someone takes the lease.
-        owner: Option<Owner>,
+        owner: Option<LeaseOwner>,
     },
     /// An input with this key waits already.
     Repeated,
@@ -160,7 +160,7 @@ pub enum Sent {
 
 /// An input that waits for a run's owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pending {
+pub struct PendingInput {
     /// Its number, for [`Batch::handled`](crate::Batch::handled).
     pub id: i64,
     /// The run it is for.

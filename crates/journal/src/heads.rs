@@ -13,33 +13,33 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use crate::chain::{self, End, Link};
+use crate::chain::{self, ChainEnd, ChainHash};
 use crate::place;
-use crate::read::Position;
+use crate::read::RecordPosition;
 
 /// The length of an entry. Entries stand at their run's key in the table `runs`, and sectors hold whole ones.
 const LEN: usize = 128;
 /// Where the parts of an entry begin: the numbers are before, then the hash, then the name; then a hash over all.
 const LINK: usize = 16;
-const NAME: usize = LINK + size_of::<Link>();
-const CHECK: usize = LEN - size_of::<Link>();
+const NAME: usize = LINK + size_of::<ChainHash>();
+const CHECK: usize = LEN - size_of::<ChainHash>();
 
 /// How far a run had come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunEnd {
     pub(crate) name: String,
-    pub(crate) end: End,
+    pub(crate) end: ChainEnd,
 }
 
 /// The file.
 #[derive(Debug)]
-pub(crate) struct Heads {
+pub(crate) struct RunEndsFile {
     path: PathBuf,
     /// Opened when it is wanted, and there.
     file: Mutex<Option<File>>,
 }
 
-impl Heads {
+impl RunEndsFile {
     pub(crate) fn beside(journal: &Path) -> Self {
         Self { path: place::beside(journal, "-heads"), file: Mutex::new(None) }
     }
@@ -67,7 +67,7 @@ impl Heads {
     }
 
     /// How far a run had come, if that is known.
-    pub(crate) fn of(&self, key: i64, name: &str) -> Option<End> {
+    pub(crate) fn of(&self, key: i64, name: &str) -> Option<ChainEnd> {
         let mut bytes = [0; LEN];
         let read = self.with(false, |file| {
             file.seek(SeekFrom::Start(offset(key)))?;
@@ -94,7 +94,7 @@ impl Heads {
     }
 
     /// The run of this name.
-    pub(crate) fn named(&self, name: &str) -> Option<(i64, End)> {
+    pub(crate) fn named(&self, name: &str) -> Option<(i64, ChainEnd)> {
         self.all().into_iter().find(|(_, found)| found.name == name).map(|(key, found)| (key, found.end))
     }
 
@@ -149,23 +149,23 @@ fn decode(key: i64, bytes: &[u8]) -> Option<RunEnd> {
     if bytes.iter().all(|byte| *byte == 0) {
         return None;
     }
-    if part(CHECK, size_of::<Link>())? != check(key, bytes) {
+    if part(CHECK, size_of::<ChainHash>())? != check(key, bytes) {
         return None;
     }
     let number = |at| part(at, 8)?.try_into().ok().map(i64::from_le_bytes);
-    let link: Link = part(LINK, size_of::<Link>())?.try_into().ok()?;
+    let link: ChainHash = part(LINK, size_of::<ChainHash>())?.try_into().ok()?;
     let name = part(NAME, CHECK - NAME)?.split(|byte| *byte == 0).next()?;
     Some(RunEnd {
         name: String::from_utf8(name.to_vec()).ok()?,
-        end: End {
-            place: Position { seq: number(0)?, part: number(8)? },
-            link: Some(link).filter(|link| *link != Link::default()),
+        end: ChainEnd {
+            place: RecordPosition { seq: number(0)?, part: number(8)? },
+            link: Some(link).filter(|link| *link != ChainHash::default()),
         },
     })
 }
 
 /// The hash of an entry, which holds for its place only.
-fn check(key: i64, bytes: &[u8]) -> Link {
+fn check(key: i64, bytes: &[u8]) -> ChainHash {
     let covered = bytes.iter().take(CHECK).copied();
     chain::of_bytes(&key.to_le_bytes().into_iter().chain(covered).collect::<Vec<u8>>())
 }
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn an_entry_is_read_as_it_was_written_and_at_its_own_place_only() {
-        let end = End { place: Position { seq: 17, part: 3 }, link: Some([7; 16]) };
+        let end = ChainEnd { place: RecordPosition { seq: 17, part: 3 }, link: Some([7; 16]) };
         let run = RunEnd { name: "r".repeat(64), end };
         let bytes = encode(5, &run);
         assert_eq!(decode(5, &bytes), Some(run));

@@ -8,21 +8,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::Connection;
 use tokio::sync::watch;
-use updraft_run::{Hash, Input, Record, RunId, Timestamp};
+use updraft_run::{ContentHash, Input, Record, RunId, Timestamp};
 
 use crate::batch::{Batch, Blob};
-use crate::chain::End;
-use crate::changes::{Changes, Watch};
-use crate::head::{Filter, Head, Owner, Pending, Sent, Status, Summary};
-use crate::heads::{Heads, RunEnd};
+use crate::chain::ChainEnd;
+use crate::changes::{ChangeBroadcast, ChangeWatcher};
+use crate::head::{LeaseOwner, PendingInput, RunFilter, RunHeader, RunSummary, SendOutcome, Status};
+use crate::heads::{RunEnd, RunEndsFile};
 use crate::lease::Lease;
-use crate::options::{Options, Stats};
-use crate::read::{Cursor, Position};
-use crate::reader::Readers;
-use crate::schema::Store;
+use crate::options::{JournalOptions, WriterStats};
+use crate::read::{Cursor, RecordPosition};
+use crate::reader::ReaderPool;
+use crate::schema::JournalFile;
 use crate::tail::Tail;
 use crate::writer::{
-    Acquire, Append, Create, CutBack, Delete, Import, Page, PutBlobs, Queue, SendInput, Unlink, Vacuum,
+    AcquireLease, AppendRecords, CreateRun, DeleteRun, EncodedBatch, ImportRun, PutBlobs, SendInput, TruncateRun,
+    UnlinkBlobs, Vacuum, WriteQueue,
 };
 use crate::{Error, blobs, list, place, read, reserve};
 
@@ -31,22 +32,22 @@ use crate::{Error, blobs, list, place, read, reserve};
 /// Writing starts a thread, at the first write. When the last clone, lease, tail and `Changes` is dropped the thread is
 /// waited for; [`close`](Journal::close) does the same without holding up other tasks.
 #[derive(Clone, Debug)]
-pub struct Journal(pub(crate) Arc<Inner>);
+pub struct Journal(pub(crate) Arc<JournalInner>);
 
 /// What all clones share.
 #[derive(Debug)]
-pub(crate) struct Inner {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) queue: Queue,
+pub(crate) struct JournalInner {
+    pub(crate) shared: Arc<JournalShared>,
+    pub(crate) queue: WriteQueue,
 }
 
 /// What the threads need as well.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) store: Store,
-    pub(crate) readers: Readers,
-    pub(crate) watch: Watch,
-    pub(crate) heads: Heads,
+pub(crate) struct JournalShared {
+    pub(crate) store: JournalFile,
+    pub(crate) readers: ReaderPool,
+    pub(crate) watch: ChangeBroadcast,
+    pub(crate) heads: RunEndsFile,
     /// Set once the files are found deleted or replaced.
     lost: watch::Sender<Option<Error>>,
     commits: AtomicU64,
@@ -56,18 +57,18 @@ pub(crate) struct Shared {
 
 impl Journal {
     /// Opens a journal; makes its folder and file if they are not there.
-    pub fn open(path: &Path, options: Options) -> Result<Self, Error> {
-        let store = Store { path: place::prepare(path)?, options };
+    pub fn open(path: &Path, options: JournalOptions) -> Result<Self, Error> {
+        let store = JournalFile { path: place::prepare(path)?, options };
         let reader = store.create()?;
         Ok(Self::of(store, reader))
     }
 
     /// Opens a journal that is there; `None` if there is none yet. Makes nothing.
-    pub fn open_existing(path: &Path, options: Options) -> Result<Option<Self>, Error> {
-        if !path.exists() && !Heads::beside(path).path().exists() {
+    pub fn open_existing(path: &Path, options: JournalOptions) -> Result<Option<Self>, Error> {
+        if !path.exists() && !RunEndsFile::beside(path).path().exists() {
             return Ok(None);
         }
-        let store = Store { path: place::settle(path)?, options };
+        let store = JournalFile { path: place::settle(path)?, options };
         let reader = match store.recognise() {
             Err(Error::Full { .. }) if reserve::release(&store.path) => store.recognise()?,
             other => other?,
@@ -75,18 +76,18 @@ impl Journal {
         Ok(reader.map(|reader| Self::of(store, reader)))
     }
 
-    fn of(store: Store, reader: Connection) -> Self {
-        let shared = Shared {
-            heads: Heads::beside(&store.path),
+    fn of(store: JournalFile, reader: Connection) -> Self {
+        let shared = JournalShared {
+            heads: RunEndsFile::beside(&store.path),
             store,
-            readers: Readers::with(reader),
-            watch: Watch::new(),
+            readers: ReaderPool::with(reader),
+            watch: ChangeBroadcast::new(),
             lost: watch::Sender::new(None),
             commits: AtomicU64::new(0),
             requests: AtomicU64::new(0),
             records: AtomicU64::new(0),
         };
-        Self(Arc::new(Inner { shared: Arc::new(shared), queue: Queue::new() }))
+        Self(Arc::new(JournalInner { shared: Arc::new(shared), queue: WriteQueue::new() }))
     }
 
     /// The file it is in.
@@ -100,16 +101,16 @@ impl Journal {
     }
 
     /// Makes a run with its first records, and takes its lease, in one transaction.
-    pub async fn create(&self, head: Head, batch: Batch) -> Result<Lease, Error> {
+    pub async fn create(&self, head: RunHeader, batch: Batch) -> Result<Lease, Error> {
         let page = self.spell(batch).await?;
         let run = head.id.clone();
-        let grant = self.0.ask(Create { head, page }).await?;
+        let grant = self.0.ask(CreateRun { head, page }).await?;
         Ok(Lease::new(&self.0, run, grant))
     }
 
     /// Takes a run's lease: it is free if nobody has it or the process that has it is gone. Never robs a live one.
     pub async fn acquire(&self, run: &RunId) -> Result<Lease, Error> {
-        let grant = self.0.ask(Acquire { run: run.clone() }).await?;
+        let grant = self.0.ask(AcquireLease { run: run.clone() }).await?;
         Ok(Lease::new(&self.0, run.clone(), grant))
     }
 
@@ -120,7 +121,7 @@ impl Journal {
     pub async fn append(&self, lease: &Lease, batch: Batch) -> Result<u64, Error> {
         let page = self.spell(batch).await?;
         let grant = lease.grant();
-        self.0.ask(Append { run: lease.run().clone(), row: grant.row, grant: grant.number, page }).await
+        self.0.ask(AppendRecords { run: lease.run().clone(), row: grant.row, grant: grant.number, page }).await
     }
 
     /// Gives a lease back.
@@ -166,7 +167,7 @@ impl Journal {
     }
 
     /// What is known about a run without reading it.
-    pub fn head(&self, run: &RunId) -> Result<Summary, Error> {
+    pub fn head(&self, run: &RunId) -> Result<RunSummary, Error> {
         let store = &self.0.shared.store;
         let found = self.0.read(|connection| list::head(connection, store, run))?;
         let summary = found.ok_or_else(|| self.0.absent(run))?;
@@ -179,8 +180,8 @@ impl Journal {
 
     /// Runs, newest first. Those of which more was acknowledged than is there have the status `Damaged`; those of which
     /// nothing is there stand at the end, beyond any limit.
-    pub fn list(&self, filter: &Filter) -> Result<Vec<Summary>, Error> {
-        let Shared { store, heads, .. } = &*self.0.shared;
+    pub fn list(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, Error> {
+        let JournalShared { store, heads, .. } = &*self.0.shared;
         // Looked up before the runs: what it says was on disk by then.
         let acknowledged = heads.all();
         let found = match self.0.read(|connection| list::list(connection, store, filter)) {
@@ -190,9 +191,9 @@ impl Journal {
         let with_losses = found.into_iter().map(|(key, run)| {
             let end = acknowledged.get(&key).filter(|end| end.name == run.id.as_str());
             let lost = end.is_some_and(|end| run.events < end.end.place.events());
-            if lost { Summary { status: Status::Damaged, ..run } } else { run }
+            if lost { RunSummary { status: Status::Damaged, ..run } } else { run }
         });
-        let mut runs: Vec<Summary> = with_losses.collect();
+        let mut runs: Vec<RunSummary> = with_losses.collect();
         if filter.passes_unknown() {
             runs.extend(self.missing(&acknowledged)?);
         }
@@ -200,35 +201,35 @@ impl Journal {
     }
 
     /// The same where a part of the file cannot be read: each run by itself, so that one does not hide the others.
-    fn list_one_by_one(&self, filter: &Filter) -> Result<Vec<(i64, Summary)>, Error> {
+    fn list_one_by_one(&self, filter: &RunFilter) -> Result<Vec<(i64, RunSummary)>, Error> {
         let store = &self.0.shared.store;
         let found = self.0.read(list::keys)?.into_iter().filter_map(|(key, name)| {
             let id = RunId::parse(&name).ok()?;
             let found = self.0.read(|connection| list::head(connection, store, &id)).ok().flatten();
-            let summary = found.or_else(|| Summary::missing(&RunEnd { name, end: End::START }))?;
+            let summary = found.or_else(|| RunSummary::missing(&RunEnd { name, end: ChainEnd::START }))?;
             filter.status.is_none_or(|status| status == summary.status).then_some((key, summary))
         });
-        let mut found: Vec<(i64, Summary)> = found.collect();
+        let mut found: Vec<(i64, RunSummary)> = found.collect();
         found.sort_by_key(|(key, summary)| std::cmp::Reverse((summary.created, *key)));
         Ok(found)
     }
 
     /// Runs that were acknowledged and are not there.
-    fn missing(&self, acknowledged: &BTreeMap<i64, RunEnd>) -> Result<Vec<Summary>, Error> {
+    fn missing(&self, acknowledged: &BTreeMap<i64, RunEnd>) -> Result<Vec<RunSummary>, Error> {
         let there = self.0.read(list::keys)?;
         let missing = acknowledged.iter().filter(|(key, end)| there.get(key).is_none_or(|name| *name != end.name));
         // Asked once more: someone may have removed it meanwhile.
         let missing = missing.filter(|(key, end)| self.0.shared.heads.of(**key, &end.name).is_some());
-        Ok(missing.filter_map(|(_, end)| Summary::missing(end)).collect())
+        Ok(missing.filter_map(|(_, end)| RunSummary::missing(end)).collect())
     }
 
     /// The run whose name begins like this.
     pub fn find(&self, prefix: &str) -> Result<RunId, Error> {
         match self.0.read(|connection| list::find(connection, prefix))? {
-            list::Found::One(run) => Ok(run),
-            list::Found::Several(candidates) => Err(Error::Ambiguous { prefix: prefix.to_owned(), candidates }),
+            list::PrefixMatch::One(run) => Ok(run),
+            list::PrefixMatch::Several(candidates) => Err(Error::Ambiguous { prefix: prefix.to_owned(), candidates }),
             // One that the journal lost: whoever reads it is told so.
-            list::Found::None { close } => match RunId::parse(prefix) {
+            list::PrefixMatch::None { close } => match RunId::parse(prefix) {
                 Ok(run) if self.0.shared.heads.named(prefix).is_some() => Ok(run),
                 _ => Err(Error::UnknownRun { name: prefix.to_owned(), close }),
             },
@@ -236,12 +237,12 @@ impl Journal {
     }
 
     /// Who holds a run's lease, alive or not.
-    pub fn owner(&self, run: &RunId) -> Result<Option<Owner>, Error> {
+    pub fn owner(&self, run: &RunId) -> Result<Option<LeaseOwner>, Error> {
         Ok(self.head(run)?.owner)
     }
 
     /// A stored value, checked against its hash; `None` if there is none.
-    pub fn blob(&self, hash: &Hash) -> Result<Option<Vec<u8>>, Error> {
+    pub fn blob(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, Error> {
         blobs::read(&self.0, hash)
     }
 
@@ -253,19 +254,19 @@ impl Journal {
 
     /// Leaves an input for whoever runs the run, and returns once it is on disk. While one with the same key waits for
     /// the same run, it is dropped.
-    pub async fn send(&self, run: &RunId, key: &str, input: &Input, at: Timestamp) -> Result<Sent, Error> {
+    pub async fn send(&self, run: &RunId, key: &str, input: &Input, at: Timestamp) -> Result<SendOutcome, Error> {
         let input = serde_json::to_string(input).map_err(|source| Error::Unwritable { source: source.into() })?;
         self.0.ask(SendInput { run: run.clone(), key: key.to_owned(), at, input }).await
     }
 
     /// Inputs that wait for a run, oldest first. They stay until a batch names them as handled.
-    pub fn inbox(&self, run: &RunId) -> Result<Vec<Pending>, Error> {
+    pub fn inbox(&self, run: &RunId) -> Result<Vec<PendingInput>, Error> {
         read::pending(&self.0, std::slice::from_ref(run))?.into_iter().collect()
     }
 
     /// Inputs that wait for any of these runs, oldest first. One that cannot be understood stays where it is and does
     /// not hold up the others.
-    pub fn pending_inputs(&self, runs: &[RunId]) -> Result<Vec<Pending>, Error> {
+    pub fn pending_inputs(&self, runs: &[RunId]) -> Result<Vec<PendingInput>, Error> {
         Ok(read::pending(&self.0, runs)?.into_iter().flatten().collect())
     }
 
@@ -276,8 +277,8 @@ impl Journal {
     }
 
     /// Tells of everything written from now on, by this process or another.
-    pub fn changes(&self) -> Changes {
-        Changes::of(&self.0)
+    pub fn changes(&self) -> ChangeWatcher {
+        ChangeWatcher::of(&self.0)
     }
 
     /// Follows a run, beginning with the record that holds event `from`, whoever writes it.
@@ -310,7 +311,7 @@ impl Journal {
         let (path, now) = (self.path().to_path_buf(), (self.0.shared.store.options.clock)());
         let files = blocking(move || Ok(blobs::old_files(&path, now))).await?;
         if !files.is_empty() {
-            self.0.ask(Unlink { files }).await?;
+            self.0.ask(UnlinkBlobs { files }).await?;
         }
         self.tidy().await?;
         Ok(gone)
@@ -324,8 +325,8 @@ impl Journal {
     }
 
     async fn remove(&self, run: &RunId, forced: bool) -> Result<(), Error> {
-        let files = self.0.ask(Delete { run: run.clone(), forced }).await?;
-        if files.is_empty() { Ok(()) } else { self.0.ask(Unlink { files }).await }
+        let files = self.0.ask(DeleteRun { run: run.clone(), forced }).await?;
+        if files.is_empty() { Ok(()) } else { self.0.ask(UnlinkBlobs { files }).await }
     }
 
     async fn tidy(&self) -> Result<(), Error> {
@@ -334,9 +335,9 @@ impl Journal {
     }
 
     /// Makes a run from what an export held, all or nothing. `Exists` if its name is taken.
-    pub async fn import(&self, head: Head, records: Vec<Record>, blobs: Vec<Blob>) -> Result<(), Error> {
+    pub async fn import(&self, head: RunHeader, records: Vec<Record>, blobs: Vec<Blob>) -> Result<(), Error> {
         let page = self.spell(Batch { records, blobs, ..Batch::default() }).await?;
-        self.0.ask(Import { head, page }).await
+        self.0.ask(ImportRun { head, page }).await
     }
 
     /// Cuts a damaged run back to what can be trusted of it, and tells which events were given up: the first, and the last
@@ -345,20 +346,20 @@ impl Journal {
         let (journal, name) = (self.clone(), run.clone());
         let damage = blocking(move || read::first_damage(&journal.0, &name)).await?;
         let from = match (damage, self.head(run)) {
-            (Some(Position::START), _) => return self.load(run).map(|_| None),
+            (Some(RecordPosition::START), _) => return self.load(run).map(|_| None),
             (Some(from), _) => from,
             // Only the run's row is damaged.
-            (None, Err(Error::DamagedRun { seq, .. })) => Position { seq: seq as i64, part: 0 },
+            (None, Err(Error::DamagedRun { seq, .. })) => RecordPosition { seq: seq as i64, part: 0 },
             (None, other) => return other.map(|_| None),
         };
         let known = self.last_known(run);
-        self.0.ask(CutBack { run: run.clone(), from }).await?;
+        self.0.ask(TruncateRun { run: run.clone(), from }).await?;
         Ok(Some((from.events() + 1, known)))
     }
 
     /// The last event of a run that is there or was acknowledged.
     fn last_known(&self, run: &RunId) -> u64 {
-        let Shared { store, heads, .. } = &*self.0.shared;
+        let JournalShared { store, heads, .. } = &*self.0.shared;
         let there = self.0.read(|connection| list::head(connection, store, run)).ok().flatten();
         let acknowledged = heads.named(run.as_str()).map(|(_, end)| end.place.events());
         there.map_or(0, |there| there.events).max(acknowledged.unwrap_or(0))
@@ -373,7 +374,7 @@ impl Journal {
     }
 
     /// What the writer has done so far.
-    pub fn stats(&self) -> Stats {
+    pub fn stats(&self) -> WriterStats {
         self.0.shared.stats()
     }
 
@@ -383,14 +384,14 @@ impl Journal {
         self.0.queue.close(&self.0.shared).await;
     }
 
-    async fn spell(&self, batch: Batch) -> Result<Page, Error> {
-        let page = Page::of(batch)?;
+    async fn spell(&self, batch: Batch) -> Result<EncodedBatch, Error> {
+        let page = EncodedBatch::of(batch)?;
         blobs::store_files(self.path(), page.blobs()).await?;
         Ok(page)
     }
 }
 
-impl Inner {
+impl JournalInner {
     /// Why a run is not there: it never was, or the journal lost it.
     pub(crate) fn absent(&self, run: &RunId) -> Error {
         self.shared.absent(run)
@@ -400,7 +401,7 @@ impl Inner {
         self.shared.readers.read(&self.shared.store, read)
     }
 
-    pub(crate) async fn ask<W: crate::writer::Work>(&self, work: W) -> Result<W::Answer, Error> {
+    pub(crate) async fn ask<W: crate::writer::WriteJob>(&self, work: W) -> Result<W::Answer, Error> {
         self.queue.ask(&self.shared, work).await
     }
 }
@@ -412,13 +413,13 @@ pub(crate) async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|_| Error::Closed)?
 }
 
-impl Drop for Inner {
+impl Drop for JournalInner {
     fn drop(&mut self) {
         self.queue.shut(&self.shared);
     }
 }
 
-impl Shared {
+impl JournalShared {
     /// Tells everyone that nothing can be written any more.
     pub(crate) fn lose(&self, why: Error) {
         self.lost.send_replace(Some(why));
@@ -429,7 +430,7 @@ impl Shared {
         match self.heads.named(run.as_str()) {
             Some((_, end)) => {
                 let why = format!("the whole run is missing, though it had come to event {}", end.place.events());
-                read::damaged(run, Position::START, &why)
+                read::damaged(run, RecordPosition::START, &why)
             }
             None => read::unknown(run),
         }
@@ -443,8 +444,8 @@ impl Shared {
         self.watch.tell();
     }
 
-    fn stats(&self) -> Stats {
-        Stats {
+    fn stats(&self) -> WriterStats {
+        WriterStats {
             commits: self.commits.load(Ordering::Relaxed),
             requests: self.requests.load(Ordering::Relaxed),
             records: self.records.load(Ordering::Relaxed),

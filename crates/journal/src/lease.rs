@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use updraft_run::RunId;
 
-use crate::journal::Inner;
-use crate::writer::{Grant, Release};
+use crate::journal::JournalInner;
+use crate::writer::{LeaseGrant, ReleaseLease};
 
 /// The right to write to a run, held by one process at a time. Dropping it gives it back, a little later.
 #[must_use = "dropping a lease gives it back"]
 pub struct Lease {
-    journal: Arc<Inner>,
+    journal: Arc<JournalInner>,
     run: RunId,
-    grant: Grant,
+    grant: LeaseGrant,
     is_released: bool,
 }
 
 impl Lease {
-    pub(crate) fn new(journal: &Arc<Inner>, run: RunId, grant: Grant) -> Self {
+    pub(crate) fn new(journal: &Arc<JournalInner>, run: RunId, grant: LeaseGrant) -> Self {
         Self { journal: Arc::clone(journal), run, grant, is_released: false }
     }
 
@@ -32,18 +32,18 @@ impl Lease {
         self.grant.epoch
     }
 
-    pub(crate) fn grant(&self) -> Grant {
+    pub(crate) fn grant(&self) -> LeaseGrant {
         self.grant
     }
 
     /// What gives it back; afterwards `Drop` has nothing to do.
-    pub(crate) fn into_release(mut self) -> Release {
+    pub(crate) fn into_release(mut self) -> ReleaseLease {
         self.is_released = true;
         self.release()
     }
 
-    fn release(&self) -> Release {
-        Release { row: self.grant.row, grant: self.grant.number }
+    fn release(&self) -> ReleaseLease {
+        ReleaseLease { row: self.grant.row, grant: self.grant.number }
     }
 }
 

@@ -64,12 +64,12 @@ mod tail;
 mod writer;
 
 pub use batch::{Batch, Blob, hash_of};
-pub use changes::Changes;
+pub use changes::ChangeWatcher;
 pub use error::Error;
 pub use export::{Export, parse_export};
-pub use head::{Filter, Head, Owner, Pending, Sent, Status, Summary};
+pub use head::{LeaseOwner, PendingInput, RunFilter, RunHeader, RunSummary, SendOutcome, Status};
 pub use journal::Journal;
 pub use lease::Lease;
-pub use options::{Options, Stats, Sync};
-pub use stored::{Change, Stored};
+pub use options::{JournalOptions, SyncMode, WriterStats};
+pub use stored::{Change, StoredValue};
 pub use tail::Tail;

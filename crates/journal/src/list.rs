@@ -6,10 +6,10 @@ use std::ops::Range;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use updraft_run::{RunId, Timestamp};
 
-use crate::chain::{self, Link};
-use crate::head::{Filter, Owner, Status, Summary};
-use crate::read::Position;
-use crate::schema::Store;
+use crate::chain::{self, ChainHash};
+use crate::head::{LeaseOwner, RunFilter, RunSummary, Status};
+use crate::read::RecordPosition;
+use crate::schema::JournalFile;
 use crate::writer::{known, owner};
 
 /// What a run's own row holds, but for its owner.
@@ -28,8 +28,8 @@ LEFT JOIN records e ON e.id =
 LEFT JOIN processes p ON p.id = r.owner";
 
 /// One run.
-pub(crate) fn head(connection: &Connection, store: &Store, run: &RunId) -> rusqlite::Result<Option<Summary>> {
-    let mut owners = Owners::default();
+pub(crate) fn head(connection: &Connection, store: &JournalFile, run: &RunId) -> rusqlite::Result<Option<RunSummary>> {
+    let mut owners = OwnerCache::default();
     connection
         .prepare_cached(&format!("SELECT {RUN_COLUMNS}, {SUMMARY} WHERE r.name = ?1"))?
         .query_row([run.as_str()], |row| summary(row, store, &mut owners))
@@ -37,13 +37,17 @@ pub(crate) fn head(connection: &Connection, store: &Store, run: &RunId) -> rusql
 }
 
 /// Those that pass the filter, newest first, with their keys.
-pub(crate) fn list(connection: &Connection, store: &Store, filter: &Filter) -> rusqlite::Result<Vec<(i64, Summary)>> {
+pub(crate) fn list(
+    connection: &Connection,
+    store: &JournalFile,
+    filter: &RunFilter,
+) -> rusqlite::Result<Vec<(i64, RunSummary)>> {
     let mut statement = connection.prepare_cached(&format!(
         "SELECT {RUN_COLUMNS}, {SUMMARY} WHERE r.created >= ?1 AND r.created < ?2 AND (?3 IS NULL OR r.status = ?3)
          AND (?4 IS NULL OR r.due <= ?4) AND (?6 IS NULL OR r.workspace = ?6)
          ORDER BY r.created DESC, r.id DESC LIMIT ?5"
     ))?;
-    let mut owners = Owners::default();
+    let mut owners = OwnerCache::default();
     let rows = statement.query_map(
         params![
             filter.since.map_or(i64::MIN, |at| at.0),
@@ -59,13 +63,13 @@ pub(crate) fn list(connection: &Connection, store: &Store, filter: &Filter) -> r
 }
 
 /// Whether a process is there is asked once a list, not once a run.
-type Owners = HashMap<i64, Owner>;
+type OwnerCache = HashMap<i64, LeaseOwner>;
 
-fn summary(row: &Row<'_>, store: &Store, owners: &mut Owners) -> rusqlite::Result<Summary> {
+fn summary(row: &Row<'_>, store: &JournalFile, owners: &mut OwnerCache) -> rusqlite::Result<RunSummary> {
     let created = Timestamp(row.get(5)?);
     let end = match row.get::<_, Option<i64>>(11)? {
-        Some(seq) => Position { seq, part: row.get(12)? }.after(row.get(13)?),
-        None => Position::START,
+        Some(seq) => RecordPosition { seq, part: row.get(12)? }.after(row.get(13)?),
+        None => RecordPosition::START,
     };
     let owner = match row.get::<_, Option<i64>>(15)? {
         Some(id) => Some(match owners.get(&id) {
@@ -74,7 +78,7 @@ fn summary(row: &Row<'_>, store: &Store, owners: &mut Owners) -> rusqlite::Resul
         }),
         None => None,
     };
-    Ok(Summary {
+    Ok(RunSummary {
         id: run_id(row, 0)?,
         goal: row.get(1)?,
         workspace: row.get(2)?,
@@ -92,7 +96,7 @@ fn summary(row: &Row<'_>, store: &Store, owners: &mut Owners) -> rusqlite::Resul
 
 /// Whether the row has not changed since it was written; rows of older versions have no hash.
 fn row_is_whole(row: &Row<'_>) -> rusqlite::Result<bool> {
-    let sum: Option<Link> = row.get(10)?;
+    let sum: Option<ChainHash> = row.get(10)?;
     Ok(sum.is_none() || sum == Some(chain::sum(row, RUN_SUMMED)?))
 }
 
@@ -121,24 +125,24 @@ pub(crate) fn finished(connection: &Connection, before: Timestamp) -> rusqlite::
 }
 
 /// What a few letters may stand for.
-pub(crate) enum Found {
+pub(crate) enum PrefixMatch {
     One(RunId),
     Several(Vec<String>),
     None { close: Vec<String> },
 }
 
 /// The run of this name or, failing that, those whose names begin with it.
-pub(crate) fn find(connection: &Connection, prefix: &str) -> rusqlite::Result<Found> {
+pub(crate) fn find(connection: &Connection, prefix: &str) -> rusqlite::Result<PrefixMatch> {
     // Above every letter an id can have.
     let end = format!("{prefix}\u{7f}");
     let mut statement =
         connection.prepare_cached("SELECT name FROM runs WHERE name >= ?1 AND name < ?2 ORDER BY name LIMIT 8")?;
     let names = statement.query_map([prefix, &end], |row| run_id(row, 0))?.collect::<rusqlite::Result<Vec<_>>>()?;
     Ok(match names.as_slice() {
-        [] => Found::None { close: close(connection, prefix)? },
-        [one] => Found::One(one.clone()),
-        [first, ..] if first.as_str() == prefix => Found::One(first.clone()),
-        several => Found::Several(several.iter().map(ToString::to_string).collect()),
+        [] => PrefixMatch::None { close: close(connection, prefix)? },
+        [one] => PrefixMatch::One(one.clone()),
+        [first, ..] if first.as_str() == prefix => PrefixMatch::One(first.clone()),
+        several => PrefixMatch::Several(several.iter().map(ToString::to_string).collect()),
     })
 }
 

@@ -6,9 +6,9 @@ use updraft_run::Timestamp;
 
 /// How a journal is opened.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct JournalOptions {
     /// Whether an append waits for the disk.
-    pub sync: Sync,
+    pub sync: SyncMode,
     /// Our version, noted with each run made.
     pub version: String,
     /// What time it is, for the heartbeat of leases; records bring their own times.
@@ -24,10 +24,10 @@ pub struct Options {
     pub checkpoint: u32,
 }
 
-impl Default for Options {
+impl Default for JournalOptions {
     fn default() -> Self {
         Self {
-            sync: Sync::Full,
+            sync: SyncMode::Full,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             clock: system_clock,
             beat: Duration::from_secs(5),
@@ -39,7 +39,7 @@ impl Default for Options {
 
 /// Whether an append waits for the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sync {
+pub enum SyncMode {
     /// It returns once the disk has said that everything is on it.
     #[default]
     Full,
@@ -49,7 +49,7 @@ pub enum Sync {
 
 /// What the writer has done since the journal was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
+pub struct WriterStats {
     /// Transactions that reached the disk.
     pub commits: u64,
     /// Requests that they carried: above `commits` when requests waited together.

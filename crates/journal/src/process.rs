@@ -15,7 +15,7 @@ const DAY: u64 = 86_400_000;
 
 /// What tells one process from every other, also after a reboot or from another container.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub(crate) struct ProcessIdentity {
     pub(crate) pid: u32,
     /// Clock ticks from boot to its start: a later process with the same id has another.
     pub(crate) started: i64,
@@ -24,12 +24,12 @@ pub(crate) struct Identity {
 }
 
 /// This process. Where the system does not tell (no `/proc`), the texts are empty and only beats count.
-pub(crate) fn own() -> &'static Identity {
-    static OWN: LazyLock<Identity> = LazyLock::new(|| {
+pub(crate) fn own() -> &'static ProcessIdentity {
+    static OWN: LazyLock<ProcessIdentity> = LazyLock::new(|| {
         let pid = std::process::id();
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-        Identity {
+        ProcessIdentity {
             pid,
             started: start_of(pid).unwrap_or_default(),
             boot: boot.trim().to_owned(),
@@ -41,14 +41,14 @@ pub(crate) fn own() -> &'static Identity {
 
 /// A process as its row in the journal tells it.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct ProcessRow {
     pub(crate) id: i64,
-    pub(crate) identity: Identity,
+    pub(crate) identity: ProcessIdentity,
     pub(crate) since: Timestamp,
     pub(crate) beat: Timestamp,
 }
 
-impl Known {
+impl ProcessRow {
     /// Whether it can be forgotten, with all its leases: we can see that it is gone, or it was silent for a day. One
     /// that is only silent may come back (a machine that slept), so its leases are taken one by one, when wanted.
     pub(crate) fn is_surely_gone(&self, journal: &Path, now: Timestamp) -> bool {
@@ -92,11 +92,11 @@ fn started_in(stat: &str) -> Option<i64> {
     }
 }
 
-type Present = BTreeSet<(PathBuf, i64)>;
+type PresentRows = BTreeSet<(PathBuf, i64)>;
 
 /// The rows that stand for a writer in this very process: one that was dropped is gone, though the process is not.
-fn here() -> std::sync::MutexGuard<'static, Present> {
-    static HERE: Mutex<Present> = Mutex::new(BTreeSet::new());
+fn here() -> std::sync::MutexGuard<'static, PresentRows> {
+    static HERE: Mutex<PresentRows> = Mutex::new(BTreeSet::new());
     HERE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -135,8 +135,8 @@ mod tests {
 
     #[test]
     fn a_process_of_another_machine_lives_as_long_as_it_beats() {
-        let identity = Identity { boot: "elsewhere".into(), ..own().clone() };
-        let known = Known { id: 1, identity, since: Timestamp(0), beat: Timestamp(100_000) };
+        let identity = ProcessIdentity { boot: "elsewhere".into(), ..own().clone() };
+        let known = ProcessRow { id: 1, identity, since: Timestamp(0), beat: Timestamp(100_000) };
         let alive = |now| known.is_alive(Path::new("j.db"), Timestamp(now));
         assert!(alive(100_000) && alive(115_000));
         assert!(!alive(115_001));
@@ -147,9 +147,9 @@ mod tests {
     fn a_process_of_this_machine_lives_as_long_as_it_is_there_however_long_it_is_silent() {
         let parent = rustix::process::getppid().unwrap().as_raw_nonzero().get() as u32;
         let started = start_of(parent).unwrap();
-        let known = |started| Known {
+        let known = |started| ProcessRow {
             id: 1,
-            identity: Identity { pid: parent, started, ..own().clone() },
+            identity: ProcessIdentity { pid: parent, started, ..own().clone() },
             since: Timestamp(0),
             beat: Timestamp(0),
         };

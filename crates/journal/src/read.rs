@@ -6,9 +6,9 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use updraft_run::{Record, RunId, Timestamp};
 
 use crate::batch::hash_of;
-use crate::chain::{self, End, Link};
-use crate::head::Pending;
-use crate::journal::Inner;
+use crate::chain::{self, ChainEnd, ChainHash};
+use crate::head::PendingInput;
+use crate::journal::JournalInner;
 use crate::list::run_id;
 use crate::{Error, blobs};
 
@@ -18,15 +18,15 @@ const PAGE_BYTES: usize = 4 << 20;
 
 /// Where the next record goes, or the place of one that is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Position {
+pub(crate) struct RecordPosition {
     /// The number of the record's first event; for one without events, of the next event to come.
     pub(crate) seq: i64,
     /// How many records without events stand before it under the same number.
     pub(crate) part: i64,
 }
 
-impl Position {
-    pub(crate) const START: Position = Position { seq: 1, part: 0 };
+impl RecordPosition {
+    pub(crate) const START: RecordPosition = RecordPosition { seq: 1, part: 0 };
 
     /// The place after a record with so many events.
     pub(crate) fn after(self, events: i64) -> Self {
@@ -51,20 +51,20 @@ impl Position {
 
 /// A row of `records`, not yet understood.
 #[derive(Debug)]
-pub(crate) struct Raw {
-    pub(crate) place: Position,
+pub(crate) struct RawRecord {
+    pub(crate) place: RecordPosition,
     pub(crate) events: i64,
     pub(crate) at: i64,
     pub(crate) body: Vec<u8>,
     pub(crate) blob: Option<[u8; 32]>,
     /// Its hash; none if a version without hashes wrote it.
-    link: Option<Link>,
+    link: Option<ChainHash>,
 }
 
-impl Raw {
+impl RawRecord {
     fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
-            place: Position { seq: row.get(0)?, part: row.get(1)? },
+            place: RecordPosition { seq: row.get(0)?, part: row.get(1)? },
             events: row.get(2)?,
             at: row.get(3)?,
             body: row.get(4)?,
@@ -74,7 +74,7 @@ impl Raw {
     }
 
     /// The end behind it, if it stands where it should and nothing of it has changed.
-    fn follow(&self, end: End) -> Result<End, &'static str> {
+    fn follow(&self, end: ChainEnd) -> Result<ChainEnd, &'static str> {
         // The table has no gaps; one that is there now is damage, and what follows it must not be taken for the run.
         if self.place != end.place {
             return Err("it is missing");
@@ -82,7 +82,7 @@ impl Raw {
         let digest = self.blob.unwrap_or_else(|| hash_of(&self.body).0);
         let next = end.after(self.events, self.at, &digest);
         match self.link {
-            None if end.link.is_none() => Ok(End { link: None, ..next }),
+            None if end.link.is_none() => Ok(ChainEnd { link: None, ..next }),
             None => Err("its hash is missing"),
             Some(_) if self.link == next.link => Ok(next),
             Some(_) => Err("it is not what was written: its hash is another"),
@@ -90,9 +90,9 @@ impl Raw {
     }
 
     /// The record's text, from the blob store if it is large.
-    pub(crate) fn text(self, journal: &Inner, run: &RunId) -> Result<Vec<u8>, Error> {
+    pub(crate) fn text(self, journal: &JournalInner, run: &RunId) -> Result<Vec<u8>, Error> {
         let Some(hash) = self.blob else { return Ok(self.body) };
-        let hash = updraft_run::Hash(hash);
+        let hash = updraft_run::ContentHash(hash);
         match blobs::read(journal, &hash) {
             Ok(Some(text)) => Ok(text),
             Ok(None) => Err(damaged(run, self.place, "its text is not in the blob store")),
@@ -102,7 +102,7 @@ impl Raw {
     }
 
     /// The record, understood and checked.
-    pub(crate) fn record(self, journal: &Inner, run: &RunId) -> Result<Record, Error> {
+    pub(crate) fn record(self, journal: &JournalInner, run: &RunId) -> Result<Record, Error> {
         let (place, events, at) = (self.place, self.events, Timestamp(self.at));
         // With the right hash it is as it was written, by a version that knew more.
         let fault = if self.link.is_some() { malformed } else { damaged };
@@ -116,12 +116,12 @@ impl Raw {
     }
 }
 
-fn malformed(run: &RunId, place: Position, why: &str) -> Error {
+fn malformed(run: &RunId, place: RecordPosition, why: &str) -> Error {
     Error::Malformed { run: run.clone(), seq: place.seq as u64, why: why.to_owned() }
 }
 
 /// A run cannot be trusted from this place on.
-pub(crate) fn damaged(run: &RunId, place: Position, why: &str) -> Error {
+pub(crate) fn damaged(run: &RunId, place: RecordPosition, why: &str) -> Error {
     Error::DamagedRun { run: run.clone(), seq: place.seq as u64, why: why.to_owned() }
 }
 
@@ -131,7 +131,7 @@ pub(crate) struct Cursor {
     run: RunId,
     from: u64,
     /// The end of what was read.
-    next: Option<End>,
+    next: Option<ChainEnd>,
 }
 
 impl Cursor {
@@ -141,8 +141,8 @@ impl Cursor {
     }
 
     /// The next records, as they are in the table; none when there are no more yet.
-    pub(crate) fn raw(&mut self, journal: &Inner) -> Result<Vec<Raw>, Error> {
-        let place = self.next.map_or(Position { seq: self.from.max(1) as i64, part: 0 }, |end| end.place);
+    pub(crate) fn raw(&mut self, journal: &JournalInner) -> Result<Vec<RawRecord>, Error> {
+        let place = self.next.map_or(RecordPosition { seq: self.from.max(1) as i64, part: 0 }, |end| end.place);
         let broken = |error| match error {
             Error::Damaged { why, .. } => damaged(&self.run, place, &why),
             other => other,
@@ -174,12 +174,12 @@ impl Cursor {
     }
 
     /// The end of what could be read.
-    pub(crate) fn end(&self) -> End {
-        self.next.unwrap_or(End::START)
+    pub(crate) fn end(&self) -> ChainEnd {
+        self.next.unwrap_or(ChainEnd::START)
     }
 
     /// The next records with the numbers of their first events; none when there are no more yet.
-    pub(crate) fn page(&mut self, journal: &Inner) -> Result<Vec<(u64, Record)>, Error> {
+    pub(crate) fn page(&mut self, journal: &JournalInner) -> Result<Vec<(u64, Record)>, Error> {
         let run = self.run.clone();
         let page = self.raw(journal)?;
         page.into_iter().map(|raw| Ok((raw.place.seq as u64, raw.record(journal, &run)?))).collect()
@@ -187,7 +187,7 @@ impl Cursor {
 }
 
 /// The first place of a run that cannot be trusted; `None` if all is well.
-pub(crate) fn first_damage(journal: &Inner, run: &RunId) -> Result<Option<Position>, Error> {
+pub(crate) fn first_damage(journal: &JournalInner, run: &RunId) -> Result<Option<RecordPosition>, Error> {
     let mut cursor = Cursor::new(run, 0);
     loop {
         let page = match cursor.raw(journal) {
@@ -219,21 +219,21 @@ pub(crate) fn row_of(connection: &Connection, run: &RunId) -> rusqlite::Result<O
 }
 
 /// The run's end.
-pub(crate) fn end(connection: &Connection, row: i64) -> rusqlite::Result<End> {
+pub(crate) fn end(connection: &Connection, row: i64) -> rusqlite::Result<ChainEnd> {
     let last = connection
         .prepare_cached(
             "SELECT seq, part, events, chain FROM records WHERE id >= ?1 << 40 AND id < (?1 + 1) << 40 ORDER BY id DESC LIMIT 1",
         )?
         .query_row([row], |row| {
-            let place = Position { seq: row.get(0)?, part: row.get(1)? }.after(row.get(2)?);
-            Ok(End { place, link: row.get(3)? })
+            let place = RecordPosition { seq: row.get(0)?, part: row.get(1)? }.after(row.get(2)?);
+            Ok(ChainEnd { place, link: row.get(3)? })
         })
         .optional()?;
-    Ok(last.unwrap_or(End::START))
+    Ok(last.unwrap_or(ChainEnd::START))
 }
 
 /// The place of the record that holds event `from`, or where it will be, with the hash of the record before it.
-fn start(connection: &Connection, row: i64, from: u64) -> rusqlite::Result<End> {
+fn start(connection: &Connection, row: i64, from: u64) -> rusqlite::Result<ChainEnd> {
     let from = i64::try_from(from).unwrap_or(i64::MAX).max(1);
     let before = connection
         .prepare_cached(
@@ -241,12 +241,12 @@ fn start(connection: &Connection, row: i64, from: u64) -> rusqlite::Result<End> 
              ORDER BY id DESC LIMIT 1",
         )?
         .query_row(params![row, from.min(1 << 28)], |row| {
-            Ok((Position { seq: row.get(0)?, part: row.get(1)? }, row.get(2)?))
+            Ok((RecordPosition { seq: row.get(0)?, part: row.get(1)? }, row.get(2)?))
         })
         .optional()?;
     let place = match before {
         Some((place, events)) if place.after(events).seq > from => place,
-        Some(_) | None => Position { seq: from, part: 0 },
+        Some(_) | None => RecordPosition { seq: from, part: 0 },
     };
     let link = connection
         .prepare_cached(
@@ -254,10 +254,10 @@ fn start(connection: &Connection, row: i64, from: u64) -> rusqlite::Result<End> 
         )?
         .query_row(params![row, place.seq.min(1 << 28), place.part], |row| row.get(0))
         .optional()?;
-    Ok(End { place, link: link.flatten() })
+    Ok(ChainEnd { place, link: link.flatten() })
 }
 
-fn page(connection: &Connection, row: i64, from: Position) -> rusqlite::Result<Vec<Raw>> {
+fn page(connection: &Connection, row: i64, from: RecordPosition) -> rusqlite::Result<Vec<RawRecord>> {
     let mut statement = connection.prepare_cached(
         "SELECT seq, part, events, at, body, blob, chain FROM records
          WHERE id >= (?1 << 40) + (?2 << 12) + ?3 AND id < (?1 + 1) << 40 ORDER BY id LIMIT ?4",
@@ -265,7 +265,7 @@ fn page(connection: &Connection, row: i64, from: Position) -> rusqlite::Result<V
     let mut rows = statement.query(params![row, from.seq.min(1 << 28), from.part, PAGE_ROWS])?;
     let (mut page, mut bytes) = (Vec::new(), 0);
     while bytes < PAGE_BYTES {
-        match rows.next().and_then(|row| row.map(Raw::of).transpose()) {
+        match rows.next().and_then(|row| row.map(RawRecord::of).transpose()) {
             Ok(Some(raw)) => {
                 bytes += raw.body.len();
                 page.push(raw);
@@ -280,14 +280,14 @@ fn page(connection: &Connection, row: i64, from: Position) -> rusqlite::Result<V
 }
 
 /// Inputs that wait for these runs, oldest first; those of a newer version that cannot be understood as errors.
-pub(crate) fn pending(journal: &Inner, runs: &[RunId]) -> Result<Vec<Result<Pending, Error>>, Error> {
+pub(crate) fn pending(journal: &JournalInner, runs: &[RunId]) -> Result<Vec<Result<PendingInput, Error>>, Error> {
     type Found = (i64, RunId, i64, String, bool);
     let found: Vec<Found> = journal.read(|connection| {
         let mut statement = connection.prepare_cached(
             "SELECT i.id, i.at, i.input, i.key, i.run, i.sum, r.name FROM inbox i JOIN runs r ON r.id = i.run ORDER BY i.id",
         )?;
         let all = statement.query_map([], |row| {
-            let sum: Option<Link> = row.get(5)?;
+            let sum: Option<ChainHash> = row.get(5)?;
             let whole = sum.is_none() || sum == Some(chain::sum(row, 0..5)?);
             Ok((row.get(0)?, run_id(row, 6)?, row.get(1)?, row.get(2)?, whole))
         })?;
@@ -299,7 +299,7 @@ pub(crate) fn pending(journal: &Inner, runs: &[RunId]) -> Result<Vec<Result<Pend
     Ok(wanted
         .map(|(id, run, at, text, whole)| match serde_json::from_str(&text) {
             _ if !whole => Err(Error::BadInput { run, id, why: "it is not what was sent: its hash is another".into() }),
-            Ok(input) => Ok(Pending { id, run, at: Timestamp(at), input }),
+            Ok(input) => Ok(PendingInput { id, run, at: Timestamp(at), input }),
             Err(error) => Err(Error::BadInput { run, id, why: error.to_string() }),
         })
         .collect())

@@ -5,16 +5,16 @@ use std::sync::{Mutex, PoisonError};
 use rusqlite::Connection;
 
 use crate::Error;
-use crate::schema::Store;
+use crate::schema::JournalFile;
 
 /// So many are kept for the next reader; more are opened when more read at once.
 const KEPT: usize = 4;
 
 /// Connections that nobody uses at the moment; `None` once the journal is closed.
 #[derive(Debug)]
-pub(crate) struct Readers(Mutex<Option<Vec<Connection>>>);
+pub(crate) struct ReaderPool(Mutex<Option<Vec<Connection>>>);
 
-impl Readers {
+impl ReaderPool {
     /// Begins with the one that recognised the file.
     pub(crate) fn with(first: Connection) -> Self {
         Self(Mutex::new(Some(vec![first])))
@@ -23,7 +23,7 @@ impl Readers {
     /// Lends a connection for one short read. The caller must not keep a statement open while it does other things.
     pub(crate) fn read<T>(
         &self,
-        store: &Store,
+        store: &JournalFile,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, Error> {
         let idle = self.idle().as_mut().ok_or(Error::Closed)?.pop();

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
-use crate::heads::Heads;
-use crate::options::{Options, Sync};
+use crate::heads::RunEndsFile;
+use crate::options::{JournalOptions, SyncMode};
 use crate::{Error, place, reserve};
 
 /// `UPDT`: tells our files from other SQLite databases.
@@ -68,12 +68,12 @@ BEGIN SELECT RAISE(ABORT, 'a newer version of Updraft works on this run: end thi
 
 /// A journal's file, and how to reach it.
 #[derive(Clone, Debug)]
-pub(crate) struct Store {
+pub(crate) struct JournalFile {
     pub(crate) path: PathBuf,
-    pub(crate) options: Options,
+    pub(crate) options: JournalOptions,
 }
 
-impl Store {
+impl JournalFile {
     /// Connects for short reads. The file is opened writable so that the last to close it can tidy up after a crash.
     pub(crate) fn reader(&self) -> Result<Connection, Error> {
         let connection = self.connect()?;
@@ -88,8 +88,8 @@ impl Store {
         self.refuse_newer(&connection)?;
         self.told(add_hashes(&mut connection, &self.options.version))?;
         let sync = match self.options.sync {
-            Sync::Full => "FULL",
-            Sync::Off => "OFF",
+            SyncMode::Full => "FULL",
+            SyncMode::Off => "OFF",
         };
         self.told(connection.execute_batch(&format!(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = {sync}; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = {};
@@ -188,13 +188,13 @@ impl Store {
     fn is_empty(&self) -> Result<bool, Error> {
         let log = place::beside(&self.path, "-wal");
         let len = |path: &std::path::Path| path.metadata().map_or(0, |about| about.len());
-        let known = if len(&self.path) == 0 { Heads::beside(&self.path).all().len() } else { 0 };
+        let known = if len(&self.path) == 0 { RunEndsFile::beside(&self.path).all().len() } else { 0 };
         match len(&self.path) {
             0 if known > 0 => Err(Error::Damaged {
                 path: self.path.clone(),
                 why: format!(
                     "it is empty or not there, though it held {known} runs (to begin anew, remove `{}` as well)",
-                    Heads::beside(&self.path).path().display()
+                    RunEndsFile::beside(&self.path).path().display()
                 ),
             }),
             // SQLite would take the file for a new one and throw the log away.

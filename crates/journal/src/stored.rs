@@ -9,7 +9,7 @@ use crate::{Error, Journal};
 
 /// A value that is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredValue {
     /// As it was written.
     pub value: String,
     /// How long ago that was.
@@ -29,7 +29,7 @@ pub enum Change {
 
 impl Journal {
     /// The value of a key; `None` if there is none.
-    pub fn stored(&self, scope: &str, key: &str) -> Result<Option<Stored>, Error> {
+    pub fn stored(&self, scope: &str, key: &str) -> Result<Option<StoredValue>, Error> {
         let now = (self.0.shared.store.options.clock)().0;
         self.0.read(|connection| {
             // A file of an older version that nothing was stored in.
@@ -44,7 +44,7 @@ impl Journal {
         &self,
         scope: &str,
         key: &str,
-        change: impl Fn(Option<Stored>) -> (Change, T) + Send + 'static,
+        change: impl Fn(Option<StoredValue>) -> (Change, T) + Send + 'static,
     ) -> Result<T, Error> {
         self.0.ask(ChangeStored { scope: scope.to_owned(), key: key.to_owned(), change }).await
     }
@@ -55,11 +55,11 @@ impl Journal {
     }
 }
 
-pub(crate) fn get(connection: &Connection, scope: &str, key: &str, now: i64) -> rusqlite::Result<Option<Stored>> {
+pub(crate) fn get(connection: &Connection, scope: &str, key: &str, now: i64) -> rusqlite::Result<Option<StoredValue>> {
     let mut statement = connection.prepare_cached("SELECT value, at FROM stored WHERE scope = ?1 AND key = ?2")?;
     let found = statement.query_row(params![scope, key], |row| {
         let age = Duration::from_millis(now.saturating_sub(row.get(1)?).max(0).unsigned_abs());
-        Ok(Stored { value: row.get(0)?, age })
+        Ok(StoredValue { value: row.get(0)?, age })
     });
     found.optional()
 }

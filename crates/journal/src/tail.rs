@@ -6,32 +6,32 @@ use std::sync::Arc;
 use updraft_run::{Record, RunId};
 
 use crate::Error;
-use crate::changes::Changes;
-use crate::journal::Inner;
+use crate::changes::ChangeWatcher;
+use crate::journal::JournalInner;
 use crate::read::Cursor;
 
 /// Gives a run's records one by one, and waits for those to come.
 #[derive(Debug)]
 pub struct Tail {
-    journal: Arc<Inner>,
+    journal: Arc<JournalInner>,
     /// Lent to the thread that reads; gone if that thread ended without giving it back.
     cursor: Option<Cursor>,
     run: RunId,
     from: u64,
     read: VecDeque<(u64, Record)>,
-    changes: Changes,
+    changes: ChangeWatcher,
     has_been_there: bool,
 }
 
 impl Tail {
-    pub(crate) fn new(journal: &Arc<Inner>, run: &RunId, from: u64) -> Self {
+    pub(crate) fn new(journal: &Arc<JournalInner>, run: &RunId, from: u64) -> Self {
         Self {
             journal: Arc::clone(journal),
             cursor: Some(Cursor::new(run, from)),
             run: run.clone(),
             from,
             read: VecDeque::new(),
-            changes: Changes::of(journal),
+            changes: ChangeWatcher::of(journal),
             has_been_there: false,
         }
     }

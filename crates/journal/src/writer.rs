@@ -18,21 +18,21 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-pub(crate) use append::{Append, Create, Page, PutBlobs};
-pub(crate) use copy::{Fork, Import};
-pub(crate) use delete::{CutBack, Delete, Unlink, Vacuum};
-pub(crate) use desk::{Work, known, owner};
+pub(crate) use append::{AppendRecords, CreateRun, EncodedBatch, PutBlobs};
+pub(crate) use copy::{ForkRun, ImportRun};
+pub(crate) use delete::{DeleteRun, TruncateRun, UnlinkBlobs, Vacuum};
+pub(crate) use desk::{WriteJob, known, owner};
 pub(crate) use inbox::SendInput;
-pub(crate) use leases::{Acquire, Grant, Release};
-pub(crate) use queue::Queue;
+pub(crate) use leases::{AcquireLease, LeaseGrant, ReleaseLease};
+pub(crate) use queue::WriteQueue;
 pub(crate) use stored::{ChangeStored, SweepStored};
 
 use crate::Error;
-use crate::journal::Shared;
+use crate::journal::JournalShared;
 use crate::reserve;
-use book::Book;
-use desk::{Asked, Desk};
-use files::Files;
+use book::LeaseTable;
+use desk::{QueuedJob, WriteContext};
+use files::FileIdentities;
 
 /// So many requests share a transaction at most: beyond this the flush is no longer what costs.
 const GROUP: usize = 4096;
@@ -44,39 +44,39 @@ const GROUP_BYTES: usize = 16 << 20;
 const IDLE: Duration = Duration::from_hours(1);
 
 /// What the thread is told.
-pub(crate) enum Message {
-    Work(Box<dyn Asked>),
+pub(crate) enum WriterMessage {
+    Work(Box<dyn QueuedJob>),
     Close(oneshot::Sender<()>),
 }
 
 /// The thread's own things.
-struct Writer {
-    shared: Arc<Shared>,
+struct WriterThread {
+    shared: Arc<JournalShared>,
     /// Opened at the first request; dropped when it cannot be trusted to have rolled back.
     connection: Option<Connection>,
-    book: Book,
+    book: LeaseTable,
     /// The files as they were at the first commit.
-    files: Option<Files>,
+    files: Option<FileIdentities>,
     /// They are others now: nothing more is written.
     lost: Option<Error>,
 }
 
 /// Runs until the journal is closed or dropped.
-pub(crate) fn run(shared: Arc<Shared>, requests: &Receiver<Message>) {
-    let mut writer = Writer { shared, connection: None, book: Book::default(), files: None, lost: None };
+pub(crate) fn run(shared: Arc<JournalShared>, requests: &Receiver<WriterMessage>) {
+    let mut writer = WriterThread { shared, connection: None, book: LeaseTable::default(), files: None, lost: None };
     let mut waiting = Vec::new();
     let mut closer = None;
     while closer.is_none() {
         match requests.recv_timeout(writer.until_beat()) {
-            Ok(Message::Work(work)) => waiting.push(work),
-            Ok(Message::Close(told)) => closer = Some(told),
+            Ok(WriterMessage::Work(work)) => waiting.push(work),
+            Ok(WriterMessage::Close(told)) => closer = Some(told),
             Err(RecvTimeoutError::Timeout) => writer.beat(),
             Err(RecvTimeoutError::Disconnected) => break,
         }
         while waiting.len() < GROUP && closer.is_none() {
             match requests.try_recv() {
-                Ok(Message::Work(work)) => waiting.push(work),
-                Ok(Message::Close(told)) => closer = Some(told),
+                Ok(WriterMessage::Work(work)) => waiting.push(work),
+                Ok(WriterMessage::Close(told)) => closer = Some(told),
                 Err(_) => break,
             }
         }
@@ -90,9 +90,9 @@ pub(crate) fn run(shared: Arc<Shared>, requests: &Receiver<Message>) {
     }
 }
 
-impl Writer {
+impl WriterThread {
     /// Answers everything that waits, in order.
-    fn serve(&mut self, waiting: &mut Vec<Box<dyn Asked>>) {
+    fn serve(&mut self, waiting: &mut Vec<Box<dyn QueuedJob>>) {
         let mut rest = std::mem::take(waiting).into_iter().peekable();
         let mut group = Vec::new();
         let mut bytes = 0;
@@ -108,11 +108,11 @@ impl Writer {
         }
     }
 
-    fn serve_group(&mut self, group: &mut Vec<Box<dyn Asked>>) {
+    fn serve_group(&mut self, group: &mut Vec<Box<dyn QueuedJob>>) {
         match self.transact(group) {
-            Ok(()) => group.drain(..).for_each(Asked::answer),
+            Ok(()) => group.drain(..).for_each(QueuedJob::answer),
             // One request broke the transaction of all: each gets its own, so that only that one fails.
-            Err(Failure { error, particular: true }) if group.len() > 1 => {
+            Err(TransactionFailure { error, particular: true }) if group.len() > 1 => {
                 drop(error);
                 for mut asked in group.drain(..) {
                     match self.transact(std::slice::from_mut(&mut asked)) {
@@ -126,7 +126,7 @@ impl Writer {
     }
 
     /// Writes a group, all or nothing. The answers are held back until the commit is on disk.
-    fn transact(&mut self, group: &mut [Box<dyn Asked>]) -> Result<(), Failure> {
+    fn transact(&mut self, group: &mut [Box<dyn QueuedJob>]) -> Result<(), TransactionFailure> {
         let outcome = self.try_transact(group);
         if outcome.is_ok() {
             // Before anyone is told: an end that was acknowledged is remembered.
@@ -141,29 +141,31 @@ impl Writer {
         outcome
     }
 
-    fn try_transact(&mut self, group: &mut [Box<dyn Asked>]) -> Result<(), Failure> {
+    fn try_transact(&mut self, group: &mut [Box<dyn QueuedJob>]) -> Result<(), TransactionFailure> {
         if let Some(lost) = self.look_for_files() {
-            return Err(Failure::of_all(lost));
+            return Err(TransactionFailure::of_all(lost));
         }
         let store = &self.shared.store;
         let connection = match &mut self.connection {
             Some(connection) => connection,
-            none => none.insert(store.writer().map_err(Failure::of_all)?),
+            none => none.insert(store.writer().map_err(TransactionFailure::of_all)?),
         };
         let said = |source| Error::sqlite(&store.path, source);
-        execute(connection, "BEGIN IMMEDIATE").map_err(|source| Failure::of_all(said(source)))?;
-        let mut desk = Desk { connection, book: &mut self.book, shared: &self.shared };
-        desk.beat_if_due().map_err(|refusal| Failure::of_all(refusal.told(store)))?;
+        execute(connection, "BEGIN IMMEDIATE").map_err(|source| TransactionFailure::of_all(said(source)))?;
+        let mut desk = WriteContext { connection, book: &mut self.book, shared: &self.shared };
+        desk.beat_if_due().map_err(|refusal| TransactionFailure::of_all(refusal.told(store)))?;
         for asked in group {
-            asked.write(&mut desk).map_err(|refusal| Failure { error: refusal.told(store), particular: true })?;
+            asked
+                .write(&mut desk)
+                .map_err(|refusal| TransactionFailure { error: refusal.told(store), particular: true })?;
         }
-        execute(connection, "COMMIT").map_err(|source| Failure::of_all(said(source)))
+        execute(connection, "COMMIT").map_err(|source| TransactionFailure::of_all(said(source)))
     }
 
     /// After the first commit, when everything is in its place and nobody waits.
     fn settle_in(&mut self) {
         if self.files.is_none() && self.book.epoch().is_some() {
-            self.files = Some(Files::now(&self.shared.store.path));
+            self.files = Some(FileIdentities::now(&self.shared.store.path));
             reserve::keep(&self.shared.store.path);
         }
     }
@@ -171,7 +173,7 @@ impl Writer {
     /// With each heartbeat: whether the files are still those that this process began to write.
     fn look_for_files(&mut self) -> Option<Error> {
         if self.lost.is_none() && self.book.is_beat_due(Instant::now()) {
-            self.lost = self.files.as_ref().and_then(Files::fault);
+            self.lost = self.files.as_ref().and_then(FileIdentities::fault);
             if let Some(lost) = &self.lost {
                 self.shared.lose(lost.clone());
                 // Left open: closing it, SQLite would remove the log by its name, which may be another journal's now.
@@ -204,7 +206,7 @@ impl Writer {
             let _ = self.book.sign_off(&mut connection);
             let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         }
-        self.book = Book::default();
+        self.book = LeaseTable::default();
     }
 }
 
@@ -213,13 +215,13 @@ fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
 }
 
 /// Why a transaction did not happen.
-struct Failure {
+struct TransactionFailure {
     error: Error,
     /// Whether it came from one of the requests rather than from the disk or the lock.
     particular: bool,
 }
 
-impl Failure {
+impl TransactionFailure {
     fn of_all(error: Error) -> Self {
         Self { error, particular: false }
     }

@@ -12,7 +12,7 @@ use std::io::BufRead;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use updraft_lenient::{Repaired, repair, repair_with};
+use updraft_lenient::{RepairedJson, repair, repair_with};
 
 fn main() {
     if std::env::args().any(|arg| arg == "--each") {
@@ -30,7 +30,8 @@ fn each() {
         let repaired = repair_with(input, schema);
         let took = typical(|| repair_with(input, schema));
         let found = repaired.is_some();
-        let Repaired { value, repairs } = repaired.unwrap_or(Repaired { value: Value::Null, repairs: Vec::new() });
+        let RepairedJson { value, repairs } =
+            repaired.unwrap_or(RepairedJson { value: Value::Null, repairs: Vec::new() });
         let risky = repairs.iter().any(|repair| repair.what.is_risky());
         let faults: Vec<_> = repairs.iter().map(|repair| repair.what).collect();
         println!(

@@ -28,5 +28,5 @@ mod protocol;
 mod repair;
 
 pub use object::whole_object;
-pub use protocol::{Parsed, TextCall, calls_alone, read as read_calls, split_reasoning};
-pub use repair::{Fault, Repair, Repaired, repair, repair_with};
+pub use protocol::{ParsedText, TextCall, calls_alone, read as read_calls, split_reasoning};
+pub use repair::{JsonFault, Repair, RepairedJson, repair, repair_with};

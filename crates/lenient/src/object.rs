@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::repair::{Fault, Repair, repair_with};
+use crate::repair::{JsonFault, Repair, repair_with};
 
 /// The JSON object that a text is as a whole, where it is one. One fence around it may be there, prose may not.
 /// What is broken in it is repaired, unless words would be left out.
@@ -15,7 +15,11 @@ pub fn whole_object(text: &str) -> Option<Map<String, Value>> {
     let leaves_out = |repair: &Repair| {
         matches!(
             repair.what,
-            Fault::Prose | Fault::TrailingText | Fault::SeveralValues | Fault::StrayText | Fault::MissingKey
+            JsonFault::Prose
+                | JsonFault::TrailingText
+                | JsonFault::SeveralValues
+                | JsonFault::StrayText
+                | JsonFault::MissingKey
         )
     };
     match repaired.value {

@@ -10,7 +10,7 @@ mod tags;
 
 use serde_json::Value;
 
-use crate::repair::{Fault, Finder, Found, Repair};
+use crate::repair::{FoundValue, JsonFault, Repair, ValueFinder};
 
 pub use reasoning::split_reasoning;
 
@@ -27,7 +27,7 @@ pub struct TextCall {
 
 /// A model's text, taken apart.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Parsed {
+pub struct ParsedText {
     /// What the model thought aloud.
     pub reasoning: String,
     /// What is left as the answer, without reasoning and calls.
@@ -37,10 +37,10 @@ pub struct Parsed {
 }
 
 /// Says whether a name is a tool's.
-type Known<'k> = &'k dyn Fn(&str) -> bool;
+type ToolNameCheck<'k> = &'k dyn Fn(&str) -> bool;
 
 /// A form in which calls are written, found in the text.
-struct Section {
+struct CallSection {
     calls: Vec<TextCall>,
     /// Where the text goes on.
     end: usize,
@@ -54,12 +54,12 @@ const MOST_RETURNS: usize = 16;
 ///
 /// `known` says whether a name is a tool's: JSON that merely looks like a call, but names no tool, stays text. So does
 /// `call_self`, which is not a tool. What a model writes after an `Observation:` it invented is dropped.
-pub fn read(text: &str, known: &dyn Fn(&str) -> bool) -> Parsed {
+pub fn read(text: &str, known: &dyn Fn(&str) -> bool) -> ParsedText {
     let (reasoning, rest) = split_reasoning(text);
-    let mut reader = Reader::new(&rest, known);
+    let mut reader = TextCallReader::new(&rest, known);
     reader.run();
     let text = if reader.calls.is_empty() { reader.out } else { tags::without_wrappers(reader.out) };
-    Parsed { reasoning, text: text.trim().to_owned(), calls: reader.calls }
+    ParsedText { reasoning, text: text.trim().to_owned(), calls: reader.calls }
 }
 
 /// The calls that a text consists of: nothing stands beside them but reasoning and a fence. Empty for every other text.
@@ -91,10 +91,10 @@ fn without_thoughts(text: &str) -> &str {
     rest
 }
 
-struct Reader<'t, 'k> {
+struct TextCallReader<'t, 'k> {
     text: &'t str,
-    known: Known<'k>,
-    finder: Finder<'t>,
+    known: ToolNameCheck<'k>,
+    finder: ValueFinder<'t>,
     tags: tags::Tags<'t>,
     pos: usize,
     /// What is left as text, up to `copied`.
@@ -108,12 +108,12 @@ struct Reader<'t, 'k> {
     returns: usize,
 }
 
-impl<'t, 'k> Reader<'t, 'k> {
-    fn new(text: &'t str, known: Known<'k>) -> Self {
+impl<'t, 'k> TextCallReader<'t, 'k> {
+    fn new(text: &'t str, known: ToolNameCheck<'k>) -> Self {
         Self {
             text,
             known,
-            finder: Finder::new(text),
+            finder: ValueFinder::new(text),
             tags: tags::Tags::new(text),
             pos: 0,
             out: String::new(),
@@ -166,14 +166,14 @@ impl<'t, 'k> Reader<'t, 'k> {
             return;
         }
         match forms::calls(&found, self.known) {
-            Some(calls) => self.take(Section { calls, end: found.end }),
+            Some(calls) => self.take(CallSection { calls, end: found.end }),
             None => self.pos = found.end.max(self.pos + 1),
         }
     }
 
     /// A tag that JSON swallowed because it was torn, rather than held in a string.
-    fn hidden_tag(&self, found: &Found) -> Option<usize> {
-        let is_torn = found.repairs.iter().any(|r| matches!(r.what, Fault::StrayText | Fault::TruncatedString));
+    fn hidden_tag(&self, found: &FoundValue) -> Option<usize> {
+        let is_torn = found.repairs.iter().any(|r| matches!(r.what, JsonFault::StrayText | JsonFault::TruncatedString));
         let inner = self.text.get(found.start..found.end).filter(|_| is_torn)?;
         tags::first(inner).map(|at| found.start + at)
     }
@@ -197,7 +197,7 @@ impl<'t, 'k> Reader<'t, 'k> {
     }
 
     /// Takes calls out of the text, and the opening of a fence that held nothing before them.
-    fn take(&mut self, section: Section) {
+    fn take(&mut self, section: CallSection) {
         self.copy_to(self.pos);
         if let Some(before) = without_fence_opening(&self.out) {
             self.out.truncate(before);

@@ -40,19 +40,19 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use fault::Fault;
-pub(crate) use find::{Finder, Found};
+pub use fault::JsonFault;
+pub(crate) use find::{FoundValue, ValueFinder};
 
 /// A value found in text, and what had to be repaired to read it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Repaired {
+pub struct RepairedJson {
     /// The value.
     pub value: Value,
     /// What was wrong, in the order it was noticed. Empty when the text was JSON. Past a few hundred, no more are listed.
     pub repairs: Vec<Repair>,
 }
 
-impl Repaired {
+impl RepairedJson {
     /// Whether any repair guessed at text or lost some.
     pub fn is_risky(&self) -> bool {
         self.repairs.iter().any(|repair| repair.what.is_risky())
@@ -65,13 +65,13 @@ pub struct Repair {
     /// The byte offset in the text.
     pub at: usize,
     /// What was wrong there.
-    pub what: Fault,
+    pub what: JsonFault,
 }
 
 /// Reads one JSON value out of a model's text. `None` when there is no value in it at all.
 ///
 /// Text that is JSON already comes back unchanged, with no repairs.
-pub fn repair(text: &str) -> Option<Repaired> {
+pub fn repair(text: &str) -> Option<RepairedJson> {
     repair_with(text, None)
 }
 
@@ -80,9 +80,9 @@ pub fn repair(text: &str) -> Option<Repaired> {
 /// The schema chooses between several values, and a value that can be what it asks for without loss becomes so: a
 /// number where a string is wanted, one thing where a list is wanted, JSON in a string where an object is wanted.
 /// A key that differs from the schema's only in case or underscores gets the schema's form, which counts as risky.
-pub fn repair_with(text: &str, schema: Option<&Value>) -> Option<Repaired> {
+pub fn repair_with(text: &str, schema: Option<&Value>) -> Option<RepairedJson> {
     let mut repaired = match read_valid(text) {
-        Some(value) => Repaired { value, repairs: Vec::new() },
+        Some(value) => RepairedJson { value, repairs: Vec::new() },
         None => read(text, schema)?,
     };
     if let Some(schema) = schema {
@@ -104,7 +104,7 @@ fn read_valid(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok()
 }
 
-fn read(text: &str, schema: Option<&Value>) -> Option<Repaired> {
+fn read(text: &str, schema: Option<&Value>) -> Option<RepairedJson> {
     let (text, fault) = whole::put_right(text);
     let mut repaired = read_plain(&text, schema)?;
     if let Some(what) = fault {
@@ -113,14 +113,14 @@ fn read(text: &str, schema: Option<&Value>) -> Option<Repaired> {
     if repaired.repairs.is_empty() {
         // Nothing was wrong but what shows nothing.
         let at = text.find(|c: char| !c.is_ascii_graphic() && !matches!(c, ' ' | '\n' | '\r' | '\t')).unwrap_or(0);
-        repaired.repairs.push(Repair { at, what: Fault::OddBlank });
+        repaired.repairs.push(Repair { at, what: JsonFault::OddBlank });
     }
     Some(repaired)
 }
 
-fn read_plain(text: &str, schema: Option<&Value>) -> Option<Repaired> {
+fn read_plain(text: &str, schema: Option<&Value>) -> Option<RepairedJson> {
     let keys = schema.map(fit::keys).unwrap_or_default();
-    let mut finder = Finder::guided(text, &keys);
+    let mut finder = ValueFinder::guided(text, &keys);
     if let Some(found) = finder.braceless().or_else(|| finder.bracketless()) {
         return Some(with_surroundings(text, found, None));
     }
@@ -131,25 +131,25 @@ fn read_plain(text: &str, schema: Option<&Value>) -> Option<Repaired> {
 }
 
 /// Adds what stood around the value to what was wrong within it.
-fn with_surroundings(text: &str, found: Found, other: Option<usize>) -> Repaired {
+fn with_surroundings(text: &str, found: FoundValue, other: Option<usize>) -> RepairedJson {
     let before = text.get(..found.start).unwrap_or("");
     let after = text.get(found.end..).unwrap_or("");
     let mut repairs = found.repairs;
     if !before.is_empty() {
         repairs.splice(0..0, before_value(before, other.is_some()));
     }
-    repairs.extend(other.map(|at| Repair { at, what: Fault::SeveralValues }));
+    repairs.extend(other.map(|at| Repair { at, what: JsonFault::SeveralValues }));
     let after = scan::trim(after);
     let tail = after.trim_start_matches('`').trim();
     if after.len() > tail.len() && !before.contains('`') {
-        repairs.push(Repair { at: found.end, what: Fault::Fence });
+        repairs.push(Repair { at: found.end, what: JsonFault::Fence });
     }
     if !tail.is_empty() && other.is_none() {
         let is_brackets = tail.bytes().all(|b| matches!(b, b'}' | b']'));
-        let what = if is_brackets { Fault::ExtraBracket } else { Fault::TrailingText };
+        let what = if is_brackets { JsonFault::ExtraBracket } else { JsonFault::TrailingText };
         repairs.push(Repair { at: found.end, what });
     }
-    Repaired { value: found.value, repairs }
+    RepairedJson { value: found.value, repairs }
 }
 
 fn before_value(before: &str, is_one_of_several: bool) -> Vec<Repair> {
@@ -157,35 +157,38 @@ fn before_value(before: &str, is_one_of_several: bool) -> Vec<Repair> {
     let mut lead = scan::trim(before);
     if lead.contains('`') {
         let fence = before.find("```");
-        repairs.extend(fence.map(|at| Repair { at, what: Fault::Fence }));
+        repairs.extend(fence.map(|at| Repair { at, what: JsonFault::Fence }));
         let mut parts = before.split("```").map(|part| scan::trim(part.strip_prefix("json").unwrap_or(part)));
         lead = parts.find(|part| !part.is_empty()).unwrap_or("");
     }
     if !lead.is_empty() && !is_one_of_several {
         let is_comment = lead.starts_with("//") || lead.starts_with('#') || lead.starts_with("/*");
-        repairs.push(Repair { at: 0, what: if is_comment { Fault::Comment } else { Fault::Prose } });
+        repairs.push(Repair { at: 0, what: if is_comment { JsonFault::Comment } else { JsonFault::Prose } });
     }
     repairs
 }
 
 /// A text that is nothing but one word, number or quoted string.
-fn read_scalar(text: &str) -> Option<Repaired> {
+fn read_scalar(text: &str) -> Option<RepairedJson> {
     let start = text.len() - text.trim_start().len();
     let inner = text.trim().trim_start_matches("```json").trim_matches('`').trim();
     if let Ok(value) = serde_json::from_str(inner) {
-        return Some(Repaired { value, repairs: vec![Repair { at: start, what: Fault::Fence }] });
+        return Some(RepairedJson { value, repairs: vec![Repair { at: start, what: JsonFault::Fence }] });
     }
     let mut scan = scan::Scan::new(inner);
     let is_quoted = scan.mark(0).is_some() && inner.chars().any(char::is_alphanumeric);
     if inner.starts_with('(') && inner.ends_with(')') && scan.is_tuple() {
-        let value = scan.value(quote::Place::Alone).value;
-        return Some(Repaired { value, repairs: scan.repairs });
+        let value = scan.value(quote::StringPlace::Alone).value;
+        return Some(RepairedJson { value, repairs: scan.repairs });
     }
     let is_word = literal::is_plain(inner);
     if !is_quoted && !is_word {
         return None;
     }
-    let value =
-        if is_quoted { Value::String(scan.string(quote::Place::Alone).value) } else { scan.bare(quote::Place::Alone) };
-    Some(Repaired { value, repairs: scan.repairs })
+    let value = if is_quoted {
+        Value::String(scan.string(quote::StringPlace::Alone).value)
+    } else {
+        scan.bare(quote::StringPlace::Alone)
+    };
+    Some(RepairedJson { value, repairs: scan.repairs })
 }

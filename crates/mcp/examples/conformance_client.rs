@@ -11,10 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use updraft_mcp::config::{Format, read};
-use updraft_mcp::{Answer, Doorman, Host, Later, People, Question, Servers};
+use updraft_mcp::config::{ConfigFormat, read};
+use updraft_mcp::{
+    ElicitationAnswer, ElicitationHandler, ElicitationRequest, HostFuture, LoginBrowser, McpHost, Servers,
+};
 use updraft_run::{Reply, ToolCall};
-use updraft_tools::{CallContext, Dispatcher, Limits, Place, Registry, Workspace};
+use updraft_tools::{CallContext, Dispatcher, Place, Registry, ToolLimits, Workspace};
 
 /// Where the suite's login page sends one back to.
 const BACK: &str = "http://localhost:3000/callback";
@@ -24,16 +26,16 @@ const DESCRIPTION: &str = "https://conformance-test.local/client-metadata.json";
 /// Says yes to everything: the defaults are filled in by whoever asked us.
 struct Agreeable;
 
-impl People for Agreeable {
-    fn ask(&self, _: Question) -> Later<'_, Answer> {
-        Box::pin(async { Answer::Accept(Value::Null) })
+impl ElicitationHandler for Agreeable {
+    fn ask(&self, _: ElicitationRequest) -> HostFuture<'_, ElicitationAnswer> {
+        Box::pin(async { ElicitationAnswer::Accept(Value::Null) })
     }
 }
 
 /// Visits login pages without a browser: the suite's send one back at once.
 struct Visitor(reqwest::Client);
 
-impl Doorman for Visitor {
+impl LoginBrowser for Visitor {
     fn comes_back_to(&self) -> String {
         BACK.to_owned()
     }
@@ -42,7 +44,7 @@ impl Doorman for Visitor {
         Some(DESCRIPTION.to_owned())
     }
 
-    fn visit(&self, _: &str, page: &str) -> Later<'_, Result<String, String>> {
+    fn visit(&self, _: &str, page: &str) -> HostFuture<'_, Result<String, String>> {
         let request = self.0.get(page);
         Box::pin(async move {
             let response = request.send().await.map_err(|error| error.to_string())?;
@@ -86,14 +88,14 @@ fn configured(address: &str, wanted: &Value) -> Result<Vec<updraft_mcp::config::
         server["oauth"] = json!({"clientId": id, "clientSecret": wanted["client_secret"]});
     }
     let text = json!({"mcpServers": {"suite": server}}).to_string();
-    let (configs, faults) = read(&text, Format::Json, "the suite", &|_| None);
+    let (configs, faults) = read(&text, ConfigFormat::Json, "the suite", &|_| None);
     if let Some(fault) = faults.first() { Err(fault.to_string()) } else { Ok(configs) }
 }
 
-fn host(folder: &std::path::Path) -> Result<Host, String> {
+fn host(folder: &std::path::Path) -> Result<McpHost, String> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let visitor = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
-    let mut host = Host::new(folder, folder.join("logs"));
+    let mut host = McpHost::new(folder, folder.join("logs"));
     host.people = Some(Arc::new(Agreeable));
     host.doorman = Some(Arc::new(Visitor(visitor.map_err(|error| error.to_string())?)));
     Ok(host)
@@ -110,7 +112,7 @@ async fn use_it(servers: &Servers, wanted: &Value, folder: &std::path::Path) -> 
             eprintln!("left out: {error}");
         }
     }
-    let dispatcher = Dispatcher::new(registry, Limits::default());
+    let dispatcher = Dispatcher::new(registry, ToolLimits::default());
     let calls: Vec<(String, Value)> = if let Some(calls) = wanted["toolCalls"].as_array() {
         let asked = |call: &Value| (call["name"].as_str().unwrap_or_default().to_owned(), call["arguments"].clone());
         calls.iter().map(asked).collect()

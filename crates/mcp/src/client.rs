@@ -34,10 +34,13 @@ mod task;
 mod tool;
 mod whence;
 
-pub use host::{Answer, Doorman, Host, Keys, Later, People, Proxy, Question, Sampler, Wanted};
-pub use ledger::Misdeeds;
+pub use host::{
+    ElicitationAnswer, ElicitationHandler, ElicitationKind, ElicitationRequest, HostFuture, LoginBrowser, McpHost,
+    ProxySettings, Sampler, SecretStore,
+};
+pub use ledger::ProtocolViolations;
 pub use login::refused_login;
-pub use manifest::{Hints, Listed, Manifest};
-pub use names::Names;
-pub use server::{Health, Server};
-pub use servers::{Held, SHOWN, Servers};
+pub use manifest::{Manifest, ToolDescription, ToolHints};
+pub use names::ToolNames;
+pub use server::{Server, ServerHealth};
+pub use servers::{SHOWN, ServerResource, Servers};

@@ -4,6 +4,7 @@
 
 mod dialects;
 mod expand;
+mod fault;
 mod fetching;
 mod lenient;
 mod revision;
@@ -12,20 +13,20 @@ mod written;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
-use updraft_run::Hash;
+use updraft_run::ContentHash;
 use updraft_sandbox::Network;
 use url::Url;
 
 pub use expand::Lookup;
+pub use fault::ConfigFault;
 pub use fetching::{fetching, program_of};
 pub use revision::Revision;
 pub use secret::Secret;
-pub use written::{Servers, Written, WrittenGrants, WrittenLogin, WrittenSampling};
+pub use written::{ServerFile, WrittenGrants, WrittenLogin, WrittenSampling, WrittenServer};
 
 use expand::expand;
 
@@ -42,9 +43,9 @@ pub struct ServerConfig {
     /// Whether it is used.
     pub enabled: bool,
     /// How it is reached.
-    pub link: Link,
+    pub link: TransportConfig,
     /// How long it is waited for.
-    pub patience: Patience,
+    pub patience: ServerTimeouts,
     /// The tools that are offered; `None` for all.
     pub tools: Option<Vec<String>>,
     /// Tools that are left out.
@@ -52,9 +53,9 @@ pub struct ServerConfig {
     /// Whether its hints about its own tools may make a call less strict.
     pub trusts_hints: bool,
     /// What its process may do beyond the workspace.
-    pub grants: Grants,
+    pub grants: ServerGrants,
     /// How one signs in there, where that is not found out by itself.
-    pub login: Login,
+    pub login: LoginConfig,
     /// Whether it may have models asked during runs, on their account.
     pub sampling: Option<Sampling>,
     /// The one revision that it is spoken to in; what it speaks is found out where nothing is said.
@@ -76,7 +77,7 @@ impl ServerConfig {
     /// A text for people, models and journals, without the values that were filled in.
     pub fn hide(&self, text: &str) -> String {
         let mut hidden = text.to_owned();
-        if let Link::Remote { url, .. } = &self.link {
+        if let TransportConfig::Remote { url, .. } = &self.link {
             hidden = hidden.replace(url.as_str(), &self.shown);
         }
         for (name, value) in &self.filled {
@@ -106,7 +107,7 @@ fn forms_of(value: &str) -> Vec<String> {
 
 /// How a server is reached.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Link {
+pub enum TransportConfig {
     /// A process of ours, on pipes.
     Stdio {
         /// The program.
@@ -125,13 +126,13 @@ pub enum Link {
         /// Headers that are sent to it.
         headers: BTreeMap<String, Secret>,
         /// Which transport it speaks.
-        form: Form,
+        form: RemoteTransport,
     },
 }
 
 /// Which transport a server at an address speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum RemoteTransport {
     /// Streamable HTTP; what turns out to be an older or a plainer form is spoken to in that.
     Http,
     /// HTTP with server-sent events, as before 2025.
@@ -147,7 +148,7 @@ pub struct Sampling {
 
 /// How long a server is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct ServerTimeouts {
     /// From start to the first list of tools.
     pub start: Duration,
     /// Silence during a call: progress begins it anew.
@@ -156,7 +157,7 @@ pub struct Patience {
     pub longest: Duration,
 }
 
-impl Default for Patience {
+impl Default for ServerTimeouts {
     /// A cold start of a packaged server takes seconds, and a call that says nothing for a minute has hung.
     fn default() -> Self {
         Self { start: Duration::from_secs(30), call: Duration::from_mins(1), longest: Duration::from_mins(10) }
@@ -165,7 +166,7 @@ impl Default for Patience {
 
 /// What a server's process may do beyond the workspace.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Grants {
+pub struct ServerGrants {
     /// What of the network it can reach.
     pub network: Network,
     /// Folders and files it may read.
@@ -176,7 +177,7 @@ pub struct Grants {
 
 /// How one signs in at a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Login {
+pub struct LoginConfig {
     /// The id of a client that was registered by hand.
     pub client_id: Option<String>,
     /// Its secret.
@@ -187,39 +188,9 @@ pub struct Login {
     pub is_for_machines: bool,
 }
 
-/// What is wrong with a configuration: in which file, at which server and field.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// The file.
-    pub file: String,
-    /// The server, if it is one server's fault.
-    pub server: Option<String>,
-    /// The field.
-    pub field: Option<String>,
-    /// What is wrong, and what was expected.
-    pub what: String,
-}
-
-impl Fault {
-    fn of_file(file: &str, what: impl Into<String>) -> Self {
-        Self { file: file.to_owned(), server: None, field: None, what: what.into() }
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.field, &self.server) {
-            (Some(field), Some(server)) => write!(f, "`{field}` of server `{server}` in {}: ", self.file)?,
-            (None, Some(server)) => write!(f, "server `{server}` in {}: ", self.file)?,
-            (_, None) => write!(f, "{}: ", self.file)?,
-        }
-        f.write_str(&self.what)
-    }
-}
-
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ConfigFormat {
     /// JSON, with comments and trailing commas tolerated.
     Json,
     /// TOML, as Codex has it.
@@ -227,32 +198,32 @@ pub enum Format {
 }
 
 /// A file of servers as it is, with all that we do not know.
-pub fn document(text: &str, format: Format) -> Result<serde_json::Value, String> {
+pub fn document(text: &str, format: ConfigFormat) -> Result<serde_json::Value, String> {
     match format {
-        Format::Json => lenient::parse(text).map_err(|error| error.to_string()),
-        Format::Toml => toml::from_str::<serde_json::Value>(text).map_err(|error| error.to_string()),
+        ConfigFormat::Json => lenient::parse(text).map_err(|error| error.to_string()),
+        ConfigFormat::Toml => toml::from_str::<serde_json::Value>(text).map_err(|error| error.to_string()),
     }
 }
 
 /// The servers written in a text, as they are written. `file` is what faults call it.
-pub fn read_written(text: &str, format: Format, file: &str) -> (Vec<(String, Written)>, Vec<Fault>) {
+pub fn read_written(text: &str, format: ConfigFormat, file: &str) -> (Vec<(String, WrittenServer)>, Vec<ConfigFault>) {
     let read = read_theirs(text, format, file);
     (read.servers, read.faults)
 }
 
 /// The same, and what of it means nothing here: for whoever takes over another program's file.
-pub fn read_theirs(text: &str, format: Format, file: &str) -> Servers {
+pub fn read_theirs(text: &str, format: ConfigFormat, file: &str) -> ServerFile {
     match document(text, format) {
         Ok(document) => written::all_in(&document, file),
-        Err(what) => Servers { faults: vec![Fault::of_file(file, what.trim_end())], ..Servers::default() },
+        Err(what) => ServerFile { faults: vec![ConfigFault::of_file(file, what.trim_end())], ..ServerFile::default() },
     }
 }
 
 /// The servers written in a text, as they are meant, and what is wrong with the others.
 ///
 /// Switched-off servers are read as well, but their missing variables are nobody's fault.
-pub fn read(text: &str, format: Format, file: &str, lookup: Lookup<'_>) -> (Vec<ServerConfig>, Vec<Fault>) {
-    let Servers { servers: written, mut faults, .. } = read_theirs(text, format, file);
+pub fn read(text: &str, format: ConfigFormat, file: &str, lookup: Lookup<'_>) -> (Vec<ServerConfig>, Vec<ConfigFault>) {
+    let ServerFile { servers: written, mut faults, .. } = read_theirs(text, format, file);
     let mut servers: Vec<ServerConfig> = Vec::new();
     let mut names: BTreeSet<String> = BTreeSet::new();
     for (name, server) in written {
@@ -263,11 +234,16 @@ pub fn read(text: &str, format: Format, file: &str, lookup: Lookup<'_>) -> (Vec<
                     continue;
                 }
                 let what = "there is already a server of this name".to_owned();
-                faults.push(Fault { file: file.to_owned(), server: Some(name), field: Some("name".into()), what });
+                faults.push(ConfigFault {
+                    file: file.to_owned(),
+                    server: Some(name),
+                    field: Some("name".into()),
+                    what,
+                });
             }
             Err(_) if !server.enabled => {}
             Err((field, what)) => {
-                faults.push(Fault { file: file.to_owned(), server: Some(name), field: Some(field), what });
+                faults.push(ConfigFault { file: file.to_owned(), server: Some(name), field: Some(field), what });
             }
         }
     }
@@ -282,9 +258,9 @@ const STANDINGS: [&str; 3] = ["1", "http://x.example", "http"];
 const PLACES: [&str; 2] = ["workspaceFolder", "userHome"];
 
 /// A field and what is wrong with it.
-type Wrong = (String, String);
+type FieldFault = (String, String);
 
-impl Written {
+impl WrittenServer {
     /// What is wrong with it whatever its variables are set to. A file of variables is not: it can be mended.
     pub fn fault(&self, name: &str) -> Option<(String, String)> {
         let server = Self { env_file: None, ..self.clone() };
@@ -351,7 +327,7 @@ impl Written {
         })
     }
 
-    fn login(&self, lookup: Lookup<'_>) -> Result<Login, Wrong> {
+    fn login(&self, lookup: Lookup<'_>) -> Result<LoginConfig, FieldFault> {
         let written = self.oauth.clone().unwrap_or_default();
         let fill = |field, text: Option<String>| text.map(|text| filled(field, &text, lookup)).transpose();
         let client_id = fill("oauth.clientId", written.client_id)?;
@@ -367,10 +343,10 @@ impl Written {
         if is_for_machines && (client_id.is_none() || client_secret.is_none()) {
             return wrong("oauth.grantType", "`client_credentials` needs `clientId` and `clientSecret`");
         }
-        Ok(Login { client_id, client_secret, scopes: written.scopes, is_for_machines })
+        Ok(LoginConfig { client_id, client_secret, scopes: written.scopes, is_for_machines })
     }
 
-    fn link(&self, lookup: Lookup<'_>) -> Result<Link, Wrong> {
+    fn link(&self, lookup: Lookup<'_>) -> Result<TransportConfig, FieldFault> {
         let kind = match (self.kind.as_deref(), &self.command, &self.url) {
             (Some(kind), _, _) => kind,
             (None, Some(_), None) => "stdio",
@@ -381,20 +357,20 @@ impl Written {
         match kind {
             "stdio" | "local" => self.stdio(lookup),
             "http" | "streamable-http" | "streamableHttp" | "streamable_http" | "remote" => {
-                self.remote(Form::Http, lookup)
+                self.remote(RemoteTransport::Http, lookup)
             }
-            "sse" => self.remote(Form::Sse, lookup),
+            "sse" => self.remote(RemoteTransport::Sse, lookup),
             other => wrong("type", format!("`{other}` is no transport; expected `stdio`, `http` or `sse`")),
         }
     }
 
-    fn stdio(&self, lookup: Lookup<'_>) -> Result<Link, Wrong> {
+    fn stdio(&self, lookup: Lookup<'_>) -> Result<TransportConfig, FieldFault> {
         let Some(command) = self.command.as_deref().filter(|command| !command.trim().is_empty()) else {
             return wrong("command", "expected a program to start");
         };
         let args = self.args.iter().map(|text| filled("args", text, lookup).map(Secret));
         let cwd = self.cwd.as_deref().map(|text| filled("cwd", text, lookup)).transpose()?;
-        Ok(Link::Stdio {
+        Ok(TransportConfig::Stdio {
             command: filled("command", command, lookup)?,
             args: args.collect::<Result<_, _>>()?,
             env: table("env", &self.env, lookup)?,
@@ -402,7 +378,7 @@ impl Written {
         })
     }
 
-    fn remote(&self, form: Form, lookup: Lookup<'_>) -> Result<Link, Wrong> {
+    fn remote(&self, form: RemoteTransport, lookup: Lookup<'_>) -> Result<TransportConfig, FieldFault> {
         let Some(text) = &self.url else { return wrong("url", "expected the server's address") };
         let shown = |why: &str| wrong("url", format!("`{text}` {why}; expected http:// or https://"));
         let Ok(url) = Url::parse(&filled("url", text, lookup)?) else { return shown("is no address") };
@@ -413,28 +389,28 @@ impl Written {
         if let Some(name) = headers.keys().find(|name| reqwest::header::HeaderName::try_from(name.as_str()).is_err()) {
             return wrong("headers", format!("`{name}` is no name of a header"));
         }
-        Ok(Link::Remote { url, headers, form })
+        Ok(TransportConfig::Remote { url, headers, form })
     }
 
-    fn patience(&self) -> Result<Patience, Wrong> {
+    fn patience(&self) -> Result<ServerTimeouts, FieldFault> {
         let line = self.command.iter().chain(&self.args).map(String::as_str);
-        let start = fetching(line).map_or(Patience::default().start, |_| fetching::START);
-        let usual = Patience { start, ..Patience::default() };
+        let start = fetching(line).map_or(ServerTimeouts::default().start, |_| fetching::START);
+        let usual = ServerTimeouts { start, ..ServerTimeouts::default() };
         let seconds = |field: &str, given: Option<f64>, usual: Duration| match given {
             None => Ok(usual),
             Some(number) if (0.05..=86_400.0).contains(&number) => Ok(Duration::from_secs_f64(number)),
             Some(number) => wrong(field, format!("{number} seconds; expected at most a day")),
         };
         let call = seconds("callSeconds", self.call, usual.call)?;
-        Ok(Patience {
+        Ok(ServerTimeouts {
             start: seconds("startSeconds", self.start, usual.start)?,
             call,
             longest: seconds("longestSeconds", self.longest, usual.longest.max(call))?.max(call),
         })
     }
 
-    fn grants(&self, lookup: Lookup<'_>) -> Result<Grants, Wrong> {
-        let Some(written) = &self.sandbox else { return Ok(Grants::default()) };
+    fn grants(&self, lookup: Lookup<'_>) -> Result<ServerGrants, FieldFault> {
+        let Some(written) = &self.sandbox else { return Ok(ServerGrants::default()) };
         let network = match &written.network {
             None => Network::None,
             Some(text) => match text.parse() {
@@ -446,7 +422,7 @@ impl Written {
             let path = |text: &String| filled(field, text, lookup).map(PathBuf::from);
             list.iter().map(path).collect::<Result<Vec<_>, _>>()
         };
-        Ok(Grants {
+        Ok(ServerGrants {
             network,
             read: paths("sandbox.read", &written.read)?,
             write: paths("sandbox.write", &written.write)?,
@@ -471,15 +447,15 @@ impl Written {
         let same = Self { enabled: true, start: None, call: None, longest: None, ..self.clone() };
         let filled: BTreeMap<&String, &str> = filled.iter().map(|(name, value)| (name, value.reveal())).collect();
         let bytes = serde_json::to_vec(&(same, filled)).unwrap_or_default();
-        Hash(Sha256::digest(&bytes).into()).to_string()
+        ContentHash(Sha256::digest(&bytes).into()).to_string()
     }
 }
 
-fn wrong<T>(field: &str, what: impl Into<String>) -> Result<T, Wrong> {
+fn wrong<T>(field: &str, what: impl Into<String>) -> Result<T, FieldFault> {
     Err((field.to_owned(), what.into()))
 }
 
-fn filled(field: &str, text: &str, lookup: Lookup<'_>) -> Result<String, Wrong> {
+fn filled(field: &str, text: &str, lookup: Lookup<'_>) -> Result<String, FieldFault> {
     expand(text, lookup).map_err(|missing| (field.to_owned(), missing.words()))
 }
 
@@ -487,7 +463,7 @@ fn table(
     field: &str,
     written: &BTreeMap<String, String>,
     lookup: Lookup<'_>,
-) -> Result<BTreeMap<String, Secret>, Wrong> {
+) -> Result<BTreeMap<String, Secret>, FieldFault> {
     let entry = |(name, text): (&String, &String)| {
         Ok((name.clone(), Secret(filled(&format!("{field}.{name}"), text, lookup)?)))
     };

@@ -66,7 +66,7 @@ pub enum Error {
     #[error("it wants a person to visit an address first{}: {message}", addresses(.visits))]
     Visits {
         /// Where to.
-        visits: Vec<Visit>,
+        visits: Vec<VisitRequest>,
         /// Its words, cut to size.
         message: String,
     },
@@ -82,7 +82,7 @@ pub enum Error {
 
 /// An address that a server wants a person to visit before it does what it is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Visit {
+pub struct VisitRequest {
     /// What the server calls it.
     pub id: String,
     /// Where to.
@@ -91,7 +91,7 @@ pub struct Visit {
     pub message: String,
 }
 
-fn addresses(visits: &[Visit]) -> String {
+fn addresses(visits: &[VisitRequest]) -> String {
     let all: Vec<String> = visits.iter().map(|visit| cut(&visit.address, 500)).collect();
     if all.is_empty() { String::new() } else { format!(" ({})", all.join(", ")) }
 }

@@ -38,7 +38,8 @@ mod error;
 pub mod server;
 
 pub use client::{
-    Answer, Doorman, Health, Held, Hints, Host, Keys, Later, Listed, Manifest, Misdeeds, Names, People, Proxy,
-    Question, SHOWN, Sampler, Server, Servers, Wanted, refused_login,
+    ElicitationAnswer, ElicitationHandler, ElicitationKind, ElicitationRequest, HostFuture, LoginBrowser, Manifest,
+    McpHost, ProtocolViolations, ProxySettings, SHOWN, Sampler, SecretStore, Server, ServerHealth, ServerResource,
+    Servers, ToolDescription, ToolHints, ToolNames, refused_login,
 };
-pub use error::{Error, Visit};
+pub use error::{Error, VisitRequest};

@@ -26,12 +26,14 @@ mod tests;
 mod unfit;
 mod web;
 
-pub use caller::Caller;
-pub use handler::Handler;
-pub use host::{Ended, http, over, over_stdio};
-pub use offer::{Asks, Call, Giving, Offer, Outcome, Wanted, unknown_task};
-pub use plain::{Plain, PlainTool};
-pub use subscribers::Change;
+pub use caller::ClientCaller;
+pub use handler::McpHandler;
+pub use host::{ConversationEnd, http, over, over_stdio};
+pub use offer::{
+    BackendFuture, BackendOutcome, ClientQuestions, PromptRequest, ServerBackend, ToolRequest, unknown_task,
+};
+pub use plain::{PlainBackend, PlainTool};
+pub use subscribers::ChangeNotice;
 pub use web::HttpService;
 
 /// The protocol's own types, for offers that need more than text.

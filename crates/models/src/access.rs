@@ -8,52 +8,52 @@ use std::sync::Arc;
 use reqwest::Url;
 use updraft_run::Price;
 
-use crate::providers::{Provider, Speech, provider};
-use crate::{Cache, Error, Http, Limit, Limits, Model, Patience, Token};
+use crate::providers::{DialectKind, Provider, provider};
+use crate::{AnswerCache, Error, Http, Model, RateLimit, RateLimiter, RetryPolicy, SecretString};
 
 /// What is needed to reach models.
 #[derive(Clone, Debug, Default)]
-pub struct Access {
+pub struct ModelAccess {
     /// Keys and addresses by the provider's name; also of providers that only the settings know.
-    pub reach: BTreeMap<String, Reach>,
+    pub reach: BTreeMap<String, ProviderAccess>,
     /// What Vertex needs beside them.
-    pub google: Google,
+    pub google: GoogleProject,
     /// Prices by `provider/name`.
     pub prices: BTreeMap<String, Price>,
     /// Models by the names people gave them.
     pub profiles: BTreeMap<String, String>,
     /// Limits by `provider/name`, or by provider.
-    pub limit: BTreeMap<String, Limit>,
+    pub limit: BTreeMap<String, RateLimit>,
     /// Who keeps them.
-    pub limits: Limits,
+    pub limits: RateLimiter,
     /// How long providers are waited for.
-    pub patience: Patience,
+    pub patience: RetryPolicy,
     /// The connections, shared by all models.
     pub http: Http,
     /// Whether `auto` may look for servers on this machine.
     pub probe: bool,
     /// Reads the keys again, for processes that live longer than a key.
-    pub keys: Option<Keys>,
+    pub keys: Option<KeySource>,
     /// Answers to requests that were made before, where they are kept.
-    pub cache: Option<Cache>,
+    pub cache: Option<AnswerCache>,
     /// Finds the answers of an earlier run, for `recorded/RUN`.
     pub recorded: Option<Recordings>,
 }
 
 /// How one provider is reached.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reach {
+pub struct ProviderAccess {
     /// Its key, where one is set.
-    pub key: Option<Token>,
+    pub key: Option<SecretString>,
     /// Where it is, where that is not the usual place.
     pub base: Option<String>,
     /// How it is spoken to, for a provider that only the settings know.
-    pub speech: Option<Speech>,
+    pub speech: Option<DialectKind>,
 }
 
 /// A Google Cloud project, and who we are there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Google {
+pub struct GoogleProject {
     /// The project (`GOOGLE_CLOUD_PROJECT`).
     pub project: Option<String>,
     /// The place (`GOOGLE_CLOUD_LOCATION`).
@@ -67,9 +67,9 @@ pub struct Google {
 
 /// Reads the keys of all providers, by their names, as they are set now.
 #[derive(Clone)]
-pub struct Keys(pub Arc<dyn Fn() -> BTreeMap<String, Token> + Send + Sync>);
+pub struct KeySource(pub Arc<dyn Fn() -> BTreeMap<String, SecretString> + Send + Sync>);
 
-impl fmt::Debug for Keys {
+impl fmt::Debug for KeySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Keys(..)")
     }
@@ -77,10 +77,10 @@ impl fmt::Debug for Keys {
 
 /// Finds a model that says what an earlier run heard.
 #[derive(Clone)]
-pub struct Recordings(pub Arc<Finder>);
+pub struct Recordings(pub Arc<RecordingFinder>);
 
 /// From the id of a run to a model that repeats its answers.
-pub type Finder = dyn Fn(&str) -> Result<Arc<dyn Model>, Error> + Send + Sync;
+pub type RecordingFinder = dyn Fn(&str) -> Result<Arc<dyn Model>, Error> + Send + Sync;
 
 impl fmt::Debug for Recordings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -88,9 +88,9 @@ impl fmt::Debug for Recordings {
     }
 }
 
-impl Access {
+impl ModelAccess {
     /// The key for a provider.
-    pub fn key(&self, provider: &str) -> Option<&Token> {
+    pub fn key(&self, provider: &str) -> Option<&SecretString> {
         self.reach.get(provider)?.key.as_ref().filter(|key| !key.is_empty())
     }
 
@@ -108,10 +108,12 @@ impl Access {
     /// Whether what a provider needs is there, as far as can be told without asking it.
     pub fn can_use(&self, provider: &Provider) -> bool {
         match provider.speech {
-            Speech::Vertex => self.google.project.is_some(),
-            Speech::Chat | Speech::Responses | Speech::Anthropic | Speech::Gemini | Speech::Ollama => {
-                provider.is_open || self.key(provider.name).is_some()
-            }
+            DialectKind::Vertex => self.google.project.is_some(),
+            DialectKind::Chat
+            | DialectKind::Responses
+            | DialectKind::Anthropic
+            | DialectKind::Gemini
+            | DialectKind::Ollama => provider.is_open || self.key(provider.name).is_some(),
         }
     }
 
@@ -121,14 +123,14 @@ impl Access {
     }
 
     /// How often a model may be asked. Gemini's free tier is assumed where nothing else is said.
-    pub fn limit_of(&self, provider: &str, model: &str) -> Limit {
+    pub fn limit_of(&self, provider: &str, model: &str) -> RateLimit {
         let set = self.limit.get(&format!("{provider}/{model}")).or_else(|| self.limit.get(provider));
-        let usual = if provider == "gemini" { Limit::GEMINI_FREE } else { Limit::default() };
+        let usual = if provider == "gemini" { RateLimit::GEMINI_FREE } else { RateLimit::default() };
         set.cloned().unwrap_or(usual)
     }
 
     /// How a provider is spoken to and where it is; `None` for one that nobody knows.
-    pub(crate) fn find(&self, name: &str) -> Option<(Speech, Option<Provider>, String)> {
+    pub(crate) fn find(&self, name: &str) -> Option<(DialectKind, Option<Provider>, String)> {
         let known = provider(name);
         let reach = self.reach.get(name);
         let speech = reach.and_then(|reach| reach.speech).or_else(|| known.map(|known| known.speech))?;

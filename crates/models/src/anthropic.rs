@@ -10,20 +10,20 @@ mod wire;
 use reqwest::header::{HeaderMap, HeaderValue};
 use serde::Serialize;
 use serde_json::Value;
-use updraft_run::{Message, Think};
+use updraft_run::{Message, ThinkingEffort};
 
-use self::body::Cache;
-use self::mind::{Mind, Thinking};
+use self::body::CacheControl;
+use self::mind::{AnthropicModel, AnthropicThinking};
 use crate::Prompt;
-use crate::dialect::{Decode, Dialect, field};
+use crate::dialect::{AnswerDecoder, Dialect, field};
 
 /// Messages.
 #[derive(Clone, Debug)]
-pub(crate) struct Messages {
+pub(crate) struct AnthropicDialect {
     /// Provider and model: whose thoughts are given back.
     own: String,
     model: String,
-    mind: Mind,
+    mind: AnthropicModel,
     temperature: Option<f64>,
 }
 
@@ -32,15 +32,15 @@ pub(crate) fn sees(model: &str) -> bool {
     !["claude-1", "claude-2", "claude-instant"].iter().any(|old| model.starts_with(old))
 }
 
-impl Messages {
+impl AnthropicDialect {
     pub(crate) fn new(provider: &str, model: &str, temperature: Option<f64>) -> Self {
         let (own, model) = (format!("{provider}/{model}"), model.to_owned());
-        Self { own, mind: Mind::of(&model), model, temperature }
+        Self { own, mind: AnthropicModel::of(&model), model, temperature }
     }
 
     /// What to say about thinking. Some models refuse to think on where the calls that are answered were not thought
     /// about, as those of another model.
-    fn thinking(&self, prompt: &Prompt<'_>) -> Option<Thinking> {
+    fn thinking(&self, prompt: &Prompt<'_>) -> Option<AnthropicThinking> {
         let last = prompt.messages.iter().rev().find_map(|message| match message {
             Message::Assistant(answer) => Some(answer),
             Message::User(_) | Message::Results(_) | Message::Pictures(_) => None,
@@ -52,21 +52,21 @@ impl Messages {
 
 /// How the answer shall be.
 #[derive(Serialize)]
-struct Output {
+struct AnthropicOutput {
     #[serde(skip_serializing_if = "Option::is_none")]
     effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    format: Option<Format>,
+    format: Option<AnthropicFormat>,
 }
 
 #[derive(Serialize)]
-struct Format {
+struct AnthropicFormat {
     #[serde(rename = "type")]
     kind: &'static str,
     schema: Value,
 }
 
-impl Dialect for Messages {
+impl Dialect for AnthropicDialect {
     fn path(&self) -> String {
         "/v1/messages".to_owned()
     }
@@ -102,26 +102,26 @@ impl Dialect for Messages {
             field(bytes, "thinking", &thinking)?;
         }
         let schema = prompt.schema.filter(|_| self.mind.keeps_to_schemas()).and_then(schema::for_answer);
-        let format = schema.map(|schema| Format { kind: "json_schema", schema });
-        let output = Output { effort: self.mind.effort(prompt.think), format };
+        let format = schema.map(|schema| AnthropicFormat { kind: "json_schema", schema });
+        let output = AnthropicOutput { effort: self.mind.effort(prompt.think), format };
         if output.effort.is_some() || output.format.is_some() {
             field(bytes, "output_config", &output)?;
         }
         // The provider's cache may end with the last message.
-        field(bytes, "cache_control", &Cache::Ephemeral)?;
+        field(bytes, "cache_control", &CacheControl::Ephemeral)?;
         bytes.push(b'}');
         Ok(())
     }
 
-    fn decoder(&self) -> Box<dyn Decode> {
-        Box::new(parts::Parts::new(self.own.clone()))
+    fn decoder(&self) -> Box<dyn AnswerDecoder> {
+        Box::new(parts::AnthropicDecoder::new(self.own.clone()))
     }
 
     fn can_be_told_to_think(&self, prompt: &Prompt<'_>) -> bool {
         self.thinking(prompt).is_some()
     }
 
-    fn room_to_think(&self, think: Think) -> u64 {
+    fn room_to_think(&self, think: ThinkingEffort) -> u64 {
         self.mind.room(think)
     }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName};
 use sha2::{Digest, Sha256};
 
-use crate::retry::Trouble;
-use crate::{Error, Token};
+use crate::retry::AttemptError;
+use crate::{Error, SecretString};
 
 /// How we say who we are.
 #[derive(Clone, Debug, Default)]
@@ -18,17 +18,17 @@ pub enum Auth {
     #[default]
     Open,
     /// `Authorization: Bearer`.
-    Bearer(Token),
+    Bearer(SecretString),
     /// A header of the provider's own.
-    Header(&'static str, Token),
+    Header(&'static str, SecretString),
     /// `Authorization: Bearer` with a token that is fetched when needed.
-    Minted(Arc<dyn Mint>),
+    Minted(Arc<dyn TokenMinter>),
 }
 
 /// Fetches tokens that grow old, and keeps them while they are good.
-pub trait Mint: Send + Sync + fmt::Debug {
+pub trait TokenMinter: Send + Sync + fmt::Debug {
     /// A token that is good now.
-    fn token(&self) -> Pin<Box<dyn Future<Output = Result<Token, Error>> + Send + '_>>;
+    fn token(&self) -> Pin<Box<dyn Future<Output = Result<SecretString, Error>> + Send + '_>>;
 
     /// What stands for this identity where limits are kept: the same for every token it gives.
     fn identity(&self) -> String;
@@ -53,10 +53,10 @@ impl Auth {
     }
 
     /// Writes what must be fetched.
-    pub(crate) async fn write_fresh(&self, headers: &mut HeaderMap) -> Result<(), Trouble> {
+    pub(crate) async fn write_fresh(&self, headers: &mut HeaderMap) -> Result<(), AttemptError> {
         let Auth::Minted(mint) = self else { return Ok(()) };
         let header = mint.token().await.and_then(|token| token.header("Bearer "));
-        let header = header.map_err(|error| Trouble::Refused { status: 401, message: error.to_string() })?;
+        let header = header.map_err(|error| AttemptError::Refused { status: 401, message: error.to_string() })?;
         headers.insert(AUTHORIZATION, header);
         Ok(())
     }

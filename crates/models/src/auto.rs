@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::access::shown;
 use crate::http::short_body;
-use crate::providers::{Models, provider, providers};
-use crate::{Access, Builtin, Error, Model, ollama, resolve};
+use crate::providers::{ProviderModels, provider, providers};
+use crate::{BuiltinModel, Error, Model, ModelAccess, ollama, resolve};
 
 /// A server on this machine that is there answers well within this.
 const PROBE_TIME: Duration = Duration::from_millis(200);
@@ -19,7 +19,7 @@ const CONFIGURED_TIME: Duration = Duration::from_secs(3);
 
 /// A model, and one line that says why it was taken.
 #[derive(Clone)]
-pub struct Chosen {
+pub struct ModelChoice {
     /// The model.
     pub model: Arc<dyn Model>,
     /// How it is written, so that the same one is found again.
@@ -28,19 +28,19 @@ pub struct Chosen {
     pub why: String,
 }
 
-impl Chosen {
-    fn new(spec: &str, why: &str, access: &Access) -> Result<Self, Error> {
+impl ModelChoice {
+    fn new(spec: &str, why: &str, access: &ModelAccess) -> Result<Self, Error> {
         let model = resolve(spec, access)?;
         Ok(Self { why: format!("{}: {why}", model.name()), model, spec: spec.to_owned() })
     }
 
     fn builtin(why: &str) -> Self {
-        Self { model: Arc::new(Builtin), spec: "builtin".to_owned(), why: format!("builtin: {why}") }
+        Self { model: Arc::new(BuiltinModel), spec: "builtin".to_owned(), why: format!("builtin: {why}") }
     }
 }
 
 /// Finds the model of this name; for `auto` the first that can be reached: by a key, on this machine, or built in.
-pub async fn choose(spec: &str, access: &Access) -> Result<Chosen, Error> {
+pub async fn choose(spec: &str, access: &ModelAccess) -> Result<ModelChoice, Error> {
     let spec = spec.trim();
     if spec == "auto" {
         return first(access).await;
@@ -49,17 +49,17 @@ pub async fn choose(spec: &str, access: &Access) -> Result<Chosen, Error> {
         let chosen = first(access).await?;
         return match for_purpose(spec, &chosen.spec, access) {
             Some(own) if own != chosen.spec => {
-                Chosen::new(&own, &format!("it is the {spec} one of what is there"), access)
+                ModelChoice::new(&own, &format!("it is the {spec} one of what is there"), access)
             }
             _ => Ok(chosen),
         };
     }
     let spec = access.profiles.get(spec).map_or(spec, String::as_str);
     let model = resolve(spec, access)?;
-    Ok(Chosen { why: format!("{}, as asked for", model.name()), model, spec: spec.to_owned() })
+    Ok(ModelChoice { why: format!("{}, as asked for", model.name()), model, spec: spec.to_owned() })
 }
 
-async fn first(access: &Access) -> Result<Chosen, Error> {
+async fn first(access: &ModelAccess) -> Result<ModelChoice, Error> {
     if let Some(base) = foreign_base(access)
         && let Some(chosen) = at_base(base, access).await?
     {
@@ -67,29 +67,29 @@ async fn first(access: &Access) -> Result<Chosen, Error> {
     }
     if let Some(spec) = by_key(access) {
         let house = spec.split('/').next().unwrap_or_default();
-        return Chosen::new(&spec, &format!("a key for {house} is set"), access);
+        return ModelChoice::new(&spec, &format!("a key for {house} is set"), access);
     }
     let host = access.base("ollama").map(ollama::address);
     if let Some(host) = &host
         && let Some(name) = ollama_model(host, access, CONFIGURED_TIME).await
     {
-        return Chosen::new(&format!("ollama/{name}?base={host}"), &format!("Ollama at {host} has it"), access);
+        return ModelChoice::new(&format!("ollama/{name}?base={host}"), &format!("Ollama at {host} has it"), access);
     }
     if access.probe
         && let Some((spec, why)) = probe(access).await
     {
-        return Chosen::new(&spec, &why, access);
+        return ModelChoice::new(&spec, &why, access);
     }
     let configured = [foreign_base(access), host.as_deref()].into_iter().flatten().map(shown);
     let configured: Vec<String> = configured.collect();
-    Ok(Chosen::builtin(&match configured.as_slice() {
+    Ok(ModelChoice::builtin(&match configured.as_slice() {
         [] => "no key is set and no server was found, so no language model is connected".to_owned(),
         silent => format!("{} lists no models, so no language model is connected", silent.join(" and ")),
     }))
 }
 
 /// The model whose provider a key is set for.
-pub(crate) fn by_key(access: &Access) -> Option<String> {
+pub(crate) fn by_key(access: &ModelAccess) -> Option<String> {
     let usable = |name: &str| access.key(name).is_some();
     let with_key = providers().into_iter().find(|one| usable(one.name) && !one.models.fast.is_empty() && !one.is_open);
     let has_entry = access.google.credentials.is_some() || access.google.metadata.is_some() || usable("vertex");
@@ -99,20 +99,20 @@ pub(crate) fn by_key(access: &Access) -> Option<String> {
 }
 
 /// An address for OpenAI's dialect that is not OpenAI's own.
-fn foreign_base(access: &Access) -> Option<&str> {
+fn foreign_base(access: &ModelAccess) -> Option<&str> {
     let base = access.base("openai-compatible").or_else(|| access.base("openai"))?;
     (!base.contains("api.openai.com")).then_some(base)
 }
 
 /// The first model of a server that was configured, where it answers.
-async fn at_base(base: &str, access: &Access) -> Result<Option<Chosen>, Error> {
+async fn at_base(base: &str, access: &ModelAccess) -> Result<Option<ModelChoice>, Error> {
     let Some(name) = first_listed(base, access, CONFIGURED_TIME).await else { return Ok(None) };
     let spec = format!("openai-compatible/{name}?base={base}");
-    Chosen::new(&spec, &format!("it is listed at {}", shown(base)), access).map(Some)
+    ModelChoice::new(&spec, &format!("it is listed at {}", shown(base)), access).map(Some)
 }
 
 /// Asks the servers that commonly listen on this machine, all at once; the order is the preference.
-async fn probe(access: &Access) -> Option<(String, String)> {
+async fn probe(access: &ModelAccess) -> Option<(String, String)> {
     let servers = [
         ("llama.cpp", "http://127.0.0.1:8080/v1"),
         ("LM Studio", "http://127.0.0.1:1234/v1"),
@@ -137,11 +137,11 @@ pub fn is_purpose(name: &str) -> bool {
 }
 
 /// The model for a purpose: of the provider whose model was chosen, or for pictures of any that is there.
-pub fn for_purpose(purpose: &str, chosen: &str, access: &Access) -> Option<String> {
+pub fn for_purpose(purpose: &str, chosen: &str, access: &ModelAccess) -> Option<String> {
     if let Some(own) = access.profiles.get(purpose) {
         return Some(own.clone());
     }
-    let of = |models: Models| match purpose {
+    let of = |models: ProviderModels| match purpose {
         "fast" => models.fast,
         "strong" => models.strong,
         "cheap" => models.cheap,
@@ -162,29 +162,29 @@ pub fn for_purpose(purpose: &str, chosen: &str, access: &Access) -> Option<Strin
 }
 
 #[derive(Deserialize)]
-struct Listed {
-    data: Vec<Entry>,
+struct ModelList {
+    data: Vec<ListedModel>,
 }
 
 #[derive(Deserialize)]
-struct Entry {
+struct ListedModel {
     id: String,
 }
 
 /// The first model that a server lists, if it answers at once. One that is still loading answers 503, and is passed over.
-async fn first_listed(base: &str, access: &Access, limit: Duration) -> Option<String> {
-    let listed: Listed =
+async fn first_listed(base: &str, access: &ModelAccess, limit: Duration) -> Option<String> {
+    let listed: ModelList =
         get(&format!("{}/models", base.trim_end_matches('/')), "openai-compatible", access, limit).await?;
     listed.data.into_iter().map(|entry| entry.id).find(|name| is_talker(name))
 }
 
 #[derive(Deserialize)]
-struct Installed {
-    models: Vec<Tag>,
+struct OllamaModels {
+    models: Vec<OllamaTag>,
 }
 
 #[derive(Deserialize)]
-struct Tag {
+struct OllamaTag {
     name: String,
     /// Newer servers say what each can do.
     #[serde(default)]
@@ -192,9 +192,10 @@ struct Tag {
 }
 
 /// A model that Ollama has: the first that knows tools, else the first.
-async fn ollama_model(host: &str, access: &Access, limit: Duration) -> Option<String> {
-    let installed: Installed = get(&format!("{host}/api/tags"), "ollama", access, limit).await?;
-    let has_tools = |tag: &&Tag| tag.capabilities.as_ref().is_some_and(|all| all.iter().any(|one| one == "tools"));
+async fn ollama_model(host: &str, access: &ModelAccess, limit: Duration) -> Option<String> {
+    let installed: OllamaModels = get(&format!("{host}/api/tags"), "ollama", access, limit).await?;
+    let has_tools =
+        |tag: &&OllamaTag| tag.capabilities.as_ref().is_some_and(|all| all.iter().any(|one| one == "tools"));
     let talkers = || installed.models.iter().filter(|tag| is_talker(&tag.name));
     let best = talkers().find(has_tools).or_else(|| talkers().next());
     best.map(|tag| tag.name.clone())
@@ -207,7 +208,7 @@ fn is_talker(name: &str) -> bool {
     !others.iter().any(|other| lower.contains(other)) && !name.contains(['?', '&', '|'])
 }
 
-async fn get<T: for<'de> Deserialize<'de>>(url: &str, whose: &str, access: &Access, limit: Duration) -> Option<T> {
+async fn get<T: for<'de> Deserialize<'de>>(url: &str, whose: &str, access: &ModelAccess, limit: Duration) -> Option<T> {
     let url = Url::parse(url).ok()?;
     let client = access.http.client(&url).ok()?;
     let asked = async {

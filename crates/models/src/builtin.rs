@@ -32,15 +32,15 @@ mod tokens;
 mod units;
 mod words;
 
-use updraft_run::{AgentRole, Answer, Cost, Think};
+use updraft_run::{AgentRole, Cost, ModelAnswer, ThinkingEffort};
 
-use crate::{Asking, Delta, Draft, Hear, Model, Price, Prompt, manner};
+use crate::{Delta, DeltaCallback, Model, ModelFuture, Price, Prompt, RequestDraft, manner};
 
 /// Finds and quotes; plans, calls tools and answers without a language model.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Builtin;
+pub struct BuiltinModel;
 
-impl Model for Builtin {
+impl Model for BuiltinModel {
     fn name(&self) -> &'static str {
         "builtin"
     }
@@ -53,11 +53,16 @@ impl Model for Builtin {
         Some(false)
     }
 
-    fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, _draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a> {
+    fn ask<'a>(
+        &'a self,
+        prompt: &'a Prompt<'a>,
+        _draft: &'a mut RequestDraft,
+        hear: DeltaCallback<'a>,
+    ) -> ModelFuture<'a> {
         Box::pin(async move {
             let mut answer = answer(prompt);
             answer.usage.cost = Some(Cost(0));
-            if !matches!(prompt.think, Think::Auto | Think::Off) {
+            if !matches!(prompt.think, ThinkingEffort::Auto | ThinkingEffort::Off) {
                 answer.omitted.push(manner::unthinking(self.name()));
             }
             for call in &answer.calls {
@@ -75,7 +80,7 @@ impl Model for Builtin {
 const ASKS_FOR_A_VERDICT: usize = 600;
 const NAMES_THE_TASK: usize = 40;
 
-fn answer(prompt: &Prompt<'_>) -> Answer {
+fn answer(prompt: &Prompt<'_>) -> ModelAnswer {
     let told = talk::last_told(prompt.messages);
     if talk::opening(told, NAMES_THE_TASK).to_lowercase().contains("summar") {
         return agents::summarise(prompt);
@@ -95,7 +100,7 @@ fn answer(prompt: &Prompt<'_>) -> Answer {
 }
 
 /// A step of a plan. This model's own plans name agents that come with the program; to all others it is a retriever.
-fn work(prompt: &Prompt<'_>) -> Answer {
+fn work(prompt: &Prompt<'_>) -> ModelAnswer {
     match prompt.brief.agent.as_str() {
         "retriever" => retrieve::step(prompt),
         "summarizer" | "thinker" if !prompt.brief.inputs.is_empty() => retrieve::compose(prompt),

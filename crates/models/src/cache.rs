@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use sha2::{Digest, Sha256};
-use updraft_run::{Answer, Finish};
+use updraft_run::{FinishReason, ModelAnswer};
 
 use crate::tokens;
 
@@ -26,9 +26,9 @@ const LARGEST_ENTRY: u64 = 8 << 20;
 
 /// Which request an answer belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Key([u8; 32]);
+pub struct CacheKey([u8; 32]);
 
-impl Key {
+impl CacheKey {
     /// The key of a request: the provider, the path it is posted to and the whole body.
     pub fn of(provider: &str, path: &str, body: &[u8]) -> Self {
         let mut hash = Sha256::new();
@@ -46,7 +46,7 @@ impl Key {
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for CacheKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Key({}…)", &self.hex()[..12])
     }
@@ -54,10 +54,10 @@ impl fmt::Debug for Key {
 
 /// Answers kept in a folder. Cloning shares it; several processes may use the same folder.
 #[derive(Clone, Debug)]
-pub struct Cache(Arc<Kept>);
+pub struct AnswerCache(Arc<CacheFolder>);
 
 #[derive(Debug)]
-struct Kept {
+struct CacheFolder {
     folder: PathBuf,
     files: usize,
     bytes: u64,
@@ -65,7 +65,7 @@ struct Kept {
     puts: AtomicU64,
 }
 
-impl Cache {
+impl AnswerCache {
     /// A cache in this folder, which is made when first needed.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self::holding(folder, MOST_FILES, MOST_BYTES)
@@ -73,19 +73,19 @@ impl Cache {
 
     /// The same with other limits. They are looked at now and then, so a few more may be there for a while.
     pub fn holding(folder: impl Into<PathBuf>, files: usize, bytes: u64) -> Self {
-        Self(Arc::new(Kept { folder: folder.into(), files, bytes, puts: AtomicU64::new(0) }))
+        Self(Arc::new(CacheFolder { folder: folder.into(), files, bytes, puts: AtomicU64::new(0) }))
     }
 
     /// The answer to this request, if it is kept. Nothing was spent on it, and its usage says so.
-    pub fn get(&self, key: &Key) -> Option<Answer> {
+    pub fn get(&self, key: &CacheKey) -> Option<ModelAnswer> {
         let mut text = Vec::new();
         File::open(self.path(key)).ok()?.take(LARGEST_ENTRY + 1).read_to_end(&mut text).ok()?;
-        let answer: Answer = serde_json::from_slice(&text).ok()?;
-        is_whole(&answer).then(|| Answer { usage: tokens::none(), ..answer })
+        let answer: ModelAnswer = serde_json::from_slice(&text).ok()?;
+        is_whole(&answer).then(|| ModelAnswer { usage: tokens::none(), ..answer })
     }
 
     /// Keeps an answer, if it is a whole one.
-    pub fn put(&self, key: &Key, answer: &Answer) {
+    pub fn put(&self, key: &CacheKey, answer: &ModelAnswer) {
         if !is_whole(answer) {
             return;
         }
@@ -100,13 +100,13 @@ impl Cache {
     }
 
     /// Where an answer lies: `ab/cdef….json`.
-    fn path(&self, key: &Key) -> PathBuf {
+    fn path(&self, key: &CacheKey) -> PathBuf {
         let hex = key.hex();
         self.0.folder.join(&hex[..2]).join(format!("{}.json", &hex[2..]))
     }
 
     /// Writes beside the place and moves it there: nobody ever reads half of it.
-    fn write(&self, key: &Key, answer: &Answer, number: u64) -> io::Result<()> {
+    fn write(&self, key: &CacheKey, answer: &ModelAnswer, number: u64) -> io::Result<()> {
         let text = serde_json::to_vec(answer)?;
         if text.len() as u64 > LARGEST_ENTRY {
             return Ok(());
@@ -145,20 +145,20 @@ impl Cache {
 }
 
 /// Whether asking the same again could not have given more: not cut off, not garbled, not silent.
-fn is_whole(answer: &Answer) -> bool {
+fn is_whole(answer: &ModelAnswer) -> bool {
     let says_something = !answer.text.is_empty() || !answer.calls.is_empty();
-    answer.finish == Finish::Stop && says_something && answer.calls.iter().all(|call| call.fault.is_none())
+    answer.finish == FinishReason::Stop && says_something && answer.calls.iter().all(|call| call.fault.is_none())
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
+struct CacheFile {
     written: SystemTime,
     path: PathBuf,
     bytes: u64,
 }
 
 /// All files two levels down, also those that a process left half written.
-fn entries_in(folder: &Path) -> Vec<Entry> {
+fn entries_in(folder: &Path) -> Vec<CacheFile> {
     let below = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
     let mut entries = Vec::new();
     for file in below(folder).flat_map(|shelf| below(&shelf.path())) {
@@ -166,7 +166,7 @@ fn entries_in(folder: &Path) -> Vec<Entry> {
             && facts.is_file()
             && let Ok(written) = facts.modified()
         {
-            entries.push(Entry { written, path: file.path(), bytes: facts.len() });
+            entries.push(CacheFile { written, path: file.path(), bytes: facts.len() });
         }
     }
     entries

@@ -1,19 +1,19 @@
 //! What sets one provider's language apart from another's: where to post, how messages are written, how parts are read.
 //!
 //! A dialect is thin. The request's body is written in three pieces: what comes before the messages, each message, and
-//! what comes after. The first two make up the [`Draft`](crate::Draft), which only grows; so a dialect must write the
+//! what comes after. The first two make up the [`RequestDraft`](crate::RequestDraft), which only grows; so a dialect must write the
 //! same bytes for the same content, and put whatever may change between two asks into the last piece.
 
 use std::fmt;
 
 use reqwest::header::HeaderMap;
 use serde::{Deserialize, Serialize};
-use updraft_run::{Message, Think};
+use updraft_run::{Message, ThinkingEffort};
 
-use crate::discover::Found;
-use crate::fold::Fold;
-use crate::retry::Trouble;
-use crate::{Hear, Prompt};
+use crate::discover::DiscoveredModel;
+use crate::fold::AnswerBuilder;
+use crate::retry::AttemptError;
+use crate::{DeltaCallback, Prompt};
 
 /// A provider's language.
 pub(crate) trait Dialect: Send + Sync + fmt::Debug {
@@ -29,7 +29,7 @@ pub(crate) trait Dialect: Send + Sync + fmt::Debug {
     }
 
     /// Hears what the server said about the model, once it was asked.
-    fn learn(&self, _found: &Found) {}
+    fn learn(&self, _found: &DiscoveredModel) {}
 
     /// Everything before the first message, ending with the list of messages open.
     fn begin(&self, bytes: &mut Vec<u8>, prompt: &Prompt<'_>) -> serde_json::Result<()>;
@@ -41,10 +41,10 @@ pub(crate) trait Dialect: Send + Sync + fmt::Debug {
     fn finish(&self, bytes: &mut Vec<u8>, prompt: &Prompt<'_>) -> serde_json::Result<()>;
 
     /// Reads one answer.
-    fn decoder(&self) -> Box<dyn Decode>;
+    fn decoder(&self) -> Box<dyn AnswerDecoder>;
 
     /// Tokens the answer's cap is widened by, so that thinking does not eat the answer.
-    fn room_to_think(&self, think: Think) -> u64;
+    fn room_to_think(&self, think: ThinkingEffort) -> u64;
 
     /// Whether this model can be told to think as this prompt wishes.
     fn can_be_told_to_think(&self, prompt: &Prompt<'_>) -> bool;
@@ -70,9 +70,9 @@ pub(crate) enum Framing {
 }
 
 /// Reads the parts of one answer in order.
-pub(crate) trait Decode: Send {
+pub(crate) trait AnswerDecoder: Send {
     /// Takes the data of one event, or one line.
-    fn take(&mut self, data: &[u8], fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble>;
+    fn take(&mut self, data: &[u8], fold: &mut AnswerBuilder, hear: DeltaCallback<'_>) -> Result<(), AttemptError>;
 }
 
 /// Adds a member to the list that is open.
@@ -98,7 +98,7 @@ pub(crate) fn field(bytes: &mut Vec<u8>, name: &str, value: &impl Serialize) -> 
 
 /// Reads a part of an answer where it lies. That it is text is looked at once, which is quicker than string by string;
 /// what is not may still hold all that is asked for.
-pub(crate) fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, Trouble> {
+pub(crate) fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, AttemptError> {
     let read = match std::str::from_utf8(data) {
         Ok(text) => serde_json::from_str(text),
         Err(_) => serde_json::from_slice(data),
@@ -107,7 +107,7 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, Trouble>
 }
 
 /// A part of an answer that cannot be read.
-pub(crate) fn garbled(why: &serde_json::Error, data: &[u8]) -> Trouble {
+pub(crate) fn garbled(why: &serde_json::Error, data: &[u8]) -> AttemptError {
     let text = String::from_utf8_lossy(&data[..data.len().min(2_000)]);
-    Trouble::Garbled(format!("{why} in `{}`", crate::refusal::shorten(&text)))
+    AttemptError::Garbled(format!("{why} in `{}`", crate::refusal::shorten(&text)))
 }

@@ -7,14 +7,14 @@ use reqwest::{Client, Url};
 use serde_json::{Value, json};
 
 use crate::http::short_body;
-use crate::manner::ToolsBy;
+use crate::manner::ToolCallStyle;
 
 /// A server that is there answers well within this; without an answer, what is usual is assumed.
 const LONGEST_WAIT: Duration = Duration::from_secs(3);
 
 /// How a server is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Question {
+pub(crate) enum DiscoveryQuery {
     /// llama.cpp's `/props`, above the `/v1` of the base.
     Props,
     /// Ollama's `/api/show`.
@@ -23,8 +23,8 @@ pub(crate) enum Question {
 
 /// What it said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
-    pub(crate) tools: Option<ToolsBy>,
+pub(crate) struct DiscoveredModel {
+    pub(crate) tools: Option<ToolCallStyle>,
     pub(crate) sees: Option<bool>,
     pub(crate) thinks: Option<bool>,
     /// Tokens it can hold in mind.
@@ -33,27 +33,33 @@ pub(crate) struct Found {
     pub(crate) closes: bool,
 }
 
-impl Question {
+impl DiscoveryQuery {
     /// Whether it tells more than how tools and pictures are given.
     pub(crate) fn says_more(self) -> bool {
         match self {
-            Question::Props => false,
-            Question::Show => true,
+            DiscoveryQuery::Props => false,
+            DiscoveryQuery::Show => true,
         }
     }
 
     /// Asks. A server that does not know the question leaves everything open; one that cannot be reached is asked again
     /// the next time.
-    pub(crate) async fn ask(self, client: &Client, base: &Url, headers: &HeaderMap, model: &str) -> Option<Found> {
+    pub(crate) async fn ask(
+        self,
+        client: &Client,
+        base: &Url,
+        headers: &HeaderMap,
+        model: &str,
+    ) -> Option<DiscoveredModel> {
         let asked = async {
             let request = match self {
-                Question::Props => {
+                DiscoveryQuery::Props => {
                     let mut url = base.clone();
                     let path = base.path().trim_end_matches('/');
                     url.set_path(&format!("{}/props", path.strip_suffix("/v1").unwrap_or(path)));
                     client.get(url)
                 }
-                Question::Show => {
+                DiscoveryQuery::Show => {
                     let mut url = base.clone();
                     url.set_path(&format!("{}/api/show", base.path().trim_end_matches('/')));
                     client.post(url).body(json!({ "model": model }).to_string())
@@ -64,17 +70,17 @@ impl Question {
             if response.status() == 503 {
                 return None;
             }
-            let Ok(response) = response.error_for_status() else { return Some(Found::default()) };
+            let Ok(response) = response.error_for_status() else { return Some(DiscoveredModel::default()) };
             let bytes = short_body(response).await?;
             Some(self.understand(&serde_json::from_slice(&bytes).unwrap_or_default()))
         };
         tokio::time::timeout(LONGEST_WAIT, asked).await.ok().flatten()
     }
 
-    fn understand(self, said: &Value) -> Found {
-        let by = |has: bool| if has { ToolsBy::Native } else { ToolsBy::Text };
+    fn understand(self, said: &Value) -> DiscoveredModel {
+        let by = |has: bool| if has { ToolCallStyle::Native } else { ToolCallStyle::Text };
         match self {
-            Question::Props => Found {
+            DiscoveryQuery::Props => DiscoveredModel {
                 tools: said["chat_template_caps"]["supports_tools"].as_bool().map(by),
                 sees: said["modalities"]["vision"].as_bool(),
                 // llama.cpp hands such wishes to the template; one that never speaks of thinking ignores them.
@@ -83,12 +89,14 @@ impl Question {
                 // Only llama.cpp says so much.
                 closes: said["chat_template_caps"].is_object(),
             },
-            Question::Show => {
+            DiscoveryQuery::Show => {
                 let context = context_of(&said["model_info"]);
-                let Some(list) = said["capabilities"].as_array() else { return Found { context, ..Found::default() } };
+                let Some(list) = said["capabilities"].as_array() else {
+                    return DiscoveredModel { context, ..DiscoveredModel::default() };
+                };
                 let has = |name: &str| list.iter().any(|capability| capability == name);
                 let (sees, thinks) = (Some(has("vision")), Some(has("thinking")));
-                Found { tools: Some(by(has("tools"))), sees, thinks, context, closes: false }
+                DiscoveredModel { tools: Some(by(has("tools"))), sees, thinks, context, closes: false }
             }
         }
     }
@@ -106,18 +114,18 @@ mod tests {
 
     #[test]
     fn what_a_server_does_not_say_stays_open() {
-        assert_eq!(Question::Props.understand(&Value::Null), Found::default());
+        assert_eq!(DiscoveryQuery::Props.understand(&Value::Null), DiscoveredModel::default());
         let props = json!({"chat_template_caps": {"supports_tools": false}, "modalities": {"vision": true},
             "chat_template": "{% if enable_thinking %}", "default_generation_settings": {"n_ctx": 4096}});
-        let (tools, sees, thinks, context) = (Some(ToolsBy::Text), Some(true), Some(true), Some(4_096));
-        let found = Found { tools, sees, thinks, context, closes: true };
-        assert_eq!(Question::Props.understand(&props), found);
+        let (tools, sees, thinks, context) = (Some(ToolCallStyle::Text), Some(true), Some(true), Some(4_096));
+        let found = DiscoveredModel { tools, sees, thinks, context, closes: true };
+        assert_eq!(DiscoveryQuery::Props.understand(&props), found);
         let facts = json!({"general.architecture": "qwen3", "qwen3.context_length": 40960, "qwen3.block_count": 36});
         let show = json!({"capabilities": ["completion", "tools"], "model_info": facts});
         let (sees, thinks, context) = (Some(false), Some(false), Some(40_960));
-        let found = Found { tools: Some(ToolsBy::Native), sees, thinks, context, closes: false };
-        assert_eq!(Question::Show.understand(&show), found);
+        let found = DiscoveredModel { tools: Some(ToolCallStyle::Native), sees, thinks, context, closes: false };
+        assert_eq!(DiscoveryQuery::Show.understand(&show), found);
         let old = json!({"model_info": facts});
-        assert_eq!(Question::Show.understand(&old), Found { context, ..Found::default() });
+        assert_eq!(DiscoveryQuery::Show.understand(&old), DiscoveredModel { context, ..DiscoveredModel::default() });
     }
 }

@@ -4,12 +4,12 @@
 //! messages: after a restart, a compaction or a change of model it is made again, with the same bytes for the same model.
 
 use crate::dialect::Dialect;
-use crate::manner::Manner;
+use crate::manner::ModelFeatures;
 use crate::{Error, Prompt};
 
 /// A dialect's serialised request body, up to the newest message.
 #[derive(Debug, Default)]
-pub struct Draft {
+pub struct RequestDraft {
     bytes: Vec<u8>,
     /// How many messages it holds.
     messages: usize,
@@ -17,7 +17,7 @@ pub struct Draft {
     whose: String,
 }
 
-impl Draft {
+impl RequestDraft {
     /// The bytes so far; what they mean is the dialect's business.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -29,7 +29,7 @@ impl Draft {
         &mut self,
         whose: &str,
         dialect: &dyn Dialect,
-        manner: Manner,
+        manner: ModelFeatures,
         prompt: &Prompt<'_>,
     ) -> Result<(), Error> {
         if self.whose != whose || self.messages > prompt.messages.len() || self.bytes.is_empty() {
@@ -43,7 +43,7 @@ impl Draft {
         Ok(())
     }
 
-    fn write(&mut self, dialect: &dyn Dialect, manner: Manner, prompt: &Prompt<'_>) -> serde_json::Result<()> {
+    fn write(&mut self, dialect: &dyn Dialect, manner: ModelFeatures, prompt: &Prompt<'_>) -> serde_json::Result<()> {
         if self.bytes.is_empty() {
             dialect.begin(&mut self.bytes, prompt)?;
         }

@@ -1,9 +1,9 @@
 //! Where a model is, how it is reached, and how it is used.
 
 use reqwest::Url;
-use updraft_run::{Price, Think};
+use updraft_run::{Price, ThinkingEffort};
 
-use crate::{Auth, Cache, Error, Http, Limit, Limits, Patience, ToolsBy};
+use crate::{AnswerCache, Auth, Error, Http, RateLimit, RateLimiter, RetryPolicy, ToolCallStyle};
 
 /// Where a model is and how it is reached.
 #[derive(Clone, Debug)]
@@ -19,30 +19,30 @@ pub struct Endpoint {
     /// What it costs, where that was set; else the table of prices is looked at.
     pub price: Option<Price>,
     /// How long it is waited for.
-    pub patience: Patience,
+    pub patience: RetryPolicy,
     /// The connections to use.
     pub http: Http,
     /// How it is used.
-    pub tuning: Tuning,
+    pub tuning: ModelTuning,
     /// How often it may be asked.
-    pub limit: Limit,
+    pub limit: RateLimit,
     /// Who keeps the limits.
-    pub limits: Limits,
+    pub limits: RateLimiter,
     /// Answers to requests that were made before, where they are kept.
-    pub cache: Option<Cache>,
+    pub cache: Option<AnswerCache>,
 }
 
 /// How a model is used, where that differs from what it does by itself.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tuning {
+pub struct ModelTuning {
     /// How much it thinks, where the prompt leaves that open.
-    pub think: Think,
+    pub think: ThinkingEffort,
     /// How freely it chooses its words.
     pub temperature: Option<f64>,
     /// Cap on the tokens of one answer, where it is less than the run's.
     pub max_output: Option<u64>,
     /// How it calls tools; found out where not set.
-    pub tools: Option<ToolsBy>,
+    pub tools: Option<ToolCallStyle>,
     /// Whether it takes pictures; found out where not set.
     pub sees: Option<bool>,
 }

@@ -8,20 +8,20 @@ use std::time::Duration;
 use tokio::time::Instant;
 use updraft_run::{Ceiling, Price};
 
-use crate::{Asking, Delta, Draft, Error, Hear, Model, Outage, Prompt};
+use crate::{Delta, DeltaCallback, Error, Model, ModelFuture, Outage, Prompt, RequestDraft};
 
 /// How long a model that failed is asked last.
 const REST: Duration = Duration::from_mins(1);
 
 /// Models in the order they are asked.
-pub(crate) struct Fallback {
+pub(crate) struct FallbackChain {
     name: String,
     models: Vec<Arc<dyn Model>>,
     /// When each last failed.
     failed: Mutex<Vec<Option<Instant>>>,
 }
 
-impl Fallback {
+impl FallbackChain {
     pub(crate) fn new(name: String, models: Vec<Arc<dyn Model>>) -> Self {
         Self { name, failed: Mutex::new(vec![None; models.len()]), models }
     }
@@ -40,7 +40,7 @@ impl Fallback {
     }
 }
 
-impl Model for Fallback {
+impl Model for FallbackChain {
     fn name(&self) -> &str {
         &self.name
     }
@@ -67,7 +67,12 @@ impl Model for Fallback {
         hosts
     }
 
-    fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a> {
+    fn ask<'a>(
+        &'a self,
+        prompt: &'a Prompt<'a>,
+        draft: &'a mut RequestDraft,
+        hear: DeltaCallback<'a>,
+    ) -> ModelFuture<'a> {
         Box::pin(async move {
             let (mut failed, mut away): (Option<Error>, Option<Error>) = (None, None);
             for at in self.line() {

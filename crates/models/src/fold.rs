@@ -1,13 +1,13 @@
 //! The parts of an answer, folded into one as they arrive, whichever dialect they came in.
 
 use serde_json::{Map, Value};
-use updraft_lenient::{Fault, Repaired, repair};
-use updraft_run::{Answer, Finish, Message, Price, ToolCall, Usage};
+use updraft_lenient::{JsonFault, RepairedJson, repair};
+use updraft_run::{FinishReason, Message, ModelAnswer, Price, TokenUsage, ToolCall};
 
 use crate::legible::legible;
 use crate::refusal::shorten;
-use crate::retry::Trouble;
-use crate::{Delta, Hear, Prompt, tokens};
+use crate::retry::AttemptError;
+use crate::{Delta, DeltaCallback, Prompt, tokens};
 
 /// A whole answer that is larger is not one that a model wrote.
 const LARGEST_ANSWER: usize = 64 << 20;
@@ -17,15 +17,15 @@ const MOST_CALLS: usize = 1_024;
 
 /// What has arrived so far.
 #[derive(Debug, Default)]
-pub(crate) struct Fold {
+pub(crate) struct AnswerBuilder {
     pub(crate) text: String,
     pub(crate) reasoning: String,
-    pub(crate) calls: Vec<Written>,
+    pub(crate) calls: Vec<PartialCall>,
     /// Absent until the provider has said why the model stopped.
-    pub(crate) finish: Option<Finish>,
+    pub(crate) finish: Option<FinishReason>,
     /// What the provider said when it withheld the rest.
     pub(crate) withheld: String,
-    pub(crate) usage: Option<Usage>,
+    pub(crate) usage: Option<TokenUsage>,
     /// Parts to give back unread.
     pub(crate) opaque: Vec<Value>,
     /// The provider has said that nothing more comes.
@@ -35,38 +35,38 @@ pub(crate) struct Fold {
 
 /// A call as far as it has been written.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct PartialCall {
     /// The provider's number for it, by which later pieces are matched.
     pub(crate) index: usize,
     pub(crate) id: String,
     pub(crate) name: String,
-    pub(crate) arguments: Arguments,
+    pub(crate) arguments: PartialArguments,
 }
 
 /// Arguments, as text that grows or all at once.
 #[derive(Debug)]
-pub(crate) enum Arguments {
+pub(crate) enum PartialArguments {
     Text(String),
     Whole(Value),
     /// The provider could not read them, for this reason.
     Unreadable(String),
 }
 
-impl Default for Arguments {
+impl Default for PartialArguments {
     fn default() -> Self {
-        Arguments::Text(String::new())
+        PartialArguments::Text(String::new())
     }
 }
 
-impl Fold {
-    pub(crate) fn say(&mut self, text: &str, hear: Hear<'_>) {
+impl AnswerBuilder {
+    pub(crate) fn say(&mut self, text: &str, hear: DeltaCallback<'_>) {
         if !text.is_empty() {
             self.text.push_str(text);
             hear(Delta::Text(text));
         }
     }
 
-    pub(crate) fn think(&mut self, text: &str, hear: Hear<'_>) {
+    pub(crate) fn think(&mut self, text: &str, hear: DeltaCallback<'_>) {
         if !text.is_empty() {
             self.reasoning.push_str(text);
             hear(Delta::Reasoning(text));
@@ -74,23 +74,28 @@ impl Fold {
     }
 
     /// A call begins.
-    pub(crate) fn call(&mut self, index: usize, id: &str, name: &str, hear: Hear<'_>) -> &mut Written {
+    pub(crate) fn call(&mut self, index: usize, id: &str, name: &str, hear: DeltaCallback<'_>) -> &mut PartialCall {
         if !name.is_empty() {
             hear(Delta::Call(name));
         }
-        self.calls.push(Written { index, id: id.to_owned(), name: name.to_owned(), arguments: Arguments::default() });
+        self.calls.push(PartialCall {
+            index,
+            id: id.to_owned(),
+            name: name.to_owned(),
+            arguments: PartialArguments::default(),
+        });
         let last = self.calls.len() - 1;
         &mut self.calls[last]
     }
 
     /// The call that this number belongs to, the newest first.
-    pub(crate) fn call_at(&mut self, index: usize) -> Option<&mut Written> {
+    pub(crate) fn call_at(&mut self, index: usize) -> Option<&mut PartialCall> {
         self.calls.iter_mut().rev().find(|call| call.index == index)
     }
 
     /// The provider withholds the rest, for this reason.
     pub(crate) fn withhold(&mut self, reason: &str, message: &str) {
-        self.finish = Some(Finish::Filtered);
+        self.finish = Some(FinishReason::Filtered);
         self.withheld = shorten(format!("{reason} {message}").trim());
     }
 
@@ -101,9 +106,9 @@ impl Fold {
 
     /// How much was said so far: it grows with each part that says something.
     pub(crate) fn amount(&self) -> usize {
-        let written = |call: &Written| match &call.arguments {
-            Arguments::Text(text) => text.len() + 1,
-            Arguments::Whole(_) | Arguments::Unreadable(_) => 1,
+        let written = |call: &PartialCall| match &call.arguments {
+            PartialArguments::Text(text) => text.len() + 1,
+            PartialArguments::Whole(_) | PartialArguments::Unreadable(_) => 1,
         };
         let calls: usize = self.calls.iter().map(written).sum();
         let ends = [self.finish.is_some(), self.usage.is_some(), self.done];
@@ -112,17 +117,20 @@ impl Fold {
     }
 
     /// Counts what arrived; an answer without end is given up.
-    pub(crate) fn weigh(&mut self, bytes: usize) -> Result<(), Trouble> {
+    pub(crate) fn weigh(&mut self, bytes: usize) -> Result<(), AttemptError> {
         self.size += bytes;
         if self.size > LARGEST_ANSWER {
-            return Err(Trouble::Useless(format!("an answer without end: more than {} MiB", LARGEST_ANSWER >> 20)));
+            return Err(AttemptError::Useless(format!(
+                "an answer without end: more than {} MiB",
+                LARGEST_ANSWER >> 20
+            )));
         }
         self.count_calls()
     }
 
-    fn count_calls(&self) -> Result<(), Trouble> {
+    fn count_calls(&self) -> Result<(), AttemptError> {
         let calls = self.calls.len();
-        if calls > MOST_CALLS { Err(Trouble::Useless(format!("an answer with {calls} calls"))) } else { Ok(()) }
+        if calls > MOST_CALLS { Err(AttemptError::Useless(format!("an answer with {calls} calls"))) } else { Ok(()) }
     }
 
     /// The whole answer; a stream that ended before its end is none.
@@ -130,20 +138,20 @@ impl Fold {
         self,
         prompt: &Prompt<'_>,
         sent: usize,
-        price: impl FnOnce(&Usage) -> Option<Price>,
-    ) -> Result<Answer, Trouble> {
+        price: impl FnOnce(&TokenUsage) -> Option<Price>,
+    ) -> Result<ModelAnswer, AttemptError> {
         if self.finish.is_none() && !self.done {
-            return Err(Trouble::Cut("the stream ended before the answer did".to_owned()));
+            return Err(AttemptError::Cut("the stream ended before the answer did".to_owned()));
         }
         self.count_calls()?;
         let finish = self.finish.unwrap_or_default();
-        let mut answer = Answer {
+        let mut answer = ModelAnswer {
             text: self.text,
             reasoning: self.reasoning,
             finish,
             withheld: self.withheld,
             opaque: self.opaque,
-            ..Answer::default()
+            ..ModelAnswer::default()
         };
         for (at, written) in self.calls.into_iter().enumerate() {
             let mut call = written.into_call(finish);
@@ -170,19 +178,21 @@ fn was_used(prompt: &Prompt<'_>, id: &str) -> bool {
     })
 }
 
-impl Written {
+impl PartialCall {
     /// More of the arguments' text.
     pub(crate) fn add(&mut self, text: &str) {
         match &mut self.arguments {
-            Arguments::Text(all) => all.push_str(text),
-            Arguments::Whole(_) | Arguments::Unreadable(_) => self.arguments = Arguments::Text(text.to_owned()),
+            PartialArguments::Text(all) => all.push_str(text),
+            PartialArguments::Whole(_) | PartialArguments::Unreadable(_) => {
+                self.arguments = PartialArguments::Text(text.to_owned());
+            }
         }
     }
 
-    fn into_call(self, finish: Finish) -> ToolCall {
+    fn into_call(self, finish: FinishReason) -> ToolCall {
         let (args, fault) = match finish {
-            Finish::Length => (empty(), Some("the answer was cut off at the limit on output".to_owned())),
-            Finish::Filtered => (empty(), Some("the provider withheld the rest of the answer".to_owned())),
+            FinishReason::Length => (empty(), Some("the answer was cut off at the limit on output".to_owned())),
+            FinishReason::Filtered => (empty(), Some("the provider withheld the rest of the answer".to_owned())),
             _ => match read_arguments(self.arguments) {
                 Ok(args) => (args, None),
                 Err(fault) => (empty(), Some(fault)),
@@ -196,14 +206,14 @@ fn empty() -> Value {
     Value::Object(Map::new())
 }
 
-fn read_arguments(arguments: Arguments) -> Result<Value, String> {
+fn read_arguments(arguments: PartialArguments) -> Result<Value, String> {
     match arguments {
-        Arguments::Text(text) => read_text(&text),
-        Arguments::Whole(Value::Null) => Ok(empty()),
-        Arguments::Whole(value @ Value::Object(_)) => Ok(value),
-        Arguments::Whole(Value::String(text)) => read_text(&text),
-        Arguments::Whole(other) => Err(no_object(&other.to_string())),
-        Arguments::Unreadable(why) => Err(why),
+        PartialArguments::Text(text) => read_text(&text),
+        PartialArguments::Whole(Value::Null) => Ok(empty()),
+        PartialArguments::Whole(value @ Value::Object(_)) => Ok(value),
+        PartialArguments::Whole(Value::String(text)) => read_text(&text),
+        PartialArguments::Whole(other) => Err(no_object(&other.to_string())),
+        PartialArguments::Unreadable(why) => Err(why),
     }
 }
 
@@ -230,8 +240,8 @@ fn read_text(text: &str) -> Result<Value, String> {
 }
 
 /// Whether a repair left what was meant as it was. Of several values, nobody knows which was meant.
-fn is_safe(repaired: &Repaired) -> bool {
-    !repaired.is_risky() && !repaired.repairs.iter().any(|repair| matches!(repair.what, Fault::SeveralValues))
+fn is_safe(repaired: &RepairedJson) -> bool {
+    !repaired.is_risky() && !repaired.repairs.iter().any(|repair| matches!(repair.what, JsonFault::SeveralValues))
 }
 
 fn no_object(text: &str) -> String {

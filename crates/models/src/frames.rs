@@ -1,21 +1,21 @@
 //! A stream of bytes cut into the parts of an answer, whichever way they are set apart.
 
 use crate::dialect::Framing;
-use crate::lines::Lines;
-use crate::retry::Trouble;
-use crate::sse::Events;
+use crate::lines::LineDecoder;
+use crate::retry::AttemptError;
+use crate::sse::SseDecoder;
 
 /// Cuts a stream into parts.
-pub(crate) enum Frames {
-    Events(Events),
-    Lines(Lines),
+pub(crate) enum StreamSplitter {
+    Events(SseDecoder),
+    Lines(LineDecoder),
 }
 
-impl Frames {
+impl StreamSplitter {
     pub(crate) fn new(framing: Framing) -> Self {
         match framing {
-            Framing::Events => Frames::Events(Events::default()),
-            Framing::Lines => Frames::Lines(Lines::default()),
+            Framing::Events => StreamSplitter::Events(SseDecoder::default()),
+            Framing::Lines => StreamSplitter::Lines(LineDecoder::default()),
         }
     }
 
@@ -23,22 +23,25 @@ impl Frames {
     pub(crate) fn feed(
         &mut self,
         piece: &[u8],
-        mut each: impl FnMut(&[u8]) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        mut each: impl FnMut(&[u8]) -> Result<(), AttemptError>,
+    ) -> Result<(), AttemptError> {
         // An event without data is sent to keep the connection open.
         let each = |data: &[u8]| if data.trim_ascii().is_empty() { Ok(()) } else { each(data) };
         match self {
-            Frames::Events(events) => events.feed(piece, each),
-            Frames::Lines(lines) => lines.feed(piece, each),
+            StreamSplitter::Events(events) => events.feed(piece, each),
+            StreamSplitter::Lines(lines) => lines.feed(piece, each),
         }
     }
 
     /// The stream is over: the last part may lack its end.
-    pub(crate) fn finish(&mut self, mut each: impl FnMut(&[u8]) -> Result<(), Trouble>) -> Result<(), Trouble> {
+    pub(crate) fn finish(
+        &mut self,
+        mut each: impl FnMut(&[u8]) -> Result<(), AttemptError>,
+    ) -> Result<(), AttemptError> {
         let each = |data: &[u8]| if data.trim_ascii().is_empty() { Ok(()) } else { each(data) };
         match self {
-            Frames::Events(events) => events.finish(each),
-            Frames::Lines(lines) => lines.finish(each),
+            StreamSplitter::Events(events) => events.finish(each),
+            StreamSplitter::Lines(lines) => lines.finish(each),
         }
     }
 }

@@ -7,25 +7,25 @@ mod parts;
 mod wire;
 
 use reqwest::header::{HeaderMap, HeaderValue};
-use updraft_run::{Message, Think};
+use updraft_run::{Message, ThinkingEffort};
 
-use self::family::Family;
+use self::family::GeminiFamily;
 use crate::Prompt;
-use crate::dialect::{Decode, Dialect, field, push, separate};
+use crate::dialect::{AnswerDecoder, Dialect, field, push, separate};
 
 /// `generateContent`, streamed.
 #[derive(Clone, Debug)]
-pub(crate) struct Gemini {
+pub(crate) struct GeminiDialect {
     /// The provider and the model, by which our own signatures are told from others'.
     pub(crate) name: String,
     pub(crate) model: String,
-    pub(crate) place: Place,
+    pub(crate) place: GeminiService,
     pub(crate) temperature: Option<f64>,
 }
 
 /// Where the models stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum GeminiService {
     /// AI Studio.
     Studio,
     /// A project of Google Cloud.
@@ -52,15 +52,15 @@ pub(crate) fn sees(model: &str) -> Option<bool> {
     Some(!rest.starts_with("1.0") && rest != "pro" && !rest.contains("-tts"))
 }
 
-impl Gemini {
-    fn family(&self) -> Family {
-        Family::of(&self.model)
+impl GeminiDialect {
+    fn family(&self) -> GeminiFamily {
+        GeminiFamily::of(&self.model)
     }
 
-    fn config<'a>(&self, prompt: &Prompt<'a>) -> body::Config<'a> {
+    fn config<'a>(&self, prompt: &Prompt<'a>) -> body::GenerationConfig<'a> {
         let fits = prompt.tools.is_empty() || self.takes_schema_beside_tools();
         let schema = prompt.schema.filter(|_| fits);
-        body::Config {
+        body::GenerationConfig {
             max_output_tokens: self.cap(prompt),
             temperature: self.temperature,
             response_mime_type: schema.map(|_| "application/json"),
@@ -70,14 +70,14 @@ impl Gemini {
     }
 }
 
-impl Dialect for Gemini {
+impl Dialect for GeminiDialect {
     fn path(&self) -> String {
         let Self { model, place, .. } = self;
         let is_whole = model.contains('/');
         match place {
-            Place::Studio if is_whole => format!("/{model}:streamGenerateContent?alt=sse"),
-            Place::Studio => format!("/models/{model}:streamGenerateContent?alt=sse"),
-            Place::Cloud { project, location, .. } => {
+            GeminiService::Studio if is_whole => format!("/{model}:streamGenerateContent?alt=sse"),
+            GeminiService::Studio => format!("/models/{model}:streamGenerateContent?alt=sse"),
+            GeminiService::Cloud { project, location, .. } => {
                 let model = if is_whole { model.clone() } else { format!("publishers/google/models/{model}") };
                 format!("/projects/{project}/locations/{location}/{model}:streamGenerateContent?alt=sse")
             }
@@ -85,7 +85,7 @@ impl Dialect for Gemini {
     }
 
     fn headers(&self, headers: &mut HeaderMap) {
-        if let Place::Cloud { charged: Some(charged), .. } = &self.place
+        if let GeminiService::Cloud { charged: Some(charged), .. } = &self.place
             && let Ok(value) = HeaderValue::from_str(charged)
         {
             headers.insert("x-goog-user-project", value);
@@ -106,7 +106,7 @@ impl Dialect for Gemini {
     }
 
     fn message(&self, bytes: &mut Vec<u8>, message: &Message) -> serde_json::Result<()> {
-        let writer = body::Writer { name: &self.name, wants_signatures: self.family().wants_signatures() };
+        let writer = body::ContentWriter { name: &self.name, wants_signatures: self.family().wants_signatures() };
         // Nothing said is left out: a content without parts is refused, and two of one role in a row are not.
         match writer.content(message) {
             Some(content) => push(bytes, &content),
@@ -121,15 +121,15 @@ impl Dialect for Gemini {
         Ok(())
     }
 
-    fn decoder(&self) -> Box<dyn Decode> {
-        Box::new(parts::Parts::new(&self.name))
+    fn decoder(&self) -> Box<dyn AnswerDecoder> {
+        Box::new(parts::GeminiDecoder::new(&self.name))
     }
 
     fn can_be_told_to_think(&self, prompt: &Prompt<'_>) -> bool {
         self.family().thinking(prompt.think).is_some()
     }
 
-    fn room_to_think(&self, think: Think) -> u64 {
+    fn room_to_think(&self, think: ThinkingEffort) -> u64 {
         self.family().room(think)
     }
 
@@ -139,7 +139,7 @@ impl Dialect for Gemini {
 
     fn takes_schema_beside_tools(&self) -> bool {
         // Older ones refuse a type of answer where functions are declared.
-        matches!(self.family(), Family::Level(_))
+        matches!(self.family(), GeminiFamily::Level(_))
     }
 }
 

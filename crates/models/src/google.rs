@@ -17,9 +17,9 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use self::fetch::Fetched;
-use self::file::Account;
-use crate::{Access, Auth, Error, Google, Http, Mint, Patience, Token};
+use self::fetch::FetchedToken;
+use self::file::GoogleAccount;
+use crate::{Auth, Error, GoogleProject, Http, ModelAccess, RetryPolicy, SecretString, TokenMinter};
 
 /// Before a token ends it is replaced: a request may take a while to be sent. A machine's own tokens are renewed five
 /// minutes before their end, so this must be less.
@@ -29,7 +29,7 @@ const EARLY: Duration = Duration::from_mins(3);
 const ANYWHERE: &str = "global";
 
 /// How a project in Google Cloud is entered.
-pub(crate) struct Entry {
+pub(crate) struct CloudAccess {
     pub(crate) auth: Auth,
     pub(crate) project: String,
     pub(crate) location: String,
@@ -38,25 +38,25 @@ pub(crate) struct Entry {
 }
 
 /// Finds the project and who we are there: by a token that was given, by a file, or by the machine we run on.
-pub(crate) fn enter(access: &Access, token: Option<Token>) -> Result<Entry, Error> {
-    let Google { project, location, credentials, metadata } = &access.google;
+pub(crate) fn enter(access: &ModelAccess, token: Option<SecretString>) -> Result<CloudAccess, Error> {
+    let GoogleProject { project, location, credentials, metadata } = &access.google;
     let account = match credentials {
-        Some(path) if token.is_none() => Some(Account::read(path)?),
+        Some(path) if token.is_none() => Some(GoogleAccount::read(path)?),
         Some(_) | None => None,
     };
     let project = project.clone().or_else(|| account.as_ref()?.project()).ok_or_else(|| Error::Config {
         what: "no Google Cloud project is set".to_owned(),
         hint: "set GOOGLE_CLOUD_PROJECT".to_owned(),
     })?;
-    let charged = account.as_ref().and_then(Account::charged);
+    let charged = account.as_ref().and_then(GoogleAccount::charged);
     let source = match account {
-        Some(account) => Source::Account(account),
-        None => Source::Machine(metadata.clone()),
+        Some(account) => CredentialSource::Account(account),
+        None => CredentialSource::Machine(metadata.clone()),
     };
-    Ok(Entry {
+    Ok(CloudAccess {
         auth: match token {
             Some(token) => Auth::Bearer(token),
-            None => Auth::Minted(Arc::new(Credentials::new(source, access))),
+            None => Auth::Minted(Arc::new(GoogleCredentials::new(source, access))),
         },
         project,
         location: location.clone().unwrap_or_else(|| ANYWHERE.to_owned()),
@@ -66,56 +66,56 @@ pub(crate) fn enter(access: &Access, token: Option<Token>) -> Result<Entry, Erro
 
 /// Where tokens come from.
 #[derive(Debug)]
-enum Source {
+enum CredentialSource {
     /// A file with credentials.
-    Account(Account),
+    Account(GoogleAccount),
     /// The machine we run on, asked at this address, or at the usual one if it is a machine of Google.
     Machine(Option<String>),
 }
 
 /// Application-default credentials.
-struct Credentials {
-    source: Source,
+struct GoogleCredentials {
+    source: CredentialSource,
     http: Http,
-    patience: Patience,
-    kept: Mutex<Option<Kept>>,
+    patience: RetryPolicy,
+    kept: Mutex<Option<CachedToken>>,
     /// Held by the one who fetches.
     turn: Semaphore,
 }
 
 #[derive(Clone)]
-struct Kept {
-    token: Token,
+struct CachedToken {
+    token: SecretString,
     until: Instant,
 }
 
-impl Credentials {
-    fn new(source: Source, access: &Access) -> Self {
+impl GoogleCredentials {
+    fn new(source: CredentialSource, access: &ModelAccess) -> Self {
         let (http, patience) = (access.http.clone(), access.patience.clone());
         Self { source, http, patience, kept: Mutex::new(None), turn: Semaphore::new(1) }
     }
 
     /// The token at hand, while it is good.
-    fn at_hand(&self) -> Option<Token> {
+    fn at_hand(&self) -> Option<SecretString> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         (kept.until > Instant::now()).then_some(kept.token)
     }
 
-    async fn fresh(&self) -> Result<Token, Error> {
+    async fn fresh(&self) -> Result<SecretString, Error> {
         let _turn = self.turn.acquire().await;
         // Whoever had the turn before may have brought one.
         if let Some(token) = self.at_hand() {
             return Ok(token);
         }
         let asked = Instant::now();
-        let Fetched { token, life } = self.fetch().await?;
+        let FetchedToken { token, life } = self.fetch().await?;
         let until = asked + life.saturating_sub(EARLY.min(life / 2));
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(Kept { token: token.clone(), until });
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(CachedToken { token: token.clone(), until });
         Ok(token)
     }
 
     /// Fetches a token, trying again where that may help.
-    async fn fetch(&self) -> Result<Fetched, Error> {
+    async fn fetch(&self) -> Result<FetchedToken, Error> {
         let salt = std::ptr::from_ref(self) as u64;
         let mut attempt = 1;
         loop {
@@ -136,8 +136,8 @@ impl Credentials {
     }
 }
 
-impl Mint for Credentials {
-    fn token(&self) -> Pin<Box<dyn Future<Output = Result<Token, Error>> + Send + '_>> {
+impl TokenMinter for GoogleCredentials {
+    fn token(&self) -> Pin<Box<dyn Future<Output = Result<SecretString, Error>> + Send + '_>> {
         Box::pin(async move {
             match self.at_hand() {
                 Some(token) => Ok(token),
@@ -148,8 +148,8 @@ impl Mint for Credentials {
 
     fn identity(&self) -> String {
         match &self.source {
-            Source::Account(account) => account.identity(),
-            Source::Machine(host) => format!("machine {}", host.as_deref().unwrap_or_default()),
+            CredentialSource::Account(account) => account.identity(),
+            CredentialSource::Machine(host) => format!("machine {}", host.as_deref().unwrap_or_default()),
         }
     }
 
@@ -160,15 +160,15 @@ impl Mint for Credentials {
             None => text,
         };
         match &self.source {
-            Source::Account(account) => account.redact(text),
-            Source::Machine(_) => text,
+            CredentialSource::Account(account) => account.redact(text),
+            CredentialSource::Machine(_) => text,
         }
     }
 }
 
-impl fmt::Debug for Credentials {
+impl fmt::Debug for GoogleCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credentials").field("source", &self.source).finish_non_exhaustive()
+        f.debug_struct("GoogleCredentials").field("source", &self.source).finish_non_exhaustive()
     }
 }
 

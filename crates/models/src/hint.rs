@@ -1,6 +1,6 @@
 //! What to do about a model that gave no answer, by whose it is.
 
-use crate::providers::{Provider, Speech, provider};
+use crate::providers::{DialectKind, Provider, provider};
 
 /// What to set where the key was refused.
 pub(crate) fn about_key(model: &str) -> String {
@@ -9,11 +9,11 @@ pub(crate) fn about_key(model: &str) -> String {
         Err(name) => return format!("check the key of `{name}` in the settings"),
     };
     match known.speech {
-        Speech::Ollama => "run `ollama signin`, or set OLLAMA_API_KEY".to_owned(),
-        Speech::Vertex => "sign in with `gcloud auth application-default login`, or set VERTEX_ACCESS_TOKEN or \
+        DialectKind::Ollama => "run `ollama signin`, or set OLLAMA_API_KEY".to_owned(),
+        DialectKind::Vertex => "sign in with `gcloud auth application-default login`, or set VERTEX_ACCESS_TOKEN or \
              GOOGLE_APPLICATION_CREDENTIALS; the project must allow Vertex AI"
             .to_owned(),
-        Speech::Chat | Speech::Responses | Speech::Anthropic | Speech::Gemini => {
+        DialectKind::Chat | DialectKind::Responses | DialectKind::Anthropic | DialectKind::Gemini => {
             format!("set {} to a key that may use this model", known.keys.join(" or "))
         }
     }
@@ -64,13 +64,13 @@ pub(crate) fn about_name(model: &str) -> String {
         Err(name) => return format!("check the model's name, and the address of `{name}` in the settings"),
     };
     match known.speech {
-        Speech::Ollama => format!("run `ollama pull {name}`; `ollama list` shows what is there"),
-        Speech::Vertex => "check the model's name, GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION".to_owned(),
-        Speech::Chat | Speech::Responses => match known.bases.first() {
+        DialectKind::Ollama => format!("run `ollama pull {name}`; `ollama list` shows what is there"),
+        DialectKind::Vertex => "check the model's name, GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION".to_owned(),
+        DialectKind::Chat | DialectKind::Responses => match known.bases.first() {
             Some(base) => format!("check the model's name, and that {base} ends with `/v1`"),
             None => "check the model's name".to_owned(),
         },
-        Speech::Anthropic | Speech::Gemini => match known.bases.first() {
+        DialectKind::Anthropic | DialectKind::Gemini => match known.bases.first() {
             Some(base) => format!("check the model's name, and {base} where it is set"),
             None => "check the model's name".to_owned(),
         },
@@ -106,8 +106,10 @@ pub(crate) fn about_address(model: &str) -> Option<String> {
     let known = known(model).ok()?;
     let base = known.bases.first()?;
     Some(match known.speech {
-        Speech::Chat | Speech::Responses => format!("check that {base} ends with `/v1`"),
-        Speech::Anthropic | Speech::Gemini | Speech::Vertex | Speech::Ollama => format!("check {base}"),
+        DialectKind::Chat | DialectKind::Responses => format!("check that {base} ends with `/v1`"),
+        DialectKind::Anthropic | DialectKind::Gemini | DialectKind::Vertex | DialectKind::Ollama => {
+            format!("check {base}")
+        }
     })
 }
 

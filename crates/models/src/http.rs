@@ -21,9 +21,9 @@ const SHORTEST_SECRET: usize = 6;
 
 /// A secret that will not print.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Token(String);
+pub struct SecretString(String);
 
-impl Token {
+impl SecretString {
     /// Takes a secret; blanks around it, as files and variables tend to have, are dropped.
     pub fn new(secret: impl AsRef<str>) -> Self {
         Self(secret.as_ref().trim().to_owned())
@@ -66,7 +66,7 @@ impl Token {
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for SecretString {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(..)")
     }
@@ -105,8 +105,8 @@ impl Http {
     /// The client for this address, made when first asked for.
     pub(crate) fn client(&self, url: &Url) -> Result<&reqwest::Client, Error> {
         let (slot, trust) = match url.scheme() {
-            "https" => (&self.0.secure, Trust::System),
-            _ => (&self.0.plain, Trust::Nobody),
+            "https" => (&self.0.secure, TlsRoots::System),
+            _ => (&self.0.plain, TlsRoots::Nobody),
         };
         if let Some(client) = slot.get() {
             return Ok(client);
@@ -118,12 +118,12 @@ impl Http {
 }
 
 #[derive(Clone, Copy)]
-enum Trust {
+enum TlsRoots {
     Nobody,
     System,
 }
 
-fn build(trust: Trust, clients: &Clients) -> Result<reqwest::Client, Error> {
+fn build(trust: TlsRoots, clients: &Clients) -> Result<reqwest::Client, Error> {
     // Fails where one is installed already, and that one will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
@@ -141,8 +141,8 @@ fn build(trust: Trust, clients: &Clients) -> Result<reqwest::Client, Error> {
         None => builder,
     };
     builder = match trust {
-        Trust::Nobody => builder.tls_certs_only([]),
-        Trust::System => builder,
+        TlsRoots::Nobody => builder.tls_certs_only([]),
+        TlsRoots::System => builder,
     };
     builder.build().map_err(|why| unusable(&why))
 }
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_token_does_not_print_and_is_taken_out_of_echoes() {
-        let token = Token::new(" sk-secret\n");
+        let token = SecretString::new(" sk-secret\n");
 
         assert_eq!(format!("{token:?}"), "Token(..)");
         assert_eq!(token.redact("bad key sk-secret!".to_owned()), "bad key (key)!");

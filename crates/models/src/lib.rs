@@ -2,7 +2,7 @@
 //!
 //! A [`Model`] answers a [`Prompt`], streaming the parts to whoever listens. [`resolve`] goes from a name as people
 //! write it (`openai/gpt-5-mini`, `openai-compatible/qwen`, `scripted/answers.json`, `builtin`) to a model, and [`choose`]
-//! also takes `auto`. Nothing here reads the environment: what a model needs to be reached stands in [`Access`].
+//! also takes `auto`. Nothing here reads the environment: what a model needs to be reached stands in [`ModelAccess`].
 //!
 //! ```
 //! use updraft_models::{Access, Error, resolve};
@@ -72,23 +72,23 @@ mod tokens;
 mod told;
 mod watch;
 
-pub use access::{Access, Finder, Google, Keys, Reach, Recordings, shown};
-pub use auth::{Auth, Mint};
-pub use auto::{Chosen, choose, for_purpose, is_purpose};
-pub use builtin::Builtin;
-pub use cache::{Cache, Key};
-pub use draft::Draft;
-pub use endpoint::{Endpoint, Tuning};
+pub use access::{GoogleProject, KeySource, ModelAccess, ProviderAccess, RecordingFinder, Recordings, shown};
+pub use auth::{Auth, TokenMinter};
+pub use auto::{ModelChoice, choose, for_purpose, is_purpose};
+pub use builtin::BuiltinModel;
+pub use cache::{AnswerCache, CacheKey};
+pub use draft::RequestDraft;
+pub use endpoint::{Endpoint, ModelTuning};
 pub use error::{Error, Outage};
-pub use http::{Http, Token};
-pub use limits::{Limit, Limits, Permit, exhausted_for, reset_after};
-pub use manner::ToolsBy;
-pub use model::{Asking, Brief, Delta, Hear, Model, Prompt};
+pub use http::{Http, SecretString};
+pub use limits::{RateLimit, RateLimiter, RequestPermit, exhausted_for, reset_after};
+pub use manner::ToolCallStyle;
+pub use model::{Delta, DeltaCallback, Model, ModelFuture, Prompt, TaskBrief};
 pub use prices::{context_window, known_models, price_for, price_of};
-pub use providers::{Models, Provider, Speech, provider, providers};
-pub use recorded::{Place, Recorded};
-pub use resolve::{Known, known, resolve};
-pub use retry::Patience;
-pub use scripted::Scripted;
-pub use spec::Spec;
+pub use providers::{DialectKind, Provider, ProviderModels, provider, providers};
+pub use recorded::{AnswerPlace, RecordedModel};
+pub use resolve::{ModelNameForm, known, resolve};
+pub use retry::RetryPolicy;
+pub use scripted::ScriptedModel;
+pub use spec::ModelSpec;
 pub use updraft_run::Price;

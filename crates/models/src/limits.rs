@@ -1,7 +1,7 @@
 //! How often a provider may be asked: rate limits that all runs of all processes keep together.
 //!
 //! Each request is admitted before it is sent. What was admitted, and who waits, stands in a small file that the
-//! processes share ([`Limits::at`]), so that together they stay within what the provider allows one key.
+//! processes share ([`RateLimiter::at`]), so that together they stay within what the provider allows one key.
 
 mod book;
 mod clock;
@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use self::book::{Ask, Step};
-use self::desk::Desk;
+use self::book::{AdmissionRequest, AdmissionResult};
+use self::desk::LimiterStore;
 pub use self::headers::{exhausted_for, reset_after};
 
 /// What providers count their limits by.
@@ -30,7 +30,7 @@ const WORTH_A_WORD: Duration = Duration::from_millis(100);
 
 /// What one model and key may use. What is absent is unlimited.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Limit {
+pub struct RateLimit {
     /// Requests a minute.
     pub requests: Option<u32>,
     /// Tokens a minute, in both directions.
@@ -41,7 +41,7 @@ pub struct Limit {
     pub concurrency: Option<u32>,
 }
 
-impl Limit {
+impl RateLimit {
     /// What Gemini allows those who do not pay: 15 requests a minute, evenly spread.
     pub const GEMINI_FREE: Self =
         Self { requests: Some(15), tokens: None, spacing: Duration::from_millis(4_500), concurrency: None };
@@ -54,15 +54,15 @@ impl Limit {
 
 /// Who keeps the limits. Cloning shares it.
 #[derive(Clone)]
-pub struct Limits(Arc<Shared>);
+pub struct RateLimiter(Arc<LimiterShared>);
 
-struct Shared {
-    desk: Desk,
+struct LimiterShared {
+    desk: LimiterStore,
     /// Something has changed that those who wait in this process may have waited for.
     changed: Notify,
 }
 
-impl Limits {
+impl RateLimiter {
     /// Limits that only this process keeps.
     pub fn in_process() -> Self {
         Self::over(None, WINDOW)
@@ -77,7 +77,7 @@ impl Limits {
     /// The same with another length of what is called a minute, for tests. All who share a file must agree on it.
     #[doc(hidden)]
     pub fn over(path: Option<PathBuf>, window: Duration) -> Self {
-        Self(Arc::new(Shared { desk: Desk::new(path, window), changed: Notify::new() }))
+        Self(Arc::new(LimiterShared { desk: LimiterStore::new(path, window), changed: Notify::new() }))
     }
 
     /// Waits until a request may go; first come, first served. `account` names the model and the key; `tokens` is
@@ -86,33 +86,33 @@ impl Limits {
     pub async fn admit(
         &self,
         account: &str,
-        limit: &Limit,
+        limit: &RateLimit,
         tokens: u64,
         waiting: &mut (dyn FnMut(Duration) + Send),
-    ) -> Permit {
-        let mut told = Told::default();
+    ) -> RequestPermit {
+        let mut told = WaitNotice::default();
         if limit.is_unlimited() {
             while let Some(left) = self.0.desk.paused(account, clock::now()) {
                 told.tell(clock::now(), left, true, waiting);
                 tokio::time::sleep(left.min(rules::LONGEST_SLEEP)).await;
             }
-            return Permit { shared: Arc::clone(&self.0), request: None };
+            return RequestPermit { shared: Arc::clone(&self.0), request: None };
         }
-        let ask = Ask { account, limit, tokens };
-        let mut place = Place { shared: &self.0, id: None };
+        let ask = AdmissionRequest { account, limit, tokens };
+        let mut place = QueuePlace { shared: &self.0, id: None };
         loop {
             let mut changed = std::pin::pin!(self.0.changed.notified());
             changed.as_mut().enable();
             let now = clock::now();
             // Without a book nothing is known, and the provider's own refusals have to do.
             match self.0.desk.write(|book| book.ask(ask, place.id, now)) {
-                None => return Permit { shared: Arc::clone(&self.0), request: None },
-                Some(Step::Go(request)) => {
+                None => return RequestPermit { shared: Arc::clone(&self.0), request: None },
+                Some(AdmissionResult::Go(request)) => {
                     place.id = None;
                     self.0.changed.notify_waiters();
-                    return Permit { shared: Arc::clone(&self.0), request: Some(request) };
+                    return RequestPermit { shared: Arc::clone(&self.0), request: Some(request) };
                 }
-                Some(Step::Wait { place: id, wait, sleep }) => {
+                Some(AdmissionResult::Wait { place: id, wait, sleep }) => {
                     place.id = Some(id);
                     told.tell(now, wait.until.saturating_sub(now), wait.is_certain, waiting);
                     if wait.ahead < rules::CLOSE {
@@ -131,13 +131,13 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
+impl Default for RateLimiter {
     fn default() -> Self {
         Self::in_process()
     }
 }
 
-impl fmt::Debug for Limits {
+impl fmt::Debug for RateLimiter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Limits").field(&self.0.desk.path()).finish()
     }
@@ -145,12 +145,12 @@ impl fmt::Debug for Limits {
 
 /// What the caller was told of a wait.
 #[derive(Default)]
-struct Told {
+struct WaitNotice {
     since: Option<Duration>,
     until: Option<Duration>,
 }
 
-impl Told {
+impl WaitNotice {
     /// Says how long it will take, once, and again when that was not true.
     fn tell(&mut self, now: Duration, left: Duration, is_certain: bool, waiting: &mut (dyn FnMut(Duration) + Send)) {
         let since = *self.since.get_or_insert(now);
@@ -168,12 +168,12 @@ impl Told {
 }
 
 /// A place in the line; dropped, it is given back.
-struct Place<'a> {
-    shared: &'a Shared,
+struct QueuePlace<'a> {
+    shared: &'a LimiterShared,
     id: Option<i64>,
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id {
             self.shared.desk.write(|book| book.leave(id));
@@ -184,12 +184,12 @@ impl Drop for Place<'_> {
 
 /// A request that is under way. Dropping it gives its place back.
 #[must_use = "the request is over when this is dropped"]
-pub struct Permit {
-    shared: Arc<Shared>,
+pub struct RequestPermit {
+    shared: Arc<LimiterShared>,
     request: Option<i64>,
 }
 
-impl Permit {
+impl RequestPermit {
     /// The head of the response has arrived: the server has counted the request, and it leaves the window a minute
     /// from now. One that is never heard of stays a minute from its end.
     pub fn heard(&self) {
@@ -208,7 +208,7 @@ impl Permit {
     }
 }
 
-impl Drop for Permit {
+impl Drop for RequestPermit {
     fn drop(&mut self) {
         if let Some(request) = self.request {
             self.shared.desk.write(|book| book.end(request, clock::now()));
@@ -217,7 +217,7 @@ impl Drop for Permit {
     }
 }
 
-impl fmt::Debug for Permit {
+impl fmt::Debug for RequestPermit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Permit").field(&self.request).finish()
     }

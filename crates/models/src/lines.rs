@@ -2,19 +2,19 @@
 
 use memchr::memchr;
 
-use crate::sse::{LARGEST_EVENT, TooLarge};
+use crate::sse::{EventTooLarge, LARGEST_EVENT};
 
 /// What of the stream is not yet a whole line.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub(crate) struct LineDecoder {
     rest: Vec<u8>,
     /// Up to here `rest` is known to hold no end of a line.
     searched: usize,
 }
 
-impl Lines {
+impl LineDecoder {
     /// Takes the next piece and gives each line that it completes.
-    pub(crate) fn feed<E: From<TooLarge>>(
+    pub(crate) fn feed<E: From<EventTooLarge>>(
         &mut self,
         piece: &[u8],
         mut each: impl FnMut(&[u8]) -> Result<(), E>,
@@ -29,7 +29,7 @@ impl Lines {
         }
         self.rest.drain(..start);
         if self.rest.len() > LARGEST_EVENT {
-            return Err(TooLarge.into());
+            return Err(EventTooLarge.into());
         }
         self.searched = self.rest.len();
         Ok(())
@@ -53,8 +53,8 @@ mod tests {
 
     struct Fault;
 
-    impl From<TooLarge> for Fault {
-        fn from(_: TooLarge) -> Self {
+    impl From<EventTooLarge> for Fault {
+        fn from(_: EventTooLarge) -> Self {
             Fault
         }
     }
@@ -64,7 +64,7 @@ mod tests {
         for newline in ["\n", "\r\n"] {
             let stream = ["{\"a\":\"ü\"}", "", "{\"b\":2}", "{\"c\":3}"].join(newline);
             for size in 1..=stream.len() {
-                let mut lines = Lines::default();
+                let mut lines = LineDecoder::default();
                 let mut seen = Vec::new();
                 let mut note = |line: &[u8]| {
                     seen.push(String::from_utf8_lossy(line).into_owned());

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use updraft_run::{Answer, Message, Picture};
+use updraft_run::{Message, ModelAnswer, Picture};
 
 /// How a model learns of tools and calls them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ToolsBy {
+pub enum ToolCallStyle {
     /// As the provider's own function calls.
     #[default]
     Native,
@@ -18,8 +18,8 @@ pub enum ToolsBy {
 
 /// What is known about a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Manner {
-    pub(crate) tools: ToolsBy,
+pub(crate) struct ModelFeatures {
+    pub(crate) tools: ToolCallStyle,
     /// Whether it takes pictures.
     pub(crate) sees: bool,
     /// Whether it runs on someone's own machine: small, so that its strings are bounded.
@@ -30,15 +30,15 @@ pub(crate) struct Manner {
     pub(crate) closes: bool,
 }
 
-impl Manner {
+impl ModelFeatures {
     /// The message as this model can take it.
     pub(crate) fn adapt(self, message: &Message) -> Cow<'_, Message> {
         match message {
             Message::Pictures(pictures) if !self.sees => Cow::Owned(Message::User(unseen(pictures).into())),
-            Message::Assistant(answer) if self.tools == ToolsBy::Text && !answer.calls.is_empty() => {
+            Message::Assistant(answer) if self.tools == ToolCallStyle::Text && !answer.calls.is_empty() => {
                 Cow::Owned(Message::Assistant(Arc::new(as_text(answer))))
             }
-            Message::Results(results) if self.tools == ToolsBy::Text => {
+            Message::Results(results) if self.tools == ToolCallStyle::Text => {
                 let lines = results.iter().map(|result| {
                     json!({ "iteration_context": { "tool": result.name, "tool_result": result.text } }).to_string()
                 });
@@ -51,7 +51,7 @@ impl Manner {
     }
 }
 
-impl Manner {
+impl ModelFeatures {
     /// The newest pictures that this model is not shown, for the user.
     pub(crate) fn unshown(self, model: &str, messages: &[Message]) -> Vec<String> {
         let newest = messages.iter().rev().take_while(|message| !matches!(message, Message::Assistant(_)));
@@ -79,10 +79,10 @@ fn unseen(pictures: &[Picture]) -> String {
 }
 
 /// An answer with its calls written out, one JSON object a line.
-fn as_text(answer: &Answer) -> Answer {
+fn as_text(answer: &ModelAnswer) -> ModelAnswer {
     let calls = answer.calls.iter().map(|call| written(&call.name, &call.args));
     let said = Some(answer.text.clone()).filter(|text| !text.is_empty());
-    Answer { text: said.into_iter().chain(calls).collect::<Vec<_>>().join("\n"), ..Answer::default() }
+    ModelAnswer { text: said.into_iter().chain(calls).collect::<Vec<_>>().join("\n"), ..ModelAnswer::default() }
 }
 
 /// A call as the text protocol writes it.

@@ -6,12 +6,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use serde_json::Value;
-use updraft_run::{AgentRole, Answer, Ceiling, Kind, Message, Price, Think, ToolSpec, Usage};
+use updraft_run::{AgentRole, Ceiling, EffectKind, Message, ModelAnswer, Price, ThinkingEffort, TokenUsage, ToolSpec};
 
-use crate::{Draft, Error};
+use crate::{Error, RequestDraft};
 
 /// A future that is boxed, so that models of all kinds fit into one list.
-pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<Answer, Error>> + Send + 'a>>;
+pub type ModelFuture<'a> = Pin<Box<dyn Future<Output = Result<ModelAnswer, Error>> + Send + 'a>>;
 
 /// Answers prompts. Dropping the future closes the connection.
 pub trait Model: Send + Sync {
@@ -33,18 +33,23 @@ pub trait Model: Send + Sync {
 
     /// Asks once. Parts of the answer reach `hear` as they arrive; the answer is those parts folded.
     /// A half-streamed answer is never returned as an answer.
-    fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a>;
+    fn ask<'a>(
+        &'a self,
+        prompt: &'a Prompt<'a>,
+        draft: &'a mut RequestDraft,
+        hear: DeltaCallback<'a>,
+    ) -> ModelFuture<'a>;
 
     /// The most this prompt can use: tokens in (estimated from above) and the cap on tokens out.
     fn ceiling(&self, prompt: &Prompt<'_>) -> Ceiling {
         let input = prompt.estimated_tokens();
-        let usage = Usage { input, output: prompt.max_output, ..Usage::default() };
+        let usage = TokenUsage { input, output: prompt.max_output, ..TokenUsage::default() };
         Ceiling { tokens: usage.tokens(), cost: self.price().map(|price| price.ceiling(&usage)) }
     }
 }
 
 /// Where the parts of an answer go while it arrives.
-pub type Hear<'a> = &'a mut (dyn FnMut(Delta<'_>) + Send);
+pub type DeltaCallback<'a> = &'a mut (dyn FnMut(Delta<'_>) + Send);
 
 /// A part of an answer that has just arrived. Shown to watchers, never journalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,27 +79,27 @@ pub struct Prompt<'a> {
     /// Cap on the tokens of the answer, thinking not counted.
     pub max_output: u64,
     /// How much it shall think, where somebody has chosen.
-    pub think: Think,
+    pub think: ThinkingEffort,
     /// How much the task asks for, where nobody has.
-    pub need: Think,
+    pub need: ThinkingEffort,
     /// Which attempt this is, from 1: those before broke off in the midst of an answer.
     pub attempt: u32,
     /// JSON Schema the answer shall fit, where one is known.
     pub schema: Option<&'a Value>,
     /// The same task as data, for models that are programs.
-    pub brief: &'a Brief,
+    pub brief: &'a TaskBrief,
 }
 
 impl<'a> Prompt<'a> {
     /// A prompt that says nothing yet.
-    pub fn empty(brief: &'a Brief) -> Self {
+    pub fn empty(brief: &'a TaskBrief) -> Self {
         Self {
             system: "",
             tools: &[],
             messages: &[],
             max_output: 1_024,
-            think: Think::Auto,
-            need: Think::Auto,
+            think: ThinkingEffort::Auto,
+            need: ThinkingEffort::Auto,
             attempt: 1,
             schema: None,
             brief,
@@ -128,7 +133,7 @@ fn size_of_message(message: &Message) -> usize {
 
 /// The task as data: what a prompt says in words, for the built-in model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Brief {
+pub struct TaskBrief {
     /// The agent that is spoken to.
     pub agent: String,
     /// What that agent is for.
@@ -148,5 +153,5 @@ pub struct Brief {
     /// How often the step was entered before.
     pub visit: u32,
     /// What is asked beside the conversation: a judgement, a summary. Absent for a turn of the conversation itself.
-    pub aside: Option<Kind>,
+    pub aside: Option<EffectKind>,
 }

@@ -8,11 +8,11 @@ mod window;
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
-use updraft_run::{Message, Think};
+use updraft_run::{Message, ThinkingEffort};
 
-use self::window::Window;
-use crate::dialect::{Decode, Dialect, Framing, field};
-use crate::discover::Found;
+use self::window::ContextWindow;
+use crate::dialect::{AnswerDecoder, Dialect, Framing, field};
+use crate::discover::DiscoveredModel;
 use crate::openai::{self, ROOM_TO_THINK};
 use crate::{Endpoint, Prompt};
 
@@ -20,24 +20,24 @@ pub(crate) use self::host::address;
 
 /// Ollama's chat.
 #[derive(Debug)]
-pub(crate) struct Ollama {
+pub(crate) struct OllamaDialect {
     /// By which our own thoughts are known again.
     name: String,
     model: String,
     temperature: Option<f64>,
     /// What the server said about the model; empty until it was asked.
-    found: OnceLock<Found>,
-    window: Window,
+    found: OnceLock<DiscoveredModel>,
+    window: ContextWindow,
 }
 
-impl Ollama {
+impl OllamaDialect {
     pub(crate) fn new(endpoint: &Endpoint) -> Self {
         Self {
             name: format!("{}/{}", endpoint.provider, endpoint.model),
             model: endpoint.model.clone(),
             temperature: endpoint.tuning.temperature,
             found: OnceLock::new(),
-            window: Window::default(),
+            window: ContextWindow::default(),
         }
     }
 
@@ -47,14 +47,19 @@ impl Ollama {
     }
 
     /// What is sent as `think`. A model that cannot think refuses to be told to.
-    fn think(&self, think: Think) -> Option<Value> {
+    fn think(&self, think: ThinkingEffort) -> Option<Value> {
         let thinks = self.found.get().and_then(|found| found.thinks);
         match (thinks, think) {
-            (_, Think::Auto) | (Some(false), _) => None,
+            (_, ThinkingEffort::Auto) | (Some(false), _) => None,
             (Some(true), think) if self.has_levels() => Some(json!(level(think))),
-            (Some(true) | None, Think::Off) => Some(json!(false)),
-            (Some(true), Think::Low | Think::Medium | Think::High | Think::Tokens(_)) => Some(json!(true)),
-            (None, Think::Low | Think::Medium | Think::High | Think::Tokens(_)) => None,
+            (Some(true) | None, ThinkingEffort::Off) => Some(json!(false)),
+            (
+                Some(true),
+                ThinkingEffort::Low | ThinkingEffort::Medium | ThinkingEffort::High | ThinkingEffort::Tokens(_),
+            ) => Some(json!(true)),
+            (None, ThinkingEffort::Low | ThinkingEffort::Medium | ThinkingEffort::High | ThinkingEffort::Tokens(_)) => {
+                None
+            }
         }
     }
 }
@@ -64,18 +69,18 @@ pub(crate) fn is_cloud(model: &str, base: &str) -> bool {
     model.ends_with(":cloud") || model.ends_with("-cloud") || base.starts_with("https://ollama.com")
 }
 
-fn level(think: Think) -> &'static str {
+fn level(think: ThinkingEffort) -> &'static str {
     match think {
-        Think::Off | Think::Low => "low",
-        Think::Auto | Think::Medium => "medium",
-        Think::High => "high",
-        Think::Tokens(tokens) if tokens <= 2_048 => "low",
-        Think::Tokens(tokens) if tokens <= 12_000 => "medium",
-        Think::Tokens(_) => "high",
+        ThinkingEffort::Off | ThinkingEffort::Low => "low",
+        ThinkingEffort::Auto | ThinkingEffort::Medium => "medium",
+        ThinkingEffort::High => "high",
+        ThinkingEffort::Tokens(tokens) if tokens <= 2_048 => "low",
+        ThinkingEffort::Tokens(tokens) if tokens <= 12_000 => "medium",
+        ThinkingEffort::Tokens(_) => "high",
     }
 }
 
-impl Dialect for Ollama {
+impl Dialect for OllamaDialect {
     fn path(&self) -> String {
         "/api/chat".to_owned()
     }
@@ -84,7 +89,7 @@ impl Dialect for Ollama {
         Framing::Lines
     }
 
-    fn learn(&self, found: &Found) {
+    fn learn(&self, found: &DiscoveredModel) {
         let _ = self.found.set(*found);
     }
 
@@ -120,22 +125,22 @@ impl Dialect for Ollama {
         Ok(())
     }
 
-    fn decoder(&self) -> Box<dyn Decode> {
-        Box::new(parts::Parts { name: self.name.clone() })
+    fn decoder(&self) -> Box<dyn AnswerDecoder> {
+        Box::new(parts::OllamaDecoder { name: self.name.clone() })
     }
 
     fn can_be_told_to_think(&self, prompt: &Prompt<'_>) -> bool {
         self.think(prompt.think).is_some()
     }
 
-    fn room_to_think(&self, think: Think) -> u64 {
+    fn room_to_think(&self, think: ThinkingEffort) -> u64 {
         // Until the server was asked it may be one that thinks: a budget must hold for either.
         let thinks = self.found.get().map_or(Some(true), |found| found.thinks);
         match (thinks, think) {
-            (Some(false), _) | (None, Think::Auto) => 0,
-            (Some(true), Think::Auto) => ROOM_TO_THINK,
+            (Some(false), _) | (None, ThinkingEffort::Auto) => 0,
+            (Some(true), ThinkingEffort::Auto) => ROOM_TO_THINK,
             // It cannot be kept from thinking a little.
-            (_, Think::Off) if self.has_levels() => Think::Low.tokens().unwrap_or(0),
+            (_, ThinkingEffort::Off) if self.has_levels() => ThinkingEffort::Low.tokens().unwrap_or(0),
             (_, think) => think.tokens().unwrap_or(0),
         }
     }

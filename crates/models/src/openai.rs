@@ -8,33 +8,33 @@ mod wire;
 
 use std::sync::OnceLock;
 
-use updraft_run::{Message, Think};
+use updraft_run::{Message, ThinkingEffort};
 
 use crate::Prompt;
-use crate::dialect::{Decode, Dialect, field, push};
-use crate::discover::Found;
+use crate::dialect::{AnswerDecoder, Dialect, field, push};
+use crate::discover::DiscoveredModel;
 
-pub(crate) use self::body::{Taste, as_text, data_url, is_closed, tools};
+pub(crate) use self::body::{ServerQuirks, as_text, data_url, is_closed, tools};
 
 /// What a model that thinks by itself is left for it: answers would be eaten by it otherwise.
 pub(crate) const ROOM_TO_THINK: u64 = 8_192;
 
 /// Chat completions.
 #[derive(Debug)]
-pub(crate) struct Chat {
+pub(crate) struct ChatDialect {
     pub(crate) model: String,
     /// Whose server it is.
-    pub(crate) house: House,
+    pub(crate) house: ChatVendor,
     pub(crate) temperature: Option<f64>,
     /// What the server is particular about.
-    pub(crate) taste: Taste,
+    pub(crate) taste: ServerQuirks,
     /// Whether the model's template knows of thinking, once the server has said so: wishes are handed to it.
     pub(crate) thinks: OnceLock<bool>,
 }
 
 /// Whose server speaks: what is understood differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum House {
+pub(crate) enum ChatVendor {
     /// OpenAI's own models.
     OpenAi,
     /// A server on someone's own machine.
@@ -45,26 +45,26 @@ pub(crate) enum House {
     Other,
 }
 
-impl Chat {
+impl ChatDialect {
     /// Whether the model is one of OpenAI's that think.
     fn reasons(&self) -> bool {
-        self.house == House::OpenAi && reasons(&self.model)
+        self.house == ChatVendor::OpenAi && reasons(&self.model)
     }
 }
 
-impl Chat {
+impl ChatDialect {
     /// The word for how much to think, where one may be said.
     fn effort(&self, prompt: &Prompt<'_>) -> Option<&'static str> {
         match self.house {
             // Beside tools the newer ones refuse it here, and the newest want it switched off in so many words.
-            House::OpenAi if !prompt.tools.is_empty() && self.reasons() => match version(&self.model) {
+            ChatVendor::OpenAi if !prompt.tools.is_empty() && self.reasons() => match version(&self.model) {
                 Some(newest) if newest >= 5.6 => Some("none"),
                 Some(newer) if newer >= 5.2 => None,
                 _ => effort(&self.model, prompt.think),
             },
-            House::OpenAi if self.reasons() => effort(&self.model, prompt.think),
-            House::Router => effort_word(prompt.think),
-            House::OpenAi | House::Local | House::Other => None,
+            ChatVendor::OpenAi if self.reasons() => effort(&self.model, prompt.think),
+            ChatVendor::Router => effort_word(prompt.think),
+            ChatVendor::OpenAi | ChatVendor::Local | ChatVendor::Other => None,
         }
     }
 }
@@ -92,31 +92,31 @@ pub(crate) fn sees(model: &str) -> bool {
 }
 
 /// OpenAI's word for how much to think.
-pub(crate) fn effort(model: &str, think: Think) -> Option<&'static str> {
+pub(crate) fn effort(model: &str, think: ThinkingEffort) -> Option<&'static str> {
     let is = |beginning: &str| model.starts_with(beginning);
     match think {
         // Some cannot be kept from thinking a little.
-        Think::Off if model.contains("codex") || model.contains("-pro") => Some("low"),
-        Think::Off if is("gpt-5.") || is("gpt-6-sol") || is("gpt-6-luna") => Some("none"),
-        Think::Off if is("gpt-5") => Some("minimal"),
+        ThinkingEffort::Off if model.contains("codex") || model.contains("-pro") => Some("low"),
+        ThinkingEffort::Off if is("gpt-5.") || is("gpt-6-sol") || is("gpt-6-luna") => Some("none"),
+        ThinkingEffort::Off if is("gpt-5") => Some("minimal"),
         think => effort_word(think),
     }
 }
 
 /// The word for how much to think that most models understand.
-pub(crate) fn effort_word(think: Think) -> Option<&'static str> {
+pub(crate) fn effort_word(think: ThinkingEffort) -> Option<&'static str> {
     Some(match think {
-        Think::Auto => return None,
-        Think::Off | Think::Low => "low",
-        Think::Medium => "medium",
-        Think::High => "high",
-        Think::Tokens(tokens) if tokens <= 2_048 => "low",
-        Think::Tokens(tokens) if tokens <= 12_000 => "medium",
-        Think::Tokens(_) => "high",
+        ThinkingEffort::Auto => return None,
+        ThinkingEffort::Off | ThinkingEffort::Low => "low",
+        ThinkingEffort::Medium => "medium",
+        ThinkingEffort::High => "high",
+        ThinkingEffort::Tokens(tokens) if tokens <= 2_048 => "low",
+        ThinkingEffort::Tokens(tokens) if tokens <= 12_000 => "medium",
+        ThinkingEffort::Tokens(_) => "high",
     })
 }
 
-impl Dialect for Chat {
+impl Dialect for ChatDialect {
     fn path(&self) -> String {
         "/chat/completions".to_owned()
     }
@@ -127,7 +127,7 @@ impl Dialect for Chat {
         bytes.extend_from_slice(br#","stream":true,"stream_options":{"include_usage":true}"#);
         body::tools(bytes, prompt.tools)?;
         bytes.extend_from_slice(br#","messages":["#);
-        if prompt.system.is_empty() { Ok(()) } else { push(bytes, &body::Said::system(prompt.system)) }
+        if prompt.system.is_empty() { Ok(()) } else { push(bytes, &body::ChatMessage::system(prompt.system)) }
     }
 
     fn message(&self, bytes: &mut Vec<u8>, message: &Message) -> serde_json::Result<()> {
@@ -137,7 +137,7 @@ impl Dialect for Chat {
     fn finish(&self, bytes: &mut Vec<u8>, prompt: &Prompt<'_>) -> serde_json::Result<()> {
         bytes.push(b']');
         if let Some(schema) = prompt.schema.filter(|_| prompt.tools.is_empty() || self.takes_schema_beside_tools()) {
-            field(bytes, "response_format", &body::Format::of(schema))?;
+            field(bytes, "response_format", &body::ChatResponseFormat::of(schema))?;
         }
         field(bytes, if self.reasons() { "max_completion_tokens" } else { "max_tokens" }, &self.cap(prompt))?;
         if let Some(temperature) = self.temperature.filter(|_| !self.reasons()) {
@@ -145,36 +145,38 @@ impl Dialect for Chat {
         }
         if let Some(effort) = self.effort(prompt) {
             match self.house {
-                House::Router => field(bytes, "reasoning", &serde_json::json!({ "effort": effort }))?,
-                House::OpenAi | House::Local | House::Other => field(bytes, "reasoning_effort", &effort)?,
+                ChatVendor::Router => field(bytes, "reasoning", &serde_json::json!({ "effort": effort }))?,
+                ChatVendor::OpenAi | ChatVendor::Local | ChatVendor::Other => {
+                    field(bytes, "reasoning_effort", &effort)?;
+                }
             }
         }
-        if self.thinks.get() == Some(&true) && prompt.think != Think::Auto {
-            let kwargs = serde_json::json!({ "enable_thinking": prompt.think != Think::Off });
+        if self.thinks.get() == Some(&true) && prompt.think != ThinkingEffort::Auto {
+            let kwargs = serde_json::json!({ "enable_thinking": prompt.think != ThinkingEffort::Off });
             field(bytes, "chat_template_kwargs", &kwargs)?;
         }
         bytes.push(b'}');
         Ok(())
     }
 
-    fn learn(&self, found: &Found) {
+    fn learn(&self, found: &DiscoveredModel) {
         // A server that does not say is not asked to think.
-        let _ = self.thinks.set(self.house == House::Local && found.thinks == Some(true));
+        let _ = self.thinks.set(self.house == ChatVendor::Local && found.thinks == Some(true));
     }
 
-    fn decoder(&self) -> Box<dyn Decode> {
-        Box::new(parts::Parts { thoughts_of: self.taste.thoughts_of.clone() })
+    fn decoder(&self) -> Box<dyn AnswerDecoder> {
+        Box::new(parts::ChatDecoder { thoughts_of: self.taste.thoughts_of.clone() })
     }
 
-    fn room_to_think(&self, think: Think) -> u64 {
+    fn room_to_think(&self, think: ThinkingEffort) -> u64 {
         let is_told = match self.house {
-            House::OpenAi => self.reasons(),
-            House::Router => true,
-            House::Local => self.thinks.get() != Some(&false),
-            House::Other => false,
+            ChatVendor::OpenAi => self.reasons(),
+            ChatVendor::Router => true,
+            ChatVendor::Local => self.thinks.get() != Some(&false),
+            ChatVendor::Other => false,
         };
         match think {
-            Think::Auto if self.reasons() => ROOM_TO_THINK,
+            ThinkingEffort::Auto if self.reasons() => ROOM_TO_THINK,
             // Where nothing is said about thinking, nothing is changed.
             _ if !is_told => 0,
             think => think.tokens().unwrap_or(0),
@@ -187,6 +189,6 @@ impl Dialect for Chat {
 
     fn takes_schema_beside_tools(&self) -> bool {
         // llama.cpp refuses it, since both want to constrain what is written.
-        self.house == House::OpenAi
+        self.house == ChatVendor::OpenAi
     }
 }

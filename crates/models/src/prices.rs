@@ -9,30 +9,30 @@ mod table;
 use std::time::SystemTime;
 
 use genai_prices::{ModelInfo, PriceCalculation, PriceRequest, Usage as Counted, UsageKey};
-use updraft_run::Usage;
+use updraft_run::TokenUsage;
 
 use crate::Price;
 
-pub(crate) use self::kept::Kept;
+pub(crate) use self::kept::CachedPrice;
 
 /// More tokens than any model reads at once: the price of the largest prompts applies.
 const LARGEST: u64 = 1_000_000_000;
 
 /// The most a model costs today, whatever the size of the prompt; `None` where the table does not tell.
 pub fn price_of(provider: &str, model: &str) -> Option<Price> {
-    Entry::find(provider, model)?.highest(None)
+    PriceLookup::find(provider, model)?.highest(None)
 }
 
 /// What a model costs today for a call like this one: some charge more for large prompts.
-pub fn price_for(provider: &str, model: &str, usage: &Usage) -> Option<Price> {
-    Entry::find(provider, model)?.price(usage.input, None)
+pub fn price_for(provider: &str, model: &str, usage: &TokenUsage) -> Option<Price> {
+    PriceLookup::find(provider, model)?.price(usage.input, None)
 }
 
 /// How many tokens a model can read and write in one call.
 pub fn context_window(provider: &str, model: &str) -> Option<u64> {
-    match Entry::find(provider, model)? {
-        Entry::Local => None,
-        Entry::Listed { provider, model } => {
+    match PriceLookup::find(provider, model)? {
+        PriceLookup::Local => None,
+        PriceLookup::Listed { provider, model } => {
             let id = calculate(provider, model, &Counted::new(), None)?.model_id;
             let listed = table::of(provider)?.providers().find(|listed| listed.id() == provider)?;
             listed.models().find(|model| model.id() == id)?.context_window()
@@ -45,7 +45,8 @@ pub fn known_models(provider: &str) -> Vec<&'static str> {
     let Some(id) = listed_as(provider) else { return Vec::new() };
     let listed = table::of(id).and_then(|table| table.providers().find(|listed| listed.id() == id));
     let Some(listed) = listed else { return Vec::new() };
-    let writes = |model: &&str| price_for(provider, model, &Usage::default()).is_some_and(|price| price.output > 0);
+    let writes =
+        |model: &&str| price_for(provider, model, &TokenUsage::default()).is_some_and(|price| price.output > 0);
     // Google sells the models of others too, in other dialects.
     let is_own = |model: &&str| id != "google" || model.starts_with("gemini") || model.starts_with("gemma");
     let mut names: Vec<&str> = listed.models().map(ModelInfo::id).filter(is_own).filter(writes).collect();
@@ -54,7 +55,7 @@ pub fn known_models(provider: &str) -> Vec<&'static str> {
 }
 
 /// Where a model's price is found.
-enum Entry<'a> {
+enum PriceLookup<'a> {
     /// It runs on a machine of ours, and costs nothing.
     Local,
     Listed {
@@ -63,7 +64,7 @@ enum Entry<'a> {
     },
 }
 
-impl<'a> Entry<'a> {
+impl<'a> PriceLookup<'a> {
     fn find(provider: &str, model: &'a str) -> Option<Self> {
         if provider == "ollama" {
             // Some of its models run elsewhere, for money, and say so in their names.
@@ -83,9 +84,9 @@ impl<'a> Entry<'a> {
     }
 
     /// What applies to prompts of this size. The table answers with sums, so each rate is asked for by itself.
-    fn rates(&self, tokens: u64, at: Option<SystemTime>) -> Option<Rates> {
+    fn rates(&self, tokens: u64, at: Option<SystemTime>) -> Option<DollarRates> {
         let (provider, model) = match self {
-            Self::Local => return Some(Rates::default()),
+            Self::Local => return Some(DollarRates::default()),
             Self::Listed { provider, model } => (*provider, *model),
         };
         let tokens = tokens.max(1) as f64;
@@ -106,20 +107,20 @@ impl<'a> Entry<'a> {
         }
         let cached = per_million(sum(UsageKey::CACHE_READ_TOKENS)?.input_price);
         let stored = per_million(sum(UsageKey::CACHE_WRITE_TOKENS)?.input_price);
-        Some(Rates { input, output, cached, stored })
+        Some(DollarRates { input, output, cached, stored })
     }
 }
 
 /// Dollars per million tokens.
 #[derive(Default)]
-struct Rates {
+struct DollarRates {
     input: f64,
     output: f64,
     cached: f64,
     stored: f64,
 }
 
-impl Rates {
+impl DollarRates {
     fn or_more(self, other: &Self) -> Self {
         Self {
             input: self.input.max(other.input),

@@ -2,7 +2,7 @@
 
 /// The dialect a provider speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speech {
+pub enum DialectKind {
     /// OpenAI's chat completions.
     Chat,
     /// OpenAI's responses.
@@ -26,7 +26,7 @@ pub struct Provider {
     /// What it is, for people.
     pub about: &'static str,
     /// How it is spoken to.
-    pub speech: Speech,
+    pub speech: DialectKind,
     /// Where it is, unless told otherwise.
     pub base: &'static str,
     /// Variables that may hold its key, the first that is set counting; empty where it takes none.
@@ -36,13 +36,13 @@ pub struct Provider {
     /// Whether it can be used without a key.
     pub is_open: bool,
     /// Its models by what they are for.
-    pub models: Models,
+    pub models: ProviderModels,
 }
 
 /// A provider's models by what they are for; empty where it has none that everybody has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Models {
+pub struct ProviderModels {
     /// Quick, able to use tools: the default.
     pub fast: &'static str,
     /// The most able.
@@ -53,7 +53,7 @@ pub struct Models {
     pub vision: &'static str,
 }
 
-const NONE: Models = Models { fast: "", strong: "", cheap: "", vision: "" };
+const NONE: ProviderModels = ProviderModels { fast: "", strong: "", cheap: "", vision: "" };
 
 /// Everyone else who speaks chat completions: name, address, variable of the key.
 const OTHERS: [(&str, &str, &str, &[&str]); 8] = [
@@ -67,16 +67,17 @@ const OTHERS: [(&str, &str, &str, &[&str]); 8] = [
     ("cerebras", "Cerebras", "https://api.cerebras.ai/v1", &["CEREBRAS_API_KEY"]),
 ];
 
-const GPT: Models = Models { fast: "gpt-5.4-mini", strong: "gpt-5.4", cheap: "gpt-5.4-nano", vision: "gpt-5.4-mini" };
-const GPT_BY_RESPONSES: Models =
-    Models { fast: "gpt-6-luna", strong: "gpt-6.1-sol", cheap: "gpt-6-luna", vision: "gpt-6-luna" };
-const GEMINI: Models = Models {
+const GPT: ProviderModels =
+    ProviderModels { fast: "gpt-5.4-mini", strong: "gpt-5.4", cheap: "gpt-5.4-nano", vision: "gpt-5.4-mini" };
+const GPT_BY_RESPONSES: ProviderModels =
+    ProviderModels { fast: "gpt-6-luna", strong: "gpt-6.1-sol", cheap: "gpt-6-luna", vision: "gpt-6-luna" };
+const GEMINI: ProviderModels = ProviderModels {
     fast: "gemini-3.8-flash",
     strong: "gemini-3.1-pro-preview",
     cheap: "gemini-3.5-flash-lite",
     vision: "gemini-3.8-flash",
 };
-const CLAUDE: Models = Models {
+const CLAUDE: ProviderModels = ProviderModels {
     fast: "claude-haiku-5-5",
     strong: "claude-sonnet-5-5",
     cheap: "claude-haiku-5-5",
@@ -88,7 +89,7 @@ const OWN: [Provider; 7] = [
     Provider {
         name: "gemini",
         about: "Google's Gemini by AI Studio",
-        speech: Speech::Gemini,
+        speech: DialectKind::Gemini,
         base: "https://generativelanguage.googleapis.com/v1beta",
         keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         bases: &["GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"],
@@ -98,7 +99,7 @@ const OWN: [Provider; 7] = [
     Provider {
         name: "openai",
         about: "OpenAI by chat completions",
-        speech: Speech::Chat,
+        speech: DialectKind::Chat,
         base: "https://api.openai.com/v1",
         keys: &["OPENAI_API_KEY"],
         bases: &["OPENAI_BASE_URL"],
@@ -108,7 +109,7 @@ const OWN: [Provider; 7] = [
     Provider {
         name: "openai-responses",
         about: "OpenAI by responses",
-        speech: Speech::Responses,
+        speech: DialectKind::Responses,
         base: "https://api.openai.com/v1",
         keys: &["OPENAI_API_KEY"],
         bases: &["OPENAI_BASE_URL"],
@@ -118,7 +119,7 @@ const OWN: [Provider; 7] = [
     Provider {
         name: "anthropic",
         about: "Anthropic",
-        speech: Speech::Anthropic,
+        speech: DialectKind::Anthropic,
         base: "https://api.anthropic.com",
         keys: &["ANTHROPIC_API_KEY"],
         bases: &["ANTHROPIC_BASE_URL"],
@@ -128,7 +129,7 @@ const OWN: [Provider; 7] = [
     Provider {
         name: "vertex",
         about: "Gemini in a Google Cloud project",
-        speech: Speech::Vertex,
+        speech: DialectKind::Vertex,
         base: "",
         keys: &["VERTEX_ACCESS_TOKEN"],
         bases: &["VERTEX_BASE_URL", "GOOGLE_VERTEX_BASE_URL"],
@@ -138,7 +139,7 @@ const OWN: [Provider; 7] = [
     Provider {
         name: "ollama",
         about: "Ollama, on this machine or at OLLAMA_HOST",
-        speech: Speech::Ollama,
+        speech: DialectKind::Ollama,
         base: "http://127.0.0.1:11434",
         keys: &["OLLAMA_API_KEY"],
         bases: &["OLLAMA_HOST"],
@@ -148,7 +149,7 @@ const OWN: [Provider; 7] = [
     Provider {
         name: "openai-compatible",
         about: "any server with /chat/completions: llama.cpp, vLLM, LM Studio and others",
-        speech: Speech::Chat,
+        speech: DialectKind::Chat,
         base: "http://127.0.0.1:8080/v1",
         keys: &["OPENAI_API_KEY"],
         bases: &["OPENAI_BASE_URL"],
@@ -162,7 +163,7 @@ pub fn providers() -> Vec<Provider> {
     let others = OTHERS.map(|(name, about, base, keys)| Provider {
         name,
         about,
-        speech: Speech::Chat,
+        speech: DialectKind::Chat,
         base,
         keys,
         bases: &[],

@@ -7,17 +7,17 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
-use updraft_run::{Answer, Kind, Message};
+use updraft_run::{EffectKind, Message, ModelAnswer};
 
 use crate::scripted::{tell, turn_of};
-use crate::{Asking, Draft, Error, Hear, Model, Price, Prompt, tokens};
+use crate::{DeltaCallback, Error, Model, ModelFuture, Price, Prompt, RequestDraft, tokens};
 
 /// More names tell no more.
 const MOST_NAMES: usize = 8;
 
 /// Where in a run an answer was given.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
+pub struct AnswerPlace {
     /// The agent that asked.
     pub agent: String,
     /// The step's id.
@@ -27,10 +27,10 @@ pub struct Place {
     /// How often the model had spoken already in what it was told.
     pub turn: usize,
     /// What was asked: a turn, a judgement or a summary.
-    pub kind: Kind,
+    pub kind: EffectKind,
 }
 
-impl Place {
+impl AnswerPlace {
     /// The place that a prompt is asked from.
     pub fn of(prompt: &Prompt<'_>) -> Self {
         Self {
@@ -38,18 +38,18 @@ impl Place {
             step: prompt.brief.step.clone(),
             visit: prompt.brief.visit,
             turn: turn_of(prompt.messages),
-            kind: prompt.brief.aside.unwrap_or(Kind::Ask),
+            kind: prompt.brief.aside.unwrap_or(EffectKind::Ask),
         }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for AnswerPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { agent, step, visit, turn, kind } = self;
         match kind {
-            Kind::Judge => f.write_str("the judgement")?,
-            Kind::Compact => write!(f, "the summary at turn {turn}")?,
-            Kind::Ask | Kind::Call | Kind::Approve => write!(f, "turn {turn}")?,
+            EffectKind::Judge => f.write_str("the judgement")?,
+            EffectKind::Compact => write!(f, "the summary at turn {turn}")?,
+            EffectKind::Ask | EffectKind::Call | EffectKind::Approve => write!(f, "turn {turn}")?,
         }
         write!(f, " of agent `{agent}`, step `{step}`")?;
         if *visit > 0 { write!(f, ", visit {visit}") } else { Ok(()) }
@@ -58,52 +58,53 @@ impl fmt::Display for Place {
 
 /// A model that says what an earlier run heard.
 #[derive(Debug)]
-pub struct Recorded {
+pub struct RecordedModel {
     name: String,
-    answers: HashMap<Place, Vec<Heard>>,
+    answers: HashMap<AnswerPlace, Vec<RecordedAnswer>>,
 }
 
 /// An answer, and the summary that stood in the place of older turns when it was given.
 #[derive(Debug)]
-struct Heard {
-    answer: Answer,
+struct RecordedAnswer {
+    answer: ModelAnswer,
     after: Option<String>,
 }
 
-impl Recorded {
+impl RecordedModel {
     /// Takes the answers of a run, in the order in which they were heard.
     ///
     /// A summary takes the model's own words out of a conversation, so the count of turns begins again after it. Answers
     /// that come to stand at one place in this way are told apart by the summary.
-    pub fn new(name: &str, answers: Vec<(Place, Answer)>) -> Self {
-        let mut all: HashMap<Place, Vec<Heard>> = HashMap::new();
+    pub fn new(name: &str, answers: Vec<(AnswerPlace, ModelAnswer)>) -> Self {
+        let mut all: HashMap<AnswerPlace, Vec<RecordedAnswer>> = HashMap::new();
         let mut summaries: BTreeMap<(String, u32), String> = BTreeMap::new();
         for (place, answer) in answers {
             let visit = (place.step.clone(), place.visit);
             let after = summaries.get(&visit).cloned();
-            if place.kind == Kind::Compact {
+            if place.kind == EffectKind::Compact {
                 summaries.insert(visit, answer.text.trim().to_owned());
             }
-            all.entry(place).or_default().push(Heard { answer, after });
+            all.entry(place).or_default().push(RecordedAnswer { answer, after });
         }
         Self { name: format!("recorded/{name}"), answers: all }
     }
 
-    fn answer(&self, prompt: &Prompt<'_>) -> Result<Answer, Error> {
-        let place = Place::of(prompt);
+    fn answer(&self, prompt: &Prompt<'_>) -> Result<ModelAnswer, Error> {
+        let place = AnswerPlace::of(prompt);
         let Some(heard) = self.answers.get(&place) else {
             let message = self.instead_of(&place);
             return Err(Error::Unheard { model: self.name.clone(), place: place.to_string(), message });
         };
-        let is_told = |heard: &&Heard| heard.after.as_deref().is_some_and(|summary| tells(prompt.messages, summary));
+        let is_told =
+            |heard: &&RecordedAnswer| heard.after.as_deref().is_some_and(|summary| tells(prompt.messages, summary));
         let found = heard.iter().rev().find(is_told).or_else(|| heard.first());
         let answer = found.map(|heard| heard.answer.clone()).unwrap_or_default();
-        Ok(Answer { usage: tokens::none(), ..answer })
+        Ok(ModelAnswer { usage: tokens::none(), ..answer })
     }
 
     /// What there is where an answer is missing.
-    fn instead_of(&self, place: &Place) -> String {
-        let there: Vec<&Place> =
+    fn instead_of(&self, place: &AnswerPlace) -> String {
+        let there: Vec<&AnswerPlace> =
             self.answers.keys().filter(|other| (&other.agent, &other.step) == (&place.agent, &place.step)).collect();
         if there.is_empty() {
             let steps: BTreeSet<String> =
@@ -128,7 +129,7 @@ fn tells(messages: &[Message], text: &str) -> bool {
     })
 }
 
-impl Model for Recorded {
+impl Model for RecordedModel {
     fn name(&self) -> &str {
         &self.name
     }
@@ -142,7 +143,12 @@ impl Model for Recorded {
         Some(true)
     }
 
-    fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, _draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a> {
+    fn ask<'a>(
+        &'a self,
+        prompt: &'a Prompt<'a>,
+        _draft: &'a mut RequestDraft,
+        hear: DeltaCallback<'a>,
+    ) -> ModelFuture<'a> {
         Box::pin(async move {
             let answer = self.answer(prompt)?;
             tell(&answer, hear);

@@ -7,8 +7,8 @@ use reqwest::header::LOCATION;
 use serde_json::Value;
 
 use crate::reset_after;
-use crate::retry::Trouble;
-use crate::watch::Watch;
+use crate::retry::AttemptError;
+use crate::watch::SilenceTimer;
 
 /// Longer explanations are pages, not messages.
 const LONGEST_MESSAGE: usize = 300;
@@ -17,7 +17,7 @@ const LONGEST_MESSAGE: usize = 300;
 const LARGEST_BODY: usize = 16 << 10;
 
 /// Reads why the status is not a success.
-pub(crate) async fn read(mut response: Response, watch: &mut Watch) -> Trouble {
+pub(crate) async fn read(mut response: Response, watch: &mut SilenceTimer) -> AttemptError {
     let status = response.status().as_u16();
     let after = reset_after(response.headers());
     let plain = said_by_head(&response);
@@ -32,7 +32,7 @@ pub(crate) async fn read(mut response: Response, watch: &mut Watch) -> Trouble {
     let after = after.or_else(|| retry_delay(value.as_ref()?));
     let message = value.and_then(|value| message_of(&value));
     let message = shorten(&message.unwrap_or_else(|| text.into_owned()));
-    Trouble::of_status(status, if message.is_empty() { plain } else { message }, after)
+    AttemptError::of_status(status, if message.is_empty() { plain } else { message }, after)
 }
 
 /// What a response says without its body: where it sends us, or what its status means.
@@ -45,15 +45,15 @@ fn said_by_head(response: &Response) -> String {
 }
 
 /// What an error in the middle of a stream means: the JSON that stood under `error`.
-pub(crate) fn in_stream(error: &str) -> Trouble {
+pub(crate) fn in_stream(error: &str) -> AttemptError {
     let value: Value = serde_json::from_str(error).unwrap_or_default();
     let message = shorten(&message_of(&value).unwrap_or_else(|| error.to_owned()));
     let code = value.get("code").and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
     let invalid = value.get("type").and_then(Value::as_str) == Some("invalid_request_error");
     match code {
-        Some(status @ 400..=599) => Trouble::of_status(status as u16, message, retry_delay(&value)),
-        _ if invalid => Trouble::Refused { status: 400, message },
-        _ => Trouble::Cut(message),
+        Some(status @ 400..=599) => AttemptError::of_status(status as u16, message, retry_delay(&value)),
+        _ if invalid => AttemptError::Refused { status: 400, message },
+        _ => AttemptError::Cut(message),
     }
 }
 

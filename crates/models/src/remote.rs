@@ -5,23 +5,26 @@ use std::time::Duration;
 use reqwest::header::{CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Request, Response, Url};
 use tokio::sync::OnceCell;
-use updraft_run::{Answer, Ceiling, Price, Think, Usage};
+use updraft_run::{Ceiling, ModelAnswer, Price, ThinkingEffort, TokenUsage};
 
 use crate::access::is_local;
-use crate::cache::{Cache, Key};
+use crate::cache::{AnswerCache, CacheKey};
 use crate::dialect::Dialect;
-use crate::discover::{self, Question};
-use crate::endpoint::{Endpoint, Tuning, below, parse_base};
-use crate::fold::Fold;
-use crate::frames::Frames;
+use crate::discover::{self, DiscoveryQuery};
+use crate::endpoint::{Endpoint, ModelTuning, below, parse_base};
+use crate::fold::AnswerBuilder;
+use crate::frames::StreamSplitter;
 use crate::http::chain;
 use crate::legible::legible;
-use crate::manner::{self, Manner, ToolsBy};
-use crate::retry::{Patience, Trouble};
+use crate::manner::{self, ModelFeatures, ToolCallStyle};
+use crate::retry::{AttemptError, RetryPolicy};
 use crate::scripted::tell;
-use crate::told::{Bounds, Told};
-use crate::watch::Watch;
-use crate::{Asking, Delta, Draft, Error, Hear, Model, Permit, Prompt, exhausted_for, hint, prices, refusal};
+use crate::told::{StringBounds, ToolTextPrompt};
+use crate::watch::SilenceTimer;
+use crate::{
+    Delta, DeltaCallback, Error, Model, ModelFuture, Prompt, RequestDraft, RequestPermit, exhausted_for, hint, prices,
+    refusal,
+};
 
 /// After the last part the end of the body is awaited this long: read to its end, a connection serves again.
 const FAREWELL: Duration = Duration::from_millis(50);
@@ -33,7 +36,7 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(10);
 
 /// A model behind HTTP.
 #[derive(Debug)]
-pub(crate) struct Remote {
+pub(crate) struct RemoteModel {
     name: String,
     base: Url,
     url: Url,
@@ -41,38 +44,38 @@ pub(crate) struct Remote {
     client: reqwest::Client,
     dialect: Box<dyn Dialect>,
     endpoint: Endpoint,
-    known: Known,
-    found: OnceCell<Manner>,
-    prices: prices::Kept,
+    known: KnownFeatures,
+    found: OnceCell<ModelFeatures>,
+    prices: prices::CachedPrice,
     /// What the limits are kept under: the model and the key.
     account: String,
 }
 
 /// What is known about a model before it is asked, and how more is found out.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known {
-    pub(crate) tools: Option<ToolsBy>,
+pub(crate) struct KnownFeatures {
+    pub(crate) tools: Option<ToolCallStyle>,
     pub(crate) sees: Option<bool>,
     pub(crate) local: bool,
     /// What the server says about the model, where it can be asked.
-    pub(crate) ask: Option<Question>,
+    pub(crate) ask: Option<DiscoveryQuery>,
 }
 
-impl Known {
+impl KnownFeatures {
     /// A provider whose models all know tools.
     pub(crate) fn cloud(sees: bool) -> Self {
-        Self { tools: Some(ToolsBy::Native), sees: Some(sees), local: false, ask: None }
+        Self { tools: Some(ToolCallStyle::Native), sees: Some(sees), local: false, ask: None }
     }
 
     /// A server on someone's own machine that can be asked.
-    pub(crate) fn found_by(question: Question) -> Self {
+    pub(crate) fn found_by(question: DiscoveryQuery) -> Self {
         Self { tools: None, sees: None, local: true, ask: Some(question) }
     }
 }
 
-impl Remote {
+impl RemoteModel {
     /// Checks the address and the key; nothing is sent yet. The first for `https://` loads the system's certificates.
-    pub(crate) fn new(endpoint: Endpoint, dialect: Box<dyn Dialect>, known: Known) -> Result<Self, Error> {
+    pub(crate) fn new(endpoint: Endpoint, dialect: Box<dyn Dialect>, known: KnownFeatures) -> Result<Self, Error> {
         let base = parse_base(&endpoint.base)?;
         let mut headers = HeaderMap::with_capacity(4);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -86,21 +89,21 @@ impl Remote {
             base,
             headers,
             dialect,
-            known: Known {
+            known: KnownFeatures {
                 tools: endpoint.tuning.tools.or(known.tools),
                 sees: endpoint.tuning.sees.or(known.sees),
                 ..known
             },
             endpoint,
             found: OnceCell::new(),
-            prices: prices::Kept::default(),
+            prices: prices::CachedPrice::default(),
         })
     }
 
     /// How the model must be spoken to. The server is asked once, where that is not known.
-    async fn manner(&self) -> Manner {
-        let Known { tools, sees, local, ask } = self.known;
-        let known = |found: discover::Found| Manner {
+    async fn manner(&self) -> ModelFeatures {
+        let KnownFeatures { tools, sees, local, ask } = self.known;
+        let known = |found: discover::DiscoveredModel| ModelFeatures {
             tools: tools.or(found.tools).unwrap_or_default(),
             sees: sees.or(found.sees).unwrap_or(!local),
             local,
@@ -108,13 +111,13 @@ impl Remote {
             closes: found.closes,
         };
         let Some(question) = ask.filter(|question| question.says_more() || tools.is_none() || sees.is_none()) else {
-            return known(discover::Found::default());
+            return known(discover::DiscoveredModel::default());
         };
         let asked = self.found.get_or_try_init(|| async {
             let said = question.ask(&self.client, &self.base, &self.headers, &self.endpoint.model).await;
             said.inspect(|found| self.dialect.learn(found)).map(known).ok_or(())
         });
-        asked.await.copied().unwrap_or_else(|()| known(discover::Found::default()))
+        asked.await.copied().unwrap_or_else(|()| known(discover::DiscoveredModel::default()))
     }
 
     async fn ask_until_answered(
@@ -122,8 +125,8 @@ impl Remote {
         prompt: &Prompt<'_>,
         body: Vec<u8>,
         salt: u64,
-        hear: Hear<'_>,
-    ) -> Result<Answer, Error> {
+        hear: DeltaCallback<'_>,
+    ) -> Result<ModelAnswer, Error> {
         let kept = self.endpoint.cache.as_ref().map(|cache| (cache, self.key_of(&body)));
         if let Some((cache, key)) = &kept
             && let Some(answer) = look_up(cache, key).await
@@ -139,7 +142,7 @@ impl Remote {
         }
         let mut attempt = 1;
         loop {
-            let mut began = Began::No;
+            let mut began = AnswerStart::No;
             let trouble = match self.attempt(prompt, body.clone(), &mut began, hear).await {
                 Ok(answer) => {
                     if let Some((cache, key)) = kept {
@@ -149,10 +152,10 @@ impl Remote {
                 }
                 Err(trouble) => trouble.without(&self.endpoint.auth),
             };
-            if let (Began::Perhaps, Trouble::Silent(limit)) = (began, &trouble) {
+            if let (AnswerStart::Perhaps, AttemptError::Silent(limit)) = (began, &trouble) {
                 return Err(Error::Silent { model: self.name.clone(), limit: *limit });
             }
-            if began == Began::Perhaps {
+            if began == AnswerStart::Perhaps {
                 let again = trouble.passes();
                 return Err(Error::Broken { model: self.name.clone(), message: trouble.words(), again });
             }
@@ -170,25 +173,25 @@ impl Remote {
         &self,
         prompt: &Prompt<'_>,
         body: Vec<u8>,
-        began: &mut Began,
-        hear: Hear<'_>,
-    ) -> Result<Answer, Trouble> {
+        began: &mut AnswerStart,
+        hear: DeltaCallback<'_>,
+    ) -> Result<ModelAnswer, AttemptError> {
         let sent = body.len();
         let request = self.request(body).await?;
         let permit = self.admit(prompt, hear).await;
-        let mut watch = Watch::new(self.endpoint.patience.silence);
-        *began = Began::Perhaps;
+        let mut watch = SilenceTimer::new(self.endpoint.patience.silence);
+        *began = AnswerStart::Perhaps;
         let response = watch.over(self.client.execute(request)).await?;
         let response = response.map_err(|why| {
             if why.is_connect() {
-                *began = Began::No;
+                *began = AnswerStart::No;
                 return self.unreached(&why);
             }
             cut(why)
         })?;
         permit.heard();
         if !response.status().is_success() {
-            *began = Began::No;
+            *began = AnswerStart::No;
             let refused = refusal::read(response, &mut watch).await;
             return Err(self.heed(refused));
         }
@@ -197,13 +200,15 @@ impl Remote {
             self.endpoint.limits.pause(&self.account, wait.min(A_MINUTE));
         }
         let fold = match content_type(&response) {
-            Content::Parts => self.read_parts(response, &mut watch, began, hear).await?,
-            Content::Whole => self.read_whole(response, &mut watch, hear).await?,
-            Content::Page => {
-                *began = Began::No;
-                return Err(Trouble::Useless(format!("a web page came from {}", self.url.path())));
+            ResponseContent::Parts => self.read_parts(response, &mut watch, began, hear).await?,
+            ResponseContent::Whole => self.read_whole(response, &mut watch, hear).await?,
+            ResponseContent::Page => {
+                *began = AnswerStart::No;
+                return Err(AttemptError::Useless(format!("a web page came from {}", self.url.path())));
             }
-            Content::Packed(how) => return Err(Trouble::Useless(format!("it is packed as `{how}`, unasked"))),
+            ResponseContent::Packed(how) => {
+                return Err(AttemptError::Useless(format!("it is packed as `{how}`, unasked")));
+            }
         };
         let answer = fold.into_answer(prompt, sent, |usage| self.price_of(usage))?;
         permit.used(answer.usage.tokens());
@@ -211,20 +216,20 @@ impl Remote {
     }
 
     /// Nobody answers at the address.
-    fn unreached(&self, why: &reqwest::Error) -> Trouble {
+    fn unreached(&self, why: &reqwest::Error) -> AttemptError {
         let place = self.url.host_str().unwrap_or_default();
         let question = if is_local(&self.endpoint.base) { "is the server running?" } else { hint::ONLINE };
         let port = self.url.port().map(|port| format!(":{port}")).unwrap_or_default();
-        Trouble::Cut(format!("{place}{port} can't be reached: {question} ({})", innermost(why)))
+        AttemptError::Cut(format!("{place}{port} can't be reached: {question} ({})", innermost(why)))
     }
 
     /// Lets everybody wait who asks with the same key. A wait of hours is a refusal: another model may do meanwhile.
-    fn heed(&self, refused: Trouble) -> Trouble {
+    fn heed(&self, refused: AttemptError) -> AttemptError {
         match refused {
-            Trouble::Busy { status, message, after: Some(after) } if after > LONGEST_PAUSE => {
-                Trouble::Refused { status, message: format!("{message} (it asks to wait {})", in_words(after)) }
+            AttemptError::Busy { status, message, after: Some(after) } if after > LONGEST_PAUSE => {
+                AttemptError::Refused { status, message: format!("{message} (it asks to wait {})", in_words(after)) }
             }
-            Trouble::Busy { status: 429 | 503 | 529, after: Some(after), .. } => {
+            AttemptError::Busy { status: 429 | 503 | 529, after: Some(after), .. } => {
                 self.endpoint.limits.pause(&self.account, after);
                 refused
             }
@@ -233,7 +238,7 @@ impl Remote {
     }
 
     /// Waits for the provider's limits.
-    async fn admit(&self, prompt: &Prompt<'_>, hear: Hear<'_>) -> Permit {
+    async fn admit(&self, prompt: &Prompt<'_>, hear: DeltaCallback<'_>) -> RequestPermit {
         let Endpoint { provider, limit, limits, .. } = &self.endpoint;
         let tokens = limit.tokens.map_or(0, |_| prompt.estimated_tokens() / 2 + prompt.max_output);
         let mut waiting = |wait: Duration| {
@@ -242,7 +247,7 @@ impl Remote {
         limits.admit(&self.account, limit, tokens, &mut waiting).await
     }
 
-    async fn request(&self, body: Vec<u8>) -> Result<Request, Trouble> {
+    async fn request(&self, body: Vec<u8>) -> Result<Request, AttemptError> {
         let mut request = Request::new(Method::POST, self.url.clone());
         *request.headers_mut() = self.headers.clone();
         if self.found.get().is_some_and(|manner| manner.closes) {
@@ -256,13 +261,13 @@ impl Remote {
     async fn read_parts(
         &self,
         mut response: Response,
-        watch: &mut Watch,
-        began: &mut Began,
-        hear: Hear<'_>,
-    ) -> Result<Fold, Trouble> {
-        let mut frames = Frames::new(self.dialect.framing());
+        watch: &mut SilenceTimer,
+        began: &mut AnswerStart,
+        hear: DeltaCallback<'_>,
+    ) -> Result<AnswerBuilder, AttemptError> {
+        let mut frames = StreamSplitter::new(self.dialect.framing());
         let mut decoder = self.dialect.decoder();
-        let mut fold = Fold::default();
+        let mut fold = AnswerBuilder::default();
         let mut heard = 0;
         while !fold.done {
             let Some(piece) = watch.over(response.chunk()).await?.map_err(cut)? else {
@@ -272,14 +277,14 @@ impl Remote {
             fold.weigh(piece.len())?;
             let fed = frames.feed(&piece, |data| decoder.take(&legible(data), &mut fold, hear));
             // A refusal in the place of an answer costs nothing, whatever its status.
-            if matches!(fed, Err(Trouble::Refused { .. })) && !fold.has_begun() {
-                *began = Began::No;
+            if matches!(fed, Err(AttemptError::Refused { .. })) && !fold.has_begun() {
+                *began = AnswerStart::No;
             }
             fed?;
             let now = if fold.has_begun() { fold.amount() } else { 0 };
             if std::mem::replace(&mut heard, now) != now {
                 // Some providers hold the arguments of a call back until they are whole, and only ping meanwhile.
-                let Patience { silence, stall, .. } = self.endpoint.patience;
+                let RetryPolicy { silence, stall, .. } = self.endpoint.patience;
                 watch.progress(if fold.calls.is_empty() { stall } else { silence.max(stall) });
             }
         }
@@ -288,9 +293,14 @@ impl Remote {
     }
 
     /// Reads an answer from a server that does not stream in spite of being asked to.
-    async fn read_whole(&self, mut response: Response, watch: &mut Watch, hear: Hear<'_>) -> Result<Fold, Trouble> {
+    async fn read_whole(
+        &self,
+        mut response: Response,
+        watch: &mut SilenceTimer,
+        hear: DeltaCallback<'_>,
+    ) -> Result<AnswerBuilder, AttemptError> {
         let mut all = Vec::new();
-        let mut fold = Fold::default();
+        let mut fold = AnswerBuilder::default();
         while let Some(piece) = watch.over(response.chunk()).await?.map_err(cut)? {
             fold.weigh(piece.len())?;
             // Some servers send blanks to keep the connection open.
@@ -304,13 +314,13 @@ impl Remote {
     }
 
     /// What an answer is kept under: the same request to the same server.
-    fn key_of(&self, body: &[u8]) -> Key {
+    fn key_of(&self, body: &[u8]) -> CacheKey {
         let place = format!("{}{}", self.url.authority(), self.url.path());
-        Key::of(&self.endpoint.provider, &place, body)
+        CacheKey::of(&self.endpoint.provider, &place, body)
     }
 
     /// What a call that used this much is charged by.
-    fn price_of(&self, usage: &Usage) -> Option<Price> {
+    fn price_of(&self, usage: &TokenUsage) -> Option<Price> {
         let Endpoint { provider, model, price, .. } = &self.endpoint;
         price.or_else(|| self.prices.price_for(provider, model, usage).filter(|_| !self.is_hired()))
     }
@@ -321,7 +331,7 @@ impl Remote {
     }
 }
 
-impl Model for Remote {
+impl Model for RemoteModel {
     fn name(&self) -> &str {
         &self.name
     }
@@ -348,49 +358,58 @@ impl Model for Remote {
         host.or_else(|| hired.then(|| "ollama.com".to_owned())).into_iter().collect()
     }
 
-    fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a> {
+    fn ask<'a>(
+        &'a self,
+        prompt: &'a Prompt<'a>,
+        draft: &'a mut RequestDraft,
+        hear: DeltaCallback<'a>,
+    ) -> ModelFuture<'a> {
         Box::pin(async move {
             let manner = self.manner().await;
             let tuned = self.tuned(prompt);
             let omitted = self.omitted(prompt, &tuned, manner);
             // Where a conversation lies in memory sets it apart from those that fail at the same time.
             let salt = std::ptr::from_ref(draft) as u64;
-            if manner.tools == ToolsBy::Text && !prompt.tools.is_empty() {
-                let told = Told::new(&tuned, manner);
+            if manner.tools == ToolCallStyle::Text && !prompt.tools.is_empty() {
+                let told = ToolTextPrompt::new(&tuned, manner);
                 let prompt = told.prompt(&tuned);
                 draft.extend(&self.whose(manner), &*self.dialect, manner, &prompt)?;
                 let body = draft.finished(&*self.dialect, &prompt)?;
                 let answer = self.ask_until_answered(&prompt, body, salt, hear).await?;
-                return Ok(Answer { omitted, ..Told::read(answer, prompt.messages.len()) });
+                return Ok(ModelAnswer { omitted, ..ToolTextPrompt::read(answer, prompt.messages.len()) });
             }
-            let bounds = Bounds::within(tuned.max_output);
+            let bounds = StringBounds::within(tuned.max_output);
             let bounded = tuned.schema.filter(|_| manner.local).map(|schema| bounds.on(schema));
             let prompt = Prompt { schema: bounded.as_ref().or(tuned.schema), ..tuned };
             draft.extend(&self.whose(manner), &*self.dialect, manner, &prompt)?;
             let body = draft.finished(&*self.dialect, &prompt)?;
             let answer = self.ask_until_answered(&prompt, body, salt, hear).await?;
-            Ok(Answer { omitted, ..answer })
+            Ok(ModelAnswer { omitted, ..answer })
         })
     }
 
     fn ceiling(&self, prompt: &Prompt<'_>) -> Ceiling {
         let tuned = self.tuned(prompt);
-        let usage = Usage { input: prompt.estimated_tokens(), output: self.dialect.cap(&tuned), ..Usage::default() };
+        let usage =
+            TokenUsage { input: prompt.estimated_tokens(), output: self.dialect.cap(&tuned), ..TokenUsage::default() };
         Ceiling { tokens: usage.tokens(), cost: self.price().map(|price| price.ceiling(&usage)) }
     }
 }
 
-impl Remote {
+impl RemoteModel {
     /// Whose a draft is: another model, server or manner writes other bytes.
-    fn whose(&self, manner: Manner) -> String {
+    fn whose(&self, manner: ModelFeatures) -> String {
         format!("{} at {} {manner:?}", self.name, self.url.authority())
     }
 
     /// What somebody has asked for and this model cannot be given.
-    fn omitted(&self, prompt: &Prompt<'_>, tuned: &Prompt<'_>, manner: Manner) -> Vec<String> {
+    fn omitted(&self, prompt: &Prompt<'_>, tuned: &Prompt<'_>, manner: ModelFeatures) -> Vec<String> {
         let mut omitted = Vec::new();
         let chosen = [prompt.think, self.endpoint.tuning.think];
-        let wishes = chosen.into_iter().find(|think| *think != Think::Auto).is_some_and(|think| think != Think::Off);
+        let wishes = chosen
+            .into_iter()
+            .find(|think| *think != ThinkingEffort::Auto)
+            .is_some_and(|think| think != ThinkingEffort::Off);
         if wishes && !self.dialect.can_be_told_to_think(tuned) {
             omitted.push(manner::unthinking(&self.name));
         }
@@ -400,8 +419,8 @@ impl Remote {
 
     /// The prompt with what was set for this model.
     fn tuned<'a>(&self, prompt: &Prompt<'a>) -> Prompt<'a> {
-        let Tuning { think, max_output, .. } = self.endpoint.tuning;
-        let think = [prompt.think, think, prompt.need].into_iter().find(|think| *think != Think::Auto);
+        let ModelTuning { think, max_output, .. } = self.endpoint.tuning;
+        let think = [prompt.think, think, prompt.need].into_iter().find(|think| *think != ThinkingEffort::Auto);
         let think = think.unwrap_or_default();
         let max_output = max_output.map_or(prompt.max_output, |cap| cap.min(prompt.max_output));
         Prompt { max_output, think, ..prompt.clone() }
@@ -410,13 +429,13 @@ impl Remote {
 
 /// Whether the provider may have begun to write, and so to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Began {
+enum AnswerStart {
     No,
     Perhaps,
 }
 
 /// What a successful response holds, by its own word.
-enum Content {
+enum ResponseContent {
     Parts,
     Whole,
     Page,
@@ -424,27 +443,27 @@ enum Content {
     Packed(String),
 }
 
-fn content_type(response: &Response) -> Content {
+fn content_type(response: &Response) -> ResponseContent {
     let header = |name| response.headers().get(name).map(HeaderValue::as_bytes).unwrap_or_default();
     let (packed, value) = (header(CONTENT_ENCODING), header(CONTENT_TYPE));
     if !packed.is_empty() && !packed.eq_ignore_ascii_case(b"identity") {
-        Content::Packed(refusal::shorten(&String::from_utf8_lossy(packed)))
+        ResponseContent::Packed(refusal::shorten(&String::from_utf8_lossy(packed)))
     } else if value.starts_with(b"application/json") {
-        Content::Whole
+        ResponseContent::Whole
     } else if value.starts_with(b"text/html") {
-        Content::Page
+        ResponseContent::Page
     } else {
-        Content::Parts
+        ResponseContent::Parts
     }
 }
 
 /// Files are looked at and written on a thread that may block.
-async fn look_up(cache: &Cache, key: &Key) -> Option<Answer> {
+async fn look_up(cache: &AnswerCache, key: &CacheKey) -> Option<ModelAnswer> {
     let (cache, key) = (cache.clone(), *key);
     tokio::task::spawn_blocking(move || cache.get(&key)).await.ok().flatten()
 }
 
-async fn keep(cache: &Cache, key: Key, answer: &Answer) {
+async fn keep(cache: &AnswerCache, key: CacheKey, answer: &ModelAnswer) {
     let (cache, answer) = (cache.clone(), answer.clone());
     // An answer that is not kept is asked for again.
     let _ = tokio::task::spawn_blocking(move || cache.put(&key, &answer)).await;
@@ -468,6 +487,6 @@ fn innermost(error: &dyn std::error::Error) -> String {
     cause.to_string()
 }
 
-fn cut(why: reqwest::Error) -> Trouble {
-    Trouble::Cut(chain(&why.without_url()))
+fn cut(why: reqwest::Error) -> AttemptError {
+    AttemptError::Cut(chain(&why.without_url()))
 }

@@ -4,23 +4,23 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use crate::access::is_local;
-use crate::anthropic::{self, Messages};
+use crate::anthropic::{self, AnthropicDialect};
 use crate::dialect::Dialect;
-use crate::discover::Question;
-use crate::fallback::Fallback;
-use crate::gemini::{self, Gemini, Place};
+use crate::discover::DiscoveryQuery;
+use crate::fallback::FallbackChain;
+use crate::gemini::{self, GeminiDialect, GeminiService};
 use crate::google;
-use crate::ollama::{self, Ollama};
-use crate::openai::{self, Chat, House, Taste};
-use crate::providers::{Provider, Speech, providers};
-use crate::remote::{self, Remote};
-use crate::responses::Responses;
-use crate::spec::{self, Spec};
-use crate::{Access, Auth, Builtin, Endpoint, Error, Model, Scripted, Token};
+use crate::ollama::{self, OllamaDialect};
+use crate::openai::{self, ChatDialect, ChatVendor, ServerQuirks};
+use crate::providers::{DialectKind, Provider, providers};
+use crate::remote::{self, RemoteModel};
+use crate::responses::ResponsesDialect;
+use crate::spec::{self, ModelSpec};
+use crate::{Auth, BuiltinModel, Endpoint, Error, Model, ModelAccess, ScriptedModel, SecretString};
 
 /// Finds the model of this name, with those it falls back to; nothing is sent. `auto` does not probe here: see
 /// [`choose`](crate::choose).
-pub fn resolve(text: &str, access: &Access) -> Result<Arc<dyn Model>, Error> {
+pub fn resolve(text: &str, access: &ModelAccess) -> Result<Arc<dyn Model>, Error> {
     let text = text.trim();
     if let Some(own) = access.profiles.get(text).filter(|own| *own != text) {
         return resolve(own, access);
@@ -29,19 +29,19 @@ pub fn resolve(text: &str, access: &Access) -> Result<Arc<dyn Model>, Error> {
         spec::parse(text)?.iter().map(|spec| one(spec, access)).collect::<Result<_, _>>()?;
     match models.len() {
         1 => Ok(models.remove(0)),
-        _ => Ok(Arc::new(Fallback::new(text.to_owned(), models))),
+        _ => Ok(Arc::new(FallbackChain::new(text.to_owned(), models))),
     }
 }
 
-fn one(spec: &Spec, access: &Access) -> Result<Arc<dyn Model>, Error> {
+fn one(spec: &ModelSpec, access: &ModelAccess) -> Result<Arc<dyn Model>, Error> {
     let unknown = || Error::Unknown { name: spec.to_string(), close: close_to(&spec.to_string(), access) };
     match (spec.provider.as_str(), spec.name.as_str()) {
-        ("builtin", "") => Ok(Arc::new(Builtin)),
+        ("builtin", "") => Ok(Arc::new(BuiltinModel)),
         ("auto", "") => match crate::auto::by_key(access) {
             Some(name) => resolve(&name, access),
-            None => Ok(Arc::new(Builtin)),
+            None => Ok(Arc::new(BuiltinModel)),
         },
-        ("scripted", path) if !path.is_empty() => Ok(Arc::new(Scripted::load(Path::new(path))?)),
+        ("scripted", path) if !path.is_empty() => Ok(Arc::new(ScriptedModel::load(Path::new(path))?)),
         ("recorded", run) if !run.is_empty() => match &access.recorded {
             Some(recordings) => (recordings.0)(run),
             None => Err(unknown()),
@@ -79,71 +79,81 @@ fn one(spec: &Spec, access: &Access) -> Result<Arc<dyn Model>, Error> {
 }
 
 /// A model behind HTTP in its dialect, with what is known about it.
-fn remote(speech: Speech, mut endpoint: Endpoint, key: Option<Token>, access: &Access) -> Result<Remote, Error> {
+fn remote(
+    speech: DialectKind,
+    mut endpoint: Endpoint,
+    key: Option<SecretString>,
+    access: &ModelAccess,
+) -> Result<RemoteModel, Error> {
     let model = endpoint.model.clone();
     let local = is_local(&endpoint.base);
     let temperature = endpoint.tuning.temperature;
-    let (dialect, known): (Box<dyn Dialect>, remote::Known) = match speech {
-        Speech::Chat => {
+    let (dialect, known): (Box<dyn Dialect>, remote::KnownFeatures) = match speech {
+        DialectKind::Chat => {
             endpoint.auth = key.map_or(Auth::Open, Auth::Bearer);
             let house = match endpoint.provider.as_str() {
-                "openai" => House::OpenAi,
-                "openrouter" => House::Router,
-                _ if local => House::Local,
-                _ => House::Other,
+                "openai" => ChatVendor::OpenAi,
+                "openrouter" => ChatVendor::Router,
+                _ if local => ChatVendor::Local,
+                _ => ChatVendor::Other,
             };
-            let taste = Taste {
+            let taste = ServerQuirks {
                 nine_letters: endpoint.provider == "mistral",
                 thoughts_of: (endpoint.provider == "deepseek").then(|| format!("deepseek/{model}")),
             };
             let known = match house {
-                House::OpenAi => remote::Known::cloud(openai::sees(&model)),
-                House::Local => remote::Known::found_by(Question::Props),
-                House::Router | House::Other => remote::Known { sees: None, ..remote::Known::cloud(true) },
+                ChatVendor::OpenAi => remote::KnownFeatures::cloud(openai::sees(&model)),
+                ChatVendor::Local => remote::KnownFeatures::found_by(DiscoveryQuery::Props),
+                ChatVendor::Router | ChatVendor::Other => {
+                    remote::KnownFeatures { sees: None, ..remote::KnownFeatures::cloud(true) }
+                }
             };
-            (Box::new(Chat { model, house, temperature, taste, thinks: OnceLock::new() }), known)
+            (Box::new(ChatDialect { model, house, temperature, taste, thinks: OnceLock::new() }), known)
         }
-        Speech::Responses => {
+        DialectKind::Responses => {
             endpoint.auth = key.map_or(Auth::Open, Auth::Bearer);
-            let known = remote::Known::cloud(openai::sees(&model));
-            (Box::new(Responses::new(&endpoint.provider, &model, temperature)), known)
+            let known = remote::KnownFeatures::cloud(openai::sees(&model));
+            (Box::new(ResponsesDialect::new(&endpoint.provider, &model, temperature)), known)
         }
 
-        Speech::Anthropic => {
+        DialectKind::Anthropic => {
             endpoint.auth = key.map_or(Auth::Open, |key| Auth::Header("x-api-key", key));
-            let known = remote::Known::cloud(anthropic::sees(&model));
-            (Box::new(Messages::new(&endpoint.provider, &model, temperature)), known)
+            let known = remote::KnownFeatures::cloud(anthropic::sees(&model));
+            (Box::new(AnthropicDialect::new(&endpoint.provider, &model, temperature)), known)
         }
 
-        Speech::Gemini => {
+        DialectKind::Gemini => {
             endpoint.auth = key.map_or(Auth::Open, |key| Auth::Header("x-goog-api-key", key));
-            gemini(&endpoint, Place::Studio)
+            gemini(&endpoint, GeminiService::Studio)
         }
-        Speech::Vertex => {
-            let google::Entry { auth, project, location, charged } = google::enter(access, key)?;
+        DialectKind::Vertex => {
+            let google::CloudAccess { auth, project, location, charged } = google::enter(access, key)?;
             endpoint.auth = auth;
             if endpoint.base.is_empty() {
                 endpoint.base = gemini::cloud_base(&location);
             }
-            gemini(&endpoint, Place::Cloud { project, location, charged })
+            gemini(&endpoint, GeminiService::Cloud { project, location, charged })
         }
 
-        Speech::Ollama => {
+        DialectKind::Ollama => {
             endpoint.auth = key.map_or(Auth::Open, Auth::Bearer);
             endpoint.base = ollama::address(&endpoint.base);
             let local = !ollama::is_cloud(&model, &endpoint.base);
-            (Box::new(Ollama::new(&endpoint)), remote::Known { local, ..remote::Known::found_by(Question::Show) })
+            (
+                Box::new(OllamaDialect::new(&endpoint)),
+                remote::KnownFeatures { local, ..remote::KnownFeatures::found_by(DiscoveryQuery::Show) },
+            )
         }
     };
-    Remote::new(endpoint, dialect, known)
+    RemoteModel::new(endpoint, dialect, known)
 }
 
 /// Gemini, wherever it stands.
-fn gemini(endpoint: &Endpoint, place: Place) -> (Box<dyn Dialect>, remote::Known) {
+fn gemini(endpoint: &Endpoint, place: GeminiService) -> (Box<dyn Dialect>, remote::KnownFeatures) {
     let Endpoint { provider, model, tuning, .. } = endpoint;
     let name = format!("{provider}/{model}");
-    let known = remote::Known { sees: gemini::sees(model), ..remote::Known::cloud(true) };
-    (Box::new(Gemini { name, model: model.clone(), place, temperature: tuning.temperature }), known)
+    let known = remote::KnownFeatures { sees: gemini::sees(model), ..remote::KnownFeatures::cloud(true) };
+    (Box::new(GeminiDialect { name, model: model.clone(), place, temperature: tuning.temperature }), known)
 }
 
 fn elsewhere(name: &str, known: Option<Provider>) -> Error {
@@ -154,7 +164,7 @@ fn elsewhere(name: &str, known: Option<Provider>) -> Error {
     }
 }
 
-fn keyless(spec: &Spec, known: Option<Provider>) -> Error {
+fn keyless(spec: &ModelSpec, known: Option<Provider>) -> Error {
     let variables = known.map(|known| known.keys.join(" or ")).unwrap_or_default();
     let more = if spec.provider == "openai" {
         "; for a server without keys write `openai-compatible/` in front of its model"
@@ -167,7 +177,7 @@ fn keyless(spec: &Spec, known: Option<Provider>) -> Error {
 /// A way to name a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Known {
+pub struct ModelNameForm {
     /// How it is written; capitals stand for what varies.
     pub spec: String,
     /// What it is.
@@ -177,15 +187,15 @@ pub struct Known {
 }
 
 /// All ways to name a model.
-pub fn known() -> Vec<Known> {
-    let known = |spec: &str, about| Known { spec: spec.to_owned(), about, needs: String::new() };
+pub fn known() -> Vec<ModelNameForm> {
+    let known = |spec: &str, about| ModelNameForm { spec: spec.to_owned(), about, needs: String::new() };
     let mut all = vec![known("auto", "the first of these that can be reached")];
     for provider in providers() {
         let needs = if provider.is_open { String::new() } else { provider.keys.join(" or ") };
         let names = [provider.models.fast, provider.models.strong].into_iter().filter(|name| !name.is_empty());
         for name in names.chain(["NAME"]) {
             let spec = format!("{}/{name}", provider.name);
-            all.push(Known { spec, about: provider.about, needs: needs.clone() });
+            all.push(ModelNameForm { spec, about: provider.about, needs: needs.clone() });
         }
     }
     all.push(known("scripted/PATH", "answers from a JSON file, for tests"));
@@ -195,7 +205,7 @@ pub fn known() -> Vec<Known> {
 }
 
 /// The names nearest to what was written, or all of them.
-fn close_to(written: &str, access: &Access) -> Vec<String> {
+fn close_to(written: &str, access: &ModelAccess) -> Vec<String> {
     let own = access.profiles.keys().cloned();
     let all: Vec<String> = known().into_iter().map(|known| known.spec).chain(own).collect();
     let provider = written.split('/').next().unwrap_or_default();

@@ -6,10 +6,10 @@ mod parts;
 mod wire;
 
 use serde::Serialize;
-use updraft_run::{Message, Think};
+use updraft_run::{Message, ThinkingEffort};
 
 use crate::Prompt;
-use crate::dialect::{Decode, Dialect, field};
+use crate::dialect::{AnswerDecoder, Dialect, field};
 use crate::openai::{ROOM_TO_THINK, effort, reasons};
 
 /// No cap may be smaller.
@@ -20,14 +20,14 @@ const LITTLE_ROOM: u64 = 1_024;
 
 /// Responses.
 #[derive(Clone, Debug)]
-pub(crate) struct Responses {
+pub(crate) struct ResponsesDialect {
     /// Provider and model: whose thoughts are given back.
     own: String,
     model: String,
     temperature: Option<f64>,
 }
 
-impl Responses {
+impl ResponsesDialect {
     pub(crate) fn new(provider: &str, model: &str, temperature: Option<f64>) -> Self {
         Self { own: format!("{provider}/{model}"), model: model.to_owned(), temperature }
     }
@@ -35,14 +35,14 @@ impl Responses {
 
 /// How the model shall think.
 #[derive(Serialize)]
-struct Reasoning {
+struct ReasoningOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<&'static str>,
 }
 
-impl Dialect for Responses {
+impl Dialect for ResponsesDialect {
     fn path(&self) -> String {
         "/responses".to_owned()
     }
@@ -72,29 +72,31 @@ impl Dialect for Responses {
         if reasons(&self.model) {
             let effort = effort(&self.model, prompt.think);
             let summary = Some("auto").filter(|_| effort != Some("none"));
-            field(bytes, "reasoning", &Reasoning { effort, summary })?;
+            field(bytes, "reasoning", &ReasoningOptions { effort, summary })?;
         } else if let Some(temperature) = self.temperature {
             field(bytes, "temperature", &temperature)?;
         }
         if let Some(schema) = prompt.schema {
-            field(bytes, "text", &body::Form::of(schema))?;
+            field(bytes, "text", &body::TextOptions::of(schema))?;
         }
         bytes.push(b'}');
         Ok(())
     }
 
-    fn decoder(&self) -> Box<dyn Decode> {
-        Box::new(parts::Parts::new(self.own.clone()))
+    fn decoder(&self) -> Box<dyn AnswerDecoder> {
+        Box::new(parts::ResponsesDecoder::new(self.own.clone()))
     }
 
-    fn room_to_think(&self, think: Think) -> u64 {
+    fn room_to_think(&self, think: ThinkingEffort) -> u64 {
         match think {
             _ if !reasons(&self.model) => 0,
-            Think::Auto => ROOM_TO_THINK,
-            Think::Off if effort(&self.model, think) == Some("none") => 0,
-            Think::Off | Think::Low | Think::Medium | Think::High | Think::Tokens(_) => {
-                think.tokens().unwrap_or_default().max(LITTLE_ROOM)
-            }
+            ThinkingEffort::Auto => ROOM_TO_THINK,
+            ThinkingEffort::Off if effort(&self.model, think) == Some("none") => 0,
+            ThinkingEffort::Off
+            | ThinkingEffort::Low
+            | ThinkingEffort::Medium
+            | ThinkingEffort::High
+            | ThinkingEffort::Tokens(_) => think.tokens().unwrap_or_default().max(LITTLE_ROOM),
         }
     }
 

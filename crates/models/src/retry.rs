@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
-use crate::sse::TooLarge;
-use crate::{Auth, Delta, Error, Hear};
+use crate::sse::EventTooLarge;
+use crate::{Auth, Delta, DeltaCallback, Error};
 
 /// How long a provider is waited for, and how often it is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct RetryPolicy {
     /// Attempts in all. At least one is made.
     pub attempts: u32,
     /// The wait before the second attempt; each further one is three times as long.
@@ -27,7 +27,7 @@ pub struct Patience {
     pub outage: Duration,
 }
 
-impl Default for Patience {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             attempts: 4,
@@ -40,12 +40,12 @@ impl Default for Patience {
     }
 }
 
-impl Patience {
+impl RetryPolicy {
     /// The wait after this attempt, counted from one: what the provider asked for, or else between half and the whole
     /// of a time that grows. `salt` sets those apart who failed at the same time.
-    pub(crate) fn wait_after(&self, trouble: &Trouble, attempt: u32, salt: u64) -> Duration {
+    pub(crate) fn wait_after(&self, trouble: &AttemptError, attempt: u32, salt: u64) -> Duration {
         let asked = trouble.asked_wait();
-        if asked.is_none() && matches!(trouble, Trouble::Busy { status: 500, .. }) && attempt > 1 {
+        if asked.is_none() && matches!(trouble, AttemptError::Busy { status: 500, .. }) && attempt > 1 {
             // No longer outage is waited for behind these attempts: this request may be what the server fails at.
             let whole = self.first_wait.saturating_mul(40 * (attempt - 1)).min(self.outage).min(self.longest_wait);
             return whole.mul_f64(scattered(salt, attempt));
@@ -78,7 +78,7 @@ fn fraction(seed: u64) -> f64 {
 
 /// Why one attempt gave no answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum AttemptError {
     /// A status that passes: overload, rate limits, a server's own failure.
     Busy { status: u16, message: String, after: Option<Duration> },
     /// No connection, or one that ended too early.
@@ -95,76 +95,82 @@ pub(crate) enum Trouble {
     Refused { status: u16, message: String },
 }
 
-impl From<TooLarge> for Trouble {
-    fn from(_: TooLarge) -> Self {
-        Trouble::Useless("an event without end".to_owned())
+impl From<EventTooLarge> for AttemptError {
+    fn from(_: EventTooLarge) -> Self {
+        AttemptError::Useless("an event without end".to_owned())
     }
 }
 
-impl Trouble {
+impl AttemptError {
     /// What a status means for a request that did not succeed.
     pub(crate) fn of_status(status: u16, message: String, after: Option<Duration>) -> Self {
         let passes = matches!(status, 408 | 409 | 429 | 500..=599);
         // OpenAI says "too many requests" also to those who have not paid; waiting does not change that.
         if passes && !message.contains("insufficient_quota") {
-            Trouble::Busy { status, message, after }
+            AttemptError::Busy { status, message, after }
         } else {
-            Trouble::Refused { status, message }
+            AttemptError::Refused { status, message }
         }
     }
 
     /// Whether another attempt may help.
     pub(crate) fn passes(&self) -> bool {
         match self {
-            Trouble::Busy { .. } | Trouble::Cut(_) | Trouble::Silent(_) | Trouble::Stalled(_) | Trouble::Garbled(_) => {
-                true
-            }
-            Trouble::Useless(_) | Trouble::Refused { .. } => false,
+            AttemptError::Busy { .. }
+            | AttemptError::Cut(_)
+            | AttemptError::Silent(_)
+            | AttemptError::Stalled(_)
+            | AttemptError::Garbled(_) => true,
+            AttemptError::Useless(_) | AttemptError::Refused { .. } => false,
         }
     }
 
     /// How long the provider asked us to wait.
     pub(crate) fn asked_wait(&self) -> Option<Duration> {
         match self {
-            Trouble::Busy { after, .. } => *after,
-            Trouble::Cut(_)
-            | Trouble::Silent(_)
-            | Trouble::Stalled(_)
-            | Trouble::Garbled(_)
-            | Trouble::Useless(_)
-            | Trouble::Refused { .. } => None,
+            AttemptError::Busy { after, .. } => *after,
+            AttemptError::Cut(_)
+            | AttemptError::Silent(_)
+            | AttemptError::Stalled(_)
+            | AttemptError::Garbled(_)
+            | AttemptError::Useless(_)
+            | AttemptError::Refused { .. } => None,
         }
     }
 
     /// Tells the listener that the request is made again.
-    pub(crate) fn tell(&self, hear: Hear<'_>) {
+    pub(crate) fn tell(&self, hear: DeltaCallback<'_>) {
         let words = self.words();
         match self {
-            Trouble::Busy { status: 429 | 503, .. } => hear(Delta::Waiting(&words)),
+            AttemptError::Busy { status: 429 | 503, .. } => hear(Delta::Waiting(&words)),
             _ => hear(Delta::Again(&words)),
         }
     }
 
     pub(crate) fn words(&self) -> String {
         match self {
-            Trouble::Busy { status, message, .. } | Trouble::Refused { status, message } => {
+            AttemptError::Busy { status, message, .. } | AttemptError::Refused { status, message } => {
                 format!("status {status}: {message}")
             }
-            Trouble::Cut(message) | Trouble::Garbled(message) | Trouble::Useless(message) => message.clone(),
-            Trouble::Silent(limit) | Trouble::Stalled(limit) => format!("it said nothing for {limit:?}"),
+            AttemptError::Cut(message) | AttemptError::Garbled(message) | AttemptError::Useless(message) => {
+                message.clone()
+            }
+            AttemptError::Silent(limit) | AttemptError::Stalled(limit) => format!("it said nothing for {limit:?}"),
         }
     }
 
     /// The same without the key, should the provider have echoed it.
     pub(crate) fn without(self, key: &Auth) -> Self {
         match self {
-            Trouble::Busy { status, message, after } => Trouble::Busy { status, message: key.redact(message), after },
-            Trouble::Cut(message) => Trouble::Cut(key.redact(message)),
-            Trouble::Silent(limit) => Trouble::Silent(limit),
-            Trouble::Stalled(limit) => Trouble::Stalled(limit),
-            Trouble::Garbled(message) => Trouble::Garbled(key.redact(message)),
-            Trouble::Useless(message) => Trouble::Useless(key.redact(message)),
-            Trouble::Refused { status, message } => Trouble::Refused { status, message: key.redact(message) },
+            AttemptError::Busy { status, message, after } => {
+                AttemptError::Busy { status, message: key.redact(message), after }
+            }
+            AttemptError::Cut(message) => AttemptError::Cut(key.redact(message)),
+            AttemptError::Silent(limit) => AttemptError::Silent(limit),
+            AttemptError::Stalled(limit) => AttemptError::Stalled(limit),
+            AttemptError::Garbled(message) => AttemptError::Garbled(key.redact(message)),
+            AttemptError::Useless(message) => AttemptError::Useless(key.redact(message)),
+            AttemptError::Refused { status, message } => AttemptError::Refused { status, message: key.redact(message) },
         }
     }
 
@@ -172,12 +178,14 @@ impl Trouble {
     pub(crate) fn into_error(self, model: &str, attempts: u32) -> Error {
         let model = model.to_owned();
         match self {
-            Trouble::Busy { status: 500, .. } => Error::Failing { model, attempts, message: self.words() },
-            Trouble::Busy { .. } => Error::Unreachable { model, attempts, message: self.words() },
-            Trouble::Cut(message) => Error::Unreachable { model, attempts, message },
-            Trouble::Silent(_) | Trouble::Stalled(_) => Error::Unreachable { model, attempts, message: self.words() },
-            Trouble::Garbled(message) | Trouble::Useless(message) => Error::Garbled { model, message },
-            Trouble::Refused { status, message } => Error::Refused { model, status, message },
+            AttemptError::Busy { status: 500, .. } => Error::Failing { model, attempts, message: self.words() },
+            AttemptError::Busy { .. } => Error::Unreachable { model, attempts, message: self.words() },
+            AttemptError::Cut(message) => Error::Unreachable { model, attempts, message },
+            AttemptError::Silent(_) | AttemptError::Stalled(_) => {
+                Error::Unreachable { model, attempts, message: self.words() }
+            }
+            AttemptError::Garbled(message) | AttemptError::Useless(message) => Error::Garbled { model, message },
+            AttemptError::Refused { status, message } => Error::Refused { model, status, message },
         }
     }
 }
@@ -207,7 +215,7 @@ mod tests {
 
     #[test]
     fn waits_grow_differ_and_end() {
-        let patience = Patience::default();
+        let patience = RetryPolicy::default();
 
         for (attempt, whole) in [(1, 250.0), (2, 750.0), (3, 2_250.0), (30, 60_000.0)] {
             let wait = patience.wait(attempt, None, 7).as_secs_f64() * 1_000.0;
@@ -220,12 +228,12 @@ mod tests {
 
     #[test]
     fn a_servers_own_failure_is_waited_for_about_half_a_minute_in_all() {
-        let trouble = Trouble::of_status(500, "oops".to_owned(), None);
-        let patience = Patience::default();
+        let trouble = AttemptError::of_status(500, "oops".to_owned(), None);
+        let patience = RetryPolicy::default();
         let waits: Vec<Duration> = (1..4).map(|attempt| patience.wait_after(&trouble, attempt, 7)).collect();
         let all: f64 = waits.iter().map(Duration::as_secs_f64).sum();
         assert!((15.0..=31.0).contains(&all), "{waits:?}");
-        let hurried = Patience { outage: Duration::ZERO, ..patience };
+        let hurried = RetryPolicy { outage: Duration::ZERO, ..patience };
         assert_eq!(hurried.wait_after(&trouble, 2, 7), Duration::ZERO);
     }
 
@@ -244,8 +252,8 @@ mod tests {
 
     #[test]
     fn an_empty_purse_is_not_waited_for() {
-        assert!(Trouble::of_status(429, "slow down".to_owned(), None).passes());
-        assert!(!Trouble::of_status(429, "insufficient_quota: pay".to_owned(), None).passes());
-        assert!(!Trouble::of_status(422, String::new(), None).passes());
+        assert!(AttemptError::of_status(429, "slow down".to_owned(), None).passes());
+        assert!(!AttemptError::of_status(429, "insufficient_quota: pay".to_owned(), None).passes());
+        assert!(!AttemptError::of_status(422, String::new(), None).passes());
     }
 }

@@ -27,34 +27,34 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use updraft_run::{Answer, Message, ToolCall};
+use updraft_run::{Message, ModelAnswer, ToolCall};
 
-use self::script::{Line, Script};
-use crate::{Asking, Delta, Draft, Error, Hear, Model, Price, Prompt};
+use self::script::{Script, ScriptAnswer};
+use crate::{Delta, DeltaCallback, Error, Model, ModelFuture, Price, Prompt, RequestDraft};
 
 /// A model that says what a script, or a function, says.
 #[derive(Debug)]
-pub struct Scripted {
+pub struct ScriptedModel {
     name: String,
     price: Price,
-    source: Source,
+    source: ScriptSource,
 }
 
-enum Source {
+enum ScriptSource {
     Script(Box<Script>),
-    Function(Box<dyn Fn(&Prompt<'_>) -> Answer + Send + Sync>),
+    Function(Box<dyn Fn(&Prompt<'_>) -> ModelAnswer + Send + Sync>),
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for ScriptSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::Script(script) => script.fmt(f),
-            Source::Function(_) => f.write_str("Function(..)"),
+            ScriptSource::Script(script) => script.fmt(f),
+            ScriptSource::Function(_) => f.write_str("Function(..)"),
         }
     }
 }
 
-impl Scripted {
+impl ScriptedModel {
     /// Reads a script from a file.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let text = std::fs::read_to_string(path).map_err(|why| Error::Config {
@@ -70,12 +70,20 @@ impl Scripted {
             what: format!("the script `{name}` cannot be read: {why}"),
             hint: "a script is a list of answers, or an object with `rules` and `default`".to_owned(),
         })?;
-        Ok(Self { name: format!("scripted/{name}"), price: script.price(), source: Source::Script(Box::new(script)) })
+        Ok(Self {
+            name: format!("scripted/{name}"),
+            price: script.price(),
+            source: ScriptSource::Script(Box::new(script)),
+        })
     }
 
     /// A model in process: what the function says is the answer.
-    pub fn from_fn(name: &str, answer: impl Fn(&Prompt<'_>) -> Answer + Send + Sync + 'static) -> Self {
-        Self { name: format!("scripted/{name}"), price: Price::default(), source: Source::Function(Box::new(answer)) }
+    pub fn from_fn(name: &str, answer: impl Fn(&Prompt<'_>) -> ModelAnswer + Send + Sync + 'static) -> Self {
+        Self {
+            name: format!("scripted/{name}"),
+            price: Price::default(),
+            source: ScriptSource::Function(Box::new(answer)),
+        }
     }
 
     /// The same at a price, which also bounds what an ask may cost.
@@ -85,13 +93,13 @@ impl Scripted {
         self
     }
 
-    fn answer(&self, line: &Line, prompt: &Prompt<'_>) -> Result<Answer, Error> {
+    fn answer(&self, line: &ScriptAnswer, prompt: &Prompt<'_>) -> Result<ModelAnswer, Error> {
         if let Some(message) = &line.fail {
             return Err(Error::Script { message: message.clone() });
         }
         let turn = turn_of(prompt.messages);
         let calls = line.calls.iter().enumerate();
-        let mut answer = Answer {
+        let mut answer = ModelAnswer {
             text: line.text(),
             reasoning: line.reasoning.clone(),
             calls: calls
@@ -105,14 +113,14 @@ impl Scripted {
             finish: line.finish,
             usage: line.usage(),
             writes_calls: line.writes_calls,
-            ..Answer::default()
+            ..ModelAnswer::default()
         };
         answer.usage.cost = Some(line.price().unwrap_or(self.price).of(&answer.usage));
         Ok(answer)
     }
 }
 
-impl Model for Scripted {
+impl Model for ScriptedModel {
     fn name(&self) -> &str {
         &self.name
     }
@@ -125,15 +133,20 @@ impl Model for Scripted {
         Some(true)
     }
 
-    fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, _draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a> {
+    fn ask<'a>(
+        &'a self,
+        prompt: &'a Prompt<'a>,
+        _draft: &'a mut RequestDraft,
+        hear: DeltaCallback<'a>,
+    ) -> ModelFuture<'a> {
         Box::pin(async move {
             let answer = match &self.source {
-                Source::Function(function) => {
+                ScriptSource::Function(function) => {
                     let mut answer = function(prompt);
                     answer.usage.cost = Some(self.price.of(&answer.usage));
                     answer
                 }
-                Source::Script(script) => {
+                ScriptSource::Script(script) => {
                     let line = script.line_for(prompt)?;
                     if line.delay_ms > 0 {
                         tokio::time::sleep(Duration::from_millis(line.delay_ms)).await;
@@ -148,7 +161,7 @@ impl Model for Scripted {
 }
 
 /// Lets an answer that is there all at once be heard like one that arrives.
-pub(crate) fn tell(answer: &Answer, hear: Hear<'_>) {
+pub(crate) fn tell(answer: &ModelAnswer, hear: DeltaCallback<'_>) {
     if !answer.reasoning.is_empty() {
         hear(Delta::Reasoning(&answer.reasoning));
     }

@@ -5,13 +5,13 @@
 
 use std::fmt;
 
-use updraft_run::Think;
+use updraft_run::ThinkingEffort;
 
-use crate::{Error, ToolsBy, Tuning};
+use crate::{Error, ModelTuning, ToolCallStyle};
 
 /// One model as it was written.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Spec {
+pub struct ModelSpec {
     /// The provider, or a name without one (`builtin`, `auto`, a profile).
     pub provider: String,
     /// The model's name at the provider.
@@ -19,15 +19,15 @@ pub struct Spec {
     /// Where the provider is, where that was written.
     pub base: Option<String>,
     /// How it is used.
-    pub tuning: Tuning,
+    pub tuning: ModelTuning,
 }
 
 /// Reads one model and those to fall back to, in order.
-pub(crate) fn parse(text: &str) -> Result<Vec<Spec>, Error> {
-    text.split(" | ").map(|one| Spec::parse(one.trim())).collect()
+pub(crate) fn parse(text: &str) -> Result<Vec<ModelSpec>, Error> {
+    text.split(" | ").map(|one| ModelSpec::parse(one.trim())).collect()
 }
 
-impl Spec {
+impl ModelSpec {
     /// Reads one model.
     pub fn parse(text: &str) -> Result<Self, Error> {
         // A script's path may hold anything.
@@ -53,7 +53,8 @@ impl Spec {
         match key {
             "base" => self.base = Some(value.to_owned()),
             "think" | "thinking" => {
-                tuning.think = Think::parse(value).ok_or("expected off, low, medium, high or a number of tokens")?;
+                tuning.think =
+                    ThinkingEffort::parse(value).ok_or("expected off, low, medium, high or a number of tokens")?;
             }
             "temperature" => {
                 let temperature: f64 = value.parse().map_err(|_| "expected a number from 0 to 2")?;
@@ -65,8 +66,8 @@ impl Spec {
             "max_output" => tuning.max_output = Some(value.parse().map_err(|_| "expected a number of tokens")?),
             "tools" => {
                 tuning.tools = match value {
-                    "native" => Some(ToolsBy::Native),
-                    "text" => Some(ToolsBy::Text),
+                    "native" => Some(ToolCallStyle::Native),
+                    "text" => Some(ToolCallStyle::Text),
                     "auto" => None,
                     _ => return Err("expected native, text or auto".to_owned()),
                 }
@@ -85,24 +86,24 @@ impl Spec {
     }
 }
 
-impl fmt::Display for Spec {
+impl fmt::Display for ModelSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tuning { think, temperature, max_output, tools, sees } = &self.tuning;
+        let ModelTuning { think, temperature, max_output, tools, sees } = &self.tuning;
         f.write_str(&self.provider)?;
         if !self.name.is_empty() {
             write!(f, "/{}", self.name)?;
         }
         let think = match think {
-            Think::Auto => None,
-            Think::Off => Some("off".to_owned()),
-            Think::Low => Some("low".to_owned()),
-            Think::Medium => Some("medium".to_owned()),
-            Think::High => Some("high".to_owned()),
-            Think::Tokens(tokens) => Some(tokens.to_string()),
+            ThinkingEffort::Auto => None,
+            ThinkingEffort::Off => Some("off".to_owned()),
+            ThinkingEffort::Low => Some("low".to_owned()),
+            ThinkingEffort::Medium => Some("medium".to_owned()),
+            ThinkingEffort::High => Some("high".to_owned()),
+            ThinkingEffort::Tokens(tokens) => Some(tokens.to_string()),
         };
         let tools = tools.map(|tools| match tools {
-            ToolsBy::Native => "native".to_owned(),
-            ToolsBy::Text => "text".to_owned(),
+            ToolCallStyle::Native => "native".to_owned(),
+            ToolCallStyle::Text => "text".to_owned(),
         });
         let settings = [
             ("think", think),
@@ -135,7 +136,7 @@ mod tests {
             "gemini/gemini-2.5-flash?think=low&temperature=0.2&max_output=4096",
             "openai-compatible/org/qwen?tools=text&images=no&base=http://127.0.0.1:1234/v1",
         ] {
-            assert_eq!(Spec::parse(text).unwrap().to_string(), text);
+            assert_eq!(ModelSpec::parse(text).unwrap().to_string(), text);
         }
         assert_eq!(parse("openai/a | anthropic/b?think=off").unwrap().len(), 2);
     }
@@ -143,7 +144,7 @@ mod tests {
     #[test]
     fn a_setting_that_is_wrong_is_named() {
         for text in ["a/b?think=very", "a/b?temperature=9", "a/b?colour=red", "a/b?tools=maybe"] {
-            assert!(matches!(Spec::parse(text), Err(Error::Config { .. })), "{text}");
+            assert!(matches!(ModelSpec::parse(text), Err(Error::Config { .. })), "{text}");
         }
     }
 }

@@ -9,19 +9,19 @@ pub(crate) const LARGEST_EVENT: usize = 64 << 20;
 
 /// An event grew beyond all measure.
 #[derive(Debug)]
-pub(crate) struct TooLarge;
+pub(crate) struct EventTooLarge;
 
 /// What of the stream is not yet a whole event. Whole events are read where they lie in the piece that brought them.
 #[derive(Debug, Default)]
-pub(crate) struct Events {
+pub(crate) struct SseDecoder {
     rest: Vec<u8>,
     /// Up to here `rest` is known to hold no end of an event.
     searched: usize,
 }
 
-impl Events {
+impl SseDecoder {
     /// Takes the next piece and gives the data of each event that it completes.
-    pub(crate) fn feed<E: From<TooLarge>>(
+    pub(crate) fn feed<E: From<EventTooLarge>>(
         &mut self,
         piece: &[u8],
         mut each: impl FnMut(&[u8]) -> Result<(), E>,
@@ -35,7 +35,7 @@ impl Events {
             self.rest.drain(..used);
         }
         if self.rest.len() > LARGEST_EVENT {
-            return Err(TooLarge.into());
+            return Err(EventTooLarge.into());
         }
         // An end is at most three bytes, two of which may be here already.
         self.searched = self.rest.len().saturating_sub(2);
@@ -105,14 +105,14 @@ fn data_of(line: &[u8]) -> Option<&[u8]> {
 mod tests {
     use super::*;
 
-    impl From<TooLarge> for String {
-        fn from(_: TooLarge) -> Self {
+    impl From<EventTooLarge> for String {
+        fn from(_: EventTooLarge) -> Self {
             "too large".to_owned()
         }
     }
 
     fn read(stream: &str, size: usize) -> Vec<String> {
-        let mut events = Events::default();
+        let mut events = SseDecoder::default();
         let mut seen = Vec::new();
         let mut note = |data: &[u8]| {
             seen.push(String::from_utf8_lossy(data).into_owned());
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn an_event_without_end_is_given_up() {
-        let mut events = Events::default();
+        let mut events = SseDecoder::default();
         let piece = vec![b'x'; LARGEST_EVENT + 1];
 
         assert_eq!(events.feed(&piece, |_| Ok::<(), String>(())), Err("too large".to_owned()));

@@ -8,17 +8,17 @@ use serde::{Deserialize, Deserializer};
 
 /// Text that servers also write as `null`, as a list of parts, or (arguments) as the object it stands for.
 #[derive(Debug, Default)]
-pub(crate) struct Text<'a>(Cow<'a, str>);
+pub(crate) struct LenientText<'a>(Cow<'a, str>);
 
-impl Text<'_> {
+impl LenientText<'_> {
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for LenientText<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextVisitor).map(Text)
+        deserializer.deserialize_any(TextVisitor).map(LenientText)
     }
 }
 
@@ -64,5 +64,5 @@ impl<'de> Visitor<'de> for TextVisitor {
 #[derive(Deserialize)]
 struct TextPart<'a> {
     #[serde(default, borrow)]
-    text: Text<'a>,
+    text: LenientText<'a>,
 }

@@ -1,25 +1,25 @@
 //! Tokens, estimated from text where a provider reports none.
 
-use updraft_run::{Answer, Cost, Usage};
+use updraft_run::{Cost, ModelAnswer, TokenUsage};
 
 /// Bytes of English or of code to one token, in the common vocabularies.
 const BYTES_PER_TOKEN: usize = 4;
 
 /// Nothing was asked of a provider, so nothing was used.
-pub(crate) fn none() -> Usage {
-    Usage { cost: Some(Cost(0)), ..Usage::default() }
+pub(crate) fn none() -> TokenUsage {
+    TokenUsage { cost: Some(Cost(0)), ..TokenUsage::default() }
 }
 
 /// What an exchange probably used: `sent` bytes of request, and this answer.
-pub(crate) fn estimate(sent: usize, answer: &Answer) -> Usage {
+pub(crate) fn estimate(sent: usize, answer: &ModelAnswer) -> TokenUsage {
     let calls: usize = answer.calls.iter().map(|call| call.name.len() + call.args.to_string().len()).sum();
     let reasoning = tokens(answer.reasoning.len());
-    Usage {
+    TokenUsage {
         input: tokens(sent),
         output: tokens(answer.text.len() + calls) + reasoning,
         reasoning,
         estimated: true,
-        ..Usage::default()
+        ..TokenUsage::default()
     }
 }
 
@@ -33,10 +33,11 @@ mod tests {
 
     #[test]
     fn an_estimate_says_that_it_is_one() {
-        let answer = Answer { text: "twelve bytes".to_owned(), reasoning: "hm".to_owned(), ..Answer::default() };
+        let answer =
+            ModelAnswer { text: "twelve bytes".to_owned(), reasoning: "hm".to_owned(), ..ModelAnswer::default() };
 
         let usage = estimate(400, &answer);
 
-        assert_eq!(usage, Usage { input: 100, output: 4, reasoning: 1, estimated: true, ..Usage::default() });
+        assert_eq!(usage, TokenUsage { input: 100, output: 4, reasoning: 1, estimated: true, ..TokenUsage::default() });
     }
 }

@@ -12,14 +12,14 @@ mod shown;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
-use updraft_lenient::{Fault, repair};
-use updraft_run::{Answer, Finish, Message, ToolCall};
+use updraft_lenient::{JsonFault, repair};
+use updraft_run::{FinishReason, Message, ModelAnswer, ToolCall};
 
-pub(crate) use self::bounds::Bounds;
+pub(crate) use self::bounds::StringBounds;
 use self::needed::needed;
-use self::shown::{Shown, first_sentence, turns};
+use self::shown::{WorkedExample, first_sentence, turns};
 use crate::Prompt;
-use crate::manner::Manner;
+use crate::manner::ModelFeatures;
 
 const PROTOCOL: &str = include_str!("told/tools.md");
 
@@ -27,24 +27,24 @@ const PROTOCOL: &str = include_str!("told/tools.md");
 const SMALL_WINDOW: u64 = 8_192;
 
 /// A prompt with its tools put into words.
-pub(crate) struct Told {
+pub(crate) struct ToolTextPrompt {
     system: String,
     schema: Value,
     /// The conversation, after one that shows how it goes.
     messages: Option<Vec<Message>>,
 }
 
-impl Told {
-    pub(crate) fn new(prompt: &Prompt<'_>, manner: Manner) -> Self {
+impl ToolTextPrompt {
+    pub(crate) fn new(prompt: &Prompt<'_>, manner: ModelFeatures) -> Self {
         let is_small = manner.window.is_some_and(|window| window <= SMALL_WINDOW);
-        let bounds = Bounds::within(prompt.max_output);
+        let bounds = StringBounds::within(prompt.max_output);
         let bound = |schema: &Value| if manner.local { bounds.on(schema) } else { schema.clone() };
         let mut system = format!("{}\n\n{}", prompt.system, PROTOCOL).trim().to_owned();
         let mut ways = Vec::with_capacity(prompt.tools.len() + 1);
         let mut shown = Vec::with_capacity(prompt.tools.len());
         for tool in prompt.tools {
             let parameters = if is_small { &needed(&tool.parameters) } else { &tool.parameters };
-            let example = Shown::of(tool, parameters);
+            let example = WorkedExample::of(tool, parameters);
             let (name, whole) = (&tool.name, tool.description.trim());
             let _ = if is_small {
                 write!(system, "\n\n## {name}\n\n{}.{}", first_sentence(whole), listed(parameters))
@@ -74,15 +74,16 @@ impl Told {
     }
 
     /// The answer with its call, or with the answer taken out of its wrapping. Anything else stays as it was written.
-    pub(crate) fn read(mut answer: Answer, messages: usize) -> Answer {
+    pub(crate) fn read(mut answer: ModelAnswer, messages: usize) -> ModelAnswer {
         answer.writes_calls = true;
         let Some(repaired) = repair(&answer.text) else { return answer };
         // A call or an answer is the whole message. What is quoted in prose is neither.
-        let is_prose = |what: Fault| matches!(what, Fault::Prose | Fault::TrailingText | Fault::SeveralValues);
+        let is_prose =
+            |what: JsonFault| matches!(what, JsonFault::Prose | JsonFault::TrailingText | JsonFault::SeveralValues);
         if repaired.repairs.iter().any(|repair| is_prose(repair.what)) {
             return answer;
         }
-        let is_risky = repaired.is_risky() || answer.finish == Finish::Length;
+        let is_risky = repaired.is_risky() || answer.finish == FinishReason::Length;
         let Value::Object(mut said) = repaired.value else { return answer };
         if let Some(Value::String(name)) = said.get("action")
             && let Some(args @ Value::Object(_)) = said.get("args")
@@ -91,7 +92,7 @@ impl Told {
             let args = if is_risky { Value::Object(Map::new()) } else { args.clone() };
             answer.calls = vec![ToolCall { id: format!("c{messages}.0"), name: name.clone(), args, fault }];
             answer.text.clear();
-        } else if answer.finish == Finish::Length && !matches!(said.get("answer"), Some(Value::String(_))) {
+        } else if answer.finish == FinishReason::Length && !matches!(said.get("answer"), Some(Value::String(_))) {
             // What was closed here in the place of the model is no value that it gave.
             return answer;
         } else if let (1, Some(inner)) = (said.len(), said.remove("answer")) {
@@ -112,12 +113,12 @@ fn listed(parameters: &Value) -> String {
     parameters["properties"].as_object().into_iter().flatten().map(line).collect()
 }
 
-fn any_text(is_local: bool, bounds: Bounds) -> Value {
+fn any_text(is_local: bool, bounds: StringBounds) -> Value {
     if is_local { json!({ "type": "string", "maxLength": bounds.text }) } else { json!({ "type": "string" }) }
 }
 
 /// The value of a variable: anything. A small model is kept to values that end.
-fn any_value(is_local: bool, bounds: Bounds) -> Value {
+fn any_value(is_local: bool, bounds: StringBounds) -> Value {
     if !is_local {
         return json!({});
     }
@@ -138,28 +139,28 @@ mod tests {
     use updraft_run::ToolSpec;
 
     use super::*;
-    use crate::Brief;
-    use crate::manner::ToolsBy;
+    use crate::TaskBrief;
+    use crate::manner::ToolCallStyle;
 
-    fn told(window: u64, brief: &Brief) -> Told {
+    fn told(window: u64, brief: &TaskBrief) -> ToolTextPrompt {
         let properties = json!({"path": {"type": "string", "description": "Where."}, "start": {"type": "integer"}});
         let parameters = json!({"type": "object", "properties": properties, "required": ["path"]});
         let description = "Reads a file. Long ones are cut.".into();
         let tools = [ToolSpec { name: "read_file".into(), description, parameters }];
         let prompt = Prompt { tools: &tools, system: "Be brief.", ..Prompt::empty(brief) };
-        Told::new(
+        ToolTextPrompt::new(
             &prompt,
-            Manner { tools: ToolsBy::Text, sees: false, local: true, window: Some(window), closes: false },
+            ModelFeatures { tools: ToolCallStyle::Text, sees: false, local: true, window: Some(window), closes: false },
         )
     }
 
-    fn read(text: &str) -> Answer {
-        Told::read(Answer { text: text.to_owned(), ..Answer::default() }, 3)
+    fn read(text: &str) -> ModelAnswer {
+        ToolTextPrompt::read(ModelAnswer { text: text.to_owned(), ..ModelAnswer::default() }, 3)
     }
 
     #[test]
     fn tools_are_told_with_a_task_and_a_bounded_schema() {
-        let told = told(32_768, &Brief::default());
+        let told = told(32_768, &TaskBrief::default());
         assert!(told.system.starts_with("Be brief.\n\n# Tools"));
         assert!(told.system.contains("Reads a file. Long ones are cut.\nArguments: {"), "{}", told.system);
         let task = "Task: Reads a file: path notes.txt.";
@@ -173,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_small_window_is_told_only_what_is_needed() {
-        let told = told(4_096, &Brief::default());
+        let told = told(4_096, &TaskBrief::default());
         assert!(told.system.ends_with("Reads a file.\n- path (string): Where."), "{}", told.system);
         let messages = told.messages.as_deref().unwrap();
         assert_eq!(messages[0], Message::User("Reads a file: path notes.txt.".into()));
@@ -182,7 +183,7 @@ mod tests {
 
     #[test]
     fn an_answer_holds_the_variables_the_step_writes() {
-        let brief = Brief { writes: vec!["sum".into(), "how".into()], ..Brief::default() };
+        let brief = TaskBrief { writes: vec!["sum".into(), "how".into()], ..TaskBrief::default() };
         let answer = &told(4_096, &brief).schema["anyOf"][1]["properties"]["answer"];
         assert_eq!(answer["required"], json!(["how", "sum"]));
         assert_eq!(answer["additionalProperties"], false);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
-use crate::retry::Trouble;
+use crate::retry::AttemptError;
 
 /// Silence is noticed at most so much of the limit too late.
 const PARTS: u32 = 8;
@@ -16,7 +16,7 @@ const PARTS: u32 = 8;
 ///
 /// One timer serves a whole answer. It is not set anew for each piece, and no clock is read: it rings several times
 /// within the limit, and the rings since the last progress are counted.
-pub(crate) struct Watch {
+pub(crate) struct SilenceTimer {
     limit: Duration,
     /// Whether something was said already.
     has_begun: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Watch {
     waker: Option<Waker>,
 }
 
-impl Watch {
+impl SilenceTimer {
     pub(crate) fn new(limit: Duration) -> Self {
         // The timer begins with the silence, so its first ring counts in full.
         let timer = Box::pin(tokio::time::sleep(limit / PARTS));
@@ -45,7 +45,7 @@ impl Watch {
     }
 
     /// Awaits the next thing to come. That it comes is no progress by itself.
-    pub(crate) async fn over<T>(&mut self, next: impl Future<Output = T>) -> Result<T, Trouble> {
+    pub(crate) async fn over<T>(&mut self, next: impl Future<Output = T>) -> Result<T, AttemptError> {
         let mut next = pin!(next);
         poll_fn(|context| match next.as_mut().poll(context) {
             Poll::Ready(value) => match self.poll_silence(context) {
@@ -57,8 +57,8 @@ impl Watch {
         .await
     }
 
-    fn trouble(&self) -> Trouble {
-        if self.has_begun { Trouble::Stalled(self.limit) } else { Trouble::Silent(self.limit) }
+    fn trouble(&self) -> AttemptError {
+        if self.has_begun { AttemptError::Stalled(self.limit) } else { AttemptError::Silent(self.limit) }
     }
 
     fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<()> {
@@ -87,7 +87,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_makes_progress_in_time_is_awaited_however_long_it_takes() {
-        let mut watch = Watch::new(LIMIT);
+        let mut watch = SilenceTimer::new(LIMIT);
         for _ in 0..8 {
             assert!(watch.over(tokio::time::sleep(LIMIT / 2)).await.is_ok());
             watch.progress(LIMIT);
@@ -96,13 +96,13 @@ mod tests {
 
     #[tokio::test]
     async fn what_comes_without_progress_is_awaited_no_longer_than_the_limit() {
-        let mut watch = Watch::new(LIMIT);
+        let mut watch = SilenceTimer::new(LIMIT);
         let silent = loop {
             if let Err(trouble) = watch.over(tokio::time::sleep(LIMIT / 20)).await {
                 break trouble;
             }
         };
-        assert_eq!(silent, Trouble::Silent(LIMIT));
+        assert_eq!(silent, AttemptError::Silent(LIMIT));
         watch.progress(LIMIT * 2);
         let stalled = loop {
             // Always ready: nothing is ever waited for.
@@ -110,13 +110,13 @@ mod tests {
                 break trouble;
             }
         };
-        assert_eq!(stalled, Trouble::Stalled(LIMIT * 2));
+        assert_eq!(stalled, AttemptError::Stalled(LIMIT * 2));
     }
 
     #[tokio::test]
     async fn silence_is_not_called_so_before_the_limit() {
         for piece in 0..5 {
-            let mut watch = Watch::new(LIMIT);
+            let mut watch = SilenceTimer::new(LIMIT);
             for _ in 0..2 {
                 assert!(watch.over(tokio::time::sleep(LIMIT / PARTS * piece / 2)).await.is_ok());
                 watch.progress(LIMIT);
@@ -125,7 +125,7 @@ mod tests {
 
             let stalled = watch.over(std::future::pending::<()>()).await;
 
-            assert!(matches!(stalled, Err(Trouble::Stalled(LIMIT))));
+            assert!(matches!(stalled, Err(AttemptError::Stalled(LIMIT))));
             assert!(begun.elapsed() >= LIMIT, "{:?}", begun.elapsed());
         }
     }

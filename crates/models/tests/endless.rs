@@ -14,7 +14,7 @@ mod talk;
 
 use std::time::Duration;
 
-use updraft_models::{Access, Error, Patience, resolve};
+use updraft_models::{Error, ModelAccess, RetryPolicy, resolve};
 
 use crate::houses::{HOUSES, House};
 use crate::server::{Act, Server, chunk, chunked, head};
@@ -30,8 +30,8 @@ async fn ask(house: &House, begin: Vec<u8>, more: Vec<u8>) -> (Error, usize) {
     let times = 100_000_000 / more.len();
     let server = Server::always(vec![Act::Send(begin), Act::Repeat(more, times)]).await;
     let patience =
-        Patience { silence: Duration::from_secs(30), stall: Duration::from_secs(30), ..access(&server).patience };
-    let model = resolve(house.spec, &Access { patience, ..access(&server) }).unwrap();
+        RetryPolicy { silence: Duration::from_secs(30), stall: Duration::from_secs(30), ..access(&server).patience };
+    let model = resolve(house.spec, &ModelAccess { patience, ..access(&server) }).unwrap();
 
     let mut talk = Talk::new();
     let error = talk.ask(&*model).await.unwrap_err();

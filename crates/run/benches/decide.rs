@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use serde_json::json;
 use updraft_run::{
-    AgentCard, Answer, Event, Goal, Graph, Input, Mode, Output, Prepared, Record, Reply, Roster, Run, Settings, Start,
-    Step, StepId, StepSpec, Timestamp, ToolCall,
+    AgentCard, Event, Goal, Graph, Input, ModelAnswer, PreparedCall, Record, Reply, Roster, Run, RunMode, RunSettings,
+    RunStart, Step, StepId, StepSpec, Timestamp, ToolCall, ToolOutput,
 };
 
 fn main() {
@@ -35,13 +35,13 @@ fn main() {
     }
 }
 
-fn start(plan: Graph) -> Start {
+fn start(plan: Graph) -> RunStart {
     let agent =
         AgentCard { name: "thinker".into(), tools: vec!["read".into()], turns: Some(1_000), ..AgentCard::default() };
-    Start {
-        goal: Goal { text: "the goal".into(), mode: Mode::Given, ..Goal::default() },
+    RunStart {
+        goal: Goal { text: "the goal".into(), mode: RunMode::Given, ..Goal::default() },
         roster: Arc::new(Roster { agents: vec![agent], ..Roster::default() }),
-        settings: Arc::new(Settings::default()),
+        settings: Arc::new(RunSettings::default()),
         budget: updraft_run::Budget::default(),
         plan: Some(Arc::new(plan)),
     }
@@ -68,7 +68,7 @@ fn layers(n: usize) -> Vec<usize> {
 }
 
 fn text(words: &str) -> Reply {
-    Reply::Answer(Arc::new(Answer { text: words.into(), ..Answer::default() }))
+    Reply::Answer(Arc::new(ModelAnswer { text: words.into(), ..ModelAnswer::default() }))
 }
 
 /// Answers every open question until the run is over.
@@ -84,7 +84,7 @@ fn drive(run: &mut Run, records: &mut Vec<Record>, reply: &Reply) {
 fn a_graph(name: &str, n: usize, shape: Shape) -> f64 {
     let graph = Graph { steps: (0..n).map(|at| step(at, &shape(at))).collect() };
     let around =
-        updraft_run::Surroundings { agents: vec!["thinker"], max_steps: n, ..updraft_run::Surroundings::default() };
+        updraft_run::GraphContext { agents: vec!["thinker"], max_steps: n, ..updraft_run::GraphContext::default() };
     let checked = Instant::now();
     assert!(graph.faults(&around).is_empty());
     let check = nanos(checked) / n as f64;
@@ -133,9 +133,9 @@ fn a_long_step() {
     for turn in 0..100 {
         let args = json!({ "path": format!("file{turn}.txt") });
         let call = ToolCall { id: format!("c{turn}"), name: "read".into(), args, fault: None };
-        let answer = Reply::Answer(Arc::new(Answer { calls: vec![call], ..Answer::default() }));
-        let output = Reply::Output(Arc::new(Output { text: "some lines of text".into(), ..Output::default() }));
-        for (reply, prepared) in [(answer, vec![Prepared::default()]), (output, Vec::new())] {
+        let answer = Reply::Answer(Arc::new(ModelAnswer { calls: vec![call], ..ModelAnswer::default() }));
+        let output = Reply::Output(Arc::new(ToolOutput { text: "some lines of text".into(), ..ToolOutput::default() }));
+        for (reply, prepared) in [(answer, vec![PreparedCall::default()]), (output, Vec::new())] {
             let id = run.open().keys().next().unwrap().clone();
             records.push(run.advance(Input::Replied { id, attempt: 1, reply, prepared }, Timestamp(turn)));
         }

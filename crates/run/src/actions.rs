@@ -2,7 +2,7 @@
 
 use crate::message::ToolCall;
 use crate::reply::Reply;
-use crate::step::Outcome;
+use crate::step::ToolCallOutcome;
 use crate::talk::outcome_words;
 
 /// Calls that are kept of a step, the newest: those that follow want to know what it came to.
@@ -44,12 +44,12 @@ impl Actions {
 
 impl Action {
     /// A call, and what came of it.
-    pub(crate) fn of(call: &ToolCall, outcome: &Outcome) -> Self {
+    pub(crate) fn of(call: &ToolCall, outcome: &ToolCallOutcome) -> Self {
         let exit = match outcome {
-            Outcome::Replied(Reply::Output(output)) => {
+            ToolCallOutcome::Replied(Reply::Output(output)) => {
                 output.value.as_ref().and_then(|value| value.get("exit_code")?.as_i64())
             }
-            Outcome::Replied(_) | Outcome::Rejected(_) => None,
+            ToolCallOutcome::Replied(_) | ToolCallOutcome::Rejected(_) => None,
         };
         let said = first_line(&outcome_words(outcome));
         let said = match exit.filter(|code| *code != 0) {

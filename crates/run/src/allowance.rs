@@ -1,6 +1,6 @@
 //! What a step has at its disposal: its model, its turns, and whether it waits for more.
 
-use crate::goal::Mode;
+use crate::goal::RunMode;
 use crate::id::StepId;
 use crate::reply::Failure;
 use crate::state::Run;
@@ -23,8 +23,8 @@ impl Run {
     pub fn turns_of(&self, step: &Step) -> u32 {
         let own = self.card(&step.spec.agent).and_then(|card| card.turns);
         let usual = match self.goal.mode {
-            Mode::Agent(_) => self.settings.query_turns,
-            Mode::Plan | Mode::Swarm | Mode::Given => self.settings.turns,
+            RunMode::Agent(_) => self.settings.query_turns,
+            RunMode::Plan | RunMode::Swarm | RunMode::Given => self.settings.turns,
         };
         own.unwrap_or(usual).max(self.settings.least_turns.unwrap_or(1)).max(1)
     }

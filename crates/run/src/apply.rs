@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use crate::confine::Level;
 use crate::event::{Event, Judgement};
-use crate::goal::{Approvals, Budget, GrantFlags, Start};
+use crate::goal::{ApprovalMode, Budget, GrantFlags, RunStart};
 use crate::id::Timestamp;
 use crate::input::{Input, Record};
 use crate::origins::Origins;
-use crate::state::{Phase, Run, Variable};
-use crate::step::State;
+use crate::state::{Run, RunPhase, Variable};
+use crate::step::StepState;
 
 impl Run {
     /// Folds a whole journal.
@@ -46,8 +46,8 @@ impl Run {
     pub(crate) fn pass_time(&mut self, input: &Input, now: Timestamp) {
         let idle = matches!(input, Input::Start(_) | Input::Recovered { .. } | Input::Fork { .. });
         let at_work = match self.phase {
-            Phase::Running | Phase::Cancelling { .. } => self.busy > 0,
-            Phase::New | Phase::Paused | Phase::Exhausted(_) | Phase::Over { .. } => false,
+            RunPhase::Running | RunPhase::Cancelling { .. } => self.busy > 0,
+            RunPhase::New | RunPhase::Paused | RunPhase::Exhausted(_) | RunPhase::Over { .. } => false,
         };
         if !at_work || idle {
             // Another process may go by another clock, and what counts begins here.
@@ -105,13 +105,13 @@ impl Run {
             Event::Judged { step, verdict } => self.judged(step, verdict),
             Event::StepDone { step, output, .. } => self.step_done(step, output.as_deref()),
             Event::Halted { step, ask, why } => self.step_halted(step, ask.as_ref(), why),
-            Event::StepFailed { step, why } => self.step_ended(step, State::Failed(why.clone())),
+            Event::StepFailed { step, why } => self.step_ended(step, StepState::Failed(why.clone())),
             Event::StepSkipped { step, because } => {
-                self.step_ended(step, State::Skipped { because: because.clone() });
+                self.step_ended(step, StepState::Skipped { because: because.clone() });
             }
-            Event::StepCancelled { step } => self.step_ended(step, State::Cancelled),
+            Event::StepCancelled { step } => self.step_ended(step, StepState::Cancelled),
             Event::Compacted { step, upto, summary } => self.compacted(step, *upto, summary),
-            Event::Paused => self.phase = Phase::Paused,
+            Event::Paused => self.phase = RunPhase::Paused,
             Event::Resumed { budget, approvals } => self.resumed(budget.as_ref(), *approvals),
             Event::Marked { files } => self.is_marked(files),
             Event::Confined { level, flags } => self.confined(*level, flags.as_ref()),
@@ -131,9 +131,9 @@ impl Run {
                 self.is_imported = false;
             }
             Event::Cancelled { by } => self.cancelled(by),
-            Event::Exhausted { which } => self.phase = Phase::Exhausted(*which),
+            Event::Exhausted { which } => self.phase = RunPhase::Exhausted(*which),
             Event::Finished { answer, failed } => {
-                self.phase = Phase::Over { answer: answer.as_str().into(), failed: failed.clone() };
+                self.phase = RunPhase::Over { answer: answer.as_str().into(), failed: failed.clone() };
                 self.open.clear();
                 self.held.clear();
                 self.again.clear();
@@ -142,7 +142,7 @@ impl Run {
         }
     }
 
-    fn started(&mut self, start: &Start) {
+    fn started(&mut self, start: &RunStart) {
         self.goal = start.goal.clone();
         // Of a goal that tells what was answered before, only what is asked for is the user's own.
         if self.goal.origins.is_empty() || !self.goal.asked.is_empty() {
@@ -155,10 +155,10 @@ impl Run {
             let variable = Variable { value: Arc::new(value.clone()), origins: Origins::default(), by: None };
             self.variables.insert(name.clone(), variable);
         }
-        self.phase = Phase::Running;
+        self.phase = RunPhase::Running;
     }
 
-    fn resumed(&mut self, budget: Option<&Budget>, approvals: Option<Approvals>) {
+    fn resumed(&mut self, budget: Option<&Budget>, approvals: Option<ApprovalMode>) {
         if let Some(budget) = budget {
             self.budget = self.budget.raised_by(budget);
             self.raise_turns(budget.turns);
@@ -167,7 +167,7 @@ impl Run {
             Arc::make_mut(&mut self.settings).approvals = approvals;
         }
         self.let_go_on();
-        self.phase = Phase::Running;
+        self.phase = RunPhase::Running;
     }
 
     fn confined(&mut self, level: Level, flags: Option<&GrantFlags>) {

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::effect::Prepared;
+use crate::effect::PreparedCall;
 use crate::message::ToolCall;
 use crate::origins::harmless_within;
 
@@ -18,7 +18,7 @@ const LONGEST: usize = 160;
 const WORDS_OF_A_NAME: usize = 5;
 
 /// The arguments that really count: of a call that is passed on, those of the tool that is meant.
-pub(crate) fn meant<'a>(call: &'a ToolCall, prepared: &Prepared) -> &'a Value {
+pub(crate) fn meant<'a>(call: &'a ToolCall, prepared: &PreparedCall) -> &'a Value {
     let passed = call.args.get("arguments").filter(|args| prepared.passed_on_to.is_some() && args.is_object());
     passed.unwrap_or(&call.args)
 }
@@ -80,7 +80,7 @@ fn cut(text: &str) -> String {
 
 /// Calls like one that a person allowed: of the same tool, with the same values. Long texts may be others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Likeness {
+pub struct CallMatcher {
     /// The tool.
     pub tool: String,
     /// Places and the values that must be the same there.
@@ -90,10 +90,10 @@ pub struct Likeness {
     pub free: BTreeSet<String>,
 }
 
-impl Likeness {
+impl CallMatcher {
     /// Calls like this one; nothing where no value would have to be the same. Only of a server's tool texts may be others:
     /// elsewhere a text can be a program.
-    pub(crate) fn of(call: &ToolCall, prepared: &Prepared) -> Option<Self> {
+    pub(crate) fn of(call: &ToolCall, prepared: &PreparedCall) -> Option<Self> {
         let mut like =
             Self { tool: prepared.meant(&call.name).to_owned(), same: BTreeMap::new(), free: BTreeSet::new() };
         for (place, value) in leaves(meant(call, prepared)) {
@@ -110,7 +110,7 @@ impl Likeness {
     }
 
     /// Whether a call is like it.
-    pub(crate) fn holds(&self, call: &ToolCall, prepared: &Prepared) -> bool {
+    pub(crate) fn holds(&self, call: &ToolCall, prepared: &PreparedCall) -> bool {
         let leaves = leaves(meant(call, prepared));
         let fits = |(place, value): (&String, &&Value)| {
             self.same.get(place) == Some(*value) || (self.free.contains(place) && value.is_string())
@@ -121,7 +121,7 @@ impl Likeness {
     }
 }
 
-impl fmt::Display for Likeness {
+impl fmt::Display for CallMatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let same = self.same.iter().map(|(place, value)| {
             let text = value.as_str().map_or_else(|| value.to_string(), one_line);
@@ -157,9 +157,9 @@ mod tests {
 
     #[test]
     fn a_call_is_like_another_with_the_same_values_whatever_long_text_it_holds() {
-        let served = Prepared { served: true, ..Prepared::default() };
+        let served = PreparedCall { served: true, ..PreparedCall::default() };
         let text = |text: &str| call(json!({"to": "bob", "body": text}));
-        let like = Likeness::of(&text("one two three four five six"), &served).unwrap();
+        let like = CallMatcher::of(&text("one two three four five six"), &served).unwrap();
         assert_eq!(like.to_string(), "send(to: bob, body: any text)");
         assert!(like.holds(&text("any other"), &served));
         for other in
@@ -167,8 +167,8 @@ mod tests {
         {
             assert!(!like.holds(&call(other.clone()), &served), "{other}");
         }
-        let program = Likeness::of(&text("one two three four five six"), &Prepared::default()).unwrap();
-        assert!(!program.holds(&text("rm -r / and then some more"), &Prepared::default()));
-        assert_eq!(Likeness::of(&call(json!({"all": true})), &served), None);
+        let program = CallMatcher::of(&text("one two three four five six"), &PreparedCall::default()).unwrap();
+        assert!(!program.holds(&text("rm -r / and then some more"), &PreparedCall::default()));
+        assert_eq!(CallMatcher::of(&call(json!({"all": true})), &served), None);
     }
 }

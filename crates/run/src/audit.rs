@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::state::{Funds, Phase, Run};
-use crate::step::{State, Step};
+use crate::state::{Funds, Run, RunPhase};
+use crate::step::{Step, StepState};
 
 impl Run {
     /// Names what does not agree with itself. Empty, unless there is a bug here or a hole in the journal.
@@ -32,7 +32,8 @@ impl Run {
     }
 
     fn audit_sets(&self, faults: &mut Vec<String>) {
-        let ready: BTreeSet<usize> = (0..self.steps.len()).filter(|at| self.steps[*at].state == State::Ready).collect();
+        let ready: BTreeSet<usize> =
+            (0..self.steps.len()).filter(|at| self.steps[*at].state == StepState::Ready).collect();
         if ready != self.ready {
             faults.push(format!("ready: {:?} kept, {ready:?} counted", self.ready));
         }
@@ -40,7 +41,7 @@ impl Run {
         if !held.eq(&self.held) {
             faults.push(format!("held: {:?} kept", self.held));
         }
-        for (at, step) in self.steps.iter().enumerate().filter(|(_, step)| step.state != State::Dropped) {
+        for (at, step) in self.steps.iter().enumerate().filter(|(_, step)| step.state != StepState::Dropped) {
             if self.places.get(&step.spec.id) != Some(&at) {
                 faults.push(format!("step `{}` is not found by its name", step.spec.id));
             }
@@ -50,7 +51,7 @@ impl Run {
                 faults.push(format!("{id} is open, and its step is not at work on it"));
             }
         }
-        if self.phase == Phase::Running {
+        if self.phase == RunPhase::Running {
             self.audit_rest(faults);
         }
     }
@@ -77,7 +78,7 @@ impl Run {
     fn audit_order(&self, faults: &mut Vec<String>) {
         // A step that has not ended is waited for. One that failed is, too, by those that were planned before it did.
         let (mut least, mut most) = (vec![0; self.steps.len()], vec![0; self.steps.len()]);
-        for step in self.steps.iter().filter(|step| step.state != State::Done) {
+        for step in self.steps.iter().filter(|step| step.state != StepState::Done) {
             for next in &step.next {
                 least[*next] += u32::from(!step.has_ended());
                 most[*next] += 1;
@@ -86,25 +87,25 @@ impl Run {
         for (step, (least, most)) in self.steps.iter().zip(least.into_iter().zip(most)) {
             let id = &step.spec.id;
             match step.state {
-                State::Waiting if step.waits < least || step.waits > most => {
+                StepState::Waiting if step.waits < least || step.waits > most => {
                     faults.push(format!("step `{id}` waits for {} kept, {least} to {most} counted", step.waits));
                 }
-                State::Waiting if most == 0 => faults.push(format!("step `{id}` waits for nothing")),
+                StepState::Waiting if most == 0 => faults.push(format!("step `{id}` waits for nothing")),
                 // A step at work may have an input that is made again; it is entered again after it.
-                State::Ready | State::Done if least > 0 => {
+                StepState::Ready | StepState::Done if least > 0 => {
                     faults.push(format!("step `{id}` is {} before {least} steps it waits for", step.status()));
                 }
-                State::Waiting
-                | State::Ready
-                | State::Thinking { .. }
-                | State::Acting { .. }
-                | State::Judging { .. }
-                | State::Compacting { .. }
-                | State::Done
-                | State::Failed(_)
-                | State::Skipped { .. }
-                | State::Cancelled
-                | State::Dropped => {}
+                StepState::Waiting
+                | StepState::Ready
+                | StepState::Thinking { .. }
+                | StepState::Acting { .. }
+                | StepState::Judging { .. }
+                | StepState::Compacting { .. }
+                | StepState::Done
+                | StepState::Failed(_)
+                | StepState::Skipped { .. }
+                | StepState::Cancelled
+                | StepState::Dropped => {}
             }
         }
     }

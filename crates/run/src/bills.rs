@@ -8,17 +8,17 @@ use std::sync::Arc;
 
 use crate::goal::Ceiling;
 use crate::id::Cost;
-use crate::message::Usage;
+use crate::message::TokenUsage;
 
 /// What is expected of a call, in thousandths of its ceiling: of its tokens, and of its cost. A prompt that has more tokens
 /// than was estimated says little about what answers cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Share {
+pub(crate) struct CeilingShare {
     tokens: u64,
     cost: u64,
 }
 
-impl Share {
+impl CeilingShare {
     /// No more than its ceiling.
     pub(crate) const WHOLE: Self = Self::alike(1_000);
 
@@ -32,7 +32,7 @@ impl Share {
     }
 
     /// What a bill was of the ceiling.
-    fn of(usage: &Usage, ceiling: &Ceiling) -> Self {
+    fn of(usage: &TokenUsage, ceiling: &Ceiling) -> Self {
         let share = |used: u64, reserved: u64| match reserved {
             0 => 0,
             _ => u128::from(used).saturating_mul(1_000).div_ceil(u128::from(reserved)).min(Self::MOST.into()) as u64,
@@ -65,27 +65,27 @@ impl Share {
 
 /// The accounts of all models that were asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Bills(BTreeMap<Arc<str>, Account>);
+pub(crate) struct Bills(BTreeMap<Arc<str>, ModelAccount>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Account {
+struct ModelAccount {
     /// The ceilings of its open calls.
     reserved: Ceiling,
     /// The ceilings of those that were cut off.
     doubtful: Ceiling,
     /// The most that a bill was of its ceiling; absent until one was seen.
-    seen: Option<Share>,
+    seen: Option<CeilingShare>,
 }
 
 impl Bills {
     /// What is expected of a model that has sent bills; no more than its ceilings of one that has not.
-    pub(crate) fn known_share(&self, model: &str) -> Share {
-        self.0.get(model).and_then(|account| account.seen).unwrap_or(Share::WHOLE)
+    pub(crate) fn known_share(&self, model: &str) -> CeilingShare {
+        self.0.get(model).and_then(|account| account.seen).unwrap_or(CeilingShare::WHOLE)
     }
 
     /// The same, of one that has not with what may be on top of its ceilings.
-    pub(crate) fn expected_share(&self, model: &str) -> Share {
-        self.0.get(model).and_then(|account| account.seen).unwrap_or(Share::UNSEEN)
+    pub(crate) fn expected_share(&self, model: &str) -> CeilingShare {
+        self.0.get(model).and_then(|account| account.seen).unwrap_or(CeilingShare::UNSEEN)
     }
 
     /// Whether a bill of this model was seen.
@@ -101,7 +101,7 @@ impl Bills {
     /// What all calls that are open or were cut off will be billed.
     pub(crate) fn outstanding(&self) -> Ceiling {
         self.0.values().fold(Ceiling::default(), |sum, account| {
-            let share = account.seen.unwrap_or(Share::UNSEEN);
+            let share = account.seen.unwrap_or(CeilingShare::UNSEEN);
             plus(&sum, &share.widen(&plus(&account.reserved, &account.doubtful)))
         })
     }
@@ -125,9 +125,9 @@ impl Bills {
     }
 
     /// Learns from a bill.
-    pub(crate) fn learn(&mut self, model: &str, ceiling: &Ceiling, usage: &Usage) {
+    pub(crate) fn learn(&mut self, model: &str, ceiling: &Ceiling, usage: &TokenUsage) {
         if let Some(account) = self.0.get_mut(model) {
-            let next = Share::of(usage, ceiling).expected_next();
+            let next = CeilingShare::of(usage, ceiling).expected_next();
             account.seen = Some(account.seen.map_or(next, |seen| seen.or_more(next)));
         }
     }

@@ -1,15 +1,15 @@
 //! What was spent, what is promised, and whether something more fits.
 
 use crate::bills::{minus, plus};
-use crate::goal::{Budget, Ceiling, Limit};
+use crate::goal::{Budget, BudgetLimit, Ceiling};
 use crate::id::{Cost, Millis};
-use crate::message::Usage;
+use crate::message::TokenUsage;
 
 /// The account of a run or of one step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     /// What models reported.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// Calls whose cost is not known, because the price is not.
     pub unpriced: u64,
     /// What calls that were cut off may have cost.
@@ -53,13 +53,13 @@ impl Ledger {
     }
 
     /// The first limit that is broken where this comes on top of what models reported.
-    pub(crate) fn breaks(&self, budget: &Budget, expected: &Ceiling) -> Option<Limit> {
+    pub(crate) fn breaks(&self, budget: &Budget, expected: &Ceiling) -> Option<BudgetLimit> {
         let cost = self.usage.cost.unwrap_or_default().0.saturating_add(expected.cost.unwrap_or_default().0);
         if budget.cost.is_some_and(|limit| cost > limit.0) {
-            return Some(Limit::Cost);
+            return Some(BudgetLimit::Cost);
         }
         let tokens = self.usage.tokens().saturating_add(expected.tokens);
-        budget.tokens.is_some_and(|limit| tokens > limit).then_some(Limit::Tokens)
+        budget.tokens.is_some_and(|limit| tokens > limit).then_some(BudgetLimit::Tokens)
     }
 
     /// What was promised and not reported: the ceilings of calls that are open or were cut off.
@@ -68,11 +68,11 @@ impl Ledger {
     }
 
     /// The limit that one more question or some more calls would break.
-    pub(crate) fn counts_break(&self, budget: &Budget, turns: u64, calls: u64) -> Option<Limit> {
+    pub(crate) fn counts_break(&self, budget: &Budget, turns: u64, calls: u64) -> Option<BudgetLimit> {
         if budget.turns.is_some_and(|limit| self.requests().saturating_add(turns) > limit) {
-            return Some(Limit::Turns);
+            return Some(BudgetLimit::Turns);
         }
-        budget.calls.is_some_and(|limit| self.calls.saturating_add(calls) > limit).then_some(Limit::Calls)
+        budget.calls.is_some_and(|limit| self.calls.saturating_add(calls) > limit).then_some(BudgetLimit::Calls)
     }
 
     pub(crate) fn reserve(&mut self, ceiling: &Ceiling) {
@@ -92,7 +92,7 @@ impl Ledger {
         self.doubtful = plus(&self.doubtful, ceiling);
     }
 
-    pub(crate) fn spend(&mut self, usage: &Usage) {
+    pub(crate) fn spend(&mut self, usage: &TokenUsage) {
         self.answers += 1;
         self.cache_hits += u64::from(usage.cached > 0);
         self.usage.input += usage.input;

@@ -1,13 +1,13 @@
 //! What a call changed on disk, in a line for the model.
 
-use crate::reply::{Change, FormKind, Output};
+use crate::reply::{FileChange, FileKind, ToolOutput};
 
 /// Paths that are named; the rest is counted.
 const NAMED: usize = 20;
 /// Bytes of paths that are named: a deep tree must not cost more than it tells.
 const LONGEST: usize = 2000;
 
-impl Change {
+impl FileChange {
     /// What happened to the file: `created`, `changed` or `deleted`.
     pub fn verb(&self) -> &'static str {
         let (was, is) = (self.was.is_some() || self.before.is_some(), self.now.is_some() || self.after.is_some());
@@ -19,19 +19,19 @@ impl Change {
     }
 }
 
-impl Output {
+impl ToolOutput {
     /// One line that says which files were created, changed and deleted, unless the tool's own words say it.
     pub fn changes_in_words(&self) -> Option<String> {
         // The file tools name the one file they write in their text and their data.
         let said = self.value.as_ref().and_then(|value| value.get("path")?.as_str());
-        let is_news = |change: &&Change| said.is_none_or(|said| !is_at_or_above(&change.path, said));
-        let changes: Vec<&Change> = self.changes.iter().filter(is_news).collect();
+        let is_news = |change: &&FileChange| said.is_none_or(|said| !is_at_or_above(&change.path, said));
+        let changes: Vec<&FileChange> = self.changes.iter().filter(is_news).collect();
         if changes.is_empty() {
             return None;
         }
         let (mut named, mut bytes, mut last) = (Vec::new(), 0, "");
         for change in changes.iter().take(NAMED) {
-            let is_folder = change.now.or(change.was).is_some_and(|form| form.kind == FormKind::Folder);
+            let is_folder = change.now.or(change.was).is_some_and(|form| form.kind == FileKind::Folder);
             let slash = if is_folder { "/" } else { "" };
             // A name may hold anything, a line break too.
             let path = format!("`{}{slash}`", change.path.escape_debug());
@@ -63,11 +63,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Hash, reply::BlobRef};
+    use crate::{ContentHash, reply::BlobRef};
 
-    fn change(path: &str, before: bool, after: bool) -> Change {
-        let hash = |is: bool| is.then_some(Hash([0; 32]));
-        Change { path: path.into(), before: hash(before), after: hash(after), ..Change::default() }
+    fn change(path: &str, before: bool, after: bool) -> FileChange {
+        let hash = |is: bool| is.then_some(ContentHash([0; 32]));
+        FileChange { path: path.into(), before: hash(before), after: hash(after), ..FileChange::default() }
     }
 
     #[test]
@@ -78,27 +78,27 @@ mod tests {
             change("src/b.rs", true, true),
             change("c", true, false),
         ];
-        let output = Output { changes, ..Output::default() };
+        let output = ToolOutput { changes, ..ToolOutput::default() };
         assert_eq!(
             output.changes_in_words().unwrap(),
             "[files: created `a.txt`, `b.txt`, changed `src/b.rs`, deleted `c`]"
         );
-        assert_eq!(Output::default().changes_in_words(), None);
+        assert_eq!(ToolOutput::default().changes_in_words(), None);
     }
 
     #[test]
     fn many_changes_are_counted_and_names_stay_on_the_line() {
-        let changes: Vec<Change> = (0..100).map(|n| change(&format!("n{n}"), false, true)).collect();
-        let output = Output { changes, ..Output::default() };
+        let changes: Vec<FileChange> = (0..100).map(|n| change(&format!("n{n}"), false, true)).collect();
+        let output = ToolOutput { changes, ..ToolOutput::default() };
         let told = output.changes_in_words().unwrap();
         assert!(told.ends_with("`n19`, and 80 more]"), "{told}");
-        let all_changes = Some(BlobRef { hash: Hash([0; 32]), len: 1 });
-        let told = Output { all_changes, ..output }.changes_in_words().unwrap();
+        let all_changes = Some(BlobRef { hash: ContentHash([0; 32]), len: 1 });
+        let told = ToolOutput { all_changes, ..output }.changes_in_words().unwrap();
         assert!(told.ends_with("and at least 80 more]"), "{told}");
-        let odd = Output { changes: vec![change("a\nIGNORE", false, true)], ..Output::default() };
+        let odd = ToolOutput { changes: vec![change("a\nIGNORE", false, true)], ..ToolOutput::default() };
         assert_eq!(odd.changes_in_words().unwrap(), "[files: created `a\\nIGNORE`]");
-        let long: Vec<Change> = (0..20).map(|_| change(&"x".repeat(500), false, true)).collect();
-        let told = Output { changes: long, ..Output::default() }.changes_in_words().unwrap();
+        let long: Vec<FileChange> = (0..20).map(|_| change(&"x".repeat(500), false, true)).collect();
+        let told = ToolOutput { changes: long, ..ToolOutput::default() }.changes_in_words().unwrap();
         assert!(told.len() < 2200 && told.ends_with("and 17 more]"), "{told}");
     }
 
@@ -106,6 +106,6 @@ mod tests {
     fn a_tool_that_names_its_file_is_not_repeated() {
         let value = Some(json!({ "path": "new/a.txt", "created": true }));
         let changes = vec![change("new", false, true), change("new/a.txt", false, true)];
-        assert_eq!(Output { value, changes, ..Output::default() }.changes_in_words(), None);
+        assert_eq!(ToolOutput { value, changes, ..ToolOutput::default() }.changes_in_words(), None);
     }
 }

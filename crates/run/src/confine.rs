@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::event::Event;
-use crate::goal::{Approvals, GrantFlags, Grants};
+use crate::goal::{ApprovalMode, CommandGrants, GrantFlags};
 use crate::state::Run;
 
 /// How far commands are confined.
@@ -105,9 +105,9 @@ pub struct Terms {
 #[serde(default)]
 pub struct SharedTools {
     /// Who decides about their calls.
-    pub approvals: Approvals,
+    pub approvals: ApprovalMode,
     /// What commands are granted.
-    pub grants: Grants,
+    pub grants: CommandGrants,
 }
 
 /// Why a run does not go on somewhere.
@@ -123,7 +123,7 @@ pub enum Denial {
     /// It only reads, and tools there may write.
     MayWrite,
     /// Commands would be granted more than it was, such as the network or a path.
-    MoreGranted(Box<Grants>),
+    MoreGranted(Box<CommandGrants>),
 }
 
 impl Run {
@@ -137,11 +137,11 @@ impl Run {
     pub fn may_go_on(&self, terms: &Terms) -> Result<Level, Denial> {
         let began = self.settings.sandbox;
         if let Some(shared) = &terms.shared {
-            if self.settings.approvals == Approvals::ReadOnly && shared.approvals != Approvals::ReadOnly {
+            if self.settings.approvals == ApprovalMode::ReadOnly && shared.approvals != ApprovalMode::ReadOnly {
                 return Err(Denial::MayWrite);
             }
             let more = self.settings.grants.as_ref().map(|began| shared.grants.beyond(began));
-            if let Some(more) = more.filter(|more| *more != Grants::default()) {
+            if let Some(more) = more.filter(|more| *more != CommandGrants::default()) {
                 return Err(Denial::MoreGranted(Box::new(more)));
             }
         }

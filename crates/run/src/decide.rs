@@ -18,11 +18,11 @@ mod review;
 mod turn;
 
 use crate::event::Event;
-use crate::goal::Limit;
+use crate::goal::BudgetLimit;
 use crate::id::Timestamp;
 use crate::input::{Input, Record};
 use crate::reply::{Failure, FailureKind, Reply};
-use crate::state::{Phase, Run};
+use crate::state::{Run, RunPhase};
 use crate::step::Step;
 
 /// Why a model's answer broke off, if it did: what it had written may be billed.
@@ -62,7 +62,7 @@ impl Run {
 
     /// Decides the direct consequence of an input. Changes nothing.
     pub fn decide(&self, input: &Input) -> Vec<Event> {
-        if self.phase == Phase::New && !matches!(input, Input::Start(_)) {
+        if self.phase == RunPhase::New && !matches!(input, Input::Start(_)) {
             return Vec::new();
         }
         // What came from a file is known as such, also if nothing is left to do of it.
@@ -147,12 +147,12 @@ impl Run {
     /// Each stride leads to a state from which fewer remain: a step gets its turn, ends, or the run stops.
     pub fn settle(&self) -> Vec<Event> {
         match &self.phase {
-            Phase::New | Phase::Paused | Phase::Exhausted(_) | Phase::Over { .. } => return Vec::new(),
-            Phase::Cancelling { by } => return self.finish_cancelling(by),
-            Phase::Running => {}
+            RunPhase::New | RunPhase::Paused | RunPhase::Exhausted(_) | RunPhase::Over { .. } => return Vec::new(),
+            RunPhase::Cancelling { by } => return self.finish_cancelling(by),
+            RunPhase::Running => {}
         }
         if crate::budget::time_is_up(&self.budget, self.worked) && self.unfinished > 0 {
-            return vec![Event::Exhausted { which: Limit::Time }];
+            return vec![Event::Exhausted { which: BudgetLimit::Time }];
         }
         if let Some(step) = self.overdue() {
             let why = Failure::new(FailureKind::Budget, "the step has used up its time");
@@ -178,13 +178,13 @@ impl Run {
         }
         // Everyone who could go on without the steps that are out of turns has done so.
         if self.halted > 0 && self.open.is_empty() {
-            vec![Event::Exhausted { which: Limit::Turns }]
+            vec![Event::Exhausted { which: BudgetLimit::Turns }]
         } else {
             Vec::new()
         }
     }
 
-    fn has_begun(&self, id: &crate::Address) -> bool {
+    fn has_begun(&self, id: &crate::EffectAddress) -> bool {
         self.open.get(id).is_some_and(|open| open.begun.is_some())
     }
 
@@ -195,7 +195,7 @@ impl Run {
         busy.into_iter().find(|step| step.worked >= limit && step.is_at_work())
     }
 
-    fn is_current(&self, id: &crate::Address, attempt: u32) -> bool {
+    fn is_current(&self, id: &crate::EffectAddress, attempt: u32) -> bool {
         self.open.get(id).is_some_and(|open| open.attempt == attempt)
     }
 }

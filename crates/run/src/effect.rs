@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::arguments::Likeness;
+use crate::arguments::CallMatcher;
 use crate::goal::Ceiling;
-use crate::id::{Hash, Timestamp};
+use crate::id::{ContentHash, Timestamp};
 use crate::message::is_false;
 use crate::origins::Origins;
 use crate::reply::Failure;
@@ -17,7 +17,7 @@ use crate::reply::Failure;
 pub enum Effect {
     /// Ask a model. May be done again, but may be billed twice: after two cut-off attempts it fails.
     Ask,
-    /// Call the tool that the model asked for at this address. Its `Class` says whether it may be done again.
+    /// Call the tool that the model asked for at this address. Its `EffectClass` says whether it may be done again.
     Call,
     /// Put a question to a person. May be asked again.
     Question {
@@ -46,7 +46,7 @@ pub enum Effect {
         /// What "always" would allow for the rest of this run, where words from outside are around: calls like this one, as
         /// long as no others come.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        like: Option<Box<Likeness>>,
+        like: Option<Box<CallMatcher>>,
     },
     /// Wait until a moment. May be waited for again.
     Timer {
@@ -87,7 +87,7 @@ pub struct Inquiry {
 /// Whether an effect that was cut off may be done again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Class {
+pub enum EffectClass {
     /// Reads only: run again silently.
     Pure,
     /// Done twice is the same as done once: run again.
@@ -99,28 +99,28 @@ pub enum Class {
     Opaque,
 }
 
-impl Class {
+impl EffectClass {
     /// Whether it may be performed again without looking.
     pub fn is_repeatable(self) -> bool {
-        matches!(self, Class::Pure | Class::Idempotent)
+        matches!(self, EffectClass::Pure | EffectClass::Idempotent)
     }
 
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
     fn is_pure(&self) -> bool {
-        *self == Class::Pure
+        *self == EffectClass::Pure
     }
 }
 
-fn pure() -> Class {
-    Class::Pure
+fn pure() -> EffectClass {
+    EffectClass::Pure
 }
 
 /// What is known about a call before it is made: found without any effect, so that the run can decide on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Prepared {
+pub struct PreparedCall {
     /// May it be done twice?
-    #[serde(default = "pure", skip_serializing_if = "Class::is_pure")]
-    pub class: Class,
+    #[serde(default = "pure", skip_serializing_if = "EffectClass::is_pure")]
+    pub class: EffectClass,
     /// Files and folders it will read, relative to the workspace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<String>,
@@ -135,7 +135,7 @@ pub struct Prepared {
     pub command: Option<String>,
     /// The simple commands that it consists of, wherever they are hidden.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<Part>,
+    pub parts: Vec<SimpleCommand>,
     /// Its output will list all that it changed, or say that it does not: once it has ended, only those files hold what it
     /// wrote.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -193,10 +193,10 @@ pub struct Prepared {
     pub fault: Option<Failure>,
 }
 
-impl Default for Prepared {
+impl Default for PreparedCall {
     fn default() -> Self {
         Self {
-            class: Class::Pure,
+            class: EffectClass::Pure,
             reads: Vec::new(),
             writes: Vec::new(),
             hosts: Vec::new(),
@@ -223,13 +223,13 @@ impl Default for Prepared {
     }
 }
 
-impl Prepared {
+impl PreparedCall {
     /// Whether it is a harmless read inside this process.
     pub fn is_plain(&self) -> bool {
         let Self { class, writes, hosts, command, outside, sends, destroys, model, fault, .. } = self;
         let touches_nothing = writes.is_empty() && hosts.is_empty() && command.is_none() && fault.is_none();
         let touches_nothing = touches_nothing && model.is_none();
-        *class == Class::Pure && touches_nothing && !(*outside || *sends || *destroys)
+        *class == EffectClass::Pure && touches_nothing && !(*outside || *sends || *destroys)
     }
 
     /// The tool that is really called by a call of this name.
@@ -245,20 +245,20 @@ impl Prepared {
 
     /// Whether it changes something.
     pub fn changes(&self) -> bool {
-        !self.only_reads && (self.class != Class::Pure || !self.writes.is_empty() || self.command.is_some())
+        !self.only_reads && (self.class != EffectClass::Pure || !self.writes.is_empty() || self.command.is_some())
     }
 
     /// Whether it may read, and change, anything in the workspace: a command, code, and whoever changes something and
     /// does not say which files. The hosts it names say where it goes, not what it takes along; what happens elsewhere, at
     /// a server with an address, takes nothing along but its arguments.
     pub fn roams(&self) -> bool {
-        self.command.is_some() || (self.class != Class::Pure && self.writes.is_empty() && !self.elsewhere)
+        self.command.is_some() || (self.class != EffectClass::Pure && self.writes.is_empty() && !self.elsewhere)
     }
 }
 
 /// One simple command of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct SimpleCommand {
     /// Its words, without quotes; absent where one is known only when it runs. A redirection is a part of its own that
     /// begins with `>`, an assignment one of a single word.
     pub words: Vec<Option<String>>,
@@ -276,13 +276,13 @@ pub struct Part {
 
 /// What is known only at the moment an effect begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct EffectFacts {
     /// Chained hash of everything the model is told: `replay` builds the prompt again and compares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prompt: Option<Hash>,
+    pub prompt: Option<ContentHash>,
     /// The context the step began with, where it is not the one the run started with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context: Option<Hash>,
+    pub context: Option<ContentHash>,
     /// The context that is told holds documents of the workspace.
     #[serde(default, skip_serializing_if = "is_false")]
     pub documents: bool,
@@ -291,18 +291,18 @@ pub struct Facts {
     pub ceiling: Option<Ceiling>,
     /// Files about to be written, with the hash of their content before and after (absent: no such file).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub files: Vec<Expected>,
+    pub files: Vec<ExpectedWrite>,
 }
 
 /// A file write that can be checked afterwards.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Expected {
+pub struct ExpectedWrite {
     /// Relative to the workspace.
     pub path: String,
     /// Hash before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<Hash>,
+    pub before: Option<ContentHash>,
     /// Hash after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<Hash>,
+    pub after: Option<ContentHash>,
 }

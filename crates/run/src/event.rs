@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::confine::Level;
-use crate::effect::{Effect, Facts, Prepared};
-use crate::goal::{Budget, Ceiling, Limit, Roster, Settings, Start};
+use crate::effect::{Effect, EffectFacts, PreparedCall};
+use crate::goal::{Budget, BudgetLimit, Ceiling, Roster, RunSettings, RunStart};
 use crate::graph::Graph;
-use crate::id::{Address, RunId, StepId};
+use crate::id::{EffectAddress, RunId, StepId};
 use crate::message::{ToolCall, is_false};
 use crate::origins::Origins;
 use crate::reply::{Failure, Reply};
@@ -20,7 +20,7 @@ use crate::reply::{Failure, Reply};
 #[serde(rename_all = "snake_case")]
 pub enum Event {
     /// The run began, with everything it goes on with.
-    Started(Box<Start>),
+    Started(Box<RunStart>),
     /// The run is a copy of another's first events; what follows is its own.
     Forked {
         /// The run it was copied from.
@@ -29,7 +29,7 @@ pub enum Event {
         at: u64,
         /// Rules that differ from the copied ones from here on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        settings: Option<Arc<Settings>>,
+        settings: Option<Arc<RunSettings>>,
         /// Another goal.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         goal: Option<String>,
@@ -49,33 +49,33 @@ pub enum Event {
         /// All steps that are not done yet.
         graph: Arc<Graph>,
         /// Why there is a new plan.
-        because: Because,
+        because: PlanReason,
     },
     /// A model, tool, person or clock is wanted.
     Wanted {
         /// The effect's place.
-        id: Address,
+        id: EffectAddress,
         /// What is wanted.
         effect: Effect,
     },
     /// A model call was allowed to spend up to its ceiling.
     Reserved {
         /// The call's place.
-        id: Address,
+        id: EffectAddress,
         /// The most it can use.
         ceiling: Ceiling,
     },
     /// A model call does not fit into what is left, while others that may give some back are open.
     Held {
         /// The call's place.
-        id: Address,
+        id: EffectAddress,
         /// The most it could use.
         ceiling: Ceiling,
     },
     /// An effect is about to touch the world.
     Begun {
         /// The effect's place.
-        id: Address,
+        id: EffectAddress,
         /// Which attempt.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         attempt: u32,
@@ -84,19 +84,19 @@ pub enum Event {
         epoch: u64,
         /// What is known only now.
         #[serde(default)]
-        facts: Facts,
+        facts: EffectFacts,
     },
     /// Something to find a running effect again by.
     Noted {
         /// The effect's place.
-        id: Address,
+        id: EffectAddress,
         /// For instance a remote task's id.
         handle: String,
     },
     /// What came back.
     Replied {
         /// The effect's place.
-        id: Address,
+        id: EffectAddress,
         /// Which attempt.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         attempt: u32,
@@ -104,34 +104,34 @@ pub enum Event {
         reply: Reply,
         /// What is known about the calls the reply asks for, one for each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        prepared: Vec<Prepared>,
+        prepared: Vec<PreparedCall>,
     },
     /// The process performing an effect ended; the attempt's outcome is unknown and it will be made again.
     Interrupted {
         /// The effect's place.
-        id: Address,
+        id: EffectAddress,
         /// The attempt that was cut off.
         attempt: u32,
     },
     /// Code that runs at the moment asks for a call. Whether it is made, the next event says.
     Wished {
         /// The call's place, within that of the call that runs the code.
-        id: Address,
+        id: EffectAddress,
         /// The call.
         call: ToolCall,
         /// What is known about it.
         #[serde(default)]
-        prepared: Box<Prepared>,
+        prepared: Box<PreparedCall>,
     },
     /// A question that an earlier attempt at a call has put to a person is asked again, and still waits for them.
     Awaited {
         /// The question's place, within that of the call.
-        id: Address,
+        id: EffectAddress,
     },
     /// A call was not made: it broke its schema, a permission or the budget. The agent is told.
     Rejected {
         /// The call's place.
-        id: Address,
+        id: EffectAddress,
         /// Why.
         why: Failure,
     },
@@ -182,7 +182,7 @@ pub enum Event {
         step: StepId,
         /// The question that gets put again then, where one was under way.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        ask: Option<Address>,
+        ask: Option<EffectAddress>,
         /// Why.
         why: Failure,
     },
@@ -223,7 +223,7 @@ pub enum Event {
         budget: Option<Budget>,
         /// Changed rules about approvals.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        approvals: Option<crate::goal::Approvals>,
+        approvals: Option<crate::goal::ApprovalMode>,
     },
     /// Files of the workspace hold words from outside that other runs wrote there.
     Marked {
@@ -263,7 +263,7 @@ pub enum Event {
     /// Someone took over a run that came from a file.
     Adopted {
         /// The rules that hold from here on, in place of the file's.
-        settings: Arc<Settings>,
+        settings: Arc<RunSettings>,
     },
     /// Someone cancelled the run.
     Cancelled {
@@ -273,7 +273,7 @@ pub enum Event {
     /// A limit was reached; the run can go on with a larger one.
     Exhausted {
         /// Which limit.
-        which: Limit,
+        which: BudgetLimit,
     },
     /// The run is over.
     Finished {
@@ -298,7 +298,7 @@ fn is_one(n: &u32) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Because {
+pub enum PlanReason {
     /// The steps every goal begins with: profiling files, planning.
     Goal,
     /// It is the first real plan.

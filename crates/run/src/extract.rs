@@ -6,13 +6,13 @@
 use serde_json::{Map, Value};
 use updraft_lenient::whole_object;
 
-use crate::message::Answer;
+use crate::message::ModelAnswer;
 use crate::reply::Reply;
-use crate::step::{Entry, Outcome, Step};
+use crate::step::{ConversationEntry, Step, ToolCallOutcome};
 use crate::talk::RUN_PYTHON;
 
 /// What a step's answer holds.
-pub(crate) struct Extracted {
+pub(crate) struct AnswerVariables {
     /// The variables that were found, in the order they were asked for.
     pub(crate) found: Vec<(String, Value)>,
     /// Those that were not.
@@ -21,9 +21,9 @@ pub(crate) struct Extracted {
 
 /// Finds a step's variables: in the result of executed code, by name in the object that the answer is, and, where there is
 /// only one variable, as the answer itself.
-pub(crate) fn extract(step: &Step, answer: &Answer) -> Extracted {
+pub(crate) fn extract(step: &Step, answer: &ModelAnswer) -> AnswerVariables {
     let writes = &step.spec.writes;
-    let mut extracted = Extracted { found: Vec::new(), missing: Vec::new() };
+    let mut extracted = AnswerVariables { found: Vec::new(), missing: Vec::new() };
     if writes.is_empty() {
         return extracted;
     }
@@ -46,17 +46,17 @@ pub(crate) fn extract(step: &Step, answer: &Answer) -> Extracted {
 
 /// What code that the step ran gave last, where it gave named results. What another tool calls `result` is none.
 fn execution_result(step: &Step) -> Option<Map<String, Value>> {
-    let at = step.talk.iter().rposition(|entry| matches!(entry, Entry::Results(_)))?;
-    let Entry::Results(outcomes) = &step.talk[at] else { return None };
+    let at = step.talk.iter().rposition(|entry| matches!(entry, ConversationEntry::Results(_)))?;
+    let ConversationEntry::Results(outcomes) = &step.talk[at] else { return None };
     let calls = step.talk[..at].iter().rev().find_map(|entry| match entry {
-        Entry::Answer(answer) => Some(answer.calls.as_slice()),
-        Entry::Results(_) | Entry::Note(_) | Entry::Summary(_) => None,
+        ConversationEntry::Answer(answer) => Some(answer.calls.as_slice()),
+        ConversationEntry::Results(_) | ConversationEntry::Note(_) | ConversationEntry::Summary(_) => None,
     })?;
     // Calls that were written as text are not listed; among those is the code that comes with `call_self`.
     let is_code = |n: usize| calls.get(n).is_none_or(|call| call.name == RUN_PYTHON);
     outcomes.iter().enumerate().rev().filter(|(n, _)| is_code(*n)).find_map(|(_, outcome)| match outcome {
-        Outcome::Replied(Reply::Output(output)) => output.value.as_ref()?.get("result")?.as_object().cloned(),
-        Outcome::Replied(_) | Outcome::Rejected(_) => None,
+        ToolCallOutcome::Replied(Reply::Output(output)) => output.value.as_ref()?.get("result")?.as_object().cloned(),
+        ToolCallOutcome::Replied(_) | ToolCallOutcome::Rejected(_) => None,
     })
 }
 
@@ -91,7 +91,7 @@ fn only_member(object: &Map<String, Value>) -> Option<&Value> {
 const FAILURE_NAMES: [&str; 6] = ["error", "status", "success", "message", "reason", "details"];
 
 /// Why an answer says of itself that it failed: the whole answer is such an object, and holds no result beside it.
-pub(crate) fn failure_mark(writes: &[String], answer: &Answer) -> Option<String> {
+pub(crate) fn failure_mark(writes: &[String], answer: &ModelAnswer) -> Option<String> {
     let object = whole_object(&answer.text)?;
     if writes.iter().any(|name| object.contains_key(name))
         || !object.keys().all(|name| FAILURE_NAMES.contains(&name.as_str()))

@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::confine::Level;
-use crate::id::{Cost, Hash, Millis, RunId};
+use crate::id::{ContentHash, Cost, Millis, RunId};
 use crate::message::is_false;
 use crate::origins::Origins;
 use crate::reply::PictureRef;
-use crate::rights::Narrowed;
+use crate::rights::NarrowedRights;
 use crate::role::AgentRole;
 use crate::rules::Rules;
-use crate::think::Think;
+use crate::think::ThinkingEffort;
 
 /// What someone wants done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub struct Goal {
     pub variables: BTreeMap<String, Value>,
     /// How the graph comes about.
     #[serde(default)]
-    pub mode: Mode,
+    pub mode: RunMode,
     /// The door it came in by, where that was not the command line: whoever keeps that door goes on with it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub door: String,
@@ -57,7 +57,7 @@ impl Goal {
 /// How the graph of a run comes about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub enum RunMode {
     /// The planner makes it.
     #[default]
     Plan,
@@ -72,7 +72,7 @@ pub enum Mode {
 /// How a step's result is judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reflect {
+pub enum ReflectionMode {
     /// By rules alone: writes, schema, failure marks.
     #[default]
     Rule,
@@ -80,10 +80,10 @@ pub enum Reflect {
     Model,
 }
 
-impl Reflect {
+impl ReflectionMode {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
     fn is_rule(&self) -> bool {
-        *self == Reflect::Rule
+        *self == ReflectionMode::Rule
     }
 }
 
@@ -99,8 +99,8 @@ pub struct AgentCard {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// How much it thinks, where that is not the run's choice.
-    #[serde(default, skip_serializing_if = "Think::is_auto")]
-    pub think: Think,
+    #[serde(default, skip_serializing_if = "ThinkingEffort::is_auto")]
+    pub think: ThinkingEffort,
     /// Turns it may take, where not the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
@@ -108,14 +108,14 @@ pub struct AgentCard {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<AgentRole>,
     /// How its results are judged.
-    #[serde(default, skip_serializing_if = "Reflect::is_rule")]
-    pub reflect: Reflect,
+    #[serde(default, skip_serializing_if = "ReflectionMode::is_rule")]
+    pub reflect: ReflectionMode,
     /// It may not change anything.
     #[serde(default, skip_serializing_if = "is_false")]
     pub read_only: bool,
     /// What it may do less than the run.
-    #[serde(default, skip_serializing_if = "Narrowed::is_empty")]
-    pub narrowed: Narrowed,
+    #[serde(default, skip_serializing_if = "NarrowedRights::is_empty")]
+    pub narrowed: NarrowedRights,
     /// JSON Schema that each of its results must fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
@@ -128,7 +128,7 @@ pub struct Roster {
     pub agents: Vec<AgentCard>,
     /// The blob with the words: every agent's prompt, the templates, the definitions of the tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub words: Option<Hash>,
+    pub words: Option<ContentHash>,
 }
 
 impl Roster {
@@ -141,7 +141,7 @@ impl Roster {
 /// Who decides about calls that reach beyond workspace and sandbox, from the laxest to the strictest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Approvals {
+pub enum ApprovalMode {
     /// All are allowed, except what a rule denies.
     Allow,
     /// A person is asked.
@@ -153,27 +153,28 @@ pub enum Approvals {
     ReadOnly,
 }
 
-impl Approvals {
+impl ApprovalMode {
     /// All of them.
-    pub const ALL: [Approvals; 4] = [Approvals::Allow, Approvals::Ask, Approvals::Refuse, Approvals::ReadOnly];
+    pub const ALL: [ApprovalMode; 4] =
+        [ApprovalMode::Allow, ApprovalMode::Ask, ApprovalMode::Refuse, ApprovalMode::ReadOnly];
 
     /// The word for it in settings.
     pub fn word(self) -> &'static str {
         match self {
-            Approvals::Allow => "allow",
-            Approvals::Ask => "ask",
-            Approvals::Refuse => "refuse",
-            Approvals::ReadOnly => "read-only",
+            ApprovalMode::Allow => "allow",
+            ApprovalMode::Ask => "ask",
+            ApprovalMode::Refuse => "refuse",
+            ApprovalMode::ReadOnly => "read-only",
         }
     }
 
     /// The mode that people know it by.
     pub fn mode(self) -> &'static str {
         match self {
-            Approvals::Allow => "full",
-            Approvals::Ask => "workspace",
-            Approvals::Refuse => "workspace, and nobody is asked",
-            Approvals::ReadOnly => "read-only",
+            ApprovalMode::Allow => "full",
+            ApprovalMode::Ask => "workspace",
+            ApprovalMode::Refuse => "workspace, and nobody is asked",
+            ApprovalMode::ReadOnly => "read-only",
         }
     }
 
@@ -184,7 +185,7 @@ impl Approvals {
 
     /// What a mode stands for: `read-only`, `workspace` or `full`.
     pub fn from_mode(mode: &str) -> Option<Self> {
-        let modes = [Approvals::ReadOnly, Approvals::Ask, Approvals::Allow];
+        let modes = [ApprovalMode::ReadOnly, ApprovalMode::Ask, ApprovalMode::Allow];
         modes.into_iter().find(|approvals| approvals.mode() == mode)
     }
 }
@@ -197,7 +198,7 @@ fn is_true(value: &bool) -> bool {
 /// The rules and limits of a run. Every field has a default that works.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Settings {
+pub struct RunSettings {
     /// The model, as `provider/name`.
     pub model: String,
     /// Agents' own models do not count: everyone uses this one.
@@ -230,7 +231,7 @@ pub struct Settings {
     #[serde(skip_serializing_if = "is_usual_keep")]
     pub compact_keep: u32,
     /// Who decides about calls beyond workspace and sandbox.
-    pub approvals: Approvals,
+    pub approvals: ApprovalMode,
     /// Tools that are never called.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
@@ -250,27 +251,27 @@ pub struct Settings {
     pub documents: BTreeMap<String, String>,
     /// The blob with the context the run started with.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub context: Option<Hash>,
+    pub context: Option<ContentHash>,
     /// What each step may spend.
     #[serde(skip_serializing_if = "Budget::is_unlimited")]
     pub step_budget: Budget,
     /// Cap on the tokens of one answer, thinking not counted.
     pub max_output: u64,
     /// How much the model shall think.
-    #[serde(skip_serializing_if = "Think::is_auto")]
-    pub think: Think,
+    #[serde(skip_serializing_if = "ThinkingEffort::is_auto")]
+    pub think: ThinkingEffort,
     /// How far commands are confined. Unknown in runs from before this was kept.
     #[serde(skip_serializing_if = "Level::is_unknown")]
     pub sandbox: Level,
     /// What commands were granted when the run began. Absent in runs from before this was kept.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub grants: Option<Grants>,
+    pub grants: Option<CommandGrants>,
 }
 
 /// What commands are granted beyond their workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Grants {
+pub struct CommandGrants {
     /// The network: `none`, `host`, or `allow:` and hosts.
     pub network: String,
     /// More that they may read.
@@ -302,16 +303,16 @@ pub struct GrantFlags {
     pub level: Option<Level>,
 }
 
-impl Grants {
+impl CommandGrants {
     /// What is granted here and not there.
     #[must_use]
-    pub fn beyond(&self, there: &Grants) -> Grants {
+    pub fn beyond(&self, there: &CommandGrants) -> CommandGrants {
         let more = |ours: &[String], theirs: &[String]| -> Vec<String> {
             ours.iter().filter(|path| !theirs.contains(path)).cloned().collect()
         };
         let network = if reaches_more(&self.network, &there.network) { self.network.clone() } else { String::new() };
         let (read, write) = (more(&self.read, &there.read), more(&self.write, &there.write));
-        Grants { network, read, write, flags: GrantFlags::default() }
+        CommandGrants { network, read, write, flags: GrantFlags::default() }
     }
 }
 
@@ -342,7 +343,7 @@ fn is_usual_keep(keep: &u32) -> bool {
     *keep == USUAL_KEEP
 }
 
-impl Default for Settings {
+impl Default for RunSettings {
     fn default() -> Self {
         Self {
             model: "builtin".into(),
@@ -359,7 +360,7 @@ impl Default for Settings {
             max_steps: 100_000,
             compact_at: 100_000,
             compact_keep: USUAL_KEEP,
-            approvals: Approvals::Ask,
+            approvals: ApprovalMode::Ask,
             deny: Vec::new(),
             rules: Rules::default(),
             workspace_trusted: true,
@@ -368,7 +369,7 @@ impl Default for Settings {
             context: None,
             step_budget: Budget::default(),
             max_output: 8_192,
-            think: Think::Auto,
+            think: ThinkingEffort::Auto,
             sandbox: Level::Unknown,
             grants: None,
         }
@@ -423,7 +424,7 @@ impl Budget {
 /// Which limit was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Limit {
+pub enum BudgetLimit {
     /// Money.
     Cost,
     /// Tokens.
@@ -438,17 +439,17 @@ pub enum Limit {
     Model,
 }
 
-impl Limit {
+impl BudgetLimit {
     /// The word for people, and the flag that raises it.
     pub fn flag(self) -> (&'static str, &'static str) {
         match self {
-            Limit::Cost => ("cost", "--budget"),
-            Limit::Tokens => ("tokens", "--max-tokens"),
-            Limit::Time => ("time", "--max-time"),
-            Limit::Turns => ("turns", "--max-turns"),
-            Limit::Calls => ("tool calls", "--max-calls"),
+            BudgetLimit::Cost => ("cost", "--budget"),
+            BudgetLimit::Tokens => ("tokens", "--max-tokens"),
+            BudgetLimit::Time => ("time", "--max-time"),
+            BudgetLimit::Turns => ("turns", "--max-turns"),
+            BudgetLimit::Calls => ("tool calls", "--max-calls"),
             // Nothing raises it: the run goes on when the model is there again.
-            Limit::Model => ("waiting for a model", ""),
+            BudgetLimit::Model => ("waiting for a model", ""),
         }
     }
 }
@@ -465,13 +466,13 @@ pub struct Ceiling {
 
 /// All that a run starts from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Start {
+pub struct RunStart {
     /// What to do.
     pub goal: Goal,
     /// With whom.
     pub roster: Arc<Roster>,
     /// Under which rules.
-    pub settings: Arc<Settings>,
+    pub settings: Arc<RunSettings>,
     /// For how much.
     #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
     pub budget: Budget,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::StepId;
 
-pub use check::{Surroundings, close_to};
+pub use check::{GraphContext, close_to};
 
 /// One step as it was planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

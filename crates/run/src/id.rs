@@ -87,7 +87,7 @@ impl StepId {
 
 /// What sort of effect stands at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum EffectKind {
     /// A question to the step's model: one turn.
     Ask,
     /// A tool call of that turn.
@@ -100,22 +100,22 @@ pub enum Kind {
     Compact,
 }
 
-impl Kind {
-    const ALL: [(Kind, &'static str); 5] = [
-        (Kind::Ask, "ask"),
-        (Kind::Call, "call"),
-        (Kind::Approve, "approve"),
-        (Kind::Judge, "judge"),
-        (Kind::Compact, "compact"),
+impl EffectKind {
+    const ALL: [(EffectKind, &'static str); 5] = [
+        (EffectKind::Ask, "ask"),
+        (EffectKind::Call, "call"),
+        (EffectKind::Approve, "approve"),
+        (EffectKind::Judge, "judge"),
+        (EffectKind::Compact, "compact"),
     ];
 
     fn name(self) -> &'static str {
         match self {
-            Kind::Ask => "ask",
-            Kind::Call => "call",
-            Kind::Approve => "approve",
-            Kind::Judge => "judge",
-            Kind::Compact => "compact",
+            EffectKind::Ask => "ask",
+            EffectKind::Call => "call",
+            EffectKind::Approve => "approve",
+            EffectKind::Judge => "judge",
+            EffectKind::Compact => "compact",
         }
     }
 }
@@ -124,7 +124,7 @@ impl Kind {
 ///
 /// A place is never used twice, so a reply that names it cannot be taken for another's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Address {
+pub struct EffectAddress {
     /// The step that wants it.
     pub step: StepId,
     /// How often the step was entered before.
@@ -132,16 +132,16 @@ pub struct Address {
     /// Which question of this visit.
     pub turn: u32,
     /// What sort of effect.
-    pub kind: Kind,
+    pub kind: EffectKind,
     /// Which of several of that sort in this turn.
     pub n: u32,
     /// Which call made by the code that this call runs.
     pub inner: Option<u32>,
 }
 
-impl Address {
+impl EffectAddress {
     /// The place of the only effect of a kind in a turn.
-    pub fn of(step: &StepId, visit: u32, turn: u32, kind: Kind) -> Self {
+    pub fn of(step: &StepId, visit: u32, turn: u32, kind: EffectKind) -> Self {
         Self { step: step.clone(), visit, turn, kind, n: 0, inner: None }
     }
 
@@ -152,7 +152,7 @@ impl Address {
     }
 
     /// Whether the code of the call at `outer` made this one.
-    pub fn is_within(&self, outer: &Address) -> bool {
+    pub fn is_within(&self, outer: &EffectAddress) -> bool {
         let Self { step, visit, turn, kind, n, inner } = self;
         let same_turn = (visit, turn) == (&outer.visit, &outer.turn) && *step == outer.step;
         inner.is_some() && outer.inner.is_none() && same_turn && (kind, n) == (&outer.kind, &outer.n)
@@ -165,19 +165,19 @@ impl Address {
 
     /// The same turn, another kind and number.
     #[must_use]
-    pub fn sibling(&self, kind: Kind, n: u32) -> Self {
+    pub fn sibling(&self, kind: EffectKind, n: u32) -> Self {
         Self { kind, n, inner: None, ..self.clone() }
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for EffectAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}/{}.{}", self.step, self.visit, self.turn, self.kind.name(), self.n)?;
         self.inner.map_or(Ok(()), |k| write!(f, "/{k}"))
     }
 }
 
-impl FromStr for Address {
+impl FromStr for EffectAddress {
     type Err = BadId;
 
     fn from_str(text: &str) -> Result<Self, BadId> {
@@ -188,7 +188,7 @@ impl FromStr for Address {
         let visit = next()?.parse().map_err(|_| bad())?;
         let turn = next()?.parse().map_err(|_| bad())?;
         let (name, n) = next()?.split_once('.').ok_or_else(bad)?;
-        let kind = Kind::ALL.iter().find(|(_, known)| *known == name).ok_or_else(bad)?.0;
+        let kind = EffectKind::ALL.iter().find(|(_, known)| *known == name).ok_or_else(bad)?.0;
         let n = n.parse().map_err(|_| bad())?;
         let inner = parts.next().map(|k| k.parse().map_err(|_| bad())).transpose()?;
         if parts.next().is_some() {
@@ -200,21 +200,21 @@ impl FromStr for Address {
 
 /// The SHA-256 of a stored value. Computed outside, where the bytes are; here it is only carried.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Hash(pub [u8; 32]);
+pub struct ContentHash(pub [u8; 32]);
 
-impl fmt::Display for Hash {
+impl fmt::Display for ContentHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl fmt::Debug for Hash {
+impl fmt::Debug for ContentHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Hash({self})")
     }
 }
 
-impl FromStr for Hash {
+impl FromStr for ContentHash {
     type Err = BadId;
 
     fn from_str(text: &str) -> Result<Self, BadId> {
@@ -247,7 +247,7 @@ macro_rules! as_text {
     )*};
 }
 
-as_text! { RunId: RunId::parse, StepId: StepId::parse, Address: Address::from_str, Hash: Hash::from_str }
+as_text! { RunId: RunId::parse, StepId: StepId::parse, EffectAddress: EffectAddress::from_str, ContentHash: ContentHash::from_str }
 
 macro_rules! shows_as_text {
     ($($type:ty),*) => {$(
@@ -297,13 +297,13 @@ mod tests {
     #[test]
     fn an_address_reads_back_as_it_was_written() {
         let step = StepId::parse("find.it-2").unwrap();
-        let plain = Address::of(&step, 1, 4, Kind::Call);
-        let inside = Address { inner: Some(3), n: 2, ..plain.clone() };
+        let plain = EffectAddress::of(&step, 1, 4, EffectKind::Call);
+        let inside = EffectAddress { inner: Some(3), n: 2, ..plain.clone() };
         for address in [plain, inside] {
-            assert_eq!(address.to_string().parse::<Address>().unwrap(), address);
+            assert_eq!(address.to_string().parse::<EffectAddress>().unwrap(), address);
         }
-        assert!("a/0/0/ask.0/1/2".parse::<Address>().is_err());
-        assert!("a/0/ask.0".parse::<Address>().is_err());
+        assert!("a/0/0/ask.0/1/2".parse::<EffectAddress>().is_err());
+        assert!("a/0/ask.0".parse::<EffectAddress>().is_err());
     }
 
     #[test]

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::confine::{Level, Terms};
 use crate::depth;
-use crate::effect::{Facts, Prepared};
+use crate::effect::{EffectFacts, PreparedCall};
 use crate::event::Event;
-use crate::goal::{Approvals, Budget, Ceiling, Start};
-use crate::id::{Address, RunId, StepId, Timestamp};
+use crate::goal::{ApprovalMode, Budget, Ceiling, RunStart};
+use crate::id::{EffectAddress, RunId, StepId, Timestamp};
 use crate::message::ToolCall;
 use crate::origins::Origins;
 use crate::reply::{Reply, Verdict};
@@ -21,53 +21,53 @@ use crate::reply::{Reply, Verdict};
 #[non_exhaustive]
 pub enum Input {
     /// Begin.
-    Start(Box<Start>),
+    Start(Box<RunStart>),
     /// The engine estimated the most a model call can use.
     Estimated {
         /// The call's place.
-        id: Address,
+        id: EffectAddress,
         /// Its ceiling.
         ceiling: Ceiling,
     },
     /// The engine is about to perform an effect.
     Begun {
         /// The effect's place.
-        id: Address,
+        id: EffectAddress,
         /// Which attempt.
         attempt: u32,
         /// Which process.
         epoch: u64,
         /// What is known only now.
-        facts: Facts,
+        facts: EffectFacts,
     },
     /// Something to find a running effect again by.
     Noted {
         /// The effect's place.
-        id: Address,
+        id: EffectAddress,
         /// The handle.
         handle: String,
     },
     /// The world replied.
     Replied {
         /// The effect's place.
-        id: Address,
+        id: EffectAddress,
         /// Which attempt.
         attempt: u32,
         /// The reply.
         reply: Reply,
         /// What is known about the calls it asks for, one for each (see `Run::calls_in`).
         #[serde(default)]
-        prepared: Vec<Prepared>,
+        prepared: Vec<PreparedCall>,
     },
     /// Code asks for a call while the call that runs it is under way.
     Wished {
         /// The call that runs the code.
-        under: Address,
+        under: EffectAddress,
         /// What it asks for.
         call: ToolCall,
         /// What is known about that.
         #[serde(default)]
-        prepared: Box<Prepared>,
+        prepared: Box<PreparedCall>,
     },
     /// The user said something more.
     Tell {
@@ -78,7 +78,7 @@ pub enum Input {
     Answer {
         /// The question's place.
         #[serde(default)]
-        id: Option<Address>,
+        id: Option<EffectAddress>,
         /// The answer.
         text: String,
     },
@@ -86,7 +86,7 @@ pub enum Input {
     Decline {
         /// The question's place.
         #[serde(default)]
-        id: Option<Address>,
+        id: Option<EffectAddress>,
         /// Who.
         #[serde(default)]
         by: String,
@@ -98,7 +98,7 @@ pub enum Input {
     Verdict {
         /// The approval's place.
         #[serde(default)]
-        id: Option<Address>,
+        id: Option<EffectAddress>,
         /// The word.
         verdict: Verdict,
     },
@@ -113,7 +113,7 @@ pub enum Input {
         budget: Option<Budget>,
         /// Changed rules about approvals.
         #[serde(default)]
-        approvals: Option<Approvals>,
+        approvals: Option<ApprovalMode>,
     },
     /// Stop: the whole run, or one step.
     Cancel {
@@ -126,7 +126,7 @@ pub enum Input {
     /// Another process takes over after the one before ended. Open effects are looked at.
     Recovered {
         /// What was found about those that had begun and may not simply be done again.
-        found: Vec<Finding>,
+        found: Vec<RecoveryFinding>,
     },
     /// Begin a copy of another run's first events.
     Fork {
@@ -180,13 +180,13 @@ pub enum Input {
     /// Take over a run that came from a file, under these rules.
     Adopt {
         /// The rules.
-        settings: std::sync::Arc<crate::goal::Settings>,
+        settings: std::sync::Arc<crate::goal::RunSettings>,
     },
 }
 
 impl Input {
     /// The question that this is a person's word on, if it names one.
-    pub fn question(&self) -> Option<&Address> {
+    pub fn question(&self) -> Option<&EffectAddress> {
         match self {
             Input::Answer { id, .. } | Input::Decline { id, .. } | Input::Verdict { id, .. } => id.as_ref(),
             Input::Start(_)
@@ -218,7 +218,7 @@ impl Input {
 #[serde(default)]
 pub struct ForkChange {
     /// Other rules (another model).
-    pub settings: Option<std::sync::Arc<crate::goal::Settings>>,
+    pub settings: Option<std::sync::Arc<crate::goal::RunSettings>>,
     /// Another goal.
     pub goal: Option<String>,
     /// Variables with other values.
@@ -227,17 +227,17 @@ pub struct ForkChange {
 
 /// What looking at the world told about an effect that was cut off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
+pub struct RecoveryFinding {
     /// The effect's place.
-    pub id: Address,
+    pub id: EffectAddress,
     /// What was found.
-    pub found: Found,
+    pub found: RecoveryOutcome,
 }
 
 /// What became of an effect that was cut off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Found {
+pub enum RecoveryOutcome {
     /// It happened, and this is what it gave.
     Happened(Reply),
     /// It did not happen: it may be performed.
@@ -258,14 +258,14 @@ pub struct Record {
 }
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct BorrowedRecord<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     i: Option<&'a Input>,
     e: &'a [Event],
 }
 
 #[derive(Deserialize)]
-struct Read {
+struct OwnedRecord {
     #[serde(default)]
     i: Option<Input>,
     e: Vec<Event>,
@@ -276,7 +276,7 @@ impl Record {
     /// record that is nested too deep to be read again.
     pub fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
         let told = self.events.first().is_some_and(|event| tells(event, &self.input));
-        let json = serde_json::to_vec(&Written { i: (!told).then_some(&self.input), e: &self.events })?;
+        let json = serde_json::to_vec(&BorrowedRecord { i: (!told).then_some(&self.input), e: &self.events })?;
         depth::check(&json)?;
         Ok(json)
     }
@@ -285,7 +285,7 @@ impl Record {
     pub fn from_json(at: Timestamp, json: &[u8]) -> Result<Self, serde_json::Error> {
         let read = serde_json::from_slice(json);
         // The usual reason not to be readable is not depth, and then the first error says more.
-        let read: Read = read.or_else(|error| match depth::read(json).and_then(serde_json::from_value) {
+        let read: OwnedRecord = read.or_else(|error| match depth::read(json).and_then(serde_json::from_value) {
             Ok(deep) => Ok(deep),
             Err(_) => Err(error),
         })?;

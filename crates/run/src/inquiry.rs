@@ -11,7 +11,7 @@ const LONGEST: usize = 4_000;
 
 /// One field of a form, as a person is asked for it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Field {
+pub struct FormField {
     /// Its name in the answer.
     pub name: String,
     /// What it is called, and what it is for, where that is said.
@@ -45,7 +45,7 @@ impl Inquiry {
     }
 
     /// The fields of the form, in the order of their names.
-    pub fn fields(&self) -> Vec<Field> {
+    pub fn fields(&self) -> Vec<FormField> {
         let form = self.form.as_ref();
         let needed = |name: &str| {
             let required = form.and_then(|form| form.get("required")).and_then(Value::as_array);
@@ -55,7 +55,7 @@ impl Inquiry {
         let field = |(name, schema): (&String, &Value)| {
             let text = |key: &str| schema.get(key).and_then(Value::as_str).unwrap_or_default();
             let about = [text("title"), text("description")].into_iter().filter(|text| !text.is_empty());
-            Field {
+            FormField {
                 name: name.clone(),
                 about: head(&about.collect::<Vec<_>>().join(": "), LONGEST).to_owned(),
                 wants: wants(schema),
@@ -114,7 +114,7 @@ fn head(text: &str, limit: usize) -> &str {
     &text[..text.floor_char_boundary(limit.min(text.len()))]
 }
 
-impl Field {
+impl FormField {
     /// The field in one line.
     pub fn words(&self) -> String {
         let about = if self.about.is_empty() { String::new() } else { format!(" ({})", self.about) };

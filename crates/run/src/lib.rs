@@ -69,30 +69,32 @@ mod think;
 
 pub use actions::{Action, Actions};
 pub use apply::{DOCUMENTS, paths_meet};
-pub use arguments::{Likeness, argument_lines};
+pub use arguments::{CallMatcher, argument_lines};
 pub use budget::Ledger;
 pub use confine::{Denial, Level, SharedTools, Terms};
 pub use depth::{DEEPEST, is_too_deep};
-pub use effect::{Class, Effect, Expected, Facts, Inquiry, Part, Prepared};
-pub use event::{Because, Event, Judgement, Note};
+pub use effect::{Effect, EffectClass, EffectFacts, ExpectedWrite, Inquiry, PreparedCall, SimpleCommand};
+pub use event::{Event, Judgement, Note, PlanReason};
 pub use goal::{
-    AgentCard, Approvals, Budget, Ceiling, Goal, GrantFlags, Grants, Limit, Mode, Reflect, Roster, Settings, Start,
+    AgentCard, ApprovalMode, Budget, BudgetLimit, Ceiling, CommandGrants, Goal, GrantFlags, ReflectionMode, Roster,
+    RunMode, RunSettings, RunStart,
 };
-pub use graph::{Graph, StepSpec, Surroundings, close_to};
-pub use id::{Address, BadId, Cost, Hash, Kind, Millis, RunId, StepId, Timestamp};
-pub use input::{Finding, ForkChange, Found, Input, Record};
-pub use inquiry::Field;
-pub use message::{Answer, Finish, Message, Picture, Price, ToolCall, ToolResult, ToolSpec, Usage};
+pub use graph::{Graph, GraphContext, StepSpec, close_to};
+pub use id::{BadId, ContentHash, Cost, EffectAddress, EffectKind, Millis, RunId, StepId, Timestamp};
+pub use input::{ForkChange, Input, Record, RecoveryFinding, RecoveryOutcome};
+pub use inquiry::FormField;
+pub use message::{FinishReason, Message, ModelAnswer, Picture, Price, TokenUsage, ToolCall, ToolResult, ToolSpec};
 pub use origins::{Origins, STRANGE_DEFINITIONS, STRANGE_WORKSPACE};
-pub use permit::{Asking, Permission};
+pub use permit::{ApprovalRequest, Permission};
 pub use reply::{
-    BlobRef, Change, Failure, FailureKind, Form, FormKind, More, Output, PictureRef, Reply, Scope, Verdict,
+    ApprovalScope, BlobRef, Failure, FailureKind, FileChange, FileKind, FileMetadata, PictureRef, Reply, ToolOutput,
+    UnlistedCount, Verdict,
 };
-pub use rights::{Layer, Narrowed, Rights};
+pub use rights::{NarrowedRights, Rights, RightsLayer};
 pub use role::AgentRole;
 pub use rules::{Rule, Rules};
-pub use state::{Funds, Inner, Open, Phase, Run, Variable};
+pub use state::{Funds, InnerCall, OpenEffect, Run, RunPhase, Variable};
 pub use status::Status;
-pub use step::{Carried, Entry, Opening, Outcome, Role, Slot, State, Step};
+pub use step::{CallSlot, ConversationEntry, PriorVisit, Step, StepRole, StepState, ToolCallOutcome, VisitOpening};
 pub use talk::{ASK_USER, outcome_words};
-pub use think::Think;
+pub use think::ThinkingEffort;

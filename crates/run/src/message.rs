@@ -26,7 +26,7 @@ pub struct ToolCall {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Finish {
+pub enum FinishReason {
     /// It had said what it wanted to say.
     #[default]
     Stop,
@@ -36,16 +36,16 @@ pub enum Finish {
     Filtered,
 }
 
-impl Finish {
+impl FinishReason {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
     fn is_stop(&self) -> bool {
-        *self == Finish::Stop
+        *self == FinishReason::Stop
     }
 }
 
 /// What a model call used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usage {
+pub struct TokenUsage {
     /// Tokens read, cached ones included.
     pub input: u64,
     /// Tokens written, reasoning included.
@@ -73,7 +73,7 @@ pub struct Usage {
     pub estimated: bool,
 }
 
-impl Usage {
+impl TokenUsage {
     /// Tokens in both directions.
     pub fn tokens(&self) -> u64 {
         self.input.saturating_add(self.output)
@@ -113,7 +113,7 @@ impl Price {
     }
 
     /// What a call cost.
-    pub fn of(&self, usage: &Usage) -> Cost {
+    pub fn of(&self, usage: &TokenUsage) -> Cost {
         let cached = usage.cached.min(usage.input);
         let stored = usage.stored.min(usage.input - cached);
         let parts = [
@@ -126,14 +126,14 @@ impl Price {
     }
 
     /// The most a call can cost: whether something goes into a cache is not known beforehand.
-    pub fn ceiling(&self, usage: &Usage) -> Cost {
+    pub fn ceiling(&self, usage: &TokenUsage) -> Cost {
         Self { input: self.input.max(self.stored), ..*self }.of(usage)
     }
 }
 
 /// A model's whole answer to one question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct ModelAnswer {
     /// What it said, reasoning and calls taken out.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
@@ -144,14 +144,14 @@ pub struct Answer {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
     /// Why it stopped.
-    #[serde(default, skip_serializing_if = "Finish::is_stop")]
-    pub finish: Finish,
+    #[serde(default, skip_serializing_if = "FinishReason::is_stop")]
+    pub finish: FinishReason,
     /// What the provider said when it withheld the rest.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub withheld: String,
     /// What it used.
     #[serde(default)]
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// Parts only the model that wrote them understands (thought signatures), to be given back to it unread.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opaque: Vec<Value>,
@@ -187,7 +187,7 @@ pub enum Message {
     /// What the model is told.
     User(Arc<str>),
     /// What the model said.
-    Assistant(Arc<Answer>),
+    Assistant(Arc<ModelAnswer>),
     /// The results of all calls of the answer before.
     Results(Vec<ToolResult>),
     /// What the model is shown.

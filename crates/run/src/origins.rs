@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::effect::Prepared;
+use crate::effect::PreparedCall;
 
 /// Origins that are kept. Beyond this, one entry stands for all others.
 const MOST: usize = 32;
@@ -93,7 +93,7 @@ impl Origins {
     /// Whether words from these places could misuse a call: one that sends, or that cannot be undone. Those of hosts that
     /// the user chose can have nothing sent but to such hosts, and the user has allowed that. A command that may reach any host
     /// and installs nothing is not held to them.
-    pub(crate) fn could_misuse(&self, prepared: &Prepared) -> bool {
+    pub(crate) fn could_misuse(&self, prepared: &PreparedCall) -> bool {
         let is_chosen = |name: &String| name == REGISTRY || name.starts_with(ALLOWED_HOST);
         let is_known = !prepared.hosts.is_empty() || prepared.installs;
         let is_allowed = prepared.granted && is_known && !prepared.destroys && self.0.iter().all(is_chosen);

@@ -45,13 +45,13 @@ const MONTHS: [&str; 12] = [
 
 /// A call that was made: its tool and telling arguments, as they are compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Errand {
+pub(crate) struct ComparableCall {
     tool: String,
     telling: Vec<(String, Vec<String>)>,
     numbers: Vec<(String, String)>,
 }
 
-impl Errand {
+impl ComparableCall {
     pub(crate) fn of(tool: &str, args: &Value) -> Self {
         let telling = telling(args);
         let number = |(place, value): &(String, &Value)| Some((place.clone(), figure(value)?.to_string()));
@@ -245,11 +245,11 @@ mod tests {
 
     #[test]
     fn the_same_again_and_the_same_number_again_are_repetitions() {
-        let errand = |args: Value| Errand::of("pay", &args);
+        let errand = |args: Value| ComparableCall::of("pay", &args);
         let made = errand(json!({"to": "Ann", "amount": 50, "subject": "pizza"}));
         assert!(errand(json!({"subject": "PIZZA!", "to": "Ann", "amount": 50.0, "later": true})).repeats(&made));
         assert!(errand(json!({"to": "Ann", "amount": "50", "subject": "for pizza"})).repeats(&made));
         assert!(!errand(json!({"to": "Bob", "amount": 20, "subject": "pizza"})).repeats(&made));
-        assert!(!Errand::of("ask", &json!({"to": "Ann", "amount": 50, "subject": "pizza"})).repeats(&made));
+        assert!(!ComparableCall::of("ask", &json!({"to": "Ann", "amount": 50, "subject": "pizza"})).repeats(&made));
     }
 }

@@ -1,13 +1,13 @@
 //! Whether a call may be made: a decision like any other.
 
-use crate::arguments::{Likeness, meant};
-use crate::effect::Prepared;
+use crate::arguments::{CallMatcher, meant};
+use crate::effect::PreparedCall;
 use crate::goal::AgentCard;
 use crate::graph::close_to;
-use crate::id::Address;
+use crate::id::EffectAddress;
 use crate::message::ToolCall;
 use crate::origins::Origins;
-use crate::own::{Errand, stands_in};
+use crate::own::{ComparableCall, stands_in};
 use crate::reply::{Failure, FailureKind};
 use crate::rights::Rights;
 use crate::state::Run;
@@ -19,14 +19,14 @@ pub enum Permission {
     /// It may be made.
     Allowed,
     /// A person is asked.
-    Asked(Asking),
+    Asked(ApprovalRequest),
     /// It is not made, for this reason.
     Denied(Failure),
 }
 
 /// What a person is asked about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asking {
+pub struct ApprovalRequest {
     /// Why.
     pub why: String,
     /// Where the words came from that could misuse it.
@@ -36,7 +36,7 @@ pub struct Asking {
     /// It is asked under `--yes` too.
     pub insists: bool,
     /// What "always" would allow for the rest of the run, where words from outside are around.
-    pub like: Option<Box<Likeness>>,
+    pub like: Option<Box<CallMatcher>>,
 }
 
 impl Run {
@@ -46,8 +46,8 @@ impl Run {
         &self,
         step: &Step,
         agent: &AgentCard,
-        (call, prepared): (&ToolCall, &Prepared),
-        beside: &[Errand],
+        (call, prepared): (&ToolCall, &PreparedCall),
+        beside: &[ComparableCall],
     ) -> Permission {
         self.weigh_with(&self.rights(agent), step, agent, (call, prepared), beside)
     }
@@ -63,8 +63,8 @@ impl Run {
         rights: &Rights<'_>,
         step: &Step,
         agent: &AgentCard,
-        (call, prepared): (&ToolCall, &Prepared),
-        beside: &[Errand],
+        (call, prepared): (&ToolCall, &PreparedCall),
+        beside: &[ComparableCall],
     ) -> Permission {
         let name = &call.name;
         if !agent.tools.iter().any(|tool| tool == name) {
@@ -82,20 +82,20 @@ impl Run {
             return Permission::Denied(Failure::new(FailureKind::Validation, fault.clone()));
         }
         let origins = self.origins_around(step, prepared);
-        let errand = Errand::of(prepared.meant(name), meant(call, prepared));
+        let errand = ComparableCall::of(prepared.meant(name), meant(call, prepared));
         let is_again = || self.errands.iter().chain(beside).any(|made| errand.repeats(made));
         let is_own = self.is_users_own(call, prepared) && !is_again();
         let needs_no_word = is_own || self.is_agreed_to(call, prepared, &origins);
         match rights.clone().lifted(needs_no_word).weigh(name, prepared, &origins) {
             Permission::Asked(asking) if !asking.origins.is_empty() && !asking.insists => {
-                Permission::Asked(Asking { like: Likeness::of(call, prepared).map(Box::new), ..asking })
+                Permission::Asked(ApprovalRequest { like: CallMatcher::of(call, prepared).map(Box::new), ..asking })
             }
             weighed @ (Permission::Allowed | Permission::Asked(_) | Permission::Denied(_)) => weighed,
         }
     }
 
     /// Whether a call only adds or sends what the user wrote, to whom or where the user wrote.
-    pub(crate) fn is_users_own(&self, call: &ToolCall, prepared: &Prepared) -> bool {
+    pub(crate) fn is_users_own(&self, call: &ToolCall, prepared: &PreparedCall) -> bool {
         if !prepared.adds || prepared.destroys {
             return false;
         }
@@ -105,21 +105,21 @@ impl Run {
     }
 
     /// Whether a person has allowed calls like this one for the rest of the run, with these words around.
-    pub(crate) fn is_agreed_to(&self, call: &ToolCall, prepared: &Prepared, origins: &Origins) -> bool {
+    pub(crate) fn is_agreed_to(&self, call: &ToolCall, prepared: &PreparedCall, origins: &Origins) -> bool {
         self.agreed.iter().any(|(like, known)| like.holds(call, prepared) && origins.are_within(known.names()))
     }
 
     /// Remembers a call that only adds or sends, so that its repetition is asked about.
-    pub(crate) fn errand_begins(&mut self, id: &Address) {
+    pub(crate) fn errand_begins(&mut self, id: &EffectAddress) {
         let errand = self.prepared_at(id).and_then(|prepared| errand_of(&self.call_at(id)?, prepared));
         self.errands.extend(errand);
     }
 }
 
 /// A call that only adds or sends, as its repetition is known by. To read again does no harm.
-pub(crate) fn errand_of(call: &ToolCall, prepared: &Prepared) -> Option<Errand> {
+pub(crate) fn errand_of(call: &ToolCall, prepared: &PreparedCall) -> Option<ComparableCall> {
     (prepared.adds && !prepared.class.is_repeatable())
-        .then(|| Errand::of(prepared.meant(&call.name), meant(call, prepared)))
+        .then(|| ComparableCall::of(prepared.meant(&call.name), meant(call, prepared)))
 }
 
 pub(crate) fn denied(why: String) -> Permission {

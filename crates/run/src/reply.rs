@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::id::{Hash, Millis};
-use crate::message::{Answer, Usage, is_false};
+use crate::id::{ContentHash, Millis};
+use crate::message::{ModelAnswer, TokenUsage, is_false};
 use crate::origins::Origins;
 
 /// What came back for an effect. Failure, timeout and doubt are replies too: the run goes on with them.
@@ -16,9 +16,9 @@ use crate::origins::Origins;
 #[non_exhaustive]
 pub enum Reply {
     /// A model answered.
-    Answer(Arc<Answer>),
+    Answer(Arc<ModelAnswer>),
     /// A tool gave its output.
-    Output(Arc<Output>),
+    Output(Arc<ToolOutput>),
     /// A person answered a question.
     Said(String),
     /// A person allowed or refused a call, or would not answer a question.
@@ -52,7 +52,7 @@ pub struct Verdict {
     pub because: String,
     /// The same shall be allowed from now on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub always: Option<Scope>,
+    pub always: Option<ApprovalScope>,
     /// The origins that the question named: the word holds for no others. Filled in by the run.
     #[serde(default, skip_serializing_if = "Origins::is_empty")]
     pub origins: Origins,
@@ -61,7 +61,7 @@ pub struct Verdict {
 /// Where "always" holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+pub enum ApprovalScope {
     /// In this run.
     Run,
     /// In this run, and in later ones in the same workspace: whoever asks the person keeps it for those.
@@ -70,7 +70,7 @@ pub enum Scope {
 
 /// What a tool call gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Output {
+pub struct ToolOutput {
     /// What the model is shown, cut to size.
     pub text: String,
     /// The result as data, where the tool gives data.
@@ -81,7 +81,7 @@ pub struct Output {
     pub is_error: bool,
     /// What changed in the workspace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub changes: Vec<Change>,
+    pub changes: Vec<FileChange>,
     /// Pictures it gave, to be shown to the model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<PictureRef>,
@@ -99,7 +99,7 @@ pub struct Output {
     pub hosts: Vec<String>,
     /// What it used, where the call asked a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Box<Usage>>,
+    pub usage: Option<Box<TokenUsage>>,
     /// Every change as a JSON list, where `changes` names only the first of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all_changes: Option<BlobRef>,
@@ -111,12 +111,12 @@ pub struct Output {
     pub unlisted: Option<String>,
     /// How much it is known to have changed that is not listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub more: Option<More>,
+    pub more: Option<UnlistedCount>,
 }
 
 /// Changes that were made and are not listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct More {
+pub struct UnlistedCount {
     /// How many.
     pub changes: u64,
     /// How many of them replaced or removed something, which nobody can bring back.
@@ -128,7 +128,7 @@ pub struct More {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlobRef {
     /// SHA-256 of the bytes.
-    pub hash: Hash,
+    pub hash: ContentHash,
     /// How many bytes.
     pub len: u64,
 }
@@ -146,21 +146,21 @@ pub struct PictureRef {
 
 /// A file that a tool created, changed or deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct FileChange {
     /// Relative to the workspace, with `/`.
     pub path: String,
     /// Hash of the content before (of a link: where it led); absent if the file was not there or was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<Hash>,
+    pub before: Option<ContentHash>,
     /// Hash of the content after; absent if the file is gone or was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<Hash>,
+    pub after: Option<ContentHash>,
     /// What it was, besides its content; absent if it was not there. Older journals do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub was: Option<Form>,
+    pub was: Option<FileMetadata>,
     /// What it is now; absent if it is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub now: Option<Form>,
+    pub now: Option<FileMetadata>,
     /// The content before was not kept, so nobody can bring it back.
     #[serde(default, skip_serializing_if = "is_false")]
     pub lost: bool,
@@ -171,9 +171,9 @@ pub struct Change {
 
 /// What something in the workspace is, besides its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Form {
+pub struct FileMetadata {
     /// A file, a link or a folder.
-    pub kind: FormKind,
+    pub kind: FileKind,
     /// The permission bits.
     pub mode: u32,
     /// Bytes of content.
@@ -188,7 +188,7 @@ pub struct Form {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum FormKind {
+pub enum FileKind {
     /// A regular file.
     File,
     /// A symbolic link.
@@ -213,7 +213,7 @@ pub struct Failure {
     pub message: String,
     /// What was used all the same, where that is known: a step of an imported file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Box<Usage>>,
+    pub usage: Option<Box<TokenUsage>>,
 }
 
 impl Failure {

@@ -2,27 +2,27 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::effect::Prepared;
-use crate::goal::{AgentCard, Approvals, Settings};
+use crate::effect::PreparedCall;
+use crate::goal::{AgentCard, ApprovalMode, RunSettings};
 use crate::origins::Origins;
-use crate::permit::{Asking, Permission, denied};
+use crate::permit::{ApprovalRequest, Permission, denied};
 use crate::reply::{Failure, FailureKind};
-use crate::rules::{Fit, Rule, Rules, is_allowed, to_remember};
+use crate::rules::{Rule, RuleMatch, Rules, is_allowed, to_remember};
 use crate::sentences;
 
 /// What someone may do less than whoever stands above.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Narrowed {
+pub struct NarrowedRights {
     /// Who decides about calls that reach beyond workspace and sandbox.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mode: Option<Approvals>,
+    pub mode: Option<ApprovalMode>,
     /// Rules that ask and deny; what they allow does not count.
     #[serde(skip_serializing_if = "Rules::is_empty")]
     pub rules: Rules,
 }
 
-impl Narrowed {
+impl NarrowedRights {
     /// Whether nothing is narrowed.
     pub fn is_empty(&self) -> bool {
         self.mode.is_none() && self.rules.is_empty()
@@ -31,11 +31,11 @@ impl Narrowed {
 
 /// One layer of rights.
 #[derive(Clone, Copy, Debug)]
-pub struct Layer<'a> {
+pub struct RightsLayer<'a> {
     /// Whose it is, as part of a sentence.
     pub whose: &'a str,
     /// Who decides about calls that reach beyond workspace and sandbox; absent: the layers above.
-    pub mode: Option<Approvals>,
+    pub mode: Option<ApprovalMode>,
     /// Nothing may be changed.
     pub read_only: bool,
     /// Its rules.
@@ -44,7 +44,7 @@ pub struct Layer<'a> {
 
 /// How strict a word on a call is. The order is the point: the greatest of all layers counts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Word {
+enum Strictness {
     Free,
     Ask(String),
     Deny(String),
@@ -54,7 +54,7 @@ enum Word {
 /// it allows counts only in the first: so nobody can do more than those above.
 #[derive(Clone, Debug)]
 pub struct Rights<'a> {
-    layers: Vec<Layer<'a>>,
+    layers: Vec<RightsLayer<'a>>,
     /// What a person allowed with "always".
     remembered: &'a [Rule],
     /// Why nobody can be asked, where that is so.
@@ -65,13 +65,13 @@ pub struct Rights<'a> {
 
 impl<'a> Rights<'a> {
     /// Those of a run.
-    pub fn of(settings: &'a Settings, remembered: &'a [Rule]) -> Self {
+    pub fn of(settings: &'a RunSettings, remembered: &'a [Rule]) -> Self {
         let mode = Some(settings.approvals);
-        let read_only = settings.approvals == Approvals::ReadOnly;
-        let layers = vec![Layer { whose: "this run", mode, read_only, rules: &settings.rules }];
+        let read_only = settings.approvals == ApprovalMode::ReadOnly;
+        let layers = vec![RightsLayer { whose: "this run", mode, read_only, rules: &settings.rules }];
         let silent = match settings.approvals {
-            Approvals::Ask | Approvals::Allow => None,
-            Approvals::Refuse | Approvals::ReadOnly => {
+            ApprovalMode::Ask | ApprovalMode::Allow => None,
+            ApprovalMode::Refuse | ApprovalMode::ReadOnly => {
                 Some("nobody is there to approve it; with `--yes` the run would stop and wait for `updraft approve`")
             }
         };
@@ -80,7 +80,7 @@ impl<'a> Rights<'a> {
 
     /// Those of someone below.
     #[must_use]
-    pub fn child(mut self, layer: Layer<'a>) -> Self {
+    pub fn child(mut self, layer: RightsLayer<'a>) -> Self {
         self.layers.push(layer);
         self
     }
@@ -88,8 +88,8 @@ impl<'a> Rights<'a> {
     /// Those of an agent.
     #[must_use]
     pub fn agent(self, card: &'a AgentCard) -> Self {
-        let read_only = card.read_only || card.narrowed.mode == Some(Approvals::ReadOnly);
-        self.child(Layer { whose: &card.name, mode: card.narrowed.mode, read_only, rules: &card.narrowed.rules })
+        let read_only = card.read_only || card.narrowed.mode == Some(ApprovalMode::ReadOnly);
+        self.child(RightsLayer { whose: &card.name, mode: card.narrowed.mode, read_only, rules: &card.narrowed.rules })
     }
 
     /// Those of code that an agent runs: it cannot wait for a person.
@@ -109,7 +109,7 @@ impl<'a> Rights<'a> {
 
     /// Weighs one call: whether it may be made, with words from these places in its context. One that is passed on is
     /// allowed only by what is said of the tool that is meant, and denied or asked about by what is said of either.
-    pub fn weigh(&self, tool: &str, prepared: &Prepared, origins: &Origins) -> Permission {
+    pub fn weigh(&self, tool: &str, prepared: &PreparedCall, origins: &Origins) -> Permission {
         let allowing = || self.layers.iter().take(1).flat_map(|layer| &layer.rules.allow).chain(self.remembered);
         let meant = prepared.meant(tool);
         let lifted = self.lifted || is_allowed(allowing(), meant, prepared);
@@ -117,26 +117,32 @@ impl<'a> Rights<'a> {
         let strictest = words.map(|(depth, layer)| layer.says(depth, tool, prepared, lifted)).max();
         let insists = || self.insists(tool, prepared, lifted);
         let misusable = origins.could_misuse(prepared) && !self.lifted;
-        match strictest.unwrap_or(Word::Free) {
-            Word::Deny(why) => denied(why),
-            Word::Free | Word::Ask(_) if misusable => {
+        match strictest.unwrap_or(Strictness::Free) {
+            Strictness::Deny(why) => denied(why),
+            Strictness::Free | Strictness::Ask(_) if misusable => {
                 let why = sentences::possible_injection(meant, prepared, origins);
-                self.ask(Asking { why, origins: origins.clone(), always: Vec::new(), insists: insists(), like: None })
+                self.ask(ApprovalRequest {
+                    why,
+                    origins: origins.clone(),
+                    always: Vec::new(),
+                    insists: insists(),
+                    like: None,
+                })
             }
-            Word::Free => Permission::Allowed,
-            Word::Ask(why) => {
+            Strictness::Free => Permission::Allowed,
+            Strictness::Ask(why) => {
                 let by_rule = self.asks_by_rule(tool, prepared);
                 let always = if by_rule { Vec::new() } else { to_remember(allowing(), meant, prepared) };
-                self.ask(Asking { why, origins: Origins::default(), always, insists: insists(), like: None })
+                self.ask(ApprovalRequest { why, origins: Origins::default(), always, insists: insists(), like: None })
             }
         }
     }
 
     /// Asks, where someone can be asked.
-    fn ask(&self, asking: Asking) -> Permission {
+    fn ask(&self, asking: ApprovalRequest) -> Permission {
         match self.silent {
             Some(why) => {
-                let is_refusing = self.layers.first().is_some_and(|run| run.mode == Some(Approvals::Refuse));
+                let is_refusing = self.layers.first().is_some_and(|run| run.mode == Some(ApprovalMode::Refuse));
                 let why = if is_refusing && !asking.always.is_empty() {
                     sentences::nobody_to_approve(&asking.why, &asking.always)
                 } else {
@@ -149,61 +155,64 @@ impl<'a> Rights<'a> {
     }
 
     /// Whether it would be asked about also where the run itself allows everything.
-    fn insists(&self, tool: &str, prepared: &Prepared, lifted: bool) -> bool {
-        let below =
-            |(depth, layer): (usize, &Layer<'_>)| depth > 0 && layer.says(depth, tool, prepared, lifted) != Word::Free;
+    fn insists(&self, tool: &str, prepared: &PreparedCall, lifted: bool) -> bool {
+        let below = |(depth, layer): (usize, &RightsLayer<'_>)| {
+            depth > 0 && layer.says(depth, tool, prepared, lifted) != Strictness::Free
+        };
         self.asks_by_rule(tool, prepared) || self.layers.iter().enumerate().any(below)
     }
 
     /// Whether a rule wants it asked: such a question is asked each time.
-    fn asks_by_rule(&self, tool: &str, prepared: &Prepared) -> bool {
-        self.layers.iter().any(|layer| layer.by_rules(tool, prepared) != Word::Free)
+    fn asks_by_rule(&self, tool: &str, prepared: &PreparedCall) -> bool {
+        self.layers.iter().any(|layer| layer.by_rules(tool, prepared) != Strictness::Free)
     }
 }
 
-impl Layer<'_> {
+impl RightsLayer<'_> {
     /// The word of this layer alone.
-    fn says(&self, depth: usize, called: &str, prepared: &Prepared, lifted: bool) -> Word {
+    fn says(&self, depth: usize, called: &str, prepared: &PreparedCall, lifted: bool) -> Strictness {
         let tool = prepared.meant(called);
         if self.read_only && prepared.changes() {
-            return Word::Deny(sentences::only_reads(tool, prepared, (depth > 0).then_some(self.whose)));
+            return Strictness::Deny(sentences::only_reads(tool, prepared, (depth > 0).then_some(self.whose)));
         }
         let outside = match self.mode {
-            Some(Approvals::Ask) if prepared.outside && !lifted => {
-                Word::Ask(sentences::leaves_the_sandbox(tool, prepared))
+            Some(ApprovalMode::Ask) if prepared.outside && !lifted => {
+                Strictness::Ask(sentences::leaves_the_sandbox(tool, prepared))
             }
             // Nobody can be asked, which is said where it would be.
-            Some(Approvals::Refuse) if depth == 0 && prepared.outside && !lifted => {
-                Word::Ask(sentences::leaves_the_sandbox(tool, prepared))
+            Some(ApprovalMode::Refuse) if depth == 0 && prepared.outside && !lifted => {
+                Strictness::Ask(sentences::leaves_the_sandbox(tool, prepared))
             }
-            Some(Approvals::Refuse | Approvals::ReadOnly) if prepared.outside && !lifted => {
+            Some(ApprovalMode::Refuse | ApprovalMode::ReadOnly) if prepared.outside && !lifted => {
                 let asked = sentences::leaves_the_sandbox(tool, prepared);
-                Word::Deny(sentences::nobody_to_approve(&asked, &to_remember(&self.rules.allow, tool, prepared)))
+                Strictness::Deny(sentences::nobody_to_approve(&asked, &to_remember(&self.rules.allow, tool, prepared)))
             }
-            Some(Approvals::Allow | Approvals::Ask | Approvals::Refuse | Approvals::ReadOnly) | None => Word::Free,
+            Some(ApprovalMode::Allow | ApprovalMode::Ask | ApprovalMode::Refuse | ApprovalMode::ReadOnly) | None => {
+                Strictness::Free
+            }
         };
         self.by_rules(called, prepared).max(outside)
     }
 
     /// What its rules ask about and deny, by any name that it goes by.
-    fn by_rules(&self, called: &str, prepared: &Prepared) -> Word {
-        prepared.names(called).map(|name| self.by_rules_on(name, prepared)).max().unwrap_or(Word::Free)
+    fn by_rules(&self, called: &str, prepared: &PreparedCall) -> Strictness {
+        prepared.names(called).map(|name| self.by_rules_on(name, prepared)).max().unwrap_or(Strictness::Free)
     }
 
-    fn by_rules_on(&self, tool: &str, prepared: &Prepared) -> Word {
-        let mut word = Word::Free;
+    fn by_rules_on(&self, tool: &str, prepared: &PreparedCall) -> Strictness {
+        let mut word = Strictness::Free;
         for rule in &self.rules.deny {
             word = word.max(match rule.speaks_of(tool, prepared) {
-                Fit::Yes => Word::Deny(sentences::rule_denies(tool, rule)),
-                Fit::Maybe => Word::Ask(sentences::rule_is_unclear(tool, prepared, rule)),
-                Fit::No => Word::Free,
+                RuleMatch::Yes => Strictness::Deny(sentences::rule_denies(tool, rule)),
+                RuleMatch::Maybe => Strictness::Ask(sentences::rule_is_unclear(tool, prepared, rule)),
+                RuleMatch::No => Strictness::Free,
             });
         }
         for rule in &self.rules.ask {
             word = word.max(match rule.speaks_of(tool, prepared) {
-                Fit::Yes => Word::Ask(sentences::rule_asks(tool, prepared, rule)),
-                Fit::Maybe => Word::Ask(sentences::rule_is_unclear(tool, prepared, rule)),
-                Fit::No => Word::Free,
+                RuleMatch::Yes => Strictness::Ask(sentences::rule_asks(tool, prepared, rule)),
+                RuleMatch::Maybe => Strictness::Ask(sentences::rule_is_unclear(tool, prepared, rule)),
+                RuleMatch::No => Strictness::Free,
             });
         }
         word

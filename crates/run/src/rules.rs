@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::effect::{Part, Prepared};
+use crate::effect::{PreparedCall, SimpleCommand};
 use glob::{covers_some, path_fits, path_is_within, wild};
 
 /// At the end of a command's pattern: nothing more follows.
@@ -56,7 +56,7 @@ impl Rules {
 
 /// Whether a rule speaks of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Fit {
+pub(crate) enum RuleMatch {
     No,
     /// It cannot be told: a variable, or text that cannot be read for certain.
     Maybe,
@@ -102,36 +102,38 @@ impl Rule {
     }
 
     /// Whether an allowing rule covers one thing that a call touches.
-    fn covers(&self, tool: &str, touched: Touched<'_>) -> bool {
+    fn covers(&self, tool: &str, touched: CallTarget<'_>) -> bool {
         let Some(pattern) = self.pattern.as_deref().filter(|_| wild(&self.tool, tool)) else {
             return wild(&self.tool, tool);
         };
         match touched {
-            Touched::Part(part) => !part.uncertain && command_fit(pattern, part, false) == Fit::Yes,
-            Touched::Host(host) => host_fits(pattern, host),
-            Touched::Path(path) => path_fits(pattern, path),
+            CallTarget::Part(part) => !part.uncertain && command_fit(pattern, part, false) == RuleMatch::Yes,
+            CallTarget::Host(host) => host_fits(pattern, host),
+            CallTarget::Path(path) => path_fits(pattern, path),
         }
     }
 
     /// Whether a rule that asks or denies speaks of a call: of anything that it touches.
-    pub(crate) fn speaks_of(&self, tool: &str, prepared: &Prepared) -> Fit {
+    pub(crate) fn speaks_of(&self, tool: &str, prepared: &PreparedCall) -> RuleMatch {
         if !wild(&self.tool, tool) && !self.means_also(tool) {
-            return Fit::No;
+            return RuleMatch::No;
         }
-        let Some(pattern) = self.pattern.as_deref() else { return Fit::Yes };
+        let Some(pattern) = self.pattern.as_deref() else { return RuleMatch::Yes };
         let touched = touched(prepared);
         if touched.is_empty() {
             // A tool that does not say what it touches is not let through by its silence.
-            return if self.tool == tool || self.means_also(tool) { Fit::Maybe } else { Fit::No };
+            return if self.tool == tool || self.means_also(tool) { RuleMatch::Maybe } else { RuleMatch::No };
         }
-        let fit = |touched: &Touched<'_>| match touched {
-            Touched::Part(part) if part.uncertain || part.hides => Fit::Maybe.max(command_fit(pattern, part, true)),
-            Touched::Part(part) => command_fit(pattern, part, true).max(mentioned(pattern, part)),
-            Touched::Host(host) if host_fits(pattern, host) => Fit::Yes,
-            Touched::Path(path) if path_is_within(pattern, path) || covers_some(path, pattern) => Fit::Yes,
-            Touched::Host(_) | Touched::Path(_) => Fit::No,
+        let fit = |touched: &CallTarget<'_>| match touched {
+            CallTarget::Part(part) if part.uncertain || part.hides => {
+                RuleMatch::Maybe.max(command_fit(pattern, part, true))
+            }
+            CallTarget::Part(part) => command_fit(pattern, part, true).max(mentioned(pattern, part)),
+            CallTarget::Host(host) if host_fits(pattern, host) => RuleMatch::Yes,
+            CallTarget::Path(path) if path_is_within(pattern, path) || covers_some(path, pattern) => RuleMatch::Yes,
+            CallTarget::Host(_) | CallTarget::Path(_) => RuleMatch::No,
         };
-        touched.iter().map(fit).max().unwrap_or(Fit::No)
+        touched.iter().map(fit).max().unwrap_or(RuleMatch::No)
     }
 
     /// Whether a place that is forbidden to one tool is so to this other one.
@@ -168,29 +170,29 @@ impl fmt::Display for Rule {
 
 /// One thing that a call touches, in the sense that patterns have for it.
 #[derive(Clone, Copy)]
-enum Touched<'a> {
-    Part(&'a Part),
+enum CallTarget<'a> {
+    Part(&'a SimpleCommand),
     Host(&'a str),
     Path(&'a str),
 }
 
 /// What patterns are held against: the commands of a call with commands, else its hosts, else its files.
-fn touched(prepared: &Prepared) -> Vec<Touched<'_>> {
+fn touched(prepared: &PreparedCall) -> Vec<CallTarget<'_>> {
     if prepared.command.is_some() {
-        return prepared.parts.iter().map(Touched::Part).collect();
+        return prepared.parts.iter().map(CallTarget::Part).collect();
     }
     if !prepared.hosts.is_empty() {
-        return prepared.hosts.iter().map(|host| Touched::Host(host)).collect();
+        return prepared.hosts.iter().map(|host| CallTarget::Host(host)).collect();
     }
-    prepared.writes.iter().chain(&prepared.reads).map(|path| Touched::Path(path)).collect()
+    prepared.writes.iter().chain(&prepared.reads).map(|path| CallTarget::Path(path)).collect()
 }
 
 /// What a call touches that none of the allowing rules covers; `None` where all is covered.
-fn uncovered<'a>(rules: &[&Rule], tool: &str, prepared: &'a Prepared) -> Option<Vec<Touched<'a>>> {
+fn uncovered<'a>(rules: &[&Rule], tool: &str, prepared: &'a PreparedCall) -> Option<Vec<CallTarget<'a>>> {
     if rules.iter().any(|rule| rule.pattern.is_none() && wild(&rule.tool, tool)) {
         return None;
     }
-    let needs = |touched: &Touched<'_>| !matches!(touched, Touched::Part(part) if part.wraps && !part.uncertain);
+    let needs = |touched: &CallTarget<'_>| !matches!(touched, CallTarget::Part(part) if part.wraps && !part.uncertain);
     let touched = touched(prepared);
     let known = touched.iter().any(needs);
     let left: Vec<_> =
@@ -199,7 +201,7 @@ fn uncovered<'a>(rules: &[&Rule], tool: &str, prepared: &'a Prepared) -> Option<
 }
 
 /// Whether allowing rules cover everything that a call touches.
-pub(crate) fn is_allowed<'a>(rules: impl IntoIterator<Item = &'a Rule>, tool: &str, prepared: &Prepared) -> bool {
+pub(crate) fn is_allowed<'a>(rules: impl IntoIterator<Item = &'a Rule>, tool: &str, prepared: &PreparedCall) -> bool {
     let rules: Vec<&Rule> = rules.into_iter().collect();
     !rules.is_empty() && uncovered(&rules, tool, prepared).is_none()
 }
@@ -208,7 +210,7 @@ pub(crate) fn is_allowed<'a>(rules: impl IntoIterator<Item = &'a Rule>, tool: &s
 pub(crate) fn to_remember<'a>(
     rules: impl IntoIterator<Item = &'a Rule>,
     tool: &str,
-    prepared: &Prepared,
+    prepared: &PreparedCall,
 ) -> Vec<String> {
     let rules: Vec<&Rule> = rules.into_iter().collect();
     let left = uncovered(&rules, tool, prepared).unwrap_or_default();
@@ -218,15 +220,15 @@ pub(crate) fn to_remember<'a>(
     let mut found: Vec<String> = Vec::new();
     for touched in left {
         let rule = match touched {
-            Touched::Part(part) => match beginning(part) {
+            CallTarget::Part(part) => match beginning(part) {
                 Some(words) => format!("{tool}({words})"),
                 None => return Vec::new(),
             },
-            Touched::Host(host) if host.chars().all(is_plain) => format!("{tool}({host})"),
-            Touched::Host(_) => return Vec::new(),
+            CallTarget::Host(host) if host.chars().all(is_plain) => format!("{tool}({host})"),
+            CallTarget::Host(_) => return Vec::new(),
             // Who may read anything in the workspace has not said what it touches.
-            Touched::Path(".") => tool.to_owned(),
-            Touched::Path(path) => match file_rule(tool, path) {
+            CallTarget::Path(".") => tool.to_owned(),
+            CallTarget::Path(path) => match file_rule(tool, path) {
                 Some(rule) => rule,
                 None => return Vec::new(),
             },
@@ -242,12 +244,12 @@ pub(crate) fn to_remember<'a>(
 fn file_rule(tool: &str, path: &str) -> Option<String> {
     let text = format!("{tool}({path})");
     let rule = Rule::parse(&text, "").ok().filter(|_| !path.contains('*'))?;
-    rule.covers(tool, Touched::Path(path)).then_some(text)
+    rule.covers(tool, CallTarget::Path(path)).then_some(text)
 }
 
 /// A command's program and the sub-command that says what it shall do; without such all that it says, and no more.
 /// Nothing where that cannot be said for certain.
-fn beginning(part: &Part) -> Option<String> {
+fn beginning(part: &SimpleCommand) -> Option<String> {
     let known = part.words.iter().map_while(Option::as_deref);
     let known: Vec<&str> = known.take_while(|word| !word.is_empty() && word.chars().all(is_plain)).collect();
     let is_word = |word: &str| word.starts_with(char::is_alphabetic) && word.chars().all(is_letter);
@@ -274,17 +276,17 @@ fn is_plain(c: char) -> bool {
 
 /// Whether a command begins with the words of a pattern. To forbid, a program is meant wherever it lies, and options
 /// that stand between it and its sub-command do not hide the latter.
-fn command_fit(pattern: &str, part: &Part, forbids: bool) -> Fit {
+fn command_fit(pattern: &str, part: &SimpleCommand, forbids: bool) -> RuleMatch {
     let mut words = part.words.iter();
     let mut wanted = pattern.split_whitespace();
-    let Some(program) = wanted.next() else { return Fit::No };
+    let Some(program) = wanted.next() else { return RuleMatch::No };
     match words.next() {
-        None => return Fit::No,
-        Some(None) => return Fit::Maybe,
+        None => return RuleMatch::No,
+        Some(None) => return RuleMatch::Maybe,
         Some(Some(word)) => {
             let is_meant = wild(program, word) || (forbids && wild(program, name_of(word)));
             if !is_meant {
-                return Fit::No;
+                return RuleMatch::No;
             }
         }
     }
@@ -292,7 +294,7 @@ fn command_fit(pattern: &str, part: &Part, forbids: bool) -> Fit {
     let mut want = wanted.next();
     for word in words {
         let Some(wish) = want else { break };
-        let Some(word) = word else { return Fit::Maybe };
+        let Some(word) = word else { return RuleMatch::Maybe };
         if wish != END && wild(wish, word) {
             want = wanted.next();
             after_option = false;
@@ -301,10 +303,10 @@ fn command_fit(pattern: &str, part: &Part, forbids: bool) -> Fit {
         } else if forbids && after_option {
             after_option = false;
         } else {
-            return Fit::No;
+            return RuleMatch::No;
         }
     }
-    if want.is_none_or(|wish| wish == END) { Fit::Yes } else { Fit::No }
+    if want.is_none_or(|wish| wish == END) { RuleMatch::Yes } else { RuleMatch::No }
 }
 
 /// A program's name, wherever it lies.
@@ -317,18 +319,18 @@ const SHOWING: [&str; 6] = ["echo", "printf", "grep", "rg", "which", "man"];
 
 /// Whether a pattern of several words stands, word by word, behind another program or in a text that it is given: nobody
 /// knows every program that runs the command it is given.
-fn mentioned(pattern: &str, part: &Part) -> Fit {
+fn mentioned(pattern: &str, part: &SimpleCommand) -> RuleMatch {
     let wanted: Vec<&str> = pattern.split_whitespace().filter(|wish| *wish != END).collect();
-    let Some((Some(program), behind)) = part.words.split_first() else { return Fit::No };
+    let Some((Some(program), behind)) = part.words.split_first() else { return RuleMatch::No };
     if wanted.len() < 2 || SHOWING.contains(&name_of(program)) {
-        return Fit::No;
+        return RuleMatch::No;
     }
     // A word that only running tells separates what stands around it.
     let texts = behind.iter().map(|word| word.as_deref().unwrap_or("\u{0}"));
     let is_sign = |c: char| c.is_whitespace() || "'\"`!$(){}[];&|<>,=".contains(c);
     let words: Vec<&str> = texts.flat_map(|text| text.split(is_sign)).filter(|word| !word.is_empty()).collect();
     let is_meant = |words: &[&str]| words.iter().zip(&wanted).all(|(word, wish)| wild(wish, name_of(word)));
-    if words.windows(wanted.len()).any(is_meant) { Fit::Maybe } else { Fit::No }
+    if words.windows(wanted.len()).any(is_meant) { RuleMatch::Maybe } else { RuleMatch::No }
 }
 
 /// Whether a host is meant: itself, or `*.example.org` for all below `example.org`. A pattern without a port means all.

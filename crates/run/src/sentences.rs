@@ -1,11 +1,11 @@
 //! The sentences that a person is asked with and an agent is refused with: what a call would do, and why that is asked.
 
-use crate::effect::Prepared;
+use crate::effect::PreparedCall;
 use crate::origins::{Origins, STRANGE_DEFINITIONS, STRANGE_WORKSPACE};
 use crate::rules::Rule;
 
 /// What a call would do: "`web_fetch` wants to contact example.org".
-pub(crate) fn wish(tool: &str, prepared: &Prepared) -> String {
+pub(crate) fn wish(tool: &str, prepared: &PreparedCall) -> String {
     let hosts = prepared.hosts.join(", ");
     let mut parts = Vec::new();
     match &prepared.command {
@@ -28,7 +28,7 @@ pub(crate) fn wish(tool: &str, prepared: &Prepared) -> String {
 }
 
 /// The question about a call that leaves workspace or sandbox.
-pub(crate) fn leaves_the_sandbox(tool: &str, prepared: &Prepared) -> String {
+pub(crate) fn leaves_the_sandbox(tool: &str, prepared: &PreparedCall) -> String {
     let why = match &prepared.because {
         Some(why) => format!("this file can run programs later, outside the sandbox: {why}"),
         None if !prepared.hosts.is_empty() => "it sends a request over the network".to_owned(),
@@ -50,12 +50,12 @@ pub(crate) fn nobody_to_approve(asked: &str, allowed_by: &[String]) -> String {
 }
 
 /// The question that a rule wants.
-pub(crate) fn rule_asks(tool: &str, prepared: &Prepared, rule: &Rule) -> String {
+pub(crate) fn rule_asks(tool: &str, prepared: &PreparedCall, rule: &Rule) -> String {
     format!("{}. Asked because of the rule `{rule}`{}", wish(tool, prepared), stands(rule))
 }
 
 /// The question about a call of which nobody can tell whether a rule means it.
-pub(crate) fn rule_is_unclear(tool: &str, prepared: &Prepared, rule: &Rule) -> String {
+pub(crate) fn rule_is_unclear(tool: &str, prepared: &PreparedCall, rule: &Rule) -> String {
     let stands = stands(rule);
     format!(
         "{}. Asked because it may be what the rule `{rule}`{stands} means, which cannot be told for certain",
@@ -69,7 +69,7 @@ pub(crate) fn rule_denies(tool: &str, rule: &Rule) -> String {
 }
 
 /// The refusal where nothing may be changed: by the run, or by the agent of this name.
-pub(crate) fn only_reads(tool: &str, prepared: &Prepared, agent: Option<&str>) -> String {
+pub(crate) fn only_reads(tool: &str, prepared: &PreparedCall, agent: Option<&str>) -> String {
     match agent {
         None if prepared.command.is_some() => {
             format!(
@@ -82,7 +82,7 @@ pub(crate) fn only_reads(tool: &str, prepared: &Prepared, agent: Option<&str>) -
 }
 
 /// The question about a call that text from outside could have asked for.
-pub(crate) fn possible_injection(tool: &str, prepared: &Prepared, origins: &Origins) -> String {
+pub(crate) fn possible_injection(tool: &str, prepared: &PreparedCall, origins: &Origins) -> String {
     let does = match (prepared.sends, prepared.destroys) {
         (true, true) => "can send data off this machine and cannot be undone",
         (true, false) => "can send data off this machine",

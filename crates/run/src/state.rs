@@ -5,35 +5,35 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::arguments::Likeness;
+use crate::arguments::CallMatcher;
 use crate::bills::Bills;
 use crate::budget::Ledger;
-use crate::effect::{Class, Effect, Facts, Inquiry, Prepared};
-use crate::goal::{AgentCard, Budget, Ceiling, Goal, Limit, Roster, Settings};
-use crate::id::{Address, Millis, StepId, Timestamp};
+use crate::effect::{Effect, EffectClass, EffectFacts, Inquiry, PreparedCall};
+use crate::goal::{AgentCard, Budget, BudgetLimit, Ceiling, Goal, Roster, RunSettings};
+use crate::id::{EffectAddress, Millis, StepId, Timestamp};
 use crate::message::ToolCall;
 use crate::origins::Origins;
-use crate::own::Errand;
+use crate::own::ComparableCall;
 use crate::reply::{Failure, FailureKind, Reply};
 use crate::rules::Rule;
 use crate::status::Status;
-use crate::step::{State, Step};
+use crate::step::{Step, StepState};
 
 /// A run. Changed by `apply` alone.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
     pub(crate) goal: Goal,
     pub(crate) roster: Arc<Roster>,
-    pub(crate) settings: Arc<Settings>,
+    pub(crate) settings: Arc<RunSettings>,
     pub(crate) budget: Budget,
-    pub(crate) phase: Phase,
+    pub(crate) phase: RunPhase,
     /// Every step there ever was, in the order they were planned.
     pub(crate) steps: Vec<Step>,
     /// Where the steps of the present graph stand.
     pub(crate) places: BTreeMap<StepId, usize>,
     pub(crate) variables: BTreeMap<String, Variable>,
     /// Effects that were wanted and have not replied.
-    pub(crate) open: BTreeMap<Address, Open>,
+    pub(crate) open: BTreeMap<EffectAddress, OpenEffect>,
     /// How many of those wait for neither person nor clock.
     pub(crate) busy: u32,
     /// Steps whose dependencies are done.
@@ -51,9 +51,9 @@ pub struct Run {
     /// The step that makes the graph, where one does.
     pub(crate) planner: Option<usize>,
     /// Model calls that wait until others give money back.
-    pub(crate) held: BTreeSet<Address>,
+    pub(crate) held: BTreeSet<EffectAddress>,
     /// Questions whose last attempt was cut off, and whose next has not begun.
-    pub(crate) again: BTreeSet<Address>,
+    pub(crate) again: BTreeSet<EffectAddress>,
     pub(crate) replans: u32,
     /// The failed step for which a new plan is being made.
     pub(crate) replanning: Option<usize>,
@@ -69,13 +69,13 @@ pub struct Run {
     /// What the user wrote: the goal, answers, and what was told.
     pub(crate) users_words: Vec<String>,
     /// Calls that only add or send, of those that were made.
-    pub(crate) errands: Vec<Errand>,
+    pub(crate) errands: Vec<ComparableCall>,
     /// Calls that a person allows for the rest of the run, each with the words from outside that were around.
-    pub(crate) agreed: Vec<(Likeness, Origins)>,
+    pub(crate) agreed: Vec<(CallMatcher, Origins)>,
     /// Files that words from outside went into, by path; `.` is the whole workspace.
     pub(crate) tainted: BTreeMap<String, Origins>,
     /// Calls under way that will list what they changed, and the words from outside around them: until then it may be any file.
-    pub(crate) roaming: BTreeMap<Address, Origins>,
+    pub(crate) roaming: BTreeMap<EffectAddress, Origins>,
     /// Files that other runs wrote words from outside to, by path.
     pub(crate) marked: BTreeMap<String, Origins>,
     /// What was asked of models and could not be passed on to them.
@@ -91,7 +91,7 @@ pub struct Run {
 
 /// Where a run stands as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
+pub enum RunPhase {
     /// Nothing has happened yet.
     #[default]
     New,
@@ -100,7 +100,7 @@ pub enum Phase {
     /// Someone paused it.
     Paused,
     /// A budget is used up.
-    Exhausted(Limit),
+    Exhausted(BudgetLimit),
     /// Someone cancelled it, and what had begun is being stopped.
     Cancelling {
         /// Who.
@@ -135,7 +135,7 @@ impl Variable {
 
 /// An effect that was wanted and has not replied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Open {
+pub struct OpenEffect {
     /// What is wanted.
     pub effect: Effect,
     /// Which attempt is the next or present one, from 1.
@@ -143,7 +143,7 @@ pub struct Open {
     /// How far its money is settled.
     pub funds: Funds,
     /// The process that began it, and what it knew; absent if nobody has.
-    pub begun: Option<(u64, Facts)>,
+    pub begun: Option<(u64, EffectFacts)>,
     /// The model that will bill it, where money was reserved.
     pub payee: Option<Arc<str>>,
     /// Something to find it again by.
@@ -151,18 +151,18 @@ pub struct Open {
     /// The words from outside that a person allowed it with. A call that they could misuse is allowed with no others.
     pub allowed_with: Origins,
     /// What the code that it runs has asked for so far.
-    pub inner: Vec<Inner>,
+    pub inner: Vec<InnerCall>,
 }
 
 /// A call that code asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inner {
+pub struct InnerCall {
     /// The tool.
     pub name: String,
     /// May it be done twice?
-    pub class: Class,
+    pub class: EffectClass,
     /// The call and what is known about it, until it has ended.
-    pub wish: Option<(ToolCall, Prepared)>,
+    pub wish: Option<(ToolCall, PreparedCall)>,
     /// How it ended, in a word or two.
     pub ended: Option<&'static str>,
     /// The attempt at the outer call in which it was asked for.
@@ -175,14 +175,14 @@ pub struct Inner {
     pub inquiry: Option<(Box<Inquiry>, Option<Reply>)>,
 }
 
-impl Open {
+impl OpenEffect {
     /// How often the present attempt has asked a question.
     pub(crate) fn asked_already(&self, inquiry: &Inquiry) -> u32 {
         self.inner.iter().filter(|inner| inner.attempt == self.attempt && inner.asks(inquiry)).count() as u32
     }
 }
 
-impl Inner {
+impl InnerCall {
     /// Whether it puts this question to a person. One from before names were kept is none that has a name.
     pub(crate) fn asks(&self, inquiry: &Inquiry) -> bool {
         let Some((asked, _)) = &self.inquiry else { return false };
@@ -229,7 +229,7 @@ impl Run {
     }
 
     /// The rules.
-    pub fn settings(&self) -> &Arc<Settings> {
+    pub fn settings(&self) -> &Arc<RunSettings> {
         &self.settings
     }
 
@@ -249,7 +249,7 @@ impl Run {
     }
 
     /// Where it stands.
-    pub fn phase(&self) -> &Phase {
+    pub fn phase(&self) -> &RunPhase {
         &self.phase
     }
 
@@ -282,12 +282,12 @@ impl Run {
     }
 
     /// Whether an effect waits for neither person nor clock. A call that has a question for a person waits for them.
-    pub(crate) fn is_busy(&self, id: &Address, effect: &Effect) -> bool {
+    pub(crate) fn is_busy(&self, id: &EffectAddress, effect: &Effect) -> bool {
         !effect.is_patient() && !self.asks_a_person(id)
     }
 
     /// Whether a call waits for a person's answer to go on.
-    pub(crate) fn asks_a_person(&self, outer: &Address) -> bool {
+    pub(crate) fn asks_a_person(&self, outer: &EffectAddress) -> bool {
         let Some(open) = self.open.get(outer).filter(|open| open.inner.iter().any(|inner| inner.inquiry.is_some()))
         else {
             return false;
@@ -296,8 +296,8 @@ impl Run {
     }
 
     /// Whether a question of someone who is called is open here.
-    pub(crate) fn is_inquiry(&self, id: &Address) -> bool {
-        let is_question = |open: &Open| matches!(open.effect, Effect::Question { .. });
+    pub(crate) fn is_inquiry(&self, id: &EffectAddress) -> bool {
+        let is_question = |open: &OpenEffect| matches!(open.effect, Effect::Question { .. });
         id.inner.is_some() && self.open.get(id).is_some_and(is_question)
     }
 
@@ -308,7 +308,7 @@ impl Run {
 
     /// The steps of the present graph and those that led to it, in the order they were planned.
     pub fn steps(&self) -> impl Iterator<Item = &Step> {
-        self.steps.iter().filter(|step| step.state != State::Dropped)
+        self.steps.iter().filter(|step| step.state != StepState::Dropped)
     }
 
     /// A step by its name.
@@ -318,7 +318,7 @@ impl Run {
 
     /// The steps that wait for this one.
     pub fn dependants<'a>(&'a self, step: &'a Step) -> impl Iterator<Item = &'a Step> {
-        step.next.iter().filter_map(|at| self.steps.get(*at)).filter(|step| step.state != State::Dropped)
+        step.next.iter().filter_map(|at| self.steps.get(*at)).filter(|step| step.state != StepState::Dropped)
     }
 
     /// The steps before this one: those that it waited for, and those that wrote what it reads.
@@ -378,7 +378,7 @@ impl Run {
     }
 
     /// Effects that were wanted and have not replied.
-    pub fn open(&self) -> &BTreeMap<Address, Open> {
+    pub fn open(&self) -> &BTreeMap<EffectAddress, OpenEffect> {
         &self.open
     }
 
@@ -389,33 +389,33 @@ impl Run {
 
     /// Whether nothing more can happen.
     pub fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Over { .. })
+        matches!(self.phase, RunPhase::Over { .. })
     }
 
     /// Whether it can go on only when a person or a clock does something: no process is needed meanwhile.
     pub fn is_at_rest(&self) -> bool {
-        let is_stopping = |open: &Open| !open.effect.is_patient() && open.begun.is_some();
+        let is_stopping = |open: &OpenEffect| !open.effect.is_patient() && open.begun.is_some();
         match self.phase {
-            Phase::Over { .. } => true,
-            Phase::New | Phase::Cancelling { .. } => false,
-            Phase::Running => self.busy == 0,
+            RunPhase::Over { .. } => true,
+            RunPhase::New | RunPhase::Cancelling { .. } => false,
+            RunPhase::Running => self.busy == 0,
             // What has not begun will not: only what runs may still end.
-            Phase::Paused | Phase::Exhausted(_) => !self.open.values().any(is_stopping),
+            RunPhase::Paused | RunPhase::Exhausted(_) => !self.open.values().any(is_stopping),
         }
     }
 
     /// How it stands.
     pub fn standing(&self) -> Status {
         match &self.phase {
-            Phase::New => Status::New,
-            Phase::Running if self.busy == 0 && !self.open.is_empty() => Status::Waiting,
-            Phase::Running => Status::Running,
-            Phase::Paused => Status::Paused,
-            Phase::Exhausted(_) => Status::Exhausted,
-            Phase::Cancelling { .. } => Status::Cancelling,
-            Phase::Over { failed: Some(why), .. } if why.kind == crate::FailureKind::Cancelled => Status::Cancelled,
-            Phase::Over { failed: Some(_), .. } => Status::Failed,
-            Phase::Over { failed: None, .. } => Status::Done,
+            RunPhase::New => Status::New,
+            RunPhase::Running if self.busy == 0 && !self.open.is_empty() => Status::Waiting,
+            RunPhase::Running => Status::Running,
+            RunPhase::Paused => Status::Paused,
+            RunPhase::Exhausted(_) => Status::Exhausted,
+            RunPhase::Cancelling { .. } => Status::Cancelling,
+            RunPhase::Over { failed: Some(why), .. } if why.kind == crate::FailureKind::Cancelled => Status::Cancelled,
+            RunPhase::Over { failed: Some(_), .. } => Status::Failed,
+            RunPhase::Over { failed: None, .. } => Status::Done,
         }
     }
 
@@ -425,44 +425,44 @@ impl Run {
     }
 
     /// Whether an effect may be begun now.
-    pub fn may_begin(&self, id: &Address) -> bool {
+    pub fn may_begin(&self, id: &EffectAddress) -> bool {
         let Some(open) = self.open.get(id) else { return false };
         let is_funded = !self.is_paid(id) || !self.needs_estimates() || matches!(open.funds, Funds::Reserved(_));
         open.begun.is_none() && is_funded && self.lets_begin(id)
     }
 
     /// Whether something new may begin. What code calls belongs to what runs: a pause lets it end.
-    pub fn lets_begin(&self, id: &Address) -> bool {
-        self.phase == Phase::Running || (id.inner.is_some() && self.phase == Phase::Paused)
+    pub fn lets_begin(&self, id: &EffectAddress) -> bool {
+        self.phase == RunPhase::Running || (id.inner.is_some() && self.phase == RunPhase::Paused)
     }
 
     /// Whether an effect is a question to a model, which costs money.
-    pub fn is_paid(&self, id: &Address) -> bool {
+    pub fn is_paid(&self, id: &EffectAddress) -> bool {
         let effect = self.open.get(id).map(|open| &open.effect);
         effect == Some(&Effect::Ask) || (effect == Some(&Effect::Call) && self.consulted(id).is_some())
     }
 
     /// The model that the call at an address asks, where it asks one.
-    pub fn consulted(&self, id: &Address) -> Option<&str> {
+    pub fn consulted(&self, id: &EffectAddress) -> Option<&str> {
         self.prepared_at(id)?.model.as_deref()
     }
 
     /// Who wants the call at an address, where it is neither the agent nor its code.
-    pub fn on_behalf_of(&self, id: &Address) -> Option<&str> {
+    pub fn on_behalf_of(&self, id: &EffectAddress) -> Option<&str> {
         self.prepared_at(id)?.on_behalf_of.as_deref()
     }
 
     /// The model that an effect's money goes to.
-    pub(crate) fn payee_of(&self, id: &Address) -> &str {
-        self.consulted(id).filter(|_| id.kind == crate::Kind::Call).unwrap_or_else(|| self.model_of(&id.step))
+    pub(crate) fn payee_of(&self, id: &EffectAddress) -> &str {
+        self.consulted(id).filter(|_| id.kind == crate::EffectKind::Call).unwrap_or_else(|| self.model_of(&id.step))
     }
 
     /// What was known about a call when it was weighed.
-    pub fn prepared(&self, id: &Address) -> Option<&Prepared> {
+    pub fn prepared(&self, id: &EffectAddress) -> Option<&PreparedCall> {
         self.prepared_at(id)
     }
 
-    pub(crate) fn prepared_at(&self, id: &Address) -> Option<&Prepared> {
+    pub(crate) fn prepared_at(&self, id: &EffectAddress) -> Option<&PreparedCall> {
         match id.inner {
             Some(_) => self.inner_at(id)?.wish.as_ref().map(|(_, prepared)| prepared),
             None => self.step(&id.step)?.prepared.get(id.n as usize),
@@ -470,12 +470,12 @@ impl Run {
     }
 
     /// A call that code asked for, while the call that runs the code is open.
-    pub(crate) fn inner_at(&self, id: &Address) -> Option<&Inner> {
+    pub(crate) fn inner_at(&self, id: &EffectAddress) -> Option<&InnerCall> {
         self.open.get(&id.outer()?)?.inner.get(id.inner? as usize)
     }
 
     /// Whether nobody can have begun an effect: its beginning, or its money, would be on record.
-    pub(crate) fn has_surely_not_begun(&self, id: &Address, open: &Open) -> bool {
+    pub(crate) fn has_surely_not_begun(&self, id: &EffectAddress, open: &OpenEffect) -> bool {
         if open.begun.is_some() {
             return false;
         }

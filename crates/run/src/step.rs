@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::budget::Ledger;
-use crate::effect::Prepared;
+use crate::effect::PreparedCall;
 use crate::event::{Judgement, Note};
 use crate::graph::StepSpec;
-use crate::id::{Address, Kind, StepId};
-use crate::message::Answer;
+use crate::id::{EffectAddress, EffectKind, StepId};
+use crate::message::ModelAnswer;
 use crate::origins::Origins;
 use crate::reply::{Failure, Reply, Verdict};
 
@@ -19,19 +19,19 @@ pub struct Step {
     /// As it was planned.
     pub spec: Arc<StepSpec>,
     /// What its result is for.
-    pub role: Role,
+    pub role: StepRole,
     /// Where it stands.
-    pub state: State,
+    pub state: StepState,
     /// How often it was entered before.
     pub visit: u32,
     /// What this visit begins with, beyond the task.
-    pub carried: Option<Carried>,
+    pub carried: Option<PriorVisit>,
     /// What this visit's first message is made of, frozen when it began.
-    pub opening: Option<Arc<Opening>>,
+    pub opening: Option<Arc<VisitOpening>>,
     /// The context this visit began with, where it is not the one the run started with.
-    pub context: Option<crate::Hash>,
+    pub context: Option<crate::ContentHash>,
     /// The conversation of this visit.
-    pub talk: Vec<Entry>,
+    pub talk: Vec<ConversationEntry>,
     /// What it used.
     pub ledger: Ledger,
     /// Time at work, counted where the time of a step is limited.
@@ -53,20 +53,20 @@ pub struct Step {
     pub(crate) next: Vec<usize>,
     pub(crate) waits: u32,
     /// What is known about the calls of the last answer.
-    pub(crate) prepared: Vec<Prepared>,
+    pub(crate) prepared: Vec<PreparedCall>,
     /// What went wrong with the last ask.
     pub(crate) trouble: Option<Failure>,
     /// What the model will be told before its next turn.
     pub(crate) pending: Vec<Note>,
     /// The judge's or summariser's words, until they are decided on.
-    pub(crate) aside: Option<Arc<Answer>>,
+    pub(crate) aside: Option<Arc<ModelAnswer>>,
     /// The last answer behind the one that it continues.
-    pub(crate) joined: Option<Entry>,
+    pub(crate) joined: Option<ConversationEntry>,
 }
 
 /// What the first message of a visit is made of. Frozen, so that it can be made again exactly however the run goes on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Opening {
+pub struct VisitOpening {
     /// The variables it is given.
     pub inputs: Vec<(String, Arc<Value>)>,
     /// How many of the user's later messages had been said.
@@ -77,7 +77,7 @@ pub struct Opening {
 
 /// What a step's result is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum StepRole {
     /// It is part of the graph.
     Work,
     /// It makes the graph.
@@ -88,7 +88,7 @@ pub enum Role {
 
 /// Where a step stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum StepState {
     /// A step before it is not done.
     Waiting,
     /// It may begin.
@@ -103,7 +103,7 @@ pub enum State {
         /// The turn that asked for them.
         turn: u32,
         /// One for each call.
-        slots: Vec<Slot>,
+        slots: Vec<CallSlot>,
     },
     /// A model judges its result.
     Judging {
@@ -132,7 +132,7 @@ pub enum State {
 
 /// One call of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Slot {
+pub enum CallSlot {
     /// Nothing was decided.
     Undecided,
     /// A person was asked: whether it may be made, or the question it is.
@@ -142,36 +142,36 @@ pub enum Slot {
     /// It is wanted.
     Open,
     /// It has ended.
-    Closed(Outcome),
+    Closed(ToolCallOutcome),
 }
 
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ToolCallOutcome {
     /// The world replied.
     Replied(Reply),
     /// It was not made.
     Rejected(Failure),
 }
 
-impl Outcome {
+impl ToolCallOutcome {
     /// Whether it gave the agent what it asked for.
     pub fn is_good(&self) -> bool {
         match self {
-            Outcome::Replied(Reply::Output(output)) => !output.is_error,
-            Outcome::Replied(Reply::Said(_)) => true,
-            Outcome::Replied(_) | Outcome::Rejected(_) => false,
+            ToolCallOutcome::Replied(Reply::Output(output)) => !output.is_error,
+            ToolCallOutcome::Replied(Reply::Said(_)) => true,
+            ToolCallOutcome::Replied(_) | ToolCallOutcome::Rejected(_) => false,
         }
     }
 }
 
 /// One piece of a conversation after its opening.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum ConversationEntry {
     /// The model answered.
-    Answer(Arc<Answer>),
+    Answer(Arc<ModelAnswer>),
     /// Its calls ended.
-    Results(Vec<Outcome>),
+    Results(Vec<ToolCallOutcome>),
     /// It was told something.
     Note(Note),
     /// What stood here before is represented by a summary.
@@ -180,7 +180,7 @@ pub enum Entry {
 
 /// What a later visit of a step begins with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Carried {
+pub struct PriorVisit {
     /// Why it was entered again.
     pub judgement: Judgement,
     /// What it had said before.
@@ -192,17 +192,17 @@ impl Step {
     pub fn status(&self) -> &'static str {
         match &self.state {
             _ if self.halted.is_some() => "waiting",
-            State::Waiting => "pending",
-            State::Ready => "ready",
-            State::Thinking { .. } | State::Judging { .. } | State::Compacting { .. } => "running",
-            State::Acting { slots, .. } => {
-                let busy = slots.iter().any(|slot| !matches!(slot, Slot::Closed(_) | Slot::Asked));
+            StepState::Waiting => "pending",
+            StepState::Ready => "ready",
+            StepState::Thinking { .. } | StepState::Judging { .. } | StepState::Compacting { .. } => "running",
+            StepState::Acting { slots, .. } => {
+                let busy = slots.iter().any(|slot| !matches!(slot, CallSlot::Closed(_) | CallSlot::Asked));
                 if busy { "running" } else { "waiting" }
             }
-            State::Done => "completed",
-            State::Failed(_) => "failed",
-            State::Skipped { .. } | State::Dropped => "skipped",
-            State::Cancelled => "cancelled",
+            StepState::Done => "completed",
+            StepState::Failed(_) => "failed",
+            StepState::Skipped { .. } | StepState::Dropped => "skipped",
+            StepState::Cancelled => "cancelled",
         }
     }
 
@@ -214,13 +214,17 @@ impl Step {
     /// Whether it has ended, well or not.
     pub fn has_ended(&self) -> bool {
         match self.state {
-            State::Done | State::Failed(_) | State::Skipped { .. } | State::Cancelled | State::Dropped => true,
-            State::Waiting
-            | State::Ready
-            | State::Thinking { .. }
-            | State::Acting { .. }
-            | State::Judging { .. }
-            | State::Compacting { .. } => false,
+            StepState::Done
+            | StepState::Failed(_)
+            | StepState::Skipped { .. }
+            | StepState::Cancelled
+            | StepState::Dropped => true,
+            StepState::Waiting
+            | StepState::Ready
+            | StepState::Thinking { .. }
+            | StepState::Acting { .. }
+            | StepState::Judging { .. }
+            | StepState::Compacting { .. } => false,
         }
     }
 
@@ -228,51 +232,53 @@ impl Step {
     pub fn has_begun(&self) -> bool {
         match self.state {
             // One that is entered again has places of its own already.
-            State::Waiting | State::Ready => self.visit > 0,
-            State::Dropped => false,
-            State::Thinking { .. }
-            | State::Acting { .. }
-            | State::Judging { .. }
-            | State::Compacting { .. }
-            | State::Done
-            | State::Failed(_)
-            | State::Skipped { .. }
-            | State::Cancelled => true,
+            StepState::Waiting | StepState::Ready => self.visit > 0,
+            StepState::Dropped => false,
+            StepState::Thinking { .. }
+            | StepState::Acting { .. }
+            | StepState::Judging { .. }
+            | StepState::Compacting { .. }
+            | StepState::Done
+            | StepState::Failed(_)
+            | StepState::Skipped { .. }
+            | StepState::Cancelled => true,
         }
     }
 
     /// Whether it is at work.
     pub fn is_at_work(&self) -> bool {
-        !self.has_ended() && !matches!(self.state, State::Waiting | State::Ready)
+        !self.has_ended() && !matches!(self.state, StepState::Waiting | StepState::Ready)
     }
 
     /// The last thing its model said; an answer and its continuation as one.
-    pub fn last_answer(&self) -> Option<&Arc<Answer>> {
+    pub fn last_answer(&self) -> Option<&Arc<ModelAnswer>> {
         self.spoken().find_map(|entry| match entry {
-            Entry::Answer(answer) => Some(answer),
-            Entry::Results(_) | Entry::Note(_) | Entry::Summary(_) => None,
+            ConversationEntry::Answer(answer) => Some(answer),
+            ConversationEntry::Results(_) | ConversationEntry::Note(_) | ConversationEntry::Summary(_) => None,
         })
     }
 
     /// The conversation from its newest entry; the last answer and what it continues as one.
-    pub(crate) fn spoken(&self) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn spoken(&self) -> impl Iterator<Item = &ConversationEntry> {
         let mut joined = self.joined.as_ref();
         self.talk.iter().rev().map(move |entry| match entry {
-            Entry::Answer(_) => joined.take().unwrap_or(entry),
-            Entry::Results(_) | Entry::Note(_) | Entry::Summary(_) => entry,
+            ConversationEntry::Answer(_) => joined.take().unwrap_or(entry),
+            ConversationEntry::Results(_) | ConversationEntry::Note(_) | ConversationEntry::Summary(_) => entry,
         })
     }
 
     /// Takes in an answer, together with the one that it continues.
-    pub(crate) fn hear(&mut self, answer: &Arc<Answer>) {
-        let is_answer = |entry: &&Entry| matches!(entry, Entry::Answer(_));
+    pub(crate) fn hear(&mut self, answer: &Arc<ModelAnswer>) {
+        let is_answer = |entry: &&ConversationEntry| matches!(entry, ConversationEntry::Answer(_));
         let since = self.talk.iter().rev().take_while(|entry| !is_answer(entry));
-        let continues = since.into_iter().any(|entry| matches!(entry, Entry::Note(Note::CutOff)));
+        let continues = since.into_iter().any(|entry| matches!(entry, ConversationEntry::Note(Note::CutOff)));
         self.joined = match self.talk.iter().rev().find(is_answer) {
-            Some(Entry::Answer(first)) if continues => Some(Entry::Answer(Arc::new(join(first, answer)))),
+            Some(ConversationEntry::Answer(first)) if continues => {
+                Some(ConversationEntry::Answer(Arc::new(join(first, answer))))
+            }
             _ => None,
         };
-        self.talk.push(Entry::Answer(answer.clone()));
+        self.talk.push(ConversationEntry::Answer(answer.clone()));
     }
 
     /// Whether the last answer continues the one before it.
@@ -282,27 +288,27 @@ impl Step {
 
     pub(crate) fn turn(&self) -> u32 {
         match &self.state {
-            State::Thinking { turn }
-            | State::Acting { turn, .. }
-            | State::Judging { turn }
-            | State::Compacting { turn } => *turn,
-            State::Waiting
-            | State::Ready
-            | State::Done
-            | State::Failed(_)
-            | State::Skipped { .. }
-            | State::Cancelled
-            | State::Dropped => 0,
+            StepState::Thinking { turn }
+            | StepState::Acting { turn, .. }
+            | StepState::Judging { turn }
+            | StepState::Compacting { turn } => *turn,
+            StepState::Waiting
+            | StepState::Ready
+            | StepState::Done
+            | StepState::Failed(_)
+            | StepState::Skipped { .. }
+            | StepState::Cancelled
+            | StepState::Dropped => 0,
         }
     }
 
-    pub(crate) fn address(&self, turn: u32, kind: Kind) -> Address {
-        Address::of(&self.spec.id, self.visit, turn, kind)
+    pub(crate) fn address(&self, turn: u32, kind: EffectKind) -> EffectAddress {
+        EffectAddress::of(&self.spec.id, self.visit, turn, kind)
     }
 }
 
 /// An answer and its continuation, byte for byte.
-fn join(first: &Answer, rest: &Answer) -> Answer {
+fn join(first: &ModelAnswer, rest: &ModelAnswer) -> ModelAnswer {
     // Some models begin again instead: an object cannot go on with a whole object.
     let is_inside = serde_json::Deserializer::from_str(&first.text)
         .into_iter::<serde_json::Map<String, Value>>()
@@ -310,5 +316,5 @@ fn join(first: &Answer, rest: &Answer) -> Answer {
     if is_inside && serde_json::from_str::<serde_json::Map<String, Value>>(&rest.text).is_ok() {
         return rest.clone();
     }
-    Answer { text: format!("{}{}", first.text, rest.text), ..rest.clone() }
+    ModelAnswer { text: format!("{}{}", first.text, rest.text), ..rest.clone() }
 }

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use updraft_lenient::{Repair, calls_alone, read_calls, whole_object};
 
 use crate::goal::AgentCard;
-use crate::message::{Answer, ToolCall};
+use crate::message::{ModelAnswer, ToolCall};
 use crate::reply::Reply;
 use crate::state::Run;
-use crate::step::{Outcome, Step};
+use crate::step::{Step, ToolCallOutcome};
 
 /// The tool that puts a question to the user. The run handles it itself.
 pub const ASK_USER: &str = "ask_user";
@@ -22,7 +22,7 @@ impl Run {
     /// that its whole text is. A call that is quoted in an answer is part of the answer.
     ///
     /// Whoever prepares calls and whoever decides on them look here, so that both count them alike.
-    pub fn calls_in<'a>(&self, step: &Step, answer: &'a Answer) -> Cow<'a, [ToolCall]> {
+    pub fn calls_in<'a>(&self, step: &Step, answer: &'a ModelAnswer) -> Cow<'a, [ToolCall]> {
         if !answer.calls.is_empty() {
             return Cow::Borrowed(&answer.calls);
         }
@@ -54,7 +54,7 @@ impl Run {
     }
 
     /// The call that stands at an address, while it is open.
-    pub fn call_at(&self, id: &crate::Address) -> Option<ToolCall> {
+    pub fn call_at(&self, id: &crate::EffectAddress) -> Option<ToolCall> {
         if id.inner.is_some() {
             return self.inner_at(id)?.wish.as_ref().map(|(call, _)| call.clone());
         }
@@ -66,7 +66,7 @@ impl Run {
 
 impl Run {
     /// The tool that an answer calls in the middle of other text, of a model that writes its calls as text.
-    pub(crate) fn call_among_text(&self, step: &Step, answer: &Answer) -> Option<String> {
+    pub(crate) fn call_among_text(&self, step: &Step, answer: &ModelAnswer) -> Option<String> {
         let card = self.card(&step.spec.agent).filter(|_| answer.writes_calls && answer.calls.is_empty())?;
         let read = read_calls(&answer.text, &|name| known(card, name).is_some());
         read.calls.into_iter().next().map(|call| call.name)
@@ -91,13 +91,13 @@ fn risky(repairs: &[Repair]) -> Option<String> {
 }
 
 /// A step's wish to be run again with an updated context.
-pub(crate) struct Again {
+pub(crate) struct RerunRequest {
     pub(crate) instruction: String,
     pub(crate) code: Option<String>,
 }
 
 /// Reads `call_self` out of an answer.
-pub(crate) fn again(text: &str) -> Option<Again> {
+pub(crate) fn again(text: &str) -> Option<RerunRequest> {
     if !text.contains("call_self") {
         return None;
     }
@@ -106,18 +106,20 @@ pub(crate) fn again(text: &str) -> Option<Again> {
     let inside = |key: &str| wish.get(key).or_else(|| value.get(key)).and_then(Value::as_str).map(str::to_owned);
     match wish {
         Value::Bool(false) | Value::Null => None,
-        Value::Bool(true) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => Some(Again {
-            instruction: inside("next_instruction").or_else(|| inside("instruction")).unwrap_or_default(),
-            code: inside("code"),
-        }),
+        Value::Bool(true) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
+            Some(RerunRequest {
+                instruction: inside("next_instruction").or_else(|| inside("instruction")).unwrap_or_default(),
+                code: inside("code"),
+            })
+        }
     }
 }
 
 /// An outcome in one line or more, as plainly as it can be said.
-pub fn outcome_words(outcome: &Outcome) -> Cow<'_, str> {
+pub fn outcome_words(outcome: &ToolCallOutcome) -> Cow<'_, str> {
     match outcome {
-        Outcome::Rejected(why) => Cow::Owned(format!("not called: {why}")),
-        Outcome::Replied(reply) => match reply {
+        ToolCallOutcome::Rejected(why) => Cow::Owned(format!("not called: {why}")),
+        ToolCallOutcome::Replied(reply) => match reply {
             Reply::Output(output) => Cow::Borrowed(&output.text),
             Reply::Said(text) => Cow::Borrowed(text),
             Reply::Failed(failure) => Cow::Owned(format!("failed: {failure}")),

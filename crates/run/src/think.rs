@@ -10,7 +10,7 @@ use crate::step::Step;
 /// How much a model shall think before it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Think {
+pub enum ThinkingEffort {
     /// By need: more where the task or an earlier failure asks for it, else as the model does by itself.
     #[default]
     Auto,
@@ -26,18 +26,18 @@ pub enum Think {
     Tokens(u64),
 }
 
-impl Think {
+impl ThinkingEffort {
     /// Reads what people write: `auto`, `off`, `low`, `medium`, `high`, or a number of tokens.
     pub fn parse(text: &str) -> Option<Self> {
         Some(match text.trim() {
-            "auto" => Think::Auto,
-            "off" | "none" | "false" | "no" => Think::Off,
-            "low" | "minimal" => Think::Low,
-            "medium" | "on" | "true" | "yes" => Think::Medium,
-            "high" | "max" => Think::High,
+            "auto" => ThinkingEffort::Auto,
+            "off" | "none" | "false" | "no" => ThinkingEffort::Off,
+            "low" | "minimal" => ThinkingEffort::Low,
+            "medium" | "on" | "true" | "yes" => ThinkingEffort::Medium,
+            "high" | "max" => ThinkingEffort::High,
             number => match number.parse().ok()? {
-                0 => Think::Off,
-                tokens => Think::Tokens(tokens),
+                0 => ThinkingEffort::Off,
+                tokens => ThinkingEffort::Tokens(tokens),
             },
         })
     }
@@ -45,17 +45,17 @@ impl Think {
     /// The tokens it stands for; absent where that is left to the model.
     pub fn tokens(self) -> Option<u64> {
         match self {
-            Think::Auto => None,
-            Think::Off => Some(0),
-            Think::Low => Some(2_048),
-            Think::Medium => Some(8_192),
-            Think::High => Some(24_576),
-            Think::Tokens(tokens) => Some(tokens),
+            ThinkingEffort::Auto => None,
+            ThinkingEffort::Off => Some(0),
+            ThinkingEffort::Low => Some(2_048),
+            ThinkingEffort::Medium => Some(8_192),
+            ThinkingEffort::High => Some(24_576),
+            ThinkingEffort::Tokens(tokens) => Some(tokens),
         }
     }
 
     pub(crate) fn is_auto(&self) -> bool {
-        *self == Think::Auto
+        *self == ThinkingEffort::Auto
     }
 }
 
@@ -78,14 +78,14 @@ const HARD: [&str; 13] = [
 
 impl Run {
     /// How much a step's model shall think: what was chosen for the run, or for the agent.
-    pub fn chosen_thinking(&self, step: &Step) -> Think {
+    pub fn chosen_thinking(&self, step: &Step) -> ThinkingEffort {
         let card = self.roster.agent(&step.spec.agent);
-        let chosen = [self.settings.think, card.map_or(Think::Auto, |card| card.think)];
-        chosen.into_iter().find(|think| *think != Think::Auto).unwrap_or_default()
+        let chosen = [self.settings.think, card.map_or(ThinkingEffort::Auto, |card| card.think)];
+        chosen.into_iter().find(|think| *think != ThinkingEffort::Auto).unwrap_or_default()
     }
 
     /// How much a step asks for by what it is, where nobody has chosen.
-    pub fn needed_thinking(&self, step: &Step) -> Think {
+    pub fn needed_thinking(&self, step: &Step) -> ThinkingEffort {
         let failed_before = step.carried.as_ref().is_some_and(|carried| match carried.judgement {
             Judgement::Retry { .. } | Judgement::Pivot { .. } | Judgement::Replan { .. } => true,
             Judgement::Again { .. }
@@ -97,7 +97,7 @@ impl Run {
         let task = if step.spec.prompt.is_empty() { &step.spec.description } else { &step.spec.prompt };
         let task = if task.is_empty() { &self.goal.text } else { task };
         let reasons = self.card(&step.spec.agent).is_some_and(|card| card.role() == AgentRole::Thinker);
-        if failed_before || reasons || is_hard(task) { Think::Medium } else { Think::Auto }
+        if failed_before || reasons || is_hard(task) { ThinkingEffort::Medium } else { ThinkingEffort::Auto }
     }
 }
 
@@ -115,11 +115,11 @@ mod tests {
 
     #[test]
     fn what_people_write_is_understood() {
-        assert_eq!(Think::parse(" high "), Some(Think::High));
-        assert_eq!(Think::parse("off"), Some(Think::Off));
-        assert_eq!(Think::parse("0"), Some(Think::Off));
-        assert_eq!(Think::parse("4096"), Some(Think::Tokens(4096)));
-        assert_eq!(Think::parse("very"), None);
+        assert_eq!(ThinkingEffort::parse(" high "), Some(ThinkingEffort::High));
+        assert_eq!(ThinkingEffort::parse("off"), Some(ThinkingEffort::Off));
+        assert_eq!(ThinkingEffort::parse("0"), Some(ThinkingEffort::Off));
+        assert_eq!(ThinkingEffort::parse("4096"), Some(ThinkingEffort::Tokens(4096)));
+        assert_eq!(ThinkingEffort::parse("very"), None);
     }
 
     #[test]

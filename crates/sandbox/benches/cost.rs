@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use updraft_sandbox::{Command, Level, Network, Policy, Sandbox};
+use updraft_sandbox::{Command, Network, Policy, Sandbox, SandboxLevel};
 
 const LAUNCHER: &str = env!("CARGO_BIN_EXE_updraft-sandbox-testing");
 
@@ -36,7 +36,7 @@ async fn measure(rounds: usize) {
     let (small, large) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     fill(large.path(), 200, 20);
     let began = Instant::now();
-    Sandbox::new(LAUNCHER, Level::Full).unwrap();
+    Sandbox::new(LAUNCHER, SandboxLevel::Full).unwrap();
     println!("level {}, Landlock {}, {rounds} rounds of /bin/true", probe.level, probe.landlock_abi);
     println!("filters compiled once per process: {:.2} ms\n", milliseconds(began.elapsed()));
     let mut variants = variants(probe.level, small.path(), large.path());
@@ -49,7 +49,7 @@ async fn measure(rounds: usize) {
     }
     print(&mut variants);
     let _ = std::fs::remove_dir(small.path().with_extension("staged"));
-    for level in [Level::Full, Level::Landlock].into_iter().filter(|level| *level <= probe.level) {
+    for level in [SandboxLevel::Full, SandboxLevel::Landlock].into_iter().filter(|level| *level <= probe.level) {
         print_steps(&Sandbox::new(LAUNCHER, level).unwrap(), rounds).await;
     }
 }
@@ -72,7 +72,7 @@ async fn print_steps(sandbox: &Sandbox, rounds: usize) {
     }
 }
 
-fn variants(level: Level, small: &Path, large: &Path) -> Vec<Variant> {
+fn variants(level: SandboxLevel, small: &Path, large: &Path) -> Vec<Variant> {
     let sandboxed = |name, level, policy| {
         let kind = Kind::Sandboxed(Sandbox::new(LAUNCHER, level).unwrap(), Box::new(policy));
         Variant { name, kind, times: Vec::new() }
@@ -81,13 +81,13 @@ fn variants(level: Level, small: &Path, large: &Path) -> Vec<Variant> {
     let named = Policy { network: Network::Allow(vec!["example.com".parse().unwrap()]), ..Policy::strict(small) };
     let staged = Policy { staged: Some(small.with_extension("staged")), ..Policy::strict(small) };
     let all = [
-        sandboxed("launcher: second exec, limits, watching", Level::None, host(small)),
-        sandboxed("+ Landlock, seccomp, guard", Level::Landlock, host(small)),
-        sandboxed("+ namespaces and own root, host's network", Level::Full, host(small)),
-        sandboxed("+ own network: everything", Level::Full, Policy::strict(small)),
-        sandboxed("everything, changes gathered", Level::Full, staged),
-        sandboxed("everything, with the proxy", Level::Full, named),
-        sandboxed("everything, 4,000 files in 200 folders", Level::Full, Policy::strict(large)),
+        sandboxed("launcher: second exec, limits, watching", SandboxLevel::None, host(small)),
+        sandboxed("+ Landlock, seccomp, guard", SandboxLevel::Landlock, host(small)),
+        sandboxed("+ namespaces and own root, host's network", SandboxLevel::Full, host(small)),
+        sandboxed("+ own network: everything", SandboxLevel::Full, Policy::strict(small)),
+        sandboxed("everything, changes gathered", SandboxLevel::Full, staged),
+        sandboxed("everything, with the proxy", SandboxLevel::Full, named),
+        sandboxed("everything, 4,000 files in 200 folders", SandboxLevel::Full, Policy::strict(large)),
     ];
     let has = |variant: &Variant| matches!(&variant.kind, Kind::Sandboxed(sandbox, _) if sandbox.level() <= level);
     let plain = Variant { name: "plain spawn", kind: Kind::Plain, times: Vec::new() };

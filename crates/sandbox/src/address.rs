@@ -15,14 +15,14 @@ use serde::{Deserialize, Serialize};
 /// Without a port, 80 and 443 are meant. `*.example.com` does not include `example.com` itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Host {
+pub struct HostPattern {
     name: String,
     with_subdomains: bool,
-    port: Port,
+    port: PortPattern,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Port {
+enum PortPattern {
     Web,
     Any,
     Only(u16),
@@ -33,7 +33,7 @@ enum Port {
 #[error("`{0}` is no host; expected a name like `example.com`, `*.example.com` or `example.com:8443`")]
 pub struct NotAHost(String);
 
-impl Host {
+impl HostPattern {
     /// Whether a connection to this name and port is on the list.
     pub fn admits(&self, name: &str, port: u16) -> bool {
         let name = plain(name);
@@ -44,9 +44,9 @@ impl Host {
         };
         is_named
             && match self.port {
-                Port::Web => port == 80 || port == 443,
-                Port::Any => true,
-                Port::Only(only) => port == only,
+                PortPattern::Web => port == 80 || port == 443,
+                PortPattern::Any => true,
+                PortPattern::Only(only) => port == only,
             }
     }
 }
@@ -56,15 +56,15 @@ fn plain(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
 
-impl FromStr for Host {
+impl FromStr for HostPattern {
     type Err = NotAHost;
 
     fn from_str(text: &str) -> Result<Self, NotAHost> {
         let not_a_host = || NotAHost(text.to_owned());
         let (name, port) = match text.rsplit_once(':') {
-            None => (text, Port::Web),
-            Some((name, "*")) => (name, Port::Any),
-            Some((name, port)) => (name, Port::Only(port.parse().map_err(|_| not_a_host())?)),
+            None => (text, PortPattern::Web),
+            Some((name, "*")) => (name, PortPattern::Any),
+            Some((name, port)) => (name, PortPattern::Only(port.parse().map_err(|_| not_a_host())?)),
         };
         let with_subdomains = name.starts_with("*.");
         let name = plain(name.strip_prefix("*.").unwrap_or(name));
@@ -78,7 +78,7 @@ impl FromStr for Host {
         if name.len() > 253 || !name.split('.').all(is_label) || last_is_number {
             return Err(not_a_host());
         }
-        Ok(Host { name, with_subdomains, port })
+        Ok(HostPattern { name, with_subdomains, port })
     }
 }
 
@@ -98,27 +98,27 @@ pub fn is_written_address(host: &str) -> bool {
         || host.rsplit('.').next().is_some_and(is_number)
 }
 
-impl fmt::Display for Host {
+impl fmt::Display for HostPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let star = if self.with_subdomains { "*." } else { "" };
         write!(f, "{star}{}", self.name)?;
         match self.port {
-            Port::Web => Ok(()),
-            Port::Any => f.write_str(":*"),
-            Port::Only(port) => write!(f, ":{port}"),
+            PortPattern::Web => Ok(()),
+            PortPattern::Any => f.write_str(":*"),
+            PortPattern::Only(port) => write!(f, ":{port}"),
         }
     }
 }
 
-impl TryFrom<String> for Host {
+impl TryFrom<String> for HostPattern {
     type Error = NotAHost;
     fn try_from(text: String) -> Result<Self, NotAHost> {
         text.parse()
     }
 }
 
-impl From<Host> for String {
-    fn from(host: Host) -> String {
+impl From<HostPattern> for String {
+    fn from(host: HostPattern) -> String {
         host.to_string()
     }
 }
@@ -248,13 +248,13 @@ mod tests {
         assert_eq!(missed, [""; 0]);
         assert!(!is_written_address("example.com") && !is_written_address("0x7f.example.com"));
         for text in written {
-            assert!(text.parse::<Host>().is_err(), "{text}");
+            assert!(text.parse::<HostPattern>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn a_host_admits_its_name_and_ports_only() {
-        let admits = |host: &str, name: &str, port| host.parse::<Host>().unwrap().admits(name, port);
+        let admits = |host: &str, name: &str, port| host.parse::<HostPattern>().unwrap().admits(name, port);
         assert!(admits("example.com", "EXAMPLE.com.", 443) && admits("example.com", "example.com", 80));
         assert!(!admits("example.com", "example.com", 22) && !admits("example.com", "www.example.com", 443));
         assert!(admits("*.example.com", "a.b.example.com", 443) && !admits("*.example.com", "example.com", 443));
@@ -268,7 +268,7 @@ mod tests {
         for text in
             ["", "*", "*.", "a b", "exa*mple.com", "example.com:x", "http://example.com", "example.com/x", "a..b"]
         {
-            assert!(text.parse::<Host>().is_err(), "{text}");
+            assert!(text.parse::<HostPattern>().is_err(), "{text}");
         }
     }
 }

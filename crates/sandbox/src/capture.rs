@@ -13,15 +13,15 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use listen::Lines;
-pub use listen::Listener;
+pub use listen::LineListener;
+use listen::LineSplitter;
 
 /// After the end of all processes, what they said is in the pipe; whoever else holds it open is not waited for.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// How much of each stream is kept in memory, and where the whole of it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Capture {
+pub struct CaptureOptions {
     /// Bytes kept of the beginning.
     pub head: usize,
     /// Bytes kept of the end.
@@ -31,19 +31,25 @@ pub struct Capture {
     /// The same for stderr.
     pub stderr_file: Option<PathBuf>,
     /// Hears the lines of both streams while the program runs.
-    pub listener: Listener,
+    pub listener: LineListener,
 }
 
-impl Default for Capture {
+impl Default for CaptureOptions {
     /// About what a person or a model reads: beyond this, output costs more than it tells.
     fn default() -> Self {
-        Capture { head: 32 << 10, tail: 32 << 10, stdout_file: None, stderr_file: None, listener: Listener::default() }
+        CaptureOptions {
+            head: 32 << 10,
+            tail: 32 << 10,
+            stdout_file: None,
+            stderr_file: None,
+            listener: LineListener::default(),
+        }
     }
 }
 
 /// One stream of a child, as much as was kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Captured {
+pub struct CapturedStream {
     /// The beginning; all of it, if nothing was left out.
     pub head: Vec<u8>,
     /// The end, if something was left out between.
@@ -54,7 +60,7 @@ pub struct Captured {
     pub file: Option<PathBuf>,
 }
 
-impl Captured {
+impl CapturedStream {
     /// As text, with a line for what was left out.
     pub fn text(&self) -> String {
         let head = String::from_utf8_lossy(&self.head);
@@ -67,25 +73,25 @@ impl Captured {
 
 /// Bytes that both streams have given together, and what happens when they are too many.
 #[derive(Debug)]
-pub(crate) struct Meter {
+pub(crate) struct OutputMeter {
     count: AtomicU64,
     limit: u64,
-    over: Over,
+    over: OverflowAction,
     pub(crate) is_over: Notify,
 }
 
 /// What is done with more output than the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Over {
+pub(crate) enum OverflowAction {
     /// Nothing more is read, and whoever waits is told.
     Stop,
     /// It is read and thrown away: whoever serves for days may say much.
     Discard,
 }
 
-impl Meter {
-    pub(crate) fn new(limit: u64, over: Over) -> Arc<Meter> {
-        Arc::new(Meter { count: AtomicU64::new(0), limit, over, is_over: Notify::new() })
+impl OutputMeter {
+    pub(crate) fn new(limit: u64, over: OverflowAction) -> Arc<OutputMeter> {
+        Arc::new(OutputMeter { count: AtomicU64::new(0), limit, over, is_over: Notify::new() })
     }
 
     /// Counts more bytes, and says whether they are still within the limit.
@@ -95,33 +101,33 @@ impl Meter {
 
     /// Whether reading stopped because there was too much.
     pub(crate) fn has_stopped(&self) -> bool {
-        self.over == Over::Stop && self.count.load(Ordering::Relaxed) > self.limit
+        self.over == OverflowAction::Stop && self.count.load(Ordering::Relaxed) > self.limit
     }
 }
 
 /// A stream on its way in.
-pub(crate) struct Collector {
+pub(crate) struct StreamCollector {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     omitted: u64,
     keep: (usize, usize),
     path: Option<PathBuf>,
     file: Option<File>,
-    lines: Lines,
+    lines: LineSplitter,
 }
 
-impl Collector {
+impl StreamCollector {
     /// Collects as much as is to be captured; all of it goes to `path` where that is not all.
-    pub(crate) fn new(capture: &Capture, path: Option<PathBuf>) -> Self {
-        let (keep, lines) = ((capture.head, capture.tail), Lines::new(capture.listener.clone()));
-        Collector { head: Vec::new(), tail: VecDeque::new(), omitted: 0, keep, path, file: None, lines }
+    pub(crate) fn new(capture: &CaptureOptions, path: Option<PathBuf>) -> Self {
+        let (keep, lines) = ((capture.head, capture.tail), LineSplitter::new(capture.listener.clone()));
+        StreamCollector { head: Vec::new(), tail: VecDeque::new(), omitted: 0, keep, path, file: None, lines }
     }
 
     /// Reads until the stream ends or the meter says no.
     pub(crate) async fn read_all(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
-        meter: &Meter,
+        meter: &OutputMeter,
     ) -> std::io::Result<()> {
         let mut buffer = vec![0; 64 << 10];
         loop {
@@ -136,8 +142,8 @@ impl Collector {
                 continue;
             }
             match meter.over {
-                Over::Discard => self.omitted += count as u64,
-                Over::Stop => {
+                OverflowAction::Discard => self.omitted += count as u64,
+                OverflowAction::Stop => {
                     meter.is_over.notify_one();
                     return Ok(());
                 }
@@ -177,14 +183,15 @@ impl Collector {
         file.write_all(bytes).await
     }
 
-    pub(crate) async fn finish(mut self) -> Captured {
+    pub(crate) async fn finish(mut self) -> CapturedStream {
         let mut path = self.path.filter(|_| self.file.is_some());
         if let Some(file) = &mut self.file
             && file.flush().await.is_err()
         {
             path = None;
         }
-        let mut captured = Captured { head: self.head, tail: self.tail.into(), omitted: self.omitted, file: path };
+        let mut captured =
+            CapturedStream { head: self.head, tail: self.tail.into(), omitted: self.omitted, file: path };
         if captured.omitted == 0 {
             captured.head.append(&mut captured.tail);
         }
@@ -195,18 +202,20 @@ impl Collector {
 /// Reads a stream until it ends or the meter says no.
 pub(crate) async fn collect(
     mut stream: impl AsyncRead + Unpin,
-    mut collector: Collector,
-    meter: Arc<Meter>,
-) -> std::io::Result<Captured> {
+    mut collector: StreamCollector,
+    meter: Arc<OutputMeter>,
+) -> std::io::Result<CapturedStream> {
     collector.read_all(&mut stream, &meter).await?;
     Ok(collector.finish().await)
 }
 
 /// What was collected. Only a process outside of the sandbox can still hold the pipe open, and is not waited for.
-pub(crate) async fn last_words(reader: &mut JoinSet<std::io::Result<Captured>>) -> std::io::Result<Captured> {
+pub(crate) async fn last_words(
+    reader: &mut JoinSet<std::io::Result<CapturedStream>>,
+) -> std::io::Result<CapturedStream> {
     match tokio::time::timeout(LAST_WORDS, reader.join_next()).await {
         Ok(Some(Ok(captured))) => captured,
-        Ok(Some(Err(_)) | None) | Err(_) => Ok(Captured::default()),
+        Ok(Some(Err(_)) | None) | Err(_) => Ok(CapturedStream::default()),
     }
 }
 
@@ -214,9 +223,9 @@ pub(crate) async fn last_words(reader: &mut JoinSet<std::io::Result<Captured>>) 
 mod tests {
     use super::*;
 
-    async fn captured(text: &[u8], keep: usize, path: Option<PathBuf>, meter: &Meter) -> Captured {
-        let capture = Capture { head: keep, tail: keep, ..Capture::default() };
-        let mut collector = Collector::new(&capture, path);
+    async fn captured(text: &[u8], keep: usize, path: Option<PathBuf>, meter: &OutputMeter) -> CapturedStream {
+        let capture = CaptureOptions { head: keep, tail: keep, ..CaptureOptions::default() };
+        let mut collector = StreamCollector::new(&capture, path);
         let mut stream = text;
         collector.read_all(&mut stream, meter).await.unwrap();
         collector.finish().await
@@ -226,8 +235,8 @@ mod tests {
     async fn what_fits_is_kept_whole_and_no_file_is_made() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("all");
-        let got = captured(b"0123456789", 5, Some(path.clone()), &Meter::new(100, Over::Stop)).await;
-        assert_eq!(got, Captured { head: b"0123456789".to_vec(), ..Captured::default() });
+        let got = captured(b"0123456789", 5, Some(path.clone()), &OutputMeter::new(100, OverflowAction::Stop)).await;
+        assert_eq!(got, CapturedStream { head: b"0123456789".to_vec(), ..CapturedStream::default() });
         assert!(!path.exists());
     }
 
@@ -235,9 +244,10 @@ mod tests {
     async fn the_middle_is_left_out_and_the_file_has_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("all");
-        let got = captured(b"aaaaa_middle_zzzzz", 5, Some(path.clone()), &Meter::new(100, Over::Stop)).await;
+        let got =
+            captured(b"aaaaa_middle_zzzzz", 5, Some(path.clone()), &OutputMeter::new(100, OverflowAction::Stop)).await;
         let wanted =
-            Captured { head: b"aaaaa".to_vec(), tail: b"zzzzz".to_vec(), omitted: 8, file: Some(path.clone()) };
+            CapturedStream { head: b"aaaaa".to_vec(), tail: b"zzzzz".to_vec(), omitted: 8, file: Some(path.clone()) };
         assert_eq!(got, wanted);
         assert_eq!(got.text(), "aaaaa\n[8 bytes left out]\nzzzzz");
         assert_eq!(std::fs::read(path).unwrap(), b"aaaaa_middle_zzzzz");
@@ -247,15 +257,16 @@ mod tests {
     async fn a_file_that_cannot_be_made_costs_the_middle_only() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("missing/all");
-        let got = captured(b"aaaaa_middle_zzzzz", 5, Some(path), &Meter::new(100, Over::Stop)).await;
-        let wanted = Captured { head: b"aaaaa".to_vec(), tail: b"zzzzz".to_vec(), omitted: 8, file: None };
+        let got = captured(b"aaaaa_middle_zzzzz", 5, Some(path), &OutputMeter::new(100, OverflowAction::Stop)).await;
+        let wanted = CapturedStream { head: b"aaaaa".to_vec(), tail: b"zzzzz".to_vec(), omitted: 8, file: None };
         assert_eq!(got, wanted);
     }
 
     #[tokio::test]
     async fn beyond_the_limit_nothing_more_is_read_and_someone_is_told() {
-        let meter = Meter::new(1 << 20, Over::Stop);
-        let mut collector = Collector::new(&Capture { head: 5, tail: 5, ..Capture::default() }, None);
+        let meter = OutputMeter::new(1 << 20, OverflowAction::Stop);
+        let mut collector =
+            StreamCollector::new(&CaptureOptions { head: 5, tail: 5, ..CaptureOptions::default() }, None);
         let mut endless = tokio::io::repeat(b'x');
         collector.read_all(&mut endless, &meter).await.unwrap();
         meter.is_over.notified().await;
@@ -264,7 +275,7 @@ mod tests {
     #[tokio::test]
     async fn a_server_may_go_on_talking_and_its_beginning_is_kept() {
         let text = vec![b'x'; 1 << 20];
-        let got = captured(&text, 10, None, &Meter::new(5, Over::Discard)).await;
+        let got = captured(&text, 10, None, &OutputMeter::new(5, OverflowAction::Discard)).await;
         assert_eq!((got.head.len() + got.tail.len()) as u64 + got.omitted, 1 << 20);
     }
 }

@@ -43,12 +43,12 @@ impl Channel {
 
     /// The next message, or nothing if the other side is gone.
     pub(crate) fn receive<T: DeserializeOwned>(&self) -> io::Result<Option<(T, Option<OwnedFd>)>> {
-        let mut frame = Frame::default();
+        let mut frame = MessageFrame::default();
         loop {
             match frame.read_from(self.0.as_fd())? {
-                Progress::Done => return Ok(Some((frame.message()?, frame.beside.take()))),
-                Progress::More => {}
-                Progress::Ended => return Ok(None),
+                FrameProgress::Done => return Ok(Some((frame.message()?, frame.beside.take()))),
+                FrameProgress::More => {}
+                FrameProgress::Ended => return Ok(None),
             }
         }
     }
@@ -91,19 +91,19 @@ fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
 
 /// A message on its way in, read in as many pieces as it comes.
 #[derive(Default)]
-pub(crate) struct Frame {
+pub(crate) struct MessageFrame {
     bytes: Vec<u8>,
     pub(crate) beside: Option<OwnedFd>,
 }
 
-pub(crate) enum Progress {
+pub(crate) enum FrameProgress {
     Done,
     More,
     Ended,
 }
 
-impl Frame {
-    pub(crate) fn read_from(&mut self, fd: BorrowedFd<'_>) -> io::Result<Progress> {
+impl MessageFrame {
+    pub(crate) fn read_from(&mut self, fd: BorrowedFd<'_>) -> io::Result<FrameProgress> {
         let wanted = self.wanted()?;
         let mut buffer = vec![0; wanted - self.bytes.len()];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -117,11 +117,11 @@ impl Frame {
             }
         }
         if got.bytes == 0 {
-            return Ok(Progress::Ended);
+            return Ok(FrameProgress::Ended);
         }
         self.bytes.extend_from_slice(&buffer[..got.bytes]);
         let is_whole = self.bytes.len() > 4 && self.bytes.len() == self.wanted()?;
-        Ok(if is_whole { Progress::Done } else { Progress::More })
+        Ok(if is_whole { FrameProgress::Done } else { FrameProgress::More })
     }
 
     fn wanted(&self) -> io::Result<usize> {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::capture::Capture;
+use crate::capture::CaptureOptions;
 
 /// A program to run in the sandbox.
 ///
@@ -23,9 +23,9 @@ pub struct Command {
     /// Where it starts; the workspace if not said.
     pub cwd: Option<PathBuf>,
     /// Where its input comes from.
-    pub stdin: Stdin,
+    pub stdin: StdinMode,
     /// Where its output goes.
-    pub output: Output,
+    pub output: OutputMode,
 }
 
 impl Command {
@@ -36,8 +36,8 @@ impl Command {
             args: Vec::new(),
             env: vec![("PATH".to_owned(), PLAIN_PATH.to_owned())],
             cwd: None,
-            stdin: Stdin::Null,
-            output: Output::Capture(Capture::default()),
+            stdin: StdinMode::Null,
+            output: OutputMode::Capture(CaptureOptions::default()),
         }
     }
 }
@@ -46,7 +46,7 @@ const PLAIN_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbi
 
 /// Where a program's input comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stdin {
+pub enum StdinMode {
     /// There is none: nothing that a program asks is ever answered.
     Null,
     /// What is written to [`Child::stdin`](crate::Child::stdin).
@@ -57,11 +57,11 @@ pub enum Stdin {
 
 /// Where a program's output goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
+pub enum OutputMode {
     /// Into memory, within bounds, and given back at the end.
-    Capture(Capture),
+    Capture(CaptureOptions),
     /// To [`Child::stdout`](crate::Child::stdout); stderr is captured.
-    Pipe(Capture),
+    Pipe(CaptureOptions),
     /// To our own.
     Inherit,
 }

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use updraft_workspace::names;
 
-use crate::order::Killed;
-use crate::policy::{Limits, Network, Policy, may_be_written};
-use crate::refusal::{Denied, Grant, Refusal, of_limit};
+use crate::order::KillReason;
+use crate::policy::{Network, Policy, ResourceLimits, may_be_written};
+use crate::refusal::{Grant, RefusalKind, SandboxRefusal, of_limit};
 
 /// More than this many tell nothing new.
 const MOST: usize = 8;
@@ -53,7 +53,7 @@ const NETWORK_COMPLAINTS: [&str; 9] = [
 
 /// What the words of a complaint tell about a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Said {
+enum ComplaintKind {
     /// It cannot be written.
     ReadOnly,
     /// It cannot be replaced or removed.
@@ -66,41 +66,41 @@ enum Said {
     NotRead,
 }
 
-impl Said {
-    fn of(lower: &str) -> Option<Said> {
+impl ComplaintKind {
+    fn of(lower: &str) -> Option<ComplaintKind> {
         let says = |complaints: &[&str]| complaints.iter().any(|complaint| lower.contains(complaint));
         if says(&WRITE_COMPLAINTS) {
-            return Some(Said::ReadOnly);
+            return Some(ComplaintKind::ReadOnly);
         }
         if says(&BUSY_COMPLAINTS) {
-            return Some(Said::Busy);
+            return Some(ComplaintKind::Busy);
         }
         says(&FILE_COMPLAINTS).then(|| match (says(&MAKING), says(&OPENING) && !says(&READING)) {
-            (true, _) => Said::NotMade,
-            (false, true) => Said::NotOpened,
-            (false, false) => Said::NotRead,
+            (true, _) => ComplaintKind::NotMade,
+            (false, true) => ComplaintKind::NotOpened,
+            (false, false) => ComplaintKind::NotRead,
         })
     }
 }
 
 /// Finds the refusals in what a program said that failed under a policy: what was refused, and what would allow it.
-pub fn read_from(text: &str, policy: &Policy) -> Vec<Refusal> {
+pub fn read_from(text: &str, policy: &Policy) -> Vec<SandboxRefusal> {
     all(text, |line| in_line(line, policy))
 }
 
 /// The same of a program that did not fail: git complains that it could not write its settings, and goes on. Other words
 /// may be those of anyone.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is refused there"))]
-pub(crate) fn read_in_passing(text: &str, policy: &Policy) -> Vec<Refusal> {
+pub(crate) fn read_in_passing(text: &str, policy: &Policy) -> Vec<SandboxRefusal> {
     let below = |subject: &str| Path::new(subject).strip_prefix(&policy.workspace).unwrap_or(Path::new("")).to_owned();
     all(text, |line| {
-        let is_busy = Said::of(&line.to_lowercase()) == Some(Said::Busy);
+        let is_busy = ComplaintKind::of(&line.to_lowercase()) == Some(ComplaintKind::Busy);
         in_line(line, policy).filter(|refusal| is_busy && is_guarded(&below(&refusal.subject)))
     })
 }
 
-fn all(text: &str, in_line: impl Fn(&str) -> Option<Refusal>) -> Vec<Refusal> {
-    let mut found: Vec<Refusal> = Vec::new();
+fn all(text: &str, in_line: impl Fn(&str) -> Option<SandboxRefusal>) -> Vec<SandboxRefusal> {
+    let mut found: Vec<SandboxRefusal> = Vec::new();
     for line in text.lines().take(2000) {
         let Some(refusal) = in_line(line) else { continue };
         if !found.contains(&refusal) {
@@ -122,7 +122,7 @@ fn is_guarded(path: &Path) -> bool {
     })
 }
 
-fn in_line(line: &str, policy: &Policy) -> Option<Refusal> {
+fn in_line(line: &str, policy: &Policy) -> Option<SandboxRefusal> {
     let lower = line.to_lowercase();
     let says = |complaints: &[&str]| complaints.iter().any(|complaint| lower.contains(complaint));
     if says(&NETWORK_COMPLAINTS) {
@@ -131,9 +131,9 @@ fn in_line(line: &str, policy: &Policy) -> Option<Refusal> {
     if let Some(refusal) = at_limit(&lower, &policy.limits) {
         return Some(refusal);
     }
-    let said = Said::of(&lower)?;
+    let said = ComplaintKind::of(&lower)?;
     let mut paths = paths_in(line);
-    if matches!(said, Said::ReadOnly | Said::Busy) {
+    if matches!(said, ComplaintKind::ReadOnly | ComplaintKind::Busy) {
         // In the workspace only what runs later is read-only, and it is mostly named from there.
         let words = line.split(|c: char| c.is_whitespace() || "'\"`‘’“”:,".contains(c));
         let relative = words.filter(|word| word.starts_with('.') || (word.contains('/') && !word.starts_with('/')));
@@ -141,14 +141,15 @@ fn in_line(line: &str, policy: &Policy) -> Option<Refusal> {
         // Git names its own files from the folder that it works in, which may be one further down.
         let is_likely = |path: &PathBuf| {
             let is_there = std::fs::symlink_metadata(path.parent().unwrap_or(path)).is_ok();
-            is_there || (said == Said::Busy && is_guarded(path.strip_prefix(&policy.workspace).unwrap_or(path)))
+            is_there
+                || (said == ComplaintKind::Busy && is_guarded(path.strip_prefix(&policy.workspace).unwrap_or(path)))
         };
         paths.extend(relative.filter(is_likely));
     }
     paths.into_iter().find_map(|path| about_path(&path, said, policy))
 }
 
-fn network(line: &str, granted: &Network) -> Option<Refusal> {
+fn network(line: &str, granted: &Network) -> Option<SandboxRefusal> {
     let host =
         line.split(|c: char| !(c.is_ascii_alphanumeric() || ".-".contains(c))).find(|word| looks_like_host(word));
     let rule = match granted {
@@ -162,13 +163,13 @@ fn network(line: &str, granted: &Network) -> Option<Refusal> {
         Some(host) => (host.to_owned(), Grant::Host(host.to_owned())),
         None => ("the network".to_owned(), Grant::Network),
     };
-    Some(Refusal { denied: Denied::Network, subject, rule: rule.to_owned(), grant: Some(grant) })
+    Some(SandboxRefusal { denied: RefusalKind::Network, subject, rule: rule.to_owned(), grant: Some(grant) })
 }
 
 fn looks_like_host(word: &str) -> bool {
     let ends_like_a_name =
         word.rsplit('.').next().is_some_and(|end| end.len() > 1 && end.chars().all(|c| c.is_ascii_alphabetic()));
-    word.contains('.') && ends_like_a_name && word.parse::<crate::address::Host>().is_ok() && !is_file_name(word)
+    word.contains('.') && ends_like_a_name && word.parse::<crate::address::HostPattern>().is_ok() && !is_file_name(word)
 }
 
 fn is_file_name(word: &str) -> bool {
@@ -200,30 +201,30 @@ fn paths_in(line: &str) -> Vec<PathBuf> {
     paths
 }
 
-fn about_path(path: &Path, said: Said, policy: &Policy) -> Option<Refusal> {
+fn about_path(path: &Path, said: ComplaintKind, policy: &Policy) -> Option<SandboxRefusal> {
     let below = |folders: &[&PathBuf]| folders.iter().any(|folder| path.starts_with(folder));
     let written: Vec<&PathBuf> = policy.write.iter().chain([&policy.workspace]).collect();
     let subject = path.display().to_string();
     if below(&written) {
-        let is_about_writing = matches!(said, Said::ReadOnly | Said::Busy);
+        let is_about_writing = matches!(said, ComplaintKind::ReadOnly | ComplaintKind::Busy);
         let rule =
             "it would run later, outside the sandbox, so commands may only read it; `write_file` can change it, \
                     after asking the user"
                 .to_owned();
-        return is_about_writing.then_some(Refusal { denied: Denied::Write, subject, rule, grant: None });
+        return is_about_writing.then_some(SandboxRefusal { denied: RefusalKind::Write, subject, rule, grant: None });
     }
     let within = |folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
     let is_private = within(&["/tmp", "/var/tmp"]) || path.starts_with(&policy.home);
-    if within(&["/dev", "/proc"]) || said == Said::Busy || (is_private && said == Said::ReadOnly) {
+    if within(&["/dev", "/proc"]) || said == ComplaintKind::Busy || (is_private && said == ComplaintKind::ReadOnly) {
         return None;
     }
     let not_writable = || {
         let rule = "only the workspace and private temporary folders are writable".to_owned();
         // Not what would be refused in turn: the system's own folders.
         let grant = existing_folder(path).filter(|folder| may_be_written(folder)).map(Grant::Write);
-        Refusal { denied: Denied::Write, subject: subject.clone(), rule, grant }
+        SandboxRefusal { denied: RefusalKind::Write, subject: subject.clone(), rule, grant }
     };
-    if said == Said::ReadOnly {
+    if said == ComplaintKind::ReadOnly {
         return Some(not_writable());
     }
     let is_readable = below(&policy.read.iter().collect::<Vec<_>>())
@@ -232,15 +233,15 @@ fn about_path(path: &Path, said: Said, policy: &Policy) -> Option<Refusal> {
         return None;
     }
     match std::fs::symlink_metadata(path) {
-        Ok(_) if said == Said::NotMade => Some(not_writable()),
+        Ok(_) if said == ComplaintKind::NotMade => Some(not_writable()),
         Ok(_) => {
             let rule = "it is not among the folders that may be read".to_owned();
-            Some(Refusal { denied: Denied::Read, subject, rule, grant: Some(Grant::Read(path.to_owned())) })
+            Some(SandboxRefusal { denied: RefusalKind::Read, subject, rule, grant: Some(Grant::Read(path.to_owned())) })
         }
         // What is not there without the sandbox either was not refused by it, unless it was to be made: then it is its folder
         // that the command does not see, or may not write.
         Err(error) => {
-            let was_to_be_made = matches!(said, Said::NotMade | Said::NotOpened);
+            let was_to_be_made = matches!(said, ComplaintKind::NotMade | ComplaintKind::NotOpened);
             let folder = path.parent().filter(|_| was_to_be_made && error.kind() == ErrorKind::NotFound)?;
             let is_seen =
                 ["/", "/tmp", "/var/tmp"].iter().any(|seen| folder == Path::new(seen)) || folder == policy.home;
@@ -255,15 +256,15 @@ fn existing_folder(path: &Path) -> Option<PathBuf> {
 }
 
 /// What a program says at a limit that does not end it.
-fn at_limit(lower: &str, limits: &Limits) -> Option<Refusal> {
+fn at_limit(lower: &str, limits: &ResourceLimits) -> Option<SandboxRefusal> {
     let says = |complaints: &[&str]| complaints.iter().any(|complaint| lower.contains(complaint));
     let is_about_processes = says(&["fork", "thread", "spawn"]);
     if says(&["resource temporarily unavailable", "can't start new thread"]) && is_about_processes {
-        of_limit(Killed::Processes, limits)
+        of_limit(KillReason::Processes, limits)
     } else if says(&["file too large", "file size limit exceeded", "efbig"]) {
-        of_limit(Killed::Disk, limits)
+        of_limit(KillReason::Disk, limits)
     } else if says(&MEMORY_COMPLAINTS) {
-        of_limit(Killed::Memory, limits)
+        of_limit(KillReason::Memory, limits)
     } else {
         None
     }
@@ -304,9 +305,9 @@ mod tests {
 
     #[test]
     fn a_limit_names_its_setting() {
-        let limits = Limits { memory: 64 << 20, ..Limits::default() };
+        let limits = ResourceLimits { memory: 64 << 20, ..ResourceLimits::default() };
         assert_eq!(
-            of_limit(Killed::Memory, &limits).unwrap().to_string(),
+            of_limit(KillReason::Memory, &limits).unwrap().to_string(),
             "the sandbox refused more memory: at most 64 MiB; `sandbox.memory` in the settings allows more"
         );
         let more = "; `sandbox.processes` in the settings allows more";
@@ -315,7 +316,7 @@ mod tests {
         assert!(found("Traceback (most recent call last):\n  File \"x.py\"\nMemoryError")[0].ends_with(more));
         let more = "; `sandbox.disk` in the settings allows more";
         assert!(found("dd: error writing 'big': File too large")[0].ends_with(more));
-        assert_eq!(of_limit(Killed::Time, &limits), None);
+        assert_eq!(of_limit(KillReason::Time, &limits), None);
     }
 
     #[test]
@@ -392,7 +393,7 @@ mod tests {
         // What is there can be read or written, and who says which is believed.
         let there = folder.path().join("there");
         let touch = format!("touch: cannot touch '{}': No such file or directory", there.display());
-        assert_eq!(read_from(&touch, &policy)[0].denied, Denied::Write);
+        assert_eq!(read_from(&touch, &policy)[0].denied, RefusalKind::Write);
         let open = format!("FileNotFoundError: [Errno 2] No such file or directory: '{}'", there.display());
         assert_eq!(read_from(&open, &policy)[0].grant, Some(Grant::Read(there)));
         // The private folders are there.

@@ -4,7 +4,7 @@
 
 /// One setting. Names are in lower case, as git compares them.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Setting {
+pub(crate) struct GitConfigEntry {
     pub(crate) section: String,
     /// What else stands in the brackets, as it is: `origin` of `[remote "origin"]`.
     pub(crate) part: Option<String>,
@@ -14,13 +14,13 @@ pub(crate) struct Setting {
 }
 
 /// All settings of a file; nothing if any part of it cannot be understood.
-pub(crate) fn settings(text: &str) -> Option<Vec<Setting>> {
+pub(crate) fn settings(text: &str) -> Option<Vec<GitConfigEntry>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
     // A NUL ends a text for some and not for others.
     if text.contains('\0') {
         return None;
     }
-    let mut reader = Reader(text.chars().collect::<Vec<_>>().into_iter().peekable());
+    let mut reader = GitConfigReader(text.chars().collect::<Vec<_>>().into_iter().peekable());
     let (mut section, mut settings) = (None, Vec::new());
     while let Some(next) = reader.0.next() {
         match next {
@@ -36,9 +36,9 @@ pub(crate) fn settings(text: &str) -> Option<Vec<Setting>> {
     Some(settings)
 }
 
-struct Reader(std::iter::Peekable<std::vec::IntoIter<char>>);
+struct GitConfigReader(std::iter::Peekable<std::vec::IntoIter<char>>);
 
-impl Reader {
+impl GitConfigReader {
     fn skip_line(&mut self) {
         while self.0.next().is_some_and(|next| next != '\n') {}
     }
@@ -79,7 +79,7 @@ impl Reader {
         (self.0.next()? == ']').then_some(part)
     }
 
-    fn setting(&mut self, (section, part): (String, Option<String>), first: char) -> Option<Setting> {
+    fn setting(&mut self, (section, part): (String, Option<String>), first: char) -> Option<GitConfigEntry> {
         let mut key = String::from(first.to_ascii_lowercase());
         while let Some(letter) = self.0.next_if(|next| is_of_key(*next)) {
             key.push(letter.to_ascii_lowercase());
@@ -90,7 +90,7 @@ impl Reader {
             Some('=') => self.value()?,
             Some(_) => return None,
         };
-        Some(Setting { section, part, key, value })
+        Some(GitConfigEntry { section, part, key, value })
     }
 
     /// Up to the end of the line, or of the last line that a backslash joins to it.
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Option<Vec<(String, String)>> {
-        let pair = |one: Setting| (format!("{}.{}", one.section, one.key), one.value);
+        let pair = |one: GitConfigEntry| (format!("{}.{}", one.section, one.key), one.value);
         settings(text).map(|all| all.into_iter().map(pair).collect())
     }
 

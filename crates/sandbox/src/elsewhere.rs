@@ -17,16 +17,16 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Instant;
 
-use crate::command::{Command, Output, Stdin};
-use crate::ended::Ended;
-use crate::error::{Doing, Error};
-use crate::order::Step;
-use crate::policy::{Level, Lifetime, Network, Policy};
-use crate::probe::{Missing, Probe};
+use crate::command::{Command, OutputMode, StdinMode};
+use crate::ended::ChildResult;
+use crate::error::{Error, ErrorContext};
+use crate::order::SetupStep;
+use crate::policy::{ChildLifetime, Network, Policy, SandboxLevel};
+use crate::probe::{MissingFeature, SandboxSupport};
 
-pub use child::Child;
+pub use child::PlainChild;
 #[cfg(not(target_os = "linux"))]
-pub use {child::Handle, child::Reader, child::Writer, staged::Staged};
+pub use {child::PlainChildHandle, child::PlainStdinWriter, child::PlainStdoutReader, staged::NoStagedChanges};
 
 /// The launcher, which nothing needs here.
 pub mod launch {
@@ -44,46 +44,50 @@ const REMEDY: &str = "run on Linux or in a Linux container, or choose the level 
 
 /// Starts children that nothing confines. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Sandbox(());
+pub struct PlainSandbox(());
 
-impl Sandbox {
+impl PlainSandbox {
     /// At the level `none`. Any other is [`Error::Level`]: it is never lowered on its own.
-    pub fn new(_launcher: impl Into<PathBuf>, level: Level) -> Result<Sandbox, Error> {
+    pub fn new(_launcher: impl Into<PathBuf>, level: SandboxLevel) -> Result<PlainSandbox, Error> {
         match level {
-            Level::None => Ok(Sandbox(())),
-            Level::Landlock | Level::Full => Err(missing(level, CAUSE)),
+            SandboxLevel::None => Ok(PlainSandbox(())),
+            SandboxLevel::Landlock | SandboxLevel::Full => Err(missing(level, CAUSE)),
         }
     }
 
     /// The level that every child runs at.
     #[expect(clippy::unused_self, reason = "the same signature as on Linux")]
-    pub fn level(&self) -> Level {
-        Level::None
+    pub fn level(&self) -> SandboxLevel {
+        SandboxLevel::None
     }
 
     /// What can be said without trying: nothing is enforced, and what the level `none` lacks besides.
     #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
-    pub async fn probe(_launcher: impl Into<PathBuf>) -> Result<Probe, Error> {
-        let missing = |what: &str, remedy| Missing::new(what, CAUSE, remedy);
+    pub async fn probe(_launcher: impl Into<PathBuf>) -> Result<SandboxSupport, Error> {
+        let missing = |what: &str, remedy| MissingFeature::new(what, CAUSE, remedy);
         let lacks =
             "even at `none`, the limits of memory, processes and disk, and files that run later, are not watched";
         let all = vec![
             missing("every part of the sandbox", REMEDY),
             missing(lacks, "run on Linux"),
             missing(group::LACKS, "run on Linux"),
-            Missing::new("assurance that Updraft works here", "it is untested on this system", "tell us what you find"),
+            MissingFeature::new(
+                "assurance that Updraft works here",
+                "it is untested on this system",
+                "tell us what you find",
+            ),
         ];
-        Ok(Probe { level: Level::None, landlock_abi: 0, missing: all })
+        Ok(SandboxSupport { level: SandboxLevel::None, landlock_abi: 0, missing: all })
     }
 
     /// Nothing is set up here, so no step takes time.
     #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
-    pub async fn timings(&self) -> Result<Vec<Step>, Error> {
+    pub async fn timings(&self) -> Result<Vec<SetupStep>, Error> {
         Ok(Vec::new())
     }
 
     /// Runs a program to its end, and gives it this as its input if that is a pipe.
-    pub async fn run(&self, policy: &Policy, command: Command, input: &[u8]) -> Result<Ended, Error> {
+    pub async fn run(&self, policy: &Policy, command: Command, input: &[u8]) -> Result<ChildResult, Error> {
         let mut child = self.spawn(policy, command).await?;
         if let Some(mut stdin) = child.stdin.take() {
             // One that needs none may end before it has read it.
@@ -94,10 +98,10 @@ impl Sandbox {
 
     /// Starts a program with the variables that the policy names, and a home and temporary folder of its own.
     #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
-    pub async fn spawn(&self, policy: &Policy, command: Command) -> Result<Child, Error> {
+    pub async fn spawn(&self, policy: &Policy, command: Command) -> Result<PlainChild, Error> {
         policy.check_folders()?;
         if matches!(policy.network, Network::Allow(_)) {
-            return Err(missing(Level::Full, "a network limited to named hosts needs namespaces"));
+            return Err(missing(SandboxLevel::Full, "a network limited to named hosts needs namespaces"));
         }
         let started = Instant::now();
         let private = tempfile::tempdir().doing("making a temporary folder")?;
@@ -118,27 +122,27 @@ impl Sandbox {
             .current_dir(command.cwd.as_ref().unwrap_or(&policy.workspace))
             .kill_on_drop(true);
         process.stdin(match command.stdin {
-            Stdin::Null => Stdio::null(),
-            Stdin::Pipe => Stdio::piped(),
-            Stdin::Inherit => Stdio::inherit(),
+            StdinMode::Null => Stdio::null(),
+            StdinMode::Pipe => Stdio::piped(),
+            StdinMode::Inherit => Stdio::inherit(),
         });
         for set in [tokio::process::Command::stdout, tokio::process::Command::stderr] {
-            let inherits = command.output == Output::Inherit;
+            let inherits = command.output == OutputMode::Inherit;
             set(&mut process, if inherits { Stdio::inherit() } else { Stdio::piped() });
         }
         // Whoever reads from the user's terminal must stay in the group that may.
-        let has_group = command.stdin != Stdin::Inherit;
+        let has_group = command.stdin != StdinMode::Inherit;
         if has_group {
             group::lead(&mut process);
         }
         let spawned = process.spawn();
         let spawned = spawned.map_err(|source| Error::Program { program: command.program.clone(), source })?;
-        let time = policy.limits.time.filter(|_| policy.lifetime == Lifetime::Call);
-        Ok(Child::new(spawned, has_group, &command.output, policy.limits.output, time, started, private))
+        let time = policy.limits.time.filter(|_| policy.lifetime == ChildLifetime::Call);
+        Ok(PlainChild::new(spawned, has_group, &command.output, policy.limits.output, time, started, private))
     }
 }
 
-fn missing(wanted: Level, what: &str) -> Error {
+fn missing(wanted: SandboxLevel, what: &str) -> Error {
     Error::Level { wanted, missing: what.to_owned(), remedy: REMEDY.to_owned() }
 }
 

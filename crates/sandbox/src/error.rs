@@ -30,7 +30,7 @@ pub enum Error {
     #[error("level `{wanted}` is not available on this machine: {missing}; {remedy}")]
     Level {
         /// What was asked for.
-        wanted: crate::Level,
+        wanted: crate::SandboxLevel,
         /// What the machine lacks.
         missing: String,
         /// How to get it.
@@ -101,11 +101,11 @@ impl Error {
 }
 
 /// Names what we were doing when the system said no.
-pub(crate) trait Doing<T> {
+pub(crate) trait ErrorContext<T> {
     fn doing(self, doing: &'static str) -> Result<T, Error>;
 }
 
-impl<T, E: Into<std::io::Error>> Doing<T> for Result<T, E> {
+impl<T, E: Into<std::io::Error>> ErrorContext<T> for Result<T, E> {
     fn doing(self, doing: &'static str) -> Result<T, Error> {
         self.map_err(|source| Error::Io { doing, source: source.into() })
     }

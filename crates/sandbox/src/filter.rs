@@ -9,7 +9,7 @@ use seccompiler::{
     sock_filter,
 };
 
-use crate::policy::{Level, Network};
+use crate::policy::{Network, SandboxLevel};
 
 /// Answered with EPERM whatever the arguments.
 const REFUSED: [i64; 55] = [
@@ -124,15 +124,15 @@ const NAMESPACES: i32 = libc::CLONE_NEWUSER
 const PUSH_INTO_TERMINAL: [u64; 2] = [libc::TIOCSTI, 0x541C];
 
 /// The filters for a level and a network, each packed one instruction to a number.
-pub(crate) fn filters(level: Level, network: &Network) -> Result<Vec<Vec<u64>>, seccompiler::Error> {
-    if level == Level::None {
+pub(crate) fn filters(level: SandboxLevel, network: &Network) -> Result<Vec<Vec<u64>>, seccompiler::Error> {
+    if level == SandboxLevel::None {
         return Ok(Vec::new());
     }
     let refused = program(refused(level, network)?, libc::EPERM)?;
     // clone3 hides its flags behind a pointer, and openat2 its mode; libraries fall back to clone and openat. memfd
     // memory belongs to no process and so could not be counted; libraries fall back to a file.
     let mut absent = plain_rules(&[libc::SYS_clone3, libc::SYS_openat2, libc::SYS_memfd_create]);
-    if level != Level::Full {
+    if level != SandboxLevel::Full {
         // Programs that watch files look at them from time to time instead.
         absent.extend(plain_rules(&WATCHES));
     }
@@ -142,13 +142,13 @@ pub(crate) fn filters(level: Level, network: &Network) -> Result<Vec<Vec<u64>>, 
     Ok(programs.iter().map(|program| program.iter().map(packed).collect()).collect())
 }
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type SeccompRules = BTreeMap<i64, Vec<SeccompRule>>;
 
-fn plain_rules(calls: &[i64]) -> Rules {
+fn plain_rules(calls: &[i64]) -> SeccompRules {
     calls.iter().map(|&call| (call, Vec::new())).collect()
 }
 
-fn refused(level: Level, network: &Network) -> Result<Rules, seccompiler::Error> {
+fn refused(level: SandboxLevel, network: &Network) -> Result<SeccompRules, seccompiler::Error> {
     let mut rules = plain_rules(&REFUSED);
     rules.extend(plain_rules(&REFUSED_HERE));
     let mut clone = Vec::new();
@@ -160,13 +160,13 @@ fn refused(level: Level, network: &Network) -> Result<Rules, seccompiler::Error>
         PUSH_INTO_TERMINAL.map(|call| when(1, SeccompCmpOp::Eq, call)).into_iter().collect();
     rules.insert(libc::SYS_ioctl, terminal?);
     rules.extend(set_id()?);
-    if level == Level::Full || *network == Network::Host {
+    if level == SandboxLevel::Full || *network == Network::Host {
         rules.insert(libc::SYS_socket, families(level)?);
     } else {
         // The host's network is all around, and no rule of Landlock covers every way into it.
         rules.insert(libc::SYS_socket, Vec::new());
     }
-    if level != Level::Full {
+    if level != SandboxLevel::Full {
         rules.extend(plain_rules(&SYSTEM_V));
     }
     rules.extend(others_share(level)?);
@@ -175,11 +175,11 @@ fn refused(level: Level, network: &Network) -> Result<Rules, seccompiler::Error>
 
 /// Nobody changes the limits and the share of processes outside, nor of the one that watches over the sandbox: that one
 /// could be made blind or late.
-fn others_share(level: Level) -> Result<Rules, seccompiler::Error> {
+fn others_share(level: SandboxLevel) -> Result<SeccompRules, seccompiler::Error> {
     // In a namespace of its own only the watcher is in sight, always by this number. Otherwise all of the user's are,
     // and Landlock keeps only signals from them.
-    let (op, number) = if level == Level::Full { (SeccompCmpOp::Eq, 1) } else { (SeccompCmpOp::Ne, 0) };
-    let mut rules = Rules::new();
+    let (op, number) = if level == SandboxLevel::Full { (SeccompCmpOp::Eq, 1) } else { (SeccompCmpOp::Ne, 0) };
+    let mut rules = SeccompRules::new();
     for call in OF_A_PROCESS {
         rules.insert(call, vec![when(0, op.clone(), number)?]);
     }
@@ -208,9 +208,9 @@ const TEMPORARY_FILE: i32 = libc::O_TMPFILE & !libc::O_DIRECTORY;
 
 /// Nothing gets a set-user-id or set-group-id bit: outside, the file would lend the user's rights to whoever runs it.
 /// The kernel ignores these bits when folders are made.
-fn set_id() -> Result<Rules, seccompiler::Error> {
+fn set_id() -> Result<SeccompRules, seccompiler::Error> {
     let bits = [u64::from(libc::S_ISUID), u64::from(libc::S_ISGID)];
-    let mut rules = Rules::new();
+    let mut rules = SeccompRules::new();
     for (call, mode) in MODES.into_iter().chain(MODES_HERE) {
         let with_bit = bits.map(|bit| when(mode, SeccompCmpOp::MaskedEq(bit), bit));
         rules.insert(call, with_bit.into_iter().collect::<Result<_, _>>()?);
@@ -234,9 +234,9 @@ fn set_id() -> Result<Rules, seccompiler::Error> {
 ///
 /// Where the host's files are in sight, so are the sockets of its services, and Landlock has no rule for them before its
 /// version 9. There, local sockets come in connected pairs only.
-fn families(level: Level) -> Result<Vec<SeccompRule>, seccompiler::Error> {
+fn families(level: SandboxLevel) -> Result<Vec<SeccompRule>, seccompiler::Error> {
     let mut allowed = vec![libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
-    allowed.extend((level == Level::Full).then_some(libc::AF_UNIX));
+    allowed.extend((level == SandboxLevel::Full).then_some(libc::AF_UNIX));
     let mut rules = Vec::new();
     for family in 0..u64::from(libc::AF_INET6.cast_unsigned() + 54) {
         if !allowed.iter().any(|&one| one as u64 == family) {
@@ -259,7 +259,7 @@ fn when(argument: u8, op: SeccompCmpOp, value: u64) -> Result<SeccompRule, secco
     Ok(SeccompRule::new(vec![condition(argument, op, value)?])?)
 }
 
-fn program(rules: Rules, errno: i32) -> Result<BpfProgram, seccompiler::Error> {
+fn program(rules: SeccompRules, errno: i32) -> Result<BpfProgram, seccompiler::Error> {
     let answer = SeccompAction::Errno(errno.cast_unsigned());
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, std::env::consts::ARCH.try_into()?)?;
     Ok(filter.try_into()?)

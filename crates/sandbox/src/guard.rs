@@ -24,31 +24,31 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
-use updraft_workspace::{GRAIN, Kind, ago};
+use updraft_workspace::{GRAIN, PathKind, ago};
 
-use crate::order::MovedAside;
-use crate::policy::Level;
-use aside::Aside;
-use held::{Author, Mounts};
-use saved::{Copy, Saved};
-use scan::{Found, Item, Walk};
+use crate::order::MovedFile;
+use crate::policy::SandboxLevel;
+use aside::AsideFolder;
+use held::{ChangeAuthor, ReadOnlyMounts};
+use saved::{SavedFile, SavedFiles};
+use scan::{GuardWalk, GuardedItem, ScanResult};
 
 /// A path of a writable folder that is mounted over itself for the time of a command.
-pub(crate) struct Hold {
+pub(crate) struct SelfMount {
     folder: PathBuf,
     within: PathBuf,
     /// A repository stays writable; being a mount it only cannot be renamed.
     pub(crate) is_read_only: bool,
 }
 
-/// What a [`Hold`] found at its path.
-pub(crate) struct Held {
+/// What a [`SelfMount`] found at its path.
+pub(crate) struct MountSource {
     /// Opened without following links, so that nobody can change what is mounted.
     pub(crate) opened: OwnedFd,
     pub(crate) is_folder: bool,
 }
 
-impl Hold {
+impl SelfMount {
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.join(&self.within)
     }
@@ -59,13 +59,13 @@ impl Hold {
     }
 
     /// Opens it in the mount namespace of the caller. Nothing, if it is no longer a file or folder.
-    pub(crate) fn open(&self) -> std::io::Result<Option<Held>> {
+    pub(crate) fn open(&self) -> std::io::Result<Option<MountSource>> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         self.open_in(&rustix::fs::openat(CWD, &self.folder, flags, Mode::empty())?)
     }
 
     /// Opens it in what stands for its writable folder.
-    pub(crate) fn open_in(&self, root: &OwnedFd) -> std::io::Result<Option<Held>> {
+    pub(crate) fn open_in(&self, root: &OwnedFd) -> std::io::Result<Option<MountSource>> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let opened = match rustix::fs::openat2(root, &self.within, flags | OFlags::NOFOLLOW, Mode::empty(), resolve) {
@@ -75,48 +75,48 @@ impl Hold {
         };
         let kind = FileType::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode);
         let is_folder = kind == FileType::Directory;
-        Ok((is_folder || kind == FileType::RegularFile).then_some(Held { opened, is_folder }))
+        Ok((is_folder || kind == FileType::RegularFile).then_some(MountSource { opened, is_folder }))
     }
 }
 
 /// The guarded files of one writable folder, as they were before a command.
-pub(crate) struct Guard {
+pub(crate) struct FolderGuard {
     folder: PathBuf,
     root: OwnedFd,
     /// Paths below the folder that are guarded whatever they are called.
     named: BTreeSet<PathBuf>,
-    before: Found,
+    before: ScanResult,
     /// When the walk began, less the grain of file systems' clocks.
     settled: i64,
-    saved: Saved,
-    held: Mounts,
+    saved: SavedFiles,
+    held: ReadOnlyMounts,
 }
 
 /// What a command made or changed in a folder, where that was gathered: paths below it.
-pub(crate) type Made = BTreeSet<PathBuf>;
+pub(crate) type ChangedPaths = BTreeSet<PathBuf>;
 
 /// What was found after a command.
 #[derive(Default)]
-pub(crate) struct Outcome {
-    pub(crate) moved: Vec<MovedAside>,
+pub(crate) struct GuardReport {
+    pub(crate) moved: Vec<MovedFile>,
     pub(crate) troubles: Vec<String>,
 }
 
-impl Guard {
+impl FolderGuard {
     /// Walks the folder before a command starts.
-    pub(crate) fn before(folder: &Path, level: Level, guarded: &[PathBuf]) -> std::io::Result<Guard> {
+    pub(crate) fn before(folder: &Path, level: SandboxLevel, guarded: &[PathBuf]) -> std::io::Result<FolderGuard> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::openat(CWD, folder, flags, Mode::empty())?;
         let settled = ago(GRAIN);
         let below = guarded.iter().filter_map(|path| Some(path.strip_prefix(folder).ok()?.to_owned()));
         let named: BTreeSet<PathBuf> = below.filter(|path| !path.as_os_str().is_empty()).collect();
-        let before = Walk::all(&root, folder, &named, None);
-        let saved = Saved::of(&root, &before, level);
-        let held = Mounts::default();
-        let mut guard = Guard { folder: folder.to_owned(), root, named, before, settled, saved, held };
-        if level == Level::Full {
+        let before = GuardWalk::all(&root, folder, &named, None);
+        let saved = SavedFiles::of(&root, &before, level);
+        let held = ReadOnlyMounts::default();
+        let mut guard = FolderGuard { folder: folder.to_owned(), root, named, before, settled, saved, held };
+        if level == SandboxLevel::Full {
             let read_only = guard.holds().into_iter().filter(|hold| hold.is_read_only).map(|hold| hold.within);
-            guard.held = Mounts::of(&guard.root, read_only);
+            guard.held = ReadOnlyMounts::of(&guard.root, read_only);
         }
         Ok(guard)
     }
@@ -131,7 +131,7 @@ impl Guard {
     }
 
     /// What to mount over itself, outer folders first.
-    pub(crate) fn holds(&self) -> Vec<Hold> {
+    pub(crate) fn holds(&self) -> Vec<SelfMount> {
         let mut paths: Vec<(PathBuf, bool)> =
             self.before.repositories.iter().map(|path| (path.clone(), false)).collect();
         // What is named by its path must stay there.
@@ -144,7 +144,7 @@ impl Guard {
         for (path, item) in &self.before.items {
             let is_covered = path.ancestors().any(|above| whole.contains(above));
             // Nothing is mounted on a link; what it leads to is an item of its own.
-            if item.stamp.kind != Kind::Link && !item.stays_writable() && !is_covered {
+            if item.stamp.kind != PathKind::Link && !item.stays_writable() && !is_covered {
                 paths.push((path.clone(), true));
             }
         }
@@ -153,17 +153,17 @@ impl Guard {
         paths.sort();
         paths.dedup();
         paths.sort_by_key(|(path, _)| path.components().count());
-        let hold = |(within, is_read_only)| Hold { folder: self.folder.clone(), within, is_read_only };
+        let hold = |(within, is_read_only)| SelfMount { folder: self.folder.clone(), within, is_read_only };
         paths.into_iter().map(hold).collect()
     }
 
     /// Walks the folder again once every process of the command is gone, and takes out of the way what is new. Where it is
     /// known what the command made, all else is the work of others.
-    pub(crate) fn after(&self, aside: Option<&Path>, made: Option<&Made>) -> Outcome {
-        let after = Walk::all(&self.root, &self.folder, &self.named, Some((&self.before, self.settled)));
-        let mut outcome = Outcome { moved: Vec::new(), troubles: told(after.troubles.clone()) };
-        let mut place = Aside::new(aside);
-        let known = Known::of(&self.before);
+    pub(crate) fn after(&self, aside: Option<&Path>, made: Option<&ChangedPaths>) -> GuardReport {
+        let after = GuardWalk::all(&self.root, &self.folder, &self.named, Some((&self.before, self.settled)));
+        let mut outcome = GuardReport { moved: Vec::new(), troubles: told(after.troubles.clone()) };
+        let mut place = AsideFolder::new(aside);
+        let known = KnownFiles::of(&self.before);
         let (mut done, mut restored_all): (BTreeSet<PathBuf>, BTreeSet<PathBuf>) = Default::default();
         for (path, item) in &after.items {
             // A folder that is guarded as a whole and did not exist goes as a whole.
@@ -176,10 +176,10 @@ impl Guard {
             }
             let had_other_names = self.before.items.get(path).is_some_and(|old| old.stamp.has_other_names());
             match self.held.author(&self.root, path, had_other_names) {
-                Author::Command => {}
-                Author::Others => continue,
-                Author::Replaced if made.is_some() => continue,
-                Author::Replaced => {
+                ChangeAuthor::Command => {}
+                ChangeAuthor::Others => continue,
+                ChangeAuthor::Replaced if made.is_some() => continue,
+                ChangeAuthor::Replaced => {
                     outcome.troubles.push(format!(
                         "`{}` was replaced by someone else meanwhile and is left as it is; look at it if that was not you",
                         self.folder.join(path).display()
@@ -195,7 +195,7 @@ impl Guard {
                     restored_all.extend(restored.then(|| unit.clone()));
                     let why = item.why.to_owned();
                     if outcome.moved.len() < aside::TOLD {
-                        outcome.moved.push(MovedAside { path: self.folder.join(unit), kept_at, why, restored });
+                        outcome.moved.push(MovedFile { path: self.folder.join(unit), kept_at, why, restored });
                     }
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -212,28 +212,29 @@ impl Guard {
     }
 
     /// What to put in place of a file that is moved aside.
-    fn restored(&self, unit: &Path, item: &Item) -> Option<Copy> {
+    fn restored(&self, unit: &Path, item: &GuardedItem) -> Option<SavedFile> {
         if !item.stays_writable() {
             return self.saved.get(unit).cloned();
         }
         // The older list would do again what has been done.
         let now = todo::read(&self.root, unit)?;
         let text = todo::without_new(&self.saved.text(unit).unwrap_or_default(), &now);
-        Some(Copy::File { bytes: text.into_bytes(), mode: item.stamp.mode & 0o777 })
+        Some(SavedFile::File { bytes: text.into_bytes(), mode: item.stamp.mode & 0o777 })
     }
 
     /// Whether the guarded files are those that were found before, and as they were.
     pub(crate) fn is_as_before(&self) -> bool {
-        let now = Walk::all(&self.root, &self.folder, &self.named, Some((&self.before, self.settled)));
-        let stamps =
-            |found: &Found| -> Vec<_> { found.items.iter().map(|(path, item)| (path.clone(), item.stamp)).collect() };
+        let now = GuardWalk::all(&self.root, &self.folder, &self.named, Some((&self.before, self.settled)));
+        let stamps = |found: &ScanResult| -> Vec<_> {
+            found.items.iter().map(|(path, item)| (path.clone(), item.stamp)).collect()
+        };
         now.repositories == self.before.repositories
             && now.folders == self.before.folders
             && stamps(&now) == stamps(&self.before)
     }
 
     /// Whether the command made the file, or made it count by making a repository around it.
-    fn had_a_hand(&self, made: &Made, path: &Path) -> bool {
+    fn had_a_hand(&self, made: &ChangedPaths, path: &Path) -> bool {
         let repository = |folder: &Path| {
             let marks = ["HEAD", "objects", "refs", "commondir"];
             !self.before.repositories.iter().any(|known| known == folder)
@@ -243,8 +244,8 @@ impl Guard {
     }
 
     /// Whether it is new or changed, and could run something.
-    fn is_suspicious(&self, known: &Known<'_>, path: &Path, item: &Item) -> bool {
-        if item.stays_writable() && item.stamp.kind == Kind::File {
+    fn is_suspicious(&self, known: &KnownFiles<'_>, path: &Path, item: &GuardedItem) -> bool {
+        if item.stays_writable() && item.stamp.kind == PathKind::File {
             let is_as_before = self.before.items.get(path).is_some_and(|old| old.stamp == item.stamp);
             let before = self.saved.text(path).unwrap_or_default();
             return !is_as_before && todo::read(&self.root, path).is_none_or(|now| todo::runs_more(&before, &now));
@@ -253,13 +254,14 @@ impl Guard {
             return old.stamp != item.stamp && self.saved.differs(&self.root, path, old, item);
         }
         // A known file under a new path: a folder above it was renamed.
-        let is_known = item.stamp.kind != Kind::Folder && known.files.contains(&(item.stamp.inode, item.stamp.changed));
+        let is_known =
+            item.stamp.kind != PathKind::Folder && known.files.contains(&(item.stamp.inode, item.stamp.changed));
         !is_known && !harmless::is_harmless(&self.root, &self.folder, path, item.why)
     }
 
-    fn bring_back_removed(&self, after: &Found, restored: &BTreeSet<PathBuf>, outcome: &mut Outcome) {
+    fn bring_back_removed(&self, after: &ScanResult, restored: &BTreeSet<PathBuf>, outcome: &mut GuardReport) {
         for (path, item) in &self.before.items {
-            let is_gone = !after.items.contains_key(path) && item.stamp.kind != Kind::Folder;
+            let is_gone = !after.items.contains_key(path) && item.stamp.kind != PathKind::Folder;
             let is_gone = is_gone && !item.stays_writable();
             let has_place = path.parent().is_some_and(|above| scan::open(&self.root, above).is_ok());
             let Some(saved) = self.saved.get(path).filter(|_| is_gone && has_place) else { continue };
@@ -273,16 +275,16 @@ impl Guard {
 }
 
 /// What was there before, for quick answers.
-struct Known<'a> {
+struct KnownFiles<'a> {
     tops: BTreeSet<&'a PathBuf>,
     /// By inode and time.
     files: BTreeSet<((u64, u64), i64)>,
 }
 
-impl Known<'_> {
-    fn of(before: &Found) -> Known<'_> {
+impl KnownFiles<'_> {
+    fn of(before: &ScanResult) -> KnownFiles<'_> {
         let items = before.items.values();
-        Known {
+        KnownFiles {
             tops: items.clone().map(|item| &item.top).collect(),
             files: items.map(|item| (item.stamp.inode, item.stamp.changed)).collect(),
         }

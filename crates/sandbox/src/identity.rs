@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{self, Setting};
+use crate::config::{self, GitConfigEntry};
 
 /// One of the user's settings for git, as [`read`](GitSetting::read) finds it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ fn add(file: &Path, home: &Path, condition: Option<&str>, left: &mut usize, foun
     }
     *left -= 1;
     let settings = text(file).and_then(|text| config::settings(&text)).unwrap_or_default();
-    for Setting { section, part, key, value } in settings {
+    for GitConfigEntry { section, part, key, value } in settings {
         match (section.as_str(), part, key.as_str()) {
             ("include", None, "path") => {
                 let Some(path) = path(&value, file, home) else { continue };
@@ -172,7 +172,7 @@ mod tests {
             };
             let plain = GitSetting { condition: None, ..one.clone() };
             let written = files(&[one.clone(), plain]);
-            let all: Vec<Setting> = written.values().flat_map(|text| config::settings(text).unwrap()).collect();
+            let all: Vec<GitConfigEntry> = written.values().flat_map(|text| config::settings(text).unwrap()).collect();
             let seen: Vec<_> = all.iter().map(|one| (one.section.as_str(), one.key.as_str())).collect();
             assert_eq!(seen, [("includeif", "path"), ("user", "name"), ("user", "name")], "{value:?}");
             assert_eq!((&all[0].part, &all[1].value, &all[2].value), (&one.condition, &one.value, &one.value));

@@ -31,15 +31,17 @@ use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal};
 
 use crate::channel::Channel;
 use crate::error::SETUP_FAILED;
-use crate::guard::Guard;
-use crate::order::{Exit, Fault, Killed, News, Order, Step, Turns, Verdict};
-use crate::policy::{Level, Lifetime};
-use crate::staged::{Stage, apply};
-use desk::{Desk, Wish};
-use kernel::Fork;
-use scratch::Scratch;
-use sockets::Sockets;
-use turn::Turn;
+use crate::guard::FolderGuard;
+use crate::order::{
+    KillReason, LaunchFault, LaunchOrder, LauncherEvent, LauncherResult, ProgramExit, SetupStep, WorkspaceSharing,
+};
+use crate::policy::{ChildLifetime, SandboxLevel};
+use crate::staged::{OverlayStage, apply};
+use desk::{ProgramDecision, RequestHandler};
+use kernel::ForkSide;
+use scratch::ScratchFolder;
+use sockets::ServiceSockets;
+use turn::WorkspaceLock;
 
 /// The argument by which a program knows that it is wanted as the launcher.
 pub const ARGUMENT: &str = "__sandbox";
@@ -58,51 +60,51 @@ fn supervise(line: &Channel) -> i32 {
     kernel::ignore_signals();
     steps::begin();
     // Nobody who starts us by hand sends an order.
-    let Ok(Some((order, stdin))) = line.receive::<Order>() else { return SETUP_FAILED };
+    let Ok(Some((order, stdin))) = line.receive::<LaunchOrder>() else { return SETUP_FAILED };
     match run(&order, stdin, line) {
         Ok(verdict) => {
             // Whoever asked may be gone. What had to be done is done.
-            let _ = line.send(&News::Ended(verdict), None);
+            let _ = line.send(&LauncherEvent::Ended(verdict), None);
             0
         }
         Err(fault) => {
-            let _ = line.send(&News::Fault(fault), None);
+            let _ = line.send(&LauncherEvent::Fault(fault), None);
             SETUP_FAILED
         }
     }
 }
 
-fn run(order: &Order, stdin: Option<OwnedFd>, line: &Channel) -> Result<Verdict, Fault> {
-    let quiet = |error: rustix::io::Errno| Fault::set_up("leaving the terminal")(error.into());
+fn run(order: &LaunchOrder, stdin: Option<OwnedFd>, line: &Channel) -> Result<LauncherResult, LaunchFault> {
+    let quiet = |error: rustix::io::Errno| LaunchFault::set_up("leaving the terminal")(error.into());
     // Away from the group of our process, so that a signal to that group does not end us before we have ended all.
     rustix::process::setsid().map_err(quiet)?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(quiet)?;
     let asked = Instant::now();
     let turns = order.turns.as_ref();
-    let mut turn = turns.filter(|turns| turns.alone).map(|turns| Turn::wait(turns, line)).transpose()?;
+    let mut turn = turns.filter(|turns| turns.alone).map(|turns| WorkspaceLock::wait(turns, line)).transpose()?;
     let (mut stage, mut unstaged) = stage(order);
     if let Some(turns) = turns.filter(|_| turn.is_none() && unstaged.is_some()) {
-        turn = Some(Turn::wait(turns, line)?);
+        turn = Some(WorkspaceLock::wait(turns, line)?);
     }
     let started = Instant::now();
     let mut waited = started - asked;
     let deadline = match order.policy.lifetime {
-        Lifetime::Call => order.policy.limits.time.map(|limit| started + limit),
-        Lifetime::Session => None,
+        ChildLifetime::Call => order.policy.limits.time.map(|limit| started + limit),
+        ChildLifetime::Session => None,
     };
     steps::mark("reading the order");
     // Before the walk, so that one bound meanwhile is either found by it or new.
-    let sockets = Sockets::before(order);
+    let sockets = ServiceSockets::before(order);
     let guards = guards(order)?;
     steps::mark("finding guarded files");
-    let desk = Desk::new(line, &guards, order.policy.aside.as_deref(), sockets.as_ref());
+    let desk = RequestHandler::new(line, &guards, order.policy.aside.as_deref(), sockets.as_ref());
     let (exit, killed_for) = match order.level {
-        Level::Full => {
-            let holds: Vec<_> = guards.iter().flat_map(Guard::holds).collect();
-            let in_folders = || guards.iter().flat_map(Guard::sockets);
+        SandboxLevel::Full => {
+            let holds: Vec<_> = guards.iter().flat_map(FolderGuard::holds).collect();
+            let in_folders = || guards.iter().flat_map(FolderGuard::sockets);
             let to_cover: Option<Vec<_>> =
                 sockets.as_ref().map(|sockets| sockets.named().into_iter().chain(in_folders()).collect());
-            let inside = first::Inside { holds: &holds, stage: stage.as_ref(), sockets: to_cover.as_deref() };
+            let inside = first::WorkspaceMounts { holds: &holds, stage: stage.as_ref(), sockets: to_cover.as_deref() };
             let (ending, direct) = with_namespaces(order, stdin, &desk, deadline, &inside)?;
             if let Some(direct) = direct {
                 (stage, unstaged, waited) = (None, Some(direct.why), waited + direct.waited);
@@ -110,16 +112,16 @@ fn run(order: &Order, stdin: Option<OwnedFd>, line: &Channel) -> Result<Verdict,
             }
             ending
         }
-        Level::Landlock | Level::None => without_namespaces(order, stdin, &desk, deadline)?,
+        SandboxLevel::Landlock | SandboxLevel::None => without_namespaces(order, stdin, &desk, deadline)?,
     };
-    let mut verdict = Verdict { exit, killed_for, unstaged, waited, ..Verdict::default() };
+    let mut verdict = LauncherResult { exit, killed_for, unstaged, waited, ..LauncherResult::default() };
     let mut made = None;
     if let Some(stage) = stage {
         let applied = put_in_place(&stage, turns, &mut turn, exit, line);
-        match applied.unwrap_or_else(|error| Some(apply::Applied::failed(&error))) {
+        match applied.unwrap_or_else(|error| Some(apply::ApplyResult::failed(&error))) {
             None => stage.discard(),
             Some(applied) if !applied.conflicts.is_empty() => {
-                return Ok(Verdict { conflicts: applied.conflicts, ..verdict });
+                return Ok(LauncherResult { conflicts: applied.conflicts, ..verdict });
             }
             Some(applied) => {
                 // The command ran, whatever becomes of its changes; and what is in the workspace by now is looked after.
@@ -137,83 +139,83 @@ fn run(order: &Order, stdin: Option<OwnedFd>, line: &Channel) -> Result<Verdict,
 
 /// Puts what a command changed into the workspace, when it is its turn. Nothing, if nobody is there any more who asked for it.
 fn put_in_place(
-    stage: &Stage,
-    turns: Option<&Turns>,
-    turn: &mut Option<Turn>,
-    exit: Option<Exit>,
+    stage: &OverlayStage,
+    turns: Option<&WorkspaceSharing>,
+    turn: &mut Option<WorkspaceLock>,
+    exit: Option<ProgramExit>,
     line: &Channel,
-) -> std::io::Result<Option<apply::Applied>> {
+) -> std::io::Result<Option<apply::ApplyResult>> {
     let yields = turns.is_some_and(|turns| turns.yields);
-    let may_be_misled = yields && matches!(exit, Some(Exit::Code(code)) if code != 0);
+    let may_be_misled = yields && matches!(exit, Some(ProgramExit::Code(code)) if code != 0);
     // What it failed for may be that it saw a part of another command's changes.
     if may_be_misled && apply::has_moved_on(stage)? {
-        return Ok(Some(apply::Applied { conflicts: vec![".".to_owned()], ..apply::Applied::default() }));
+        return Ok(Some(apply::ApplyResult { conflicts: vec![".".to_owned()], ..apply::ApplyResult::default() }));
     }
     let is_idle = apply::is_empty(stage)?;
     if let Some(turns) = turns.filter(|_| turn.is_none() && !is_idle) {
-        *turn = Turn::take(&turns.lock, line.as_fd())?;
+        *turn = WorkspaceLock::take(&turns.lock, line.as_fd())?;
     }
     if attend::is_gone(line.as_fd()) {
         return Ok(None);
     }
     if is_idle {
-        return Ok(Some(apply::Applied::default()));
+        return Ok(Some(apply::ApplyResult::default()));
     }
-    let contested = if yields { apply::Contested::Yield } else { apply::Contested::Overwrite };
+    let contested = if yields { apply::ConflictPolicy::Yield } else { apply::ConflictPolicy::Overwrite };
     apply::apply(stage, contested).map(Some)
 }
 
 /// The layers for a staged command; or why there are none, though they were asked for.
-fn stage(order: &Order) -> (Option<Stage>, Option<String>) {
+fn stage(order: &LaunchOrder) -> (Option<OverlayStage>, Option<String>) {
     let Some(folder) = &order.policy.staged else { return (None, None) };
-    if order.level != Level::Full {
+    if order.level != SandboxLevel::Full {
         return (
             None,
             Some(format!("changes are gathered only at the sandbox's full level, not at `{}`", order.level)),
         );
     }
-    match Stage::prepare(folder, &order.policy.workspace) {
+    match OverlayStage::prepare(folder, &order.policy.workspace) {
         Ok(stage) => (Some(stage), None),
         Err(error) => (None, Some(format!("changes cannot be gathered in `{}`: {error}", folder.display()))),
     }
 }
 
 /// One for each writable folder of the user. Without a sandbox nothing is guarded either.
-fn guards(order: &Order) -> Result<Vec<Guard>, Fault> {
-    if order.level == Level::None {
+fn guards(order: &LaunchOrder) -> Result<Vec<FolderGuard>, LaunchFault> {
+    if order.level == SandboxLevel::None {
         return Ok(Vec::new());
     }
     let is_guarded = |folder: &&PathBuf| !order.policy.unguarded.contains(folder);
     let folders = [&order.policy.workspace].into_iter().chain(order.policy.write.iter().filter(is_guarded));
     let guard = |folder: &PathBuf| {
-        Guard::before(folder, order.level, &order.policy.guarded)
-            .map_err(Fault::set_up(format!("opening {}", folder.display())))
+        FolderGuard::before(folder, order.level, &order.policy.guarded)
+            .map_err(LaunchFault::set_up(format!("opening {}", folder.display())))
     };
     folders.map(guard).collect()
 }
 
-type Ending = (Option<Exit>, Option<Killed>);
+type ProgramEnd = (Option<ProgramExit>, Option<KillReason>);
 
 /// A command writes to the workspace itself, though its changes should be gathered.
-struct Direct {
+struct DirectAccess {
     why: String,
     /// Then it is alone.
-    turn: Option<Turn>,
+    turn: Option<WorkspaceLock>,
     waited: Duration,
 }
 
 fn with_namespaces(
-    order: &Order,
+    order: &LaunchOrder,
     stdin: Option<OwnedFd>,
-    desk: &Desk<'_>,
+    desk: &RequestHandler<'_>,
     deadline: Option<Instant>,
-    inside: &first::Inside<'_>,
-) -> Result<(Ending, Option<Direct>), Fault> {
-    let ids = first::Ids::ours();
-    let (inner, theirs) = Channel::pair().map_err(Fault::set_up("making a socket"))?;
-    let pid = match kernel::fork_into(first::namespaces(order)).map_err(Fault::set_up("making namespaces"))? {
-        Fork::Parent(pid) => pid,
-        Fork::Child => {
+    inside: &first::WorkspaceMounts<'_>,
+) -> Result<(ProgramEnd, Option<DirectAccess>), LaunchFault> {
+    let ids = first::OuterIds::ours();
+    let (inner, theirs) = Channel::pair().map_err(LaunchFault::set_up("making a socket"))?;
+    let pid = match kernel::fork_into(first::namespaces(order)).map_err(LaunchFault::set_up("making namespaces"))? {
+        ForkSide::Parent(pid) => pid,
+        ForkSide::Child => {
             drop(inner);
             first::main(order, stdin.as_ref(), &theirs, inside, ids)
         }
@@ -231,64 +233,68 @@ fn with_namespaces(
 fn follow(
     pid: Pid,
     inner: &Channel,
-    desk: &Desk<'_>,
+    desk: &RequestHandler<'_>,
     mut deadline: Option<Instant>,
-    turns: Option<&Turns>,
-) -> Result<(Ending, Option<Direct>), Fault> {
+    turns: Option<&WorkspaceSharing>,
+) -> Result<(ProgramEnd, Option<DirectAccess>), LaunchFault> {
     let line = desk.line;
     let mut direct = None;
-    program::let_go_of_streams().map_err(Fault::set_up("opening /dev/null"))?;
+    program::let_go_of_streams().map_err(LaunchFault::set_up("opening /dev/null"))?;
     let process = rustix::process::pidfd_open(pid, PidfdFlags::empty())
-        .map_err(|error| Fault::set_up("watching a process")(error.into()))?;
+        .map_err(|error| LaunchFault::set_up("watching a process")(error.into()))?;
     loop {
         let ready = attend::wait_for_any(&[inner.as_fd(), line.as_fd(), process.as_fd()], deadline);
         if ready[0] {
-            match inner.receive::<News>() {
-                Ok(Some((News::Ended(verdict), _))) => return Ok(((verdict.exit, verdict.killed_for), direct)),
-                Ok(Some((News::Unstaged(why), _))) => {
+            match inner.receive::<LauncherEvent>() {
+                Ok(Some((LauncherEvent::Ended(verdict), _))) => {
+                    return Ok(((verdict.exit, verdict.killed_for), direct));
+                }
+                Ok(Some((LauncherEvent::Unstaged(why), _))) => {
                     let asked = Instant::now();
-                    let turn = turns.map(|turns| Turn::wait(turns, line)).transpose()?;
+                    let turn = turns.map(|turns| WorkspaceLock::wait(turns, line)).transpose()?;
                     let waited = asked.elapsed();
                     deadline = deadline.map(|at| at + waited);
-                    direct = Some(Direct { why, turn, waited });
+                    direct = Some(DirectAccess { why, turn, waited });
                     // If it is gone, so are its news.
                     let _ = inner.send(&(), None);
                 }
-                Ok(Some((News::Fault(fault), _))) => return Err(fault),
-                Ok(Some((News::Steps(theirs), _))) => drop(line.send(&News::Steps(joined(theirs)), None)),
+                Ok(Some((LauncherEvent::Fault(fault), _))) => return Err(fault),
+                Ok(Some((LauncherEvent::Steps(theirs), _))) => {
+                    drop(line.send(&LauncherEvent::Steps(joined(theirs)), None));
+                }
                 Ok(Some((news, beside))) => drop(line.send(&news, beside.as_ref().map(AsFd::as_fd))),
                 Ok(None) | Err(_) => return Ok(((None, None), direct)),
             }
-        } else if ready[2] || (ready[1] && desk.answer() == Wish::End) {
+        } else if ready[2] || (ready[1] && desk.answer() == ProgramDecision::End) {
             return Ok(((None, None), direct));
         }
         if deadline.is_some_and(|at| Instant::now() >= at) {
-            return Ok(((None, Some(Killed::Time)), direct));
+            return Ok(((None, Some(KillReason::Time)), direct));
         }
     }
 }
 
 /// Our own steps, then those of the first process.
-fn joined(theirs: Vec<Step>) -> Vec<Step> {
+fn joined(theirs: Vec<SetupStep>) -> Vec<SetupStep> {
     steps::adopt(theirs);
     steps::all()
 }
 
 /// Two processes, each of which ends all descendants if the other one is killed: see `second`.
 fn without_namespaces(
-    order: &Order,
+    order: &LaunchOrder,
     stdin: Option<OwnedFd>,
-    desk: &Desk<'_>,
+    desk: &RequestHandler<'_>,
     deadline: Option<Instant>,
-) -> Result<Ending, Fault> {
+) -> Result<ProgramEnd, LaunchFault> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-        .map_err(|error| Fault::set_up("adopting orphans")(error.into()))?;
-    let private =
-        Scratch::begin(&order.policy.scratch, &order.policy.git).map_err(Fault::set_up("making a temporary folder"))?;
-    let (inner, theirs) = Channel::pair().map_err(Fault::set_up("making a socket"))?;
-    let pid = match kernel::fork_into(0).map_err(Fault::set_up("starting a process"))? {
-        Fork::Parent(pid) => pid,
-        Fork::Child => {
+        .map_err(|error| LaunchFault::set_up("adopting orphans")(error.into()))?;
+    let private = ScratchFolder::begin(&order.policy.scratch, &order.policy.git)
+        .map_err(LaunchFault::set_up("making a temporary folder"))?;
+    let (inner, theirs) = Channel::pair().map_err(LaunchFault::set_up("making a socket"))?;
+    let pid = match kernel::fork_into(0).map_err(LaunchFault::set_up("starting a process"))? {
+        ForkSide::Parent(pid) => pid,
+        ForkSide::Child => {
             drop(inner);
             second::main(order, stdin, &desk.beside(&theirs), private)
         }

@@ -27,9 +27,9 @@
 //!
 //! | level | enforces | lacks |
 //! |---|---|---|
-//! | [`Level::Full`] | namespaces, own root, Landlock, seccomp, limits | |
-//! | [`Level::Landlock`] | Landlock, seccomp, limits, in the host's own view | see [`Level`] |
-//! | [`Level::None`] | time, memory and the end of descendants | all else; only ever by the user's own word |
+//! | [`SandboxLevel::Full`] | namespaces, own root, Landlock, seccomp, limits | |
+//! | [`SandboxLevel::Landlock`] | Landlock, seccomp, limits, in the host's own view | see [`SandboxLevel`] |
+//! | [`SandboxLevel::None`] | time, memory and the end of descendants | all else; only ever by the user's own word |
 //!
 //! On macOS and Windows there is no sandbox: any level but the last is [`Error::Level`], and even that has fewer limits.
 //! What runs there (`elsewhere`) is untested.
@@ -85,24 +85,27 @@ mod sandbox;
 mod staged;
 mod toolchain;
 
-pub use capture::{Capture, Captured, Listener};
-pub use changed::{Changed, Unlisted};
+pub use capture::{CaptureOptions, CapturedStream, LineListener};
+pub use changed::{StagedChange, UnlistedChanges};
 #[cfg(target_os = "linux")]
-pub use child::{Child, Handle, Reader, Writer};
-pub use command::{Command, Output, Stdin};
+pub use child::{Child, ChildHandle, StdinWriter, StdoutReader};
+pub use command::{Command, OutputMode, StdinMode};
 pub use complaints::read_from as refusals;
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::{Child, Handle, Reader, Sandbox, Staged, Writer, launch};
-pub use ended::Ended;
+pub use elsewhere::{
+    NoStagedChanges as StagedChanges, PlainChild as Child, PlainChildHandle as ChildHandle, PlainSandbox as Sandbox,
+    PlainStdinWriter as StdinWriter, PlainStdoutReader as StdoutReader, launch,
+};
+pub use ended::ChildResult;
 pub use error::{Error, SETUP_FAILED};
 pub use identity::GitSetting;
-pub use order::{Exit, Killed, MOVED, Moved, MovedAside, Step};
-pub use policy::{Level, Lifetime, Limits, Network, NotANetwork, Policy};
-pub use probe::{Missing, Probe};
-pub use reached::Reached;
-pub use refusal::{Denied, Grant, Refusal};
+pub use order::{KillReason, MOVED, MovedFile, MovedFileRecord, ProgramExit, SetupStep};
+pub use policy::{ChildLifetime, Network, NotANetwork, Policy, ResourceLimits, SandboxLevel};
+pub use probe::{MissingFeature, SandboxSupport};
+pub use reached::ReachedHosts;
+pub use refusal::{Grant, RefusalKind, SandboxRefusal};
 #[cfg(target_os = "linux")]
 pub use sandbox::Sandbox;
 #[cfg(target_os = "linux")]
-pub use staged::Staged;
+pub use staged::StagedChanges;
 pub use toolchain::{NotAToolchain, Toolchain};

@@ -6,21 +6,21 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 
-use crate::channel::{self, Channel, Frame, Progress};
-use crate::order::News;
+use crate::channel::{self, Channel, FrameProgress, MessageFrame};
+use crate::order::LauncherEvent;
 
 /// The line to a launcher. Dropping it ends everything that the launcher started.
-pub(crate) struct Line {
+pub(crate) struct LauncherLine {
     stream: UnixStream,
-    /// Kept between calls, so that [`Line::next`] may be dropped half way.
-    frame: Frame,
+    /// Kept between calls, so that [`LauncherLine::next`] may be dropped half way.
+    frame: MessageFrame,
 }
 
-impl Line {
-    pub(crate) fn new(channel: Channel) -> io::Result<Line> {
+impl LauncherLine {
+    pub(crate) fn new(channel: Channel) -> io::Result<LauncherLine> {
         let stream = std::os::unix::net::UnixStream::from(channel.into_fd());
         stream.set_nonblocking(true)?;
-        Ok(Line { stream: UnixStream::from_std(stream)?, frame: Frame::default() })
+        Ok(LauncherLine { stream: UnixStream::from_std(stream)?, frame: MessageFrame::default() })
     }
 
     pub(crate) async fn send(&mut self, frame: &[u8], beside: Option<BorrowedFd<'_>>) -> io::Result<()> {
@@ -30,13 +30,13 @@ impl Line {
     }
 
     /// The next message, or nothing if the launcher is gone. May be dropped half way.
-    pub(crate) async fn next(&mut self) -> io::Result<Option<(News, Option<OwnedFd>)>> {
-        let Line { stream, frame } = self;
+    pub(crate) async fn next(&mut self) -> io::Result<Option<(LauncherEvent, Option<OwnedFd>)>> {
+        let LauncherLine { stream, frame } = self;
         loop {
             match stream.async_io(Interest::READABLE, || frame.read_from(stream.as_fd())).await {
-                Ok(Progress::Done) => break,
-                Ok(Progress::More) => {}
-                Ok(Progress::Ended) => return Ok(None),
+                Ok(FrameProgress::Done) => break,
+                Ok(FrameProgress::More) => {}
+                Ok(FrameProgress::Ended) => return Ok(None),
                 // A launcher that ended with words of ours unread.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
                 Err(error) => return Err(error),

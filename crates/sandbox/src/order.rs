@@ -6,24 +6,24 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::policy::{Level, Policy};
+use crate::policy::{Policy, SandboxLevel};
 
 /// What the launcher is to do. Its stdin, if it has one, comes beside it.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Order {
-    pub(crate) level: Level,
+pub(crate) struct LaunchOrder {
+    pub(crate) level: SandboxLevel,
     pub(crate) policy: Policy,
-    pub(crate) task: Task,
+    pub(crate) task: LaunchTask,
     /// How it shares the workspace with other commands; not at all if it does not say.
     #[serde(default)]
-    pub(crate) turns: Option<Turns>,
+    pub(crate) turns: Option<WorkspaceSharing>,
     /// Compiled once by our process: building them costs more than loading them.
     pub(crate) filters: Vec<Vec<u64>>,
 }
 
 /// How a command shares the workspace with other commands.
 #[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Turns {
+pub(crate) struct WorkspaceSharing {
     /// Whoever has locked this file may change the workspace.
     pub(crate) lock: PathBuf,
     /// It is locked from the beginning, not only while changes are put into the workspace.
@@ -35,7 +35,7 @@ pub(crate) struct Turns {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(crate) enum Task {
+pub(crate) enum LaunchTask {
     Run {
         program: String,
         args: Vec<String>,
@@ -48,7 +48,7 @@ pub(crate) enum Task {
 
 /// What the launcher is asked while the program runs. Closing the line asks for its end.
 #[derive(Serialize, Deserialize)]
-pub(crate) enum Request {
+pub(crate) enum LauncherRequest {
     /// Are the guarded files still those it was started with?
     IsCurrent,
     /// Look after guarded files now, as at the end; nothing happens until the next request.
@@ -59,27 +59,27 @@ pub(crate) enum Request {
 
 /// What the launcher tells us.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum News {
+pub(crate) enum LauncherEvent {
     /// The proxy's listening socket inside the sandbox is beside this message.
     Listening,
     /// Only for a probe.
-    Steps(Vec<Step>),
+    Steps(Vec<SetupStep>),
     Started,
     /// It has not begun yet: another command has the workspace.
     Waiting,
     /// The workspace is not staged, and why.
     Unstaged(String),
-    Fault(Fault),
+    Fault(LaunchFault),
     /// Only if asked.
     Current(bool),
     /// Only if asked: what was moved, and what could not be looked after.
-    LookedAfter(Verdict),
-    Ended(Verdict),
+    LookedAfter(LauncherResult),
+    Ended(LauncherResult),
 }
 
 /// A part of setting a sandbox up, and how long it took.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
+pub struct SetupStep {
     /// What was done.
     pub name: String,
     /// How long it took.
@@ -88,7 +88,7 @@ pub struct Step {
 
 /// Why nothing was run.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Fault {
+pub(crate) enum LaunchFault {
     SetUp {
         doing: String,
         errno: i32,
@@ -100,22 +100,22 @@ pub(crate) enum Fault {
     Waited(Duration),
 }
 
-impl Fault {
-    pub(crate) fn set_up(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Fault {
+impl LaunchFault {
+    pub(crate) fn set_up(doing: impl Into<String>) -> impl FnOnce(io::Error) -> LaunchFault {
         let doing = doing.into();
         move |error| match error.raw_os_error() {
-            Some(errno) => Fault::SetUp { doing, errno },
-            None => Fault::SetUp { doing: format!("{doing}: {error}"), errno: 0 },
+            Some(errno) => LaunchFault::SetUp { doing, errno },
+            None => LaunchFault::SetUp { doing: format!("{doing}: {error}"), errno: 0 },
         }
     }
 }
 
 /// How it ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Verdict {
-    pub(crate) exit: Option<Exit>,
-    pub(crate) killed_for: Option<Killed>,
-    pub(crate) moved_aside: Vec<MovedAside>,
+pub(crate) struct LauncherResult {
+    pub(crate) exit: Option<ProgramExit>,
+    pub(crate) killed_for: Option<KillReason>,
+    pub(crate) moved_aside: Vec<MovedFile>,
     /// Guarded files that could not be looked after, and why.
     pub(crate) troubles: Vec<String>,
     /// What it changed is in the workspace now, and listed in its folder.
@@ -126,7 +126,7 @@ pub(crate) struct Verdict {
     pub(crate) unstaged: Option<String>,
     /// What it changed and is not listed.
     #[serde(default)]
-    pub(crate) unlisted: crate::Unlisted,
+    pub(crate) unlisted: crate::UnlistedChanges,
     /// Paths that are not as it left them, told among the troubles.
     #[serde(default)]
     pub(crate) lost: u64,
@@ -141,7 +141,7 @@ pub(crate) struct Verdict {
 /// How a program ended by itself or by a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Exit {
+pub enum ProgramExit {
     /// It ended with this code.
     Code(i32),
     /// It was ended by this signal.
@@ -151,7 +151,7 @@ pub enum Exit {
 /// Which limit ended it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Killed {
+pub enum KillReason {
     /// All its processes together took too much memory.
     Memory,
     /// It had too many processes.
@@ -166,7 +166,7 @@ pub enum Killed {
 
 /// A file that would run later, made or changed by a command, and taken out of the way for someone to look at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MovedAside {
+pub struct MovedFile {
     /// Where it was found.
     pub path: PathBuf,
     /// Where it is now.
@@ -177,12 +177,12 @@ pub struct MovedAside {
     pub restored: bool,
 }
 
-/// The file beside those that were moved aside, which says where they came from: a list of [`Moved`].
+/// The file beside those that were moved aside, which says where they came from: a list of [`MovedFileRecord`].
 pub const MOVED: &str = "moved.json";
 
 /// A file that was moved aside, as it is written down beside it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moved {
+pub struct MovedFileRecord {
     /// Its name beside this record.
     pub kept: String,
     /// Where it was found.
@@ -196,11 +196,11 @@ pub struct Moved {
     pub restored: bool,
 }
 
-impl Moved {
+impl MovedFileRecord {
     /// What is written down of one. Nothing, if its name here is no text.
-    pub fn of(moved: &MovedAside, run: &str) -> Option<Moved> {
+    pub fn of(moved: &MovedFile, run: &str) -> Option<MovedFileRecord> {
         let kept = moved.kept_at.file_name()?.to_str()?.to_owned();
-        let MovedAside { path, why, restored, .. } = moved;
-        Some(Moved { kept, path: path.clone(), why: why.clone(), run: run.to_owned(), restored: *restored })
+        let MovedFile { path, why, restored, .. } = moved;
+        Some(MovedFileRecord { kept, path: path.clone(), why: why.clone(), run: run.to_owned(), restored: *restored })
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::address::{Host, NotAHost};
+use crate::address::{HostPattern, NotAHost};
 use crate::error::Error;
 use crate::identity::GitSetting;
 
@@ -39,10 +39,10 @@ pub struct Policy {
     pub environment: Vec<String>,
     /// What may be used up.
     #[serde(default)]
-    pub limits: Limits,
+    pub limits: ResourceLimits,
     /// Whether it ends with one command or serves for a whole session.
     #[serde(default)]
-    pub lifetime: Lifetime,
+    pub lifetime: ChildLifetime,
     /// Where the private, empty home folder appears. Give the user's own to have granted parts of it in their place.
     pub home: PathBuf,
     /// Where private folders are made at levels without a root of their own. Best a folder that only the user can
@@ -60,7 +60,7 @@ pub struct Policy {
     #[serde(default)]
     pub unguarded: Vec<PathBuf>,
     /// A folder of ours, best on the workspace's disk, where what a command changes in the workspace is gathered until it
-    /// ends. Only at the full level and for one command; where it cannot be done, [`Ended::staged`](crate::Ended::staged)
+    /// ends. Only at the full level and for one command; where it cannot be done, [`Ended::staged`](crate::ChildResult::staged)
     /// is empty and the command wrote to the workspace itself. See [`Sandbox::run`](crate::Sandbox::run) for commands at the
     /// same time.
     #[serde(default)]
@@ -79,8 +79,8 @@ impl Policy {
             write: Vec::new(),
             network: Network::None,
             environment: ENVIRONMENT.iter().chain(SYSTEM_ENVIRONMENT).map(|&name| name.to_owned()).collect(),
-            limits: Limits::default(),
-            lifetime: Lifetime::Call,
+            limits: ResourceLimits::default(),
+            lifetime: ChildLifetime::Call,
             home: "/home/agent".into(),
             scratch: shared_temporary(),
             aside: None,
@@ -217,7 +217,7 @@ pub enum Network {
     #[default]
     None,
     /// Its own loopback, and these hosts through our proxy.
-    Allow(Vec<Host>),
+    Allow(Vec<HostPattern>),
     /// What the user can reach.
     Host,
 }
@@ -263,7 +263,7 @@ impl fmt::Display for Network {
 /// What a child and all its descendants may use up together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Limits {
+pub struct ResourceLimits {
     /// From start to end, as a clock sees it.
     pub time: Option<Duration>,
     /// CPU time of any one process.
@@ -284,9 +284,9 @@ pub struct Limits {
 
 const MIB: u64 = 1 << 20;
 
-impl Default for Limits {
+impl Default for ResourceLimits {
     fn default() -> Self {
-        Limits {
+        ResourceLimits {
             time: Some(Duration::from_mins(2)),
             cpu: None,
             memory: 4096 * MIB,
@@ -302,18 +302,18 @@ impl Default for Limits {
 /// How long a child is wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Lifetime {
+pub enum ChildLifetime {
     /// Until the command ends.
     #[default]
     Call,
-    /// Until its user lets go: a server on pipes. `Limits::time` does not bind it.
+    /// Until its user lets go: a server on pipes. `ResourceLimits::time` does not bind it.
     Session,
 }
 
 /// How much of the sandbox is in force. Ordered: more is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Level {
+pub enum SandboxLevel {
     /// Limits are watched and descendants are ended; nothing is confined. Privileges cannot be raised even so.
     None,
     /// Landlock, seccomp and limits, in the host's own view of files and processes.
@@ -326,12 +326,12 @@ pub enum Level {
     Full,
 }
 
-impl fmt::Display for Level {
+impl fmt::Display for SandboxLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Level::None => "none",
-            Level::Landlock => "landlock",
-            Level::Full => "full",
+            SandboxLevel::None => "none",
+            SandboxLevel::Landlock => "landlock",
+            SandboxLevel::Full => "full",
         })
     }
 }

@@ -2,22 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::policy::Level;
+use crate::policy::SandboxLevel;
 
 /// What the sandbox can do here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Probe {
+pub struct SandboxSupport {
     /// The highest level that works here.
-    pub level: Level,
+    pub level: SandboxLevel,
     /// The version of Landlock's interface, 0 if there is none.
     pub landlock_abi: u32,
     /// What is not enforced here, each with what would bring it.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingFeature>,
 }
 
 /// Something that the kernel does not give us.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Missing {
+pub struct MissingFeature {
     /// What is not enforced.
     pub what: String,
     /// Why not, as the kernel put it.
@@ -26,9 +26,9 @@ pub struct Missing {
     pub remedy: String,
 }
 
-impl Missing {
+impl MissingFeature {
     pub(crate) fn new(what: &str, cause: impl Into<String>, remedy: &str) -> Self {
-        Missing { what: what.to_owned(), cause: cause.into(), remedy: remedy.to_owned() }
+        MissingFeature { what: what.to_owned(), cause: cause.into(), remedy: remedy.to_owned() }
     }
 }
 
@@ -41,21 +41,21 @@ const LANDLOCK_SINCE: [(u32, &str, &str); 4] = [
 ];
 
 /// What a kernel with this Landlock does not enforce.
-pub(crate) fn missing_in_landlock(abi: u32) -> Vec<Missing> {
+pub(crate) fn missing_in_landlock(abi: u32) -> Vec<MissingFeature> {
     if abi == 0 {
         let remedy = "use Linux 5.13 or newer, and boot with `landlock` in the list `lsm=`";
-        return vec![Missing::new("Landlock", "the kernel does not offer it", remedy)];
+        return vec![MissingFeature::new("Landlock", "the kernel does not offer it", remedy)];
     }
     let lacking = LANDLOCK_SINCE.iter().filter(|(since, _, _)| abi < *since);
     lacking
         .map(|(_, what, kernel)| {
-            Missing::new(what, format!("Landlock is at version {abi}"), &format!("use {kernel} or newer"))
+            MissingFeature::new(what, format!("Landlock is at version {abi}"), &format!("use {kernel} or newer"))
         })
         .collect()
 }
 
 /// What cannot be had without namespaces.
-pub(crate) fn missing_without_namespaces(cause: &str, is_apparmor: bool) -> Vec<Missing> {
+pub(crate) fn missing_without_namespaces(cause: &str, is_apparmor: bool) -> Vec<MissingFeature> {
     let remedy = if is_apparmor {
         "allow user namespaces to this program with an AppArmor profile, or set kernel.apparmor_restrict_unprivileged_userns=0"
     } else {
@@ -66,5 +66,5 @@ pub(crate) fn missing_without_namespaces(cause: &str, is_apparmor: bool) -> Vec<
         "changing modes, times and attributes of your own files outside is not refused",
         "a network limited to named hosts cannot be given, only none or the host's",
     ];
-    what.iter().map(|what| Missing::new(what, cause, remedy)).collect()
+    what.iter().map(|what| MissingFeature::new(what, cause, remedy)).collect()
 }

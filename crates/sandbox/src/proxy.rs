@@ -20,10 +20,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::address::{self, Host, NotPublic};
+use crate::address::{self, HostPattern, NotPublic};
 use crate::policy::{Network, Policy};
-use crate::reached::Reached;
-use crate::refusal::{Denied, Grant, Refusal};
+use crate::reached::ReachedHosts;
+use crate::refusal::{Grant, RefusalKind, SandboxRefusal};
 
 /// More connections than any build tool opens.
 const MOST_CONNECTIONS: usize = 256;
@@ -34,24 +34,24 @@ const MOST_REFUSALS: usize = 64;
 
 /// Serves one child until it is dropped.
 pub(crate) struct Proxy {
-    gate: Arc<Gate>,
+    gate: Arc<ConnectionGate>,
     _serving: JoinSet<()>,
 }
 
 /// What decides about a connection.
-pub(super) struct Gate {
-    hosts: Vec<Host>,
+pub(super) struct ConnectionGate {
+    hosts: Vec<HostPattern>,
     /// The rule for addresses; another one only in tests, where everything is on loopback.
     rule: fn(IpAddr) -> Result<(), NotPublic>,
-    resolve: Resolve,
-    refused: Mutex<Vec<Refusal>>,
-    reached: Reached,
+    resolve: ResolveFn,
+    refused: Mutex<Vec<SandboxRefusal>>,
+    reached: ReachedHosts,
 }
 
-type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
-type Resolve = fn(String, u16) -> Resolving;
+type ResolveFuture = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
+type ResolveFn = fn(String, u16) -> ResolveFuture;
 
-fn ask_the_system(name: String, port: u16) -> Resolving {
+fn ask_the_system(name: String, port: u16) -> ResolveFuture {
     Box::pin(async move { Ok(tokio::net::lookup_host((name, port)).await?.collect()) })
 }
 
@@ -61,17 +61,17 @@ impl Proxy {
         let Network::Allow(hosts) = &policy.network else { return Err(io::ErrorKind::InvalidInput.into()) };
         let listener = std::net::TcpListener::from(listener.ok_or(io::ErrorKind::NotConnected)?);
         listener.set_nonblocking(true)?;
-        let gate = Gate {
+        let gate = ConnectionGate {
             hosts: hosts.clone(),
             rule: address::public_only,
             resolve: ask_the_system,
             refused: Mutex::default(),
-            reached: Reached::default(),
+            reached: ReachedHosts::default(),
         };
         Ok(Proxy::serve(TcpListener::from_std(listener)?, gate))
     }
 
-    fn serve(listener: TcpListener, gate: Gate) -> Proxy {
+    fn serve(listener: TcpListener, gate: ConnectionGate) -> Proxy {
         let gate = Arc::new(gate);
         let mut serving = JoinSet::new();
         serving.spawn(accept(listener, gate.clone()));
@@ -79,17 +79,17 @@ impl Proxy {
     }
 
     /// Hosts that were reached.
-    pub(crate) fn reached(&self) -> Reached {
+    pub(crate) fn reached(&self) -> ReachedHosts {
         self.gate.reached.clone()
     }
 
     /// Hosts that were asked for and not given.
-    pub(crate) fn refused(&self) -> Vec<Refusal> {
+    pub(crate) fn refused(&self) -> Vec<SandboxRefusal> {
         self.gate.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-async fn accept(listener: TcpListener, gate: Arc<Gate>) {
+async fn accept(listener: TcpListener, gate: Arc<ConnectionGate>) {
     let slots = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     let mut connections = JoinSet::new();
     loop {
@@ -105,14 +105,14 @@ async fn accept(listener: TcpListener, gate: Arc<Gate>) {
     }
 }
 
-async fn answer(stream: TcpStream, gate: &Gate) -> io::Result<()> {
+async fn answer(stream: TcpStream, gate: &ConnectionGate) -> io::Result<()> {
     let mut first = [0];
     let is_socks =
         tokio::time::timeout(PATIENCE, stream.peek(&mut first)).await?.is_ok_and(|count| count == 1) && first[0] == 5;
     if is_socks { socks::answer(stream, gate).await } else { http::answer(stream, gate).await }
 }
 
-impl Gate {
+impl ConnectionGate {
     /// Connects to a host on the list at an address that is public, or says why not in words for the child.
     pub(super) async fn connect(&self, name: &str, port: u16) -> Result<TcpStream, String> {
         if address::is_written_address(name) {
@@ -138,7 +138,7 @@ impl Gate {
     }
 
     pub(super) fn refuse(&self, name: &str, port: u16, rule: String, grant: Option<Grant>) -> String {
-        let refusal = Refusal { denied: Denied::Network, subject: format!("{name}:{port}"), rule, grant };
+        let refusal = SandboxRefusal { denied: RefusalKind::Network, subject: format!("{name}:{port}"), rule, grant };
         let text = refusal.to_string();
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if refused.len() < MOST_REFUSALS && !refused.contains(&refusal) {

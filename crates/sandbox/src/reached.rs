@@ -8,10 +8,10 @@ const MOST: usize = 10_000;
 
 /// The hosts that a child reached through the proxy, in the order it did. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct Reached(Arc<Mutex<Vec<String>>>);
+pub struct ReachedHosts(Arc<Mutex<Vec<String>>>);
 
-impl Reached {
-    /// A mark for [`Reached::since`].
+impl ReachedHosts {
+    /// A mark for [`ReachedHosts::since`].
     pub fn mark(&self) -> usize {
         self.all().len()
     }

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::order::Killed;
-use crate::policy::Limits;
+use crate::order::KillReason;
+use crate::policy::ResourceLimits;
 
 /// Something the sandbox did not allow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusal {
+pub struct SandboxRefusal {
     /// What was tried.
-    pub denied: Denied,
+    pub denied: RefusalKind,
     /// On which path or host.
     pub subject: String,
     /// Which rule says no.
@@ -24,7 +24,7 @@ pub struct Refusal {
 /// Kinds of things that are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Denied {
+pub enum RefusalKind {
     /// Reading a file or folder.
     Read,
     /// Writing one.
@@ -63,17 +63,17 @@ impl fmt::Display for Grant {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for SandboxRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verb = match self.denied {
-            Denied::Read => "reading",
-            Denied::Write => "writing",
-            Denied::Network => "reaching",
-            Denied::Limit => "more",
+            RefusalKind::Read => "reading",
+            RefusalKind::Write => "writing",
+            RefusalKind::Network => "reaching",
+            RefusalKind::Limit => "more",
         };
         match self.denied {
-            Denied::Limit => write!(f, "the sandbox refused more {}: {}", self.subject, self.rule)?,
-            Denied::Read | Denied::Write | Denied::Network => {
+            RefusalKind::Limit => write!(f, "the sandbox refused more {}: {}", self.subject, self.rule)?,
+            RefusalKind::Read | RefusalKind::Write | RefusalKind::Network => {
                 write!(f, "the sandbox refused {verb} `{}`: {}", self.subject, self.rule)?;
             }
         }
@@ -86,16 +86,16 @@ impl fmt::Display for Refusal {
 }
 
 /// A limit that ended a command, and the setting that raises it.
-pub(crate) fn of_limit(killed: Killed, limits: &Limits) -> Option<Refusal> {
+pub(crate) fn of_limit(killed: KillReason, limits: &ResourceLimits) -> Option<SandboxRefusal> {
     let mebibytes = |bytes: u64| format!("at most {} MiB", bytes.div_ceil(1 << 20));
     let (subject, rule, setting) = match killed {
-        Killed::Memory => ("memory", mebibytes(limits.memory), Some("memory")),
-        Killed::Processes => ("processes", format!("at most {} at a time", limits.processes), Some("processes")),
-        Killed::Disk => ("disk", mebibytes(limits.disk), Some("disk")),
-        Killed::Output => ("output", format!("{}; write it to a file", mebibytes(limits.output)), None),
+        KillReason::Memory => ("memory", mebibytes(limits.memory), Some("memory")),
+        KillReason::Processes => ("processes", format!("at most {} at a time", limits.processes), Some("processes")),
+        KillReason::Disk => ("disk", mebibytes(limits.disk), Some("disk")),
+        KillReason::Output => ("output", format!("{}; write it to a file", mebibytes(limits.output)), None),
         // Whoever set the time knows best how to get more.
-        Killed::Time => return None,
+        KillReason::Time => return None,
     };
     let grant = setting.map(|name| Grant::Setting(name.to_owned()));
-    Some(Refusal { denied: Denied::Limit, subject: subject.to_owned(), rule, grant })
+    Some(SandboxRefusal { denied: RefusalKind::Limit, subject: subject.to_owned(), rule, grant })
 }

@@ -13,18 +13,18 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 
 use crate::channel::{self, Channel};
-use crate::child::{self, Child, Streams};
-use crate::command::{Command, Output, Stdin};
-use crate::ended::Ended;
-use crate::error::{Doing, Error};
+use crate::child::{self, Child, ChildStreams};
+use crate::command::{Command, OutputMode, StdinMode};
+use crate::ended::ChildResult;
+use crate::error::{Error, ErrorContext};
 use crate::filter;
 use crate::launch::{self, ARGUMENT};
-use crate::line::Line;
-use crate::order::{Fault, News, Order, Step, Task, Turns};
-use crate::policy::{Level, Lifetime, Network, Policy};
-use crate::probe::{Missing, Probe, missing_in_landlock, missing_without_namespaces};
+use crate::line::LauncherLine;
+use crate::order::{LaunchFault, LaunchOrder, LaunchTask, LauncherEvent, SetupStep, WorkspaceSharing};
+use crate::policy::{ChildLifetime, Network, Policy, SandboxLevel};
+use crate::probe::{MissingFeature, SandboxSupport, missing_in_landlock, missing_without_namespaces};
 use crate::proxy::Proxy;
-use crate::staged::Staged;
+use crate::staged::StagedChanges;
 
 /// How often a command is run whose files others change each time; the last time it overwrites them.
 const RUNS: usize = 3;
@@ -37,13 +37,13 @@ const WAITS: &str = "not started yet: another command is changing the workspace,
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     launcher: PathBuf,
-    level: Level,
-    filters: Arc<Filters>,
+    level: SandboxLevel,
+    filters: Arc<SeccompFilters>,
 }
 
 /// Compiled once: it takes longer than starting a process.
 #[derive(Debug)]
-struct Filters {
+struct SeccompFilters {
     inside: Vec<Vec<u64>>,
     host_network: Vec<Vec<u64>>,
 }
@@ -53,52 +53,55 @@ impl Sandbox {
     ///
     /// The launcher is a program that calls [`launch::main`](crate::launch::main) when its first argument says so;
     /// `/proc/self/exe` is this very program, even after an update has replaced its file.
-    pub fn new(launcher: impl Into<PathBuf>, level: Level) -> Result<Sandbox, Error> {
+    pub fn new(launcher: impl Into<PathBuf>, level: SandboxLevel) -> Result<Sandbox, Error> {
         let compile = |network| {
             filter::filters(level, network).map_err(|error| Error::SetUp {
                 cause: format!("seccomp filters: {error}"),
                 remedy: "this processor is not supported".to_owned(),
             })
         };
-        let filters = Filters { inside: compile(&Network::None)?, host_network: compile(&Network::Host)? };
+        let filters = SeccompFilters { inside: compile(&Network::None)?, host_network: compile(&Network::Host)? };
         Ok(Sandbox { launcher: launcher.into(), level, filters: Arc::new(filters) })
     }
 
     /// The level that every child of this sandbox runs at.
-    pub fn level(&self) -> Level {
+    pub fn level(&self) -> SandboxLevel {
         self.level
     }
 
     /// Tries what works on this machine, from the top, by setting everything up once.
-    pub async fn probe(launcher: impl Into<PathBuf>) -> Result<Probe, Error> {
+    pub async fn probe(launcher: impl Into<PathBuf>) -> Result<SandboxSupport, Error> {
         let launcher = launcher.into();
         let landlock_abi = launch::landlock_abi();
         let mut missing = missing_in_landlock(landlock_abi);
         if landlock_abi == 0 {
-            return Ok(Probe { level: Level::None, landlock_abi, missing });
+            return Ok(SandboxSupport { level: SandboxLevel::None, landlock_abi, missing });
         }
-        let full = Sandbox::new(&launcher, Level::Full)?.try_out().await;
-        let Err(error) = full else { return Ok(Probe { level: Level::Full, landlock_abi, missing }) };
+        let full = Sandbox::new(&launcher, SandboxLevel::Full)?.try_out().await;
+        let Err(error) = full else { return Ok(SandboxSupport { level: SandboxLevel::Full, landlock_abi, missing }) };
         let restriction = std::fs::read_to_string("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
         let is_apparmor = restriction.is_ok_and(|text| text.trim() == "1");
         missing.extend(missing_without_namespaces(&cause(error), is_apparmor));
-        let lower = Sandbox::new(&launcher, Level::Landlock)?.try_out().await;
-        let Err(error) = lower else { return Ok(Probe { level: Level::Landlock, landlock_abi, missing }) };
-        missing.push(Missing::new("every part of the sandbox", cause(error), "see the causes above"));
-        Ok(Probe { level: Level::None, landlock_abi, missing })
+        let lower = Sandbox::new(&launcher, SandboxLevel::Landlock)?.try_out().await;
+        let Err(error) = lower else {
+            return Ok(SandboxSupport { level: SandboxLevel::Landlock, landlock_abi, missing });
+        };
+        missing.push(MissingFeature::new("every part of the sandbox", cause(error), "see the causes above"));
+        Ok(SandboxSupport { level: SandboxLevel::None, landlock_abi, missing })
     }
 
     /// Goes through the whole set-up, and runs nothing.
-    async fn try_out(&self) -> Result<Vec<Step>, Error> {
+    async fn try_out(&self) -> Result<Vec<SetupStep>, Error> {
         let folder = tempfile::tempdir().doing("making a temporary folder")?;
         let policy = Policy { scratch: folder.path().to_owned(), ..Policy::strict(folder.path()) };
-        let (child, steps) = self.start(&policy, Task::Probe, None, "a probe", Stdin::Null, &Output::Inherit).await?;
+        let (child, steps) =
+            self.start(&policy, LaunchTask::Probe, None, "a probe", StdinMode::Null, &OutputMode::Inherit).await?;
         child.wait().await?;
         Ok(steps)
     }
 
     /// Sets everything up once, runs nothing, and says how long each step took.
-    pub async fn timings(&self) -> Result<Vec<Step>, Error> {
+    pub async fn timings(&self) -> Result<Vec<SetupStep>, Error> {
         self.try_out().await
     }
 
@@ -115,7 +118,7 @@ impl Sandbox {
     /// as others. If a file that it wrote was changed by somebody else meanwhile, or if it failed while others changed the
     /// workspace, all it did is thrown away and it is run again, alone. Any other such command waits until it is alone from
     /// the start. Without a sandbox nobody waits.
-    pub async fn run(&self, policy: &Policy, command: Command, input: &[u8]) -> Result<Ended, Error> {
+    pub async fn run(&self, policy: &Policy, command: Command, input: &[u8]) -> Result<ChildResult, Error> {
         let (mut run_again_for, mut troubles) = (Vec::new(), Vec::new());
         let mut runs = 1;
         loop {
@@ -131,28 +134,28 @@ impl Sandbox {
                 if !run_again_for.is_empty() {
                     troubles.insert(0, again_in_words(&run_again_for));
                 }
-                return Ok(Ended { troubles, run_again_for, ..ended });
+                return Ok(ChildResult { troubles, run_again_for, ..ended });
             }
             run_again_for.extend(ended.run_again_for);
             run_again_for.sort();
             run_again_for.dedup();
             runs += 1;
-            if let Output::Capture(capture) = &command.output {
+            if let OutputMode::Capture(capture) = &command.output {
                 capture.listener.hear(&again_in_words(&run_again_for));
             }
         }
     }
 
     /// How a command that is run for the first, second, … time shares the workspace with others.
-    fn turns(&self, policy: &Policy, runs: usize) -> io::Result<Option<Turns>> {
-        let Some(folder) = policy.staged.as_ref().filter(|_| self.level != Level::None) else { return Ok(None) };
+    fn turns(&self, policy: &Policy, runs: usize) -> io::Result<Option<WorkspaceSharing>> {
+        let Some(folder) = policy.staged.as_ref().filter(|_| self.level != SandboxLevel::None) else { return Ok(None) };
         let can_be_thrown_away =
-            self.level == Level::Full && policy.network == Network::None && policy.write.is_empty();
+            self.level == SandboxLevel::Full && policy.network == Network::None && policy.write.is_empty();
         let (alone, yields) = (runs > 1 || !can_be_thrown_away, runs < RUNS && can_be_thrown_away);
-        Ok(Some(Turns { lock: turn_file(folder, &policy.workspace)?, alone, yields, patience: PATIENCE }))
+        Ok(Some(WorkspaceSharing { lock: turn_file(folder, &policy.workspace)?, alone, yields, patience: PATIENCE }))
     }
 
-    async fn begin(&self, policy: &Policy, command: Command, turns: Option<Turns>) -> Result<Child, Error> {
+    async fn begin(&self, policy: &Policy, command: Command, turns: Option<WorkspaceSharing>) -> Result<Child, Error> {
         policy.check()?;
         self.check_level(policy)?;
         self.check_aside(policy)?;
@@ -160,16 +163,16 @@ impl Sandbox {
         let env = env.into_iter().filter(|(name, _)| policy.passes(name)).collect();
         let cwd = cwd.unwrap_or_else(|| policy.workspace.clone());
         let name = program.clone();
-        let task = Task::Run { program, args, env, cwd };
+        let task = LaunchTask::Run { program, args, env, cwd };
         let (child, _) = self.start(policy, task, turns, &name, stdin, &output).await?;
         Ok(child)
     }
 
     fn check_level(&self, policy: &Policy) -> Result<(), Error> {
         let needs_namespaces = matches!(policy.network, Network::Allow(_));
-        if needs_namespaces && self.level != Level::Full {
+        if needs_namespaces && self.level != SandboxLevel::Full {
             return Err(Error::Level {
-                wanted: Level::Full,
+                wanted: SandboxLevel::Full,
                 missing: "a network limited to named hosts needs namespaces".to_owned(),
                 remedy: "run with no network or with the host's, or see `updraft sandbox probe`".to_owned(),
             });
@@ -179,7 +182,7 @@ impl Sandbox {
 
     /// What would run later must have somewhere to go, or it would stay where it runs.
     fn check_aside(&self, policy: &Policy) -> Result<(), Error> {
-        let Some(aside) = policy.aside.as_ref().filter(|_| self.level != Level::None) else { return Ok(()) };
+        let Some(aside) = policy.aside.as_ref().filter(|_| self.level != SandboxLevel::None) else { return Ok(()) };
         let may_write = || Ok(rustix::fs::access(aside, Access::WRITE_OK | Access::EXEC_OK)?);
         std::fs::create_dir_all(aside)
             .and_then(|()| may_write())
@@ -187,14 +190,14 @@ impl Sandbox {
     }
 
     /// A folder for what a command changes, if the policy asks for it and it can be had.
-    fn staging(&self, policy: &mut Policy, task: &Task) -> Result<Option<Staged>, Error> {
-        let is_wanted = policy.lifetime == Lifetime::Call && matches!(task, Task::Run { .. });
+    fn staging(&self, policy: &mut Policy, task: &LaunchTask) -> Result<Option<StagedChanges>, Error> {
+        let is_wanted = policy.lifetime == ChildLifetime::Call && matches!(task, LaunchTask::Run { .. });
         let Some(parent) = policy.staged.take().filter(|_| is_wanted) else { return Ok(None) };
-        if self.level != Level::Full {
+        if self.level != SandboxLevel::Full {
             policy.staged = Some(parent);
             return Ok(None);
         }
-        let staged = Staged::begin(&parent).doing("making a folder for changes")?;
+        let staged = StagedChanges::begin(&parent).doing("making a folder for changes")?;
         policy.staged = Some(staged.folder().to_owned());
         Ok(Some(staged))
     }
@@ -202,19 +205,19 @@ impl Sandbox {
     async fn start(
         &self,
         policy: &Policy,
-        task: Task,
-        turns: Option<Turns>,
+        task: LaunchTask,
+        turns: Option<WorkspaceSharing>,
         name: &str,
-        stdin: Stdin,
-        output: &Output,
-    ) -> Result<(Child, Vec<Step>), Error> {
+        stdin: StdinMode,
+        output: &OutputMode,
+    ) -> Result<(Child, Vec<SetupStep>), Error> {
         let started = Instant::now();
         let mut policy = policy.clone();
         let staged = self.staging(&mut policy, &task)?;
         let policy = &policy;
         let (ours, theirs) = Channel::pair().doing("making a socket")?;
         let (input, their_input) = input(stdin).doing("making a pipe for stdin")?;
-        let (streams, stdout, stderr) = Streams::new(output, &policy.limits).doing("making pipes for output")?;
+        let (streams, stdout, stderr) = ChildStreams::new(output, &policy.limits).doing("making pipes for output")?;
         let launcher = tokio::process::Command::new(&self.launcher)
             .arg(ARGUMENT)
             .env_clear()
@@ -223,29 +226,30 @@ impl Sandbox {
             .stderr(stderr)
             .spawn()
             .doing("starting the launcher")?;
-        let mut line = Line::new(ours).doing("listening to the launcher")?;
+        let mut line = LauncherLine::new(ours).doing("listening to the launcher")?;
         let filters = if policy.network == Network::Host { &self.filters.host_network } else { &self.filters.inside };
-        let order = Order { level: self.level, policy: policy.clone(), task, turns, filters: filters.clone() };
+        let order = LaunchOrder { level: self.level, policy: policy.clone(), task, turns, filters: filters.clone() };
         let frame = channel::frame(&order).doing("writing the policy")?;
         line.send(&frame, their_input.as_ref().map(AsFd::as_fd)).await.doing("sending the policy")?;
         drop(their_input);
         let (mut proxy, mut steps) = (None, Vec::new());
         loop {
             match line.next().await.doing("listening to the launcher")? {
-                Some((News::Started, _)) => break,
-                Some((News::Unstaged(_), _)) => {}
-                Some((News::Waiting, _)) => {
-                    if let Output::Capture(capture) = output {
+                Some((LauncherEvent::Started, _)) => break,
+                Some((LauncherEvent::Unstaged(_), _)) => {}
+                Some((LauncherEvent::Waiting, _)) => {
+                    if let OutputMode::Capture(capture) = output {
                         capture.listener.hear(WAITS);
                     }
                 }
-                Some((News::Listening, beside)) => {
+                Some((LauncherEvent::Listening, beside)) => {
                     proxy = Some(Proxy::start(policy, beside).doing("starting the proxy")?);
                 }
-                Some((News::Steps(all), _)) => steps = all,
-                Some((News::Fault(fault), _)) => return Err(told(fault, name)),
+                Some((LauncherEvent::Steps(all), _)) => steps = all,
+                Some((LauncherEvent::Fault(fault), _)) => return Err(told(fault, name)),
                 // Nothing ends before it starts but a probe.
-                Some((News::Ended(_) | News::Current(_) | News::LookedAfter(_), _)) | None => return Err(Error::Lost),
+                Some((LauncherEvent::Ended(_) | LauncherEvent::Current(_) | LauncherEvent::LookedAfter(_), _))
+                | None => return Err(Error::Lost),
             }
         }
         let (policy, level) = (policy.clone(), self.level);
@@ -272,25 +276,25 @@ fn turn_file(folder: &Path, workspace: &Path) -> io::Result<PathBuf> {
 }
 
 /// Our end and the program's end of its input.
-fn input(stdin: Stdin) -> io::Result<(Option<pipe::Sender>, Option<OwnedFd>)> {
+fn input(stdin: StdinMode) -> io::Result<(Option<pipe::Sender>, Option<OwnedFd>)> {
     match stdin {
-        Stdin::Null => Ok((None, None)),
-        Stdin::Inherit => Ok((None, Some(io::stdin().as_fd().try_clone_to_owned()?))),
-        Stdin::Pipe => {
+        StdinMode::Null => Ok((None, None)),
+        StdinMode::Inherit => Ok((None, Some(io::stdin().as_fd().try_clone_to_owned()?))),
+        StdinMode::Pipe => {
             let (reader, writer) = io::pipe()?;
             Ok((Some(pipe::Sender::from_owned_fd(writer.into())?), Some(reader.into())))
         }
     }
 }
 
-fn told(fault: Fault, name: &str) -> Error {
+fn told(fault: LaunchFault, name: &str) -> Error {
     match fault {
-        Fault::Program { errno } => {
+        LaunchFault::Program { errno } => {
             Error::Program { program: name.to_owned(), source: io::Error::from_raw_os_error(errno) }
         }
-        Fault::Waited(limit) => Error::Waited { limit },
-        Fault::SetUp { doing, errno: 0 } => Error::SetUp { cause: doing, remedy: REMEDY.to_owned() },
-        Fault::SetUp { doing, errno } => {
+        LaunchFault::Waited(limit) => Error::Waited { limit },
+        LaunchFault::SetUp { doing, errno: 0 } => Error::SetUp { cause: doing, remedy: REMEDY.to_owned() },
+        LaunchFault::SetUp { doing, errno } => {
             let cause = format!("{doing}: {}", io::Error::from_raw_os_error(errno));
             Error::SetUp { cause, remedy: REMEDY.to_owned() }
         }

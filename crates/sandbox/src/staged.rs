@@ -18,10 +18,10 @@ use std::time::SystemTime;
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 
-use crate::changed::Changed;
+use crate::changed::StagedChange;
 
 pub(crate) use clear::remove;
-pub(crate) use stage::Stage;
+pub(crate) use stage::OverlayStage;
 
 const CHANGES: &str = "changes.json";
 const BEFORE: &str = "before";
@@ -34,10 +34,10 @@ const TRIES: usize = 100;
 
 /// What one command changed, and what was there before. Gone when the last clone is dropped. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Staged(Arc<Folder>);
+pub struct StagedChanges(Arc<StagingFolder>);
 
 #[derive(Debug)]
-struct Folder {
+struct StagingFolder {
     path: PathBuf,
     /// As long as it is held, nobody takes the folder for one that was left behind.
     lock: OwnedFd,
@@ -47,9 +47,9 @@ struct Folder {
     is_told: AtomicBool,
 }
 
-impl Staged {
+impl StagedChanges {
     /// Makes a folder for one command, and removes those of commands whose processes are gone.
-    pub(crate) fn begin(parent: &Path) -> io::Result<Staged> {
+    pub(crate) fn begin(parent: &Path) -> io::Result<StagedChanges> {
         use std::os::unix::fs::DirBuilderExt;
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
         let cut_off = clear::sweep(parent);
@@ -64,7 +64,7 @@ impl Staged {
                 Ok((false, _)) | Err(_) => return Err(io::Error::other("other processes keep removing the folder")),
             }
         };
-        Ok(Staged(Arc::new(Folder { path, lock, cut_off, is_told: AtomicBool::new(false) })))
+        Ok(StagedChanges(Arc::new(StagingFolder { path, lock, cut_off, is_told: AtomicBool::new(false) })))
     }
 
     /// Removes what commands left in this folder that were cut off before a moment, and that no process works on. Names
@@ -91,7 +91,7 @@ impl Staged {
     }
 
     /// What the command changed, in the order it was put into the workspace.
-    pub fn changes(&self) -> io::Result<Vec<Changed>> {
+    pub fn changes(&self) -> io::Result<Vec<StagedChange>> {
         clear::listed(&self.0.path)
     }
 
@@ -116,15 +116,15 @@ impl Staged {
     }
 }
 
-impl PartialEq for Staged {
+impl PartialEq for StagedChanges {
     fn eq(&self, other: &Self) -> bool {
         self.0.path == other.0.path
     }
 }
 
-impl Eq for Staged {}
+impl Eq for StagedChanges {}
 
-impl Drop for Folder {
+impl Drop for StagingFolder {
     fn drop(&mut self) {
         if self.is_told.load(Ordering::Relaxed) {
             clear::remove(&self.path);
@@ -173,7 +173,7 @@ mod tests {
             }
             let begun = || -> io::Result<()> {
                 for _ in 0..500 {
-                    let staged = Staged::begin(parent.path())?;
+                    let staged = StagedChanges::begin(parent.path())?;
                     std::fs::create_dir(staged.folder().join("upper"))?;
                     staged.told();
                 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use updraft_sandbox::{Command, Error, Level, Policy, Sandbox, launch};
+use updraft_sandbox::{Command, Error, Policy, Sandbox, SandboxLevel, launch};
 
 use crate::attempts;
 
@@ -25,7 +25,7 @@ fn in_runtime(future: impl Future<Output = Value>) -> Value {
 }
 
 async fn exec(args: &[String]) -> Value {
-    let level: Level = serde_json::from_value(json!(args[0])).unwrap();
+    let level: SandboxLevel = serde_json::from_value(json!(args[0])).unwrap();
     let policy: Policy = serde_json::from_str(&args[1]).unwrap();
     let command = Command { args: args[3..].to_vec(), env: std::env::vars().collect(), ..Command::new(&args[2]) };
     match run(level, &policy, command).await {
@@ -37,7 +37,7 @@ async fn exec(args: &[String]) -> Value {
 /// Runs all scripts at once in one workspace.
 async fn together(args: Vec<String>) -> Value {
     let policy: Policy = serde_json::from_str(&args[0]).unwrap();
-    let sandbox = Sandbox::new("/proc/self/exe", Level::Full).unwrap();
+    let sandbox = Sandbox::new("/proc/self/exe", SandboxLevel::Full).unwrap();
     let mut running = tokio::task::JoinSet::new();
     for script in args[1..].iter().cloned() {
         let (sandbox, policy) = (sandbox.clone(), policy.clone());
@@ -54,7 +54,7 @@ async fn together(args: Vec<String>) -> Value {
     json!(running.join_all().await)
 }
 
-async fn run(level: Level, policy: &Policy, command: Command) -> Result<Value, Error> {
+async fn run(level: SandboxLevel, policy: &Policy, command: Command) -> Result<Value, Error> {
     let ended = Sandbox::new("/proc/self/exe", level)?.spawn(policy, command).await?.wait().await?;
     Ok(json!({
         "code": ended.exit_code(),

@@ -6,7 +6,7 @@
 mod support;
 
 use support::{Workspace, levels, shell};
-use updraft_sandbox::{Exit, Sandbox};
+use updraft_sandbox::{ProgramExit, Sandbox};
 
 #[tokio::test]
 async fn a_hundred_at_once_leave_no_zombie_and_no_descriptor() {
@@ -25,8 +25,11 @@ async fn a_hundred_at_once_leave_no_zombie_and_no_descriptor() {
         }
         while let Some(result) = tasks.join_next().await {
             let (number, exit, text) = result.unwrap();
-            let wanted =
-                if number == 50 { (Exit::Signal(9), String::new()) } else { (Exit::Code(0), format!("{number}\n")) };
+            let wanted = if number == 50 {
+                (ProgramExit::Signal(9), String::new())
+            } else {
+                (ProgramExit::Code(0), format!("{number}\n"))
+            };
             assert_eq!((exit, text), (Some(wanted.0), wanted.1), "{level}");
         }
         let me = std::process::id();

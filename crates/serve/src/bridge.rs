@@ -12,7 +12,7 @@
 //! | `agent/status`, `agent/pause`, `agent/resume`, `agent/cancel` | `run` | `status`, `message`, `answer`, … |
 //!
 //! When a client or a run of this process has changed a file, everyone who is connected is told `fs/changed` with `path`. The token comes in the header
-//! `Authorization: Bearer TOKEN` or as the first message, never in the address. [`host`] is our side of it; [`Link`] and
+//! `Authorization: Bearer TOKEN` or as the first message, never in the address. [`host`] is our side of it; [`BridgeClient`] and
 //! [`tools`] forward to such a socket, whoever hosts it.
 
 mod door;
@@ -23,5 +23,5 @@ mod tools;
 mod wire;
 
 pub use host::host;
-pub use link::Link;
+pub use link::BridgeClient;
 pub use tools::tools;

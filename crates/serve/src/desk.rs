@@ -15,28 +15,31 @@ use updraft_mcp::server::model::{
     CallToolResult, ContentBlock, DetailedTask, GetPromptResult, Implementation, InputResponses, Prompt, Resource,
     ResourceContents, ResourceTemplate, ServerCapabilities, ServerConfig, Tool,
 };
-use updraft_mcp::server::{Asks, Call, Caller, ErrorData, Giving, Offer, Outcome, Wanted, unknown_task};
-use updraft_workbench::office::{Answered, Listener, Progress, Query, View, Work};
-use updraft_workbench::{Fault, Office};
+use updraft_mcp::server::{
+    BackendFuture, BackendOutcome, ClientCaller, ClientQuestions, ErrorData, PromptRequest, ServerBackend, ToolRequest,
+    unknown_task,
+};
+use updraft_workbench::office::{Query, QueryAnswer, RunListener, RunProgress, RunRequest, RunView};
+use updraft_workbench::{Fault, UpdraftService};
 
 /// What a client's model is told about the server as a whole.
 const INSTRUCTIONS: &str = include_str!("desk/instructions.md");
 
 /// Offers what an office can do.
-pub struct Desk {
-    office: Office,
+pub struct UpdraftBackend {
+    office: UpdraftService,
     version: String,
 }
 
-impl Desk {
+impl UpdraftBackend {
     /// Offers what this office can do, as this version of Updraft.
-    pub fn new(office: Office, version: &str) -> Self {
+    pub fn new(office: UpdraftService, version: &str) -> Self {
         Self { office, version: version.to_owned() }
     }
 
-    async fn make(&self, call: Call, caller: &Caller) -> Result<Outcome<CallToolResult>, Fault> {
-        let given = Given(&call.arguments);
-        let Office { runs, files, .. } = &self.office;
+    async fn make(&self, call: ToolRequest, caller: &ClientCaller) -> Result<BackendOutcome<CallToolResult>, Fault> {
+        let given = ArgumentMap(&call.arguments);
+        let UpdraftService { runs, files, .. } = &self.office;
         let done = match call.name.as_str() {
             "query" => return self.query(&call, caller).await,
             "dispatch_agent_task" => return self.dispatch(&given.work("prompt")?, caller).await,
@@ -62,11 +65,11 @@ impl Desk {
                 shapes::output(tool, &call.arguments, files.call(tool, Value::Object(call.arguments.clone())).await?)
             }
         };
-        Ok(Outcome::Done(done))
+        Ok(BackendOutcome::Done(done))
     }
 
-    async fn query(&self, call: &Call, caller: &Caller) -> Result<Outcome<CallToolResult>, Fault> {
-        let given = Given(&call.arguments);
+    async fn query(&self, call: &ToolRequest, caller: &ClientCaller) -> Result<BackendOutcome<CallToolResult>, Fault> {
+        let given = ArgumentMap(&call.arguments);
         let mut query = Query {
             work: given.work("query")?,
             session: given.optional("session"),
@@ -83,15 +86,15 @@ impl Desk {
                 // It goes on waiting, and whoever reads this must be able to find it.
                 Err(fault) => {
                     let view = self.office.runs.view(&run).unwrap_or(view);
-                    return Ok(Outcome::Done(shapes::unanswered(
+                    return Ok(BackendOutcome::Done(shapes::unanswered(
                         &fault.in_one_line(),
                         &view,
                         query.session.as_deref(),
                     )));
                 }
-                Ok(asking::Gave::Nothing) if is_put_off => {
+                Ok(asking::DeliveryStatus::Nothing) if is_put_off => {
                     let session = query.session.unwrap_or_default();
-                    return Ok(Outcome::Done(shapes::answered(&view, &session, None)));
+                    return Ok(BackendOutcome::Done(shapes::answered(&view, &session, None)));
                 }
                 // What was said may have been heard before, and the client comes again for what it came to.
                 Ok(_) => {}
@@ -100,39 +103,43 @@ impl Desk {
         } else {
             listening(caller, |listener| self.office.conversations.query(query, listener)).await?
         };
-        let Answered { view, session, messages } = answered;
+        let QueryAnswer { view, session, messages } = answered;
         if !view.waits.is_empty() && caller.can_ask() {
             let state = json!({ "run": view.run, "session": session });
-            return Ok(Outcome::Asks(Asks { requests: asking::requests(&view), state: Some(state) }));
+            return Ok(BackendOutcome::Asks(ClientQuestions { requests: asking::requests(&view), state: Some(state) }));
         }
-        Ok(Outcome::Done(shapes::answered(&view, &session, messages)))
+        Ok(BackendOutcome::Done(shapes::answered(&view, &session, messages)))
     }
 
-    async fn dispatch(&self, work: &Work, caller: &Caller) -> Result<Outcome<CallToolResult>, Fault> {
+    async fn dispatch(
+        &self,
+        work: &RunRequest,
+        caller: &ClientCaller,
+    ) -> Result<BackendOutcome<CallToolResult>, Fault> {
         let view = self.office.runs.dispatch(work).await?;
         if caller.takes_tasks() {
-            return Ok(Outcome::Task(Box::new(tasks::task(&view))));
+            return Ok(BackendOutcome::Task(Box::new(tasks::task(&view))));
         }
-        Ok(Outcome::Done(shapes::standing(&view)))
+        Ok(BackendOutcome::Done(shapes::standing(&view)))
     }
 
-    fn known_task(&self, id: &str) -> Result<View, ErrorData> {
+    fn known_task(&self, id: &str) -> Result<RunView, ErrorData> {
         self.office.runs.view(id).map_err(|_| unknown_task(id))
     }
 }
 
 /// Waits for a run and passes on how far it has come.
-async fn listening<W: Future<Output = Result<Answered, Fault>>>(
-    caller: &Caller,
-    begin: impl FnOnce(Listener) -> W,
-) -> Result<Answered, Fault> {
-    let (progress, mut heard) = mpsc::unbounded_channel::<Progress>();
-    let mut waiting = pin!(begin(Listener { progress, unwanted: caller.unwanted().clone() }));
+async fn listening<W: Future<Output = Result<QueryAnswer, Fault>>>(
+    caller: &ClientCaller,
+    begin: impl FnOnce(RunListener) -> W,
+) -> Result<QueryAnswer, Fault> {
+    let (progress, mut heard) = mpsc::unbounded_channel::<RunProgress>();
+    let mut waiting = pin!(begin(RunListener { progress, unwanted: caller.unwanted().clone() }));
     let mut told = 0.0_f64;
     loop {
         tokio::select! {
             biased;
-            Some(Progress { done, steps, message }) = heard.recv() => {
+            Some(RunProgress { done, steps, message }) = heard.recv() => {
                 // It must grow with every word, and a step may say several.
                 told = (told + 0.01).max(done as f64);
                 caller.progress(told, (steps > 0).then_some(steps as f64 + 1.0), &message).await;
@@ -143,9 +150,9 @@ async fn listening<W: Future<Output = Result<Answered, Fault>>>(
 }
 
 /// The arguments of a call. They fit the schema.
-struct Given<'a>(&'a serde_json::Map<String, Value>);
+struct ArgumentMap<'a>(&'a serde_json::Map<String, Value>);
 
-impl Given<'_> {
+impl ArgumentMap<'_> {
     fn optional(&self, name: &str) -> Option<String> {
         self.0.get(name).and_then(Value::as_str).map(str::to_owned)
     }
@@ -162,12 +169,12 @@ impl Given<'_> {
         self.0.get(name).and_then(Value::as_bool).unwrap_or(otherwise)
     }
 
-    fn work(&self, name: &str) -> Result<Work, Fault> {
-        Ok(Work { goal: self.text(name)?, agent: self.optional("agent") })
+    fn work(&self, name: &str) -> Result<RunRequest, Fault> {
+        Ok(RunRequest { goal: self.text(name)?, agent: self.optional("agent") })
     }
 }
 
-impl Offer for Desk {
+impl ServerBackend for UpdraftBackend {
     fn about(&self) -> ServerConfig {
         let capabilities =
             ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts().enable_tasks().build();
@@ -179,15 +186,19 @@ impl Offer for Desk {
         tools::all()
     }
 
-    fn call<'a>(&'a self, call: Call, caller: &'a Caller) -> Giving<'a, Outcome<CallToolResult>> {
+    fn call<'a>(
+        &'a self,
+        call: ToolRequest,
+        caller: &'a ClientCaller,
+    ) -> BackendFuture<'a, BackendOutcome<CallToolResult>> {
         Box::pin(async move {
             let made = self.make(call, caller).await;
             let refused = |fault: Fault| CallToolResult::error(vec![ContentBlock::text(fault.in_one_line())]);
-            Ok(made.unwrap_or_else(|fault| Outcome::Done(refused(fault))))
+            Ok(made.unwrap_or_else(|fault| BackendOutcome::Done(refused(fault))))
         })
     }
 
-    fn unasked<'a>(&'a self, call: &'a Call, error: ErrorData) -> Giving<'a, CallToolResult> {
+    fn unasked<'a>(&'a self, call: &'a ToolRequest, error: ErrorData) -> BackendFuture<'a, CallToolResult> {
         Box::pin(async move {
             // The run goes on waiting: whoever reads this can answer it otherwise.
             let state = call.state.as_ref().ok_or_else(|| error.clone())?;
@@ -198,7 +209,7 @@ impl Offer for Desk {
         })
     }
 
-    fn resources(&self) -> Giving<'_, Vec<Resource>> {
+    fn resources(&self) -> BackendFuture<'_, Vec<Resource>> {
         Box::pin(async { resources::list(&self.office.runs) })
     }
 
@@ -206,7 +217,7 @@ impl Offer for Desk {
         resources::templates()
     }
 
-    fn read<'a>(&'a self, uri: &'a str) -> Giving<'a, Vec<ResourceContents>> {
+    fn read<'a>(&'a self, uri: &'a str) -> BackendFuture<'a, Vec<ResourceContents>> {
         Box::pin(async move { resources::read(&self.office.runs, uri) })
     }
 
@@ -214,15 +225,19 @@ impl Offer for Desk {
         prompts::all()
     }
 
-    fn prompt<'a>(&'a self, wanted: Wanted, _: &'a Caller) -> Giving<'a, Outcome<GetPromptResult>> {
-        Box::pin(async move { prompts::fill_in(&wanted).map(Outcome::Done) })
+    fn prompt<'a>(
+        &'a self,
+        wanted: PromptRequest,
+        _: &'a ClientCaller,
+    ) -> BackendFuture<'a, BackendOutcome<GetPromptResult>> {
+        Box::pin(async move { prompts::fill_in(&wanted).map(BackendOutcome::Done) })
     }
 
-    fn task<'a>(&'a self, id: &'a str) -> Giving<'a, DetailedTask> {
+    fn task<'a>(&'a self, id: &'a str) -> BackendFuture<'a, DetailedTask> {
         Box::pin(async move { Ok(tasks::detailed(&self.known_task(id)?)) })
     }
 
-    fn answer_task<'a>(&'a self, id: &'a str, replies: InputResponses) -> Giving<'a, ()> {
+    fn answer_task<'a>(&'a self, id: &'a str, replies: InputResponses) -> BackendFuture<'a, ()> {
         Box::pin(async move {
             let view = self.known_task(id)?;
             let given = asking::give(&self.office.runs, &view, &replies).await;
@@ -230,7 +245,7 @@ impl Offer for Desk {
         })
     }
 
-    fn cancel_task<'a>(&'a self, id: &'a str) -> Giving<'a, ()> {
+    fn cancel_task<'a>(&'a self, id: &'a str) -> BackendFuture<'a, ()> {
         Box::pin(async move {
             let view = self.known_task(id)?;
             if !view.status.is_final() {

@@ -13,32 +13,32 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Where they wait. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Hall {
+pub(crate) struct WaitingRoom {
     most: usize,
-    waiting: Arc<Mutex<Waiting>>,
+    waiting: Arc<Mutex<WaitingState>>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingState {
     next: u64,
     guests: BTreeMap<u64, CancellationToken>,
 }
 
 /// One who waits, until it is dropped.
-pub(crate) struct Guest {
-    hall: Hall,
+pub(crate) struct WaitingConnection {
+    hall: WaitingRoom,
     number: u64,
     leave: CancellationToken,
 }
 
-impl Hall {
+impl WaitingRoom {
     /// One for so many at once. Whoever knows the token shows it at once, so many who wait are up to no good.
-    pub(crate) fn for_at_most(most: usize) -> Hall {
-        Hall { most, waiting: Arc::default() }
+    pub(crate) fn for_at_most(most: usize) -> WaitingRoom {
+        WaitingRoom { most, waiting: Arc::default() }
     }
 
     /// Takes in someone new. Whoever has waited longest leaves if there are too many.
-    pub(crate) fn enter(&self) -> Guest {
+    pub(crate) fn enter(&self) -> WaitingConnection {
         let leave = CancellationToken::new();
         let mut waiting = self.lock();
         let number = waiting.next;
@@ -49,15 +49,15 @@ impl Hall {
         {
             oldest.cancel();
         }
-        Guest { hall: self.clone(), number, leave }
+        WaitingConnection { hall: self.clone(), number, leave }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, WaitingState> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Guest {
+impl WaitingConnection {
     /// Waits until this one has to leave, because others have come or because the time is over.
     pub(crate) fn must_leave(&self) -> impl Future<Output = ()> + Send + use<> {
         let leave = self.leave.clone();
@@ -67,7 +67,7 @@ impl Guest {
     }
 }
 
-impl Drop for Guest {
+impl Drop for WaitingConnection {
     fn drop(&mut self) {
         self.hall.lock().guests.remove(&self.number);
     }
@@ -79,8 +79,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_oldest_gives_way_and_everyone_leaves_in_the_end() {
-        let hall = Hall::for_at_most(128);
-        let guests: Vec<Guest> = (0..130).map(|_| hall.enter()).collect();
+        let hall = WaitingRoom::for_at_most(128);
+        let guests: Vec<WaitingConnection> = (0..130).map(|_| hall.enter()).collect();
         let left = guests.iter().map(|guest| guest.leave.is_cancelled()).collect::<Vec<_>>();
         assert_eq!(left.iter().position(|left| !left), Some(2));
         assert!(left.iter().skip(2).all(|left| !left));

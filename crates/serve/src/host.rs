@@ -9,20 +9,20 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use updraft_mcp::server::{self, Handler};
+use updraft_mcp::server::{self, McpHandler};
 
-use crate::token::Token;
-use crate::visitors::{Door, Seat};
+use crate::token::ServeToken;
+use crate::visitors::{AdmissionSlot, WaitingListener};
 
 /// How long clients have to leave when we stop.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// How a server is reached over HTTP.
-pub struct Host {
+pub struct HttpHost {
     /// Where it listens.
     pub listener: TcpListener,
     /// What must be shown.
-    pub token: Token,
+    pub token: ServeToken,
     /// Names it may be called by, besides those of this machine.
     pub hosts: Vec<String>,
     /// Web pages that may use it, besides those of this machine.
@@ -32,12 +32,13 @@ pub struct Host {
 }
 
 /// Serves `/mcp` until it is stopped.
-pub async fn serve(host: Host, handler: &Handler) -> std::io::Result<()> {
-    let Host { listener, token, hosts, origins, stop } = host;
+pub async fn serve(host: HttpHost, handler: &McpHandler) -> std::io::Result<()> {
+    let HttpHost { listener, token, hosts, origins, stop } = host;
     let service = server::http(handler, &hosts, &origins, stop.clone());
     let router = Router::new().route_service("/mcp", service).layer(from_fn_with_state(token, only_with_token));
-    let visitors = router.into_make_service_with_connect_info::<Seat>();
-    let serving = axum::serve(Door::of(listener), visitors).with_graceful_shutdown(stop.clone().cancelled_owned());
+    let visitors = router.into_make_service_with_connect_info::<AdmissionSlot>();
+    let serving =
+        axum::serve(WaitingListener::of(listener), visitors).with_graceful_shutdown(stop.clone().cancelled_owned());
     tokio::select! {
         ended = serving => ended,
         // A stream that a client keeps open does not keep us.
@@ -46,12 +47,12 @@ pub async fn serve(host: Host, handler: &Handler) -> std::io::Result<()> {
 }
 
 async fn only_with_token(
-    State(token): State<Token>,
-    ConnectInfo(seat): ConnectInfo<Seat>,
+    State(token): State<ServeToken>,
+    ConnectInfo(seat): ConnectInfo<AdmissionSlot>,
     request: Request,
     next: Next,
 ) -> Response {
-    let page = Page::of(request.headers());
+    let page = CorsRequest::of(request.headers());
     if page.is_some() && request.method() == Method::OPTIONS {
         // A browser asks for a page whether it may ask; it shows no token with that.
         return answer_for(page, next.run(request).await);
@@ -69,13 +70,13 @@ async fn only_with_token(
 }
 
 /// A web page that asks, through a browser, which wants to know whether the page may read the answer.
-struct Page {
+struct CorsRequest {
     origin: HeaderValue,
     /// The headers that it wants to send, where the browser asks beforehand.
     headers: Option<HeaderValue>,
 }
 
-impl Page {
+impl CorsRequest {
     fn of(headers: &HeaderMap) -> Option<Self> {
         let origin = headers.get(header::ORIGIN)?.clone();
         Some(Self { origin, headers: headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned() })
@@ -84,8 +85,8 @@ impl Page {
 
 /// What a browser must be told so that a page gets the answer. Whether the page may ask was decided by who answered:
 /// nothing is done for one that is not allowed, and it is told nothing.
-fn answer_for(page: Option<Page>, mut response: Response) -> Response {
-    let Some(Page { origin, headers }) = page else { return response };
+fn answer_for(page: Option<CorsRequest>, mut response: Response) -> Response {
+    let Some(CorsRequest { origin, headers }) = page else { return response };
     if response.status() == StatusCode::FORBIDDEN {
         return response;
     }

@@ -1,6 +1,6 @@
 //! Let other programs in: MCP over standard input and output or HTTP, and the bridge for editors.
 //!
-//! A [`Desk`] over an [`Office`](updraft_workbench::Office) is Updraft as an MCP server. Runs that come in by it are
+//! A [`UpdraftBackend`] over an [`UpdraftService`](updraft_workbench::UpdraftService) is Updraft as an MCP server. Runs that come in by it are
 //! ordinary runs of the journal: listed, shown, resumed and cancelled like any other.
 //!
 //! | file | what it is about |
@@ -17,6 +17,6 @@ mod host;
 mod token;
 mod visitors;
 
-pub use desk::Desk;
-pub use host::{Host, serve};
-pub use token::Token;
+pub use desk::UpdraftBackend;
+pub use host::{HttpHost, serve};
+pub use token::ServeToken;

@@ -10,9 +10,9 @@ use updraft_workbench::places::unguessable;
 
 /// A token. It does not print itself.
 #[derive(Clone)]
-pub struct Token(String);
+pub struct ServeToken(String);
 
-impl Token {
+impl ServeToken {
     /// A token that someone gave; nothing if it is empty.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
@@ -71,7 +71,7 @@ impl Token {
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for ServeToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(..)")
     }
@@ -100,7 +100,7 @@ mod tests {
     fn processes_that_start_at_once_have_one_token() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("token");
-        let keep = || Token::keep(&file).unwrap().reveal().to_owned();
+        let keep = || ServeToken::keep(&file).unwrap().reveal().to_owned();
         let kept: Vec<String> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..16).map(|_| scope.spawn(keep)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -113,10 +113,10 @@ mod tests {
     fn a_token_is_made_once_and_only_its_owner_can_read_it() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("token");
-        let made = Token::keep(&file).unwrap();
+        let made = ServeToken::keep(&file).unwrap();
         assert_eq!(made.reveal().len(), 64);
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(Token::keep(&file).unwrap().reveal(), made.reveal());
+        assert_eq!(ServeToken::keep(&file).unwrap().reveal(), made.reveal());
         assert!(made.is(made.reveal()) && !made.is("x") && !made.is(""));
         assert_eq!(format!("{made:?}"), "Token(..)");
     }
@@ -127,6 +127,6 @@ mod tests {
         let file = folder.path().join("token");
         std::fs::write(&file, "secret").unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(Token::keep(&file).unwrap_err().to_string().contains("others can read"));
+        assert!(ServeToken::keep(&file).unwrap_err().to_string().contains("others can read"));
     }
 }

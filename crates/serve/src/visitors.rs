@@ -12,35 +12,35 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
 
-use crate::hall::{Guest, Hall, PATIENCE};
+use crate::hall::{PATIENCE, WaitingConnection, WaitingRoom};
 
 /// How many wait at once. Programs may open many connections in one moment and mean no harm.
 const MOST: usize = 512;
 
 /// Where connections come from.
-pub(crate) struct Door {
+pub(crate) struct WaitingListener {
     listener: TcpListener,
-    hall: Hall,
+    hall: WaitingRoom,
 }
 
-impl Door {
-    pub(crate) fn of(listener: TcpListener) -> Door {
-        Door { listener, hall: Hall::for_at_most(MOST) }
+impl WaitingListener {
+    pub(crate) fn of(listener: TcpListener) -> WaitingListener {
+        WaitingListener { listener, hall: WaitingRoom::for_at_most(MOST) }
     }
 }
 
-impl Listener for Door {
-    type Io = Visitor;
+impl Listener for WaitingListener {
+    type Io = PendingStream;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Visitor, SocketAddr) {
+    async fn accept(&mut self) -> (PendingStream, SocketAddr) {
         let (stream, from) = Listener::accept(&mut self.listener).await;
         // An answer is written in several pieces, and must not wait for the client to acknowledge the first.
         let _ = stream.set_nodelay(true);
         let guest = self.hall.enter();
-        let waits = Waits { until: Instant::now() + PATIENCE, leave: Box::pin(guest.must_leave()) };
-        let seat = Seat(Arc::new(Mutex::new(Some(guest))));
-        (Visitor { stream, seat, waits: Some(waits) }, from)
+        let waits = AdmissionDeadline { until: Instant::now() + PATIENCE, leave: Box::pin(guest.must_leave()) };
+        let seat = AdmissionSlot(Arc::new(Mutex::new(Some(guest))));
+        (PendingStream { stream, seat, waits: Some(waits) }, from)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -50,9 +50,9 @@ impl Listener for Door {
 
 /// One's place in the hall, for whoever sees the token.
 #[derive(Clone)]
-pub(crate) struct Seat(Arc<Mutex<Option<Guest>>>);
+pub(crate) struct AdmissionSlot(Arc<Mutex<Option<WaitingConnection>>>);
 
-impl Seat {
+impl AdmissionSlot {
     /// This one may stay.
     pub(crate) fn let_in(&self) {
         drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
@@ -63,27 +63,27 @@ impl Seat {
     }
 }
 
-impl Connected<IncomingStream<'_, Door>> for Seat {
-    fn connect_info(stream: IncomingStream<'_, Door>) -> Self {
+impl Connected<IncomingStream<'_, WaitingListener>> for AdmissionSlot {
+    fn connect_info(stream: IncomingStream<'_, WaitingListener>) -> Self {
         stream.io().seat.clone()
     }
 }
 
 /// A connection.
-pub(crate) struct Visitor {
+pub(crate) struct PendingStream {
     stream: TcpStream,
-    seat: Seat,
-    waits: Option<Waits>,
+    seat: AdmissionSlot,
+    waits: Option<AdmissionDeadline>,
 }
 
 /// How long someone may wait.
-struct Waits {
+struct AdmissionDeadline {
     until: Instant,
     /// Sooner, if others have come.
     leave: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
-impl Visitor {
+impl PendingStream {
     /// Refuses whoever has had its time: one that talks without end has no more of it than one that is silent.
     fn in_time(&mut self) -> io::Result<()> {
         if self.waits.is_some() && self.seat.is_let_in() {
@@ -107,7 +107,7 @@ impl Visitor {
     }
 }
 
-impl AsyncRead for Visitor {
+impl AsyncRead for PendingStream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         self.in_time()?;
         let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
@@ -115,7 +115,7 @@ impl AsyncRead for Visitor {
     }
 }
 
-impl AsyncWrite for Visitor {
+impl AsyncWrite for PendingStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.in_time()?;
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);

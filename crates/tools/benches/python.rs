@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{ChildStdin, ChildStdout};
-use updraft_run::{Class, Output, Reply, ToolCall, ToolSpec};
+use updraft_run::{EffectClass, Reply, ToolCall, ToolOutput, ToolSpec};
 use updraft_sandbox::Policy;
-use updraft_tools::worker::Python;
+use updraft_tools::worker::PythonConfig;
 use updraft_tools::{
-    CallContext, Caller, Calling, Confinement, Dispatcher, Limits, Place, Registry, Witness, Workspace,
+    CallContext, Caller, ChangeWitness, Confinement, Dispatcher, Place, Registry, ToolFuture, ToolLimits, Workspace,
 };
 
 const LAUNCHER: &str = env!("CARGO_BIN_EXE_updraft-tools-testing");
@@ -66,12 +66,12 @@ impl Bare {
 struct Echo;
 
 impl Caller for Echo {
-    fn call(&self, call: ToolCall) -> Calling<'_> {
-        Box::pin(async move { Reply::Output(Arc::new(Output { value: Some(call.args), ..Output::default() })) })
+    fn call(&self, call: ToolCall) -> ToolFuture<'_> {
+        Box::pin(async move { Reply::Output(Arc::new(ToolOutput { value: Some(call.args), ..ToolOutput::default() })) })
     }
 
-    fn class(&self, _: &ToolCall) -> Class {
-        Class::Pure
+    fn class(&self, _: &ToolCall) -> EffectClass {
+        EffectClass::Pure
     }
 }
 
@@ -94,19 +94,19 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let kept = tempfile::tempdir().unwrap();
         let witness = match seen {
-            Seen::No => Witness::default(),
+            Seen::No => ChangeWitness::default(),
             Seen::Among(files) => {
                 for n in 0..files {
                     let above = folder.path().join(format!("folder-{}", n / 100));
                     std::fs::create_dir_all(&above).unwrap();
                     std::fs::write(above.join(format!("file-{n}")), format!("{n:<1023}\n")).unwrap();
                 }
-                Witness::new(Some(kept.path().to_owned()))
+                ChangeWitness::new(Some(kept.path().to_owned()))
             }
         };
         let mut confinement = Confinement::new(LAUNCHER, Policy::strict("/nonexistent"));
         confinement.environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
-        let python = Python { program: Some(PYTHON.into()), ..Python::default() };
+        let python = PythonConfig { program: Some(PYTHON.into()), ..PythonConfig::default() };
         let registry = Registry::default().with_python(confinement, python);
         let place = Place { workspace: Workspace::open(folder.path()).unwrap() };
         let mut cx = CallContext::new(place, "bench");
@@ -114,7 +114,7 @@ impl World {
         cx.around.caller = Some(Arc::new(Echo));
         let echo = ToolSpec { name: "echo".into(), description: String::new(), parameters: json!({}) };
         cx.around.tools = vec![echo].into();
-        let dispatcher = Dispatcher::new(registry, Limits::default()).with_witness(witness);
+        let dispatcher = Dispatcher::new(registry, ToolLimits::default()).with_witness(witness);
         Self { dispatcher, cx, _folders: [folder, kept] }
     }
 

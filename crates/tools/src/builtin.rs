@@ -20,23 +20,23 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use updraft_run::{Failure, FailureKind, Output, Reply, ToolSpec};
+use updraft_run::{Failure, FailureKind, Reply, ToolOutput, ToolSpec};
 
 use crate::confinement::Confinement;
-use crate::limits::Limits;
+use crate::limits::ToolLimits;
 use crate::tool::Tool;
-use crate::web::Web;
-use crate::worker::Python;
+use crate::web::WebConfig;
+use crate::worker::PythonConfig;
 
 pub use ask_model::ASK_MODEL;
 pub use ask_user::ask_user_spec;
-pub use bench::Nap;
+pub use bench::NapMode;
 pub use change::changed_lines;
 pub use run_command::USUAL_TIME;
 pub(crate) use run_command::{WAIT_FOR_OTHERS, aside_in_words, now};
 
 /// Files, and questions to the user and to other models.
-pub(crate) fn standard(limits: &Limits) -> [Arc<dyn Tool>; 8] {
+pub(crate) fn standard(limits: &ToolLimits) -> [Arc<dyn Tool>; 8] {
     [
         Arc::new(append_line::AppendLine::new(limits)),
         Arc::new(edit_file::EditFile::new(limits)),
@@ -55,18 +55,18 @@ pub(crate) fn commands(confinement: Confinement) -> Arc<dyn Tool> {
 }
 
 /// Python, in the sandbox.
-pub(crate) fn python(confinement: Confinement, python: Python) -> Arc<dyn Tool> {
+pub(crate) fn python(confinement: Confinement, python: PythonConfig) -> Arc<dyn Tool> {
     run_python::tool(confinement, python)
 }
 
 /// Pages of the web.
-pub(crate) fn web(web: Web) -> Arc<dyn Tool> {
+pub(crate) fn web(web: WebConfig) -> Arc<dyn Tool> {
     web_fetch::tool(web)
 }
 
 /// What measures us.
-pub(crate) fn bench(nap: Nap) -> [Arc<dyn Tool>; 2] {
-    [Arc::new(bench::Echo::new()), Arc::new(bench::Napping::new(nap))]
+pub(crate) fn bench(nap: NapMode) -> [Arc<dyn Tool>; 2] {
+    [Arc::new(bench::EchoTool::new()), Arc::new(bench::NapTool::new(nap))]
 }
 
 /// A tool as the model is told about it.
@@ -85,7 +85,7 @@ pub(crate) fn unified(path: &str, old: &[u8], new: &[u8]) -> Option<String> {
 }
 
 /// The reply of work that ends with an output or a failure.
-fn reply(result: Result<Output, Failure>) -> Reply {
+fn reply(result: Result<ToolOutput, Failure>) -> Reply {
     match result {
         Ok(output) => Reply::Output(Arc::new(output)),
         Err(failure) => Reply::Failed(failure),

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use tokio::sync::OnceCell;
 use updraft_run::{Failure, FailureKind};
-use updraft_sandbox::{Level, MovedAside, Network, Policy, Probe, Sandbox};
-pub use updraft_sandbox::{MOVED, Moved};
+pub use updraft_sandbox::{MOVED, MovedFileRecord};
+use updraft_sandbox::{MovedFile, Network, Policy, Sandbox, SandboxLevel, SandboxSupport};
 
-use crate::tool::Traits;
+use crate::tool::ToolTraits;
 
 /// What a model is told where children have no network.
 pub(crate) const NO_NETWORK: &str = "It has no network beyond its own loopback.";
@@ -21,7 +21,7 @@ pub struct Confinement {
     /// The program that confines them: our own, executed again.
     pub launcher: PathBuf,
     /// What the user allows at least and at most; `None` takes the best there is, and no less than Landlock.
-    pub level: Option<Level>,
+    pub level: Option<SandboxLevel>,
     /// What they may do beyond the workspace; take it with [`policy_for`](Self::policy_for).
     pub policy: Policy,
     /// The variables there are; the policy says which pass.
@@ -31,7 +31,7 @@ pub struct Confinement {
     /// Where what single commands change is gathered until they end, so that it can be undone.
     pub staged: Option<PathBuf>,
     /// What this machine offers, found out with the first child. Share it where it is known or is to be found out once.
-    pub offered: Arc<OnceCell<Probe>>,
+    pub offered: Arc<OnceCell<SandboxSupport>>,
     /// Set up with the first child.
     sandbox: Arc<OnceCell<Sandbox>>,
 }
@@ -72,19 +72,19 @@ impl Confinement {
 
     /// Whether commands are kept from changing anything, and not only told so.
     pub fn only_reads(&self) -> bool {
-        self.read_only && self.level != Some(Level::None)
+        self.read_only && self.level != Some(SandboxLevel::None)
     }
 
     /// Whether what a command changes is meant to be gathered, and so listed exactly. Where that fails in the end, the output of
     /// the command says so.
     pub fn gathers(&self) -> bool {
         let level = self.level.or_else(|| self.offered.get().map(|probe| probe.level));
-        self.staged.is_some() && level.is_none_or(|level| level == Level::Full)
+        self.staged.is_some() && level.is_none_or(|level| level == SandboxLevel::Full)
     }
 
     /// Whether the network that children have, if any, is held to what the user granted.
     pub fn is_granted(&self) -> bool {
-        self.level != Some(Level::None) && self.policy.network != Network::None
+        self.level != Some(SandboxLevel::None) && self.policy.network != Network::None
     }
 
     /// The sandbox at the level that is to be had; never lower than was said, and none only where that was said.
@@ -93,14 +93,14 @@ impl Confinement {
     }
 
     /// What a tool is that runs something like this, whatever that is told to do.
-    pub fn traits(&self) -> Traits {
+    pub fn traits(&self) -> ToolTraits {
         // Without a sandbox nothing keeps children from the network, and nothing that they do can be undone.
-        let is_free = self.level == Some(Level::None);
-        Traits {
+        let is_free = self.level == Some(SandboxLevel::None);
+        ToolTraits {
             outside: is_free || self.policy.network == Network::Host,
             sends: is_free || self.policy.network != Network::None,
             destroys: is_free,
-            ..Traits::default()
+            ..ToolTraits::default()
         }
     }
 
@@ -114,7 +114,7 @@ impl Confinement {
 
     /// What the sandbox refused, read from the complaint of code that runs in it, and what would allow it.
     pub fn refused(&self, complaint: &str, workspace: &Path) -> Vec<String> {
-        if self.level == Some(Level::None) {
+        if self.level == Some(SandboxLevel::None) {
             return Vec::new();
         }
         let refused = updraft_sandbox::refusals(complaint, &self.policy_for(workspace));
@@ -131,18 +131,18 @@ impl Confinement {
     }
 
     /// Writes down which run's child made the files that were moved aside, beside them.
-    pub fn remember(&self, moved: &[MovedAside], run: &str) {
+    pub fn remember(&self, moved: &[MovedFile], run: &str) {
         remember(moved, run);
     }
 
     async fn set_up(&self) -> Result<Sandbox, Failure> {
-        if self.level == Some(Level::None) {
-            return Sandbox::new(&self.launcher, Level::None).map_err(|error| not_started(&error));
+        if self.level == Some(SandboxLevel::None) {
+            return Sandbox::new(&self.launcher, SandboxLevel::None).map_err(|error| not_started(&error));
         }
         let probing = || Sandbox::probe(&self.launcher);
         let probe = self.offered.get_or_try_init(probing).await.map_err(|error| not_started(&error))?;
         let level = self.level.unwrap_or(probe.level);
-        if level > probe.level || level == Level::None {
+        if level > probe.level || level == SandboxLevel::None {
             let causes: Vec<String> =
                 probe.missing.iter().map(|missing| format!("{}: {}", missing.cause, missing.remedy)).collect();
             return Err(Failure::new(
@@ -156,10 +156,10 @@ impl Confinement {
 
 /// Writes down which run's child made the files that were moved aside, beside them. One child may have left some in several
 /// folders.
-pub fn remember(moved: &[MovedAside], run: &str) {
-    let mut folders: BTreeMap<&Path, Vec<Moved>> = BTreeMap::new();
+pub fn remember(moved: &[MovedFile], run: &str) {
+    let mut folders: BTreeMap<&Path, Vec<MovedFileRecord>> = BTreeMap::new();
     for one in moved {
-        let (Some(folder), Some(record)) = (one.kept_at.parent(), Moved::of(one, run)) else { continue };
+        let (Some(folder), Some(record)) = (one.kept_at.parent(), MovedFileRecord::of(one, run)) else { continue };
         folders.entry(folder).or_default().push(record);
     }
     for (folder, all) in folders {
@@ -176,7 +176,7 @@ pub fn not_started(error: &updraft_sandbox::Error) -> Failure {
 }
 
 /// What a call left behind that is not as it made it: a line each, after the result.
-pub fn left_behind(moved: &[MovedAside], troubles: &[String]) -> String {
+pub fn left_behind(moved: &[MovedFile], troubles: &[String]) -> String {
     let lines = moved.iter().map(crate::builtin::aside_in_words).chain(troubles.iter().cloned());
     lines.flat_map(|line| ["\n[".to_owned(), line, "]".to_owned()]).collect()
 }
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn files_that_one_call_left_in_two_folders_are_written_down_in_both() {
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-        let moved = folders.each_ref().map(|folder| MovedAside {
+        let moved = folders.each_ref().map(|folder| MovedFile {
             path: "/srv/.envrc".into(),
             kept_at: folder.path().join("1-.envrc"),
             why: "direnv runs it".to_owned(),
@@ -197,7 +197,7 @@ mod tests {
         remember(&moved, "run-1");
         for folder in &folders {
             let text = std::fs::read_to_string(folder.path().join(MOVED)).unwrap();
-            let all: Vec<Moved> = serde_json::from_str(&text).unwrap();
+            let all: Vec<MovedFileRecord> = serde_json::from_str(&text).unwrap();
             let told: Vec<_> = all.iter().map(|one| (one.kept.as_str(), one.run.as_str())).collect();
             assert_eq!(told, [("1-.envrc", "run-1")]);
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use updraft_run::{Change, Form, FormKind};
+use updraft_run::{FileChange, FileKind, FileMetadata};
 
 use crate::builtin::unified;
 
@@ -20,8 +20,8 @@ pub(crate) struct Diffs {
 
 impl Diffs {
     /// Adds the diff of a change, if both sides are text. Git's own files tell people nothing.
-    pub(crate) fn add(&mut self, change: &Change, old: &[u8], new: &[u8]) {
-        let is_text = |form: Option<Form>| form.is_none_or(|form| form.kind == FormKind::File);
+    pub(crate) fn add(&mut self, change: &FileChange, old: &[u8], new: &[u8]) {
+        let is_text = |form: Option<FileMetadata>| form.is_none_or(|form| form.kind == FileKind::File);
         let is_wanted =
             is_text(change.was) && is_text(change.now) && !change.path.split('/').any(|part| part == ".git");
         if !is_wanted || self.made >= FILES || self.text.len() > ALL {

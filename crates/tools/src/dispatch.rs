@@ -8,14 +8,16 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::Value;
 use tracing::debug;
-use updraft_run::{BlobRef, Class, Facts, Failure, FailureKind, Found, Output, Prepared, Reply, ToolCall};
+use updraft_run::{
+    BlobRef, EffectClass, EffectFacts, Failure, FailureKind, PreparedCall, RecoveryOutcome, Reply, ToolCall, ToolOutput,
+};
 use updraft_workspace::Place;
 
 use crate::cut;
-use crate::limits::Limits;
-use crate::registry::{Entry, Registry};
-use crate::tool::{CallContext, Source, Tool};
-use crate::witness::Witness;
+use crate::limits::ToolLimits;
+use crate::registry::{Registry, RegistryEntry};
+use crate::tool::{CallContext, Tool, ToolSource};
+use crate::witness::ChangeWitness;
 
 /// Bytes of a failure's message: it is read by a model, and says one thing.
 const MESSAGE: usize = 8 << 10;
@@ -24,14 +26,14 @@ const MESSAGE: usize = 8 << 10;
 #[derive(Clone)]
 pub struct Dispatcher {
     /// Shared by all clones, so that all of them have the same tools.
-    shelf: Arc<RwLock<Shelf>>,
-    limits: Limits,
-    witness: Witness,
+    shelf: Arc<RwLock<RegistrySnapshot>>,
+    limits: ToolLimits,
+    witness: ChangeWitness,
 }
 
 /// The tools at one moment.
 #[derive(Clone)]
-pub struct Shelf {
+pub struct RegistrySnapshot {
     /// The tools.
     pub registry: Arc<Registry>,
     /// How often others were put in their place.
@@ -40,7 +42,7 @@ pub struct Shelf {
 
 /// What came of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Called {
+pub struct CallResult {
     /// What the run is told.
     pub reply: Reply,
     /// The whole text of an output that was cut. `Output::whole` names it already; whoever keeps the journal stores it.
@@ -49,7 +51,7 @@ pub struct Called {
     pub kept: Vec<Vec<u8>>,
 }
 
-impl Called {
+impl CallResult {
     /// A reply with nothing to store.
     pub fn of(reply: Reply) -> Self {
         Self { reply, overflow: None, kept: Vec::new() }
@@ -58,14 +60,14 @@ impl Called {
 
 impl Dispatcher {
     /// A dispatcher of these tools.
-    pub fn new(registry: Registry, limits: Limits) -> Self {
-        let shelf = Shelf { registry: Arc::new(registry), version: 0 };
-        Self { shelf: Arc::new(RwLock::new(shelf)), limits, witness: Witness::default() }
+    pub fn new(registry: Registry, limits: ToolLimits) -> Self {
+        let shelf = RegistrySnapshot { registry: Arc::new(registry), version: 0 };
+        Self { shelf: Arc::new(RwLock::new(shelf)), limits, witness: ChangeWitness::default() }
     }
 
     /// Has what tools change by themselves seen by this witness. One for all dispatchers of a process knows most.
     #[must_use]
-    pub fn with_witness(self, witness: Witness) -> Self {
+    pub fn with_witness(self, witness: ChangeWitness) -> Self {
         Self { witness, ..self }
     }
 
@@ -75,32 +77,32 @@ impl Dispatcher {
     }
 
     /// The same, and how often they were replaced.
-    pub fn shelf(&self) -> Shelf {
+    pub fn shelf(&self) -> RegistrySnapshot {
         self.shelf.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Puts other tools in the place of its own, for all its clones. Calls that are under way end as they began.
     pub fn replace(&self, registry: Registry) {
         let mut shelf = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
-        *shelf = Shelf { registry: Arc::new(registry), version: shelf.version + 1 };
+        *shelf = RegistrySnapshot { registry: Arc::new(registry), version: shelf.version + 1 };
     }
 
     /// What a call would touch, or why it cannot be made. Has no effects.
-    pub fn prepare(&self, call: &ToolCall, place: &Place) -> Prepared {
+    pub fn prepare(&self, call: &ToolCall, place: &Place) -> PreparedCall {
         let prepared = self.find(call).and_then(|(entry, args)| {
             let prepared = caught(&call.name, || entry.tool.prepare(&args, place)).map_err(|failure| failure.0)?;
             let name = &entry.tool.spec().name;
             let passed_on_to = (*name != call.name).then(|| name.clone());
-            Ok(Prepared { passed_on_to, ..prepared })
+            Ok(PreparedCall { passed_on_to, ..prepared })
         });
-        prepared.unwrap_or_else(|fault| Prepared { fault: Some(fault), ..Prepared::default() })
+        prepared.unwrap_or_else(|fault| PreparedCall { fault: Some(fault), ..PreparedCall::default() })
     }
 
     /// What is known only just before the call. Reads files, changes nothing. May be dropped half way.
-    pub async fn facts(&self, call: &ToolCall, place: &Place) -> Facts {
-        let Ok((entry, args)) = self.find(call) else { return Facts::default() };
+    pub async fn facts(&self, call: &ToolCall, place: &Place) -> EffectFacts {
+        let Ok((entry, args)) = self.find(call) else { return EffectFacts::default() };
         if entry.tool.traits().class.is_repeatable() {
-            return Facts::default();
+            return EffectFacts::default();
         }
         let looked = look(&entry, args, place, |tool, args, place| tool.facts(args, place)).await;
         looked.unwrap_or_default()
@@ -109,7 +111,7 @@ impl Dispatcher {
     /// Contents that the call is about to replace, to be stored before it begins. Reads files, changes nothing.
     pub async fn images(&self, call: &ToolCall, place: &Place) -> Vec<Vec<u8>> {
         let Ok((entry, args)) = self.find(call) else { return Vec::new() };
-        if entry.tool.traits().class != Class::Checkable {
+        if entry.tool.traits().class != EffectClass::Checkable {
             return Vec::new();
         }
         look(&entry, args, place, |tool, args, place| tool.images(args, place)).await.unwrap_or_default()
@@ -119,7 +121,7 @@ impl Dispatcher {
     ///
     /// May be dropped half way if the tool does not block; one that does goes on to its end on its own thread, told to
     /// stop, and what it did is not known. Cancel through the context instead, and wait.
-    pub async fn call(&self, call: &ToolCall, cx: &CallContext) -> Called {
+    pub async fn call(&self, call: &ToolCall, cx: &CallContext) -> CallResult {
         let (entry, args) = match self.find(call) {
             Ok((entry, args)) => (entry, args.into_owned()),
             Err(fault) => return self.fit(Reply::Failed(fault)),
@@ -138,31 +140,31 @@ impl Dispatcher {
             reply = watch.end(reply, cx).await;
         }
         let fitted = self.fit(from_outside(&entry, reply));
-        let called = Called { kept: cx.kept(), ..fitted };
+        let called = CallResult { kept: cx.kept(), ..fitted };
         debug!(tool = call.name, cut = called.overflow.is_some(), "tool replied");
         called
     }
 
     /// After a crash: did the call happen? Changes nothing.
-    pub async fn reconcile(&self, call: &ToolCall, facts: &Facts, place: &Place) -> Found {
+    pub async fn reconcile(&self, call: &ToolCall, facts: &EffectFacts, place: &Place) -> RecoveryOutcome {
         let (entry, args) = match self.find(call) {
             Ok(found) => found,
-            Err(fault) => return Found::CannotTell(fault.message),
+            Err(fault) => return RecoveryOutcome::CannotTell(fault.message),
         };
-        if entry.tool.traits().class != Class::Checkable {
-            return Found::CannotTell(format!("`{}` leaves no traces to check", call.name));
+        if entry.tool.traits().class != EffectClass::Checkable {
+            return RecoveryOutcome::CannotTell(format!("`{}` leaves no traces to check", call.name));
         }
         let facts = facts.clone();
         let looked = look(&entry, args, place, move |tool, args, place| tool.reconcile(args, &facts, place)).await;
         match looked {
-            Ok(Found::Happened(reply)) => Found::Happened(self.fit(reply).reply),
+            Ok(RecoveryOutcome::Happened(reply)) => RecoveryOutcome::Happened(self.fit(reply).reply),
             Ok(other) => other,
-            Err(failure) => Found::CannotTell(failure.message),
+            Err(failure) => RecoveryOutcome::CannotTell(failure.message),
         }
     }
 
     /// The tool that is meant and the arguments as it should see them, or why the call cannot be made.
-    fn find<'a>(&self, call: &'a ToolCall) -> Result<(Entry, Cow<'a, Value>), Failure> {
+    fn find<'a>(&self, call: &'a ToolCall) -> Result<(RegistryEntry, Cow<'a, Value>), Failure> {
         let registry = self.registry();
         let entry = named(&registry, &call.name)?;
         if let Some(fault) = &call.fault {
@@ -176,7 +178,7 @@ impl Dispatcher {
     }
 
     /// Tries again while that is safe and may help.
-    async fn persist(&self, entry: &Entry, args: Value, cx: &CallContext) -> Reply {
+    async fn persist(&self, entry: &RegistryEntry, args: Value, cx: &CallContext) -> Reply {
         let retries = if entry.tool.traits().class.is_repeatable() { self.limits.retries } else { 0 };
         let mut wait = self.limits.backoff;
         for _ in 0..retries {
@@ -194,18 +196,18 @@ impl Dispatcher {
     }
 
     /// Cuts what is too long to be shown or kept.
-    fn fit(&self, reply: Reply) -> Called {
+    fn fit(&self, reply: Reply) -> CallResult {
         match reply {
             Reply::Output(output) => self.fit_output(output),
             Reply::Failed(failure) => {
                 let message = cut_message(failure.message);
-                Called::of(Reply::Failed(Failure { message, ..failure }))
+                CallResult::of(Reply::Failed(Failure { message, ..failure }))
             }
-            other => Called::of(other),
+            other => CallResult::of(other),
         }
     }
 
-    fn fit_output(&self, mut output: Arc<Output>) -> Called {
+    fn fit_output(&self, mut output: Arc<ToolOutput>) -> CallResult {
         let mut overflow = None;
         if let Some(cut) = cut::head_and_tail(&output.text, self.limits.output) {
             let output = Arc::make_mut(&mut output);
@@ -216,24 +218,24 @@ impl Dispatcher {
         if output.value.as_ref().is_some_and(|value| !fits(value, self.limits.value)) {
             Arc::make_mut(&mut output).value = None;
         }
-        Called { overflow, ..Called::of(Reply::Output(output)) }
+        CallResult { overflow, ..CallResult::of(Reply::Output(output)) }
     }
 }
 
 /// Whether a call starts a program, which finds the workspace by its name. Our own tools for files hold it open.
-fn goes_by_name(entry: &Entry) -> bool {
-    entry.tool.traits().group == "sandbox" || matches!(entry.tool.source(), Source::File(_))
+fn goes_by_name(entry: &RegistryEntry) -> bool {
+    entry.tool.traits().group == "sandbox" || matches!(entry.tool.source(), ToolSource::File(_))
 }
 
 /// Whether a call may change the workspace, and then, whether it may change what its output does not list.
-fn touches(entry: &Entry) -> Option<bool> {
-    let (is_unseen, is_pure) = (entry.tool.changes_unseen(), entry.tool.traits().class == Class::Pure);
-    let is_elsewhere = !is_unseen && matches!(entry.tool.source(), Source::Server(_));
+fn touches(entry: &RegistryEntry) -> Option<bool> {
+    let (is_unseen, is_pure) = (entry.tool.changes_unseen(), entry.tool.traits().class == EffectClass::Pure);
+    let is_elsewhere = !is_unseen && matches!(entry.tool.source(), ToolSource::Server(_));
     (!is_pure && !is_elsewhere).then_some(is_unseen)
 }
 
 /// The tool of a name.
-fn named(registry: &Registry, name: &str) -> Result<Entry, Failure> {
+fn named(registry: &Registry, name: &str) -> Result<RegistryEntry, Failure> {
     if let Some(entry) = registry.entry(name) {
         return Ok(entry.clone());
     }
@@ -244,7 +246,7 @@ fn named(registry: &Registry, name: &str) -> Result<Entry, Failure> {
 }
 
 /// The arguments as the tool should see them.
-fn accepted<'a>(entry: &Entry, args: &'a Value) -> Result<Cow<'a, Value>, Failure> {
+fn accepted<'a>(entry: &RegistryEntry, args: &'a Value) -> Result<Cow<'a, Value>, Failure> {
     entry.schema.accept(args).or_else(|mismatch| {
         invalid(format!("the arguments of `{}` do not fit its schema: {mismatch}", entry.tool.spec().name))
     })
@@ -255,7 +257,7 @@ fn invalid<T>(message: String) -> Result<T, Failure> {
 }
 
 /// The reply, if its data is what the tool promises; else what is wrong with it, and nothing of it.
-fn as_promised(entry: &Entry, reply: Reply) -> Reply {
+fn as_promised(entry: &RegistryEntry, reply: Reply) -> Reply {
     let (Some(schema), Reply::Output(output)) = (&entry.output, &reply) else { return reply };
     if output.is_error {
         return reply;
@@ -271,22 +273,22 @@ fn as_promised(entry: &Entry, reply: Reply) -> Reply {
         return Reply::Failed(Failure::new(FailureKind::Validation, why));
     }
     // What it changed it changed, whatever it says.
-    let Output { changes, all_changes, diff, hosts, unlisted, more, .. } = Output::clone(output);
-    let told = Output { text: why, is_error: true, changes, all_changes, diff, hosts, ..Output::default() };
-    let told = Output { unlisted, more, ..told };
+    let ToolOutput { changes, all_changes, diff, hosts, unlisted, more, .. } = ToolOutput::clone(output);
+    let told = ToolOutput { text: why, is_error: true, changes, all_changes, diff, hosts, ..ToolOutput::default() };
+    let told = ToolOutput { unlisted, more, ..told };
     Reply::Output(Arc::new(told))
 }
 
 /// Whatever a server says are words from outside, its failures too.
-fn from_outside(entry: &Entry, reply: Reply) -> Reply {
+fn from_outside(entry: &RegistryEntry, reply: Reply) -> Reply {
     let source = entry.tool.source();
-    if !matches!(source, Source::Server(_)) {
+    if !matches!(source, ToolSource::Server(_)) {
         return reply;
     }
     let mut output = match reply {
         Reply::Output(output) => Arc::unwrap_or_clone(output),
         Reply::Failed(Failure { kind: FailureKind::Tool | FailureKind::Validation, message, .. }) => {
-            Output { text: message, is_error: true, ..Output::default() }
+            ToolOutput { text: message, is_error: true, ..ToolOutput::default() }
         }
         other => return other,
     };
@@ -299,7 +301,7 @@ fn from_outside(entry: &Entry, reply: Reply) -> Reply {
 
 /// Runs a look at the world on a thread of its own if the tool blocks.
 async fn look<T: Send + 'static>(
-    entry: &Entry,
+    entry: &RegistryEntry,
     args: Cow<'_, Value>,
     place: &Place,
     looking: impl FnOnce(&dyn Tool, &Value, &Place) -> T + Send + 'static,
@@ -310,13 +312,13 @@ async fn look<T: Send + 'static>(
     }
     let (tool, args, place) = (Arc::clone(&entry.tool), args.into_owned(), place.clone());
     let thread = tokio::task::spawn_blocking(move || looking(tool.as_ref(), &args, &place));
-    thread.await.map_err(|_| Panicked::of(&name).0)
+    thread.await.map_err(|_| ToolPanic::of(&name).0)
 }
 
 /// A tool that panicked, as a failure of that tool.
-struct Panicked(Failure);
+struct ToolPanic(Failure);
 
-impl Panicked {
+impl ToolPanic {
     fn of(tool: &str) -> Self {
         Self(Failure::new(
             FailureKind::Tool,
@@ -325,8 +327,8 @@ impl Panicked {
     }
 }
 
-fn caught<T>(tool: &str, work: impl FnOnce() -> T) -> Result<T, Panicked> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|_| Panicked::of(tool))
+fn caught<T>(tool: &str, work: impl FnOnce() -> T) -> Result<T, ToolPanic> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|_| ToolPanic::of(tool))
 }
 
 fn cut_message(message: String) -> String {
@@ -335,8 +337,8 @@ fn cut_message(message: String) -> String {
 
 /// Whether a value takes at most `limit` bytes as JSON.
 fn fits(value: &Value, limit: usize) -> bool {
-    struct Room(usize);
-    impl std::io::Write for Room {
+    struct SizeLimitWriter(usize);
+    impl std::io::Write for SizeLimitWriter {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0 = self.0.checked_sub(bytes.len()).ok_or(std::io::ErrorKind::StorageFull)?;
             Ok(bytes.len())
@@ -345,5 +347,5 @@ fn fits(value: &Value, limit: usize) -> bool {
             Ok(())
         }
     }
-    serde_json::to_writer(Room(limit), value).is_ok()
+    serde_json::to_writer(SizeLimitWriter(limit), value).is_ok()
 }

@@ -17,18 +17,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
-use updraft_run::{Class, Failure, FailureKind, Hash, STRANGE_WORKSPACE, ToolSpec};
-use updraft_sandbox::Level;
+use updraft_run::{ContentHash, EffectClass, Failure, FailureKind, STRANGE_WORKSPACE, ToolSpec};
+use updraft_sandbox::SandboxLevel;
 
 use crate::confinement::Confinement;
 use crate::error::Error;
 use crate::registry::Registry;
-use crate::tool::{Tool, Traits};
-use crate::worker::Pool;
+use crate::tool::{Tool, ToolTraits};
+use crate::worker::WorkerPool;
 
-use cache::Cache;
-use definition::{Annotations, Definition, Described};
-use find::{Found, Kind};
+use cache::DescriptionCache;
+use definition::{Annotations, Definition, FileDescription};
+use find::{CandidateFile, CandidateKind};
 
 pub use definition::{Problem, Severity};
 
@@ -69,7 +69,7 @@ pub struct ToolFolder {
 
 /// Whether what is kept from the last time counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum CacheUse {
     /// For files that are the same.
     Kept,
     /// For none: every file is looked at anew.
@@ -78,7 +78,7 @@ pub enum Look {
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
-pub struct Listing {
+pub struct DropInListing {
     /// Every file that is or could be a tool.
     pub files: Vec<ListedFile>,
 }
@@ -95,34 +95,34 @@ pub struct ListedFile {
 }
 
 /// A tool as it was listed.
-struct Listed {
+struct ListedTool {
     spec: ToolSpec,
     definition: Definition,
-    traits: Traits,
+    traits: ToolTraits,
     path: PathBuf,
     /// The file, as people know it.
     shown: String,
     /// What was in the file then.
-    hash: Hash,
+    hash: ContentHash,
     /// Where the words of its definition come from, if that is outside.
     words_from: Option<String>,
 }
 
 /// What all drop-in tools of a dispatcher share.
-struct Shared {
+struct DropInsShared {
     settings: DropIns,
     /// The workers of each file (apart for those that may only read), and the content of its folder that they were
     /// started with.
-    pools: Mutex<BTreeMap<(PathBuf, bool), (Hash, Pool)>>,
+    pools: Mutex<BTreeMap<(PathBuf, bool), (ContentHash, WorkerPool)>>,
     /// What tools that only read may write to.
     empty: OnceCell<tempfile::TempDir>,
 }
 
 impl DropIns {
     /// Looks into the folders and puts what is there into the registry. What cannot be used is said, and left out.
-    pub async fn register(self, registry: &mut Registry, look: Look) -> Listing {
-        let mut listing = Listing::default();
-        let shared = Arc::new(Shared::new(self));
+    pub async fn register(self, registry: &mut Registry, look: CacheUse) -> DropInListing {
+        let mut listing = DropInListing::default();
+        let shared = Arc::new(DropInsShared::new(self));
         let mut count = 0;
         for folder in &shared.settings.folders {
             let found = match find::in_folder(folder) {
@@ -166,14 +166,14 @@ impl DropIns {
     }
 }
 
-impl Shared {
+impl DropInsShared {
     fn new(settings: DropIns) -> Self {
         Self { settings, pools: Mutex::default(), empty: OnceCell::new() }
     }
 
     /// The folder that a tool may write to: the workspace, or an empty one for a tool that only reads.
-    async fn writable(&self, workspace: &Path, class: Class) -> Result<PathBuf, Failure> {
-        if class != Class::Pure {
+    async fn writable(&self, workspace: &Path, class: EffectClass) -> Result<PathBuf, Failure> {
+        if class != EffectClass::Pure {
             return Ok(workspace.to_owned());
         }
         let made = self.empty.get_or_try_init(|| async { tempfile::tempdir() }).await;
@@ -183,29 +183,29 @@ impl Shared {
 
     /// Whether anything keeps tools from what they like to do.
     fn is_confined(&self) -> bool {
-        self.settings.confinement.level != Some(Level::None)
+        self.settings.confinement.level != Some(SandboxLevel::None)
     }
 
     /// What each file says, as it is kept or as it is now.
-    async fn describe_all(&self, folder: &ToolFolder, found: &[Found], look: Look) -> Vec<Described> {
+    async fn describe_all(&self, folder: &ToolFolder, found: &[CandidateFile], look: CacheUse) -> Vec<FileDescription> {
         if found.is_empty() {
             return Vec::new();
         }
         let reader = describe::reader(&self.settings.python);
         let mut cache = match look {
-            Look::Kept => Cache::load(&self.settings.cache, &folder.path, &reader),
-            Look::Anew => Cache::new(&reader),
+            CacheUse::Kept => DescriptionCache::load(&self.settings.cache, &folder.path, &reader),
+            CacheUse::Anew => DescriptionCache::new(&reader),
         };
-        let mut known: Vec<Option<Described>> = found
+        let mut known: Vec<Option<FileDescription>> = found
             .iter()
             .map(|file| match &file.content {
                 Ok(content) => cache.get(&file.shown, &content.hash).cloned(),
-                Err(why) => Some(Described::faulty(why.clone())),
+                Err(why) => Some(FileDescription::faulty(why.clone())),
             })
             .collect();
         let missing: Vec<usize> = (0..found.len()).filter(|at| known[*at].is_none()).collect();
         if !missing.is_empty() {
-            let files: Vec<&Found> = missing.iter().map(|at| &found[*at]).collect();
+            let files: Vec<&CandidateFile> = missing.iter().map(|at| &found[*at]).collect();
             for (at, (described, keep)) in missing.into_iter().zip(describe::files(self, &files).await) {
                 if let (Ok(content), true) = (&found[at].content, keep) {
                     cache.put(&found[at].shown, content.hash, described.clone());
@@ -222,12 +222,12 @@ impl Shared {
         self: &Arc<Self>,
         registry: &mut Registry,
         folder: &ToolFolder,
-        found: &Found,
+        found: &CandidateFile,
         definition: Definition,
     ) -> Result<(), String> {
         let taken = registry.get(&definition.name).map(|other| other.source().to_string());
         let traits = self.traits(folder, definition.annotations);
-        let listed = Listed {
+        let listed = ListedTool {
             spec: spec_of(&definition, found),
             definition,
             traits,
@@ -237,8 +237,8 @@ impl Shared {
             words_from: self.words_from(folder, &found.shown),
         };
         let tool: Arc<dyn Tool> = match found.kind {
-            Kind::Python => Arc::new(function::Function::new(Arc::clone(self), listed)),
-            Kind::Program => Arc::new(program::Program::new(Arc::clone(self), listed)),
+            CandidateKind::Python => Arc::new(function::PythonTool::new(Arc::clone(self), listed)),
+            CandidateKind::Program => Arc::new(program::ProgramTool::new(Arc::clone(self), listed)),
         };
         registry.insert_later(tool).map_err(|error| match (error, taken) {
             (Error::Taken(name), Some(source)) => format!("there is already a tool named `{name}` ({source})"),
@@ -260,14 +260,14 @@ impl Shared {
 
     /// What kind of thing a tool is. That it only reads is seen to by the sandbox; that it may be repeated is a word of
     /// its own, and counts only where it is trusted.
-    fn traits(&self, folder: &ToolFolder, said: Annotations) -> Traits {
+    fn traits(&self, folder: &ToolFolder, said: Annotations) -> ToolTraits {
         let confined = self.settings.confinement.traits();
         let class = match said {
-            Annotations { read_only_hint: true, .. } if self.is_confined() || folder.is_trusted => Class::Pure,
-            Annotations { idempotent_hint: true, .. } if folder.is_trusted => Class::Idempotent,
-            _ => Class::Opaque,
+            Annotations { read_only_hint: true, .. } if self.is_confined() || folder.is_trusted => EffectClass::Pure,
+            Annotations { idempotent_hint: true, .. } if folder.is_trusted => EffectClass::Idempotent,
+            _ => EffectClass::Opaque,
         };
-        Traits {
+        ToolTraits {
             class,
             group: GROUP,
             destroys: said.destructive_hint || confined.destroys,
@@ -279,17 +279,17 @@ impl Shared {
 
     /// What a tool must be able to read besides the folder that it may write to: folders of tools that are elsewhere,
     /// the interpreter, and the workspace if that is not the folder.
-    fn readable(&self, workspace: &Path, class: Class) -> Vec<PathBuf> {
+    fn readable(&self, workspace: &Path, class: EffectClass) -> Vec<PathBuf> {
         let folders = self.settings.folders.iter().map(|folder| folder.path.clone());
         let mut read: Vec<PathBuf> = folders.filter(|path| !path.starts_with(workspace)).collect();
         read.extend(describe::interpreter(&self.settings.python));
-        read.extend((class == Class::Pure).then(|| workspace.to_owned()));
+        read.extend((class == EffectClass::Pure).then(|| workspace.to_owned()));
         read
     }
 }
 
 /// A definition as a model is told of it. Some providers refuse a tool about which nothing is said.
-fn spec_of(definition: &Definition, found: &Found) -> ToolSpec {
+fn spec_of(definition: &Definition, found: &CandidateFile) -> ToolSpec {
     let Definition { name, description, parameters, .. } = definition;
     let description = match description.trim() {
         "" => format!("`{name}` of `{}`; nothing more is said about it.", found.shown),

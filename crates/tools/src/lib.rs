@@ -1,6 +1,6 @@
 //! Find, validate and call tools.
 //!
-//! A [`Tool`] says what it does (its [`spec`](Tool::spec)), what kind of thing it is (its [`Traits`]) and does it.
+//! A [`Tool`] says what it does (its [`spec`](Tool::spec)), what kind of thing it is (its [`ToolTraits`]) and does it.
 //! The [`Registry`] holds them by name, and the [`Dispatcher`] stands between a model's wish and the tool: it finds the
 //! tool, checks the arguments, keeps time, catches panics and cuts the output to size. It never asks a person and never
 //! decides whether a call is allowed: that is decided in the run, from what [`Dispatcher::prepare`] found out.
@@ -59,20 +59,21 @@ mod web;
 mod witness;
 pub mod worker;
 
-pub use builtin::{ASK_MODEL, Nap, USUAL_TIME, ask_user_spec, changed_lines};
-pub use confinement::{Confinement, MOVED, Moved, left_behind, not_started, remember};
-pub use dispatch::{Called, Dispatcher, Shelf};
-pub use dropin::{DropIns, ListedFile, Listing, Look, Problem, Severity, ToolFolder};
+pub use builtin::{ASK_MODEL, NapMode, USUAL_TIME, ask_user_spec, changed_lines};
+pub use confinement::{Confinement, MOVED, MovedFileRecord, left_behind, not_started, remember};
+pub use dispatch::{CallResult, Dispatcher, RegistrySnapshot};
+pub use dropin::{CacheUse, DropInListing, DropIns, ListedFile, Problem, Severity, ToolFolder};
 pub use error::Error;
-pub use limits::Limits;
+pub use limits::ToolLimits;
 pub use picture::{LARGEST_PICTURE, mime_of};
 pub use plain::{open_plain, open_unlinked};
 pub use registry::Registry;
 pub use replace::replace_private;
 pub use schema::{Mismatch, Schema};
-pub use tool::{Around, CallContext, Caller, Calling, Consultation, Log, Source, Tool, Traits};
+pub use tool::{CallContext, CallLog, Caller, Consultation, RunContext, Tool, ToolFuture, ToolSource, ToolTraits};
 pub use updraft_workspace::{
-    Error as WorkspaceError, Hidden, Inside, Paths, Place, Standing, WholeText, Workspace, is_draft_of_any,
+    Error as WorkspaceError, HiddenFiles, PathContent, PathList, Place, WholeText, Workspace, WorkspacePath,
+    is_draft_of_any,
 };
-pub use web::{Detour, Web, WebLimits};
-pub use witness::Witness;
+pub use web::{AddressOverride, WebConfig, WebLimits};
+pub use witness::ChangeWitness;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How much a tool may read, write, give back and take.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ToolLimits {
     /// Bytes of text that `read_file` gives at most.
     pub read: usize,
     /// Bytes of a file that is held in memory: to be written, edited, or decoded from UTF-16.
@@ -31,7 +31,7 @@ pub struct Limits {
     pub grace: Duration,
 }
 
-impl Default for Limits {
+impl Default for ToolLimits {
     fn default() -> Self {
         Self {
             read: 100_000,

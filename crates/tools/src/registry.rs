@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
-use updraft_run::{Class, ToolSpec};
+use updraft_run::{EffectClass, ToolSpec};
 
-use crate::builtin::{self, Nap};
+use crate::builtin::{self, NapMode};
 use crate::confinement::Confinement;
 use crate::error::Error;
-use crate::limits::Limits;
+use crate::limits::ToolLimits;
 use crate::schema::Schema;
-use crate::tool::{Source, Tool};
-use crate::web::Web;
-use crate::worker::Python;
+use crate::tool::{Tool, ToolSource};
+use crate::web::WebConfig;
+use crate::worker::PythonConfig;
 
 /// Bytes of a description: every one is sent with every question to a model.
 const DESCRIPTION: usize = 16 << 10;
@@ -21,7 +21,7 @@ const DESCRIPTION: usize = 16 << 10;
 /// Tools by name, each with its schema. Always in the order of their names, so that prompts stay the same.
 #[derive(Clone, Default)]
 pub struct Registry {
-    tools: BTreeMap<String, Entry>,
+    tools: BTreeMap<String, RegistryEntry>,
     /// Shorter names that stand for one of them.
     short: BTreeMap<String, String>,
     /// Those that may change or vanish while runs go on.
@@ -29,7 +29,7 @@ pub struct Registry {
 }
 
 #[derive(Clone)]
-pub(crate) struct Entry {
+pub(crate) struct RegistryEntry {
     pub(crate) tool: Arc<dyn Tool>,
     pub(crate) schema: Arc<Schema>,
     /// What its data must fit, where it promises something.
@@ -40,7 +40,7 @@ impl Registry {
     /// A registry of the tools that are always there: files and questions to the user.
     ///
     /// Schemas are compiled when they are first used, so this costs microseconds.
-    pub fn standard(limits: &Limits) -> Self {
+    pub fn standard(limits: &ToolLimits) -> Self {
         let mut registry = Self::default();
         for tool in builtin::standard(limits) {
             registry.insert_own(tool);
@@ -57,21 +57,21 @@ impl Registry {
 
     /// Adds `run_python`, which runs code in the sandbox. Python is looked for with the first call.
     #[must_use]
-    pub fn with_python(mut self, confinement: Confinement, python: Python) -> Self {
+    pub fn with_python(mut self, confinement: Confinement, python: PythonConfig) -> Self {
         self.insert_own(builtin::python(confinement, python));
         self
     }
 
     /// Adds `web_fetch`, which reads pages of the web.
     #[must_use]
-    pub fn with_web(mut self, web: Web) -> Self {
+    pub fn with_web(mut self, web: WebConfig) -> Self {
         self.insert_own(builtin::web(web));
         self
     }
 
     /// Adds the tools `echo` and `nap`, which measure us and do nothing else.
     #[must_use]
-    pub fn with_bench(mut self, nap: Nap) -> Self {
+    pub fn with_bench(mut self, nap: NapMode) -> Self {
         for tool in builtin::bench(nap) {
             self.insert_own(tool);
         }
@@ -80,7 +80,7 @@ impl Registry {
 
     /// Takes on a tool, whoever made it: its name, description and schema are checked, and the schema compiled.
     pub fn insert(&mut self, tool: Arc<dyn Tool>) -> Result<(), Error> {
-        let entry = Entry::checked(tool, Schema::new)?;
+        let entry = RegistryEntry::checked(tool, Schema::new)?;
         let name = entry.tool.spec().name.clone();
         let in_schema = |why| Error::Schema { tool: name.clone(), why };
         entry.schema.check().map_err(in_schema)?;
@@ -98,10 +98,10 @@ impl Registry {
 
     /// Takes on a tool whose schemas have been compiled before, when it was found: they are compiled again when used.
     pub(crate) fn insert_later(&mut self, tool: Arc<dyn Tool>) -> Result<(), Error> {
-        self.take(Entry::checked(tool, Schema::new)?)
+        self.take(RegistryEntry::checked(tool, Schema::new)?)
     }
 
-    fn take(&mut self, entry: Entry) -> Result<(), Error> {
+    fn take(&mut self, entry: RegistryEntry) -> Result<(), Error> {
         let name = entry.tool.spec().name.clone();
         if self.tools.contains_key(&name) {
             return Err(Error::Taken(name));
@@ -112,7 +112,7 @@ impl Registry {
 
     /// A tool of ours. The tests check that each passes; one that did not would be missing, not broken.
     fn insert_own(&mut self, tool: Arc<dyn Tool>) {
-        match Entry::checked(tool, Schema::own) {
+        match RegistryEntry::checked(tool, Schema::own) {
             Ok(entry) => {
                 self.tools.insert(entry.tool.spec().name.clone(), entry);
             }
@@ -138,7 +138,7 @@ impl Registry {
         self.short.get(called).map(String::as_str).filter(|name| self.tools.contains_key(*name))
     }
 
-    pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {
+    pub(crate) fn entry(&self, name: &str) -> Option<&RegistryEntry> {
         self.tools.get(name)
     }
 
@@ -156,7 +156,7 @@ impl Registry {
             let (name, traits) = (&tool.spec().name, tool.traits());
             let is_of = |group: &str| group == traits.group && !traits.only_by_name;
             let source = tool.source();
-            let is_by = |server: &str| matches!(&source, Source::Server(name) if name == server);
+            let is_by = |server: &str| matches!(&source, ToolSource::Server(name) if name == server);
             let is_it = |want: &str| is_of(want) || self.full_name(want) == Some(name) || is_by(want);
             wanted.iter().any(|want| is_it(want.as_ref()))
         };
@@ -175,7 +175,7 @@ impl Registry {
 
     /// Whether this tool is there, and only reads.
     pub fn only_reads(&self, name: &str) -> bool {
-        self.get(name).is_some_and(|tool| tool.traits().class == Class::Pure)
+        self.get(name).is_some_and(|tool| tool.traits().class == EffectClass::Pure)
     }
 
     /// Every tool, in the order of their names.
@@ -184,7 +184,7 @@ impl Registry {
     }
 }
 
-impl Entry {
+impl RegistryEntry {
     fn checked(tool: Arc<dyn Tool>, read: fn(&Value) -> Result<Schema, String>) -> Result<Self, Error> {
         let ToolSpec { name, description, parameters, .. } = tool.spec();
         let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::{Map, Value};
 
-use bounds::Bounds;
+use bounds::SchemaBounds;
 
 /// Steps of a pattern with look-around before it is given up. Patterns without are linear anyway.
 const BACKTRACKING: usize = 10_000;
@@ -23,7 +23,7 @@ const NAMED: usize = 5;
 #[derive(Debug)]
 pub struct Schema {
     source: Value,
-    bounds: Bounds,
+    bounds: SchemaBounds,
     /// The dialect it is known to be written in; told by `$schema`, or the newest, if it is not.
     draft: Option<Draft>,
     compiled: OnceLock<Result<Validator, String>>,
@@ -42,7 +42,7 @@ impl Schema {
     /// Takes a schema that is an object, refers to nothing outside itself and is no larger than it needs to be.
     /// The error says what is wrong.
     pub fn new(source: &Value) -> Result<Self, String> {
-        let bounds = Bounds::of(source)?;
+        let bounds = SchemaBounds::of(source)?;
         Ok(Self { source: source.clone(), bounds, draft: None, compiled: OnceLock::new() })
     }
 

@@ -11,7 +11,7 @@ mod runners;
 #[cfg(test)]
 mod tests;
 
-use updraft_run::Part;
+use updraft_run::SimpleCommand;
 
 pub(crate) use installs::only_installs;
 
@@ -23,7 +23,7 @@ const LONGEST: usize = 64 << 10;
 const DEEPEST: usize = 8;
 
 /// The simple commands of a text for `sh -c`.
-pub(crate) fn parts(text: &str) -> Vec<Part> {
+pub(crate) fn parts(text: &str) -> Vec<SimpleCommand> {
     let mut parts = Vec::new();
     add_parts(text, 0, &mut parts);
     if parts.len() > MOST_PARTS {
@@ -33,7 +33,7 @@ pub(crate) fn parts(text: &str) -> Vec<Part> {
     parts
 }
 
-fn add_parts(text: &str, depth: usize, parts: &mut Vec<Part>) {
+fn add_parts(text: &str, depth: usize, parts: &mut Vec<SimpleCommand>) {
     if text.len() > LONGEST || depth > DEEPEST {
         parts.push(unknown());
         return;
@@ -41,7 +41,7 @@ fn add_parts(text: &str, depth: usize, parts: &mut Vec<Part>) {
     let (commands, is_whole) = read::commands(text);
     for command in commands {
         let written = command.written.into_iter().map(|file| vec![Some(">".to_owned()), file]);
-        parts.extend(written.map(|words| Part { words, ..Part::default() }));
+        parts.extend(written.map(|words| SimpleCommand { words, ..SimpleCommand::default() }));
         runners::add(command.words, depth, parts);
     }
     if !is_whole {
@@ -50,6 +50,6 @@ fn add_parts(text: &str, depth: usize, parts: &mut Vec<Part>) {
 }
 
 /// Something that is not read.
-fn unknown() -> Part {
-    Part { uncertain: true, ..Part::default() }
+fn unknown() -> SimpleCommand {
+    SimpleCommand { uncertain: true, ..SimpleCommand::default() }
 }

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use updraft_run::{BlobRef, Class, Facts, Failure, Found, Inquiry, Prepared, Reply, ToolCall, ToolSpec};
+use updraft_run::{
+    BlobRef, EffectClass, EffectFacts, Failure, Inquiry, PreparedCall, RecoveryOutcome, Reply, ToolCall, ToolSpec,
+};
 use updraft_workspace::{Place, hash};
 
 /// A call on its way to a reply.
-pub type Calling<'a> = Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
+pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
 
 /// Something an agent can use.
 pub trait Tool: Send + Sync {
@@ -20,16 +22,16 @@ pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
     /// What kind of thing it is.
-    fn traits(&self) -> Traits;
+    fn traits(&self) -> ToolTraits;
 
-    /// JSON Schema of the data it gives ([`updraft_run::Output::value`]), where it promises one.
+    /// JSON Schema of the data it gives ([`updraft_run::ToolOutput::value`]), where it promises one.
     fn output(&self) -> Option<&Value> {
         None
     }
 
     /// Who made it.
-    fn source(&self) -> Source {
-        Source::BuiltIn
+    fn source(&self) -> ToolSource {
+        ToolSource::BuiltIn
     }
 
     /// Whether it may change files of the workspace that its output does not list. Never asked of one that only reads.
@@ -50,18 +52,18 @@ pub trait Tool: Send + Sync {
     }
 
     /// What the call would touch. Has no effects; the arguments fit the schema.
-    fn prepare(&self, args: &Value, place: &Place) -> Prepared {
+    fn prepare(&self, args: &Value, place: &Place) -> PreparedCall {
         let _ = (args, place);
-        let Traits { class, outside, sends, destroys, .. } = self.traits();
+        let ToolTraits { class, outside, sends, destroys, .. } = self.traits();
         // What others made may read anything in the workspace, unless it says better.
-        let reads = if self.source() == Source::BuiltIn { Vec::new() } else { vec![".".into()] };
-        Prepared { class, outside, sends, destroys, reads, ..Prepared::default() }
+        let reads = if self.source() == ToolSource::BuiltIn { Vec::new() } else { vec![".".into()] };
+        PreparedCall { class, outside, sends, destroys, reads, ..PreparedCall::default() }
     }
 
     /// What is known only just before: for file writes, the hashes before and after. Reads files, changes nothing.
-    fn facts(&self, args: &Value, place: &Place) -> Facts {
+    fn facts(&self, args: &Value, place: &Place) -> EffectFacts {
         let _ = (args, place);
-        Facts::default()
+        EffectFacts::default()
     }
 
     /// Contents that the call is about to replace, kept before it begins so that they can be brought back whatever
@@ -73,22 +75,22 @@ pub trait Tool: Send + Sync {
 
     /// Does it. The arguments fit the schema.
     ///
-    /// Where [`Traits::blocking`] is false the future is dropped when the call is stopped, so it must hold nothing that
+    /// Where [`ToolTraits::blocking`] is false the future is dropped when the call is stopped, so it must hold nothing that
     /// outlives it. Where it is true it has a thread to itself and watches [`CallContext::cancel`] if it may take long.
-    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a>;
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a>;
 
     /// After a crash: did it happen? Asked only of tools of `Class::Checkable`.
-    fn reconcile(&self, args: &Value, facts: &Facts, place: &Place) -> Found {
+    fn reconcile(&self, args: &Value, facts: &EffectFacts, place: &Place) -> RecoveryOutcome {
         let _ = (args, facts, place);
-        Found::CannotTell(format!("`{}` leaves no traces to check", self.spec().name))
+        RecoveryOutcome::CannotTell(format!("`{}` leaves no traces to check", self.spec().name))
     }
 }
 
 /// What kind of thing a tool is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Traits {
+pub struct ToolTraits {
     /// May a call that was cut off be made again?
-    pub class: Class,
+    pub class: EffectClass,
     /// The name agents may ask for it by together with its like: `files`, `bench`.
     pub group: &'static str,
     /// Those who ask for its group do not get it; only those who ask for it by its name.
@@ -105,11 +107,11 @@ pub struct Traits {
     pub blocking: bool,
 }
 
-impl Default for Traits {
+impl Default for ToolTraits {
     /// Of a tool about which nothing good is known, but that stays inside.
     fn default() -> Self {
         Self {
-            class: Class::Opaque,
+            class: EffectClass::Opaque,
             group: "",
             only_by_name: false,
             outside: false,
@@ -123,7 +125,7 @@ impl Default for Traits {
 
 /// Who made a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum ToolSource {
     /// We did.
     BuiltIn,
     /// It was dropped into a folder: the file.
@@ -132,12 +134,12 @@ pub enum Source {
     Server(String),
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for ToolSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::BuiltIn => f.write_str("built in"),
-            Source::File(file) => f.write_str(file),
-            Source::Server(name) => write!(f, "MCP server {name}"),
+            ToolSource::BuiltIn => f.write_str("built in"),
+            ToolSource::File(file) => f.write_str(file),
+            ToolSource::Server(name) => write!(f, "MCP server {name}"),
         }
     }
 }
@@ -152,11 +154,11 @@ pub struct CallContext {
     /// The idempotency key for the outside: the same for every attempt at this call, and no other.
     pub key: String,
     /// Where it tells how it is getting on.
-    pub log: Log,
+    pub log: CallLog,
     /// Where the lines go that a program prints while it runs.
-    pub output: Log,
+    pub output: CallLog,
     /// The run around it.
-    pub around: Around,
+    pub around: RunContext,
     transient: Arc<AtomicBool>,
     kept: Arc<Mutex<Vec<Vec<u8>>>>,
 }
@@ -168,9 +170,9 @@ impl CallContext {
             place,
             cancel: CancellationToken::new(),
             key: key.into(),
-            log: Log::default(),
-            output: Log::default(),
-            around: Around::default(),
+            log: CallLog::default(),
+            output: CallLog::default(),
+            around: RunContext::default(),
             transient: Arc::default(),
             kept: Arc::default(),
         }
@@ -206,7 +208,7 @@ impl CallContext {
 
 /// The run that a call belongs to, as far as a tool may know it. Cheap to clone; empty for a call outside of runs.
 #[derive(Clone, Default)]
-pub struct Around {
+pub struct RunContext {
     /// The run's id.
     pub run: String,
     /// The step's id.
@@ -219,16 +221,16 @@ pub struct Around {
     pub tools: Arc<[ToolSpec]>,
     /// Makes calls on behalf of code: each is checked, allowed or refused, and written down like an agent's own.
     pub caller: Option<Arc<dyn Caller>>,
-    /// The call was weighed as one that reaches outside ([`Prepared::outside`]) and allowed. One that was not may have
+    /// The call was weighed as one that reaches outside ([`PreparedCall::outside`]) and allowed. One that was not may have
     /// become one since, by what other calls did, and is refused then.
     pub reaches_outside: bool,
     /// What an earlier attempt at this call has written down to find it again by.
     pub handle: Option<String>,
 }
 
-impl fmt::Debug for Around {
+impl fmt::Debug for RunContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Around").field("run", &self.run).field("step", &self.step).finish_non_exhaustive()
+        f.debug_struct("RunContext").field("run", &self.run).field("step", &self.step).finish_non_exhaustive()
     }
 }
 
@@ -238,9 +240,9 @@ pub trait Caller: Send + Sync {
     fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = Reply> + Send + '_>>;
 
     /// Whether a call may be made twice. Has no effects.
-    fn class(&self, call: &ToolCall) -> Class {
+    fn class(&self, call: &ToolCall) -> EffectClass {
         let _ = call;
-        Class::Opaque
+        EffectClass::Opaque
     }
 
     /// Puts a question of whoever is called to a person, and waits for what they say: `Said` with the answer as JSON, a
@@ -281,11 +283,11 @@ pub struct Consultation {
 
 /// Where a tool tells how it is getting on. Lines may be lost: they are for whoever watches, not for the journal.
 #[derive(Clone, Default)]
-pub struct Log(Option<Arc<Listener>>);
+pub struct CallLog(Option<Arc<LogListener>>);
 
-type Listener = dyn Fn(&str) + Send + Sync;
+type LogListener = dyn Fn(&str) + Send + Sync;
 
-impl Log {
+impl CallLog {
     /// Hands every line to `listener`, which must not block.
     pub fn to(listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(listener)))
@@ -299,7 +301,7 @@ impl Log {
     }
 }
 
-impl fmt::Debug for Log {
+impl fmt::Debug for CallLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "Log(..)" } else { "Log(none)" })
     }

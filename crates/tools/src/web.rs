@@ -21,13 +21,13 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use updraft_run::{Failure, FailureKind};
 
-pub(crate) use fetch::{Fetched, Trouble};
-pub(crate) use page::{Link, Page};
+pub(crate) use fetch::{FetchError, FetchedPage};
+pub(crate) use page::{PageLink, PageText};
 pub(crate) use target::Target;
 
 /// How pages are fetched: the same for all of a process.
 #[derive(Clone, Debug, Default)]
-pub struct Web {
+pub struct WebConfig {
     /// Also reach this machine (`localhost`, `127.0.0.1`, `[::1]`), by HTTP too and at any port. For tests.
     pub loopback: bool,
     /// Certificates (PEM) to trust besides those of the system.
@@ -37,7 +37,7 @@ pub struct Web {
     /// How much and how long.
     pub limits: WebLimits,
     /// For tests.
-    pub detour: Option<Detour>,
+    pub detour: Option<AddressOverride>,
 }
 
 /// How much of the web one call may take.
@@ -75,16 +75,16 @@ impl Default for WebLimits {
 
 /// Where a checked public address is connected to instead, so that tests need no public address. No setting reaches it.
 #[derive(Clone)]
-pub struct Detour(Arc<dyn Fn(IpAddr) -> SocketAddr + Send + Sync>);
+pub struct AddressOverride(Arc<dyn Fn(IpAddr) -> SocketAddr + Send + Sync>);
 
-impl Detour {
+impl AddressOverride {
     /// A detour by a function of the checked address.
     pub fn new(to: impl Fn(IpAddr) -> SocketAddr + Send + Sync + 'static) -> Self {
         Self(Arc::new(to))
     }
 }
 
-impl fmt::Debug for Detour {
+impl fmt::Debug for AddressOverride {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Detour(..)")
     }
@@ -92,12 +92,12 @@ impl fmt::Debug for Detour {
 
 /// Fetches pages. The client, and with it what the system trusts, is made with the first page.
 pub(crate) struct Fetcher {
-    pub(crate) web: Web,
+    pub(crate) web: WebConfig,
     client: OnceCell<reqwest::Client>,
 }
 
 impl Fetcher {
-    pub(crate) fn new(web: Web) -> Self {
+    pub(crate) fn new(web: WebConfig) -> Self {
         Self { web, client: OnceCell::new() }
     }
 
@@ -112,7 +112,7 @@ impl Fetcher {
     }
 }
 
-fn client(web: &Web) -> Result<reqwest::Client, Failure> {
+fn client(web: &WebConfig) -> Result<reqwest::Client, Failure> {
     let unusable = |why: reqwest::Error| {
         let why = fetch::chain(&why);
         Failure::new(FailureKind::Config, format!("no HTTP client can be made: {why}; check the system's certificates"))
@@ -127,7 +127,7 @@ fn client(web: &Web) -> Result<reqwest::Client, Failure> {
         .http1_max_headers(100)
         .connect_timeout(web.limits.connect)
         .pool_max_idle_per_host(0) // each page is resolved and checked anew
-        .dns_resolver(names::Names::new(web))
+        .dns_resolver(names::PublicResolver::new(web))
         .user_agent(concat!("updraft/", env!("CARGO_PKG_VERSION")))
         .tls_certs_merge(certificates)
         .build()

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::Mutex as Turn;
-use updraft_run::{Change, Output, Reply};
+use updraft_run::{FileChange, Reply, ToolOutput};
 use updraft_workspace::{Changes, Workspace, ago};
 
 use crate::builtin::changes::{add, seen};
@@ -41,78 +41,78 @@ const NAMED: usize = 10;
 
 /// Sees what calls change by themselves, for all workspaces of a process. Cheap to clone. The usual one sees nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Witness(Option<Arc<Inner>>);
+pub struct ChangeWitness(Option<Arc<WitnessInner>>);
 
 #[derive(Debug)]
-struct Inner {
+struct WitnessInner {
     /// Where contents are kept while the process lives.
     keeps: Option<PathBuf>,
-    workspaces: Mutex<BTreeMap<PathBuf, Arc<Watched>>>,
+    workspaces: Mutex<BTreeMap<PathBuf, Arc<WatchedWorkspace>>>,
 }
 
 /// One workspace.
 #[derive(Debug, Default)]
-struct Watched {
+struct WatchedWorkspace {
     keeps: Option<PathBuf>,
     /// How many looks have begun.
     begun: AtomicU64,
-    last: Turn<Last>,
+    last: Turn<LastSnapshot>,
     store: Mutex<Option<Arc<Store>>>,
     under_way: Arc<UnderWay>,
 }
 
 /// The last look.
 #[derive(Debug, Default)]
-struct Last {
+struct LastSnapshot {
     number: u64,
     snapshot: Option<Arc<Snapshot>>,
     is_too_large: bool,
 }
 
 /// A call that is being watched, or that others must know of. Dropping it forgets it.
-pub(crate) struct Watch(Option<Watching>);
+pub(crate) struct CallWatch(Option<CallWatchInner>);
 
-struct Watching {
-    watched: Arc<Watched>,
+struct CallWatchInner {
+    watched: Arc<WatchedWorkspace>,
     guard: Guard,
     /// What was there before; not of a call that tells its own changes.
-    before: Option<Before>,
+    before: Option<PriorSnapshot>,
 }
 
-struct Before {
+struct PriorSnapshot {
     snapshot: Option<Arc<Snapshot>>,
     at: SystemTime,
 }
 
-impl Witness {
+impl ChangeWitness {
     /// One that sees, and keeps contents in this folder if there is one, so that changes can be undone.
     pub fn new(keeps: Option<PathBuf>) -> Self {
-        Self(Some(Arc::new(Inner { keeps, workspaces: Mutex::default() })))
+        Self(Some(Arc::new(WitnessInner { keeps, workspaces: Mutex::default() })))
     }
 
     /// Begins before a call. `is_unseen` says that the call may change what its output does not list.
-    pub(crate) async fn watch(&self, is_unseen: bool, cx: &CallContext) -> Watch {
-        let Some(inner) = &self.0 else { return Watch(None) };
+    pub(crate) async fn watch(&self, is_unseen: bool, cx: &CallContext) -> CallWatch {
+        let Some(inner) = &self.0 else { return CallWatch(None) };
         let watched = inner.watched(cx.place.workspace.root());
         let guard = watched.under_way.begin(&cx.key, is_unseen);
         let mut before = None;
         if is_unseen {
             let at = now();
-            before = Some(Before { snapshot: watched.look(&cx.place.workspace).await, at });
+            before = Some(PriorSnapshot { snapshot: watched.look(&cx.place.workspace).await, at });
         }
-        Watch(Some(Watching { watched, guard, before }))
+        CallWatch(Some(CallWatchInner { watched, guard, before }))
     }
 }
 
-impl Inner {
-    fn watched(&self, root: &Path) -> Arc<Watched> {
+impl WitnessInner {
+    fn watched(&self, root: &Path) -> Arc<WatchedWorkspace> {
         let mut workspaces = self.workspaces.lock().unwrap_or_else(PoisonError::into_inner);
-        let watched = || Arc::new(Watched { keeps: self.keeps.clone(), ..Watched::default() });
+        let watched = || Arc::new(WatchedWorkspace { keeps: self.keeps.clone(), ..WatchedWorkspace::default() });
         Arc::clone(workspaces.entry(root.to_owned()).or_insert_with(watched))
     }
 }
 
-impl Watched {
+impl WatchedWorkspace {
     /// The state of the workspace, no older than this call. Nothing, if there is too much of it. Whoever waits for a look
     /// that began after they asked shares it.
     async fn look(self: &Arc<Self>, workspace: &Workspace) -> Option<Arc<Snapshot>> {
@@ -132,7 +132,7 @@ impl Watched {
             snapshot::look(&workspace, known.as_deref().filter(|_| !is_new), store.as_ref()).map(Arc::new)
         });
         let snapshot = looking.await.ok().flatten();
-        *last = Last { number, is_too_large: snapshot.is_none(), snapshot };
+        *last = LastSnapshot { number, is_too_large: snapshot.is_none(), snapshot };
         last.snapshot.clone()
     }
 
@@ -147,14 +147,14 @@ impl Watched {
     }
 
     /// Others that are watched need not think that they made these changes.
-    async fn tell_others(self: &Arc<Self>, guard: &Guard, changes: &[Change], workspace: &Workspace) {
+    async fn tell_others(self: &Arc<Self>, guard: &Guard, changes: &[FileChange], workspace: &Workspace) {
         if changes.is_empty() || !guard.has_listeners() {
             return;
         }
         let store = self.store.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (changes, workspace) = (changes.to_vec(), workspace.clone());
         let looking = tokio::task::spawn_blocking(move || {
-            let look = |change: Change| {
+            let look = |change: FileChange| {
                 let now = snapshot::one(&workspace, &change.path, store.as_ref());
                 is_as_left(&change, now.as_ref()).then(|| (change.path.into_bytes(), now))
             };
@@ -165,18 +165,18 @@ impl Watched {
 }
 
 /// Whether what is there is still what a change left: if not, somebody else has gone on from it.
-fn is_as_left(change: &Change, now: Option<&Entry>) -> bool {
+fn is_as_left(change: &FileChange, now: Option<&Entry>) -> bool {
     let Some(now) = now else { return change.now.is_none() && change.after.is_none() };
     match (change.after, now.content.as_ref().and_then(store::Content::bytes)) {
         (Some(after), Some(bytes)) => updraft_workspace::hash(&bytes) == after,
-        (_, _) => change.now.is_some_and(|form| form == now.form() || form.kind == updraft_run::FormKind::Folder),
+        (_, _) => change.now.is_some_and(|form| form == now.form() || form.kind == updraft_run::FileKind::Folder),
     }
 }
 
-impl Watch {
+impl CallWatch {
     /// Ends after the call: its reply, with what it changed.
     pub(crate) async fn end(self, reply: Reply, cx: &CallContext) -> Reply {
-        let Some(Watching { watched, guard, before }) = self.0 else { return reply };
+        let Some(CallWatchInner { watched, guard, before }) = self.0 else { return reply };
         let workspace = &cx.place.workspace;
         let Some(before) = before else {
             if let Reply::Output(output) = &reply {
@@ -193,9 +193,9 @@ impl Watch {
     }
 }
 
-impl Watched {
+impl WatchedWorkspace {
     /// What is not as it was, and why that may not be all.
-    async fn found(self: &Arc<Self>, guard: &Guard, before: Before, workspace: &Workspace) -> Changes {
+    async fn found(self: &Arc<Self>, guard: &Guard, before: PriorSnapshot, workspace: &Workspace) -> Changes {
         let (mut after, mut ending) = (None, None);
         for _ in 0..LOOKS {
             // What others tell while we look may be newer than what we saw.
@@ -213,7 +213,7 @@ impl Watched {
         let looking = tokio::task::spawn_blocking(move || {
             let (Some(first), Some(after)) = (before.snapshot, after) else {
                 let changes = seen::since(&workspace, before.at);
-                let list = changes.into_iter().map(|one| Change { unsure: ending.has_met, ..one }).collect();
+                let list = changes.into_iter().map(|one| FileChange { unsure: ending.has_met, ..one }).collect();
                 let why = format!(
                     "the workspace has more than {MOST} files: what changed is known by the times of the first of them"
                 );
@@ -237,7 +237,7 @@ fn with_changes(reply: Reply, changes: Changes, cx: &CallContext) -> Reply {
     if changes.list.is_empty() && changes.unlisted.is_none() {
         return reply;
     }
-    let failed = |text: String| Output { text, is_error: true, ..Output::default() };
+    let failed = |text: String| ToolOutput { text, is_error: true, ..ToolOutput::default() };
     let mut output = match reply {
         Reply::Output(output) => Arc::unwrap_or_clone(output),
         other if changes.list.is_empty() => return other,

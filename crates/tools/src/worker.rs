@@ -13,7 +13,7 @@
 //!
 //! | letter | from | payload |
 //! |---|---|---|
-//! | `H` | us, once | JSON: [`Program::hello`], and the sandbox's level as `level`; its nonce is zero |
+//! | `H` | us, once | JSON: [`WorkerProgram::hello`], and the sandbox's level as `level`; its nonce is zero |
 //! | `R` | worker, once | nothing: it is ready for calls; its nonce is zero |
 //! | `C` | us | JSON: the call. Its nonce stands on every frame of the call, in both directions |
 //! | `O` | worker | bytes: something was printed |
@@ -33,14 +33,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 use updraft_run::Failure;
-use updraft_sandbox::{Ended, MovedAside};
+use updraft_sandbox::{ChildResult, MovedFile};
 
-pub use pool::{Pool, Sizes};
-pub use python::{FoundPython, Python};
+pub use pool::{PoolLimits, WorkerPool};
+pub use python::{FoundPython, PythonConfig};
 
 /// A program that can be a worker.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct WorkerProgram {
     /// What people call it, in messages: `Python`.
     pub name: String,
     /// A path, or a name to be found on `PATH`.
@@ -58,9 +58,9 @@ pub struct Program {
 }
 
 /// Whoever made a call, while the call is under way.
-pub trait Host: Send + Sync {
+pub trait WorkerHost: Send + Sync {
     /// Answers what the worker wants. The question is not trusted. Dropped if the call ends before.
-    fn answer(&self, what: Value) -> Answering<'_>;
+    fn answer(&self, what: Value) -> WorkerAnswerFuture<'_>;
 
     /// Hears what is printed, as it comes.
     fn printed(&self, text: &str) {
@@ -69,50 +69,50 @@ pub trait Host: Send + Sync {
 }
 
 /// An answer on its way.
-pub type Answering<'a> = Pin<Box<dyn Future<Output = Value> + Send + 'a>>;
+pub type WorkerAnswerFuture<'a> = Pin<Box<dyn Future<Output = Value> + Send + 'a>>;
 
 /// A call that came to its end.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Done {
+pub struct WorkerOutput {
     /// What came of it, if the worker said.
     pub value: Option<Value>,
     /// How it ended, in the worker's own words.
     pub end: Value,
     /// What was printed.
-    pub printed: Printed,
+    pub printed: PrintedOutput,
     /// Hosts that it reached through the proxy.
     pub reached: Vec<String>,
     /// Files that would run later, and where they are now.
-    pub moved_aside: Vec<MovedAside>,
+    pub moved_aside: Vec<MovedFile>,
     /// What could not be looked after.
     pub troubles: Vec<String>,
 }
 
 /// Files that would run later, and where they are now, however the call ended.
-pub(crate) fn moved_aside(called: &Result<Done, Fault>) -> &[MovedAside] {
+pub(crate) fn moved_aside(called: &Result<WorkerOutput, WorkerFault>) -> &[MovedFile] {
     match called {
         Ok(done) => &done.moved_aside,
-        Err(Fault::TimedOut { ended, .. } | Fault::Ended { ended, .. } | Fault::Forged { ended, .. }) => {
-            ended.as_deref().map_or(&[], |ended| &ended.moved_aside)
-        }
-        Err(Fault::NotStarted(_)) => &[],
+        Err(
+            WorkerFault::TimedOut { ended, .. } | WorkerFault::Ended { ended, .. } | WorkerFault::Forged { ended, .. },
+        ) => ended.as_deref().map_or(&[], |ended| &ended.moved_aside),
+        Err(WorkerFault::NotStarted(_)) => &[],
     }
 }
 
 /// Hosts that a call reached through the proxy, however it ended.
-pub(crate) fn reached(called: &Result<Done, Fault>) -> &[String] {
+pub(crate) fn reached(called: &Result<WorkerOutput, WorkerFault>) -> &[String] {
     match called {
         Ok(done) => &done.reached,
-        Err(Fault::TimedOut { ended, .. } | Fault::Ended { ended, .. } | Fault::Forged { ended, .. }) => {
-            ended.as_deref().map_or(&[], |ended| &ended.reached)
-        }
-        Err(Fault::NotStarted(_)) => &[],
+        Err(
+            WorkerFault::TimedOut { ended, .. } | WorkerFault::Ended { ended, .. } | WorkerFault::Forged { ended, .. },
+        ) => ended.as_deref().map_or(&[], |ended| &ended.reached),
+        Err(WorkerFault::NotStarted(_)) => &[],
     }
 }
 
 /// The beginning of what a call printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Printed {
+pub struct PrintedOutput {
     /// As much as is kept.
     pub head: Vec<u8>,
     /// Bytes that came after it.
@@ -122,7 +122,7 @@ pub struct Printed {
 /// Why a call did not come to its end. The worker is gone in every case.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum WorkerFault {
     /// There is no worker: nothing of the call was done.
     NotStarted(Failure),
     /// It took longer than this, and was ended.
@@ -130,22 +130,22 @@ pub enum Fault {
         /// The limit.
         limit: Duration,
         /// What was printed until then.
-        printed: Printed,
+        printed: PrintedOutput,
         /// How the end went.
-        ended: Option<Box<Ended>>,
+        ended: Option<Box<ChildResult>>,
     },
     /// The worker ended, by itself or by a limit of the sandbox.
     Ended {
         /// What was printed until then.
-        printed: Printed,
+        printed: PrintedOutput,
         /// How it ended, as far as that is known.
-        ended: Option<Box<Ended>>,
+        ended: Option<Box<ChildResult>>,
     },
     /// The worker said what no worker may say, and was ended.
     Forged {
         /// What it said.
         why: String,
         /// How the end went.
-        ended: Option<Box<Ended>>,
+        ended: Option<Box<ChildResult>>,
     },
 }

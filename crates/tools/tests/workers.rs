@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use common::confined::{self, PYTHON};
 use serde_json::{Value, json};
-use updraft_tools::worker::{Answering, Done, Fault, Host, Pool, Program, Sizes};
+use updraft_tools::worker::{
+    PoolLimits, WorkerAnswerFuture, WorkerFault, WorkerHost, WorkerOutput, WorkerPool, WorkerProgram,
+};
 
 /// The smallest worker: `call(nonce, request)` is the test's.
 const WORKER: &str = r#"
@@ -31,8 +33,8 @@ while True:
 
 struct Quiet(Mutex<String>);
 
-impl Host for Quiet {
-    fn answer(&self, what: Value) -> Answering<'_> {
+impl WorkerHost for Quiet {
+    fn answer(&self, what: Value) -> WorkerAnswerFuture<'_> {
         Box::pin(async move { json!([what, "answered"]) })
     }
     fn printed(&self, text: &str) {
@@ -41,17 +43,17 @@ impl Host for Quiet {
 }
 
 struct World {
-    pool: Pool,
+    pool: WorkerPool,
     folder: tempfile::TempDir,
 }
 
 impl World {
-    async fn new(sizes: Sizes) -> Option<Self> {
+    async fn new(sizes: PoolLimits) -> Option<Self> {
         Self::of(WORKER, sizes).await
     }
 
-    async fn of(script: &str, sizes: Sizes) -> Option<Self> {
-        let program = Program {
+    async fn of(script: &str, sizes: PoolLimits) -> Option<Self> {
+        let program = WorkerProgram {
             name: "the test's worker".into(),
             program: PYTHON.into(),
             args: vec!["-ISBc".into(), script.into()],
@@ -60,22 +62,22 @@ impl World {
             hello: json!({}),
             start: Duration::from_mins(1),
         };
-        let pool = Pool::new(confined::confinement().await?, program, sizes);
+        let pool = WorkerPool::new(confined::confinement().await?, program, sizes);
         Some(Self { pool, folder: tempfile::tempdir().unwrap() })
     }
 
-    async fn call(&self, code: &str) -> Result<Done, Fault> {
+    async fn call(&self, code: &str) -> Result<WorkerOutput, WorkerFault> {
         self.call_within(code, Duration::from_mins(1)).await
     }
 
-    async fn call_within(&self, code: &str, limit: Duration) -> Result<Done, Fault> {
+    async fn call_within(&self, code: &str, limit: Duration) -> Result<WorkerOutput, WorkerFault> {
         let host = Quiet(Mutex::default());
         self.pool.call(self.folder.path(), &json!(code), &host, limit).await
     }
 
     async fn forgery(&self, code: &str) -> String {
         match self.call(code).await {
-            Err(Fault::Forged { why, .. }) => why,
+            Err(WorkerFault::Forged { why, .. }) => why,
             other => panic!("expected a forgery, found {other:?}"),
         }
     }
@@ -88,7 +90,7 @@ fn descriptors() -> Vec<PathBuf> {
 
 #[tokio::test]
 async fn a_worker_is_kept_and_serves_again() {
-    let Some(world) = World::new(Sizes::default()).await else { return };
+    let Some(world) = World::new(PoolLimits::default()).await else { return };
     let first = world.call("write(b'V', nonce, b'[1, 2]'); done(nonce, pid=os.getpid())").await.unwrap();
     let second = world.call("write(b'O', nonce, b'hello'); done(nonce, pid=os.getpid())").await.unwrap();
     assert_eq!((first.value, second.value), (Some(json!([1, 2])), None));
@@ -98,7 +100,7 @@ async fn a_worker_is_kept_and_serves_again() {
 
 #[tokio::test]
 async fn what_a_worker_wants_is_answered() {
-    let Some(world) = World::new(Sizes::default()).await else { return };
+    let Some(world) = World::new(PoolLimits::default()).await else { return };
     let code = r#"
 for number in 1, 2: write(b"Q", nonce, json.dumps({"id": number, "what": "w" * number}).encode())
 answers = sorted([read()[2], read()[2]], key=lambda one: one["id"])
@@ -111,7 +113,7 @@ done(nonce, answers=answers)
 
 #[tokio::test]
 async fn a_worker_that_forges_is_ended_and_named() {
-    let Some(world) = World::new(Sizes { frame: 10_000, ..Sizes::default() }).await else { return };
+    let Some(world) = World::new(PoolLimits { frame: 10_000, ..PoolLimits::default() }).await else { return };
     let forgeries = [
         ("done(b'another!')", "a frame that does not belong to this call"),
         ("os.write(1, b'hello world, this is print')", "a frame of 1819043176 bytes"),
@@ -133,7 +135,7 @@ async fn a_worker_that_forges_is_ended_and_named() {
 
 #[tokio::test]
 async fn a_worker_that_speaks_unasked_is_not_used_again() {
-    let Some(world) = World::new(Sizes::default()).await else { return };
+    let Some(world) = World::new(PoolLimits::default()).await else { return };
     // In one write, so that both have come when the call is over.
     let twice = "os.write(1, 2 * (struct.pack('<I', 11) + b'D' + nonce + b'{}'))";
     let first = world.call(twice).await.unwrap();
@@ -144,11 +146,11 @@ async fn a_worker_that_speaks_unasked_is_not_used_again() {
 
 #[tokio::test]
 async fn one_that_takes_too_long_is_ended_and_hurts_no_neighbour() {
-    let Some(world) = World::new(Sizes::default()).await else { return };
+    let Some(world) = World::new(PoolLimits::default()).await else { return };
     let endless = "write(b'O', nonce, b'begun'); time.sleep(600)";
     let neighbour = "time.sleep(1); done(nonce, fine=True)";
     let (slow, fine) = tokio::join!(world.call_within(endless, Duration::from_secs(10)), world.call(neighbour));
-    let Err(Fault::TimedOut { printed, ended, .. }) = slow else { panic!("expected a time-out, found {slow:?}") };
+    let Err(WorkerFault::TimedOut { printed, ended, .. }) = slow else { panic!("expected a time-out, found {slow:?}") };
     assert_eq!((printed.head, ended.is_some()), (b"begun".to_vec(), true));
     assert_eq!(fine.unwrap().end, json!({"fine": true}));
     assert_eq!(world.pool.idle(), 1);
@@ -156,15 +158,15 @@ async fn one_that_takes_too_long_is_ended_and_hurts_no_neighbour() {
 
 #[tokio::test]
 async fn one_that_ends_is_told_of_with_its_last_words() {
-    let Some(world) = World::new(Sizes::default()).await else { return };
+    let Some(world) = World::new(PoolLimits::default()).await else { return };
     let ended = world.call("sys.stderr.write('last words'); sys.stderr.flush(); os._exit(3)").await;
-    let Err(Fault::Ended { ended: Some(ended), .. }) = ended else { panic!("expected an end, found {ended:?}") };
+    let Err(WorkerFault::Ended { ended: Some(ended), .. }) = ended else { panic!("expected an end, found {ended:?}") };
     assert_eq!((ended.exit_code(), ended.stderr.text()), (3, "last words".to_owned()));
 }
 
 #[tokio::test]
 async fn fifty_blocking_calls_overlap_and_leave_nothing() {
-    let Some(world) = World::new(Sizes { idle: 4, ..Sizes::default() }).await else { return };
+    let Some(world) = World::new(PoolLimits { idle: 4, ..PoolLimits::default() }).await else { return };
     world.call("done(nonce)").await.unwrap();
     world.pool.close().await;
     let before = descriptors().len();
@@ -185,7 +187,7 @@ done(nonce, fine=True)
 
 #[tokio::test]
 async fn idle_ones_end_after_a_while() {
-    let sizes = Sizes { idle_time: Duration::from_millis(200), ..Sizes::default() };
+    let sizes = PoolLimits { idle_time: Duration::from_millis(200), ..PoolLimits::default() };
     let Some(world) = World::new(sizes).await else { return };
     world.call("done(nonce)").await.unwrap();
     assert_eq!(world.pool.idle(), 1);
@@ -196,8 +198,8 @@ async fn idle_ones_end_after_a_while() {
 
 #[tokio::test]
 async fn one_that_cannot_start_says_why() {
-    let Some(world) = World::of("import nothing_of_that_name", Sizes::default()).await else { return };
+    let Some(world) = World::of("import nothing_of_that_name", PoolLimits::default()).await else { return };
     let fault = world.call("").await;
-    let Err(Fault::NotStarted(failure)) = fault else { panic!("expected no start, found {fault:?}") };
+    let Err(WorkerFault::NotStarted(failure)) = fault else { panic!("expected no start, found {fault:?}") };
     assert!(failure.message.contains("No module named 'nothing_of_that_name'"), "{failure}");
 }

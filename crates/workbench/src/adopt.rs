@@ -4,24 +4,24 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use updraft_journal::Journal;
-use updraft_run::{Event, Input, Run, RunId, Settings as Rules};
+use updraft_run::{Event, Input, Run, RunId, RunSettings as Rules};
 
 use crate::fault::Fault;
-use crate::resume::{Resumed, open};
-use crate::servers::Wanted;
+use crate::resume::{ResumeOutcome, open};
+use crate::servers::WantedTools;
 use crate::workbench::Workbench;
 use crate::{confine, tools};
 
 impl Workbench {
     /// Takes over a run in this folder with the model and the settings of here, and then says `then` to it. Whether that
     /// is wanted has been asked before.
-    pub async fn adopt(&self, id: &RunId, then: Vec<Input>) -> Result<Resumed, Fault> {
+    pub async fn adopt(&self, id: &RunId, then: Vec<Input>) -> Result<ResumeOutcome, Fault> {
         let model = self.model().await?.spec.clone();
         let level = self.level().await?;
-        let kit = self.kit(Wanted::All).await?;
+        let kit = self.kit(WantedTools::All).await?;
         let mut handle = match open(&kit.engine, id).await? {
-            Resumed::Here(handle) => handle,
-            elsewhere @ Resumed::Elsewhere { .. } => return Ok(elsewhere),
+            ResumeOutcome::Here(handle) => handle,
+            elsewhere @ ResumeOutcome::Elsewhere { .. } => return Ok(elsewhere),
         };
         self.tell_unused(id, handle.run())?;
         let mut rules = Rules {
@@ -40,7 +40,7 @@ impl Workbench {
         for input in then {
             handle.send(input);
         }
-        Ok(Resumed::Here(handle))
+        Ok(ResumeOutcome::Here(handle))
     }
 }
 

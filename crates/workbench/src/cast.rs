@@ -2,32 +2,32 @@
 
 use std::path::Path;
 
-use updraft_engine::{Agents, Prompts, Trust};
+use updraft_engine::{Agents, FolderTrust, Prompts};
 use updraft_tools::Dispatcher;
 
 use crate::fault::Fault;
-use crate::places::Places;
-use crate::settings::Settings;
+use crate::places::AppFolders;
+use crate::settings::WorkspaceSettings;
 use crate::{servers, tools};
 
 /// The agents and prompts: compiled in, the user's, and the workspace's as far as it is trusted.
-pub fn load(places: &Places, workspace: &Path, settings: &Settings) -> Result<(Agents, Prompts), Fault> {
+pub fn load(places: &AppFolders, workspace: &Path, settings: &WorkspaceSettings) -> Result<(Agents, Prompts), Fault> {
     let own = workspace.join(".updraft");
     let mut agents = Agents::compiled_in()?;
     let mut prompts = Prompts::compiled_in();
-    agents.override_from(&places.config.join("agents"), Trust::Full)?;
+    agents.override_from(&places.config.join("agents"), FolderTrust::Full)?;
     prompts.override_from(&places.config.join("prompts"))?;
     if settings.standing.is_trusted() {
-        agents.override_from(&own.join("agents"), Trust::Full)?;
+        agents.override_from(&own.join("agents"), FolderTrust::Full)?;
         prompts.override_from(&own.join("prompts"))?;
     } else {
-        agents.override_from(&own.join("agents"), Trust::NarrowOnly)?;
+        agents.override_from(&own.join("agents"), FolderTrust::NarrowOnly)?;
     }
     Ok((agents, prompts))
 }
 
 /// The agents as a run would have them, without asking any server: a name that could be of one is let pass.
-pub async fn usable(places: &Places, workspace: &Path, settings: &Settings) -> Result<Agents, Fault> {
+pub async fn usable(places: &AppFolders, workspace: &Path, settings: &WorkspaceSettings) -> Result<Agents, Fault> {
     let (mut agents, _) = load(places, workspace, settings)?;
     let dispatcher = tools::dispatcher(places, workspace, settings).await?;
     leave_out_mistaken(places, settings, workspace, &mut agents, &dispatcher);
@@ -36,8 +36,8 @@ pub async fn usable(places: &Places, workspace: &Path, settings: &Settings) -> R
 
 /// Leaves out the agents whose files name tools or servers that are not there.
 pub(crate) fn leave_out_mistaken(
-    places: &Places,
-    settings: &Settings,
+    places: &AppFolders,
+    settings: &WorkspaceSettings,
     workspace: &Path,
     agents: &mut Agents,
     dispatcher: &Dispatcher,

@@ -2,38 +2,38 @@
 
 use std::path::PathBuf;
 
-use updraft_run::{Approvals, Denial, GrantFlags, Grants, Level};
-use updraft_sandbox::{Level as Offered, Network, Probe};
-use updraft_tools::{Confinement, Witness};
+use updraft_run::{ApprovalMode, CommandGrants, Denial, GrantFlags, Level};
+use updraft_sandbox::{Network, SandboxLevel as Offered, SandboxSupport};
+use updraft_tools::{ChangeWitness, Confinement};
 
 use crate::Confine;
 use crate::fault::{Fault, Kind};
 use crate::offered::{self, LAUNCHER};
-use crate::places::{self, Places};
-use crate::settings::{Confined, Settings};
+use crate::places::{self, AppFolders};
+use crate::settings::{SandboxSettings, WorkspaceSettings};
 
 /// How every child process of a run is confined: commands, Python, drop-in tools, MCP servers.
-pub fn confinement(places: &Places, settings: &Settings) -> Confinement {
+pub fn confinement(places: &AppFolders, settings: &WorkspaceSettings) -> Confinement {
     let meant = &settings.meant.sandbox;
     let mut confinement = Confinement::new(LAUNCHER, meant.policy(places));
     confinement.offered = offered::slot(places);
     confinement.level = meant.level.value;
     confinement.environment = places::all();
-    confinement.read_only = settings.meant.rules().approvals == Approvals::ReadOnly;
+    confinement.read_only = settings.meant.rules().approvals == ApprovalMode::ReadOnly;
     confinement.staged = settings.meant.undo_commands.value.then(|| places.state.join("staged"));
     confinement
 }
 
 /// Sees what children change by themselves. What was there before is kept where commands' changes are.
-pub(crate) fn witness(places: &Places, settings: &Settings) -> Witness {
-    Witness::new(settings.meant.undo_commands.value.then(|| places.state.join("staged")))
+pub(crate) fn witness(places: &AppFolders, settings: &WorkspaceSettings) -> ChangeWitness {
+    ChangeWitness::new(settings.meant.undo_commands.value.then(|| places.state.join("staged")))
 }
 
 /// What children are granted, as it is recorded, with what of it these flags say.
-pub(crate) fn grants(settings: &Settings, args: &Confine) -> Grants {
+pub(crate) fn grants(settings: &WorkspaceSettings, args: &Confine) -> CommandGrants {
     let meant = &settings.meant.sandbox;
     let all = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
-    Grants {
+    CommandGrants {
         network: meant.network.value.to_string(),
         read: all(&meant.read.value),
         write: all(&meant.write.value),
@@ -71,7 +71,7 @@ pub(crate) fn keep(began: &GrantFlags, flags: &mut Confine) -> Vec<String> {
 }
 
 /// Takes from the settings what a run was not granted when it began and no flag says now. Says what was taken.
-pub(crate) fn hold_to(began: &Grants, meant: &mut Confined, flags: &Confine) -> Vec<String> {
+pub(crate) fn hold_to(began: &CommandGrants, meant: &mut SandboxSettings, flags: &Confine) -> Vec<String> {
     let mut taken = Vec::new();
     let (now, was) = (&meant.network.value, began.network.parse().unwrap_or(Network::None));
     let both = both(now, &was);
@@ -103,7 +103,7 @@ pub(crate) fn hold_to(began: &Grants, meant: &mut Confined, flags: &Confine) -> 
 }
 
 /// What the settings no longer grant of what they granted when a run began, where no flag says otherwise.
-pub(crate) fn lost(began: &Grants, meant: &Confined, flags: &Confine) -> Vec<String> {
+pub(crate) fn lost(began: &CommandGrants, meant: &SandboxSettings, flags: &Confine) -> Vec<String> {
     let mut lost = Vec::new();
     let was = began.network.parse().unwrap_or(Network::None);
     let now = &meant.network.value;
@@ -136,7 +136,7 @@ fn both(one: &Network, other: &Network) -> Network {
 }
 
 /// The level that commands will run at.
-pub(crate) async fn level_of(places: &Places, settings: &Settings) -> Result<Level, Fault> {
+pub(crate) async fn level_of(places: &AppFolders, settings: &WorkspaceSettings) -> Result<Level, Fault> {
     match settings.meant.sandbox.level.value {
         Some(Offered::None) => Ok(Level::None),
         wanted => level_at(wanted, &offered::probe(places).await?),
@@ -144,7 +144,7 @@ pub(crate) async fn level_of(places: &Places, settings: &Settings) -> Result<Lev
 }
 
 /// The level that commands run at where so much is offered; refused where more is wanted.
-pub fn level_at(wanted: Option<Offered>, probe: &Probe) -> Result<Level, Fault> {
+pub fn level_at(wanted: Option<Offered>, probe: &SandboxSupport) -> Result<Level, Fault> {
     match wanted {
         Some(wanted) if wanted > probe.level => Err(level_unavailable(recorded(wanted), probe)),
         Some(wanted) => Ok(recorded(wanted)),
@@ -163,7 +163,7 @@ fn recorded(level: Offered) -> Level {
 }
 
 /// Why a run does not go on at this level, in words.
-pub(crate) async fn denied(places: &Places, denial: Denial, here: Level, is_shared: bool) -> Result<Fault, Fault> {
+pub(crate) async fn denied(places: &AppFolders, denial: Denial, here: Level, is_shared: bool) -> Result<Fault, Fault> {
     Ok(match denial {
         Denial::Unconfined => never_run(),
         Denial::LessConfined { began } if is_shared => Fault::usage(format!(
@@ -179,7 +179,7 @@ pub(crate) async fn denied(places: &Places, denial: Denial, here: Level, is_shar
     })
 }
 
-fn in_words(grants: &Grants) -> String {
+fn in_words(grants: &CommandGrants) -> String {
     let network = Some(&grants.network).filter(|network| !network.is_empty());
     let network = network.map(|network| format!("the network {network}"));
     let read = grants.read.iter().map(|path| format!("to read `{path}`"));
@@ -194,7 +194,7 @@ fn never_run() -> Fault {
     fault.hint("`--no-sandbox` agrees to that; `--level landlock` confines them, where the machine can")
 }
 
-fn level_unavailable(level: Level, probe: &Probe) -> Fault {
+fn level_unavailable(level: Level, probe: &SandboxSupport) -> Fault {
     let why =
         probe.missing.first().map_or_else(String::new, |missing| format!(": {} ({})", missing.cause, missing.remedy));
     let message = format!("the sandbox level {level} is not available on this machine{why}");

@@ -3,16 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use updraft_engine::Marked;
+use updraft_engine::MarkedFile;
 use updraft_run::STRANGE_WORKSPACE;
-use updraft_tools::{Confinement, DropIns, ListedFile, Listing, Severity, ToolFolder};
+use updraft_tools::{Confinement, DropInListing, DropIns, ListedFile, Severity, ToolFolder};
 
-use crate::places::Places;
-use crate::settings::Settings;
+use crate::places::AppFolders;
+use crate::settings::WorkspaceSettings;
 use crate::tools;
 
 /// The user's own folder first: what a workspace brings never takes the place of what its user made.
-pub fn of(places: &Places, workspace: &Path, settings: &Settings, confinement: Confinement) -> DropIns {
+pub fn of(places: &AppFolders, workspace: &Path, settings: &WorkspaceSettings, confinement: Confinement) -> DropIns {
     let tools = &settings.meant.tools;
     let mut folders = Vec::new();
     if let Ok(own) = places.config.join("tools").canonicalize() {
@@ -38,12 +38,12 @@ pub fn of(places: &Places, workspace: &Path, settings: &Settings, confinement: C
 }
 
 /// What runs wrote with words from outside. What cannot be read counts as all of it.
-fn marked(places: &Places, workspace: &Path, is_trusted: bool) -> Vec<(String, String)> {
+fn marked(places: &AppFolders, workspace: &Path, is_trusted: bool) -> Vec<(String, String)> {
     let marks = match tools::marks(places).book(&workspace.display().to_string()).all() {
         Ok(marks) => marks,
         Err(error) => return vec![(".".into(), format!("files whose marks could not be read ({error})"))],
     };
-    let place = |mark: Marked| {
+    let place = |mark: MarkedFile| {
         let origins = if is_trusted { mark.origins.without(STRANGE_WORKSPACE) } else { mark.origins };
         (!origins.is_empty()).then(|| (mark.path, origins.in_words()))
     };
@@ -56,7 +56,7 @@ fn tidy(path: &Path) -> std::path::PathBuf {
 }
 
 /// What cannot be used, one line each, for someone who starts a run and not for someone who mends tools.
-pub fn remarks(listing: &Listing) -> Vec<String> {
+pub fn remarks(listing: &DropInListing) -> Vec<String> {
     const MOST: usize = 3;
     let faults = |file: &ListedFile| {
         let errors = file.problems.iter().filter(|problem| problem.severity == Severity::Error);
@@ -72,7 +72,7 @@ pub fn remarks(listing: &Listing) -> Vec<String> {
 }
 
 /// What keeps a tool of this name from being there: faults of it, and of files in which nobody knows what there is.
-pub fn remarks_on(listing: &Listing, name: &str) -> Vec<String> {
+pub fn remarks_on(listing: &DropInListing, name: &str) -> Vec<String> {
     let concerns = |problem: &updraft_tools::Problem| {
         problem.severity == Severity::Error && problem.tool.as_ref().is_none_or(|tool| tool == name)
     };

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use updraft_run::{Approvals, Budget, GrantFlags, Level};
+use updraft_run::{ApprovalMode, Budget, GrantFlags, Level};
 use updraft_sandbox::Network;
 
 use crate::fault::Fault;
 use crate::reach::model_spec;
-use crate::settings::{Written, WrittenNetwork, WrittenSandbox, said};
+use crate::settings::{WrittenNetwork, WrittenSandbox, WrittenSettings, said};
 
 /// Settings for this once. What is absent or empty is as the settings have it.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,7 @@ pub struct Flags {
     /// The model.
     pub model: Option<String>,
     /// Who decides about calls that reach beyond workspace and sandbox.
-    pub approvals: Option<Approvals>,
+    pub approvals: Option<ApprovalMode>,
     /// How much models think.
     pub think: Option<String>,
     /// Whether `auto` looks for model servers on this machine.
@@ -63,8 +63,8 @@ pub struct Bounds {
 
 impl Flags {
     /// The flags as a layer of settings.
-    pub(crate) fn written(&self) -> Result<Written, Fault> {
-        Ok(Written {
+    pub(crate) fn written(&self) -> Result<WrittenSettings, Fault> {
+        Ok(WrittenSettings {
             model: said(self.model.as_deref().map(model_spec)),
             approvals: said(self.approvals),
             think: said(self.think.clone()),
@@ -72,7 +72,7 @@ impl Flags {
             cache: said(self.cache),
             budget: self.budget.clone().into(),
             sandbox: self.confine.written(&self.bounds)?,
-            ..Written::default()
+            ..WrittenSettings::default()
         })
     }
 }

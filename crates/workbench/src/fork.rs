@@ -5,15 +5,15 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use serde_json::Value;
-use updraft_engine::Handle;
+use updraft_engine::RunHandle;
 use updraft_journal::Journal;
 use updraft_models::choose;
-use updraft_run::{ForkChange, Input, Mode, Role, Run, RunId, Settings as Rules};
+use updraft_run::{ForkChange, Input, Run, RunId, RunMode, RunSettings as Rules, StepRole};
 
 use crate::adopt::may_be_cut;
 use crate::fault::Fault;
 use crate::reach;
-use crate::servers::Wanted;
+use crate::servers::WantedTools;
 use crate::workbench::Workbench;
 
 /// The model of an imported run that is over: nobody knows any more, and nobody will be asked.
@@ -41,7 +41,7 @@ pub struct Fork {
 impl Workbench {
     /// Copies a run. Where the copy goes on, it is told its sandbox, what is asked about by now, and `then`. The workbench
     /// is one for the run that is copied.
-    pub async fn fork(&self, fork: Fork, then: Vec<Input>) -> Result<Handle, Fault> {
+    pub async fn fork(&self, fork: Fork, then: Vec<Input>) -> Result<RunHandle, Fault> {
         let Fork { from, at, to, model, goal, variables, stays } = fork;
         let journal = self.journal()?;
         let copied = first_events(journal, &from, at)?;
@@ -50,7 +50,7 @@ impl Workbench {
             // The record that is cut may end the run that is copied, and not the copy.
             inputs.extend(self.going_on(&copied).await?);
         }
-        let kit = self.kit(Wanted::All).await?;
+        let kit = self.kit(WantedTools::All).await?;
         check_variables(&kit.engine.as_it_stood(&from, at)?, &from, &variables)?;
         let unknown = (copied.settings().model == UNKNOWN_MODEL).then(|| self.settings.meant.model.value.clone());
         let settings = match model.or(unknown) {
@@ -100,10 +100,10 @@ fn first_events(journal: &Journal, from: &RunId, at: u64) -> Result<Run, Fault> 
 /// Refuses a variable that nobody would read, or that is written again before anyone does.
 fn check_variables(copied: &Run, from: &RunId, variables: &[(String, Value)]) -> Result<(), Fault> {
     let earlier = || format!("fork earlier: `updraft events {from}` numbers the events");
-    let is_planned = copied.steps().any(|step| step.role == Role::Work);
+    let is_planned = copied.steps().any(|step| step.role == StepRole::Work);
     for name in variables.iter().map(|(name, _)| name).filter(|_| is_planned) {
         let to_come = || copied.steps().filter(|step| !step.has_begun() && !step.has_ended());
-        let reads_all = matches!(copied.goal().mode, Mode::Agent(_));
+        let reads_all = matches!(copied.goal().mode, RunMode::Agent(_));
         if !to_come().any(|step| reads_all || step.spec.reads.contains(name)) {
             let read = copied.steps().any(|step| step.spec.reads.contains(name));
             let why = if read { "the steps that read it have begun by then" } else { "no step of the plan reads it" };

@@ -3,38 +3,41 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use updraft_journal::{Filter, Journal};
+use updraft_journal::{Journal, RunFilter};
 use updraft_run::{Run, RunId};
 
 use crate::fault::Fault;
-use crate::places::{self, Places};
+use crate::places::{self, AppFolders};
 
 /// The journal, made if it is not there.
-pub fn open(places: &Places) -> Result<Journal, Fault> {
+pub fn open(places: &AppFolders) -> Result<Journal, Fault> {
     Ok(Journal::open(&places.journal(), options())?)
 }
 
 /// The journal, if there is one.
-pub fn open_if_there(places: &Places) -> Result<Option<Journal>, Fault> {
+pub fn open_if_there(places: &AppFolders) -> Result<Option<Journal>, Fault> {
     Ok(Journal::open_existing(&places.journal(), options())?)
 }
 
 /// The journal, which must be there: some run in it is meant.
-pub fn open_with_runs(places: &Places) -> Result<Journal, Fault> {
+pub fn open_with_runs(places: &AppFolders) -> Result<Journal, Fault> {
     open_if_there(places)?.ok_or_else(|| {
         Fault::usage(format!("there are no runs yet in `{}`", places.journal().display()))
             .hint("`updraft run \"GOAL\"` starts one")
     })
 }
 
-fn options() -> updraft_journal::Options {
-    updraft_journal::Options { version: env!("CARGO_PKG_VERSION").to_owned(), ..updraft_journal::Options::default() }
+fn options() -> updraft_journal::JournalOptions {
+    updraft_journal::JournalOptions {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..updraft_journal::JournalOptions::default()
+    }
 }
 
 /// The run a person means: its id, a unique beginning of it, or `last`.
 pub fn find_run(journal: &Journal, name: &str) -> Result<RunId, Fault> {
     if name == "last" {
-        let newest = journal.list(&Filter { limit: Some(1), ..Filter::default() })?;
+        let newest = journal.list(&RunFilter { limit: Some(1), ..RunFilter::default() })?;
         return newest
             .into_iter()
             .next()
@@ -54,7 +57,7 @@ pub fn find_run_here(journal: &Journal, name: Option<&str>) -> Result<RunId, Fau
 
 /// The newest run that worked in a folder.
 pub fn newest_in(journal: &Journal, folder: &Path) -> Result<RunId, Fault> {
-    let runs = journal.list(&Filter::default())?;
+    let runs = journal.list(&RunFilter::default())?;
     let newest = runs.into_iter().find(|run| folder.as_os_str() == run.workspace.as_str());
     newest.map(|run| run.id).ok_or_else(|| {
         Fault::usage(format!("no run has worked in `{}`", folder.display()))

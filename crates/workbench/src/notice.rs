@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use updraft_run::Address;
+use updraft_run::EffectAddress;
 
 /// Something to tell a person. Its text may hold words of others: a face that writes to a terminal makes them harmless.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum Notice {
     /// How a run's rights differ from what the settings say now.
     Rights(String),
     /// An answer that came too late: the call that had asked was cut off, and is not made again.
-    Unused(Address),
+    Unused(EffectAddress),
 }
 
 impl fmt::Display for Notice {

@@ -9,27 +9,27 @@ use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
-use updraft_sandbox::{Level, Probe, Sandbox};
+use updraft_sandbox::{Sandbox, SandboxLevel, SandboxSupport};
 
 use crate::fault::Fault;
-use crate::places::{self, Places};
+use crate::places::{self, AppFolders};
 
 /// This very program, even after an update has replaced its file.
 pub const LAUNCHER: &str = "/proc/self/exe";
 
 /// Found out once for a process, whoever asks first.
-static OFFERED: LazyLock<Arc<OnceCell<Probe>>> = LazyLock::new(Arc::default);
+static OFFERED: LazyLock<Arc<OnceCell<SandboxSupport>>> = LazyLock::new(Arc::default);
 
 /// What is written down.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct SavedProbe {
     /// Everything that the result depends on.
     here: Vec<String>,
-    probe: Probe,
+    probe: SandboxSupport,
 }
 
 /// The one place of this process for what is offered, filled if an earlier process has found it out.
-pub fn slot(places: &Places) -> Arc<OnceCell<Probe>> {
+pub fn slot(places: &AppFolders) -> Arc<OnceCell<SandboxSupport>> {
     let slot = Arc::clone(&OFFERED);
     if !slot.initialized()
         && let Some(probe) = known(places)
@@ -41,15 +41,15 @@ pub fn slot(places: &Places) -> Arc<OnceCell<Probe>> {
 }
 
 /// What the sandbox can do here, tried only where it is not known.
-pub async fn probe(places: &Places) -> Result<Probe, Fault> {
+pub async fn probe(places: &AppFolders) -> Result<SandboxSupport, Fault> {
     slot(places).get_or_try_init(|| anew(places)).await.cloned()
 }
 
 /// The same, tried in any case.
-pub async fn anew(places: &Places) -> Result<Probe, Fault> {
+pub async fn anew(places: &AppFolders) -> Result<SandboxSupport, Fault> {
     let probe = Sandbox::probe(LAUNCHER).await.map_err(|error| Fault::failed(error.to_string()))?;
-    if probe.level == Level::Full {
-        let kept = Kept { here: here(), probe: probe.clone() };
+    if probe.level == SandboxLevel::Full {
+        let kept = SavedProbe { here: here(), probe: probe.clone() };
         // Where it cannot be written, the next process tries again.
         let _ = places::replace_private(&file(places), &serde_json::to_vec(&kept).unwrap_or_default());
     } else {
@@ -58,14 +58,14 @@ pub async fn anew(places: &Places) -> Result<Probe, Fault> {
     Ok(probe)
 }
 
-fn file(places: &Places) -> PathBuf {
+fn file(places: &AppFolders) -> PathBuf {
     places.state.join("sandbox.json")
 }
 
-fn known(places: &Places) -> Option<Probe> {
-    let kept: Kept =
+fn known(places: &AppFolders) -> Option<SandboxSupport> {
+    let kept: SavedProbe =
         serde_json::from_slice(&crate::plain::read(&file(places), crate::plain::LARGEST_SETTINGS).ok()?).ok()?;
-    (kept.probe.level == Level::Full && kept.here == here()).then_some(kept.probe)
+    (kept.probe.level == SandboxLevel::Full && kept.here == here()).then_some(kept.probe)
 }
 
 /// What a result holds for: this boot of this kernel, this program, this user, and what others have forbidden to us.
@@ -110,33 +110,35 @@ const STATUS: [&str; 6] = ["Uid:", "Gid:", "CapEff:", "CapBnd:", "NoNewPrivs:", 
 mod tests {
     use super::*;
 
-    fn kept(level: Level, here: Vec<String>) -> (tempfile::TempDir, Places) {
+    fn kept(level: SandboxLevel, here: Vec<String>) -> (tempfile::TempDir, AppFolders) {
         let folder = tempfile::tempdir().unwrap();
-        let places = Places::under(folder.path());
-        let probe = Probe { level, landlock_abi: 6, missing: Vec::new() };
-        places::replace_private(&file(&places), &serde_json::to_vec(&Kept { here, probe }).unwrap()).ok().unwrap();
+        let places = AppFolders::under(folder.path());
+        let probe = SandboxSupport { level, landlock_abi: 6, missing: Vec::new() };
+        places::replace_private(&file(&places), &serde_json::to_vec(&SavedProbe { here, probe }).unwrap())
+            .ok()
+            .unwrap();
         (folder, places)
     }
 
     #[test]
     fn what_was_found_counts_only_here_and_only_at_the_full_level() {
-        let (_folder, places) = kept(Level::Full, here());
-        assert_eq!(known(&places).map(|probe| probe.level), Some(Level::Full));
+        let (_folder, places) = kept(SandboxLevel::Full, here());
+        assert_eq!(known(&places).map(|probe| probe.level), Some(SandboxLevel::Full));
         // A lower level is tried again each time: nobody is confined less because it was so once.
-        assert_eq!(known(&kept(Level::Landlock, here()).1), None);
+        assert_eq!(known(&kept(SandboxLevel::Landlock, here()).1), None);
         let facts = here().len();
         assert!(facts >= FILES.len() + STATUS.len() + 5, "{facts}");
         for at in 0..facts {
             let mut elsewhere = here();
             elsewhere[at].push('x');
-            assert_eq!(known(&kept(Level::Full, elsewhere).1), None);
+            assert_eq!(known(&kept(SandboxLevel::Full, elsewhere).1), None);
         }
     }
 
     #[test]
     fn a_file_that_is_no_record_is_not_believed() {
         let folder = tempfile::tempdir().unwrap();
-        let places = Places::under(folder.path());
+        let places = AppFolders::under(folder.path());
         assert_eq!(known(&places), None);
         std::fs::write(file(&places), "{\"probe\"").unwrap();
         assert_eq!(known(&places), None);

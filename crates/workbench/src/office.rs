@@ -27,41 +27,44 @@ use tokio_util::sync::CancellationToken;
 use updraft_tools::{Place, Workspace};
 
 pub use conversations::Conversations;
-pub use find::Files;
-use heard::Heard;
-pub use runs::Runs;
+pub use find::WorkspaceFiles;
+use heard::RunBroadcast;
+pub use runs::LiveRuns;
 use sessions::Sessions;
 pub use sessions::{SessionLimits, with_conversation};
-pub use shapes::{Answered, Changed, Document, Hit, Listed, Listener, Output, Progress, Query, View, Wait, Work};
+pub use shapes::{
+    Document, FileList, FileToolOutput, PendingQuestion, Query, QueryAnswer, RunListener, RunProgress, RunRequest,
+    RunView, SearchHit, WorkspaceFileChange,
+};
 
 use crate::fault::Fault;
 use crate::flags::Flags;
 use crate::notice::Tell;
-use crate::places::Places;
-use crate::settings::Settings;
+use crate::places::AppFolders;
+use crate::settings::WorkspaceSettings;
 use crate::workbench::{Attendance, Workbench};
 
 /// A workbench that stays open for programs outside. Cheap to clone.
 #[derive(Clone)]
-pub struct Office {
+pub struct UpdraftService {
     /// Its runs.
-    pub runs: Runs,
+    pub runs: LiveRuns,
     /// The files of its folder.
-    pub files: Arc<Files>,
+    pub files: Arc<WorkspaceFiles>,
     /// Questions that are waited for.
     pub conversations: Conversations,
 }
 
-impl Office {
+impl UpdraftService {
     /// Opens an office in a folder and goes on with the runs that the process before left behind; says how many.
     pub async fn open(
-        places: &Places,
+        places: &AppFolders,
         folder: &Path,
         flags: Flags,
         stop: CancellationToken,
         tell: Tell,
     ) -> Result<(Self, usize), Fault> {
-        let heard = Heard::new();
+        let heard = RunBroadcast::new();
         let attendance = Attendance { watch: Arc::new(heard.clone()), stop: stop.clone(), tell };
         let bench = Workbench::open(places, folder, flags, attendance)?;
         bench.prepare().await?;
@@ -69,13 +72,13 @@ impl Office {
         let limits = bench.settings.meant.serving.sessions();
         let sessions = Sessions::new(engine.journal().clone(), folder.display().to_string(), limits);
         sessions.take_over(&places.state.join("sessions")).await;
-        let files = Files {
+        let files = WorkspaceFiles {
             dispatcher,
             place: Place { workspace: Workspace::open(folder)? },
             settings: bench.settings.meant.rules(),
             changed: heard.changed.clone(),
         };
-        let runs = Runs::new(bench, engine, stop.clone());
+        let runs = LiveRuns::new(bench, engine, stop.clone());
         let conversations = Conversations { runs: runs.clone(), heard, sessions: Arc::new(sessions) };
         conversations.sweep(limits.sweep, stop);
         let left = runs.recover().await?;
@@ -83,7 +86,7 @@ impl Office {
     }
 
     /// The settings it was opened with.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &WorkspaceSettings {
         self.runs.settings()
     }
 

@@ -34,7 +34,7 @@ pub fn on_path(program: &str) -> Option<PathBuf> {
 
 /// The folders Updraft uses.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct AppFolders {
     /// `config.toml`, `agents/`, `prompts/`.
     pub config: PathBuf,
     /// The journal.
@@ -43,7 +43,7 @@ pub struct Places {
     pub state: PathBuf,
 }
 
-impl Places {
+impl AppFolders {
     /// `UPDRAFT_HOME` for everything, or else the folders of the XDG specification.
     pub fn find() -> Result<Self, Fault> {
         if let Some(home) = set("UPDRAFT_HOME") {

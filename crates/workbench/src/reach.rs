@@ -6,25 +6,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use updraft_models::{
-    Access, Cache, Error, Google, Http, Keys, Limits, Model, Patience, Reach, Recordings, Token, for_purpose,
-    is_purpose, providers,
+    AnswerCache, Error, GoogleProject, Http, KeySource, Model, ModelAccess, ProviderAccess, RateLimiter, Recordings,
+    RetryPolicy, SecretString, for_purpose, is_purpose, providers,
 };
 
 use crate::fault::Fault;
-use crate::places::{self, Places};
-use crate::settings::{Settings, read_dotenv};
+use crate::places::{self, AppFolders};
+use crate::settings::{WorkspaceSettings, read_dotenv};
 use crate::{Flags, journal};
 
 /// What is needed to reach models. `.env` counts only in a trusted workspace, and never over the environment.
-pub fn access(places: &Places, settings: &Settings, workspace: &Path) -> Access {
+pub fn access(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> ModelAccess {
     let own = if settings.standing.is_trusted() { read_dotenv(&workspace.join(".env")) } else { BTreeMap::default() };
     let find = |name: &str| places::set(name).or_else(|| own.get(name).filter(|value| !value.is_empty()).cloned());
     let any = |names: &[&str]| names.iter().find_map(|name| find(name));
     let models = &settings.meant.models;
-    let mut reach: BTreeMap<String, Reach> = BTreeMap::new();
+    let mut reach: BTreeMap<String, ProviderAccess> = BTreeMap::new();
     for provider in providers() {
-        let found = Reach { key: any(provider.keys).map(Token::new), base: any(provider.bases), speech: None };
-        if found != Reach::default() {
+        let found =
+            ProviderAccess { key: any(provider.keys).map(SecretString::new), base: any(provider.bases), speech: None };
+        if found != ProviderAccess::default() {
             reach.insert(provider.name.to_owned(), found);
         }
     }
@@ -34,18 +35,18 @@ pub fn access(places: &Places, settings: &Settings, workspace: &Path) -> Access 
             entry.base = Some(base.clone());
         }
         if let Some(variable) = &provider.value.key_env {
-            entry.key = find(variable).map(Token::new);
+            entry.key = find(variable).map(SecretString::new);
         }
         let is_known = updraft_models::provider(name).is_some();
-        entry.speech = provider.value.speech.or((!is_known).then_some(updraft_models::Speech::Chat));
+        entry.speech = provider.value.speech.or((!is_known).then_some(updraft_models::DialectKind::Chat));
     }
     let (silence, stall) = (&settings.meant.silence, settings.meant.stall.value.0);
     // Whoever waits longer within an answer waits as long for its beginning.
     let silence = if silence.is_default() { silence.value.0.max(stall) } else { silence.value.0 };
-    Access {
+    ModelAccess {
         http: http(&find),
         reach,
-        google: Google {
+        google: GoogleProject {
             project: any(&["GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT"]),
             location: any(&["GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_REGION"]),
             credentials: find("GOOGLE_APPLICATION_CREDENTIALS").map(PathBuf::from).or_else(gcloud_credentials),
@@ -56,24 +57,26 @@ pub fn access(places: &Places, settings: &Settings, workspace: &Path) -> Access 
         limits: limits(places),
         profiles: models.profiles.iter().map(|(name, spec)| (name.clone(), spec.value.clone())).collect(),
         probe: settings.meant.probe.value,
-        patience: Patience {
+        patience: RetryPolicy {
             silence: Duration::from_millis(silence.max(1_000)),
             stall: Duration::from_millis(stall.max(1_000)),
             outage: Duration::from_millis(settings.meant.max_wait.value.0),
-            ..Patience::default()
+            ..RetryPolicy::default()
         },
-        cache: settings.meant.cache.value.then(|| Cache::at(places.data.join("answers"))),
+        cache: settings.meant.cache.value.then(|| AnswerCache::at(places.data.join("answers"))),
         recorded: Some(recordings(places)),
         keys: Some(keys(places, workspace)),
     }
 }
 
 /// Reads the keys again, as they are set when it is asked: in settings, and in `.env` of a trusted workspace.
-fn keys(places: &Places, workspace: &Path) -> Keys {
+fn keys(places: &AppFolders, workspace: &Path) -> KeySource {
     let (places, workspace) = (places.clone(), workspace.to_owned());
-    Keys(Arc::new(move || {
+    KeySource(Arc::new(move || {
         // Settings that cannot be read change nothing.
-        let Ok(settings) = Settings::load(&places, &workspace, &Flags::default()) else { return BTreeMap::new() };
+        let Ok(settings) = WorkspaceSettings::load(&places, &workspace, &Flags::default()) else {
+            return BTreeMap::new();
+        };
         let reach = access(&places, &settings, &workspace).reach;
         reach.into_iter().filter_map(|(provider, reach)| Some((provider, reach.key?))).collect()
     }))
@@ -91,22 +94,22 @@ pub fn model_spec(spec: &str) -> String {
 }
 
 /// A model's name with the earlier run it means written out: `last` means another one by tomorrow.
-pub fn settled(places: &Places, spec: &str) -> Result<String, Fault> {
+pub fn settled(places: &AppFolders, spec: &str) -> Result<String, Fault> {
     let Some(run) = spec.strip_prefix("recorded/") else { return Ok(spec.to_owned()) };
     Ok(format!("recorded/{}", journal::find_run(&journal::open_with_runs(places)?, run)?))
 }
 
 /// The limits that all processes keep together. Tests of many processes shorten what is called a minute.
-fn limits(places: &Places) -> Limits {
+fn limits(places: &AppFolders) -> RateLimiter {
     let file = places.data.join("limits.db");
     match places::set("UPDRAFT_TEST_MINUTE_MS").and_then(|number| number.parse().ok()) {
-        Some(number) => Limits::over(Some(file), Duration::from_millis(number)),
-        None => Limits::at(file),
+        Some(number) => RateLimiter::over(Some(file), Duration::from_millis(number)),
+        None => RateLimiter::at(file),
     }
 }
 
 /// Answers of earlier runs, found when they are asked for.
-fn recordings(places: &Places) -> Recordings {
+fn recordings(places: &AppFolders) -> Recordings {
     let places = places.clone();
     Recordings(Arc::new(move |run| {
         let wrong = |what: String| Error::Config { what, hint: "`updraft runs` lists the runs there are".to_owned() };
@@ -133,7 +136,7 @@ fn http(find: &dyn Fn(&str) -> Option<String>) -> Http {
 
 /// The model that an agent's file asks for: a model, a profile, or what it is for. Where people chose one model for
 /// everything, purposes do not count.
-pub fn agents_model(wanted: &str, asked: &str, chosen: &str, access: &Access) -> Option<String> {
+pub fn agents_model(wanted: &str, asked: &str, chosen: &str, access: &ModelAccess) -> Option<String> {
     if let Some(own) = access.profiles.get(wanted) {
         return Some(own.clone());
     }
@@ -150,7 +153,7 @@ mod tests {
 
     #[test]
     fn purposes_count_only_where_the_choice_was_left_to_us() {
-        let mut access = Access::default();
+        let mut access = ModelAccess::default();
         access.profiles.insert("mine".into(), "openai/gpt-5.4".into());
         let model = |wanted: &str, asked: &str| agents_model(wanted, asked, "openai/gpt-5.4-mini", &access);
         assert_eq!(model("strong", "auto").as_deref(), Some("openai/gpt-5.4 | openai/gpt-5.4-mini"));

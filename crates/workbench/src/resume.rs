@@ -2,23 +2,23 @@
 
 use std::path::PathBuf;
 
-use updraft_engine::{Engine, Handle, outlives_its_process};
+use updraft_engine::{Engine, RunHandle, outlives_its_process};
 use updraft_journal::Journal;
-use updraft_run::{Address, Approvals, Input, Run, RunId, SharedTools, Terms};
+use updraft_run::{ApprovalMode, EffectAddress, Input, Run, RunId, SharedTools, Terms};
 
 use crate::fault::Fault;
 use crate::flags::{Confine, Flags};
 use crate::notice::Notice;
-use crate::places::{self, Places};
-use crate::servers::Wanted;
-use crate::settings::Settings;
+use crate::places::{self, AppFolders};
+use crate::servers::WantedTools;
+use crate::settings::WorkspaceSettings;
 use crate::workbench::{Attendance, Purpose, Workbench};
 use crate::{confine, journal};
 
 /// A run that was to go on.
-pub enum Resumed {
+pub enum ResumeOutcome {
     /// It goes on here, when the handle is driven.
-    Here(Box<Handle>),
+    Here(Box<RunHandle>),
     /// Another process is at work on it.
     Elsewhere {
         /// That process.
@@ -54,7 +54,7 @@ impl Workbench {
     /// it was granted.
     pub fn open_for(
         stored: &StoredRun<'_>,
-        places: &Places,
+        places: &AppFolders,
         mut flags: Flags,
         attendance: Attendance,
     ) -> Result<Self, Fault> {
@@ -66,14 +66,14 @@ impl Workbench {
         if let Some(began) = granted.filter(|_| !run.is_imported()) {
             notices.extend(confine::keep(&began.flags, &mut flags.confine));
         }
-        let mut settings = Settings::load(places, folder, &flags)?;
+        let mut settings = WorkspaceSettings::load(places, folder, &flags)?;
         if let Some(began) = granted {
             notices.extend(confine::lost(began, &settings.meant.sandbox, &flags.confine));
             notices.extend(confine::hold_to(began, &mut settings.meant.sandbox, &flags.confine));
         }
-        let only_reads = !run.is_imported() && run.settings().approvals == Approvals::ReadOnly;
+        let only_reads = !run.is_imported() && run.settings().approvals == ApprovalMode::ReadOnly;
         if only_reads && flags.approvals.is_none() {
-            settings.meant.approvals.value = Approvals::ReadOnly;
+            settings.meant.approvals.value = ApprovalMode::ReadOnly;
         }
         let mut bench = Self::with(places, folder, flags, settings, attendance)?;
         bench.purpose = Purpose::OneRun { says_rights };
@@ -86,16 +86,16 @@ impl Workbench {
 
     /// Goes on with a run, and then says `then` to it. Refused where it would get more here than it began with, and where
     /// its folder is gone: a run that finds nothing would come to a wrong end.
-    pub async fn resume(&self, id: &RunId, then: Vec<Input>) -> Result<Resumed, Fault> {
+    pub async fn resume(&self, id: &RunId, then: Vec<Input>) -> Result<ResumeOutcome, Fault> {
         if !self.folder.is_dir() && !journal::load(self.journal()?, id)?.is_over() {
             return Err(Fault::usage(format!("the folder of run {id} is not there: `{}`", self.folder.display()))
                 .hint("put it back where it was, and resume; nothing was done"));
         }
         self.level().await?;
-        let kit = self.kit(Wanted::All).await?;
+        let kit = self.kit(WantedTools::All).await?;
         let mut handle = match open(&kit.engine, id).await? {
-            Resumed::Here(handle) => handle,
-            elsewhere @ Resumed::Elsewhere { .. } => return Ok(elsewhere),
+            ResumeOutcome::Here(handle) => handle,
+            elsewhere @ ResumeOutcome::Elsewhere { .. } => return Ok(elsewhere),
         };
         self.tell_unused(id, handle.run())?;
         if !handle.run().is_over() {
@@ -107,12 +107,12 @@ impl Workbench {
         for input in then {
             handle.send(input);
         }
-        Ok(Resumed::Here(handle))
+        Ok(ResumeOutcome::Here(handle))
     }
 
     /// Opens a run only to stop it, which is always possible.
-    pub async fn reopen(&self, id: &RunId) -> Result<Resumed, Fault> {
-        open(&self.kit(Wanted::All).await?.engine, id).await
+    pub async fn reopen(&self, id: &RunId) -> Result<ResumeOutcome, Fault> {
+        open(&self.kit(WantedTools::All).await?.engine, id).await
     }
 
     /// What a run is told that goes on here; nothing where that is as it was. Refused where it would get more than it began
@@ -144,18 +144,18 @@ impl Workbench {
     pub(crate) fn tell_unused(&self, id: &RunId, run: &Run) -> Result<(), Fault> {
         let inbox = self.journal()?.inbox(id)?;
         let asked = inbox.iter().filter_map(|waiting| waiting.input.question());
-        let is_lost = |at: &&Address| run.open().contains_key(*at) && !outlives_its_process(run, at);
+        let is_lost = |at: &&EffectAddress| run.open().contains_key(*at) && !outlives_its_process(run, at);
         asked.filter(is_lost).for_each(|at| self.tell(Notice::Unused(at.clone())));
         Ok(())
     }
 }
 
 /// Opens a run, unless another process is at work on it.
-pub(crate) async fn open(engine: &Engine, id: &RunId) -> Result<Resumed, Fault> {
+pub(crate) async fn open(engine: &Engine, id: &RunId) -> Result<ResumeOutcome, Fault> {
     match engine.open(id).await {
-        Ok(handle) => Ok(Resumed::Here(Box::new(handle))),
+        Ok(handle) => Ok(ResumeOutcome::Here(Box::new(handle))),
         Err(updraft_engine::Error::Journal(updraft_journal::Error::Owned { pid, .. })) => {
-            Ok(Resumed::Elsewhere { pid })
+            Ok(ResumeOutcome::Elsewhere { pid })
         }
         Err(other) => Err(other.into()),
     }

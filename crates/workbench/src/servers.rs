@@ -14,20 +14,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use updraft_journal::hash_of;
-use updraft_mcp::config::{Fault as Wrong, Format, Link, ServerConfig, Servers as Theirs, fetching, read_theirs};
-use updraft_mcp::{Host, Proxy, Servers};
-use updraft_run::Approvals;
-use updraft_tools::{Dispatcher, Log, Look, Registry, Tool};
+use updraft_mcp::config::{
+    ConfigFault as Wrong, ConfigFormat, ServerConfig, ServerFile as Theirs, TransportConfig, fetching, read_theirs,
+};
+use updraft_mcp::{McpHost, ProxySettings, Servers};
+use updraft_run::ApprovalMode;
+use updraft_tools::{CacheUse, CallLog, Dispatcher, Registry, Tool};
 
 use crate::fault::Fault;
-use crate::places::{self, Places};
-use crate::settings::Settings;
+use crate::places::{self, AppFolders};
+use crate::settings::WorkspaceSettings;
 use crate::{Tell, confine, dropins, plain, tools};
 
-pub use keys::KeyFiles;
+pub use keys::SecretFiles;
 pub use named::{Variables, is_list, of_workspace};
 pub(crate) use program::program_files;
-pub use wanted::{Wanted, leave_out_mistaken};
+pub use wanted::{WantedTools, leave_out_mistaken};
 
 /// How long a run waits for servers that it has never met. Those that are known are not waited for, nor those that did
 /// not come when they were waited for a short while ago.
@@ -38,7 +40,7 @@ const FETCHED: &str = "fetched";
 
 /// The servers that are configured for a workspace.
 #[derive(Default)]
-pub struct Configured {
+pub struct ConfiguredServers {
     /// Each with the file it stands in.
     pub servers: Vec<(ServerConfig, String)>,
     /// What is wrong with others.
@@ -50,15 +52,15 @@ pub struct Configured {
 }
 
 /// Where the user's own servers are written.
-pub fn own_file(places: &Places) -> PathBuf {
+pub fn own_file(places: &AppFolders) -> PathBuf {
     places.config.join("mcp.json")
 }
 
 /// Reads every place where servers may be named. The user's own win over the workspace's of the same name.
-pub fn configured(places: &Places, settings: &Settings, workspace: &Path) -> Configured {
+pub fn configured(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> ConfiguredServers {
     let is_trusted = settings.standing.is_trusted();
     let variables = Variables::of(workspace, is_trusted);
-    let mut all = Configured { prefix: variables.find("MCP_TOOL_PREFIX"), ..Configured::default() };
+    let mut all = ConfiguredServers { prefix: variables.find("MCP_TOOL_PREFIX"), ..ConfiguredServers::default() };
     let is_off = |word: String| matches!(word.to_lowercase().as_str(), "false" | "0" | "no" | "off");
     if variables.set("MCP_ENABLED").is_some_and(is_off) {
         return all;
@@ -81,7 +83,7 @@ pub fn configured(places: &Places, settings: &Settings, workspace: &Path) -> Con
     all
 }
 
-impl Configured {
+impl ConfiguredServers {
     fn take(&mut self, (servers, faults): (Vec<ServerConfig>, Vec<Wrong>), file: &str) {
         let known: BTreeSet<String> = self.servers.iter().map(|(server, _)| server.name.clone()).collect();
         for server in servers {
@@ -98,10 +100,15 @@ impl Configured {
     }
 
     /// Those that are switched on, and what they are lent. Nothing is started.
-    pub async fn servers(&self, places: &Places, settings: &Settings, workspace: &Path) -> Result<Servers, Fault> {
+    pub async fn servers(
+        &self,
+        places: &AppFolders,
+        settings: &WorkspaceSettings,
+        workspace: &Path,
+    ) -> Result<Servers, Fault> {
         let on: Vec<ServerConfig> =
             self.servers.iter().filter(|(server, _)| server.enabled).map(|(server, _)| server.clone()).collect();
-        let needs_sandbox = on.iter().any(|server| matches!(server.link, Link::Stdio { .. }));
+        let needs_sandbox = on.iter().any(|server| matches!(server.link, TransportConfig::Stdio { .. }));
         let mut host = host(places, settings, workspace, needs_sandbox).await?;
         if let Some(prefix) = &self.prefix {
             prefix.clone_into(&mut host.prefix);
@@ -111,9 +118,14 @@ impl Configured {
 }
 
 /// What servers are lent in this workspace.
-pub async fn host(places: &Places, settings: &Settings, workspace: &Path, needs_sandbox: bool) -> Result<Host, Fault> {
+pub async fn host(
+    places: &AppFolders,
+    settings: &WorkspaceSettings,
+    workspace: &Path,
+    needs_sandbox: bool,
+) -> Result<McpHost, Fault> {
     let state = places.state.join("mcp");
-    let mut host = Host::new(workspace, state.join("logs"));
+    let mut host = McpHost::new(workspace, state.join("logs"));
     let confinement = confine::confinement(places, settings);
     if needs_sandbox {
         host.sandbox = confinement.sandbox().await.map_err(|failure| failure.message);
@@ -124,33 +136,33 @@ pub async fn host(places: &Places, settings: &Settings, workspace: &Path, needs_
     host.inquires = true;
     host.vouched = vouched::seals(places);
     host.memory = Some(state.join("known"));
-    host.keys = Some(Arc::new(KeyFiles::new(places)));
+    host.keys = Some(Arc::new(SecretFiles::new(places)));
     // What a server leaves there in one workspace it does not find in another.
     let of_workspace = hash_of(workspace.as_os_str().as_encoded_bytes()).to_string();
-    if settings.meant.rules().approvals == Approvals::ReadOnly {
+    if settings.meant.rules().approvals == ApprovalMode::ReadOnly {
         host.instead = Some(state.join("scratch").join(&of_workspace[..16]));
     }
     host.private = Some(state.join("private").join(&of_workspace[..16]));
     host.fetched = Some(state.join(FETCHED));
     host.is_apart = !settings.standing.is_trusted();
-    host.log = Log::to(|line| tracing::info!(target: "updraft::mcp", "{}", plain::harmless(line)));
+    host.log = CallLog::to(|line| tracing::info!(target: "updraft::mcp", "{}", plain::harmless(line)));
     let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].iter().find_map(|name| places::set(name));
     let except = places::set("NO_PROXY").or_else(|| places::set("no_proxy"));
-    host.proxy = proxy.map(|address| Proxy { address, except });
+    host.proxy = proxy.map(|address| ProxySettings { address, except });
     Ok(host)
 }
 
 /// A dispatcher of our own tools and those of the servers that are wanted, and these, to be closed at the end.
 pub async fn dispatcher(
-    places: &Places,
-    settings: &Settings,
+    places: &AppFolders,
+    settings: &WorkspaceSettings,
     workspace: &Path,
-    wanted: Wanted<'_>,
+    wanted: WantedTools<'_>,
     tell: &Tell,
 ) -> Result<(Dispatcher, Servers, Vec<String>), Fault> {
     let mut configured = configured(places, settings, workspace);
     let mut remarks: Vec<String> = configured.faults.iter().map(ToString::to_string).collect();
-    let (mut registry, listing) = tools::registry(places, workspace, settings, Look::Kept).await?;
+    let (mut registry, listing) = tools::registry(places, workspace, settings, CacheUse::Kept).await?;
     let prefix = configured.prefix().to_owned();
     configured.servers.retain(|(server, _)| wanted.needs(&prefix, &server.name, &registry));
     let servers = configured.servers(places, settings, workspace).await?;
@@ -201,8 +213,8 @@ pub fn cut_off<'a>(line: impl Iterator<Item = &'a str>) -> Option<String> {
 }
 
 /// Forgets what the user's own server of that name fetched.
-pub fn forget_fetched(places: &Places, name: &str) {
-    let mut host = Host::new(&places.state, &places.state);
+pub fn forget_fetched(places: &AppFolders, name: &str) {
+    let mut host = McpHost::new(&places.state, &places.state);
     host.fetched = Some(places.state.join("mcp").join(FETCHED));
     if let Some(folder) = host.fetched_by_own(name) {
         let _ = std::fs::remove_dir_all(folder);
@@ -210,8 +222,8 @@ pub fn forget_fetched(places: &Places, name: &str) {
 }
 
 /// How a file of servers is written, by its ending.
-pub fn format_of(file: &Path) -> Format {
-    if file.extension().is_some_and(|ending| ending == "toml") { Format::Toml } else { Format::Json }
+pub fn format_of(file: &Path) -> ConfigFormat {
+    if file.extension().is_some_and(|ending| ending == "toml") { ConfigFormat::Toml } else { ConfigFormat::Json }
 }
 
 /// The servers in a file, as they are written there.

@@ -21,46 +21,46 @@ use std::path::{Path, PathBuf};
 use updraft_run::Rule;
 
 pub(crate) use dotenv::read as read_dotenv;
-pub(crate) use layer::Layer;
-pub(crate) use meant::Origin;
-pub use meant::{Meant, Sourced};
+pub(crate) use layer::SettingsLayer;
+pub(crate) use meant::SettingOrigin;
+pub use meant::{EffectiveSettings, SettingValue};
 pub use models::limit_in_words;
-pub use remembered::{Remembered, keep as keep_always};
-pub use sandbox::Confined;
+pub use remembered::{RememberedRules, keep as keep_always};
+pub use sandbox::SandboxSettings;
 pub(crate) use sandbox::{WrittenNetwork, WrittenSandbox};
-pub use serving::Serving;
-pub use tools::Tools;
-pub use trust::{Counted, Standing, Trusted, too_much};
-pub(crate) use written::{Written, said};
+pub use serving::ServeSettings;
+pub use tools::ToolSettings;
+pub use trust::{TrustContent, TrustState, TrustedWorkspaces, too_much};
+pub(crate) use written::{WrittenSettings, said};
 
 use crate::Flags;
 use crate::fault::Fault;
-use crate::places::Places;
+use crate::places::AppFolders;
 
 /// The settings for a workspace, and whether its files count in full.
-pub struct Settings {
+pub struct WorkspaceSettings {
     /// What is meant.
-    pub meant: Meant,
+    pub meant: EffectiveSettings,
     /// How the workspace stands.
-    pub standing: Standing,
+    pub standing: TrustState,
     /// What was left out of account, one line each.
     pub ignored: Vec<String>,
 }
 
-impl Settings {
+impl WorkspaceSettings {
     /// Reads everything that is written for this workspace.
-    pub fn load(places: &Places, workspace: &Path, flags: &Flags) -> Result<Self, Fault> {
-        let standing = Trusted::load(places).standing(workspace);
+    pub fn load(places: &AppFolders, workspace: &Path, flags: &Flags) -> Result<Self, Fault> {
+        let standing = TrustedWorkspaces::load(places).standing(workspace);
         let own = workspace.join(".updraft").join("config.toml");
-        let mut layers = vec![Layer::file(&places.settings(), Origin::User)?];
+        let mut layers = vec![SettingsLayer::file(&places.settings(), SettingOrigin::User)?];
         // A workspace that is the configuration folder itself is not read twice.
         if own != places.settings() {
-            let origin = if standing.is_trusted() { Origin::Workspace } else { Origin::Stranger };
-            layers.push(Layer::file(&own, origin)?);
+            let origin = if standing.is_trusted() { SettingOrigin::Workspace } else { SettingOrigin::Stranger };
+            layers.push(SettingsLayer::file(&own, origin)?);
         }
-        layers.push(Layer::environment()?);
-        layers.push(Layer::flags(flags.written()?));
-        let mut meant = Meant::default();
+        layers.push(SettingsLayer::environment()?);
+        layers.push(SettingsLayer::flags(flags.written()?));
+        let mut meant = EffectiveSettings::default();
         let mut ignored = Vec::new();
         for layer in &layers {
             meant.take(layer, &mut ignored)?;
@@ -68,7 +68,7 @@ impl Settings {
         if !standing.is_trusted() {
             meant.leave_relative_programs(&mut ignored);
         }
-        meant.rules.allow.extend(Remembered::load(places).rules(workspace));
+        meant.rules.allow.extend(RememberedRules::load(places).rules(workspace));
         meant.rules.deny.extend(not_our_own(places, workspace));
         Ok(Self { meant, standing, ignored })
     }
@@ -80,13 +80,13 @@ impl Settings {
         if left.is_empty() {
             return None;
         }
-        let why = if self.standing == Standing::Changed { "changed since it was trusted" } else { "not trusted" };
+        let why = if self.standing == TrustState::Changed { "changed since it was trusted" } else { "not trusted" };
         Some(format!("workspace {why}; ignored: {} (`updraft trust` lets them count)", left.join(", ")))
     }
 }
 
 /// No tool writes what Updraft itself goes by, should the workspace be around it.
-fn not_our_own(places: &Places, workspace: &Path) -> Vec<Rule> {
+fn not_our_own(places: &AppFolders, workspace: &Path) -> Vec<Rule> {
     let rule = |path: PathBuf| {
         let within = path.strip_prefix(workspace).ok().filter(|within| !within.as_os_str().is_empty())?;
         let from = "Updraft itself goes by it".to_owned();

@@ -1,12 +1,12 @@
 //! Starting a run.
 
-use updraft_engine::{Handle, NewRun};
-use updraft_models::{Chosen, is_purpose};
-use updraft_run::{Goal, Graph, Level, Mode, RunId, Settings as Rules};
+use updraft_engine::{NewRun, RunHandle};
+use updraft_models::{ModelChoice, is_purpose};
+use updraft_run::{Goal, Graph, Level, RunId, RunMode, RunSettings as Rules};
 
 use crate::fault::Fault;
 use crate::notice::Notice;
-use crate::servers::Wanted;
+use crate::servers::WantedTools;
 use crate::workbench::{Kit, Workbench};
 use crate::{confine, places, reach, tools};
 
@@ -23,7 +23,7 @@ pub struct NewGoal {
 
 impl Workbench {
     /// Starts a run. When this is done the goal is safe on disk; whoever drives the handle carries it out.
-    pub async fn start(&self, id: RunId, new: NewGoal) -> Result<Handle, Fault> {
+    pub async fn start(&self, id: RunId, new: NewGoal) -> Result<RunHandle, Fault> {
         let asked = self.asked_model()?;
         let chosen = self.model().await?;
         self.remark(&asked, chosen);
@@ -72,10 +72,12 @@ impl Workbench {
     }
 
     /// The tools that agents of a run may use. Who works on a plan is not known before it is made.
-    fn wanted(&self, goal: &Goal) -> Wanted<'_> {
+    fn wanted(&self, goal: &Goal) -> WantedTools<'_> {
         match &goal.mode {
-            Mode::Agent(name) => self.agents.get(name).map_or(Wanted::All, |agent| Wanted::Of(&agent.tools)),
-            Mode::Plan | Mode::Swarm | Mode::Given => Wanted::All,
+            RunMode::Agent(name) => {
+                self.agents.get(name).map_or(WantedTools::All, |agent| WantedTools::Of(&agent.tools))
+            }
+            RunMode::Plan | RunMode::Swarm | RunMode::Given => WantedTools::All,
         }
     }
 
@@ -88,7 +90,7 @@ impl Workbench {
         rules.sandbox = level;
         rules.grants = Some(confine::grants(&self.settings, &self.flags.confine));
         rules.strange_tools = kit.dispatcher.registry().strange();
-        if matches!(goal.mode, Mode::Agent(_)) {
+        if matches!(goal.mode, RunMode::Agent(_)) {
             rules.query_turns = self.settings.meant.agent_turns.value;
         }
         rules.least_turns = self.flags.budget.turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX));
@@ -97,8 +99,8 @@ impl Workbench {
     }
 
     /// Tells of the model, and of what does not count.
-    fn remark(&self, asked: &str, chosen: &Chosen) {
-        let Chosen { spec, why, .. } = chosen;
+    fn remark(&self, asked: &str, chosen: &ModelChoice) {
+        let ModelChoice { spec, why, .. } = chosen;
         let why = match (asked, spec.as_str()) {
             ("auto", "builtin") => {
                 Some("no key found; `updraft models` shows how to connect a language model".to_owned())

@@ -2,29 +2,33 @@
 
 use std::path::{Path, PathBuf};
 
-use updraft_engine::Marks;
+use updraft_engine::MarkStore;
 use updraft_mcp::Servers;
-use updraft_run::{Class, Rule};
-use updraft_tools::worker::Python;
-use updraft_tools::{Dispatcher, Listing, Look, Registry};
+use updraft_run::{EffectClass, Rule};
+use updraft_tools::worker::PythonConfig;
+use updraft_tools::{CacheUse, Dispatcher, DropInListing, Registry};
 
 use crate::fault::Fault;
-use crate::places::Places;
-use crate::settings::Settings;
+use crate::places::AppFolders;
+use crate::settings::WorkspaceSettings;
 use crate::{confine, dropins};
 
 /// The tools for a workspace: those that are always there, and those dropped into folders.
-pub async fn dispatcher(places: &Places, workspace: &Path, settings: &Settings) -> Result<Dispatcher, Fault> {
-    Ok(with_listing(places, workspace, settings, Look::Kept).await?.0)
+pub async fn dispatcher(
+    places: &AppFolders,
+    workspace: &Path,
+    settings: &WorkspaceSettings,
+) -> Result<Dispatcher, Fault> {
+    Ok(with_listing(places, workspace, settings, CacheUse::Kept).await?.0)
 }
 
 /// The same, and what is to be said about dropped-in files.
 pub async fn with_listing(
-    places: &Places,
+    places: &AppFolders,
     workspace: &Path,
-    settings: &Settings,
-    look: Look,
-) -> Result<(Dispatcher, Listing), Fault> {
+    settings: &WorkspaceSettings,
+    look: CacheUse,
+) -> Result<(Dispatcher, DropInListing), Fault> {
     let (registry, listing) = registry(places, workspace, settings, look).await?;
     let witness = confine::witness(places, settings);
     Ok((Dispatcher::new(registry, settings.meant.tools.limits()).with_witness(witness), listing))
@@ -32,11 +36,11 @@ pub async fn with_listing(
 
 /// The same, to add others to.
 pub(crate) async fn registry(
-    places: &Places,
+    places: &AppFolders,
     workspace: &Path,
-    settings: &Settings,
-    look: Look,
-) -> Result<(Registry, Listing), Fault> {
+    settings: &WorkspaceSettings,
+    look: CacheUse,
+) -> Result<(Registry, DropInListing), Fault> {
     let confinement = confine::confinement(places, settings);
     let always = Registry::standard(&settings.meant.tools.limits()).with_commands(confinement.clone());
     let mut registry = always.with_web(settings.meant.web.web()?).with_python(confinement.clone(), python(settings));
@@ -45,21 +49,21 @@ pub(crate) async fn registry(
 }
 
 /// The Python that runs agents' code.
-pub fn python(settings: &Settings) -> Python {
+pub fn python(settings: &WorkspaceSettings) -> PythonConfig {
     let program = &settings.meant.python_program.value;
     let program = (!program.is_empty()).then(|| PathBuf::from(program));
-    Python { program, packages: settings.meant.python_packages.value, ..Python::default() }
+    PythonConfig { program, packages: settings.meant.python_packages.value, ..PythonConfig::default() }
 }
 
 /// Whether a tool only reads. What is not there is not offered anyway.
 pub fn only_reads(dispatcher: &Dispatcher, name: &str) -> bool {
-    let is_pure = dispatcher.registry().get(name).is_none_or(|tool| tool.traits().class == Class::Pure);
+    let is_pure = dispatcher.registry().get(name).is_none_or(|tool| tool.traits().class == EffectClass::Pure);
     is_pure || name == updraft_run::ASK_USER
 }
 
 /// Rules that name a tool by a shorter name are meant for the tool. Those that hold something back are meant for one that
 /// a server adds during the run, too.
-pub(crate) fn name_in_full(dispatcher: &Dispatcher, servers: &Servers, rules: &mut updraft_run::Settings) {
+pub(crate) fn name_in_full(dispatcher: &Dispatcher, servers: &Servers, rules: &mut updraft_run::RunSettings) {
     let registry = dispatcher.registry();
     let denied: Vec<String> = rules.deny.iter().flat_map(|name| names_later(&registry, servers, name)).collect();
     rules.deny.extend(denied);
@@ -95,6 +99,6 @@ pub(crate) fn rules_in_full(dispatcher: &Dispatcher, servers: &Servers, rules: &
 }
 
 /// Which files hold words from outside, in every workspace.
-pub fn marks(places: &Places) -> Marks {
-    Marks::at(&places.state.join("origins"))
+pub fn marks(places: &AppFolders) -> MarkStore {
+    MarkStore::at(&places.state.join("origins"))
 }

@@ -5,26 +5,26 @@ use std::sync::{Arc, Once, OnceLock};
 
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
-use updraft_engine::{Agents, Engine, Hands, Nobody, Options, Prompts, Watch};
+use updraft_engine::{Agents, Engine, EngineOptions, NoWatcher, Prompts, RealPerformer, RunWatcher};
 use updraft_journal::Journal;
 use updraft_mcp::Servers;
-use updraft_models::{Access, Chosen, choose};
+use updraft_models::{ModelAccess, ModelChoice, choose};
 use updraft_run::{Input, Level, Rules};
 use updraft_tools::Dispatcher;
 
 use crate::fault::Fault;
 use crate::flags::Flags;
 use crate::notice::{Notice, Tell};
-use crate::places::Places;
-use crate::servers::{self, Wanted};
-use crate::settings::Settings;
+use crate::places::AppFolders;
+use crate::servers::{self, WantedTools};
+use crate::settings::WorkspaceSettings;
 use crate::{cast, confine, journal, reach, tools};
 
 /// Who looks on while runs of a workbench are at work, and what stops them.
 #[derive(Clone)]
 pub struct Attendance {
     /// Told of everything that happens in runs.
-    pub watch: Arc<dyn Watch>,
+    pub watch: Arc<dyn RunWatcher>,
     /// Stops runs when it is cancelled; they go on when they are resumed.
     pub stop: CancellationToken,
     /// Told what people should hear.
@@ -34,7 +34,7 @@ pub struct Attendance {
 impl Default for Attendance {
     /// Nobody looks on.
     fn default() -> Self {
-        Self { watch: Arc::new(Nobody), stop: CancellationToken::new(), tell: Arc::new(|_| {}) }
+        Self { watch: Arc::new(NoWatcher), stop: CancellationToken::new(), tell: Arc::new(|_| {}) }
     }
 }
 
@@ -42,20 +42,20 @@ impl Default for Attendance {
 /// are there once the first run wants them.
 pub struct Workbench {
     /// Where things are on this machine.
-    pub places: Places,
+    pub places: AppFolders,
     /// The folder, by its canonical path.
     pub folder: PathBuf,
     /// What was said for this once.
     pub flags: Flags,
     /// What is written, with the flags.
-    pub settings: Settings,
+    pub settings: WorkspaceSettings,
     pub(crate) agents: Agents,
     pub(crate) prompts: Prompts,
-    pub(crate) access: Access,
+    pub(crate) access: ModelAccess,
     pub(crate) attendance: Attendance,
     pub(crate) purpose: Purpose,
     journal: OnceLock<Journal>,
-    model: OnceCell<Chosen>,
+    model: OnceCell<ModelChoice>,
     level: OnceCell<Level>,
     kit: OnceCell<Kit>,
     left_out_told: Once,
@@ -84,16 +84,16 @@ pub(crate) struct Kit {
 
 impl Workbench {
     /// Opens a workbench in a folder. Fails where settings or agents cannot be used.
-    pub fn open(places: &Places, folder: &Path, flags: Flags, attendance: Attendance) -> Result<Self, Fault> {
-        let settings = Settings::load(places, folder, &flags)?;
+    pub fn open(places: &AppFolders, folder: &Path, flags: Flags, attendance: Attendance) -> Result<Self, Fault> {
+        let settings = WorkspaceSettings::load(places, folder, &flags)?;
         Self::with(places, folder, flags, settings, attendance)
     }
 
     pub(crate) fn with(
-        places: &Places,
+        places: &AppFolders,
         folder: &Path,
         flags: Flags,
-        settings: Settings,
+        settings: WorkspaceSettings,
         attendance: Attendance,
     ) -> Result<Self, Fault> {
         let (agents, prompts) = cast::load(places, folder, &settings)?;
@@ -135,7 +135,7 @@ impl Workbench {
     }
 
     /// The model that runs are started with, chosen when it is first asked for: looking for model servers takes time.
-    pub async fn model(&self) -> Result<&Chosen, Fault> {
+    pub async fn model(&self) -> Result<&ModelChoice, Fault> {
         let choosing = || async { Ok(choose(&self.asked_model()?, &self.access).await?) };
         self.model.get_or_try_init(choosing).await
     }
@@ -158,11 +158,11 @@ impl Workbench {
     }
 
     /// The tools, the servers that are wanted, and the engine. Whoever asks first decides which servers those are.
-    pub(crate) async fn kit(&self, wanted: Wanted<'_>) -> Result<&Kit, Fault> {
+    pub(crate) async fn kit(&self, wanted: WantedTools<'_>) -> Result<&Kit, Fault> {
         self.kit.get_or_try_init(|| Box::pin(self.make_kit(wanted))).await
     }
 
-    async fn make_kit(&self, wanted: Wanted<'_>) -> Result<Kit, Fault> {
+    async fn make_kit(&self, wanted: WantedTools<'_>) -> Result<Kit, Fault> {
         let (places, settings, folder) = (&self.places, &self.settings, &self.folder);
         let journal = self.journal()?.clone();
         let (dispatcher, servers, remarks) =
@@ -172,28 +172,28 @@ impl Workbench {
         }
         let mut agents = self.agents.clone();
         cast::leave_out_mistaken(places, settings, folder, &mut agents, &dispatcher);
-        let mut hands = Hands::new(self.access.clone(), dispatcher.clone());
-        if let Some(Chosen { model, spec, .. }) = self.model.get() {
+        let mut hands = RealPerformer::new(self.access.clone(), dispatcher.clone());
+        if let Some(ModelChoice { model, spec, .. }) = self.model.get() {
             hands = hands.with_model(spec, model.clone());
         }
         let Attendance { watch, stop, .. } = self.attendance.clone();
-        let options = Options { watch, stop, marks: Some(tools::marks(places)), ..Options::default() };
+        let options = EngineOptions { watch, stop, marks: Some(tools::marks(places)), ..EngineOptions::default() };
         Ok(Kit { engine: Engine::new(journal, Arc::new(hands), options), dispatcher, servers, agents })
     }
 
     /// The engine, with all tools there are.
     pub async fn engine(&self) -> Result<&Engine, Fault> {
-        Ok(&self.kit(Wanted::All).await?.engine)
+        Ok(&self.kit(WantedTools::All).await?.engine)
     }
 
     /// The engine without servers' tools: to tell a run something after which none of its calls is made.
     pub async fn engine_without_servers(&self) -> Result<&Engine, Fault> {
-        Ok(&self.kit(Wanted::Of(&[])).await?.engine)
+        Ok(&self.kit(WantedTools::Of(&[])).await?.engine)
     }
 
     /// All tools there are, those of servers too.
     pub async fn dispatcher(&self) -> Result<&Dispatcher, Fault> {
-        Ok(&self.kit(Wanted::All).await?.dispatcher)
+        Ok(&self.kit(WantedTools::All).await?.dispatcher)
     }
 
     /// What a run is told that goes on under these settings: what is asked about or denied by now and was not when it
@@ -208,7 +208,7 @@ impl Workbench {
     /// Makes level, tools and servers ready for many runs, and tells of the agents that are left out.
     pub async fn prepare(&self) -> Result<(), Fault> {
         self.level().await?;
-        let kit = self.kit(Wanted::All).await?;
+        let kit = self.kit(WantedTools::All).await?;
         self.tell_left_out(kit);
         Ok(())
     }

@@ -5,29 +5,29 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest, Sha256};
-use updraft_run::{Change, Failure, FailureKind, Hash};
+use updraft_run::{ContentHash, Failure, FailureKind, FileChange};
 
 use crate::text::{self, Encoding};
 
-use super::disk::{self, Folder, How};
 use super::stamp::Stamp;
-use super::{Inside, Links, Standing, Workspace, drafts, failure, refuse_unless_file};
+use super::{Folder, OpenMode, disk};
+use super::{LinkPolicy, PathContent, Workspace, WorkspacePath, drafts, failure, refuse_unless_file};
 
 /// Bytes of a file that is hashed: more would take longer than a call may.
 const LARGEST: u64 = 1 << 30;
 
 /// What became of a write.
-pub enum Replacement {
+pub enum WriteOutcome {
     /// The new content is in its place; these folders were made for it.
-    Done(Vec<Change>),
+    Done(Vec<FileChange>),
     /// Someone else changed the file since it was read: nothing was written.
     Overtaken,
 }
 
-impl Standing {
+impl PathContent {
     /// Whether it is still in its place, with the same content.
     fn still_stands(&self, folder: &Folder, name: &str) -> io::Result<bool> {
-        let file = match folder.file(name, How::Read, Links::Never) {
+        let file = match folder.file(name, OpenMode::Read, LinkPolicy::Never) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(error),
@@ -46,7 +46,7 @@ impl Standing {
 impl Workspace {
     /// Takes a path that may be written to: a file, and not of git's own storage. What git acts on (hooks, settings) may
     /// be, if a person agrees; who prepares the call says so.
-    pub fn locate_for_writing(&self, path: &str) -> Result<Inside, Failure> {
+    pub fn locate_for_writing(&self, path: &str) -> Result<WorkspacePath, Failure> {
         let names_folder = path.ends_with('/');
         let path = self.locate(path)?;
         if names_folder {
@@ -63,8 +63,8 @@ impl Workspace {
     }
 
     /// The file at a path, reached without links; `None` if there is none. Holds up to `most` bytes of it.
-    pub fn existing(&self, path: &Inside, most: usize) -> Result<Option<Standing>, Failure> {
-        let file = match self.folder().file(path.as_str(), How::Read, Links::Never) {
+    pub fn existing(&self, path: &WorkspacePath, most: usize) -> Result<Option<PathContent>, Failure> {
+        let file = match self.folder().file(path.as_str(), OpenMode::Read, LinkPolicy::Never) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failure(path, &error)),
@@ -77,7 +77,7 @@ impl Workspace {
         }
         let (hash, bytes) = taken_in(file, most)
             .map_err(|error| Failure::new(FailureKind::Tool, format!("`{path}` could not be read: {error}")))?;
-        Ok(Some(Standing { stamp: about, hash: Some(hash), bytes }))
+        Ok(Some(PathContent { stamp: about, hash: Some(hash), bytes }))
     }
 
     /// Puts new content at a path, through a file beside it that is synced and renamed. Folders that are missing are
@@ -86,33 +86,33 @@ impl Workspace {
     /// `existing` is what the content was made from. If something else is there by now, nothing is replaced.
     pub fn replace(
         &self,
-        path: &Inside,
+        path: &WorkspacePath,
         content: &[u8],
-        existing: Option<&Standing>,
+        existing: Option<&PathContent>,
         reaches_outside: bool,
-    ) -> Result<Replacement, Failure> {
+    ) -> Result<WriteOutcome, Failure> {
         let _alone = self.guard(path, reaches_outside)?;
         let (folder, name) = split(path)?;
         let (folder, made) = self.make_folders(&folder)?;
         self.sweep(&folder);
         match replace_in(&folder, name, content, existing) {
-            Ok(true) => Ok(Replacement::Done(made)),
-            Ok(false) => Ok(Replacement::Overtaken),
+            Ok(true) => Ok(WriteOutcome::Done(made)),
+            Ok(false) => Ok(WriteOutcome::Overtaken),
             Err(error) => Err(failure(path, &error)),
         }
     }
 
     /// Adds a line to a file and returns once it is on disk. One that does not end its last line is given an end first.
-    pub fn append(&self, path: &Inside, line: &str, reaches_outside: bool) -> Result<Vec<Change>, Failure> {
+    pub fn append(&self, path: &WorkspacePath, line: &str, reaches_outside: bool) -> Result<Vec<FileChange>, Failure> {
         let _alone = self.guard(path, reaches_outside)?;
         let (folder, name) = split(path)?;
         // A device is not opened for writing even for a moment: for some, opening is an act.
-        if let Ok(about) = self.about(path, Links::Never) {
+        if let Ok(about) = self.about(path, LinkPolicy::Never) {
             refuse_unless_file(path, &about)?;
         }
         let (folder, made) = self.make_folders(&folder)?;
         let failed = |error| failure(path, &error);
-        let file = folder.file(name, How::Append(0o666), Links::Never).map_err(failed)?;
+        let file = folder.file(name, OpenMode::Append(0o666), LinkPolicy::Never).map_err(failed)?;
         let about = disk::stamp_of(&file).map_err(failed)?;
         refuse_unless_file(path, &about)?;
         if about.names > 1 {
@@ -120,7 +120,7 @@ impl Workspace {
             let why = "has other names (hard links), which the line would be added to as well; use write_file";
             return Err(Failure::new(FailureKind::Security, format!("`{path}` {why}")));
         }
-        let ends = Ends::of(&file, about.len).map_err(failed)?;
+        let ends = FileEnds::of(&file, about.len).map_err(failed)?;
         if let Some(why) = text::why_not_added_between(&ends.start, &ends.end, line) {
             return Err(Failure::new(FailureKind::Tool, format!("`{path}` {why}")));
         }
@@ -129,24 +129,24 @@ impl Workspace {
     }
 
     /// Opens a folder without following links, making what is missing of it. Says what was made.
-    pub(super) fn make_folders(&self, path: &Inside) -> Result<(Folder, Vec<Change>), Failure> {
+    pub(super) fn make_folders(&self, path: &WorkspacePath) -> Result<(Folder, Vec<FileChange>), Failure> {
         let failed = |error| failure(path, &error);
-        let mut folder = self.open_folder(&Inside::root(), Links::Never)?;
-        let (mut made, mut at) = (Vec::new(), Inside::root());
+        let mut folder = self.open_folder(&WorkspacePath::root(), LinkPolicy::Never)?;
+        let (mut made, mut at) = (Vec::new(), WorkspacePath::root());
         for part in path.parts() {
             at = at.join(part);
-            folder = match folder.folder(part, Links::Never) {
+            folder = match folder.folder(part, LinkPolicy::Never) {
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     let is_ours = match folder.make_folder(part) {
                         Ok(()) => true,
                         Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
                         Err(error) => return Err(failed(error)),
                     };
-                    let opened = folder.folder(part, Links::Never).map_err(failed)?;
+                    let opened = folder.folder(part, LinkPolicy::Never).map_err(failed)?;
                     if is_ours {
                         folder.sync().map_err(failed)?;
                         let now = opened.itself().map_err(failed)?.form();
-                        made.push(Change { path: at.to_string(), now: Some(now), ..Change::default() });
+                        made.push(FileChange { path: at.to_string(), now: Some(now), ..FileChange::default() });
                     }
                     opened
                 }
@@ -157,39 +157,39 @@ impl Workspace {
     }
 }
 
-pub(super) fn split(path: &Inside) -> Result<(Inside, &str), Failure> {
+pub(super) fn split(path: &WorkspacePath) -> Result<(WorkspacePath, &str), Failure> {
     path.split()
         .ok_or_else(|| Failure::new(FailureKind::Validation, "the path is the workspace itself; expected a file"))
 }
 
 /// The hash of a file, and its content if that is at most `most` bytes.
-pub(super) fn taken_in(mut file: File, most: usize) -> std::io::Result<(Hash, Option<Vec<u8>>)> {
+pub(super) fn taken_in(mut file: File, most: usize) -> std::io::Result<(ContentHash, Option<Vec<u8>>)> {
     let mut bytes = Vec::new();
     (&mut file).take(most as u64 + 1).read_to_end(&mut bytes)?;
     let mut digest = Sha256::new_with_prefix(&bytes);
     if bytes.len() <= most {
-        return Ok((Hash(digest.finalize().into()), Some(bytes)));
+        return Ok((ContentHash(digest.finalize().into()), Some(bytes)));
     }
     let mut chunk = vec![0; 256 << 10];
     loop {
         match file.read(&mut chunk)? {
-            0 => return Ok((Hash(digest.finalize().into()), None)),
+            0 => return Ok((ContentHash(digest.finalize().into()), None)),
             count => digest.update(&chunk[..count]),
         }
     }
 }
 
 /// The hash of a file's content.
-fn hash_of(file: File) -> io::Result<Hash> {
+fn hash_of(file: File) -> io::Result<ContentHash> {
     taken_in(file, 0).map(|(hash, _)| hash)
 }
 
 /// Puts a file in its place, with the owner and mode of the one whose place it takes; false if that one is not there as it
 /// was, or if there is one where none was.
-fn replace_in(folder: &Folder, name: &str, content: &[u8], existing: Option<&Standing>) -> io::Result<bool> {
-    let (mut beside, mut file) = Beside::create(folder, if existing.is_some() { 0o600 } else { 0o666 })?;
+fn replace_in(folder: &Folder, name: &str, content: &[u8], existing: Option<&PathContent>) -> io::Result<bool> {
+    let (mut beside, mut file) = DraftFile::create(folder, if existing.is_some() { 0o600 } else { 0o666 })?;
     file.write_all(content)?;
-    if let Some(Standing { stamp: about, .. }) = existing {
+    if let Some(PathContent { stamp: about, .. }) = existing {
         disk::give(&file, about);
         disk::set_mode(&file, about.mode & 0o777)?;
     }
@@ -216,7 +216,7 @@ pub(super) fn restore_in(
     mode: u32,
     replaced: Option<&Stamp>,
 ) -> io::Result<()> {
-    let (mut beside, mut file) = Beside::create(folder, 0o600)?;
+    let (mut beside, mut file) = DraftFile::create(folder, 0o600)?;
     file.write_all(content)?;
     if let Some(about) = replaced {
         disk::give(&file, about);
@@ -228,20 +228,20 @@ pub(super) fn restore_in(
 }
 
 /// The new content while it is not yet in its place. Removed when dropped.
-struct Beside<'a> {
+struct DraftFile<'a> {
     folder: &'a Folder,
     name: String,
     is_there: bool,
 }
 
-impl<'a> Beside<'a> {
+impl<'a> DraftFile<'a> {
     fn create(folder: &'a Folder, mode: u32) -> io::Result<(Self, File)> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         loop {
             // Hidden, so that listings pass it over. One of that name may be left from a process that died.
             let n = COUNT.fetch_add(1, Ordering::Relaxed);
             let name = drafts::name(n);
-            match folder.file(&name, How::New(mode), Links::Never) {
+            match folder.file(&name, OpenMode::New(mode), LinkPolicy::Never) {
                 Ok(file) => {
                     // Until it is closed, nobody takes it for one that a dead process left. Where locks are unknown, our
                     // number in its name says the same.
@@ -262,7 +262,7 @@ impl<'a> Beside<'a> {
     }
 }
 
-impl Drop for Beside<'_> {
+impl Drop for DraftFile<'_> {
     fn drop(&mut self) {
         if self.is_there {
             let _ = self.folder.remove_file(&self.name);
@@ -274,12 +274,12 @@ impl Drop for Beside<'_> {
 const LOOKED_AT: usize = 8 << 10;
 
 /// How a file begins and ends.
-struct Ends {
+struct FileEnds {
     start: Vec<u8>,
     end: Vec<u8>,
 }
 
-impl Ends {
+impl FileEnds {
     fn of(mut file: &File, len: u64) -> io::Result<Self> {
         let mut read = |from: u64, most: usize| -> io::Result<Vec<u8>> {
             let mut bytes = Vec::new();
@@ -292,7 +292,7 @@ impl Ends {
     }
 }
 
-fn append_to(mut file: &File, ends: &Ends, line: &str) -> io::Result<()> {
+fn append_to(mut file: &File, ends: &FileEnds, line: &str) -> io::Result<()> {
     file.write_all(&Encoding::of(&ends.start).line_behind(&ends.end, line))?;
     file.sync_all()
 }
@@ -323,9 +323,9 @@ mod tests {
         let file = folder.path().join("file");
         let workspace = Workspace::open(folder.path()).unwrap();
         let path = workspace.locate("file").unwrap();
-        let write = |content: &str, existing: Option<&Standing>| {
+        let write = |content: &str, existing: Option<&PathContent>| {
             let written = workspace.replace(&path, content.as_bytes(), existing, false).unwrap();
-            (matches!(written, Replacement::Done(_)), std::fs::read_to_string(&file).unwrap())
+            (matches!(written, WriteOutcome::Done(_)), std::fs::read_to_string(&file).unwrap())
         };
         std::fs::write(&file, "theirs").unwrap();
         assert_eq!(write("ours", None), (false, "theirs".into()));
@@ -335,6 +335,6 @@ mod tests {
         let read = workspace.existing(&path, 100).unwrap().unwrap();
         std::fs::write(&file, "more").unwrap();
         let stamp = disk::stamp_of(&File::open(&file).unwrap()).unwrap();
-        assert_eq!(write("ours", Some(&Standing { stamp, ..read })), (false, "more".into()));
+        assert_eq!(write("ours", Some(&PathContent { stamp, ..read })), (false, "more".into()));
     }
 }

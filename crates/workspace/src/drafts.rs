@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use super::disk::{self, Folder, How};
-use super::{Links, Workspace};
+use super::{Folder, OpenMode, disk};
+use super::{LinkPolicy, Workspace};
 
 /// How the name of a draft begins; the number of its process and one of its own follow.
 const START: &str = ".updraft-";
@@ -56,7 +56,7 @@ fn sweep(folder: &Folder) {
             continue;
         }
         // A process in another container has a number that nobody has here. While it writes it holds the lock.
-        let left = folder.file(name, How::Read, Links::Never).is_ok_and(|file| file.try_lock().is_ok());
+        let left = folder.file(name, OpenMode::Read, LinkPolicy::Never).is_ok_and(|file| file.try_lock().is_ok());
         if left {
             let _ = folder.remove_file(name);
         }

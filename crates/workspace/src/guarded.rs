@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::names;
 use updraft_run::{Failure, FailureKind};
 
-use super::{Inside, Links, Workspace};
+use super::{LinkPolicy, Workspace, WorkspacePath};
 
 /// What a folder is told to be a repository by.
 const MARKS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
@@ -13,7 +13,7 @@ const MARKS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 impl Workspace {
     /// What would run the file, or act on it, if anything does. Looks at names, and at the folders above for repositories
     /// that go by another name.
-    pub fn why_guarded(&self, path: &Inside) -> Option<&'static str> {
+    pub fn why_guarded(&self, path: &WorkspacePath) -> Option<&'static str> {
         let parts: Vec<&str> = path.parts().collect();
         for (at, name) in parts.iter().enumerate() {
             let folder = parts[at.saturating_sub(2)..at].join("/");
@@ -35,7 +35,7 @@ impl Workspace {
     /// may make a repository together. Nobody else of us writes such a file while the guard lives.
     pub(super) fn guard(
         &self,
-        path: &Inside,
+        path: &WorkspacePath,
         reaches_outside: bool,
     ) -> Result<Option<MutexGuard<'static, ()>>, Failure> {
         // Of all workspaces: one may lie in another.
@@ -72,8 +72,8 @@ impl Workspace {
     /// Whether git would take a folder for a repository, by what is in it and what would be.
     fn is_repository(&self, folder: &[&str], with: Option<&str>) -> bool {
         let has = |mark: &str| {
-            let path = Inside::from_parts(folder.iter().copied().chain([mark]));
-            with == Some(mark) || self.about(&path, Links::Inside).is_ok()
+            let path = WorkspacePath::from_parts(folder.iter().copied().chain([mark]));
+            with == Some(mark) || self.about(&path, LinkPolicy::Inside).is_ok()
         };
         let [head, objects, refs, commondir] = MARKS.map(has);
         (head && (objects || refs || commondir)) || (objects && refs)
@@ -81,7 +81,7 @@ impl Workspace {
 }
 
 /// Whether a path has a name that could mean something to git, were one of its folders a repository.
-fn may_belong_to_repository(path: &Inside) -> bool {
+fn may_belong_to_repository(path: &WorkspacePath) -> bool {
     let parts: Vec<&str> = path.parts().collect();
     let Some((name, folders)) = parts.split_last() else { return false };
     let is_mark = |part: &&str| MARKS.contains(part) || *part == "hooks";

@@ -24,28 +24,18 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, Gid, Mode, OFlags, RenameFlags, Uid};
 use rustix::io::Errno;
 
-use super::Links;
-use super::stamp::{Kind, Stamp};
+use super::LinkPolicy;
+use super::open_mode::OpenMode;
+use super::stamp::{PathKind, Stamp};
 
-/// What a file is opened for.
-#[derive(Clone, Copy)]
-pub enum How {
-    /// To be read.
-    Read,
-    /// To be read and added to; made with this mode if it is not there.
-    Append(u32),
-    /// To be written; it must not be there, and gets this mode.
-    New(u32),
-}
-
-impl How {
+impl OpenMode {
     fn flags(self) -> (OFlags, Mode) {
         // Without NONBLOCK the open of a pipe would wait for a writer. For a regular file it means nothing.
         let never_waits = OFlags::NONBLOCK | OFlags::NOCTTY;
         match self {
-            How::Read => (OFlags::RDONLY | never_waits, Mode::empty()),
-            How::Append(mode) => (OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | never_waits, bits(mode)),
-            How::New(mode) => (OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, bits(mode)),
+            OpenMode::Read => (OFlags::RDONLY | never_waits, Mode::empty()),
+            OpenMode::Append(mode) => (OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | never_waits, bits(mode)),
+            OpenMode::New(mode) => (OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, bits(mode)),
         }
     }
 }
@@ -66,19 +56,19 @@ impl Folder {
     }
 
     /// Opens a file beneath. Never waits, whatever it is.
-    pub fn file(&self, path: impl AsRef<Path>, how: How, links: Links) -> io::Result<File> {
+    pub fn file(&self, path: impl AsRef<Path>, how: OpenMode, links: LinkPolicy) -> io::Result<File> {
         let (flags, mode) = how.flags();
         Ok(File::from(beneath::open(self.fd(), path.as_ref(), flags | OFlags::CLOEXEC, mode, links)?))
     }
 
     /// Opens a folder beneath.
-    pub fn folder(&self, path: impl AsRef<Path>, links: Links) -> io::Result<Self> {
+    pub fn folder(&self, path: impl AsRef<Path>, links: LinkPolicy) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self(File::from(beneath::open(self.fd(), path.as_ref(), flags, Mode::empty(), links)?)))
     }
 
     /// What is beneath at a path, without opening it.
-    pub fn about(&self, path: impl AsRef<Path>, links: Links) -> io::Result<Stamp> {
+    pub fn about(&self, path: impl AsRef<Path>, links: LinkPolicy) -> io::Result<Stamp> {
         Ok(Stamp::of(&beneath::stat(self.fd(), path.as_ref(), links)?))
     }
 
@@ -128,12 +118,12 @@ impl Folder {
     }
 
     /// Everything in the folder. The kind is not always told.
-    pub fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<(OsString, Kind)>>> {
+    pub fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<(OsString, PathKind)>>> {
         let all = Dir::read_from(&self.0)?.map(|entry| {
             let entry = entry?;
-            Ok((OsStr::from_bytes(entry.file_name().to_bytes()).to_owned(), Kind::of(entry.file_type())))
+            Ok((OsStr::from_bytes(entry.file_name().to_bytes()).to_owned(), PathKind::of(entry.file_type())))
         });
-        Ok(all.filter(|entry: &io::Result<(OsString, Kind)>| {
+        Ok(all.filter(|entry: &io::Result<(OsString, PathKind)>| {
             !entry.as_ref().is_ok_and(|(name, _)| name == "." || name == "..")
         }))
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use super::Links;
-use super::disk::{self, Folder, How};
-use super::stamp::Kind;
+use super::LinkPolicy;
+use super::stamp::PathKind;
+use super::{Folder, OpenMode, disk};
 
 /// Hidden folders that are meant to be read: context, our own files, and continuous integration.
 const SHOWN: [&str; 3] = [".context", ".updraft", ".github"];
@@ -18,7 +18,7 @@ const LONGEST: u64 = 256 << 10;
 
 /// Whether files whose names begin with a dot are shown. Models see few of them; programs want to know what is there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hidden {
+pub enum HiddenFiles {
     /// They are left out, but for those that are meant to be read.
     #[default]
     LeftOut,
@@ -28,15 +28,15 @@ pub enum Hidden {
 
 /// The rules of one folder and of those above it.
 #[derive(Clone, Default)]
-pub(super) struct Ignored {
+pub(super) struct IgnoreRules {
     /// From the outermost folder to the innermost: how many parts of a path lie before the folder, and its rules.
     levels: Vec<(usize, Arc<Gitignore>)>,
-    hidden: Hidden,
+    hidden: HiddenFiles,
 }
 
-impl Ignored {
+impl IgnoreRules {
     /// No rules yet.
-    pub(super) fn new(hidden: Hidden) -> Self {
+    pub(super) fn new(hidden: HiddenFiles) -> Self {
         Self { levels: Vec::new(), hidden }
     }
 
@@ -60,7 +60,7 @@ impl Ignored {
     /// Whether an entry is passed over. `path` is relative to the workspace.
     pub(super) fn covers(&self, path: &str, is_folder: bool) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
-        let is_hidden = self.hidden == Hidden::LeftOut && name.starts_with('.') && !SHOWN.contains(&name);
+        let is_hidden = self.hidden == HiddenFiles::LeftOut && name.starts_with('.') && !SHOWN.contains(&name);
         if name == ".git" || is_hidden {
             return true;
         }
@@ -77,8 +77,8 @@ impl Ignored {
 }
 
 fn rules(folder: &Folder, name: &str) -> String {
-    let Ok(file) = folder.file(name, How::Read, Links::Never) else { return String::new() };
-    let is_file = disk::stamp_of(&file).is_ok_and(|about| about.kind == Kind::File);
+    let Ok(file) = folder.file(name, OpenMode::Read, LinkPolicy::Never) else { return String::new() };
+    let is_file = disk::stamp_of(&file).is_ok_and(|about| about.kind == PathKind::File);
     let mut bytes = Vec::new();
     if is_file {
         let _ = file.take(LONGEST).read_to_end(&mut bytes);

@@ -1,6 +1,6 @@
 //! Know the user's folder: reach its files safely, and say what is there.
 //!
-//! The [`Workspace`] is held open as a folder from which every file is reached; a path inside it is an [`Inside`], and what is
+//! The [`Workspace`] is held open as a folder from which every file is reached; a path inside it is an [`WorkspacePath`], and what is
 //! at a path at one moment is a [`Stamp`].
 //!
 //! How that is done is the business of the disk: by descriptors on Linux and other Unix systems (`held`), which cannot be
@@ -28,6 +28,7 @@ mod look;
 #[cfg_attr(unix, allow(unreachable_pub, reason = "it is public where it is the disk"))]
 mod named;
 pub mod names;
+mod open_mode;
 mod path;
 mod restore;
 mod stamp;
@@ -43,26 +44,31 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use sha2::{Digest, Sha256};
-use updraft_run::{Failure, FailureKind, Hash};
+use updraft_run::{ContentHash, Failure, FailureKind};
 
 #[cfg(unix)]
 use held as disk;
 #[cfg(not(unix))]
 use named as disk;
 
-pub use atomic::Replacement;
+pub use atomic::WriteOutcome;
 pub use changes::Changes;
-pub use disk::{Folder, How, bytes_of, stamp_of};
+pub use disk::{bytes_of, stamp_of};
 pub use drafts::{is_draft, is_draft_of_any};
 pub use error::Error;
-pub use ignored::Hidden;
-pub use look::{Paths, WholeText};
-pub use path::Inside;
-pub use restore::Standing;
-pub use stamp::{Kind, Stamp};
+#[cfg(unix)]
+pub use held::Folder;
+pub use ignored::HiddenFiles;
+pub use look::{PathList, WholeText};
+#[cfg(not(unix))]
+pub use named::WindowsFolder as Folder;
+pub use open_mode::OpenMode;
+pub use path::WorkspacePath;
+pub use restore::PathContent;
+pub use stamp::{PathKind, Stamp};
 pub use survey::{GRAIN, Survey, ago, in_nanoseconds};
-pub use updraft_run::{Change, Form, FormKind};
-pub use walk::{Found, Walk};
+pub use updraft_run::{FileChange, FileKind, FileMetadata};
+pub use walk::{Walk, WalkEntry};
 
 /// Where a tool works.
 #[derive(Clone, Debug)]
@@ -73,9 +79,9 @@ pub struct Place {
 
 /// The folder that holds the user's files, opened once. Cheap to clone.
 #[derive(Clone)]
-pub struct Workspace(Arc<Opened>);
+pub struct Workspace(Arc<WorkspaceInner>);
 
-struct Opened {
+struct WorkspaceInner {
     /// As it was given and as it really is: an absolute path below either is one inside.
     roots: [PathBuf; 2],
     folder: Folder,
@@ -86,7 +92,7 @@ struct Opened {
 
 /// Which links may be followed on the way to a file.
 #[derive(Clone, Copy)]
-pub enum Links {
+pub enum LinkPolicy {
     /// Those that stay inside: for reading.
     Inside,
     /// None: for writing, so that the path that was approved is the file that changes.
@@ -100,7 +106,7 @@ impl Workspace {
         let given = std::path::absolute(root).map_err(failed)?;
         let real = root.canonicalize().map_err(failed)?;
         let folder = Folder::open(&real).map_err(failed)?;
-        Ok(Self(Arc::new(Opened {
+        Ok(Self(Arc::new(WorkspaceInner {
             roots: [given, real],
             folder,
             turns: Default::default(),
@@ -132,12 +138,12 @@ impl Workspace {
     }
 
     /// Takes a path as a model wrote it: relative to the workspace, or absolute and inside it.
-    pub fn locate(&self, path: &str) -> Result<Inside, Failure> {
-        Inside::parse(path, &self.0.roots)
+    pub fn locate(&self, path: &str) -> Result<WorkspacePath, Failure> {
+        WorkspacePath::parse(path, &self.0.roots)
     }
 
     /// A path and, where links lead elsewhere in the workspace, what is meant by it: what was written there is read here.
-    pub fn with_its_target(&self, path: &Inside) -> Vec<String> {
+    pub fn with_its_target(&self, path: &WorkspacePath) -> Vec<String> {
         let real = self.root().join(path.as_str()).canonicalize().ok();
         let target = real.as_deref().and_then(|real| real.strip_prefix(self.root()).ok()).and_then(Path::to_str);
         let target = target.map(|target| if target.is_empty() { "." } else { target });
@@ -147,21 +153,21 @@ impl Workspace {
     }
 
     /// Opens a regular file for reading. Never waits, whatever it is: pipes, devices and sockets are refused.
-    pub fn open_file(&self, path: &Inside, links: Links) -> Result<(File, Stamp), Failure> {
+    pub fn open_file(&self, path: &WorkspacePath, links: LinkPolicy) -> Result<(File, Stamp), Failure> {
         let failed = |error| failure(path, &error);
-        let file = self.folder().file(path.as_str(), How::Read, links).map_err(failed)?;
+        let file = self.folder().file(path.as_str(), OpenMode::Read, links).map_err(failed)?;
         let about = disk::stamp_of(&file).map_err(failed)?;
         refuse_unless_file(path, &about)?;
         Ok((file, about))
     }
 
     /// Opens a folder.
-    pub fn open_folder(&self, path: &Inside, links: Links) -> Result<Folder, Failure> {
+    pub fn open_folder(&self, path: &WorkspacePath, links: LinkPolicy) -> Result<Folder, Failure> {
         self.folder().folder(path.as_str(), links).map_err(|error| failure(path, &error))
     }
 
     /// What is there, without opening it.
-    pub fn about(&self, path: &Inside, links: Links) -> Result<Stamp, Failure> {
+    pub fn about(&self, path: &WorkspacePath, links: LinkPolicy) -> Result<Stamp, Failure> {
         self.folder().about(path.as_str(), links).map_err(|error| failure(path, &error))
     }
 }
@@ -173,26 +179,26 @@ impl fmt::Debug for Workspace {
 }
 
 /// The hash of a content.
-pub fn hash(bytes: &[u8]) -> Hash {
-    Hash(Sha256::digest(bytes).into())
+pub fn hash(bytes: &[u8]) -> ContentHash {
+    ContentHash(Sha256::digest(bytes).into())
 }
 
 /// Says what a path that is not a regular file is.
-pub fn refuse_unless_file(path: &Inside, about: &Stamp) -> Result<(), Failure> {
+pub fn refuse_unless_file(path: &WorkspacePath, about: &Stamp) -> Result<(), Failure> {
     let what = match about.kind {
-        Kind::File => return Ok(()),
-        Kind::Folder => "a folder",
-        Kind::Pipe => "a pipe",
-        Kind::Socket => "a socket",
-        Kind::Device => "a device",
-        Kind::Link => "a link",
-        Kind::Unknown => "not a file",
+        PathKind::File => return Ok(()),
+        PathKind::Folder => "a folder",
+        PathKind::Pipe => "a pipe",
+        PathKind::Socket => "a socket",
+        PathKind::Device => "a device",
+        PathKind::Link => "a link",
+        PathKind::Unknown => "not a file",
     };
     Err(Failure::new(FailureKind::Tool, format!("`{path}` is {what}; expected a regular file")))
 }
 
 /// What the system said about a path, in words.
-pub fn failure(path: &Inside, error: &io::Error) -> Failure {
+pub fn failure(path: &WorkspacePath, error: &io::Error) -> Failure {
     let tool = |message: String| Failure::new(FailureKind::Tool, message);
     let security = |message: String| Failure::new(FailureKind::Security, message);
     if disk::met_a_link(error) {

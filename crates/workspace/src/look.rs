@@ -2,9 +2,9 @@
 
 use std::io::{ErrorKind, Read};
 
-use updraft_run::{Failure, FailureKind, Form};
+use updraft_run::{Failure, FailureKind, FileMetadata};
 
-use super::{Found, Hidden, Inside, Links, Stamp, Walk, Workspace, failure};
+use super::{HiddenFiles, LinkPolicy, Stamp, Walk, WalkEntry, Workspace, WorkspacePath, failure};
 use crate::text;
 
 /// The text of a file, exactly as it stands there; without a byte order mark, which is kept when it is written back.
@@ -20,7 +20,7 @@ pub struct WholeText {
 
 /// The files of a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Paths {
+pub struct PathList {
     /// Folders, where those within are not listed themselves.
     pub folders: Vec<String>,
     /// Files, sorted.
@@ -31,8 +31,8 @@ pub struct Paths {
 
 impl Workspace {
     /// The text of a file; of one with more than `most` bytes only the beginning, cut between two characters.
-    pub fn whole_text(&self, path: &Inside, most: u64) -> Result<WholeText, Failure> {
-        let (file, about) = self.open_file(path, Links::Inside)?;
+    pub fn whole_text(&self, path: &WorkspacePath, most: u64) -> Result<WholeText, Failure> {
+        let (file, about) = self.open_file(path, LinkPolicy::Inside)?;
         let failed = |message: String| Failure::new(FailureKind::Tool, message);
         let mut bytes = Vec::with_capacity(about.len.min(most) as usize + 1);
         let read = file.take(most.saturating_add(1)).read_to_end(&mut bytes);
@@ -50,8 +50,8 @@ impl Workspace {
 
     /// What is at a path, wherever links inside the workspace lead; `None` if nothing is there. A link that leads to
     /// nothing, or out of the workspace, is there all the same, as a link.
-    pub fn form(&self, path: &Inside) -> Result<Option<Form>, Failure> {
-        let followed = self.folder().about(path.as_str(), Links::Inside);
+    pub fn form(&self, path: &WorkspacePath) -> Result<Option<FileMetadata>, Failure> {
+        let followed = self.folder().about(path.as_str(), LinkPolicy::Inside);
         let found = followed.or_else(|error| self.entry(path).map_err(|_| error));
         match found {
             Ok(about) => Ok(Some(about.form())),
@@ -61,21 +61,27 @@ impl Workspace {
     }
 
     /// What has this name in its folder, be it a link.
-    fn entry(&self, path: &Inside) -> std::io::Result<Stamp> {
+    fn entry(&self, path: &WorkspacePath) -> std::io::Result<Stamp> {
         let (above, name) = path.split().ok_or(ErrorKind::NotFound)?;
-        self.folder().folder(above.as_str(), Links::Inside)?.look(name)
+        self.folder().folder(above.as_str(), LinkPolicy::Inside)?.look(name)
     }
 
     /// The files of a folder and, if that is wanted, of those within; without what git ignores and git's own storage. At
     /// most so many files and folders are looked at.
-    pub fn paths(&self, folder: &Inside, recursive: bool, hidden: Hidden, most: usize) -> Result<Paths, Failure> {
+    pub fn paths(
+        &self,
+        folder: &WorkspacePath,
+        recursive: bool,
+        hidden: HiddenFiles,
+        most: usize,
+    ) -> Result<PathList, Failure> {
         let mut walk = Walk::new(self, folder, recursive, hidden, most)?;
-        let mut paths = Paths::default();
+        let mut paths = PathList::default();
         for found in walk.by_ref() {
             match found {
-                Found::File { path, .. } => paths.files.push(path.to_string()),
-                Found::Folder(path) if !recursive => paths.folders.push(path.to_string()),
-                Found::Folder(_) => {}
+                WalkEntry::File { path, .. } => paths.files.push(path.to_string()),
+                WalkEntry::Folder(path) if !recursive => paths.folders.push(path.to_string()),
+                WalkEntry::Folder(_) => {}
             }
         }
         paths.is_cut = walk.is_cut();
@@ -85,7 +91,7 @@ impl Workspace {
 
 #[cfg(test)]
 mod tests {
-    use updraft_run::FormKind;
+    use updraft_run::FileKind;
 
     use super::*;
 
@@ -122,12 +128,12 @@ mod tests {
         std::fs::create_dir(folder.path().join("made")).unwrap();
         std::fs::write(folder.path().join("made/x.bin"), [0, 1]).unwrap();
         let kind = |path: &str| workspace.form(&workspace.locate(path).unwrap()).unwrap().map(|form| form.kind);
-        assert_eq!(kind("made"), Some(FormKind::Folder));
-        assert_eq!(kind("made/x.bin"), Some(FormKind::File));
+        assert_eq!(kind("made"), Some(FileKind::Folder));
+        assert_eq!(kind("made/x.bin"), Some(FileKind::File));
         assert_eq!((kind("none"), kind("made/x.bin/y")), (None, None));
         std::os::unix::fs::symlink("/etc/passwd", folder.path().join("out")).unwrap();
         std::os::unix::fs::symlink("nowhere", folder.path().join("made/dangling")).unwrap();
-        assert_eq!((kind("out"), kind("made/dangling")), (Some(FormKind::Link), Some(FormKind::Link)));
+        assert_eq!((kind("out"), kind("made/dangling")), (Some(FileKind::Link), Some(FileKind::Link)));
     }
 
     #[test]
@@ -137,11 +143,11 @@ mod tests {
         for name in ["a", "b/c", "b/d", "e"] {
             std::fs::write(folder.path().join(name), "").unwrap();
         }
-        let all = workspace.paths(&Inside::root(), true, Hidden::LeftOut, 100).unwrap();
+        let all = workspace.paths(&WorkspacePath::root(), true, HiddenFiles::LeftOut, 100).unwrap();
         assert_eq!((all.files, all.is_cut), (["a", "b/c", "b/d", "e"].map(str::to_owned).to_vec(), false));
-        let flat = workspace.paths(&Inside::root(), false, Hidden::LeftOut, 100).unwrap();
+        let flat = workspace.paths(&WorkspacePath::root(), false, HiddenFiles::LeftOut, 100).unwrap();
         assert_eq!((flat.files, flat.folders), (vec!["a".to_owned(), "e".to_owned()], vec!["b".to_owned()]));
-        assert!(workspace.paths(&Inside::root(), true, Hidden::LeftOut, 3).unwrap().is_cut);
+        assert!(workspace.paths(&WorkspacePath::root(), true, HiddenFiles::LeftOut, 3).unwrap().is_cut);
     }
 
     #[test]
@@ -153,8 +159,8 @@ mod tests {
         for (name, text) in [(".git/x", ""), (".vscode/y.json", ""), (".gitignore", ".secret\n"), (".secret", "")] {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
-        let listed = |hidden| workspace.paths(&Inside::root(), true, hidden, 100).unwrap().files;
-        assert_eq!(listed(Hidden::LeftOut), [""; 0]);
-        assert_eq!(listed(Hidden::Shown), [".gitignore", ".vscode/y.json"]);
+        let listed = |hidden| workspace.paths(&WorkspacePath::root(), true, hidden, 100).unwrap().files;
+        assert_eq!(listed(HiddenFiles::LeftOut), [""; 0]);
+        assert_eq!(listed(HiddenFiles::Shown), [".gitignore", ".vscode/y.json"]);
     }
 }

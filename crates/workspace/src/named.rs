@@ -11,25 +11,15 @@ use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::Links;
-use crate::stamp::{Kind, Stamp};
-
-/// What a file is opened for.
-#[derive(Clone, Copy)]
-pub enum How {
-    /// To be read.
-    Read,
-    /// To be read and added to; made if it is not there.
-    Append(u32),
-    /// To be written; it must not be there.
-    New(u32),
-}
+use crate::LinkPolicy;
+use crate::open_mode::OpenMode;
+use crate::stamp::{PathKind, Stamp};
 
 /// A folder, by its real path.
 #[derive(Debug)]
-pub struct Folder(PathBuf);
+pub struct WindowsFolder(PathBuf);
 
-impl Folder {
+impl WindowsFolder {
     /// A folder by its path from the root.
     pub fn open(path: &Path) -> io::Result<Self> {
         let real = path.canonicalize()?;
@@ -37,30 +27,30 @@ impl Folder {
     }
 
     /// Opens a file beneath.
-    pub fn file(&self, path: impl AsRef<Path>, how: How, links: Links) -> io::Result<File> {
+    pub fn file(&self, path: impl AsRef<Path>, how: OpenMode, links: LinkPolicy) -> io::Result<File> {
         let path = self.reach(path.as_ref(), links)?;
         if path.is_dir() {
             return Err(ErrorKind::IsADirectory.into());
         }
         let mut options = OpenOptions::new();
         match how {
-            How::Read => options.read(true),
-            How::Append(_) => options.read(true).append(true).create(true),
-            How::New(_) => options.write(true).create_new(true),
+            OpenMode::Read => options.read(true),
+            OpenMode::Append(_) => options.read(true).append(true).create(true),
+            OpenMode::New(_) => options.write(true).create_new(true),
         };
         open_no_link(&mut options);
         let file = options.open(path)?;
-        if file.metadata()?.is_symlink() { Err(ThroughLink.into()) } else { Ok(file) }
+        if file.metadata()?.is_symlink() { Err(LinkInPath.into()) } else { Ok(file) }
     }
 
     /// A folder beneath.
-    pub fn folder(&self, path: impl AsRef<Path>, links: Links) -> io::Result<Self> {
+    pub fn folder(&self, path: impl AsRef<Path>, links: LinkPolicy) -> io::Result<Self> {
         let path = self.reach(path.as_ref(), links)?;
         if path.metadata()?.is_dir() { Ok(Self(path)) } else { Err(ErrorKind::NotADirectory.into()) }
     }
 
     /// What is beneath at a path.
-    pub fn about(&self, path: impl AsRef<Path>, links: Links) -> io::Result<Stamp> {
+    pub fn about(&self, path: impl AsRef<Path>, links: LinkPolicy) -> io::Result<Stamp> {
         Ok(about(&self.reach(path.as_ref(), links)?.symlink_metadata()?))
     }
 
@@ -122,7 +112,7 @@ impl Folder {
     }
 
     /// Everything in the folder.
-    pub fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<(OsString, Kind)>>> {
+    pub fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<(OsString, PathKind)>>> {
         let entry = |entry: std::fs::DirEntry| Ok((entry.file_name(), kind(entry.file_type()?)));
         Ok(std::fs::read_dir(&self.0)?.map(move |found| found.and_then(entry)))
     }
@@ -140,7 +130,7 @@ impl Folder {
     }
 
     /// The path as it is to be used, once it is seen to stay inside.
-    fn reach(&self, path: &Path, links: Links) -> io::Result<PathBuf> {
+    fn reach(&self, path: &Path, links: LinkPolicy) -> io::Result<PathBuf> {
         let mut whole = self.0.clone();
         let mut is_there = true;
         for part in path.components() {
@@ -150,9 +140,9 @@ impl Folder {
                 Component::Normal(name) if !name.as_encoded_bytes().contains(&b':') => whole.push(name),
                 _ => return Err(ErrorKind::CrossesDevices.into()),
             }
-            if matches!(links, Links::Never) && is_there {
+            if matches!(links, LinkPolicy::Never) && is_there {
                 match whole.symlink_metadata() {
-                    Ok(about) if about.is_symlink() => return Err(ThroughLink.into()),
+                    Ok(about) if about.is_symlink() => return Err(LinkInPath.into()),
                     Ok(_) => {}
                     Err(error) if error.kind() == ErrorKind::NotFound => is_there = false,
                     Err(error) => return Err(error),
@@ -160,16 +150,16 @@ impl Folder {
             }
         }
         match links {
-            Links::Inside => {
+            LinkPolicy::Inside => {
                 let real = whole.canonicalize()?;
                 if real.starts_with(&self.0) { Ok(real) } else { Err(ErrorKind::CrossesDevices.into()) }
             }
-            Links::Never => {
+            LinkPolicy::Never => {
                 // A folder has short names too, by which nothing that is guarded would be known.
                 let there = whole.ancestors().find(|above| above.exists()).unwrap_or(&self.0);
                 let real = there.canonicalize()?;
                 let is_same = real.as_os_str().eq_ignore_ascii_case(there.as_os_str());
-                if is_same { Ok(whole) } else { Err(ThroughLink.into()) }
+                if is_same { Ok(whole) } else { Err(LinkInPath.into()) }
             }
         }
     }
@@ -178,10 +168,10 @@ impl Folder {
 /// A link was in the way that is not followed.
 #[derive(Debug, thiserror::Error)]
 #[error("it goes through a link or a short name, which is not followed")]
-struct ThroughLink;
+struct LinkInPath;
 
-impl From<ThroughLink> for io::Error {
-    fn from(link: ThroughLink) -> Self {
+impl From<LinkInPath> for io::Error {
+    fn from(link: LinkInPath) -> Self {
         io::Error::other(link)
     }
 }
@@ -213,7 +203,7 @@ pub fn bytes_of(path: OsString) -> Vec<u8> {
 
 /// Whether a link was in the way that is not followed.
 pub(crate) fn met_a_link(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<ThroughLink>)
+    error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<LinkInPath>)
 }
 
 /// Devices have no place among files here.
@@ -226,15 +216,15 @@ pub(crate) fn met_an_old_kernel(_: &io::Error) -> bool {
     false
 }
 
-fn kind(told: FileType) -> Kind {
+fn kind(told: FileType) -> PathKind {
     if told.is_symlink() {
-        Kind::Link
+        PathKind::Link
     } else if told.is_dir() {
-        Kind::Folder
+        PathKind::Folder
     } else if told.is_file() {
-        Kind::File
+        PathKind::File
     } else {
-        Kind::Unknown
+        PathKind::Unknown
     }
 }
 
@@ -289,7 +279,7 @@ mod tests {
 
     use super::*;
 
-    fn tree() -> (tempfile::TempDir, Folder) {
+    fn tree() -> (tempfile::TempDir, WindowsFolder) {
         let outer = tempfile::tempdir().unwrap();
         let root = outer.path().join("root");
         std::fs::create_dir_all(root.join("a")).unwrap();
@@ -298,32 +288,33 @@ mod tests {
         symlink("../secret", root.join("out")).unwrap();
         symlink("..", root.join("a/up")).unwrap();
         symlink("a", root.join("in")).unwrap();
-        let folder = Folder::open(&root).unwrap();
+        let folder = WindowsFolder::open(&root).unwrap();
         (outer, folder)
     }
 
     #[test]
     fn links_are_followed_inside_only_and_never_for_writing() {
         let (_outer, folder) = tree();
-        let read =
-            |path: &str, links| folder.file(path, How::Read, links).map_err(|error| (met_a_link(&error), error.kind()));
-        assert!(read("in/f", Links::Inside).is_ok());
+        let read = |path: &str, links| {
+            folder.file(path, OpenMode::Read, links).map_err(|error| (met_a_link(&error), error.kind()))
+        };
+        assert!(read("in/f", LinkPolicy::Inside).is_ok());
         for path in ["out", "in/up/../../secret", "../secret", "/etc/passwd", "a:b"] {
-            assert_eq!(read(path, Links::Inside).unwrap_err(), (false, ErrorKind::CrossesDevices), "{path}");
+            assert_eq!(read(path, LinkPolicy::Inside).unwrap_err(), (false, ErrorKind::CrossesDevices), "{path}");
         }
         for path in ["out", "in/f", "a/up/a/f"] {
-            assert!(read(path, Links::Never).unwrap_err().0, "{path}");
+            assert!(read(path, LinkPolicy::Never).unwrap_err().0, "{path}");
         }
-        assert!(folder.file("in/new", How::Append(0o666), Links::Never).is_err());
-        assert_eq!(read("a/none/deeper", Links::Never).unwrap_err(), (false, ErrorKind::NotFound));
-        assert_eq!(read("a", Links::Never).unwrap_err(), (false, ErrorKind::IsADirectory));
+        assert!(folder.file("in/new", OpenMode::Append(0o666), LinkPolicy::Never).is_err());
+        assert_eq!(read("a/none/deeper", LinkPolicy::Never).unwrap_err(), (false, ErrorKind::NotFound));
+        assert_eq!(read("a", LinkPolicy::Never).unwrap_err(), (false, ErrorKind::IsADirectory));
     }
 
     #[test]
     fn a_new_name_replaces_nothing_unless_it_may() {
         let (outer, folder) = tree();
-        let folder = folder.folder("a", Links::Never).unwrap();
-        drop(folder.file("new", How::New(0o600), Links::Never).unwrap());
+        let folder = folder.folder("a", LinkPolicy::Never).unwrap();
+        drop(folder.file("new", OpenMode::New(0o600), LinkPolicy::Never).unwrap());
         assert_eq!(folder.rename("new", "f", false).unwrap_err().kind(), ErrorKind::AlreadyExists);
         folder.rename("new", "g", false).unwrap();
         assert_eq!(folder.look("new").unwrap_err().kind(), ErrorKind::NotFound);
@@ -336,9 +327,12 @@ mod tests {
         let (_outer, folder) = tree();
         let mut all: Vec<_> = folder.entries().unwrap().map(Result::unwrap).collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));
-        assert_eq!(all, [("a".into(), Kind::Folder), ("in".into(), Kind::Link), ("out".into(), Kind::Link)]);
-        assert_eq!(folder.look("out").unwrap().kind, Kind::Link);
+        assert_eq!(
+            all,
+            [("a".into(), PathKind::Folder), ("in".into(), PathKind::Link), ("out".into(), PathKind::Link)]
+        );
+        assert_eq!(folder.look("out").unwrap().kind, PathKind::Link);
         assert_eq!(folder.read_link("in").unwrap(), b"a");
-        assert_eq!(folder.about("in", Links::Inside).unwrap().kind, Kind::Folder);
+        assert_eq!(folder.about("in", LinkPolicy::Inside).unwrap().kind, PathKind::Folder);
     }
 }

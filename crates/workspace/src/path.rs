@@ -12,9 +12,9 @@ const LONGEST: usize = 4095;
 
 /// A path relative to the workspace, with `/`, without `.` and `..`. The workspace itself is `.`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Inside(String);
+pub struct WorkspacePath(String);
 
-impl Inside {
+impl WorkspacePath {
     /// The workspace itself.
     pub fn root() -> Self {
         Self(".".into())
@@ -71,7 +71,7 @@ impl Inside {
     }
 
     /// The folder it is in and its name there; the workspace itself has neither.
-    pub fn split(&self) -> Option<(Inside, &str)> {
+    pub fn split(&self) -> Option<(WorkspacePath, &str)> {
         if self.is_root() {
             return None;
         }
@@ -112,7 +112,7 @@ impl Inside {
     }
 }
 
-impl fmt::Display for Inside {
+impl fmt::Display for WorkspacePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

@@ -2,34 +2,34 @@
 
 use std::io::ErrorKind;
 
-use updraft_run::{Failure, FailureKind, Form, Hash};
+use updraft_run::{ContentHash, Failure, FailureKind, FileMetadata};
 
 use super::atomic::{restore_in, split, taken_in};
-use super::disk::{self, Folder, How};
-use super::{Inside, Kind, Links, Stamp, Workspace, failure};
+use super::{Folder, OpenMode, disk};
+use super::{LinkPolicy, PathKind, Stamp, Workspace, WorkspacePath, failure};
 use crate::hash;
 
 /// What is at a path of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct PathContent {
     /// Its state, besides its content.
     pub stamp: Stamp,
     /// Hash of a file's content, or of where a link leads.
-    pub hash: Option<Hash>,
+    pub hash: Option<ContentHash>,
     /// That content, unless it is larger than was asked for.
     pub bytes: Option<Vec<u8>>,
 }
 
-impl Standing {
+impl PathContent {
     /// As it is recorded, besides its content.
-    pub fn form(&self) -> Form {
+    pub fn form(&self) -> FileMetadata {
         self.stamp.form()
     }
 }
 
 impl Workspace {
     /// What is at a path, with up to `most` bytes of its content; `None` if nothing is there.
-    pub fn standing(&self, path: &Inside, most: usize) -> Result<Option<Standing>, Failure> {
+    pub fn standing(&self, path: &WorkspacePath, most: usize) -> Result<Option<PathContent>, Failure> {
         let failed = |error| failure(path, &error);
         let Some((parent, name)) = self.parent(path)? else { return Ok(None) };
         let stamp = match parent.look(name) {
@@ -38,23 +38,23 @@ impl Workspace {
             Err(error) => return Err(failed(error)),
         };
         let (hash, bytes) = match stamp.kind {
-            Kind::Link => {
+            PathKind::Link => {
                 let target = parent.read_link(name).map_err(failed)?;
                 (Some(hash(&target)), Some(target))
             }
-            Kind::File => {
-                let file = parent.file(name, How::Read, Links::Never).map_err(failed)?;
+            PathKind::File => {
+                let file = parent.file(name, OpenMode::Read, LinkPolicy::Never).map_err(failed)?;
                 let unread = |error| Failure::new(FailureKind::Tool, format!("`{path}` could not be read: {error}"));
                 let (hash, bytes) = taken_in(file, most).map_err(unread)?;
                 (Some(hash), bytes)
             }
             _ => (None, None),
         };
-        Ok(Some(Standing { stamp, hash, bytes }))
+        Ok(Some(PathContent { stamp, hash, bytes }))
     }
 
     /// Puts a file in its place, in place of a file or link that is there. Returns once it is on disk.
-    pub fn put_file(&self, path: &Inside, content: &[u8], mode: u32) -> Result<(), Failure> {
+    pub fn put_file(&self, path: &WorkspacePath, content: &[u8], mode: u32) -> Result<(), Failure> {
         let (folder, name) = split(path)?;
         let (folder, _) = self.make_folders(&folder)?;
         let replaced = folder.look(name).ok();
@@ -62,7 +62,7 @@ impl Workspace {
     }
 
     /// Puts a link in its place, in place of a file or link that is there.
-    pub fn put_link(&self, path: &Inside, target: &[u8]) -> Result<(), Failure> {
+    pub fn put_link(&self, path: &WorkspacePath, target: &[u8]) -> Result<(), Failure> {
         self.take_away(path)?;
         let (folder, name) = split(path)?;
         let (folder, _) = self.make_folders(&folder)?;
@@ -70,18 +70,18 @@ impl Workspace {
     }
 
     /// Makes a folder; one that is there stays as it is.
-    pub fn put_folder(&self, path: &Inside) -> Result<(), Failure> {
+    pub fn put_folder(&self, path: &WorkspacePath) -> Result<(), Failure> {
         self.make_folders(path).map(drop)
     }
 
     /// Changes the mode of a file or folder.
-    pub fn set_mode(&self, path: &Inside, mode: u32) -> Result<(), Failure> {
-        let opened = self.folder().file(path.as_str(), How::Read, Links::Never);
+    pub fn set_mode(&self, path: &WorkspacePath, mode: u32) -> Result<(), Failure> {
+        let opened = self.folder().file(path.as_str(), OpenMode::Read, LinkPolicy::Never);
         opened.and_then(|file| disk::set_mode(&file, mode)).map_err(|error| failure(path, &error))
     }
 
     /// Removes a file or a link; one that is gone is no error.
-    pub fn take_away(&self, path: &Inside) -> Result<(), Failure> {
+    pub fn take_away(&self, path: &WorkspacePath) -> Result<(), Failure> {
         let Some((parent, name)) = self.parent(path)? else { return Ok(()) };
         match parent.remove_file(name) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(failure(path, &error)),
@@ -90,7 +90,7 @@ impl Workspace {
     }
 
     /// Removes a folder if it is empty, and says whether it is gone.
-    pub fn take_folder(&self, path: &Inside) -> Result<bool, Failure> {
+    pub fn take_folder(&self, path: &WorkspacePath) -> Result<bool, Failure> {
         let Some((parent, name)) = self.parent(path)? else { return Ok(true) };
         match parent.remove_folder(name).map_err(|error| (error.kind(), error)) {
             Ok(()) | Err((ErrorKind::NotFound, _)) => Ok(true),
@@ -100,9 +100,9 @@ impl Workspace {
     }
 
     /// The folder a path lies in, opened, and the name in it; `None` if there is no such folder.
-    fn parent<'a>(&self, path: &'a Inside) -> Result<Option<(Folder, &'a str)>, Failure> {
+    fn parent<'a>(&self, path: &'a WorkspacePath) -> Result<Option<(Folder, &'a str)>, Failure> {
         let (folder, name) = split(path)?;
-        match self.folder().folder(folder.as_str(), Links::Never) {
+        match self.folder().folder(folder.as_str(), LinkPolicy::Never) {
             Ok(opened) => Ok(Some((opened, name))),
             Err(error) if is_absence(error.kind()) => Ok(None),
             Err(error) => Err(failure(path, &error)),

@@ -2,11 +2,11 @@
 
 #[cfg(unix)]
 use rustix::fs::{FileType, Stat};
-use updraft_run::{Form, FormKind};
+use updraft_run::{FileKind, FileMetadata};
 
 /// What something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PathKind {
     /// A regular file.
     File,
     /// A folder.
@@ -27,7 +27,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     /// What sort of thing.
-    pub kind: Kind,
+    pub kind: PathKind,
     /// The permission bits.
     pub mode: u32,
     /// Bytes of content.
@@ -46,16 +46,16 @@ pub struct Stamp {
 
 impl Stamp {
     /// As it is recorded.
-    pub fn form(&self) -> Form {
+    pub fn form(&self) -> FileMetadata {
         let kind = match self.kind {
-            Kind::File => FormKind::File,
-            Kind::Link => FormKind::Link,
-            Kind::Folder => FormKind::Folder,
-            Kind::Pipe | Kind::Socket | Kind::Device | Kind::Unknown => FormKind::Other,
+            PathKind::File => FileKind::File,
+            PathKind::Link => FileKind::Link,
+            PathKind::Folder => FileKind::Folder,
+            PathKind::Pipe | PathKind::Socket | PathKind::Device | PathKind::Unknown => FileKind::Other,
         };
-        let has_content = matches!(kind, FormKind::File | FormKind::Link);
+        let has_content = matches!(kind, FileKind::File | FileKind::Link);
         let len = if has_content { self.len } else { 0 };
-        Form { kind, mode: self.mode, len, modified: has_content.then_some(self.modified) }
+        FileMetadata { kind, mode: self.mode, len, modified: has_content.then_some(self.modified) }
     }
 
     /// Whether nothing became of it. A folder is stamped anew with what comes and goes in it, which is seen by itself.
@@ -71,22 +71,22 @@ impl Stamp {
 
     /// Whether it is a folder.
     pub fn is_folder(&self) -> bool {
-        self.kind == Kind::Folder
+        self.kind == PathKind::Folder
     }
 }
 
 #[cfg(unix)]
-impl Kind {
+impl PathKind {
     /// By what the system tells.
     pub fn of(told: FileType) -> Self {
         match told {
-            FileType::RegularFile => Kind::File,
-            FileType::Directory => Kind::Folder,
-            FileType::Symlink => Kind::Link,
-            FileType::Fifo => Kind::Pipe,
-            FileType::Socket => Kind::Socket,
-            FileType::CharacterDevice | FileType::BlockDevice => Kind::Device,
-            FileType::Unknown => Kind::Unknown,
+            FileType::RegularFile => PathKind::File,
+            FileType::Directory => PathKind::Folder,
+            FileType::Symlink => PathKind::Link,
+            FileType::Fifo => PathKind::Pipe,
+            FileType::Socket => PathKind::Socket,
+            FileType::CharacterDevice | FileType::BlockDevice => PathKind::Device,
+            FileType::Unknown => PathKind::Unknown,
         }
     }
 }
@@ -98,7 +98,7 @@ impl Stamp {
     pub fn of(stat: &Stat) -> Self {
         let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
         Stamp {
-            kind: Kind::of(FileType::from_raw_mode(stat.st_mode)),
+            kind: PathKind::of(FileType::from_raw_mode(stat.st_mode)),
             mode: stat.st_mode as u32 & 0o7777,
             len: stat.st_size as u64,
             names: stat.st_nlink as u64,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::{Links, Stamp, Workspace, bytes_of};
+use super::{LinkPolicy, Stamp, Workspace, bytes_of};
 
 /// File systems stamp with the clock of the last tick, at most 10 ms old: what was stamped later than this before a look may
 /// have changed again since without another stamp.
@@ -40,7 +40,7 @@ impl Workspace {
         let mut left = vec![PathBuf::new()];
         while let Some(path) = left.pop() {
             let here = if path.as_os_str().is_empty() { Path::new(".") } else { &path };
-            let Ok(folder) = self.folder().folder(here, Links::Never) else {
+            let Ok(folder) = self.folder().folder(here, LinkPolicy::Never) else {
                 survey.is_partial = true;
                 continue;
             };

@@ -84,9 +84,9 @@ pub fn in_the_manner_of(old: &[u8], new: &str) -> (Vec<u8>, Option<String>) {
         let was_text = !old.contains(&0);
         return (new.as_bytes().to_vec(), was_text.then(|| "now UTF-8, which it was not before".to_owned()));
     };
-    let ends_differently = Endings::of(&text) == Endings::CrLf && !new.contains('\r') && new.contains('\n');
+    let ends_differently = LineEndings::of(&text) == LineEndings::CrLf && !new.contains('\r') && new.contains('\n');
     let marked = encoding != Encoding::Utf8 && !new.starts_with('\u{feff}');
-    let new = if ends_differently { Endings::CrLf.apply(new) } else { new.to_owned() };
+    let new = if ends_differently { LineEndings::CrLf.apply(new) } else { new.to_owned() };
     let bytes = if marked { encoding.encode(&new) } else { new.into_bytes() };
     let encoding = match encoding {
         Encoding::Utf8Marked => "byte order mark",
@@ -152,7 +152,7 @@ fn from_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<String> {
 
 /// How the lines of a text end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Endings {
+pub enum LineEndings {
     /// All with `\n`, or there is one line only.
     Lf,
     /// All with `\r\n`.
@@ -161,7 +161,7 @@ pub enum Endings {
     Mixed,
 }
 
-impl Endings {
+impl LineEndings {
     /// How the lines of a text end.
     pub fn of(text: &str) -> Self {
         let crlf = text.matches("\r\n").count();

@@ -10,7 +10,7 @@ use crate::moment;
 
 /// What agents' commands may do beyond the settings.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct Confine {
+pub(crate) struct ConfineFlags {
     /// What of the network agents' commands reach: none, allow:HOST,…, host
     #[arg(long, value_name = "NETWORK")]
     pub(crate) network: Option<updraft_sandbox::Network>,
@@ -30,7 +30,7 @@ pub(crate) struct Confine {
 
 /// What else can be set for one command, in place of the settings.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct Bounds {
+pub(crate) struct BoundsFlags {
     /// A variable that passes; `MY_*` for all that begin so (repeatable)
     #[arg(long, value_name = "NAME")]
     pub(crate) env: Vec<String>,
@@ -51,7 +51,7 @@ pub(crate) struct Bounds {
     pub(crate) disk: Option<String>,
 }
 
-impl Confine {
+impl ConfineFlags {
     /// As the workbench takes them.
     pub(crate) fn flags(&self) -> updraft_workbench::Confine {
         updraft_workbench::Confine {
@@ -63,10 +63,10 @@ impl Confine {
     }
 }
 
-impl Bounds {
+impl BoundsFlags {
     /// As the workbench takes them.
     pub(crate) fn flags(&self) -> updraft_workbench::Bounds {
-        let Bounds { env, toolchains, time, memory, processes, disk } = self.clone();
+        let BoundsFlags { env, toolchains, time, memory, processes, disk } = self.clone();
         updraft_workbench::Bounds { env, toolchains, time, memory, processes, disk }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum ExportFormat {
     /// Everything, for `updraft import`
     Jsonl,
     /// NetworkX node-link data
@@ -25,7 +25,7 @@ pub(crate) enum EdgeNames {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Export {
+pub(crate) struct ExportArgs {
     /// The run's id, any unique beginning of it, or `last`
     #[arg(value_name = "RUN", required_unless_present = "all", add = crate::complete::runs())]
     pub(crate) run: Option<String>,
@@ -34,7 +34,7 @@ pub(crate) struct Export {
     pub(crate) all: bool,
     /// The form of the file
     #[arg(long, value_enum, default_value = "jsonl")]
-    pub(crate) format: Format,
+    pub(crate) format: ExportFormat,
     /// Node-link data: the name of the list of edges; older NetworkX reads `links`, newer `edges`
     #[arg(long, value_enum, default_value = "both", value_name = "NAME")]
     pub(crate) edges: EdgeNames,
@@ -44,7 +44,7 @@ pub(crate) struct Export {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Import {
+pub(crate) struct ImportArgs {
     /// The file; `-` is standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Subcommand, ValueHint};
 
 #[derive(Debug, Args)]
-pub(crate) struct Json {
+pub(crate) struct JsonArgs {
     #[command(subcommand)]
     pub(crate) command: JsonCommand,
 }
@@ -13,11 +13,11 @@ pub(crate) struct Json {
 #[derive(Debug, Subcommand)]
 pub(crate) enum JsonCommand {
     /// Make JSON of what a model wrote: standard input to standard output, what was repaired to standard error
-    Repair(Repair),
+    Repair(JsonRepairArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Repair {
+pub(crate) struct JsonRepairArgs {
     /// A JSON Schema that guides the repair
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) schema: Option<PathBuf>,

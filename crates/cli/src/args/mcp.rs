@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::serve::McpServe;
-use super::shared::Place;
+use super::serve::McpServeArgs;
+use super::shared::WorkspaceFlags;
 
 #[derive(Debug, Args)]
-pub(crate) struct Mcp {
+pub(crate) struct McpArgs {
     #[command(subcommand)]
     pub(crate) command: McpCommand,
 }
@@ -16,52 +16,52 @@ pub(crate) struct Mcp {
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
     /// List the servers: where each is configured, and what is known of it; starts nothing
-    List(Place),
+    List(WorkspaceFlags),
     /// Ask servers whether they are well, and say what is wrong with those that are not
-    Check(Check),
+    Check(McpCheckArgs),
     /// Add a server to your own configuration
     #[command(
         after_help = "Examples:\n  updraft mcp add time --network host -- uvx mcp-server-time\n  updraft mcp add docs --url https://example.com/mcp --header 'Authorization: Bearer ${DOCS_TOKEN}'"
     )]
-    Add(Box<Add>),
+    Add(Box<McpAddArgs>),
     /// Remove a server from your own configuration
-    Remove(Server),
+    Remove(McpServerArgs),
     /// Take over servers from a file of Claude, Cursor, VS Code, Gemini, Codex or opencode
     #[command(after_help = "Example:\n  updraft mcp import ~/.cursor/mcp.json")]
-    Import(From),
+    Import(McpImportArgs),
     /// Sign in at a remote server, in a browser
-    Login(Server),
+    Login(McpServerArgs),
     /// Forget what was signed in with at a remote server
-    Logout(Server),
+    Logout(McpServerArgs),
     /// Let what a server says about its tools count as your own words; shows it first
-    Trust(Trust),
+    Trust(McpTrustArgs),
     /// List what servers hold beside tools: resources, and forms of their addresses
-    Resources(Check),
+    Resources(McpCheckArgs),
     /// Print a resource of a server
     #[command(after_help = "Example:\n  updraft mcp read docs file:///guide.md")]
-    Read(Read),
+    Read(McpReadArgs),
     /// List the prompts that servers have ready
-    Prompts(Check),
+    Prompts(McpCheckArgs),
     /// Print a prompt of a server, with its arguments filled in
     #[command(after_help = "Example:\n  updraft mcp prompt review check_code language=rust")]
-    Prompt(Prompt),
+    Prompt(McpPromptArgs),
     /// Be a server: speak MCP on standard input and output, or over HTTP
     #[command(
         after_help = "Examples:\n  updraft mcp serve --workspace ~/project\n  updraft mcp serve --http 127.0.0.1:7717"
     )]
-    Serve(Box<McpServe>),
+    Serve(Box<McpServeArgs>),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Server {
+pub(crate) struct McpServerArgs {
     /// The server's name
     pub(crate) name: String,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceFlags,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Trust {
+pub(crate) struct McpTrustArgs {
     /// The server's name
     pub(crate) name: String,
     /// Do not ask
@@ -71,29 +71,29 @@ pub(crate) struct Trust {
     #[arg(long, conflicts_with = "yes")]
     pub(crate) remove: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceFlags,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Check {
+pub(crate) struct McpCheckArgs {
     /// Only this server
     pub(crate) name: Option<String>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceFlags,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Read {
+pub(crate) struct McpReadArgs {
     /// The server's name
     pub(crate) server: String,
     /// The resource's address
     pub(crate) uri: String,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceFlags,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Prompt {
+pub(crate) struct McpPromptArgs {
     /// The server's name
     pub(crate) server: String,
     /// The prompt's name
@@ -102,11 +102,11 @@ pub(crate) struct Prompt {
     #[arg(value_name = "NAME=VALUE")]
     pub(crate) arguments: Vec<String>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceFlags,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Add {
+pub(crate) struct McpAddArgs {
     /// What you call it
     pub(crate) name: String,
     /// The address of a remote server
@@ -142,7 +142,7 @@ pub(crate) struct Add {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct From {
+pub(crate) struct McpImportArgs {
     /// The file
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,

@@ -1,10 +1,10 @@
 //! Arguments of `updraft models`, and how thinking is written.
 
 use clap::Args;
-use updraft_run::Think;
+use updraft_run::ThinkingEffort;
 
 #[derive(Debug, Args)]
-pub(crate) struct Models {
+pub(crate) struct ModelsArgs {
     /// Only this provider, with all its models that have a known price
     #[arg(value_name = "PROVIDER")]
     pub(crate) provider: Option<String>,
@@ -21,7 +21,7 @@ pub(crate) struct Models {
 
 /// How much to think, as people write it.
 pub(super) fn thinking(text: &str) -> Result<String, String> {
-    match Think::parse(text) {
+    match ThinkingEffort::parse(text) {
         Some(_) => Ok(text.trim().to_owned()),
         None => Err("expected auto, off, low, medium, high or a number of tokens".to_owned()),
     }

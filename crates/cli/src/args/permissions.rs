@@ -2,17 +2,17 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
-use updraft_run::{Approvals, Scope};
+use updraft_run::{ApprovalMode, ApprovalScope};
 
-use super::shared::{Named, Place};
+use super::shared::{RunName, WorkspaceFlags};
 
 /// Who decides about calls that reach beyond workspace and sandbox.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct Permission {
+pub(crate) struct PermissionFlags {
     /// What agents may do: read-only changes nothing; workspace asks about what leaves workspace and sandbox (without
     /// a terminal the run waits, exit code 3); full asks only where a rule wants it, or where prompt injection is possible
     #[arg(long, value_name = "MODE", value_parser = modes(), conflicts_with_all = ["yes", "read_only"])]
-    pub(crate) mode: Option<Approvals>,
+    pub(crate) mode: Option<ApprovalMode>,
     /// Change nothing: the same as --mode read-only
     #[arg(long, conflicts_with = "yes")]
     pub(crate) read_only: bool,
@@ -21,24 +21,24 @@ pub(crate) struct Permission {
     pub(crate) yes: bool,
 }
 
-impl Permission {
+impl PermissionFlags {
     /// What was said, by any of the flags.
-    pub(crate) fn approvals(&self) -> Option<Approvals> {
-        let read_only = self.read_only.then_some(Approvals::ReadOnly);
-        self.mode.or(read_only).or(self.yes.then_some(Approvals::Allow))
+    pub(crate) fn approvals(&self) -> Option<ApprovalMode> {
+        let read_only = self.read_only.then_some(ApprovalMode::ReadOnly);
+        self.mode.or(read_only).or(self.yes.then_some(ApprovalMode::Allow))
     }
 }
 
 /// The modes, as they are typed.
-fn modes() -> impl TypedValueParser<Value = Approvals> {
+fn modes() -> impl TypedValueParser<Value = ApprovalMode> {
     let words = PossibleValuesParser::new(["read-only", "workspace", "full"]);
-    words.try_map(|word| Approvals::from_mode(&word).ok_or("no such mode"))
+    words.try_map(|word| ApprovalMode::from_mode(&word).ok_or("no such mode"))
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Approve {
+pub(crate) struct ApproveArgs {
     #[command(flatten)]
-    pub(crate) run: Named,
+    pub(crate) run: RunName,
     /// Which call, where several wait
     pub(crate) id: Option<String>,
     /// Allow the same from now on: in this run, or in this workspace; `updraft show RUN` shows the rule
@@ -52,21 +52,21 @@ pub(crate) enum ScopeWord {
     Workspace,
 }
 
-impl From<ScopeWord> for Scope {
+impl From<ScopeWord> for ApprovalScope {
     fn from(word: ScopeWord) -> Self {
         match word {
-            ScopeWord::Run => Scope::Run,
-            ScopeWord::Workspace => Scope::Workspace,
+            ScopeWord::Run => ApprovalScope::Run,
+            ScopeWord::Workspace => ApprovalScope::Workspace,
         }
     }
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Permissions {
+pub(crate) struct PermissionsArgs {
     #[command(subcommand)]
     pub(crate) command: Option<PermissionsCommand>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceFlags,
 }
 
 #[derive(Debug, Subcommand)]

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::{Bounds, Confine, Place};
+use super::{BoundsFlags, ConfineFlags, WorkspaceFlags};
 
 #[derive(Debug, Args)]
-pub(crate) struct Sandbox {
+pub(crate) struct SandboxArgs {
     #[command(subcommand)]
     pub(crate) command: SandboxCommand,
 }
@@ -18,27 +18,27 @@ pub(crate) enum SandboxCommand {
     #[command(
         after_help = "Examples:\n  updraft sandbox exec -- cargo test\n  updraft sandbox exec --network allow:example.com -- curl https://example.com/"
     )]
-    Exec(Box<Exec>),
+    Exec(Box<ExecArgs>),
     /// Say what the sandbox can do here, what it cannot, and what the settings give to a run
-    Probe(Box<Probe>),
+    Probe(Box<ProbeArgs>),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Exec {
+pub(crate) struct ExecArgs {
     /// The folder it may write in, whose settings count (default: the current one)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) confine: Confine,
+    pub(crate) confine: ConfineFlags,
     #[command(flatten)]
-    pub(crate) bounds: Bounds,
+    pub(crate) bounds: BoundsFlags,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Aside {
+pub(crate) struct AsideArgs {
     #[command(subcommand)]
     pub(crate) command: Option<AsideCommand>,
 }
@@ -64,11 +64,11 @@ pub(crate) enum AsideCommand {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Probe {
+pub(crate) struct ProbeArgs {
     #[command(flatten)]
-    pub(crate) confine: Confine,
+    pub(crate) confine: ConfineFlags,
     #[command(flatten)]
-    pub(crate) bounds: Bounds,
+    pub(crate) bounds: BoundsFlags,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceFlags,
 }

@@ -5,25 +5,25 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::{Confine, Permission, Spending};
+use super::{ConfineFlags, PermissionFlags, SpendingFlags};
 
 /// Where HTTP is served unless someone says otherwise.
 const USUAL: &str = "127.0.0.1:7717";
 
 #[derive(Debug, Args)]
-pub(crate) struct McpServe {
+pub(crate) struct McpServeArgs {
     /// Over HTTP at this address instead, with a token
     #[arg(long, value_name = "ADDR")]
     pub(crate) http: Option<SocketAddr>,
     #[command(flatten)]
-    pub(crate) names: Names,
+    pub(crate) names: HttpAccessFlags,
     #[command(flatten)]
-    pub(crate) served: Served,
+    pub(crate) served: ServedRunFlags,
 }
 
 /// By which names it may be reached over HTTP, and from where.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct Names {
+pub(crate) struct HttpAccessFlags {
     /// A name it may be called by, besides those of this machine (repeatable)
     #[arg(long = "allow-host", value_name = "HOST")]
     pub(crate) hosts: Vec<String>,
@@ -34,7 +34,7 @@ pub(crate) struct Names {
 
 /// What is served: a workspace, and how its runs go.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct Served {
+pub(crate) struct ServedRunFlags {
     /// The folder it works in (default: the current one)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
@@ -42,16 +42,16 @@ pub(crate) struct Served {
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     #[command(flatten)]
-    pub(crate) permission: Permission,
+    pub(crate) permission: PermissionFlags,
     /// For each run: what it may spend
     #[command(flatten)]
-    pub(crate) spending: Spending,
+    pub(crate) spending: SpendingFlags,
     #[command(flatten)]
-    pub(crate) confine: Confine,
+    pub(crate) confine: ConfineFlags,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Serve {
+pub(crate) struct ServeArgs {
     /// Where HTTP is served
     #[arg(long, value_name = "ADDR", default_value = USUAL)]
     pub(crate) listen: SocketAddr,
@@ -62,13 +62,13 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "PORT", default_value_t = 8888, requires = "bridge")]
     pub(crate) bridge_port: u16,
     #[command(flatten)]
-    pub(crate) names: Names,
+    pub(crate) names: HttpAccessFlags,
     #[command(flatten)]
-    pub(crate) served: Served,
+    pub(crate) served: ServedRunFlags,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Bridge {
+pub(crate) struct BridgeArgs {
     /// The WebSocket
     #[arg(long, value_name = "URL", default_value = "ws://127.0.0.1:8888")]
     pub(crate) url: String,

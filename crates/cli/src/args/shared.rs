@@ -10,7 +10,7 @@ use crate::moment;
 
 /// What a run may spend.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct Spending {
+pub(crate) struct SpendingFlags {
     /// Dollars it may spend
     #[arg(long, allow_negative_numbers = true, value_name = "USD", value_parser = dollars)]
     pub(crate) budget: Option<Cost>,
@@ -28,7 +28,7 @@ pub(crate) struct Spending {
     pub(crate) max_calls: Option<u64>,
 }
 
-impl Spending {
+impl SpendingFlags {
     /// As a budget.
     pub(crate) fn budget(&self) -> Budget {
         Budget {
@@ -43,7 +43,7 @@ impl Spending {
 
 /// What is printed while a run goes on.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct Output {
+pub(crate) struct OutputFlags {
     /// One JSON event a line on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -54,7 +54,7 @@ pub(crate) struct Output {
 
 /// A run by its name.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Named {
+pub(crate) struct RunName {
     /// The run's id, any unique beginning of it, or `last`
     #[arg(value_name = "RUN", add = crate::complete::runs())]
     pub(crate) run: String,
@@ -62,7 +62,7 @@ pub(crate) struct Named {
 
 /// A run by its name, or the newest of the current folder.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Newest {
+pub(crate) struct RunOrNewest {
     /// The run's id, any unique beginning of it, or `last` (default: the newest run of this folder)
     #[arg(value_name = "RUN", add = crate::complete::runs())]
     pub(crate) run: Option<String>,
@@ -70,7 +70,7 @@ pub(crate) struct Newest {
 
 /// A workspace, and how to print.
 #[derive(Debug, Args)]
-pub(crate) struct Place {
+pub(crate) struct WorkspaceFlags {
     /// The workspace (default: the current folder)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,

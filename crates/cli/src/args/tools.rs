@@ -4,28 +4,28 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::{Confine, Place};
+use super::{ConfineFlags, WorkspaceFlags};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Tools {
+pub(crate) struct ToolsArgs {
     #[command(subcommand)]
     pub(crate) command: Option<ToolsCommand>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: WorkspaceFlags,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ToolsCommand {
     /// Call one tool in the workspace
-    Call(Box<ToolCall>),
+    Call(Box<ToolCallArgs>),
     /// Look at every dropped-in file anew: its tools, warnings, errors
     #[command(after_help = "Exit code 1 if something cannot be used.")]
-    Check(Place),
+    Check(WorkspaceFlags),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct ToolCall {
+pub(crate) struct ToolCallArgs {
     /// The tool
     pub(crate) name: String,
     /// Its arguments, as a JSON object
@@ -38,5 +38,5 @@ pub(crate) struct ToolCall {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) confine: Confine,
+    pub(crate) confine: ConfineFlags,
 }

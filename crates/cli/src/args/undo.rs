@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-use super::Newest;
+use super::RunOrNewest;
 
 #[derive(Debug, Args)]
-pub(crate) struct Undo {
+pub(crate) struct UndoArgs {
     /// The run's id, any unique beginning of it, or `last` (default: the last run of this folder)
     #[arg(value_name = "RUN", add = crate::complete::runs())]
     pub(crate) run: Option<String>,
@@ -36,9 +36,9 @@ pub(crate) struct Undo {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Audit {
+pub(crate) struct AuditArgs {
     #[command(flatten)]
-    pub(crate) run: Newest,
+    pub(crate) run: RunOrNewest,
     /// Also what changed in text files
     #[arg(long)]
     pub(crate) diff: bool,

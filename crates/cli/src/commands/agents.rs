@@ -7,18 +7,18 @@ use updraft_engine::{Agent, Agents};
 use updraft_run::AgentRole;
 use updraft_workbench::Flags;
 
-use crate::args::Place;
-use crate::fault::{Code, Outcome};
+use crate::args::WorkspaceFlags;
+use crate::fault::{CliExitCode, CliResult};
 use crate::out::{self, Paint};
-use crate::places::{self, Places};
-use crate::settings::Settings;
+use crate::places::{self, AppFolders};
+use crate::settings::WorkspaceSettings;
 use crate::{cast, runtime};
 
-pub(crate) fn run(places: &Places, args: &Place) -> Outcome {
+pub(crate) fn run(places: &AppFolders, args: &WorkspaceFlags) -> CliResult {
     let workspace = places::workspace(args.workspace.as_deref())?;
-    let settings = Settings::load(places, &workspace, &Flags::default())?;
+    let settings = WorkspaceSettings::load(places, &workspace, &Flags::default())?;
     let agents = runtime::block_on(async { Ok(cast::usable(places, &workspace, &settings).await?) })?;
-    let code = if agents.left_out().next().is_some() { Code::Config } else { Code::Done };
+    let code = if agents.left_out().next().is_some() { CliExitCode::Config } else { CliExitCode::Done };
     if args.json {
         let left_out = agents.left_out().map(|(name, why)| json!({ "name": name, "left_out": why }));
         let lines = agents.iter().map(as_json).chain(left_out).map(|line| line.to_string() + "\n");

@@ -6,49 +6,49 @@ mod putting;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use updraft_tools::{MOVED, Moved};
+use updraft_tools::{MOVED, MovedFileRecord};
 
-use crate::args::{Aside, AsideCommand};
-use crate::fault::{Code, Fault, Outcome};
+use crate::args::{AsideArgs, AsideCommand};
+use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::out;
-use crate::places::Places;
+use crate::places::AppFolders;
 
 /// One of them, and the name people call it by.
-pub(crate) struct Kept {
+pub(crate) struct AsideEntry {
     pub(crate) name: String,
     pub(crate) at: PathBuf,
-    pub(crate) moved: Moved,
+    pub(crate) moved: MovedFileRecord,
 }
 
-pub(crate) fn run(places: &Places, args: &Aside) -> Outcome {
+pub(crate) fn run(places: &AppFolders, args: &AsideArgs) -> CliResult {
     match args.command.as_ref().unwrap_or(&AsideCommand::List { json: false }) {
         AsideCommand::List { json } => {
             list(&kept(places), *json);
-            Ok(Code::Done)
+            Ok(CliExitCode::Done)
         }
         AsideCommand::Restore { name } => restore(&find(places, name)?),
         AsideCommand::Drop { name } => {
             let one = find(places, name)?;
-            remove(&one.at).map_err(|error| Fault::file("remove", &one.at, &error))?;
+            remove(&one.at).map_err(|error| CliError::file("remove", &one.at, &error))?;
             out::note(&format!("{} is gone", shown(&one.moved.path)));
-            Ok(Code::Done)
+            Ok(CliExitCode::Done)
         }
     }
 }
 
 /// All that are still there, in name order.
-pub(crate) fn kept(places: &Places) -> Vec<Kept> {
+pub(crate) fn kept(places: &AppFolders) -> Vec<AsideEntry> {
     let mut all = Vec::new();
     for folder in std::fs::read_dir(places.aside()).into_iter().flatten().flatten() {
         let Ok(text) = crate::plain::read_text(&folder.path().join(MOVED)) else { continue };
         let of_one = folder.file_name().to_string_lossy().trim_start_matches("updraft-aside-").to_owned();
-        let moved: Vec<Moved> = serde_json::from_str(&text).unwrap_or_default();
+        let moved: Vec<MovedFileRecord> = serde_json::from_str(&text).unwrap_or_default();
         for moved in moved {
             let at = folder.path().join(&moved.kept);
             // A record of something elsewhere is not ours.
             let is_plain = Path::new(&moved.kept).components().count() == 1;
             if is_plain && at.symlink_metadata().is_ok() {
-                all.push(Kept { name: format!("{of_one}/{}", moved.kept), at, moved });
+                all.push(AsideEntry { name: format!("{of_one}/{}", moved.kept), at, moved });
             }
         }
     }
@@ -56,9 +56,9 @@ pub(crate) fn kept(places: &Places) -> Vec<Kept> {
     all
 }
 
-fn list(all: &[Kept], as_json: bool) {
-    for Kept { name, at, moved } in all {
-        let Moved { path, why, run, .. } = moved;
+fn list(all: &[AsideEntry], as_json: bool) {
+    for AsideEntry { name, at, moved } in all {
+        let MovedFileRecord { path, why, run, .. } = moved;
         if as_json {
             out::json(&serde_json::json!({ "name": name, "path": path, "why": why, "run": run, "kept_at": at }));
         } else {
@@ -71,32 +71,32 @@ fn list(all: &[Kept], as_json: bool) {
     }
 }
 
-fn find(places: &Places, name: &str) -> Result<Kept, Fault> {
+fn find(places: &AppFolders, name: &str) -> Result<AsideEntry, CliError> {
     let mut meant = kept(places).into_iter().filter(|one| one.name.starts_with(name));
     match (meant.next(), meant.next()) {
         (Some(one), None) => Ok(one),
-        (Some(_), Some(_)) => Err(Fault::usage(format!("several names begin with `{name}`"))),
-        (None, _) => Err(Fault::usage(format!("nothing was moved aside as `{name}`"))),
+        (Some(_), Some(_)) => Err(CliError::usage(format!("several names begin with `{name}`"))),
+        (None, _) => Err(CliError::usage(format!("nothing was moved aside as `{name}`"))),
     }
     .map_err(|fault| fault.hint("`updraft aside` lists what there is"))
 }
 
-fn restore(one: &Kept) -> Outcome {
+fn restore(one: &AsideEntry) -> CliResult {
     let target = &one.moved.path;
-    let cannot = |error: io::Error| Fault::failed(format!("could not put back `{}`: {error}", shown(target)));
+    let cannot = |error: io::Error| CliError::failed(format!("could not put back `{}`: {error}", shown(target)));
     match putting::back(&one.at, target, one.moved.restored) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            Err(Fault::failed(format!("`{}` is there again", shown(target)))
+            Err(CliError::failed(format!("`{}` is there again", shown(target)))
                 .hint("look at both, and remove the one you do not want"))
         }
         Err(error) if putting::met_a_link(&error) => {
-            Err(Fault::failed(format!("a folder of `{}` is a link now, which may lead anywhere", shown(target)))
+            Err(CliError::failed(format!("a folder of `{}` is a link now, which may lead anywhere", shown(target)))
                 .hint("put the folder itself there, then try again"))
         }
         other => {
             other.and_then(|is_copy| if is_copy { remove(&one.at) } else { Ok(()) }).map_err(cannot)?;
             out::note(&format!("{} is back in its place", shown(target)));
-            Ok(Code::Done)
+            Ok(CliExitCode::Done)
         }
     }
 }

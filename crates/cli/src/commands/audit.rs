@@ -3,28 +3,28 @@
 use std::fmt::Write as _;
 
 use serde_json::json;
-use updraft_engine::{Touched, touched};
+use updraft_engine::{CallAudit, touched};
 
 use super::undo::verb;
-use crate::args::Audit;
-use crate::fault::{Code, Outcome};
+use crate::args::AuditArgs;
+use crate::fault::{CliExitCode, CliResult};
 use crate::out::{self, Paint};
-use crate::places::Places;
+use crate::places::AppFolders;
 use crate::{journal, moment};
 
 /// Changes of one call that are named to a person.
 const NAMED: usize = 50;
 
-pub(crate) fn run(places: &Places, args: &Audit) -> Outcome {
+pub(crate) fn run(places: &AppFolders, args: &AuditArgs) -> CliResult {
     let journal = journal::open_with_runs(places)?;
     let id = journal::find_run_here(&journal, args.run.run.as_deref())?;
     for call in touched(&journal, &id)? {
         if args.json { out::json(&json!(call)) } else { out::print(&in_words(&call, args.diff)) }
     }
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
-fn in_words(call: &Touched, with_diff: bool) -> String {
+fn in_words(call: &CallAudit, with_diff: bool) -> String {
     let paint = Paint::for_stdout();
     let outcome = match call.outcome {
         "done" => paint.green(call.outcome),

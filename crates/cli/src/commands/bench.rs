@@ -5,13 +5,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tokio::task::{JoinSet, LocalSet};
-use updraft_engine::{Agent, Agents, Engine, Hands, NewRun, Options, Prompts};
-use updraft_models::{Access, Reach};
-use updraft_run::{Budget, Goal, Mode, Phase, Settings};
-use updraft_tools::{Dispatcher, Limits, Nap, Registry};
+use updraft_engine::{Agent, Agents, Engine, EngineOptions, NewRun, Prompts, RealPerformer};
+use updraft_models::{ModelAccess, ProviderAccess};
+use updraft_run::{Budget, Goal, RunMode, RunPhase, RunSettings};
+use updraft_tools::{Dispatcher, NapMode, Registry, ToolLimits};
 
-use crate::fault::{Code, Fault, Outcome};
-use crate::places::{self, Places};
+use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::places::{self, AppFolders};
 use crate::{journal, runtime, tools};
 
 /// What its one agent is told.
@@ -19,7 +19,7 @@ const PROMPT: &str = include_str!("bench.md");
 
 /// What is measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Task {
+enum BenchTask {
     /// One agent, once.
     React,
     /// One agent, many times at once.
@@ -28,21 +28,21 @@ enum Task {
     Dag,
 }
 
-pub(crate) fn run() -> Outcome {
-    let wanted = |name: &str| places::set(name).ok_or_else(|| Fault::usage(format!("{name} is not set")));
+pub(crate) fn run() -> CliResult {
+    let wanted = |name: &str| places::set(name).ok_or_else(|| CliError::usage(format!("{name} is not set")));
     let number = |name: &str| places::set(name).and_then(|text| text.parse().ok()).unwrap_or(1_usize);
     let task = match wanted("PERF_TASK")?.as_str() {
-        "react" => Task::React,
-        "sessions" => Task::Sessions,
-        "dag" => Task::Dag,
-        other => return Err(Fault::usage(format!("PERF_TASK is `{other}`; expected `react`, `sessions` or `dag`"))),
+        "react" => BenchTask::React,
+        "sessions" => BenchTask::Sessions,
+        "dag" => BenchTask::Dag,
+        other => return Err(CliError::usage(format!("PERF_TASK is `{other}`; expected `react`, `sessions` or `dag`"))),
     };
-    let nap = if places::set("PERF_TOOLS").as_deref() == Some("sync") { Nap::Blocking } else { Nap::Async };
+    let nap = if places::set("PERF_TOOLS").as_deref() == Some("sync") { NapMode::Blocking } else { NapMode::Async };
     let work = PathBuf::from(wanted("PERF_WORK")?);
-    std::fs::create_dir_all(&work).map_err(|error| Fault::file("make", &work, &error))?;
+    std::fs::create_dir_all(&work).map_err(|error| CliError::file("make", &work, &error))?;
     let bench = Bench {
         task,
-        sessions: if task == Task::Sessions { number("PERF_N") } else { 1 },
+        sessions: if task == BenchTask::Sessions { number("PERF_N") } else { 1 },
         repeat: number("PERF_REPEAT"),
         model: format!("openai-compatible/{}?tools=native&images=no", wanted("PERF_MODEL")?),
         base: format!("{}/v1", wanted("PERF_BASE")?.trim_end_matches('/')),
@@ -53,34 +53,39 @@ pub(crate) fn run() -> Outcome {
 }
 
 struct Bench {
-    task: Task,
+    task: BenchTask,
     sessions: usize,
     repeat: usize,
     model: String,
     base: String,
-    nap: Nap,
+    nap: NapMode,
     work: PathBuf,
 }
 
 impl Bench {
-    async fn measure(self) -> Outcome {
-        let places = Places::under(&self.work);
+    async fn measure(self) -> CliResult {
+        let places = AppFolders::under(&self.work);
         let journal = journal::open(&places)?;
         let registry = Registry::default().with_bench(self.nap);
-        let reach = Reach { base: Some(self.base.clone()), ..Reach::default() };
-        let access = Access { reach: [("openai-compatible".to_owned(), reach)].into(), ..Access::default() };
-        let hands = Hands::new(access, Dispatcher::new(registry.clone(), Limits::default()));
+        let reach = ProviderAccess { base: Some(self.base.clone()), ..ProviderAccess::default() };
+        let access = ModelAccess { reach: [("openai-compatible".to_owned(), reach)].into(), ..ModelAccess::default() };
+        let hands = RealPerformer::new(access, Dispatcher::new(registry.clone(), ToolLimits::default()));
         let engine = Engine::new(
             journal.clone(),
             Arc::new(hands),
-            Options { marks: Some(tools::marks(&places)), ..Options::default() },
+            EngineOptions { marks: Some(tools::marks(&places)), ..EngineOptions::default() },
         );
-        let stage =
-            Rc::new(Stage { agents: self.agents()?, prompts: Prompts::compiled_in(), bench: self, registry, engine });
-        let mut worst = Code::Done;
+        let stage = Rc::new(BenchSetup {
+            agents: self.agents()?,
+            prompts: Prompts::compiled_in(),
+            bench: self,
+            registry,
+            engine,
+        });
+        let mut worst = CliExitCode::Done;
         for _ in 0..stage.bench.repeat.max(1) {
-            if round(&stage).await? != Code::Done {
-                worst = Code::Failed;
+            if round(&stage).await? != CliExitCode::Done {
+                worst = CliExitCode::Failed;
             }
         }
         drop(stage);
@@ -90,26 +95,26 @@ impl Bench {
 
     fn goal(&self) -> Goal {
         let (text, mode) = match self.task {
-            Task::React | Task::Sessions => ("Go on until you are done.", Mode::Agent("bench".into())),
-            Task::Dag => ("PLAN_REQUEST", Mode::Plan),
+            BenchTask::React | BenchTask::Sessions => ("Go on until you are done.", RunMode::Agent("bench".into())),
+            BenchTask::Dag => ("PLAN_REQUEST", RunMode::Plan),
         };
         Goal { text: text.into(), mode, ..Goal::default() }
     }
 
-    fn settings(&self) -> Settings {
-        Settings {
+    fn settings(&self) -> RunSettings {
+        RunSettings {
             model: self.model.clone(),
             workspace: self.work.display().to_string(),
             query_turns: u32::MAX,
             parallel: 64,
             compact_at: u64::MAX,
             repeats: u32::MAX,
-            ..Settings::default()
+            ..RunSettings::default()
         }
     }
 
-    fn agents(&self) -> Result<Agents, Fault> {
-        if self.task == Task::Dag {
+    fn agents(&self) -> Result<Agents, CliError> {
+        if self.task == BenchTask::Dag {
             return Ok(Agents::compiled_in()?);
         }
         let mut agents = Agents::default();
@@ -125,7 +130,7 @@ impl Bench {
 }
 
 /// What every run of a measurement begins with.
-struct Stage {
+struct BenchSetup {
     bench: Bench,
     agents: Agents,
     prompts: Prompts,
@@ -133,9 +138,9 @@ struct Stage {
     engine: Engine,
 }
 
-impl Stage {
+impl BenchSetup {
     /// One run from goal to answer.
-    async fn session(&self) -> Outcome {
+    async fn session(&self) -> CliResult {
         let new = NewRun {
             goal: self.bench.goal(),
             settings: self.bench.settings(),
@@ -149,13 +154,13 @@ impl Stage {
             pictures: Vec::new(),
         };
         let rested = self.engine.start(journal::new_id()?, new).await?.drive().await?;
-        let is_good = matches!(rested.run.phase(), Phase::Over { failed: None, .. });
-        Ok(if is_good { Code::Done } else { Code::Failed })
+        let is_good = matches!(rested.run.phase(), RunPhase::Over { failed: None, .. });
+        Ok(if is_good { CliExitCode::Done } else { CliExitCode::Failed })
     }
 }
 
 /// All sessions at once; their beginnings share commits like everything else.
-async fn round(stage: &Rc<Stage>) -> Outcome {
+async fn round(stage: &Rc<BenchSetup>) -> CliResult {
     if stage.bench.sessions <= 1 {
         return Box::pin(stage.session()).await;
     }
@@ -166,10 +171,10 @@ async fn round(stage: &Rc<Stage>) -> Outcome {
         running.spawn_local_on(async move { stage.session().await }, &local);
     }
     let all = async {
-        let mut code = Code::Done;
+        let mut code = CliExitCode::Done;
         while let Some(ended) = running.join_next().await {
-            if ended.map_err(|error| Fault::failed(error.to_string()))?? != Code::Done {
-                code = Code::Failed;
+            if ended.map_err(|error| CliError::failed(error.to_string()))?? != CliExitCode::Done {
+                code = CliExitCode::Failed;
             }
         }
         Ok(code)

@@ -3,48 +3,48 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use updraft_mcp::server::{Ended, Handler, over_stdio};
-use updraft_serve::Token;
-use updraft_serve::bridge::{Link, tools};
+use updraft_mcp::server::{ConversationEnd, McpHandler, over_stdio};
+use updraft_serve::ServeToken;
+use updraft_serve::bridge::{BridgeClient, tools};
 
 use super::office;
-use crate::args::Bridge;
-use crate::fault::{Code, Fault, Outcome};
-use crate::places::{self, Places};
+use crate::args::BridgeArgs;
+use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::places::{self, AppFolders};
 use crate::runtime;
 use crate::signals::Signals;
 
-pub(crate) fn run(places: &Places, args: &Bridge) -> Outcome {
+pub(crate) fn run(places: &AppFolders, args: &BridgeArgs) -> CliResult {
     let token = token(places, args)?;
     let key = token.key("request state");
-    let link = Link::to(&args.url, token).map_err(Fault::usage)?;
+    let link = BridgeClient::to(&args.url, token).map_err(CliError::usage)?;
     let offer = Arc::new(tools(&link, env!("CARGO_PKG_VERSION")));
-    let handler = Handler::new(offer, &key).map_err(Fault::failed)?;
+    let handler = McpHandler::new(offer, &key).map_err(CliError::failed)?;
     runtime::block_on(async {
         let stop = CancellationToken::new();
         let mut signals = Signals::listen(stop.clone())?;
         let ended = tokio::select! {
             ended = over_stdio(&handler, stop) => ended,
-            _ = signals.first() => Ok(Ended::Stopped),
+            _ = signals.first() => Ok(ConversationEnd::Stopped),
         };
         match ended {
-            Ok(Ended::Left) => Ok(Code::Done),
-            Ok(Ended::Stopped) => Ok(signals.code()),
-            Err(why) => Err(Fault::failed(why)),
+            Ok(ConversationEnd::Left) => Ok(CliExitCode::Done),
+            Ok(ConversationEnd::Stopped) => Ok(signals.code()),
+            Err(why) => Err(CliError::failed(why)),
         }
     })
 }
 
-fn token(places: &Places, args: &Bridge) -> Result<Token, Fault> {
+fn token(places: &AppFolders, args: &BridgeArgs) -> Result<ServeToken, CliError> {
     if let Some(file) = &args.token_file {
-        return Token::read(file).map_err(|error| Fault::file("read the token in", file, &error));
+        return ServeToken::read(file).map_err(|error| CliError::file("read the token in", file, &error));
     }
-    if let Some(token) = places::set("UPDRAFT_BRIDGE_TOKEN").and_then(|token| Token::new(&token)) {
+    if let Some(token) = places::set("UPDRAFT_BRIDGE_TOKEN").and_then(|token| ServeToken::new(&token)) {
         return Ok(token);
     }
     let file = office::token_file(places);
-    Token::read(&file).map_err(|_| {
-        Fault::config("the bridge needs the token of the other side")
+    ServeToken::read(&file).map_err(|_| {
+        CliError::config("the bridge needs the token of the other side")
             .hint("for an editor: put `antigravity.mcp.token` of its settings into UPDRAFT_BRIDGE_TOKEN or a --token-file")
             .hint("for Updraft: `updraft serve --bridge` makes one at its first start")
     })

@@ -5,26 +5,26 @@ use std::fmt::Write as _;
 use serde_json::json;
 use updraft_workbench::Flags;
 
-use crate::args::{Config, ConfigCommand};
-use crate::fault::{Code, Outcome};
+use crate::args::{ConfigArgs, ConfigCommand};
+use crate::fault::{CliExitCode, CliResult};
 use crate::out::{self, Paint};
-use crate::places::{self, Places};
-use crate::settings::Settings;
+use crate::places::{self, AppFolders};
+use crate::settings::WorkspaceSettings;
 
 /// Only ever named as set or not set.
 const SECRETS: [&str; 1] = ["OPENAI_API_KEY"];
 
-pub(crate) fn run(places: &Places, args: &Config) -> Outcome {
+pub(crate) fn run(places: &AppFolders, args: &ConfigArgs) -> CliResult {
     let ConfigCommand::Show(args) = &args.command;
     let workspace = places::workspace(args.place.workspace.as_deref())?;
-    let settings = Settings::load(places, &workspace, &Flags::default())?;
+    let settings = WorkspaceSettings::load(places, &workspace, &Flags::default())?;
     let rows = settings.meant.list();
     if args.place.json {
         let lines = rows
             .iter()
             .map(|(name, value, from)| json!({ "name": name, "value": value, "origin": from }).to_string() + "\n");
         out::print(&lines.collect::<String>());
-        return Ok(Code::Done);
+        return Ok(CliExitCode::Done);
     }
     let paint = Paint::for_stdout();
     let names = rows.iter().map(|(name, ..)| name.len()).max().unwrap_or_default();
@@ -54,7 +54,7 @@ pub(crate) fn run(places: &Places, args: &Config) -> Outcome {
     if let Some(remark) = settings.remark() {
         out::note(&remark);
     }
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
 fn text_line(about: &mut impl FnMut(&str, String), name: &str, path: &std::path::Path) {

@@ -6,14 +6,14 @@
 use std::time::Duration;
 
 use updraft_engine::{PersonResponse, ResponseStatus, outlives_its_process, waiting_for};
-use updraft_journal::{Journal, Summary};
-use updraft_run::{Address, Effect, Input, Kind, Phase, Run, RunId, Scope, StepId, Verdict};
+use updraft_journal::{Journal, RunSummary};
+use updraft_run::{ApprovalScope, Effect, EffectAddress, EffectKind, Input, Run, RunId, RunPhase, StepId, Verdict};
 use updraft_workbench::{Attendance, Flags, StoredRun, Workbench};
 
 use super::runs;
 use crate::args;
-use crate::fault::{Code, Fault, Outcome};
-use crate::places::{self, Places};
+use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::places::{self, AppFolders};
 use crate::{journal, log, moment, out, runtime, settings};
 
 /// How long the effect is waited for.
@@ -21,34 +21,34 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How often we look when nobody writes anything.
 const LOOK: Duration = Duration::from_millis(250);
 
-pub(crate) fn pause(places: &Places, args: &args::Named) -> Outcome {
+pub(crate) fn pause(places: &AppFolders, args: &args::RunName) -> CliResult {
     control(places, &args.run, |_| Ok(Input::Pause))
 }
 
-pub(crate) fn cancel(places: &Places, args: &args::Cancel) -> Outcome {
-    let step = args.step.as_deref().map(StepId::parse).transpose().map_err(|bad| Fault::usage(bad.to_string()))?;
+pub(crate) fn cancel(places: &AppFolders, args: &args::CancelArgs) -> CliResult {
+    let step = args.step.as_deref().map(StepId::parse).transpose().map_err(|bad| CliError::usage(bad.to_string()))?;
     control(places, &args.run.run, |run| {
         if let Some(step) = step.as_ref().filter(|step| run.step(step).is_none()) {
             let steps: Vec<&str> = run.steps().map(|step| step.spec.id.as_str()).collect();
             let close = updraft_run::close_to(step.as_str(), &steps);
-            return Err(Fault::usage(format!("the run has no step `{step}`")).hint(format!("there is {close}")));
+            return Err(CliError::usage(format!("the run has no step `{step}`")).hint(format!("there is {close}")));
         }
         Ok(Input::Cancel { by: who(), step: step.clone() })
     })
 }
 
-pub(crate) fn tell(places: &Places, args: &args::Tell) -> Outcome {
+pub(crate) fn tell(places: &AppFolders, args: &args::TellArgs) -> CliResult {
     if args.text.trim().is_empty() {
-        return Err(Fault::usage("the message is empty; say what the agents shall know or do"));
+        return Err(CliError::usage("the message is empty; say what the agents shall know or do"));
     }
     control(places, &args.run.run, |_| Ok(Input::Tell { message: args.text.clone() }))
 }
 
-pub(crate) fn answer(places: &Places, args: &args::Answer) -> Outcome {
+pub(crate) fn answer(places: &AppFolders, args: &args::AnswerArgs) -> CliResult {
     let id = args.id.as_deref().map(address).transpose()?;
     let declines = args.decline || args.dismiss;
     if args.text.trim().is_empty() && !declines {
-        return Err(Fault::usage("the answer is empty"));
+        return Err(CliError::usage("the answer is empty"));
     }
     control(places, &args.run.run, |run| {
         let open = asked(run, |effect| matches!(effect, Effect::Question { .. }), id.as_ref());
@@ -57,33 +57,33 @@ pub(crate) fn answer(places: &Places, args: &args::Answer) -> Outcome {
             [one] => {
                 if let Some(Effect::Question { inquiry: Some(inquiry), .. }) = run.open().get(one).map(|o| &o.effect) {
                     inquiry.read(&args.text).map_err(|why| {
-                        Fault::usage(format!("the answer does not fit: {why}")).hint(out::harmless(&inquiry.words()))
+                        CliError::usage(format!("the answer does not fit: {why}")).hint(out::harmless(&inquiry.words()))
                     })?;
                 }
                 Ok(Input::Answer { id: Some(one.clone()), text: args.text.clone() })
             }
             [] => Err(nothing(run, "a question", id.as_ref())),
             several => {
-                Err(Fault::usage("several questions are open; say with --id which one you answer")
+                Err(CliError::usage("several questions are open; say with --id which one you answer")
                     .hint(listed(several)))
             }
         }
     })
 }
 
-pub(crate) fn approve(places: &Places, args: &args::Approve) -> Outcome {
-    let always = args.always.map(Scope::from);
+pub(crate) fn approve(places: &AppFolders, args: &args::ApproveArgs) -> CliResult {
+    let always = args.always.map(ApprovalScope::from);
     let verdict_of = Verdict { allow: true, by: who(), always, ..Verdict::default() };
     verdict(places, &args.run.run, args.id.as_deref(), &verdict_of)
 }
 
-pub(crate) fn deny(places: &Places, args: args::Deny) -> Outcome {
+pub(crate) fn deny(places: &AppFolders, args: args::DenyArgs) -> CliResult {
     let verdict_of = Verdict { allow: false, by: who(), because: args.because, ..Verdict::default() };
     verdict(places, &args.run.run, args.id.as_deref(), &verdict_of)
 }
 
-fn verdict(places: &Places, name: &str, id: Option<&str>, verdict: &Verdict) -> Outcome {
-    let id = id.map(address).transpose()?.map(|id| id.sibling(Kind::Approve, id.n));
+fn verdict(places: &AppFolders, name: &str, id: Option<&str>, verdict: &Verdict) -> CliResult {
+    let id = id.map(address).transpose()?.map(|id| id.sibling(EffectKind::Approve, id.n));
     control(places, name, |run| {
         let open = asked(run, |effect| matches!(effect, Effect::Approval { .. }), id.as_ref());
         if open.is_empty() {
@@ -91,12 +91,12 @@ fn verdict(places: &Places, name: &str, id: Option<&str>, verdict: &Verdict) -> 
         }
         // The word is for the call that the person has seen, not for one that asks by the time it arrives.
         let [seen] = open.as_slice() else {
-            return Err(Fault::usage("several calls wait for approval; name one of them")
+            return Err(CliError::usage("several calls wait for approval; name one of them")
                 .hint(format!("they are: {}", listed(&open))));
         };
         if verdict.always.is_some() && remembered(run, seen, verdict.always).is_empty() {
-            let fault = Fault::usage("this call is asked about each time; nothing can be remembered for it");
-            let in_run = !remembered(run, seen, Some(Scope::Run)).is_empty();
+            let fault = CliError::usage("this call is asked about each time; nothing can be remembered for it");
+            let in_run = !remembered(run, seen, Some(ApprovalScope::Run)).is_empty();
             let way = if in_run {
                 "`--always run` allows such calls in this run"
             } else {
@@ -109,22 +109,22 @@ fn verdict(places: &Places, name: &str, id: Option<&str>, verdict: &Verdict) -> 
 }
 
 /// The rules that "always" would remember for a call. Where words from outside are around, it holds in this run only.
-fn remembered(run: &Run, id: &Address, scope: Option<Scope>) -> Vec<String> {
+fn remembered(run: &Run, id: &EffectAddress, scope: Option<ApprovalScope>) -> Vec<String> {
     match run.open().get(id).map(|open| &open.effect) {
-        Some(Effect::Approval { like: Some(like), .. }) if scope == Some(Scope::Run) => vec![like.to_string()],
+        Some(Effect::Approval { like: Some(like), .. }) if scope == Some(ApprovalScope::Run) => vec![like.to_string()],
         Some(Effect::Approval { always, .. }) => always.clone(),
         _ => Vec::new(),
     }
 }
 
-fn asked(run: &Run, wanted: impl Fn(&Effect) -> bool, id: Option<&Address>) -> Vec<Address> {
+fn asked(run: &Run, wanted: impl Fn(&Effect) -> bool, id: Option<&EffectAddress>) -> Vec<EffectAddress> {
     let open = run.open().iter().filter(|(at, open)| wanted(&open.effect) && id.is_none_or(|id| id == *at));
     open.map(|(at, _)| at.clone()).collect()
 }
 
-fn nothing(run: &Run, what: &str, id: Option<&Address>) -> Fault {
+fn nothing(run: &Run, what: &str, id: Option<&EffectAddress>) -> CliError {
     let which = id.map(|id| format!(" `{id}`")).unwrap_or_default();
-    let fault = Fault::failed(format!("the run does not wait for {what}{which}; it is {}", run.status()));
+    let fault = CliError::failed(format!("the run does not wait for {what}{which}; it is {}", run.status()));
     let waits: Vec<String> = waiting_for(run)
         .iter()
         .filter_map(|wait| Some(format!("{} {}", wait["kind"].as_str()?, wait["id"].as_str()?)))
@@ -132,13 +132,13 @@ fn nothing(run: &Run, what: &str, id: Option<&Address>) -> Fault {
     if waits.is_empty() { fault } else { fault.hint(format!("it waits for: {}", waits.join(", "))) }
 }
 
-fn listed(several: &[Address]) -> String {
+fn listed(several: &[EffectAddress]) -> String {
     several.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn address(text: &str) -> Result<Address, Fault> {
+fn address(text: &str) -> Result<EffectAddress, CliError> {
     text.parse()
-        .map_err(|bad: updraft_run::BadId| Fault::usage(bad.to_string()).hint("`updraft show RUN` shows the ids"))
+        .map_err(|bad: updraft_run::BadId| CliError::usage(bad.to_string()).hint("`updraft show RUN` shows the ids"))
 }
 
 fn who() -> String {
@@ -146,12 +146,12 @@ fn who() -> String {
 }
 
 /// Finds the run, makes the input from it, and brings it there.
-fn control(places: &Places, name: &str, input: impl Fn(&Run) -> Result<Input, Fault>) -> Outcome {
+fn control(places: &AppFolders, name: &str, input: impl Fn(&Run) -> Result<Input, CliError>) -> CliResult {
     let journal = journal::open_with_runs(places)?;
     let id = journal::find_run(&journal, name)?;
     let run = fold(&journal, &id)?;
     if run.is_over() {
-        return Err(Fault::failed(format!("run {id} is over already ({})", run.status()))
+        return Err(CliError::failed(format!("run {id} is over already ({})", run.status()))
             .hint(format!("`updraft show {id}` shows what it came to")));
     }
     let input = input(&run)?;
@@ -170,31 +170,31 @@ fn control(places: &Places, name: &str, input: impl Fn(&Run) -> Result<Input, Fa
 }
 
 /// Gives a word on a question to the run. Of several who speak at once only one is told that their word counts.
-async fn give(response: &PersonResponse<'_>) -> Outcome {
+async fn give(response: &PersonResponse<'_>) -> CliResult {
     let PersonResponse { journal, id, input, .. } = *response;
     let overtaken = |stands: &str| {
         let what = format!("run {id} has been told already: {} was {}", response.at, out::harmless(stands));
-        Fault::failed(format!("{what}; your word does not count"))
+        CliError::failed(format!("{what}; your word does not count"))
     };
     if !journal.head(id)?.is_owned() && !outlives_its_process(response.seen, response.at) {
         let why =
             "the call that asked this was cut off with its process, and is not made again; nobody waits for an answer";
         let hint = format!("`updraft resume {id}` goes on: the agent hears that the outcome of its call is unknown");
-        return Err(Fault::failed(why).hint(hint));
+        return Err(CliError::failed(why).hint(hint));
     }
     if let Some((stands, is_same)) = response.send(moment::now()).await? {
         if !is_same {
             return Err(overtaken(&stands).hint(format!("`updraft resume {id}` goes on with what was said first")));
         }
         out::note(&format!("already {}\n  hint: `updraft resume {id}` goes on with it", out::harmless(&stands)));
-        return Ok(Code::Done);
+        return Ok(CliExitCode::Done);
     }
     let head = taken(journal, id, input).await?;
     match response.status()? {
         ResponseStatus::Counts => Ok(say(&fold(journal, id)?, &head, input)),
         ResponseStatus::Overtaken(stands) => Err(overtaken(&stands)),
         ResponseStatus::Unwanted => {
-            Err(Fault::failed(format!("run {id} no longer waits for this; it is {}", runs::word(&head))))
+            Err(CliError::failed(format!("run {id} no longer waits for this; it is {}", runs::word(&head))))
         }
         ResponseStatus::Waits => {
             let what =
@@ -203,7 +203,7 @@ async fn give(response: &PersonResponse<'_>) -> Outcome {
                 Some(owner) => out::note(&format!("sent to process {}; it has not taken it yet", owner.pid)),
                 None => keep_note(what, id),
             }
-            Ok(Code::Done)
+            Ok(CliExitCode::Done)
         }
     }
 }
@@ -213,7 +213,7 @@ fn keep_note(what: &str, id: &RunId) {
 }
 
 /// Keeps the rules that a verdict with "always" asks for: only now, when it is known to count.
-fn remember(places: &Places, run: &Run, input: &Input) -> Result<(), Fault> {
+fn remember(places: &AppFolders, run: &Run, input: &Input) -> Result<(), CliError> {
     let Input::Verdict { id: Some(at), verdict: Verdict { always: always @ Some(_), .. } } = input else {
         return Ok(());
     };
@@ -222,11 +222,11 @@ fn remember(places: &Places, run: &Run, input: &Input) -> Result<(), Fault> {
     Ok(())
 }
 
-fn fold(journal: &Journal, id: &RunId) -> Result<Run, Fault> {
+fn fold(journal: &Journal, id: &RunId) -> Result<Run, CliError> {
     Ok(Run::fold(journal.load(id)?))
 }
 
-async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> Outcome {
+async fn bring(places: &AppFolders, journal: &Journal, id: &RunId, input: Input) -> CliResult {
     let mut head = journal.head(id)?;
     let was_owned = head.is_owned();
     if was_owned {
@@ -237,7 +237,7 @@ async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> 
         }
         if head.is_owned() {
             out::note(&format!("sent to process {}; it has not taken it yet", head.owner.map_or(0, |owner| owner.pid)));
-            return Ok(Code::Done);
+            return Ok(CliExitCode::Done);
         }
         // Its process ended meanwhile: the inbox is read by whoever takes over, and that is us.
     }
@@ -246,7 +246,7 @@ async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> 
             send(journal, id, &input).await?;
         }
         keep_note("the message is kept", id);
-        return Ok(Code::Done);
+        return Ok(CliExitCode::Done);
     }
     let run = journal::load(journal, id)?;
     let stored = StoredRun::new(&run, journal)?;
@@ -272,14 +272,14 @@ async fn bring(places: &Places, journal: &Journal, id: &RunId, input: Input) -> 
     Ok(say(&rested.run, &journal.head(id)?, &input))
 }
 
-async fn send(journal: &Journal, id: &RunId, input: &Input) -> Result<(), Fault> {
+async fn send(journal: &Journal, id: &RunId, input: &Input) -> Result<(), CliError> {
     let key = journal::new_id()?;
     journal.send(id, key.as_str(), input, moment::now()).await?;
     Ok(())
 }
 
 /// Waits until the input was taken and shows its effect, the process ended, or time is up.
-async fn taken(journal: &Journal, id: &RunId, input: &Input) -> Result<Summary, Fault> {
+async fn taken(journal: &Journal, id: &RunId, input: &Input) -> Result<RunSummary, CliError> {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     let mut changes = journal.changes();
     loop {
@@ -296,7 +296,7 @@ async fn taken(journal: &Journal, id: &RunId, input: &Input) -> Result<Summary, 
 
 fn has_effect(run: &Run, input: &Input) -> bool {
     match input {
-        Input::Pause => !matches!(run.phase(), Phase::Running),
+        Input::Pause => !matches!(run.phase(), RunPhase::Running),
         Input::Cancel { step: None, .. } => run.is_over(),
         Input::Cancel { step: Some(step), .. } => run.step(step).is_none_or(updraft_run::Step::has_ended),
         _ => true,
@@ -304,7 +304,7 @@ fn has_effect(run: &Run, input: &Input) -> bool {
 }
 
 /// Says what became of it.
-fn say(run: &Run, head: &Summary, input: &Input) -> Code {
+fn say(run: &Run, head: &RunSummary, input: &Input) -> CliExitCode {
     let id = &head.id;
     let status = run.status();
     let text = match input {
@@ -318,5 +318,5 @@ fn say(run: &Run, head: &Summary, input: &Input) -> Code {
         _ => format!("decided; run {id} is {}", runs::word(head)),
     };
     out::note(&text);
-    Code::Done
+    CliExitCode::Done
 }

@@ -8,18 +8,18 @@ use std::time::Duration;
 use updraft_journal::Journal;
 use updraft_run::RunId;
 
-use crate::fault::{Code, Fault, Outcome};
-use crate::places::{self, Places};
+use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::places::{self, AppFolders};
 use crate::{args, journal, out, reach, runtime};
 
 /// How long the process may take to write its run down.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Starts the process and returns once its run is safe in the journal.
-pub(super) fn detach(places: &Places, args: &args::Run, text: &str, workspace: &Path) -> Outcome {
+pub(super) fn detach(places: &AppFolders, args: &args::RunArgs, text: &str, workspace: &Path) -> CliResult {
     let id = journal::new_id()?;
     let file = places.run_log(&id);
-    let cannot = |error: &std::io::Error| Fault::file("write", &file, error);
+    let cannot = |error: &std::io::Error| CliError::file("write", &file, error);
     let mut how = std::fs::OpenOptions::new();
     let log = places::private_file(&file, how.write(true).truncate(true)).map_err(|error| cannot(&error))?;
     let errors = log.try_clone().map_err(|error| cannot(&error))?;
@@ -30,7 +30,7 @@ pub(super) fn detach(places: &Places, args: &args::Run, text: &str, workspace: &
         .stdout(log)
         .stderr(errors)
         .spawn()
-        .map_err(|error| Fault::failed(format!("could not start a process of its own: {error}")))?;
+        .map_err(|error| CliError::failed(format!("could not start a process of its own: {error}")))?;
     if let Some(mut stdin) = child.stdin.take() {
         // A process that ended at once says why in its log.
         let _ = stdin.write_all(text.as_bytes());
@@ -42,16 +42,16 @@ pub(super) fn detach(places: &Places, args: &args::Run, text: &str, workspace: &
             child.id(),
             file.display()
         ));
-        return Ok(Code::Done);
+        return Ok(CliExitCode::Done);
     }
     let said = std::fs::read_to_string(&file).unwrap_or_default();
-    Err(Fault::failed(format!("the run did not begin; its process said:\n{}", said.trim_end())))
+    Err(CliError::failed(format!("the run did not begin; its process said:\n{}", said.trim_end())))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one process we start is ourselves, with what was typed")]
-fn command(id: &RunId, args: &args::Run, workspace: &Path) -> Result<Command, Fault> {
+fn command(id: &RunId, args: &args::RunArgs, workspace: &Path) -> Result<Command, CliError> {
     let program =
-        std::env::current_exe().map_err(|error| Fault::failed(format!("we cannot find ourselves: {error}")))?;
+        std::env::current_exe().map_err(|error| CliError::failed(format!("we cannot find ourselves: {error}")))?;
     let mut command = Command::new(program);
     command.args(["run", "-", "--id", id.as_str()]).arg("--workspace").arg(workspace);
     for file in &args.file {
@@ -99,7 +99,7 @@ fn command(id: &RunId, args: &args::Run, workspace: &Path) -> Result<Command, Fa
 }
 
 /// Waits until the run is in the journal; false if the process ended before.
-async fn begun(journal: &Journal, id: &RunId, child: &mut Child) -> Result<bool, Fault> {
+async fn begun(journal: &Journal, id: &RunId, child: &mut Child) -> Result<bool, CliError> {
     let mut changes = journal.changes();
     let deadline = tokio::time::Instant::now() + PATIENCE;
     loop {

@@ -2,18 +2,18 @@
 
 use updraft_engine::{StepDiff, diff};
 
-use crate::args::Diff;
-use crate::fault::{Code, Outcome};
-use crate::places::Places;
+use crate::args::DiffArgs;
+use crate::fault::{CliExitCode, CliResult};
+use crate::places::AppFolders;
 use crate::{journal, out};
 
-pub(crate) fn run(places: &Places, args: &Diff) -> Outcome {
+pub(crate) fn run(places: &AppFolders, args: &DiffArgs) -> CliResult {
     let journal = journal::open_with_runs(places)?;
     let (one, other) = (journal::find_run(&journal, &args.one)?, journal::find_run(&journal, &args.other)?);
     let found = diff(&journal, &one, &other)?;
     if args.json {
         out::pretty(&serde_json::to_value(&found).unwrap_or_default());
-        return Ok(Code::Done);
+        return Ok(CliExitCode::Done);
     }
     let mut lines = vec![match (found.parts_at, &found.first_step) {
         (None, _) => "the two runs are the same, event by event".to_owned(),
@@ -25,7 +25,7 @@ pub(crate) fn run(places: &Places, args: &Diff) -> Outcome {
         lines.push(format!("both came to {} answer", if found.same_answer { "the same" } else { "another" }));
     }
     out::line(&lines.join("\n"));
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
 fn in_words(step: &StepDiff) -> String {

@@ -3,54 +3,54 @@
 use std::path::Path;
 
 use serde_json::json;
-use updraft_mcp::config::Link;
-use updraft_models::{Access, choose, providers};
+use updraft_mcp::config::TransportConfig;
+use updraft_models::{ModelAccess, choose, providers};
 use updraft_run::RunId;
-use updraft_sandbox::Level;
+use updraft_sandbox::SandboxLevel;
 use updraft_tools::Workspace;
 use updraft_workbench::Flags;
 
 use super::sandbox;
-use crate::args::Place;
-use crate::fault::{Code, Fault};
+use crate::args::WorkspaceFlags;
+use crate::fault::{CliError, CliExitCode};
 use crate::out::{self, Paint};
-use crate::places::{self, Places};
+use crate::places::{self, AppFolders};
 use crate::servers::configured;
-use crate::settings::{Settings, Standing};
+use crate::settings::{TrustState, WorkspaceSettings};
 use crate::{cast, confine, journal, offered, reach, runtime, tools};
 
 /// Less room than this is worth a word.
 const LITTLE_ROOM: u64 = 1 << 30;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Health {
+enum CheckStatus {
     Ok,
     Warn,
     Fail,
 }
 
 /// One thing that was looked at.
-struct Check {
-    health: Health,
+struct DoctorCheck {
+    health: CheckStatus,
     what: &'static str,
     found: String,
     advice: String,
 }
 
-fn check(health: Health, what: &'static str, found: impl Into<String>, advice: impl Into<String>) -> Check {
-    Check { health, what, found: found.into(), advice: advice.into() }
+fn check(health: CheckStatus, what: &'static str, found: impl Into<String>, advice: impl Into<String>) -> DoctorCheck {
+    DoctorCheck { health, what, found: found.into(), advice: advice.into() }
 }
 
-fn ok(what: &'static str, found: impl Into<String>) -> Check {
-    check(Health::Ok, what, found, "")
+fn ok(what: &'static str, found: impl Into<String>) -> DoctorCheck {
+    check(CheckStatus::Ok, what, found, "")
 }
 
-fn failed(what: &'static str, fault: impl Into<Fault>) -> Check {
+fn failed(what: &'static str, fault: impl Into<CliError>) -> DoctorCheck {
     let fault = fault.into();
-    check(Health::Fail, what, fault.message, fault.hints.join("; "))
+    check(CheckStatus::Fail, what, fault.message, fault.hints.join("; "))
 }
 
-pub(crate) fn run(places: &Places, args: &Place) -> Code {
+pub(crate) fn run(places: &AppFolders, args: &WorkspaceFlags) -> CliExitCode {
     let mut checks = vec![ok("version", format!("updraft {}", env!("CARGO_PKG_VERSION")))];
     checks.push(journal(places));
     checks.push(room(places));
@@ -60,16 +60,16 @@ pub(crate) fn run(places: &Places, args: &Place) -> Code {
         Err(fault) => checks.extend([failed("workspace", fault), confinement(places, None)]),
     }
     print(&checks, args.json);
-    if checks.iter().any(|check| check.health == Health::Fail) { Code::Failed } else { Code::Done }
+    if checks.iter().any(|check| check.health == CheckStatus::Fail) { CliExitCode::Failed } else { CliExitCode::Done }
 }
 
-fn print(checks: &[Check], as_json: bool) {
+fn print(checks: &[DoctorCheck], as_json: bool) {
     let paint = Paint::for_stdout();
-    for Check { health, what, found, advice } in checks {
+    for DoctorCheck { health, what, found, advice } in checks {
         let word = match health {
-            Health::Ok => "ok",
-            Health::Warn => "warn",
-            Health::Fail => "fail",
+            CheckStatus::Ok => "ok",
+            CheckStatus::Warn => "warn",
+            CheckStatus::Fail => "fail",
         };
         if as_json {
             out::json(&json!({ "status": word, "check": what, "found": found, "advice": advice }));
@@ -77,9 +77,9 @@ fn print(checks: &[Check], as_json: bool) {
         }
         let shown = format!("{word:4}");
         let shown = match health {
-            Health::Ok => paint.green(&shown),
-            Health::Warn => paint.yellow(&shown),
-            Health::Fail => paint.red(&shown),
+            CheckStatus::Ok => paint.green(&shown),
+            CheckStatus::Warn => paint.yellow(&shown),
+            CheckStatus::Fail => paint.red(&shown),
         };
         out::line(&format!("{shown}  {what:10}  {found}"));
         if !advice.is_empty() {
@@ -89,10 +89,10 @@ fn print(checks: &[Check], as_json: bool) {
 }
 
 /// Opens the journal and takes a lease on a run that is not there: the writer must answer that there is none.
-fn journal(places: &Places) -> Check {
-    let tried = journal::open(places).map_err(Fault::from).and_then(|journal| {
-        let probe = RunId::parse("doctor").map_err(|bad| Fault::failed(bad.to_string()))?;
-        let count = journal.list(&updraft_journal::Filter::default())?.len();
+fn journal(places: &AppFolders) -> DoctorCheck {
+    let tried = journal::open(places).map_err(CliError::from).and_then(|journal| {
+        let probe = RunId::parse("doctor").map_err(|bad| CliError::failed(bad.to_string()))?;
+        let count = journal.list(&updraft_journal::RunFilter::default())?.len();
         runtime::block_on(async {
             let asked = journal.acquire(&probe).await;
             journal.close().await;
@@ -108,18 +108,18 @@ fn journal(places: &Places) -> Check {
     }
 }
 
-fn room(places: &Places) -> Check {
+fn room(places: &AppFolders) -> DoctorCheck {
     let folder = places.data.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
     match free_in(folder) {
         Ok(free) => {
             let found = format!("{:.1} GiB free in {}", free as f64 / (1_u64 << 30) as f64, folder.display());
             if free < LITTLE_ROOM {
-                check(Health::Warn, "disk", found, "make room; `updraft prune --older-than 30d` removes old runs")
+                check(CheckStatus::Warn, "disk", found, "make room; `updraft prune --older-than 30d` removes old runs")
             } else {
                 ok("disk", found)
             }
         }
-        Err(error) => check(Health::Warn, "disk", error.to_string(), ""),
+        Err(error) => check(CheckStatus::Warn, "disk", error.to_string(), ""),
     }
 }
 
@@ -136,7 +136,7 @@ fn free_in(_: &Path) -> std::io::Result<u64> {
 }
 
 /// What we need of the system. Elsewhere than on Linux nobody has tried it.
-fn system() -> Vec<Check> {
+fn system() -> Vec<DoctorCheck> {
     if !cfg!(target_os = "linux") {
         let found = format!("Updraft is untested on {}", std::env::consts::OS);
         let files = if cfg!(windows) {
@@ -144,7 +144,7 @@ fn system() -> Vec<Check> {
         } else {
             "tools are kept in the workspace part by part, without the kernel's help"
         };
-        return vec![check(Health::Warn, "system", found, format!("{files}; see docs/sandbox.md"))];
+        return vec![check(CheckStatus::Warn, "system", found, format!("{files}; see docs/sandbox.md"))];
     }
     let read = |path: &str| std::fs::read_to_string(path).map(|text| text.trim().to_owned()).ok();
     let mut checks = Vec::new();
@@ -154,12 +154,12 @@ fn system() -> Vec<Check> {
         checks.push(if version >= (5, 6) {
             ok("kernel", format!("Linux {release}"))
         } else {
-            check(Health::Fail, "kernel", format!("Linux {release}"), "tools need openat2: Linux 5.6 or newer")
+            check(CheckStatus::Fail, "kernel", format!("Linux {release}"), "tools need openat2: Linux 5.6 or newer")
         });
     }
     if read("/proc/sys/kernel/random/boot_id").is_none() {
         checks.push(check(
-            Health::Warn,
+            CheckStatus::Warn,
             "process",
             "/proc does not tell who is alive",
             "runs of dead processes are found 15 s later",
@@ -169,7 +169,7 @@ fn system() -> Vec<Check> {
 }
 
 /// How far commands can be confined here, and what the settings make of it.
-fn confinement(places: &Places, settings: Option<&Settings>) -> Check {
+fn confinement(places: &AppFolders, settings: Option<&WorkspaceSettings>) -> DoctorCheck {
     let probe = match runtime::block_on(async { Ok(offered::anew(places).await?) }) {
         Ok(probe) => probe,
         Err(fault) => return failed("sandbox", fault),
@@ -178,27 +178,33 @@ fn confinement(places: &Places, settings: Option<&Settings>) -> Check {
     let lacks = lacks.collect::<Vec<_>>().join("; ");
     let Some(settings) = settings else {
         return match probe.level {
-            Level::Full => check(Health::Ok, "sandbox", "level full", lacks),
-            Level::Landlock => check(Health::Warn, "sandbox", "level landlock", lacks),
-            Level::None => check(Health::Fail, "sandbox", "agents can run no commands here", lacks),
+            SandboxLevel::Full => check(CheckStatus::Ok, "sandbox", "level full", lacks),
+            SandboxLevel::Landlock => check(CheckStatus::Warn, "sandbox", "level landlock", lacks),
+            SandboxLevel::None => check(CheckStatus::Fail, "sandbox", "agents can run no commands here", lacks),
         };
     };
     let wanted = settings.meant.sandbox.level.value;
     let found = in_words(&sandbox::given_to_a_run(settings, &probe));
     match (wanted, confine::level_at(wanted, &probe)) {
         (_, Err(fault)) => failed("sandbox", fault),
-        (Some(Level::None), Ok(_)) => check(Health::Warn, "sandbox", found, "`level = \"full\"` confines them"),
-        (None, Ok(_)) if probe.level == Level::None => {
-            check(Health::Fail, "sandbox", "agents can run no commands here, unless you choose the level `none`", lacks)
+        (Some(SandboxLevel::None), Ok(_)) => {
+            check(CheckStatus::Warn, "sandbox", found, "`level = \"full\"` confines them")
         }
-        (_, Ok(_)) if probe.level == Level::Full => check(Health::Ok, "sandbox", found, lacks),
-        (_, Ok(_)) => check(Health::Warn, "sandbox", found, lacks),
+        (None, Ok(_)) if probe.level == SandboxLevel::None => check(
+            CheckStatus::Fail,
+            "sandbox",
+            "agents can run no commands here, unless you choose the level `none`",
+            lacks,
+        ),
+        (_, Ok(_)) if probe.level == SandboxLevel::Full => check(CheckStatus::Ok, "sandbox", found, lacks),
+        (_, Ok(_)) => check(CheckStatus::Warn, "sandbox", found, lacks),
     }
 }
 
 /// What a run gets in one line: level and network, and whatever was set.
-fn in_words(rows: &[sandbox::Row]) -> String {
-    let is_shown = |row: &&sandbox::Row| ["level", "network"].contains(&row.name.as_str()) || row.from != "default";
+fn in_words(rows: &[sandbox::PolicyRow]) -> String {
+    let is_shown =
+        |row: &&sandbox::PolicyRow| ["level", "network"].contains(&row.name.as_str()) || row.from != "default";
     let words = rows.iter().filter(is_shown).map(|row| match row.from.as_str() {
         "default" => format!("{} {}", row.name, row.value),
         from => format!("{} {} ({from})", row.name, row.value),
@@ -206,13 +212,13 @@ fn in_words(rows: &[sandbox::Row]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-fn in_workspace(places: &Places, workspace: &Path) -> Vec<Check> {
+fn in_workspace(places: &AppFolders, workspace: &Path) -> Vec<DoctorCheck> {
     let mut checks = Vec::new();
     checks.push(match Workspace::open(workspace) {
         Ok(_) => ok("workspace", workspace.display().to_string()),
         Err(error) => failed("workspace", error),
     });
-    let settings = match Settings::load(places, workspace, &Flags::default()) {
+    let settings = match WorkspaceSettings::load(places, workspace, &Flags::default()) {
         Ok(settings) => settings,
         Err(fault) => {
             checks.extend([failed("settings", fault), confinement(places, None)]);
@@ -227,23 +233,23 @@ fn in_workspace(places: &Places, workspace: &Path) -> Vec<Check> {
     if let Err(error) = &fits {
         let found = format!("agents can run no commands in this folder: {error}");
         checks.push(check(
-            Health::Warn,
+            CheckStatus::Warn,
             "workspace",
             found,
             "work in a folder of its own, or name one with `--workspace`",
         ));
     }
     checks.push(match &settings.standing {
-        Standing::Trusted => ok("trust", "the workspace is trusted"),
-        Standing::Changed => check(
-            Health::Warn,
+        TrustState::Trusted => ok("trust", "the workspace is trusted"),
+        TrustState::Changed => check(
+            CheckStatus::Warn,
             "trust",
             "the workspace has changed since it was trusted",
             "`updraft trust` looks again",
         ),
-        Standing::Stranger(files) if files.is_empty() => ok("trust", "the workspace brings no settings of its own"),
-        Standing::Stranger(files) => check(
-            Health::Warn,
+        TrustState::Stranger(files) if files.is_empty() => ok("trust", "the workspace brings no settings of its own"),
+        TrustState::Stranger(files) => check(
+            CheckStatus::Warn,
             "trust",
             format!(
                 "what the workspace brings does not count in full: {}",
@@ -255,7 +261,12 @@ fn in_workspace(places: &Places, workspace: &Path) -> Vec<Check> {
     checks.push(match runtime::block_on(async { Ok(cast::usable(places, workspace, &settings).await?) }) {
         Ok(agents) if agents.left_out().next().is_some() => {
             let why: Vec<String> = agents.left_out().map(|(name, why)| format!("`{name}`: {why}")).collect();
-            check(Health::Warn, "agents", format!("left out: {}", out::harmless(&why.join("; "))), "mend the files")
+            check(
+                CheckStatus::Warn,
+                "agents",
+                format!("left out: {}", out::harmless(&why.join("; "))),
+                "mend the files",
+            )
         }
         Ok(agents) => ok("agents", format!("{} agents", agents.iter().count())),
         Err(fault) => failed("agents", fault),
@@ -267,7 +278,7 @@ fn in_workspace(places: &Places, workspace: &Path) -> Vec<Check> {
 }
 
 /// Whether agents can run Python here.
-fn python(places: &Places, settings: &Settings, workspace: &Path) -> Check {
+fn python(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> DoctorCheck {
     let confinement = confine::confinement(places, settings);
     let found = runtime::block_on(async { Ok(tools::python(settings).find(&confinement, workspace).await) });
     match found {
@@ -275,13 +286,13 @@ fn python(places: &Places, settings: &Settings, workspace: &Path) -> Check {
             let (major, minor, patch) = found.version;
             ok("python", format!("{} is Python {major}.{minor}.{patch}", found.program))
         }
-        Ok(Err(failure)) => check(Health::Warn, "python", "agents can run no Python here", failure.message),
+        Ok(Err(failure)) => check(CheckStatus::Warn, "python", "agents can run no Python here", failure.message),
         Err(fault) => failed("python", fault),
     }
 }
 
 /// What is known of the MCP servers, without starting any.
-fn servers(places: &Places, settings: &Settings, workspace: &Path) -> Vec<Check> {
+fn servers(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> Vec<DoctorCheck> {
     let found = configured(places, settings, workspace);
     let known = match runtime::block_on(async { Ok(found.servers(places, settings, workspace).await?) }) {
         Ok(servers) => servers,
@@ -303,21 +314,21 @@ fn servers(places: &Places, settings: &Settings, workspace: &Path) -> Vec<Check>
         ok("servers", format!("MCP: {words}; `updraft mcp check` asks them"))
     }];
     checks.extend(found.faults.iter().map(|fault| {
-        check(Health::Warn, "servers", out::harmless(&fault.to_string()), "the others count all the same")
+        check(CheckStatus::Warn, "servers", out::harmless(&fault.to_string()), "the others count all the same")
     }));
     for (server, _) in found.servers.iter().filter(|(server, _)| server.enabled) {
-        let Link::Stdio { command, .. } = &server.link else { continue };
+        let TransportConfig::Stdio { command, .. } = &server.link else { continue };
         if !command.contains('/') && places::on_path(command).is_none() {
             let found =
                 format!("`{}` of `{}` is not installed here", out::harmless(command), out::harmless(&server.name));
-            checks.push(check(Health::Warn, "servers", found, "install it, or name its program with its folder"));
+            checks.push(check(CheckStatus::Warn, "servers", found, "install it, or name its program with its folder"));
         }
     }
     checks
 }
 
-fn models(places: &Places, settings: &Settings, workspace: &Path) -> Vec<Check> {
-    let access: Access = reach::access(places, settings, workspace);
+fn models(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> Vec<DoctorCheck> {
+    let access: ModelAccess = reach::access(places, settings, workspace);
     let with_key = providers().into_iter().map(|provider| provider.name).filter(|name| access.key(name).is_some());
     let with_key: Vec<&str> = with_key.collect();
     let keys = if with_key.is_empty() { "none set".to_owned() } else { format!("set for {}", with_key.join(", ")) };
@@ -327,7 +338,7 @@ fn models(places: &Places, settings: &Settings, workspace: &Path) -> Vec<Check> 
         ok("keys", keys),
         match chosen {
             Ok(chosen) if chosen.model.name() == "builtin" => check(
-                Health::Warn,
+                CheckStatus::Warn,
                 "model",
                 chosen.why,
                 "set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama or llama.cpp; see `updraft models`",

@@ -8,14 +8,14 @@ use tokio_util::sync::CancellationToken;
 use updraft_journal::Journal;
 use updraft_run::{Record, Run, RunId};
 
-use crate::args::Events;
-use crate::fault::{Code, Fault, Outcome};
-use crate::places::Places;
+use crate::args::EventsArgs;
+use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::places::AppFolders;
 use crate::signals::Signals;
 use crate::view::{SCHEMA, event_words};
 use crate::{journal, moment, out, runtime};
 
-pub(crate) fn run(places: &Places, args: &Events) -> Outcome {
+pub(crate) fn run(places: &AppFolders, args: &EventsArgs) -> CliResult {
     let journal = journal::open_with_runs(places)?;
     let id = journal::find_run_here(&journal, args.run.run.as_deref())?;
     if args.follow {
@@ -26,11 +26,11 @@ pub(crate) fn run(places: &Places, args: &Events) -> Outcome {
         Ok(()) => ControlFlow::Continue(()),
         Err(_) => ControlFlow::Break(()),
     })?;
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
 /// Prints what is there, then what comes, until the run is over and nobody works on it.
-async fn follow(journal: Journal, id: RunId, args: &Events) -> Outcome {
+async fn follow(journal: Journal, id: RunId, args: &EventsArgs) -> CliResult {
     let mut signals = Signals::listen(CancellationToken::new())?;
     let mut tail = journal.tail(&id, 0);
     let mut run = Run::default();
@@ -40,22 +40,22 @@ async fn follow(journal: Journal, id: RunId, args: &Events) -> Outcome {
             code = signals.first() => return Ok(code),
         };
         let Some((first, record)) = next else {
-            return Err(Fault::failed(format!("run {id} was deleted while it was followed")));
+            return Err(CliError::failed(format!("run {id} was deleted while it was followed")));
         };
         run.record(&record);
         if first + record.events.len() as u64 > args.from {
             let mut out = out::many();
             if print(&mut out, &id, first, &record, args).and_then(|()| out.flush()).is_err() {
-                return Ok(Code::Done);
+                return Ok(CliExitCode::Done);
             }
         }
         if run.is_over() {
-            return Ok(Code::Done);
+            return Ok(CliExitCode::Done);
         }
     }
 }
 
-fn print(out: &mut impl Write, id: &RunId, first: u64, record: &Record, args: &Events) -> std::io::Result<()> {
+fn print(out: &mut impl Write, id: &RunId, first: u64, record: &Record, args: &EventsArgs) -> std::io::Result<()> {
     for (seq, event) in (first..).zip(&record.events).filter(|(seq, _)| *seq >= args.from) {
         if args.json {
             let line = json!({ "schema": SCHEMA, "run": id, "seq": seq, "type": event.name(), "at": moment::iso(record.at), "event": event });

@@ -4,20 +4,20 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use updraft_engine::{EdgeList, Report, node_link};
-use updraft_journal::{Filter, Journal};
+use updraft_engine::{EdgeList, RunReport, node_link};
+use updraft_journal::{Journal, RunFilter};
 use updraft_run::{RunId, Timestamp};
 
 use super::markdown;
-use crate::args::{EdgeNames, Export, Format};
-use crate::fault::{Code, Fault, Outcome};
-use crate::places::Places;
+use crate::args::{EdgeNames, ExportArgs, ExportFormat};
+use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::places::AppFolders;
 use crate::{journal, moment, out};
 
-pub(crate) fn run(places: &Places, args: &Export) -> Outcome {
+pub(crate) fn run(places: &AppFolders, args: &ExportArgs) -> CliResult {
     let journal = journal::open_with_runs(places)?;
     let runs = if args.all {
-        journal.list(&Filter::default())?.into_iter().map(|run| (run.id, run.created)).collect()
+        journal.list(&RunFilter::default())?.into_iter().map(|run| (run.id, run.created)).collect()
     } else {
         let id = journal::find_run(&journal, args.run.as_deref().unwrap_or("last"))?;
         let created = journal.head(&id)?.created;
@@ -25,11 +25,11 @@ pub(crate) fn run(places: &Places, args: &Export) -> Outcome {
     };
     let Some(folder) = &args.out else {
         let mut out = out::many();
-        return runs.iter().try_for_each(|(id, _)| write(&journal, id, args, &mut out)).map(|()| Code::Done);
+        return runs.iter().try_for_each(|(id, _)| write(&journal, id, args, &mut out)).map(|()| CliExitCode::Done);
     };
     for (id, created) in &runs {
         let file = file_of(folder, id, *created, args.format);
-        let cannot = |error: &std::io::Error| Fault::file("write", &file, error);
+        let cannot = |error: &std::io::Error| CliError::file("write", &file, error);
         if let Some(day) = file.parent() {
             std::fs::create_dir_all(day).map_err(|error| cannot(&error))?;
         }
@@ -38,41 +38,41 @@ pub(crate) fn run(places: &Places, args: &Export) -> Outcome {
         writer.flush().map_err(|error| cannot(&error))?;
         out::line(&file.display().to_string());
     }
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
-fn file_of(folder: &Path, id: &RunId, created: Timestamp, format: Format) -> PathBuf {
+fn file_of(folder: &Path, id: &RunId, created: Timestamp, format: ExportFormat) -> PathBuf {
     let extension = match format {
-        Format::Jsonl => "jsonl",
-        Format::NodeLink => "json",
-        Format::Markdown => "md",
+        ExportFormat::Jsonl => "jsonl",
+        ExportFormat::NodeLink => "json",
+        ExportFormat::Markdown => "md",
     };
     folder.join(moment::day(created)).join(format!("session_{id}.{extension}"))
 }
 
-fn write(journal: &Journal, id: &RunId, args: &Export, to: &mut dyn Write) -> Result<(), Fault> {
+fn write(journal: &Journal, id: &RunId, args: &ExportArgs, to: &mut dyn Write) -> Result<(), CliError> {
     let written = match args.format {
-        Format::Jsonl => match journal.export_jsonl(id, to) {
+        ExportFormat::Jsonl => match journal.export_jsonl(id, to) {
             Err(updraft_journal::Error::Unsent { source }) => Err(source.kind().into()),
             other => return Ok(other?),
         },
-        Format::NodeLink => {
+        ExportFormat::NodeLink => {
             let edges = match args.edges {
                 EdgeNames::Edges => EdgeList::Edges,
                 EdgeNames::Links => EdgeList::Links,
                 EdgeNames::Both => EdgeList::Both,
             };
-            let whole = node_link(&Report::of(journal, id)?, edges);
+            let whole = node_link(&RunReport::of(journal, id)?, edges);
             serde_json::to_writer_pretty(&mut *to, &whole)
                 .map_err(std::io::Error::from)
                 .and_then(|()| to.write_all(b"\n"))
         }
-        Format::Markdown => to.write_all(markdown::of(&Report::of(journal, id)?).as_bytes()),
+        ExportFormat::Markdown => to.write_all(markdown::of(&RunReport::of(journal, id)?).as_bytes()),
     };
     match written.and_then(|()| to.flush()) {
         // What standard output has lost is said at the end.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe && out::loss().is_none() => {
-            Err(Fault::failed(format!("could not write the export: {error}")))
+            Err(CliError::failed(format!("could not write the export: {error}")))
         }
         _ => Ok(()),
     }

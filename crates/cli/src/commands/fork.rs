@@ -5,18 +5,18 @@ use updraft_journal::Journal;
 use updraft_run::RunId;
 use updraft_workbench::{Attendance, Flags, StoredRun, Workbench, may_fork};
 
-use crate::args::Fork;
-use crate::fault::{Code, Fault, Outcome};
-use crate::places::Places;
+use crate::args::ForkArgs;
+use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::places::AppFolders;
 use crate::signals::Signals;
-use crate::view::Face;
+use crate::view::RunDisplay;
 use crate::{journal, log, out, runtime, steer};
 
-pub(crate) fn run(places: &Places, args: Fork) -> Outcome {
+pub(crate) fn run(places: &AppFolders, args: ForkArgs) -> CliResult {
     let journal = journal::open_with_runs(places)?;
     let from = journal::find_run(&journal, &args.run.run)?;
     if args.goal.as_ref().is_some_and(|goal| goal.trim().is_empty()) {
-        return Err(Fault::usage("the goal is empty; leave --goal out to keep the old one"));
+        return Err(CliError::usage("the goal is empty; leave --goal out to keep the old one"));
     }
     runtime::block_on(async {
         let ended = Box::pin(fork(places, &journal, &from, args)).await;
@@ -25,7 +25,7 @@ pub(crate) fn run(places: &Places, args: Fork) -> Outcome {
     })
 }
 
-async fn fork(places: &Places, journal: &Journal, from: &RunId, args: Fork) -> Outcome {
+async fn fork(places: &AppFolders, journal: &Journal, from: &RunId, args: ForkArgs) -> CliResult {
     may_fork(journal, from, args.at)?;
     let source = journal::load(journal, from)?;
     // Nobody here has said yet where and how that one may go on.
@@ -33,7 +33,7 @@ async fn fork(places: &Places, journal: &Journal, from: &RunId, args: Fork) -> O
     let stays = args.stay || is_held;
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
-    let face = Face::of(&args.output);
+    let face = RunDisplay::of(&args.output);
     let flags = Flags { approvals: args.permission.approvals(), confine: args.confine.flags(), ..Flags::default() };
     let attendance = Attendance { watch: face.watch.clone(), stop, tell: face.tell() };
     let bench = Workbench::open_for(&StoredRun::new(&source, journal)?, places, flags, attendance)?;
@@ -58,7 +58,7 @@ async fn fork(places: &Places, journal: &Journal, from: &RunId, args: Fork) -> O
         let and = if is_held { ", which was imported" } else { "" };
         let hint = format!("`updraft resume {to}{how}` goes on with it");
         out::note(&format!("forked from {from}{and} at event {at}\n  hint: {hint}"));
-        return Ok(Code::Done);
+        return Ok(CliExitCode::Done);
     }
     face.say(&format!("run {to}, forked from {from} at event {at}"));
     let ended = steer::steer(bench.engine().await?, handle, &face, &mut signals).await;

@@ -3,12 +3,12 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use updraft_run::{BlobRef, Goal, Graph, Mode, PictureRef};
+use updraft_run::{BlobRef, Goal, Graph, PictureRef, RunMode};
 use updraft_tools::{LARGEST_PICTURE, mime_of};
 use updraft_workbench::NewGoal;
 
 use crate::args;
-use crate::fault::Fault;
+use crate::fault::CliError;
 
 /// A goal beyond this is not read to its end.
 const LONGEST: u64 = 1 << 20;
@@ -19,44 +19,44 @@ const LONGEST_PLAN: u64 = 256 << 20;
 const MOST_PICTURES: u64 = 15 << 20;
 
 /// The goal's text, from the command line or standard input.
-pub(super) fn text(given: &str) -> Result<String, Fault> {
+pub(super) fn text(given: &str) -> Result<String, CliError> {
     if given != "-" {
         return sensible(given.to_owned());
     }
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Fault::usage(format!("could not read the goal from standard input: {error}")))?;
+    read.map_err(|error| CliError::usage(format!("could not read the goal from standard input: {error}")))?;
     if bytes.len() as u64 > LONGEST {
-        return Err(Fault::usage(format!("the goal on standard input is longer than {LONGEST} bytes"))
+        return Err(CliError::usage(format!("the goal on standard input is longer than {LONGEST} bytes"))
             .hint("put the material into a file and hand it over with --file"));
     }
     let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).ok_or_else(|| {
-        Fault::usage("standard input is not text (UTF-8 was expected)")
+        CliError::usage("standard input is not text (UTF-8 was expected)")
             .hint("put the data into a file and hand it over with --file")
     })?;
     sensible(text)
 }
 
-fn sensible(text: String) -> Result<String, Fault> {
+fn sensible(text: String) -> Result<String, CliError> {
     if text.trim().is_empty() {
-        return Err(Fault::usage("the goal is empty; say what you want done")
+        return Err(CliError::usage("the goal is empty; say what you want done")
             .hint("updraft run \"What does this project do?\""));
     }
     if text.contains('\0') {
-        return Err(Fault::usage("the goal holds a NUL character; text was expected"));
+        return Err(CliError::usage("the goal holds a NUL character; text was expected"));
     }
     Ok(text)
 }
 
 /// The goal with its files, variables and mode.
 /// Pictures among the files are taken as they are now: their bytes come with it.
-pub(super) fn goal(args: &args::Run, text: String, workspace: &Path) -> Result<NewGoal, Fault> {
+pub(super) fn goal(args: &args::RunArgs, text: String, workspace: &Path) -> Result<NewGoal, CliError> {
     let files: Vec<String> = args.file.iter().map(|file| inside(file, workspace)).collect::<Result<_, _>>()?;
     let (mut pictures, mut bytes) = (Vec::new(), Vec::new());
     for file in &files {
         let sum: usize = bytes.iter().map(Vec::len).sum();
         if sum as u64 > MOST_PICTURES {
-            return Err(Fault::usage(format!("the pictures are larger than {MOST_PICTURES} bytes together"))
+            return Err(CliError::usage(format!("the pictures are larger than {MOST_PICTURES} bytes together"))
                 .hint("hand over fewer, or smaller ones; agents can read the others when they need them"));
         }
         if let Some((picture, content)) = picture(file, workspace)? {
@@ -65,10 +65,10 @@ pub(super) fn goal(args: &args::Run, text: String, workspace: &Path) -> Result<N
         }
     }
     let mode = match &args.agent {
-        Some(agent) => Mode::Agent(agent.clone()),
-        None if args.swarm => Mode::Swarm,
-        None if args.plan.is_some() => Mode::Given,
-        None => Mode::Plan,
+        Some(agent) => RunMode::Agent(agent.clone()),
+        None if args.swarm => RunMode::Swarm,
+        None if args.plan.is_some() => RunMode::Given,
+        None => RunMode::Plan,
     };
     let variables = args.variables.iter().cloned().collect();
     let goal = Goal { text, files, pictures, variables, mode, ..Goal::default() };
@@ -76,16 +76,16 @@ pub(super) fn goal(args: &args::Run, text: String, workspace: &Path) -> Result<N
 }
 
 /// A file that is a picture, and its bytes.
-fn picture(file: &str, workspace: &Path) -> Result<Option<(PictureRef, Vec<u8>)>, Fault> {
+fn picture(file: &str, workspace: &Path) -> Result<Option<(PictureRef, Vec<u8>)>, CliError> {
     let path = workspace.join(file);
-    let cannot = |error: std::io::Error| Fault::usage(format!("the file `{file}` cannot be handed over: {error}"));
+    let cannot = |error: std::io::Error| CliError::usage(format!("the file `{file}` cannot be handed over: {error}"));
     let mut bytes = Vec::new();
     let mut opened = std::fs::File::open(&path).map_err(cannot)?;
     opened.by_ref().take(16).read_to_end(&mut bytes).map_err(cannot)?;
     let Some(mime) = mime_of(&bytes) else { return Ok(None) };
     opened.take(LARGEST_PICTURE + 1).read_to_end(&mut bytes).map_err(cannot)?;
     if bytes.len() as u64 > LARGEST_PICTURE {
-        return Err(Fault::usage(format!("the picture `{file}` is larger than {LARGEST_PICTURE} bytes"))
+        return Err(CliError::usage(format!("the picture `{file}` is larger than {LARGEST_PICTURE} bytes"))
             .hint("make it smaller; providers refuse larger ones"));
     }
     let blob = updraft_journal::Blob::new(bytes.clone());
@@ -94,18 +94,18 @@ fn picture(file: &str, workspace: &Path) -> Result<Option<(PictureRef, Vec<u8>)>
 }
 
 /// A file handed over, relative to the workspace. Agents can read nothing outside it.
-fn inside(file: &PathBuf, workspace: &Path) -> Result<String, Fault> {
+fn inside(file: &PathBuf, workspace: &Path) -> Result<String, CliError> {
     let shown = file.display();
     // As typed first, then as seen from the workspace.
     let real = file.canonicalize().or_else(|_| workspace.join(file).canonicalize());
-    let real = real.map_err(|error| Fault::usage(format!("the file `{shown}` cannot be handed over: {error}")))?;
+    let real = real.map_err(|error| CliError::usage(format!("the file `{shown}` cannot be handed over: {error}")))?;
     if !real.is_file() {
-        return Err(Fault::usage(format!("`{shown}` is not a file"))
+        return Err(CliError::usage(format!("`{shown}` is not a file"))
             .hint("hand over files; agents can list folders themselves"));
     }
     let relative = real.strip_prefix(workspace).ok().and_then(Path::to_str).map(str::to_owned);
     relative.ok_or_else(|| {
-        Fault::usage(format!(
+        CliError::usage(format!(
             "the file `{shown}` is outside the workspace `{}`, where agents cannot read",
             workspace.display()
         ))
@@ -114,9 +114,9 @@ fn inside(file: &PathBuf, workspace: &Path) -> Result<String, Fault> {
 }
 
 /// The plan in a file, not yet checked, and what of it could not be read.
-pub(super) fn plan(file: &Path) -> Result<(Graph, Vec<String>), Fault> {
+pub(super) fn plan(file: &Path) -> Result<(Graph, Vec<String>), CliError> {
     let shown = file.display();
-    let cannot = |error: &dyn std::fmt::Display| Fault::usage(format!("the plan `{shown}` cannot be read: {error}"));
+    let cannot = |error: &dyn std::fmt::Display| CliError::usage(format!("the plan `{shown}` cannot be read: {error}"));
     let mut text = String::new();
     let opened = std::fs::File::open(file).map_err(|error| cannot(&error))?;
     opened.take(LONGEST_PLAN).read_to_string(&mut text).map_err(|error| cannot(&error))?;

@@ -9,16 +9,16 @@ use std::io::{BufRead, BufReader, Read};
 use updraft_journal::{Export, Journal, Status, parse_export};
 use updraft_run::{Input, Run, RunId};
 
-use crate::args::Import;
-use crate::fault::{Code, Fault, Outcome};
-use crate::places::Places;
+use crate::args::ImportArgs;
+use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::places::AppFolders;
 use crate::{journal, moment, out, runtime};
 
 /// Beyond this it is no graph that could be carried out.
 const LONGEST_GRAPH: u64 = 1 << 30;
 
-pub(crate) fn run(places: &Places, args: &Import) -> Outcome {
-    let cannot = |error: std::io::Error| Fault::usage(format!("`{}` cannot be read: {error}", args.file.display()));
+pub(crate) fn run(places: &AppFolders, args: &ImportArgs) -> CliResult {
+    let cannot = |error: std::io::Error| CliError::usage(format!("`{}` cannot be read: {error}", args.file.display()));
     let mut lines: Box<dyn BufRead> = if args.file.as_os_str() == "-" {
         Box::new(std::io::stdin().lock())
     } else {
@@ -32,7 +32,7 @@ pub(crate) fn run(places: &Places, args: &Import) -> Outcome {
     }
     let mut export = parse_export(&mut *lines)?;
     if let Some(id) = &args.id {
-        export.head.id = RunId::parse(id).map_err(|bad| Fault::usage(bad.to_string()))?;
+        export.head.id = RunId::parse(id).map_err(|bad| CliError::usage(bad.to_string()))?;
     }
     hold(&mut export);
     let journal = journal::open(places)?;
@@ -61,15 +61,15 @@ fn hold(export: &mut Export) {
 }
 
 /// Puts a run into the journal.
-async fn keep(journal: Journal, Export { head, records, blobs }: Export) -> Outcome {
+async fn keep(journal: Journal, Export { head, records, blobs }: Export) -> CliResult {
     let id = head.id.clone();
     let imported = journal.import(head, records, blobs).await;
     journal.close().await;
     imported.map_err(|error| match error {
-        updraft_journal::Error::Exists(id) => Fault::failed(format!("a run named `{id}` is there already"))
+        updraft_journal::Error::Exists(id) => CliError::failed(format!("a run named `{id}` is there already"))
             .hint("`--id NAME` imports it under another name"),
         other => other.into(),
     })?;
     out::line(id.as_str());
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }

@@ -2,25 +2,25 @@
 
 use std::path::Path;
 
-use crate::args::Init;
-use crate::fault::{Code, Fault, Outcome};
+use crate::args::InitArgs;
+use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::{out, places};
 
 const CONFIG: &str = include_str!("init/config.toml");
 const CONTEXT: &str = include_str!("init/context.md");
 
-pub(crate) fn run(args: &Init) -> Outcome {
+pub(crate) fn run(args: &InitArgs) -> CliResult {
     let workspace = places::workspace(args.dir.as_deref())?;
     file(&workspace, ".updraft/config.toml", CONFIG)?;
     file(&workspace, ".context/README.md", CONTEXT)?;
     file(&workspace, "artifacts/.gitkeep", "")?;
     out::note("  hint: `updraft trust` lets the workspace's settings and agents count in full");
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
-fn file(workspace: &Path, name: &str, text: &str) -> Result<(), Fault> {
+fn file(workspace: &Path, name: &str, text: &str) -> Result<(), CliError> {
     let path = workspace.join(name);
-    let cannot = |error: &std::io::Error| Fault::file("write", &path, error);
+    let cannot = |error: &std::io::Error| CliError::file("write", &path, error);
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(|error| cannot(&error))?;
     }

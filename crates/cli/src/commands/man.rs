@@ -2,20 +2,20 @@
 
 use clap::CommandFactory;
 
-use crate::args::Arguments;
-use crate::fault::{Code, Fault, Outcome};
+use crate::args::CliArgs;
+use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::out;
 
-pub(crate) fn run() -> Outcome {
+pub(crate) fn run() -> CliResult {
     let mut page = Vec::new();
-    page_of(&mut page).map_err(|error| Fault::failed(format!("could not make the manual page: {error}")))?;
+    page_of(&mut page).map_err(|error| CliError::failed(format!("could not make the manual page: {error}")))?;
     out::print(&String::from_utf8_lossy(&page));
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
 /// The page, with the options of each command below its name.
 fn page_of(page: &mut Vec<u8>) -> std::io::Result<()> {
-    let mut command = Arguments::command();
+    let mut command = CliArgs::command();
     command.build();
     let man = clap_mangen::Man::new(command.clone());
     man.render_title(page)?;

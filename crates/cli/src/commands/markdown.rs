@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use updraft_engine::Report;
+use updraft_engine::RunReport;
 
 use crate::moment;
 use crate::view::figures;
 
 /// The goal, the answer and every step with what it gave.
-pub(super) fn of(report: &Report) -> String {
+pub(super) fn of(report: &RunReport) -> String {
     let head = &report.head;
     let mut text = format!("# {}\n\n", title(&report.run.goal().text));
     let _ = writeln!(

@@ -11,20 +11,20 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::json;
-use updraft_mcp::config::{Link, Secret, ServerConfig};
+use updraft_mcp::config::{Secret, ServerConfig, TransportConfig};
 use updraft_mcp::{Error, Manifest, Server};
 use updraft_sandbox::Network;
 use updraft_workbench::Flags;
 
-use crate::args::{Mcp, McpCheck, McpCommand, Place};
-use crate::fault::{Code, Fault, Outcome};
+use crate::args::{McpArgs, McpCheck, McpCommand, WorkspaceFlags};
+use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::out::{self, Paint};
-use crate::places::{self, Places};
+use crate::places::{self, AppFolders};
 use crate::runtime;
-use crate::servers::{Configured, configured, cut_off, vouched, waiting};
-use crate::settings::Settings;
+use crate::servers::{ConfiguredServers, configured, cut_off, vouched, waiting};
+use crate::settings::WorkspaceSettings;
 
-pub(crate) fn run(places: &Places, args: Mcp) -> Outcome {
+pub(crate) fn run(places: &AppFolders, args: McpArgs) -> CliResult {
     match args.command {
         McpCommand::List(args) => runtime::block_on(list(places, &args)),
         McpCommand::Check(args) => runtime::block_on(check(places, &args)),
@@ -43,9 +43,12 @@ pub(crate) fn run(places: &Places, args: Mcp) -> Outcome {
 }
 
 /// The configured servers of the workspace that is meant, and what does not count there.
-fn meant(places: &Places, place: &Place) -> Result<(Configured, Settings, std::path::PathBuf), Fault> {
+fn meant(
+    places: &AppFolders,
+    place: &WorkspaceFlags,
+) -> Result<(ConfiguredServers, WorkspaceSettings, std::path::PathBuf), CliError> {
     let workspace = places::workspace(place.workspace.as_deref())?;
-    let settings = Settings::load(places, &workspace, &Flags::default())?;
+    let settings = WorkspaceSettings::load(places, &workspace, &Flags::default())?;
     let found = configured(places, &settings, &workspace);
     for fault in &found.faults {
         out::note(&format!("warning: {fault}"));
@@ -59,7 +62,7 @@ fn meant(places: &Places, place: &Place) -> Result<(Configured, Settings, std::p
     Ok((found, settings, workspace))
 }
 
-async fn list(places: &Places, args: &Place) -> Outcome {
+async fn list(places: &AppFolders, args: &WorkspaceFlags) -> CliResult {
     let (found, settings, workspace) = meant(places, args)?;
     let servers = found.servers(places, &settings, &workspace).await?;
     if found.servers.is_empty() && !args.json {
@@ -84,7 +87,7 @@ async fn list(places: &Places, args: &Place) -> Outcome {
     }
     out::print(&text);
     servers.close().await;
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
 fn words(known: Option<&Manifest>) -> String {
@@ -94,15 +97,15 @@ fn words(known: Option<&Manifest>) -> String {
     }
 }
 
-async fn check(places: &Places, args: &McpCheck) -> Outcome {
+async fn check(places: &AppFolders, args: &McpCheck) -> CliResult {
     let (found, settings, workspace) = meant(places, &args.place)?;
     let servers = found.servers(places, &settings, &workspace).await?;
     if let Some(name) = &args.name {
-        servers.get(name).map_err(|error| Fault::usage(error.to_string()))?;
+        servers.get(name).map_err(|error| CliError::usage(error.to_string()))?;
     }
-    let mut worst = if found.faults.is_empty() { Code::Done } else { Code::Config };
+    let mut worst = if found.faults.is_empty() { CliExitCode::Done } else { CliExitCode::Config };
     for (server, checked) in waiting::aloud(&servers, &out::tell(), servers.check(args.name.as_deref())).await {
-        worst = if say(&server, &checked, args.place.json) { worst } else { Code::Failed };
+        worst = if say(&server, &checked, args.place.json) { worst } else { CliExitCode::Failed };
         if let (Ok(known), false) = (&checked, args.place.json) {
             tell_trust(places, server.config(), known);
         }
@@ -148,7 +151,7 @@ fn say(server: &Server, checked: &Result<Arc<Manifest>, Error>, as_json: bool) -
 }
 
 /// Says how to be asked less, where nobody has looked yet at what a server says about its tools.
-fn tell_trust(places: &Places, server: &ServerConfig, known: &Manifest) {
+fn tell_trust(places: &AppFolders, server: &ServerConfig, known: &Manifest) {
     let name = &server.name;
     if !server.trusts_hints && !vouched::seals(places).contains(&known.seal(name)) {
         out::note(&format!(
@@ -163,7 +166,7 @@ fn advice(server: &ServerConfig, error: &Error) -> Option<String> {
     if matches!(error, Error::Unfetched(_)) {
         return None;
     }
-    let Link::Stdio { command, args, .. } = &server.link else { return None };
+    let TransportConfig::Stdio { command, args, .. } = &server.link else { return None };
     let line = std::iter::once(command.as_str()).chain(args.iter().map(Secret::reveal));
     cut_off(line).filter(|_| server.grants.network == Network::None)
 }

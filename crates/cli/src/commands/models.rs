@@ -6,24 +6,25 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 use updraft_models::{
-    Access, Limit, Price, Provider, Speech, choose, context_window, known_models, price_of, provider, providers, shown,
+    DialectKind, ModelAccess, Price, Provider, RateLimit, choose, context_window, known_models, price_of, provider,
+    providers, shown,
 };
 use updraft_workbench::Flags;
 
-use crate::args::Models;
-use crate::fault::{Code, Fault, Outcome};
+use crate::args::ModelsArgs;
+use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::out::{self, Paint};
-use crate::places::{self, Places};
-use crate::settings::{Settings, limit_in_words};
+use crate::places::{self, AppFolders};
+use crate::settings::{WorkspaceSettings, limit_in_words};
 use crate::{reach, runtime};
 
-pub(crate) fn run(places: &Places, args: &Models) -> Outcome {
+pub(crate) fn run(places: &AppFolders, args: &ModelsArgs) -> CliResult {
     let workspace = places::workspace(None).unwrap_or_default();
     let flags = Flags { probe: args.no_probe.then_some(false), ..Flags::default() };
-    let settings = Settings::load(places, &workspace, &flags)?;
+    let settings = WorkspaceSettings::load(places, &workspace, &flags)?;
     let access = reach::access(places, &settings, &workspace);
     if let Some(model) = &args.check {
-        let access = Access { cache: None, ..access };
+        let access = ModelAccess { cache: None, ..access };
         return runtime::block_on(check::check(&access, &reach::model_spec(model), args.json));
     }
     let text = match &args.provider {
@@ -31,11 +32,11 @@ pub(crate) fn run(places: &Places, args: &Models) -> Outcome {
         None => overview(&access, args.json)?,
     };
     out::print(&text);
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
 /// All providers, the models of those that can be used, the profiles, and what `auto` takes.
-fn overview(access: &Access, as_json: bool) -> Result<String, Fault> {
+fn overview(access: &ModelAccess, as_json: bool) -> Result<String, CliError> {
     let paint = Paint::for_stdout();
     let chosen = runtime::block_on(async { Ok(choose("auto", access).await?) })?;
     let mut text = String::new();
@@ -81,7 +82,7 @@ fn overview(access: &Access, as_json: bool) -> Result<String, Fault> {
     Ok(text)
 }
 
-fn provider_line(provider: &Provider, access: &Access, as_json: bool, paint: Paint) -> String {
+fn provider_line(provider: &Provider, access: &ModelAccess, as_json: bool, paint: Paint) -> String {
     let key = provider.keys.iter().find(|name| places::set(name).is_some()).copied();
     let has_key = access.key(provider.name).is_some();
     let usable = access.can_use(provider);
@@ -97,7 +98,7 @@ fn provider_line(provider: &Provider, access: &Access, as_json: bool, paint: Pai
     let sign = if usable { paint.green("✓") } else { paint.dim("·") };
     let mut facts = vec![match (has_key, provider.is_open) {
         (true, _) => format!("key in {}", key.unwrap_or("the settings")),
-        (false, true) if provider.speech == Speech::Vertex => {
+        (false, true) if provider.speech == DialectKind::Vertex => {
             let needs = "needs GOOGLE_CLOUD_PROJECT, and application-default credentials or VERTEX_ACCESS_TOKEN";
             if usable { "application-default credentials".to_owned() } else { paint.dim(needs) }
         }
@@ -113,7 +114,7 @@ fn provider_line(provider: &Provider, access: &Access, as_json: bool, paint: Pai
     format!("{sign} {:18} {} ({})\n", provider.name, provider.about, facts.join("; "))
 }
 
-fn limit_of(provider: &str, access: &Access) -> Limit {
+fn limit_of(provider: &str, access: &ModelAccess) -> RateLimit {
     access.limit_of(provider, "")
 }
 
@@ -132,10 +133,10 @@ fn by_purpose(provider: &Provider) -> Vec<(&'static str, Vec<&'static str>)> {
     rows
 }
 
-fn of_provider(name: &str, access: &Access, as_json: bool) -> Result<String, Fault> {
+fn of_provider(name: &str, access: &ModelAccess, as_json: bool) -> Result<String, CliError> {
     let Some(provider) = providers().into_iter().find(|provider| provider.name == name) else {
         let names: Vec<&str> = providers().iter().map(|provider| provider.name).collect();
-        return Err(Fault::usage(format!("there is no provider `{name}`"))
+        return Err(CliError::usage(format!("there is no provider `{name}`"))
             .hint(format!("there is {}", updraft_run::close_to(name, &names))));
     };
     let mut text = provider_line(&provider, access, as_json, Paint::for_stdout());
@@ -160,7 +161,7 @@ fn of_provider(name: &str, access: &Access, as_json: bool) -> Result<String, Fau
     Ok(text)
 }
 
-fn model_line(provider: &str, model: &str, purposes: &[&str], access: &Access) -> String {
+fn model_line(provider: &str, model: &str, purposes: &[&str], access: &ModelAccess) -> String {
     let spec = format!("{provider}/{model}");
     let mut words = vec![match price(provider, model, access) {
         Some(price) => format!("{} in, {} out", money(price.input), money(price.output)),
@@ -172,7 +173,7 @@ fn model_line(provider: &str, model: &str, purposes: &[&str], access: &Access) -
 }
 
 /// What is set, or else what the table says.
-fn price(provider: &str, model: &str, access: &Access) -> Option<Price> {
+fn price(provider: &str, model: &str, access: &ModelAccess) -> Option<Price> {
     access.prices.get(&format!("{provider}/{model}")).copied().or_else(|| price_of(provider, model))
 }
 

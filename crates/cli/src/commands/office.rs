@@ -4,25 +4,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use updraft_mcp::server::Handler;
-use updraft_serve::{Desk, Token};
-use updraft_workbench::{Flags, Notice, Office};
+use updraft_mcp::server::McpHandler;
+use updraft_serve::{ServeToken, UpdraftBackend};
+use updraft_workbench::{Flags, Notice, UpdraftService};
 
-use crate::args::Served;
-use crate::fault::Fault;
-use crate::places::{self, Places};
+use crate::args::ServedRunFlags;
+use crate::fault::CliError;
+use crate::places::{self, AppFolders};
 use crate::{log, out, settings};
 
 /// An office that is open.
-pub(super) struct Opened {
-    pub(super) office: Office,
-    pub(super) handler: Handler,
-    pub(super) token: Token,
+pub(super) struct LiveService {
+    pub(super) office: UpdraftService,
+    pub(super) handler: McpHandler,
+    pub(super) token: ServeToken,
     pub(super) token_file: PathBuf,
     stop: CancellationToken,
 }
 
-impl Opened {
+impl LiveService {
     /// Stops what runs, which goes on next time, and closes the journal.
     pub(super) async fn close(self) {
         self.stop.cancel();
@@ -36,12 +36,16 @@ impl Opened {
 }
 
 /// Where the token is kept.
-pub(super) fn token_file(places: &Places) -> PathBuf {
+pub(super) fn token_file(places: &AppFolders) -> PathBuf {
     places.state.join("serve.token")
 }
 
 /// Opens an office in a workspace.
-pub(super) async fn open(places: &Places, served: &Served, stop: &CancellationToken) -> Result<Opened, Fault> {
+pub(super) async fn open(
+    places: &AppFolders,
+    served: &ServedRunFlags,
+    stop: &CancellationToken,
+) -> Result<LiveService, CliError> {
     let folder = places::workspace(served.workspace.as_deref())?;
     let flags = Flags {
         model: served.model.clone(),
@@ -50,16 +54,17 @@ pub(super) async fn open(places: &Places, served: &Served, stop: &CancellationTo
         confine: served.confine.flags(),
         ..Flags::default()
     };
-    log::begin(places, &settings::Settings::load(places, &folder, &flags)?.meant.log.value);
+    log::begin(places, &settings::WorkspaceSettings::load(places, &folder, &flags)?.meant.log.value);
     let token_file = token_file(places);
     let token = token(&token_file)?;
-    let (office, left) = Office::open(places, &folder, flags, stop.clone(), Arc::new(|notice| tell(&notice))).await?;
+    let (office, left) =
+        UpdraftService::open(places, &folder, flags, stop.clone(), Arc::new(|notice| tell(&notice))).await?;
     if left > 0 {
         out::note(&format!("going on with {left} runs that were cut off"));
     }
-    let desk = Desk::new(office.clone(), env!("CARGO_PKG_VERSION"));
-    let handler = Handler::new(Arc::new(desk), &token.key("request state")).map_err(Fault::failed)?;
-    Ok(Opened { office, handler, token, token_file, stop: stop.clone() })
+    let desk = UpdraftBackend::new(office.clone(), env!("CARGO_PKG_VERSION"));
+    let handler = McpHandler::new(Arc::new(desk), &token.key("request state")).map_err(CliError::failed)?;
+    Ok(LiveService { office, handler, token, token_file, stop: stop.clone() })
 }
 
 /// Says what holds for all runs here. What is about one of them is for whoever asked for it.
@@ -70,9 +75,9 @@ fn tell(notice: &Notice) {
 }
 
 /// The token, made at the first start.
-fn token(file: &Path) -> Result<Token, Fault> {
+fn token(file: &Path) -> Result<ServeToken, CliError> {
     if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| Fault::file("make", folder, &error))?;
+        std::fs::create_dir_all(folder).map_err(|error| CliError::file("make", folder, &error))?;
     }
-    Token::keep(file).map_err(|error| Fault::file("use", file, &error))
+    ServeToken::keep(file).map_err(|error| CliError::file("use", file, &error))
 }

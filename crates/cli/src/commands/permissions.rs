@@ -5,30 +5,31 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::json;
-use updraft_engine::Book;
+use updraft_engine::WorkspaceMarks;
 use updraft_run::Rule;
 use updraft_workbench::Flags;
 
-use crate::args::{Permissions, PermissionsCommand};
-use crate::fault::{Code, Fault, Outcome};
+use crate::args::{PermissionsArgs, PermissionsCommand};
+use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::out::{self, Paint};
-use crate::places::{self, Places};
-use crate::settings::{Remembered, Settings};
+use crate::places::{self, AppFolders};
+use crate::settings::{RememberedRules, WorkspaceSettings};
 use crate::tools;
 
 /// Files with words from outside that are shown to a person.
 const SHOWN: usize = 40;
 
-pub(crate) fn run(places: &Places, args: &Permissions) -> Outcome {
+pub(crate) fn run(places: &AppFolders, args: &PermissionsArgs) -> CliResult {
     let workspace = places::workspace(args.place.workspace.as_deref())?;
     if let Some(PermissionsCommand::Forget { rule }) = &args.command {
-        if Remembered::remove(places, &workspace, rule)? {
+        if RememberedRules::remove(places, &workspace, rule)? {
             out::note(&format!("`{rule}` is asked about again in {}", workspace.display()));
-            return Ok(Code::Done);
+            return Ok(CliExitCode::Done);
         }
-        let known: Vec<String> = Remembered::load(places).rules(&workspace).iter().map(ToString::to_string).collect();
+        let known: Vec<String> =
+            RememberedRules::load(places).rules(&workspace).iter().map(ToString::to_string).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        let fault = Fault::usage(format!("`{rule}` was not allowed with \"always\" in {}", workspace.display()));
+        let fault = CliError::usage(format!("`{rule}` was not allowed with \"always\" in {}", workspace.display()));
         return Err(if known.is_empty() {
             fault.hint("nothing was; rules in configuration files are removed there")
         } else {
@@ -39,7 +40,7 @@ pub(crate) fn run(places: &Places, args: &Permissions) -> Outcome {
     if let Some(PermissionsCommand::Clear { files, .. }) = &args.command {
         return clear(&book, &workspace, files);
     }
-    let settings = Settings::load(places, &workspace, &Flags::default())?;
+    let settings = WorkspaceSettings::load(places, &workspace, &Flags::default())?;
     let marked = book.all()?;
     let rows = rows(&settings);
     let mode = &settings.meant.approvals;
@@ -52,7 +53,7 @@ pub(crate) fn run(places: &Places, args: &Permissions) -> Outcome {
         let lines: String =
             std::iter::once(first).chain(rules).chain(words).map(|row| row.to_string() + "\n").collect();
         out::print(&lines);
-        return Ok(Code::Done);
+        return Ok(CliExitCode::Done);
     }
     let paint = Paint::for_stdout();
     let width = rows.iter().map(|(_, rule, _)| rule.chars().count()).max().unwrap_or_default().clamp(9, 60);
@@ -76,15 +77,15 @@ pub(crate) fn run(places: &Places, args: &Permissions) -> Outcome {
     if let Some(remark) = settings.remark() {
         out::note(&remark);
     }
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
 /// Clears these files, or all.
-fn clear(book: &Book, workspace: &Path, files: &[String]) -> Outcome {
+fn clear(book: &WorkspaceMarks, workspace: &Path, files: &[String]) -> CliResult {
     if files.is_empty() {
         let cleared = book.clear(None)?;
         out::note(&format!("{cleared} marks cleared: the files of this workspace count as your own"));
-        return Ok(Code::Done);
+        return Ok(CliExitCode::Done);
     }
     for file in files {
         let inside = Path::new(file).strip_prefix(workspace).ok().and_then(Path::to_str).unwrap_or(file);
@@ -93,7 +94,7 @@ fn clear(book: &Book, workspace: &Path, files: &[String]) -> Outcome {
         if book.clear(Some(plain))? == 0 {
             let known: Vec<String> = book.all()?.into_iter().map(|marked| marked.path).collect();
             let known: Vec<&str> = known.iter().map(String::as_str).collect();
-            let fault = Fault::usage(format!("`{file}` is not marked"));
+            let fault = CliError::usage(format!("`{file}` is not marked"));
             return Err(match known.as_slice() {
                 [] => fault.hint("no file of this workspace is"),
                 known => fault.hint(format!("there is {}", updraft_run::close_to(plain, known))),
@@ -101,11 +102,11 @@ fn clear(book: &Book, workspace: &Path, files: &[String]) -> Outcome {
         }
         out::note(&format!("`{}` counts as your own", out::on_one_line(file)));
     }
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
 /// The strictest first: what is denied, asked about, allowed.
-fn rows(settings: &Settings) -> Vec<(&'static str, String, String)> {
+fn rows(settings: &WorkspaceSettings) -> Vec<(&'static str, String, String)> {
     let meant = &settings.meant;
     let named = meant.deny.value.iter().map(|tool| ("deny", tool.clone(), meant.deny.from.clone()));
     let of = |kind: &'static str, rules: &[Rule]| -> Vec<_> {

@@ -1,18 +1,18 @@
 //! `updraft replay`: decides everything again, offline, and compares.
 
 use serde_json::json;
-use updraft_engine::{Difference, Differs, replay};
+use updraft_engine::{DifferenceKind, ReplayDifference, replay};
 
-use crate::args::Replay;
-use crate::fault::{Code, Fault, Outcome};
-use crate::places::Places;
+use crate::args::ReplayArgs;
+use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::places::AppFolders;
 use crate::view::SCHEMA;
 use crate::{journal, out};
 
 /// Differences shown; the first is what matters.
 const SHOWN: usize = 20;
 
-pub(crate) fn run(places: &Places, args: &Replay) -> Outcome {
+pub(crate) fn run(places: &AppFolders, args: &ReplayArgs) -> CliResult {
     let journal = journal::open_with_runs(places)?;
     let id = journal::find_run_here(&journal, args.run.run.as_deref())?;
     let head = journal.head(&id)?;
@@ -37,33 +37,35 @@ pub(crate) fn run(places: &Places, args: &Replay) -> Outcome {
         replayed.differences.iter().take(SHOWN).for_each(|difference| out::line(&in_words(difference)));
     }
     if same || excused {
-        return Ok(Code::Done);
+        return Ok(CliExitCode::Done);
     }
     let many = replayed.differences.len();
-    Err(Fault::failed(format!(
+    Err(CliError::failed(format!(
         "{many} difference{} between the journal and the rules",
         if many == 1 { "" } else { "s" }
     )))
 }
 
-fn in_words(difference: &Difference) -> String {
+fn in_words(difference: &ReplayDifference) -> String {
     let at = difference.event;
     match &difference.what {
-        Differs::Event { recorded, decided } => format!(
+        DifferenceKind::Event { recorded, decided } => format!(
             "  event {at}\n    journal  {}\n    rules    {}",
             out::short(recorded.as_deref().unwrap_or("nothing"), 400),
             out::short(decided.as_deref().unwrap_or("nothing"), 400)
         ),
-        Differs::Prompt { id, recorded, made } => format!("  event {at}: the prompt of {id} was {recorded}, is {made}"),
+        DifferenceKind::Prompt { id, recorded, made } => {
+            format!("  event {at}: the prompt of {id} was {recorded}, is {made}")
+        }
     }
 }
 
-fn as_json(difference: &Difference) -> serde_json::Value {
+fn as_json(difference: &ReplayDifference) -> serde_json::Value {
     match &difference.what {
-        Differs::Event { recorded, decided } => {
+        DifferenceKind::Event { recorded, decided } => {
             json!({ "event": difference.event, "recorded": recorded, "decided": decided })
         }
-        Differs::Prompt { id, recorded, made } => {
+        DifferenceKind::Prompt { id, recorded, made } => {
             json!({ "event": difference.event, "prompt": id, "recorded": recorded, "made": made })
         }
     }

@@ -3,22 +3,22 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use updraft_engine::Rested;
-use updraft_journal::{Filter, Journal, Status};
+use updraft_engine::DriveResult;
+use updraft_journal::{Journal, RunFilter, Status};
 use updraft_run::{Run, RunId};
-use updraft_workbench::{Attendance, Flags, Resumed, StoredRun, Workbench, folder_of};
+use updraft_workbench::{Attendance, Flags, ResumeOutcome, StoredRun, Workbench, folder_of};
 
-use crate::args::Resume;
-use crate::fault::{Code, Fault, Outcome};
-use crate::places::{self, Places};
+use crate::args::ResumeArgs;
+use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::places::{self, AppFolders};
 use crate::signals::Signals;
-use crate::view::{self, Face};
+use crate::view::{self, RunDisplay};
 use crate::{journal, log, out, runtime, steer};
 
 /// How often we look whether a process that we follow is still there: its end writes nothing.
 const LOOK: Duration = Duration::from_millis(500);
 
-pub(crate) fn run(places: &Places, args: &Resume) -> Outcome {
+pub(crate) fn run(places: &AppFolders, args: &ResumeArgs) -> CliResult {
     let journal = journal::open_with_runs(places)?;
     if args.all {
         return runtime::block_on(all(places, journal, args));
@@ -32,22 +32,22 @@ pub(crate) fn run(places: &Places, args: &Resume) -> Outcome {
 }
 
 /// Every run that was cut off, one after another.
-async fn all(places: &Places, journal: Journal, args: &Resume) -> Outcome {
-    let mut runs = journal.list(&Filter { status: Some(Status::Running), ..Filter::default() })?;
-    runs.retain(updraft_journal::Summary::was_cut_off);
+async fn all(places: &AppFolders, journal: Journal, args: &ResumeArgs) -> CliResult {
+    let mut runs = journal.list(&RunFilter { status: Some(Status::Running), ..RunFilter::default() })?;
+    runs.retain(updraft_journal::RunSummary::was_cut_off);
     // Those that waited for a person who has meanwhile answered.
-    let waiting = journal.list(&Filter { status: Some(Status::Waiting), ..Filter::default() })?;
+    let waiting = journal.list(&RunFilter { status: Some(Status::Waiting), ..RunFilter::default() })?;
     for run in waiting.into_iter().filter(|run| !run.is_owned()) {
         if !journal.inbox(&run.id)?.is_empty() {
             runs.push(run);
         }
     }
-    let mut worst = Code::Done;
-    for damaged in journal.list(&Filter::default())?.iter().filter(|run| run.status == Status::Damaged) {
+    let mut worst = CliExitCode::Done;
+    for damaged in journal.list(&RunFilter::default())?.iter().filter(|run| run.status == Status::Damaged) {
         out::note(&format!("run {} is damaged and left as it is; `updraft show {0}` says more", damaged.id));
-        worst = Code::Failed;
+        worst = CliExitCode::Failed;
     }
-    if runs.is_empty() && worst == Code::Done {
+    if runs.is_empty() && worst == CliExitCode::Done {
         out::note("no run was cut off");
     }
     for run in runs.iter().rev() {
@@ -59,19 +59,19 @@ async fn all(places: &Places, journal: Journal, args: &Resume) -> Outcome {
                 fault.code
             }
         };
-        if matches!(code, Code::Interrupted | Code::Terminated) {
+        if matches!(code, CliExitCode::Interrupted | CliExitCode::Terminated) {
             return Ok(code);
         }
-        worst = if worst == Code::Done { code } else { worst };
+        worst = if worst == CliExitCode::Done { code } else { worst };
     }
     journal.close().await;
     Ok(worst)
 }
 
-async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> Outcome {
+async fn one(places: &AppFolders, journal: &Journal, id: &RunId, args: &ResumeArgs) -> CliResult {
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
-    let face = Face::of(&args.output);
+    let face = RunDisplay::of(&args.output);
     if args.from_damaged {
         cut_back(journal, id, &face).await?;
     }
@@ -81,7 +81,7 @@ async fn one(places: &Places, journal: &Journal, id: &RunId, args: &Resume) -> O
         given if adopts => places::workspace(given.as_deref())?,
         None => folder_of(&run)?,
         Some(_) => {
-            return Err(Fault::usage(format!("run {id} works in `{}` already", run.settings().workspace))
+            return Err(CliError::usage(format!("run {id} works in `{}` already", run.settings().workspace))
                 .hint("`--workspace` is for runs that were imported and not resumed yet"));
         }
     };
@@ -104,21 +104,21 @@ async fn go_on(
     bench: &Workbench,
     id: &RunId,
     adopts: bool,
-    args: &Resume,
-    face: &Face,
+    args: &ResumeArgs,
+    face: &RunDisplay,
     signals: &mut Signals,
-) -> Outcome {
+) -> CliResult {
     loop {
         let then = vec![steer::resume_input(&args.permission, &args.spending)];
         let resumed = if adopts { bench.adopt(id, then).await? } else { bench.resume(id, then).await? };
         match resumed {
-            Resumed::Here(handle) => {
+            ResumeOutcome::Here(handle) => {
                 if handle.run().is_over() {
                     face.say(&format!("run {id} is over already; this is what it came to"));
                 }
                 return steer::steer(bench.engine().await?, *handle, face, signals).await;
             }
-            Resumed::Elsewhere { pid } => {
+            ResumeOutcome::Elsewhere { pid } => {
                 face.say(&format!(
                     "run {id} is being run by process {pid}; following it (Ctrl-C ends only the following)"
                 ));
@@ -132,10 +132,10 @@ async fn go_on(
 }
 
 /// Asks whoever is there whether a run from a file may go on here.
-async fn confirm(bench: &Workbench, id: &RunId, run: &Run, face: &Face) -> Result<(), Fault> {
+async fn confirm(bench: &Workbench, id: &RunId, run: &Run, face: &RunDisplay) -> Result<(), CliError> {
     let about = format!("run {id} was imported, and nobody here has said yet where it may go on");
     let refused = || {
-        Fault::usage(about.clone())
+        CliError::usage(about.clone())
             .hint(format!("`updraft resume {id} --workspace DIR --mode workspace` goes on with it in that folder"))
     };
     let model = &bench.model().await?.spec;
@@ -152,7 +152,7 @@ async fn confirm(bench: &Workbench, id: &RunId, run: &Run, face: &Face) -> Resul
 }
 
 /// Gives up what cannot be trusted of a run, and says what that is.
-async fn cut_back(journal: &Journal, id: &RunId, face: &Face) -> Result<(), Fault> {
+async fn cut_back(journal: &Journal, id: &RunId, face: &RunDisplay) -> Result<(), CliError> {
     match journal.cut_back(id).await? {
         Some((first, last)) if first <= last => face.say(&format!(
             "events {first} to {last} of run {id} were damaged and are given up; what was done there may be done again"
@@ -164,16 +164,21 @@ async fn cut_back(journal: &Journal, id: &RunId, face: &Face) -> Result<(), Faul
 }
 
 /// Shows what another process does with a run. `None` if that process ended and the run is not at rest.
-async fn follow(journal: &Journal, id: &RunId, face: &Face, signals: &mut Signals) -> Result<Option<Code>, Fault> {
+async fn follow(
+    journal: &Journal,
+    id: &RunId,
+    face: &RunDisplay,
+    signals: &mut Signals,
+) -> Result<Option<CliExitCode>, CliError> {
     let mut tail = journal.tail(id, 0);
     let mut run = Run::default();
     // What happened before is folded in silence.
     let known = journal.head(id)?.events;
     loop {
-        let is_left = || Ok::<_, Fault>(!journal.head(id)?.is_owned());
+        let is_left = || Ok::<_, CliError>(!journal.head(id)?.is_owned());
         if run.events() >= known && (run.is_over() || (run.is_at_rest() && is_left()?)) {
             face.settle();
-            let rested = Rested { id: id.clone(), run, was_stopped: false };
+            let rested = DriveResult { id: id.clone(), run, was_stopped: false };
             return Ok(Some(steer::conclude(&rested, journal, face, signals)));
         }
         let next = tokio::select! {
@@ -186,7 +191,7 @@ async fn follow(journal: &Journal, id: &RunId, face: &Face, signals: &mut Signal
         };
         match next {
             Ok(next) => {
-                let gone = || Fault::failed(format!("run {id} was deleted while it was followed"));
+                let gone = || CliError::failed(format!("run {id} was deleted while it was followed"));
                 let (first, record) = next?.ok_or_else(gone)?;
                 run.record(&record);
                 if first > known

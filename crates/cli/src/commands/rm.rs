@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use updraft_journal::{Filter, Journal};
+use updraft_journal::{Journal, RunFilter};
 use updraft_run::{RunId, Timestamp};
-use updraft_sandbox::Staged;
+use updraft_sandbox::StagedChanges;
 
 use super::{stdin, undo};
-use crate::args::{Prune, Rm};
-use crate::fault::{Code, Fault, Outcome};
-use crate::places::Places;
+use crate::args::{PruneArgs, RmArgs};
+use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::places::AppFolders;
 use crate::{journal, moment, out, runtime};
 
-pub(crate) fn rm(places: &Places, args: &Rm) -> Outcome {
+pub(crate) fn rm(places: &AppFolders, args: &RmArgs) -> CliResult {
     let journal = journal::open_with_runs(places)?;
     let ids = args.runs.iter().map(|name| journal::find_run(&journal, name)).collect::<Result<Vec<_>, _>>()?;
     runtime::block_on(async {
@@ -27,19 +27,19 @@ pub(crate) fn rm(places: &Places, args: &Rm) -> Outcome {
             out::note(&format!("removed {id}; what it changed can no longer be undone"));
         }
         journal.close().await;
-        Ok(Code::Done)
+        Ok(CliExitCode::Done)
     })
 }
 
 /// What was kept for undo goes with the run.
-fn forget_undos(places: &Places, id: &RunId) {
+fn forget_undos(places: &AppFolders, id: &RunId) {
     // Mostly there is none, and what cannot be removed does no harm.
     let _ = std::fs::remove_dir_all(undo::records(places).join(id.as_str()));
 }
 
-async fn remove(journal: &Journal, id: &RunId, forced: bool) -> Result<(), Fault> {
+async fn remove(journal: &Journal, id: &RunId, forced: bool) -> Result<(), CliError> {
     journal.delete(id, forced).await.map_err(|error| match error {
-        updraft_journal::Error::Owned { run, pid, .. } => Fault::failed(format!(
+        updraft_journal::Error::Owned { run, pid, .. } => CliError::failed(format!(
             "run {run} is being run by process {pid}"
         ))
         .hint(format!("`updraft cancel {run}` stops it first; `updraft rm --force {run}` removes it all the same")),
@@ -47,15 +47,15 @@ async fn remove(journal: &Journal, id: &RunId, forced: bool) -> Result<(), Fault
     })
 }
 
-pub(crate) fn prune(places: &Places, args: &Prune) -> Outcome {
+pub(crate) fn prune(places: &AppFolders, args: &PruneArgs) -> CliResult {
     let length = i64::try_from(args.older_than.as_millis()).unwrap_or(i64::MAX);
     let before = Timestamp(moment::now().0.saturating_sub(length));
     let left = cut_off(places, before, args.dry_run);
     let Some(journal) = journal::open_if_there(places)? else {
         out::note("removed 0 runs");
-        return Ok(Code::Done);
+        return Ok(CliExitCode::Done);
     };
-    let mut old = journal.list(&Filter::default())?;
+    let mut old = journal.list(&RunFilter::default())?;
     old.retain(|run| run.status.is_final() && run.updated < before && !run.is_owned());
     if args.dry_run {
         for run in &old {
@@ -64,7 +64,7 @@ pub(crate) fn prune(places: &Places, args: &Prune) -> Outcome {
         for folder in &left {
             out::line(&folder.display().to_string());
         }
-        return Ok(Code::Done);
+        return Ok(CliExitCode::Done);
     }
     runtime::block_on(async {
         let files = old.iter().flat_map(|run| stdin::kept_for(&journal, run)).collect();
@@ -83,12 +83,12 @@ pub(crate) fn prune(places: &Places, args: &Prune) -> Outcome {
                 if left.len() == 1 { "" } else { "s" }
             ));
         }
-        Ok(Code::Done)
+        Ok(CliExitCode::Done)
     })
 }
 
 /// What commands left that were cut off before a moment while their changes were put into the workspace.
-fn cut_off(places: &Places, before: Timestamp, is_dry: bool) -> Vec<PathBuf> {
+fn cut_off(places: &AppFolders, before: Timestamp, is_dry: bool) -> Vec<PathBuf> {
     let before = SystemTime::UNIX_EPOCH + Duration::from_millis(before.0.try_into().unwrap_or_default());
-    Staged::prune(&places.state.join("staged"), before, is_dry)
+    StagedChanges::prune(&places.state.join("staged"), before, is_dry)
 }

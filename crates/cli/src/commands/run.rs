@@ -6,10 +6,10 @@ use updraft_workbench::{Attendance, Flags, NewGoal, Workbench};
 
 use super::{detach, goal, stdin};
 use crate::args;
-use crate::fault::{Code, Fault, Outcome};
-use crate::places::{self, Places};
+use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::places::{self, AppFolders};
 use crate::signals::Signals;
-use crate::view::Face;
+use crate::view::RunDisplay;
 use crate::{journal, log, runtime, steer};
 
 mod follow_up;
@@ -17,7 +17,7 @@ mod planned;
 
 use follow_up::FollowUp;
 
-pub(crate) fn run(places: &Places, mut args: args::Run) -> Outcome {
+pub(crate) fn run(places: &AppFolders, mut args: args::RunArgs) -> CliResult {
     if args.id.is_some() {
         // In a session of its own, the end of the terminal is not the end of the run.
         #[cfg(unix)]
@@ -26,7 +26,7 @@ pub(crate) fn run(places: &Places, mut args: args::Run) -> Outcome {
     let text = goal::text(&args.goal)?;
     let folder = places::workspace(args.workspace.as_deref())?;
     stdin::hand_over(&mut args, &folder)?;
-    let (face, stop) = (Face::of(&args.output), CancellationToken::new());
+    let (face, stop) = (RunDisplay::of(&args.output), CancellationToken::new());
     let watch = if args.plan_only { planned::until_planned(&stop) } else { face.watch.clone() };
     let attendance = Attendance { watch, stop: stop.clone(), tell: face.tell() };
     let bench = Workbench::open(places, &folder, flags(&args), attendance)?;
@@ -41,13 +41,13 @@ pub(crate) fn run(places: &Places, mut args: args::Run) -> Outcome {
         && let Some(graph) = &new.plan
     {
         planned::print(graph, args.output.json);
-        return Ok(Code::Done);
+        return Ok(CliExitCode::Done);
     }
     if args.detach {
         return detach::detach(places, &args, &text, &folder);
     }
     let id = match &args.id {
-        Some(id) => RunId::parse(id).map_err(|bad| Fault::usage(bad.to_string()))?,
+        Some(id) => RunId::parse(id).map_err(|bad| CliError::usage(bad.to_string()))?,
         None => journal::new_id()?,
     };
     log::begin(places, &bench.settings.meant.log.value);
@@ -66,7 +66,7 @@ pub(crate) fn run(places: &Places, mut args: args::Run) -> Outcome {
 }
 
 /// The flags that are settings.
-fn flags(args: &args::Run) -> Flags {
+fn flags(args: &args::RunArgs) -> Flags {
     Flags {
         model: args.model.clone(),
         approvals: args.permission.approvals(),

@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use serde_json::json;
-use updraft_journal::{Filter, Journal, Status, Summary};
+use updraft_journal::{Journal, RunFilter, RunSummary, Status};
 use updraft_run::{Input, RunId};
 
-use crate::args::{Runs, StatusWord};
-use crate::fault::{Code, Outcome};
+use crate::args::{RunsArgs, StatusWord};
+use crate::fault::{CliExitCode, CliResult};
 use crate::out::{self, Paint};
-use crate::places::{self, Places};
+use crate::places::{self, AppFolders};
 use crate::view::{self, SCHEMA};
 use crate::{journal, moment};
 
@@ -20,13 +20,18 @@ const HERE: &str = ".";
 /// Columns that folders get at the most.
 const FOLDER: usize = 30;
 
-pub(crate) fn run(places: &Places, args: &Runs) -> Outcome {
+pub(crate) fn run(places: &AppFolders, args: &RunsArgs) -> CliResult {
     let interrupted = args.status == Some(StatusWord::Interrupted);
     let running = args.status == Some(StatusWord::Running);
     // Whether a run was cut off is known only after looking at its owner.
     let limit = (!interrupted && !running).then_some(args.limit);
-    let filter =
-        Filter { since: args.since, until: args.until, status: args.status.map(status), limit, ..Filter::default() };
+    let filter = RunFilter {
+        since: args.since,
+        until: args.until,
+        status: args.status.map(status),
+        limit,
+        ..RunFilter::default()
+    };
     let journal = journal::open_if_there(places)?;
     let mut runs = match &journal {
         Some(journal) => journal.list(&filter)?,
@@ -46,16 +51,16 @@ pub(crate) fn run(places: &Places, args: &Runs) -> Outcome {
             line["sandbox"] = journal.as_ref().and_then(|journal| level_of(journal, &run.id)).into();
             let _ = writeln!(out, "{line}");
         }
-        return Ok(Code::Done);
+        return Ok(CliExitCode::Done);
     }
     if runs.is_empty() {
         out::note("no runs\n  hint: `updraft run \"GOAL\"` starts one");
-        return Ok(Code::Done);
+        return Ok(CliExitCode::Done);
     }
     let (paint, now) = (Paint::for_stdout(), moment::now());
     let columns = std::io::stdout().is_terminal().then(|| view::size().1);
     let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
-    let folders = |run: &Summary| folder(&run.workspace, &here);
+    let folders = |run: &RunSummary| folder(&run.workspace, &here);
     let folder_width = runs.iter().map(|run| view::width(&folders(run))).max().unwrap_or_default().min(FOLDER);
     let mut out = out::many();
     for run in &runs {
@@ -80,7 +85,7 @@ pub(crate) fn run(places: &Places, args: &Runs) -> Outcome {
             break;
         }
     }
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
 /// The folder of a run as it is recognised: the current one, or below the home folder.
@@ -108,7 +113,7 @@ fn status(word: StatusWord) -> Status {
 }
 
 /// How a run stands, also where its process ended without saying so.
-pub(crate) fn word(run: &Summary) -> &'static str {
+pub(crate) fn word(run: &RunSummary) -> &'static str {
     if run.was_cut_off() { "interrupted" } else { run.status.as_str() }
 }
 
@@ -124,7 +129,7 @@ fn level_of(journal: &Journal, id: &RunId) -> Option<&'static str> {
     level.filter(|_| read.is_ok())
 }
 
-fn as_json(run: &Summary) -> serde_json::Value {
+fn as_json(run: &RunSummary) -> serde_json::Value {
     json!({
         "schema": SCHEMA, "run": run.id, "status": word(run), "goal": run.goal, "workspace": run.workspace, "model": run.model,
         "created": moment::iso(run.created), "updated": moment::iso(run.updated), "events": run.events,

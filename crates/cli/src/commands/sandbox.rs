@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use updraft_sandbox::{Command, Ended, Level, Output, Stdin};
+use updraft_sandbox::{ChildResult, Command, OutputMode, SandboxLevel, StdinMode};
 use updraft_workbench::Flags;
 
-use crate::args::{Bounds, Confine, Exec, Probe, Sandbox, SandboxCommand};
-use crate::fault::{Code, Fault, Outcome};
+use crate::args::{BoundsFlags, ConfineFlags, ExecArgs, ProbeArgs, SandboxArgs, SandboxCommand};
+use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::offered::LAUNCHER;
 use crate::out::{self, Paint};
-use crate::places::{self, Places};
-use crate::settings::Settings;
+use crate::places::{self, AppFolders};
+use crate::settings::WorkspaceSettings;
 use crate::{confine, offered, runtime};
 
-pub(crate) fn run(places: &Places, args: Sandbox) -> Outcome {
+pub(crate) fn run(places: &AppFolders, args: SandboxArgs) -> CliResult {
     match args.command {
         SandboxCommand::Exec(args) => runtime::block_on(exec(places, *args)),
         SandboxCommand::Probe(args) => runtime::block_on(probe(places, &args)),
@@ -23,28 +23,28 @@ pub(crate) fn run(places: &Places, args: Sandbox) -> Outcome {
 
 /// The settings of a workspace under these flags.
 fn settings(
-    places: &Places,
+    places: &AppFolders,
     workspace: Option<&std::path::Path>,
-    confine: &Confine,
-    bounds: &Bounds,
-) -> Result<(std::path::PathBuf, Settings), Fault> {
+    confine: &ConfineFlags,
+    bounds: &BoundsFlags,
+) -> Result<(std::path::PathBuf, WorkspaceSettings), CliError> {
     let workspace = places::workspace(workspace)?;
     let flags = Flags { confine: confine.flags(), bounds: bounds.flags(), ..Flags::default() };
-    let settings = Settings::load(places, &workspace, &flags)?;
+    let settings = WorkspaceSettings::load(places, &workspace, &flags)?;
     Ok((workspace, settings))
 }
 
-async fn exec(places: &Places, args: Exec) -> Outcome {
+async fn exec(places: &AppFolders, args: ExecArgs) -> CliResult {
     let (workspace, settings) = settings(places, args.workspace.as_deref(), &args.confine, &args.bounds)?;
     if let Some(remark) = settings.remark() {
         out::note(&remark);
     }
     let wanted = settings.meant.sandbox.level.value;
-    let level = if wanted == Some(Level::None) {
-        Level::None
+    let level = if wanted == Some(SandboxLevel::None) {
+        SandboxLevel::None
     } else {
         let offered = offered::probe(places).await?;
-        confine::level_at(wanted.or(Some(Level::Landlock)), &offered)
+        confine::level_at(wanted.or(Some(SandboxLevel::Landlock)), &offered)
             .map_err(|fault| fault.hint("`--no-sandbox` runs it without"))?;
         wanted.unwrap_or(offered.level)
     };
@@ -56,17 +56,17 @@ async fn exec(places: &Places, args: Exec) -> Outcome {
     let command = Command {
         args: words.collect(),
         env: places::all(),
-        stdin: Stdin::Inherit,
-        output: Output::Inherit,
+        stdin: StdinMode::Inherit,
+        output: OutputMode::Inherit,
         ..Command::new(program)
     };
     let not_run = |error: updraft_sandbox::Error| {
         let code = match error.exit_code() {
-            126 => Code::NotExecutable,
-            127 => Code::NotFound,
-            _ => Code::NoSandbox,
+            126 => CliExitCode::NotExecutable,
+            127 => CliExitCode::NotFound,
+            _ => CliExitCode::NoSandbox,
         };
-        Fault { code, ..Fault::failed(error.to_string()) }
+        CliError { code, ..CliError::failed(error.to_string()) }
     };
     let sandbox = updraft_sandbox::Sandbox::new(LAUNCHER, level).map_err(not_run)?;
     let ended = sandbox.spawn(&policy, command).await.map_err(not_run)?.wait().await.map_err(not_run)?;
@@ -76,7 +76,7 @@ async fn exec(places: &Places, args: Exec) -> Outcome {
     std::process::exit(ended.exit_code())
 }
 
-fn say(ended: &Ended) {
+fn say(ended: &ChildResult) {
     if let Some(limit) = ended.killed_for {
         out::note(&format!("ended by its limit: {limit:?}").to_lowercase());
         if ended.timed_out() {
@@ -100,7 +100,7 @@ fn say(ended: &Ended) {
 }
 
 /// What the machine offers, tried anew; and what the settings make of it for a run.
-async fn probe(places: &Places, args: &Probe) -> Outcome {
+async fn probe(places: &AppFolders, args: &ProbeArgs) -> CliResult {
     let offered = offered::anew(places).await?;
     let paint = Paint::for_stdout();
     if !args.place.json {
@@ -118,7 +118,7 @@ async fn probe(places: &Places, args: &Probe) -> Outcome {
         let mut whole = json!(offered);
         whole["run"] = match &given {
             Ok((rows, workspace, _)) => {
-                json!({ "workspace": workspace, "settings": rows.iter().map(Row::json).collect::<Vec<_>>() })
+                json!({ "workspace": workspace, "settings": rows.iter().map(PolicyRow::json).collect::<Vec<_>>() })
             }
             Err(fault) => json!({ "error": fault.message }),
         };
@@ -128,7 +128,7 @@ async fn probe(places: &Places, args: &Probe) -> Outcome {
     if !args.place.json {
         out::line(&format!("\na run in {} gets", workspace.display()));
         let widest = rows.iter().map(|row| row.value.chars().count()).max().unwrap_or_default().min(40);
-        for Row { name, value, from } in &rows {
+        for PolicyRow { name, value, from } in &rows {
             out::line(&format!("  {name:11}  {:widest$}  {}", out::harmless(value), paint.dim(&format!("# {from}"))));
         }
         if let Some(remark) = settings.remark() {
@@ -136,27 +136,30 @@ async fn probe(places: &Places, args: &Probe) -> Outcome {
         }
     }
     let is_to_be_had = confine::level_at(settings.meant.sandbox.level.value, &offered).is_ok();
-    Ok(if offered.level == Level::None || !is_to_be_had { Code::Failed } else { Code::Done })
+    Ok(if offered.level == SandboxLevel::None || !is_to_be_had { CliExitCode::Failed } else { CliExitCode::Done })
 }
 
 /// Something that a run gets, and where that was said.
-pub(crate) struct Row {
+pub(crate) struct PolicyRow {
     pub(crate) name: String,
     pub(crate) value: String,
     pub(crate) from: String,
 }
 
-impl Row {
+impl PolicyRow {
     fn json(&self) -> Value {
         json!({ "name": self.name, "value": self.value, "origin": self.from })
     }
 }
 
 /// Everything that commands of a run get, the level as it is here.
-pub(crate) fn given_to_a_run(settings: &Settings, offered: &updraft_sandbox::Probe) -> Vec<Row> {
+pub(crate) fn given_to_a_run(
+    settings: &WorkspaceSettings,
+    offered: &updraft_sandbox::SandboxSupport,
+) -> Vec<PolicyRow> {
     let meant = &settings.meant.sandbox;
     let level = match meant.level.value {
-        Some(Level::None) => "none: commands can do whatever you can".to_owned(),
+        Some(SandboxLevel::None) => "none: commands can do whatever you can".to_owned(),
         wanted => match confine::level_at(wanted, offered) {
             Ok(level) => level.to_string(),
             Err(fault) => fault.message,
@@ -165,14 +168,14 @@ pub(crate) fn given_to_a_run(settings: &Settings, offered: &updraft_sandbox::Pro
     let rows = meant.list().into_iter().map(|(name, value, from)| {
         let name = name.trim_start_matches("sandbox.").to_owned();
         match name.as_str() {
-            "level" => Row { name, value: level.clone(), from },
-            _ => Row { name, value: value.trim_matches('"').to_owned(), from },
+            "level" => PolicyRow { name, value: level.clone(), from },
+            _ => PolicyRow { name, value: value.trim_matches('"').to_owned(), from },
         }
     });
-    let mut rows: Vec<Row> = rows.collect();
+    let mut rows: Vec<PolicyRow> = rows.collect();
     if meant.time.value.is_none() {
         let usual = format!("{} s", updraft_tools::USUAL_TIME);
-        rows.push(Row { name: "time".to_owned(), value: usual, from: meant.time.from.clone() });
+        rows.push(PolicyRow { name: "time".to_owned(), value: usual, from: meant.time.from.clone() });
     }
     rows
 }

@@ -4,28 +4,28 @@ use std::net::SocketAddr;
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use updraft_serve::Host;
+use updraft_serve::HttpHost;
 
 use super::office;
-use crate::args::{Names, Serve, Served};
-use crate::fault::{Code, Fault, Outcome};
-use crate::places::Places;
+use crate::args::{HttpAccessFlags, ServeArgs, ServedRunFlags};
+use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::places::AppFolders;
 use crate::signals::Signals;
 use crate::{out, runtime};
 
-pub(crate) fn run(places: &Places, args: Serve) -> Outcome {
-    let Serve { listen, bridge, bridge_port, names, served } = args;
+pub(crate) fn run(places: &AppFolders, args: ServeArgs) -> CliResult {
+    let ServeArgs { listen, bridge, bridge_port, names, served } = args;
     runtime::block_on(over_http(places, listen, names, &served, bridge.then_some(bridge_port)))
 }
 
 /// Serves until a signal comes.
 pub(super) async fn over_http(
-    places: &Places,
+    places: &AppFolders,
     address: SocketAddr,
-    names: Names,
-    served: &Served,
+    names: HttpAccessFlags,
+    served: &ServedRunFlags,
     bridge: Option<u16>,
-) -> Outcome {
+) -> CliResult {
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
     let listener = listen(address).await?;
@@ -43,8 +43,13 @@ pub(super) async fn over_http(
         let port = door.local_addr().map_or(0, |bound| bound.port());
         out::note(&format!("bridge at ws://127.0.0.1:{port}, with the same token"));
     }
-    let host =
-        Host { listener, token: opened.token.clone(), hosts: names.hosts, origins: names.origins, stop: stop.clone() };
+    let host = HttpHost {
+        listener,
+        token: opened.token.clone(),
+        hosts: names.hosts,
+        origins: names.origins,
+        stop: stop.clone(),
+    };
     let bridging = async {
         match door {
             Some(door) => {
@@ -64,13 +69,13 @@ pub(super) async fn over_http(
         }
     };
     opened.close().await;
-    served.map_err(|error| Fault::failed(format!("the server stopped: {error}")))?;
-    Ok(if stop.is_cancelled() { signals.code() } else { Code::Done })
+    served.map_err(|error| CliError::failed(format!("the server stopped: {error}")))?;
+    Ok(if stop.is_cancelled() { signals.code() } else { CliExitCode::Done })
 }
 
-async fn listen(address: SocketAddr) -> Result<TcpListener, Fault> {
+async fn listen(address: SocketAddr) -> Result<TcpListener, CliError> {
     TcpListener::bind(address).await.map_err(|error| {
-        Fault::failed(format!("cannot listen at {address}: {error}"))
+        CliError::failed(format!("cannot listen at {address}: {error}"))
             .hint("another server may be there; name another address")
     })
 }

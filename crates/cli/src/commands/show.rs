@@ -3,25 +3,25 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use updraft_engine::{Report, Told, command_to_go_on, prompts_of, waiting_for, why_stopped};
+use updraft_engine::{RunReport, SentPrompt, command_to_go_on, prompts_of, waiting_for, why_stopped};
 use updraft_journal::Journal;
 use updraft_run::{Ledger, Level, RunId};
 
 use super::{aside, runs};
-use crate::args::Show;
-use crate::fault::{Code, Fault, Outcome};
+use crate::args::ShowArgs;
+use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::out::{self, Paint};
-use crate::places::Places;
-use crate::view::{self, Ending, count, figures, graph_lines};
+use crate::places::AppFolders;
+use crate::view::{self, RunEnding, count, figures, graph_lines};
 use crate::{journal, moment};
 
-pub(crate) fn run(places: &Places, args: &Show) -> Outcome {
+pub(crate) fn run(places: &AppFolders, args: &ShowArgs) -> CliResult {
     let journal = journal::open_with_runs(places)?;
     let id = journal::find_run_here(&journal, args.run.run.as_deref())?;
     if args.prompts {
         return prompts(&journal, &id, args.out.as_deref());
     }
-    let report = Report::of(&journal, &id)?;
+    let report = RunReport::of(&journal, &id)?;
     if args.json {
         let mut whole = report.to_json();
         whole["status"] = runs::word(&report.head).into();
@@ -29,7 +29,7 @@ pub(crate) fn run(places: &Places, args: &Show) -> Outcome {
         whole["messages"] = updraft_engine::messages(&journal, &id)?.into();
         out::pretty(&whole);
     } else {
-        out::print(&in_words(&report, &Ending::of(&journal, &id, &report.run)));
+        out::print(&in_words(&report, &RunEnding::of(&journal, &id, &report.run)));
         for one in aside::kept(places).into_iter().filter(|one| one.moved.run == id.as_str()) {
             out::line(&format!(
                 "\nmoved aside: {} ({})\n  `updraft aside restore {}` puts it back",
@@ -39,10 +39,10 @@ pub(crate) fn run(places: &Places, args: &Show) -> Outcome {
             ));
         }
     }
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
-fn in_words(report: &Report, ending: &Ending) -> String {
+fn in_words(report: &RunReport, ending: &RunEnding) -> String {
     let paint = Paint::for_stdout();
     let head = &report.head;
     let mut lines = vec![
@@ -97,7 +97,7 @@ fn in_words(report: &Report, ending: &Ending) -> String {
 }
 
 /// What each agent used, where there is more than one.
-fn per_agent(report: &Report) -> Vec<String> {
+fn per_agent(report: &RunReport) -> Vec<String> {
     let mut agents: BTreeMap<&str, (u64, u64, u64, Option<u64>, bool)> = BTreeMap::new();
     for step in &report.steps {
         let Ledger { usage, turns, calls, unpriced, .. } = &step.step.ledger;
@@ -121,13 +121,13 @@ fn per_agent(report: &Report) -> Vec<String> {
 }
 
 /// Prints every prompt, made again from the journal; or writes each into a file of its own.
-fn prompts(journal: &Journal, id: &RunId, folder: Option<&Path>) -> Outcome {
+fn prompts(journal: &Journal, id: &RunId, folder: Option<&Path>) -> CliResult {
     if let Some(folder) = folder {
-        std::fs::create_dir_all(folder).map_err(|error| Fault::file("make", folder, &error))?;
+        std::fs::create_dir_all(folder).map_err(|error| CliError::file("make", folder, &error))?;
     }
     let mut failure = None;
     let mut count = 0_u32;
-    prompts_of(journal, id, &mut |Told { id, agent, at, prompt }| {
+    prompts_of(journal, id, &mut |SentPrompt { id, agent, at, prompt }| {
         count += 1;
         let Some(folder) = folder else {
             out::line(&format!(
@@ -140,11 +140,11 @@ fn prompts(journal: &Journal, id: &RunId, folder: Option<&Path>) -> Outcome {
         let name = format!("{count:04}-{}.md", id.to_string().replace('/', "-"));
         let file = folder.join(name);
         if let Err(error) = std::fs::write(&file, prompt) {
-            failure.get_or_insert_with(|| Fault::file("write", &file, &error));
+            failure.get_or_insert_with(|| CliError::file("write", &file, &error));
         }
     })?;
     if let Some(folder) = folder {
         out::note(&format!("{count} prompts in {}", folder.display()));
     }
-    failure.map_or(Ok(Code::Done), Err)
+    failure.map_or(Ok(CliExitCode::Done), Err)
 }

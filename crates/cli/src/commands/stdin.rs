@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use updraft_journal::{Filter, Journal, Summary, hash_of};
+use updraft_journal::{Journal, RunFilter, RunSummary, hash_of};
 use updraft_run::Input;
 
 use crate::args;
-use crate::fault::Fault;
+use crate::fault::CliError;
 use crate::out;
 
 /// More than this is not text that someone pipes to be read.
@@ -26,7 +26,7 @@ const NAME: &str = "standard-input-";
 
 /// How far standard input is meant for us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wish {
+enum StdinIntent {
     /// `--file -`: it is waited for.
     Said,
     /// It is a pipe or a file, so it may be.
@@ -34,12 +34,12 @@ enum Wish {
 }
 
 /// Puts standard input among the files that are handed over, if it is meant to be.
-pub(super) fn hand_over(args: &mut args::Run, workspace: &Path) -> Result<(), Fault> {
+pub(super) fn hand_over(args: &mut args::RunArgs, workspace: &Path) -> Result<(), CliError> {
     let is_said = args.file.iter().any(|file| file.as_os_str() == "-");
     args.file.retain(|file| file.as_os_str() != "-");
     if args.goal == "-" {
         return if is_said {
-            Err(Fault::usage("standard input cannot be the goal and a file at once")
+            Err(CliError::usage("standard input cannot be the goal and a file at once")
                 .hint("say the goal on the command line, and hand standard input over with `--file -`"))
         } else {
             Ok(())
@@ -48,13 +48,13 @@ pub(super) fn hand_over(args: &mut args::Run, workspace: &Path) -> Result<(), Fa
     if !is_said && !is_pipe_or_file() {
         return Ok(());
     }
-    let wish = if is_said { Wish::Said } else { Wish::Perhaps };
+    let wish = if is_said { StdinIntent::Said } else { StdinIntent::Perhaps };
     let Some(bytes) = read(wish, std::io::stderr().is_terminal())? else { return Ok(()) };
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(());
     }
     let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).ok_or_else(|| {
-        Fault::usage("standard input is not text (UTF-8 was expected)")
+        CliError::usage("standard input is not text (UTF-8 was expected)")
             .hint("put the data into a file of the workspace and hand it over with --file; or add `< /dev/null`")
     })?;
     let file = keep(workspace, &text)?;
@@ -79,7 +79,7 @@ fn is_pipe_or_file() -> bool {
 }
 
 /// All of it; nothing if it is not waited for any longer.
-fn read(wish: Wish, is_watched: bool) -> Result<Option<Vec<u8>>, Fault> {
+fn read(wish: StdinIntent, is_watched: bool) -> Result<Option<Vec<u8>>, CliError> {
     let (send, heard) = mpsc::channel();
     // Left behind where nothing comes: it holds nothing, and ends with the process.
     std::thread::spawn(move || {
@@ -92,12 +92,12 @@ fn read(wish: Wish, is_watched: bool) -> Result<Option<Vec<u8>>, Fault> {
         let rest = if end == 0 { Ok(0) } else { stdin.take(LARGEST as u64 + 1).read_to_end(&mut first) };
         let _ = send.send(rest.map(|_| first));
     });
-    let cannot = |error: &dyn std::fmt::Display| Fault::usage(format!("standard input could not be read: {error}"));
+    let cannot = |error: &dyn std::fmt::Display| CliError::usage(format!("standard input could not be read: {error}"));
     let waits = || out::note("waiting for standard input to end (`< /dev/null` if there is none)");
     let mut has_said = false;
     if heard.recv_timeout(PATIENCE).is_err() {
         match (wish, is_watched) {
-            (Wish::Perhaps, false) => {
+            (StdinIntent::Perhaps, false) => {
                 out::note(&format!(
                     "standard input is open and says nothing, so it is not handed over\n  hint: `--file -` waits for it; \
                      `< /dev/null` spares the wait of {} s",
@@ -105,7 +105,7 @@ fn read(wish: Wish, is_watched: bool) -> Result<Option<Vec<u8>>, Fault> {
                 ));
                 return Ok(None);
             }
-            (Wish::Said, _) | (Wish::Perhaps, true) => {
+            (StdinIntent::Said, _) | (StdinIntent::Perhaps, true) => {
                 waits();
                 has_said = true;
                 let _ = heard.recv();
@@ -123,23 +123,23 @@ fn read(wish: Wish, is_watched: bool) -> Result<Option<Vec<u8>>, Fault> {
     };
     let bytes = rest.map_err(|error| cannot(&error))?;
     if bytes.len() > LARGEST {
-        return Err(Fault::usage(format!("standard input is longer than {} MiB", LARGEST >> 20))
+        return Err(CliError::usage(format!("standard input is longer than {} MiB", LARGEST >> 20))
             .hint("put it into a file of the workspace and hand that over with --file"));
     }
     Ok(Some(bytes))
 }
 
 /// Writes it to the workspace, where git does not see it, and gives the file.
-fn keep(workspace: &Path, text: &str) -> Result<PathBuf, Fault> {
+fn keep(workspace: &Path, text: &str) -> Result<PathBuf, CliError> {
     let folder = workspace.join(FOLDER);
     let cannot = |error: &std::io::Error| {
-        Fault::file("write", &folder, error)
+        CliError::file("write", &folder, error)
             .hint("agents read files of the workspace only; hand a file of it over with --file")
     };
     std::fs::create_dir_all(&folder).map_err(|error| cannot(&error))?;
     // Links that a workspace brings along must not lead us elsewhere.
     if folder.canonicalize().map_err(|error| cannot(&error))? != folder {
-        return Err(Fault::usage(format!("`{}` leads out of the workspace", folder.display())));
+        return Err(CliError::usage(format!("`{}` leads out of the workspace", folder.display())));
     }
     let hash = hash_of(text.as_bytes()).to_string();
     let file = folder.join(format!("{NAME}{}.txt", &hash[..12]));
@@ -153,14 +153,14 @@ fn keep(workspace: &Path, text: &str) -> Result<PathBuf, Fault> {
     }
     let is_whole = file.symlink_metadata().is_ok_and(|about| about.is_file() && about.len() == text.len() as u64);
     if !is_whole {
-        return Err(Fault::usage(format!("`{}` is there already and holds something else", file.display()))
+        return Err(CliError::usage(format!("`{}` is there already and holds something else", file.display()))
             .hint("remove it, and try again"));
     }
     Ok(file)
 }
 
 /// The files of standard input that a run was handed over.
-pub(super) fn kept_for(journal: &Journal, run: &Summary) -> Vec<PathBuf> {
+pub(super) fn kept_for(journal: &Journal, run: &RunSummary) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let read = journal.read(&run.id, 0, &mut |_, record| {
         if let Input::Start(start) = record.input {
@@ -177,11 +177,11 @@ pub(super) fn kept_for(journal: &Journal, run: &Summary) -> Vec<PathBuf> {
 }
 
 /// Removes files that were kept for runs which are gone, unless another run was handed the same.
-pub(super) fn remove(journal: &Journal, files: &BTreeSet<PathBuf>) -> Result<(), Fault> {
+pub(super) fn remove(journal: &Journal, files: &BTreeSet<PathBuf>) -> Result<(), CliError> {
     if files.is_empty() {
         return Ok(());
     }
-    let left = journal.list(&Filter::default())?;
+    let left = journal.list(&RunFilter::default())?;
     let needed: BTreeSet<PathBuf> = left.iter().flat_map(|run| kept_for(journal, run)).collect();
     for file in files.difference(&needed) {
         let folder = file.parent().unwrap_or(file);

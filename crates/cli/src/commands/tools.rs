@@ -5,32 +5,32 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use updraft_run::{Outcome as Ended, Reply, ToolCall, outcome_words};
-use updraft_tools::{CallContext, Dispatcher, ListedFile, Log, Look, Place, Severity, Workspace};
+use updraft_run::{Reply, ToolCall, ToolCallOutcome as Ended, outcome_words};
+use updraft_tools::{CacheUse, CallContext, CallLog, Dispatcher, ListedFile, Place, Severity, Workspace};
 use updraft_workbench::Flags;
 
-use crate::args::{self, Tools, ToolsCommand};
-use crate::fault::{Code, Fault, Outcome};
+use crate::args::{self, ToolsArgs, ToolsCommand};
+use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::out::{self, Paint};
-use crate::places::{self, Places};
-use crate::settings::Settings;
+use crate::places::{self, AppFolders};
+use crate::settings::WorkspaceSettings;
 use crate::{dropins, journal, runtime, servers, tools};
 
-pub(crate) fn run(places: &Places, args: Tools) -> Outcome {
+pub(crate) fn run(places: &AppFolders, args: ToolsArgs) -> CliResult {
     match args.command {
         Some(ToolsCommand::Call(call)) => runtime::block_on(make(places, *call)),
         Some(ToolsCommand::Check(place)) => runtime::block_on(check(places, place)),
         None => runtime::block_on(async {
             let workspace = places::workspace(args.place.workspace.as_deref())?;
-            let settings = Settings::load(places, &workspace, &Flags::default())?;
+            let settings = WorkspaceSettings::load(places, &workspace, &Flags::default())?;
             let (dispatcher, servers, remarks) =
-                servers::dispatcher(places, &settings, &workspace, servers::Wanted::All, &out::tell()).await?;
+                servers::dispatcher(places, &settings, &workspace, servers::WantedTools::All, &out::tell()).await?;
             for remark in remarks {
                 out::note(&out::harmless(&remark));
             }
             list(&dispatcher, args.place.json);
             servers.close().await;
-            Ok(Code::Done)
+            Ok(CliExitCode::Done)
         }),
     }
 }
@@ -61,10 +61,10 @@ fn list(dispatcher: &Dispatcher, as_json: bool) {
 }
 
 /// Every dropped-in file as it is now: its tools, and what is to be said about it.
-async fn check(places: &Places, args: args::Place) -> Outcome {
+async fn check(places: &AppFolders, args: args::WorkspaceFlags) -> CliResult {
     let workspace = places::workspace(args.workspace.as_deref())?;
-    let settings = Settings::load(places, &workspace, &Flags::default())?;
-    let (dispatcher, listing) = tools::with_listing(places, &workspace, &settings, Look::Anew).await?;
+    let settings = WorkspaceSettings::load(places, &workspace, &Flags::default())?;
+    let (dispatcher, listing) = tools::with_listing(places, &workspace, &settings, CacheUse::Anew).await?;
     let paint = Paint::for_stdout();
     let mut text = String::new();
     for file in &listing.files {
@@ -96,7 +96,7 @@ async fn check(places: &Places, args: args::Place) -> Outcome {
         ));
     }
     let is_faulty = |file: &ListedFile| file.problems.iter().any(|problem| problem.severity == Severity::Error);
-    Ok(if listing.files.iter().any(is_faulty) { Code::Failed } else { Code::Done })
+    Ok(if listing.files.iter().any(is_faulty) { CliExitCode::Failed } else { CliExitCode::Done })
 }
 
 /// The parameters in one line: what is required without, what is not with a question mark.
@@ -110,46 +110,46 @@ fn parameters(schema: &Value) -> String {
     format!("({})", words.collect::<Vec<_>>().join(", "))
 }
 
-async fn make(places: &Places, args: args::ToolCall) -> Outcome {
+async fn make(places: &AppFolders, args: args::ToolCallArgs) -> CliResult {
     let workspace = places::workspace(args.workspace.as_deref())?;
-    let settings = Settings::load(places, &workspace, &args.confine.flags().alone())?;
-    let (own, listing) = tools::with_listing(places, &workspace, &settings, Look::Kept).await?;
+    let settings = WorkspaceSettings::load(places, &workspace, &args.confine.flags().alone())?;
+    let (own, listing) = tools::with_listing(places, &workspace, &settings, CacheUse::Kept).await?;
     if own.registry().get(&args.name).is_some() {
         return call(&own, &workspace, args, Vec::new()).await;
     }
     // Servers are only bothered where none of ours is meant, and only those that may have it.
     let wanted = [args.name.clone()];
-    let wanted = servers::Wanted::Of(&wanted);
+    let wanted = servers::WantedTools::Of(&wanted);
     let (dispatcher, servers, mut remarks) =
         servers::dispatcher(places, &settings, &workspace, wanted, &out::tell()).await?;
     // What is wrong elsewhere is told only where it may be the reason that there is no such tool.
     remarks.retain(|remark| !dropins::remarks(&listing).contains(remark));
     remarks.extend(dropins::remarks_on(&listing, &args.name));
     let name = servers.resolve(&args.name).unwrap_or(args.name);
-    let called = call(&dispatcher, &workspace, args::ToolCall { name, ..args }, remarks).await;
+    let called = call(&dispatcher, &workspace, args::ToolCallArgs { name, ..args }, remarks).await;
     servers.close().await;
     called
 }
 
-async fn call(dispatcher: &Dispatcher, workspace: &Path, args: args::ToolCall, hints: Vec<String>) -> Outcome {
+async fn call(dispatcher: &Dispatcher, workspace: &Path, args: args::ToolCallArgs, hints: Vec<String>) -> CliResult {
     let given: Value = serde_json::from_str(&args.args).map_err(|error| {
-        Fault::usage(format!("the arguments are not JSON: {error}")).hint("for instance '{\"path\": \"README.md\"}'")
+        CliError::usage(format!("the arguments are not JSON: {error}")).hint("for instance '{\"path\": \"README.md\"}'")
     })?;
     let registry = dispatcher.registry();
     let Some(tool) = registry.get(&args.name) else {
         let close = registry.close_names(&args.name).join(", ");
         let hint =
             if close.is_empty() { "`updraft tools` lists them".to_owned() } else { format!("did you mean {close}?") };
-        let fault = Fault::usage(format!("there is no tool named `{}`", args.name)).hint(hint);
-        return Err(hints.into_iter().fold(fault, Fault::hint));
+        let fault = CliError::usage(format!("there is no tool named `{}`", args.name)).hint(hint);
+        return Err(hints.into_iter().fold(fault, CliError::hint));
     };
     if tool.spec().name == updraft_run::ASK_USER {
-        return Err(Fault::usage(format!("`{}` is a question of a run; it cannot be called alone", args.name)));
+        return Err(CliError::usage(format!("`{}` is a question of a run; it cannot be called alone", args.name)));
     }
     let place = Place { workspace: Workspace::open(workspace)? };
     let call = ToolCall { id: "1".into(), name: args.name, args: given, fault: None };
     let mut context = CallContext::new(place, journal::new_id()?.to_string());
-    context.log = Log::to(|line| out::note(&out::harmless(line)));
+    context.log = CallLog::to(|line| out::note(&out::harmless(line)));
     // Whoever types a call has said what it may do.
     context.around.reaches_outside = true;
     let called = dispatcher.call(&call, &context).await;
@@ -161,5 +161,5 @@ async fn call(dispatcher: &Dispatcher, workspace: &Path, args: args::ToolCall, h
     } else {
         out::note(&format!("error: {}", out::harmless(&outcome_words(&Ended::Replied(called.reply)))));
     }
-    Ok(if is_good { Code::Done } else { Code::Failed })
+    Ok(if is_good { CliExitCode::Done } else { CliExitCode::Failed })
 }

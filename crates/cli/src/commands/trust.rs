@@ -2,30 +2,30 @@
 
 use std::path::Path;
 
-use updraft_mcp::config::Written;
+use updraft_mcp::config::WrittenServer;
 
-use crate::args::Trust;
-use crate::fault::{Code, Fault, Outcome};
-use crate::places::Places;
-use crate::settings::{Trusted, too_much};
+use crate::args::TrustArgs;
+use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::places::AppFolders;
+use crate::settings::{TrustedWorkspaces, too_much};
 use crate::{out, places, servers, view};
 
 /// Files that are named one by one.
 const MOST_SHOWN: usize = 5_000;
 
-pub(crate) fn run(places: &Places, args: &Trust) -> Outcome {
+pub(crate) fn run(places: &AppFolders, args: &TrustArgs) -> CliResult {
     let workspace = places::workspace(args.dir.as_deref())?;
     let shown = workspace.display();
-    let trusted = Trusted::load(places);
+    let trusted = TrustedWorkspaces::load(places);
     if args.remove {
         let was = trusted.remove(&workspace)?;
         out::note(&if was { format!("{shown} is no longer trusted") } else { format!("{shown} was not trusted") });
-        return Ok(Code::Done);
+        return Ok(CliExitCode::Done);
     }
     let counted = trusted.what_counts(&workspace);
     if trusted.is_as_trusted(&workspace, &counted) {
         out::note(&format!("{shown} is trusted already, and has not changed"));
-        return Ok(Code::Done);
+        return Ok(CliExitCode::Done);
     }
     if let Err(folder) = &counted.hash {
         return Err(too_much(folder).into());
@@ -47,17 +47,17 @@ pub(crate) fn run(places: &Places, args: &Trust) -> Outcome {
     }
     if !args.yes {
         if !out::can_ask() {
-            return Err(Fault::new(Code::NeedsPerson, "nobody is there to say yes")
+            return Err(CliError::new(CliExitCode::NeedsPerson, "nobody is there to say yes")
                 .hint("look at the files, then `updraft trust --yes`"));
         }
         if !view::confirm("Trust this workspace as it is now?") {
             out::note("nothing changed");
-            return Ok(Code::Failed);
+            return Ok(CliExitCode::Failed);
         }
     }
     trusted.add(&workspace, &counted)?;
     out::note(&format!("{shown} is trusted until one of these files changes"));
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
 /// The MCP servers that the workspace names, as they are written: what is started, and what it is given.
@@ -77,7 +77,7 @@ fn servers_of(workspace: &Path) -> Vec<String> {
     lines
 }
 
-fn reached(server: &Written) -> String {
+fn reached(server: &WrittenServer) -> String {
     match (&server.command, &server.url) {
         (Some(command), _) => std::iter::once(command).chain(&server.args).cloned().collect::<Vec<_>>().join(" "),
         (None, Some(url)) => url.clone(),
@@ -86,7 +86,7 @@ fn reached(server: &Written) -> String {
 }
 
 /// What a server has beyond the sandbox's usual.
-fn given(server: &Written) -> Option<String> {
+fn given(server: &WrittenServer) -> Option<String> {
     let mut parts = Vec::new();
     let mut add = |what: &str, names: Vec<String>| {
         if !names.is_empty() {

@@ -6,25 +6,28 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use updraft_engine::{Book, Made, Move, Remains, Undo, UndoPlan, Undone, Unlisted, Which, Why};
-use updraft_journal::{Filter, Journal};
-use updraft_run::{Change, Event, FormKind, Origins, Prepared, Reply, Run, RunId, StepId};
+use updraft_engine::{
+    ChangeFilter, RecordedChange, Undo, UndoMove, UndoPlan, UndoRemains, UndoResult, UndoSkipReason, UnlistedCall,
+    WorkspaceMarks,
+};
+use updraft_journal::{Journal, RunFilter};
+use updraft_run::{Event, FileChange, FileKind, Origins, PreparedCall, Reply, Run, RunId, StepId};
 use updraft_workbench::folder_of;
 
-use crate::fault::{Code, Fault, Outcome};
+use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::out::{self, Paint};
-use crate::places::{self, Places};
+use crate::places::{self, AppFolders};
 use crate::{args, journal, moment, runtime, tools, view};
 
 /// Lines that are shown to a person before they are asked.
 const SHOWN: usize = 40;
 
 /// Where undos are written down.
-pub(crate) fn records(places: &Places) -> PathBuf {
+pub(crate) fn records(places: &AppFolders) -> PathBuf {
     places.state.join("undone")
 }
 
-pub(crate) fn run(places: &Places, args: &args::Undo) -> Outcome {
+pub(crate) fn run(places: &AppFolders, args: &args::UndoArgs) -> CliResult {
     let journal = journal::open_with_runs(places)?;
     let id = match &args.run {
         Some(name) => journal::find_run(&journal, name)?,
@@ -42,7 +45,7 @@ pub(crate) fn run(places: &Places, args: &args::Undo) -> Outcome {
         if !args.json {
             say_unlisted(places, &unlisted);
         }
-        return Ok(Code::Done);
+        return Ok(CliExitCode::Done);
     }
     runtime::block_on(async {
         // Whoever drives the run has this lease, and nobody can begin to while we have it.
@@ -58,10 +61,10 @@ pub(crate) fn run(places: &Places, args: &args::Undo) -> Outcome {
     })
 }
 
-fn busy(id: &RunId, error: updraft_journal::Error) -> Fault {
+fn busy(id: &RunId, error: updraft_journal::Error) -> CliError {
     match error {
         updraft_journal::Error::Owned { pid, .. } => {
-            Fault::failed(format!("run {id} is being run by process {pid}, and would go on changing files"))
+            CliError::failed(format!("run {id} is being run by process {pid}, and would go on changing files"))
                 .hint(format!("wait for its end, or stop it first with `updraft cancel {id}`"))
         }
         other => other.into(),
@@ -69,27 +72,27 @@ fn busy(id: &RunId, error: updraft_journal::Error) -> Fault {
 }
 
 /// The last run that worked in the current folder.
-fn last_here(journal: &Journal) -> Result<RunId, Fault> {
+fn last_here(journal: &Journal) -> Result<RunId, CliError> {
     let here = places::workspace(None)?;
-    let runs = journal.list(&Filter::default())?;
+    let runs = journal.list(&RunFilter::default())?;
     for run in runs.into_iter().filter(|run| here.as_os_str() == run.workspace.as_str()) {
         if !journal::load(journal, &run.id)?.is_imported() {
             return Ok(run.id);
         }
     }
-    Err(Fault::usage(format!("no run has worked in `{}`", here.display()))
+    Err(CliError::usage(format!("no run has worked in `{}`", here.display()))
         .hint("name the run; `updraft runs` lists them"))
 }
 
-fn which(args: &args::Undo) -> Result<Which, Fault> {
-    let bad = |bad: updraft_run::BadId| Fault::usage(bad.to_string());
+fn which(args: &args::UndoArgs) -> Result<ChangeFilter, CliError> {
+    let bad = |bad: updraft_run::BadId| CliError::usage(bad.to_string());
     let step = args.step.as_deref().map(StepId::parse).transpose().map_err(bad)?;
     let call = args.call.as_deref().map(str::parse).transpose().map_err(bad)?;
-    Ok(Which { step, call })
+    Ok(ChangeFilter { step, call })
 }
 
 /// Says which calls changed more than is listed, or may have.
-fn say_unlisted(places: &Places, unlisted: &[Unlisted]) {
+fn say_unlisted(places: &AppFolders, unlisted: &[UnlistedCall]) {
     for one in unlisted {
         let verb = if one.more.is_some() { "changed" } else { "may have changed" };
         out::note(&format!("{} {verb} more: {}", one.call, out::harmless(&one.why)));
@@ -105,15 +108,15 @@ fn say_unlisted(places: &Places, unlisted: &[Unlisted]) {
 }
 
 fn take_back(
-    places: &Places,
+    places: &AppFolders,
     undo: &Undo,
     (journal, id): (&Journal, &RunId),
-    which: &Which,
-    args: &args::Undo,
-    book: &Book,
-) -> Outcome {
+    which: &ChangeFilter,
+    args: &args::UndoArgs,
+    book: &WorkspaceMarks,
+) -> CliResult {
     let unlisted = if args.redo { Vec::new() } else { undo.unlisted(which)? };
-    let done = |undone: &Undone, what: &str| {
+    let done = |undone: &UndoResult, what: &str| {
         say(id, undone, &unlisted, args.json, what);
         if !args.json {
             say_unlisted(places, &unlisted);
@@ -126,7 +129,7 @@ fn take_back(
         return done(&finished, "finished the undo that was cut off");
     }
     let plan = if args.redo {
-        undo.plan_redo()?.ok_or_else(|| Fault::failed(format!("there is no undo of run {id} to take back")))?
+        undo.plan_redo()?.ok_or_else(|| CliError::failed(format!("there is no undo of run {id} to take back")))?
     } else {
         undo.plan(which, args.force)?
     };
@@ -137,22 +140,22 @@ fn take_back(
             out::print(&in_words(&plan, usize::MAX));
             say_unlisted(places, &unlisted);
         }
-        return Ok(Code::Done);
+        return Ok(CliExitCode::Done);
     }
     if plan.moves.is_empty() {
-        let undone = Undone { left: plan.left, ..Undone::default() };
+        let undone = UndoResult { left: plan.left, ..UndoResult::default() };
         return done(&undone, "nothing to undo");
     }
     if !args.yes {
         if !out::can_ask() {
-            return Err(Fault::new(Code::NeedsPerson, "nobody is there to say yes")
+            return Err(CliError::new(CliExitCode::NeedsPerson, "nobody is there to say yes")
                 .hint("`updraft undo --dry-run` says what would be done; `--yes` does it"));
         }
         out::draw(&in_words(&plan, SHOWN));
         say_unlisted(places, &unlisted);
         if !view::confirm("Do this?") {
             out::note("nothing changed");
-            return Ok(Code::Failed);
+            return Ok(CliExitCode::Failed);
         }
     }
     let (run, names_all) = folded(journal, id)?;
@@ -163,19 +166,19 @@ fn take_back(
         let (back, again): (Vec<String>, Vec<String>) =
             undone.restored.iter().cloned().partition(|path| !marked.contains(path));
         let left: Vec<String> = undone.left.iter().map(|left| left.path.clone()).chain(again).collect();
-        book.undone(id, &back, if names_all { Remains::These(&left) } else { Remains::Unknown })?;
+        book.undone(id, &back, if names_all { UndoRemains::These(&left) } else { UndoRemains::Unknown })?;
     }
     done(&undone, if args.redo { "took the undo back" } else { "undone" })
 }
 
 /// A run, and whether every call of it said what it changed.
-fn folded(journal: &Journal, id: &RunId) -> Result<(Run, bool), Fault> {
+fn folded(journal: &Journal, id: &RunId) -> Result<(Run, bool), CliError> {
     let (mut run, mut names_all, mut silent) = (Run::default(), true, BTreeSet::new());
     journal.read(id, 0, &mut |_, record| {
         run.record(&record);
         for event in &record.events {
             match event {
-                Event::Begun { id, .. } if run.prepared(id).is_some_and(Prepared::roams) => {
+                Event::Begun { id, .. } if run.prepared(id).is_some_and(PreparedCall::roams) => {
                     silent.insert(id.clone());
                 }
                 Event::Replied { id, reply: Reply::Output(output), .. } => {
@@ -195,10 +198,16 @@ fn folded(journal: &Journal, id: &RunId) -> Result<(Run, bool), Fault> {
 
 /// Marks what is about to be there again: words from outside that the run wrote, where an undo is taken back, or that
 /// others had written before the run did. Gives the files that were not marked any more.
-fn mark_again(book: &Book, run: &Run, id: &RunId, plan: &UndoPlan, redo: bool) -> Result<BTreeSet<String>, Fault> {
+fn mark_again(
+    book: &WorkspaceMarks,
+    run: &Run,
+    id: &RunId,
+    plan: &UndoPlan,
+    redo: bool,
+) -> Result<BTreeSet<String>, CliError> {
     let mut files = BTreeMap::new();
     for one in &plan.moves {
-        let is_file = one.to.is_some_and(|side| side.form.kind != FormKind::Folder);
+        let is_file = one.to.is_some_and(|side| side.form.kind != FileKind::Folder);
         let mut origins = Origins::default();
         if redo {
             let tainted = run.tainted();
@@ -217,12 +226,12 @@ fn mark_again(book: &Book, run: &Run, id: &RunId, plan: &UndoPlan, redo: bool) -
 }
 
 /// Not everything is as it was where something is left, or is known to have been changed and not listed.
-fn code(undone: &Undone, unlisted: &[Unlisted]) -> Code {
+fn code(undone: &UndoResult, unlisted: &[UnlistedCall]) -> CliExitCode {
     let is_whole = undone.left.is_empty() && unlisted.iter().all(|one| one.more.is_none());
-    if is_whole { Code::Done } else { Code::Failed }
+    if is_whole { CliExitCode::Done } else { CliExitCode::Failed }
 }
 
-fn say(id: &RunId, undone: &Undone, unlisted: &[Unlisted], as_json: bool, what: &str) {
+fn say(id: &RunId, undone: &UndoResult, unlisted: &[UnlistedCall], as_json: bool, what: &str) {
     if as_json {
         let (restored, left) = (&undone.restored, &undone.left);
         out::pretty(&json!({ "run": id, "restored": restored, "left": left, "unlisted": unlisted }));
@@ -236,7 +245,7 @@ fn say(id: &RunId, undone: &Undone, unlisted: &[Unlisted], as_json: bool, what: 
     if undone.left.len() > SHOWN {
         out::note(&format!("  … and {} more", undone.left.len() - SHOWN));
     }
-    if undone.left.iter().any(|left| matches!(left.why, Why::Conflict | Why::Repository(_))) {
+    if undone.left.iter().any(|left| matches!(left.why, UndoSkipReason::Conflict | UndoSkipReason::Repository(_))) {
         out::note("  hint: `updraft undo --force` puts those back that were changed since, and keeps what they were");
     }
 }
@@ -255,26 +264,27 @@ fn in_words(plan: &UndoPlan, most: usize) -> String {
     lines.join("\n") + "\n"
 }
 
-fn move_words(one: &Move) -> String {
+fn move_words(one: &UndoMove) -> String {
     let verb = match (&one.from, &one.to) {
         (_, None) => "remove ",
         (None, Some(_)) => "bring back",
         (Some(_), Some(_)) => "restore",
     };
-    let kind = one.to.or(one.from).map_or(FormKind::File, |side| side.form.kind);
-    let slash = if kind == FormKind::Folder { "/" } else { "" };
+    let kind = one.to.or(one.from).map_or(FileKind::File, |side| side.form.kind);
+    let slash = if kind == FileKind::Folder { "/" } else { "" };
     format!("{verb:8} {}{slash}", out::on_one_line(&one.path))
 }
 
-fn list(id: &RunId, made: &[Made], plan: &UndoPlan, unlisted: &[Unlisted], as_json: bool) {
+fn list(id: &RunId, made: &[RecordedChange], plan: &UndoPlan, unlisted: &[UnlistedCall], as_json: bool) {
     if as_json {
-        let made: Vec<&Made> = made.iter().rev().collect();
+        let made: Vec<&RecordedChange> = made.iter().rev().collect();
         out::pretty(&json!({ "run": id, "changes": made, "left": plan.left, "unlisted": unlisted }));
         return;
     }
     let paint = Paint::for_stdout();
     let mut text = String::new();
-    let lefts: BTreeMap<&str, &Why> = plan.left.iter().rev().map(|left| (left.path.as_str(), &left.why)).collect();
+    let lefts: BTreeMap<&str, &UndoSkipReason> =
+        plan.left.iter().rev().map(|left| (left.path.as_str(), &left.why)).collect();
     for one in made.iter().rev() {
         let why = lefts.get(one.change.path.as_str()).map(ToString::to_string);
         let why = why.map(|why| paint.yellow(&format!("  not undoable: {why}"))).unwrap_or_default();
@@ -286,14 +296,14 @@ fn list(id: &RunId, made: &[Made], plan: &UndoPlan, unlisted: &[Unlisted], as_js
 }
 
 /// What a change did.
-pub(crate) fn verb(change: &Change) -> &'static str {
+pub(crate) fn verb(change: &FileChange) -> &'static str {
     change.verb()
 }
 
 /// Refuses to take back what a run from a file says it changed: it did so elsewhere, if at all.
-fn was_at_work_here(run: &Run, id: &RunId) -> Result<(), Fault> {
+fn was_at_work_here(run: &Run, id: &RunId) -> Result<(), CliError> {
     if run.is_imported() {
-        return Err(Fault::usage(format!("run {id} was imported: what it changed, it changed elsewhere"))
+        return Err(CliError::usage(format!("run {id} was imported: what it changed, it changed elsewhere"))
             .hint(format!("`updraft audit {id}` says what that was")));
     }
     Ok(())

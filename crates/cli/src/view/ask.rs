@@ -2,13 +2,15 @@
 
 use std::io::IsTerminal as _;
 
-use updraft_run::{Address, Effect, Input, Inquiry, Kind, Likeness, Run, Scope, Verdict, argument_lines};
+use updraft_run::{
+    ApprovalScope, CallMatcher, Effect, EffectAddress, EffectKind, Input, Inquiry, Run, Verdict, argument_lines,
+};
 
 use super::fit;
 use crate::out::{self, Paint};
 
 /// What came of asking.
-pub(crate) enum Asked {
+pub(crate) enum AskResult {
     /// What the person said, for the run.
     Said(Vec<Input>),
     /// They ended the input without an answer.
@@ -16,25 +18,25 @@ pub(crate) enum Asked {
 }
 
 /// Asks everything the run waits for, one after another. Blocks until the person answers.
-pub(crate) fn ask(run: &Run) -> Asked {
+pub(crate) fn ask(run: &Run) -> AskResult {
     let mut said = Vec::new();
     for (id, open) in run.open() {
         tell_step(run, id, &open.effect);
         let input = match &open.effect {
             Effect::Question { text, inquiry: Some(inquiry), .. } => {
-                let Some(input) = inquire(id, text, inquiry) else { return Asked::Nothing };
+                let Some(input) = inquire(id, text, inquiry) else { return AskResult::Nothing };
                 input
             }
             Effect::Question { text, options, .. } => {
-                let Some(text) = question(id.step.as_str(), text, options) else { return Asked::Nothing };
+                let Some(text) = question(id.step.as_str(), text, options) else { return AskResult::Nothing };
                 Input::Answer { id: Some(id.clone()), text }
             }
             Effect::Approval { why, always, like, .. } => {
-                let call = run.call_at(&id.sibling(Kind::Call, id.n));
+                let call = run.call_at(&id.sibling(EffectKind::Call, id.n));
                 let arguments = call.map(|call| argument_lines(&call.args)).unwrap_or_default();
-                let offered = Offered { always, like: like.as_deref() };
+                let offered = AlwaysOffer { always, like: like.as_deref() };
                 let Some(verdict) = approval(id.step.as_str(), why, &arguments, &offered) else {
-                    return Asked::Nothing;
+                    return AskResult::Nothing;
                 };
                 Input::Verdict { id: Some(id.clone()), verdict }
             }
@@ -42,11 +44,11 @@ pub(crate) fn ask(run: &Run) -> Asked {
         };
         said.push(input);
     }
-    Asked::Said(said)
+    AskResult::Said(said)
 }
 
 /// Puts the question of someone who is called: a line for each field, or one for a word of consent.
-pub(crate) fn inquire(id: &Address, text: &str, inquiry: &Inquiry) -> Option<Input> {
+pub(crate) fn inquire(id: &EffectAddress, text: &str, inquiry: &Inquiry) -> Option<Input> {
     let paint = Paint::for_stderr();
     put(&paint.cyan(&format!("{}:", id.step)), text);
     out::note("  `no` declines, an empty line puts it away");
@@ -96,19 +98,19 @@ fn question(step: &str, text: &str, options: &[String]) -> Option<String> {
 }
 
 /// What "always" would allow: rules, or calls like this one in this run.
-struct Offered<'a> {
+struct AlwaysOffer<'a> {
     always: &'a [String],
-    like: Option<&'a Likeness>,
+    like: Option<&'a CallMatcher>,
 }
 
-fn approval(step: &str, why: &str, arguments: &[String], offered: &Offered<'_>) -> Option<Verdict> {
+fn approval(step: &str, why: &str, arguments: &[String], offered: &AlwaysOffer<'_>) -> Option<Verdict> {
     forget_typed_ahead();
     let paint = Paint::for_stderr();
     put(&paint.yellow(&format!("{step} needs your approval:")), why);
     for argument in arguments {
         wrapped(argument);
     }
-    let Offered { always, like } = offered;
+    let AlwaysOffer { always, like } = offered;
     let choices = if !always.is_empty() {
         let rules = out::harmless(&always.join(", "));
         format!("[y/n, a: always {rules} in this run, w: in this workspace, or n and a reason]")
@@ -124,8 +126,8 @@ fn approval(step: &str, why: &str, arguments: &[String], offered: &Offered<'_>) 
         let (word, because) = line.split_once(' ').unwrap_or((line, ""));
         let (allow, always) = match word.to_lowercase().as_str() {
             "y" | "yes" => (true, None),
-            "a" if !always.is_empty() || like.is_some() => (true, Some(Scope::Run)),
-            "w" if !always.is_empty() => (true, Some(Scope::Workspace)),
+            "a" if !always.is_empty() || like.is_some() => (true, Some(ApprovalScope::Run)),
+            "w" if !always.is_empty() => (true, Some(ApprovalScope::Workspace)),
             "n" | "no" => (false, None),
             _ => continue,
         };
@@ -146,7 +148,7 @@ pub(crate) fn confirm(text: &str) -> bool {
 }
 
 /// What the step is for that a question comes from.
-fn tell_step(run: &Run, id: &Address, effect: &Effect) {
+fn tell_step(run: &Run, id: &EffectAddress, effect: &Effect) {
     let asks = matches!(effect, Effect::Question { .. } | Effect::Approval { .. });
     let description = run.step(&id.step).map(|step| step.spec.description.as_str()).unwrap_or_default();
     if asks && !description.trim().is_empty() {

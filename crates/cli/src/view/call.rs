@@ -105,7 +105,7 @@ fn failed(why: &str) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use updraft_run::{Failure, Output};
+    use updraft_run::{Failure, ToolOutput};
 
     use super::*;
 
@@ -124,8 +124,9 @@ mod tests {
 
     #[test]
     fn what_did_not_work_says_so() {
-        let output =
-            |value, is_error| Reply::Output(Output { value, is_error, text: "no".into(), ..Output::default() }.into());
+        let output = |value, is_error| {
+            Reply::Output(ToolOutput { value, is_error, text: "no".into(), ..ToolOutput::default() }.into())
+        };
         assert_eq!(CallEnd::of(&output(Some(json!({ "exit_code": 0 })), false)), CallEnd::Good);
         assert_eq!(CallEnd::of(&output(Some(json!({ "exit_code": 101 })), true)), CallEnd::Bad("exit code 101".into()));
         assert_eq!(CallEnd::of(&output(None, true)), CallEnd::Bad("failed: no".into()));

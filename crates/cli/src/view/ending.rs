@@ -22,12 +22,12 @@ const LABEL: usize = 9;
 
 /// What there is to say about a run that rests, beside its answer.
 #[derive(Debug, Default)]
-pub(crate) struct Ending {
+pub(crate) struct RunEnding {
     files: Vec<ChangedFile>,
     refused: Vec<String>,
 }
 
-impl Ending {
+impl RunEnding {
     /// Reads it from the journal. What cannot be read is not said: the run itself is told in any case.
     pub(crate) fn of(journal: &Journal, id: &RunId, run: &Run) -> Self {
         let mut files = changed_files(journal, id, Path::new(&run.settings().workspace)).unwrap_or_default();
@@ -188,7 +188,7 @@ mod tests {
         ];
         files.extend((0..9).map(|n| file(&format!("z{n}"), Some((1, 0)), false, true)));
         let ending =
-            Ending { files, refused: vec!["`run_command` would reach example.org, which was not allowed".into()] };
+            RunEnding { files, refused: vec!["`run_command` would reach example.org, which was not allowed".into()] };
         let lines = ending.lines(&Run::default(), 48, Paint::off());
         assert!(lines.iter().all(|line| width(line) <= 48), "{lines:#?}");
         insta::assert_snapshot!(lines.join("\n"), @r"

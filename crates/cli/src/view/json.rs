@@ -3,14 +3,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Map, Value, json};
-use updraft_engine::{Statistics, Watch, failure_of, waiting_for, why_stopped};
+use updraft_engine::{RunWatcher, Statistics, failure_of, waiting_for, why_stopped};
 use updraft_models::Delta;
 use updraft_run::{
-    Address, Because, Effect, Event, Kind, Limit, Outcome, Phase, Record, Reply, Run, RunId, argument_lines,
-    outcome_words,
+    BudgetLimit, Effect, EffectAddress, EffectKind, Event, PlanReason, Record, Reply, Run, RunId, RunPhase,
+    ToolCallOutcome, argument_lines, outcome_words,
 };
 
-use crate::fault::{Code, Fault};
+use crate::fault::{CliError, CliExitCode};
 use crate::{moment, out};
 
 /// The version of the shapes below.
@@ -18,11 +18,11 @@ pub(crate) const SCHEMA: u32 = 1;
 
 /// Prints every event as it is written down.
 #[derive(Default)]
-pub(super) struct Lines {
+pub(super) struct JsonPrinter {
     last: AtomicU64,
 }
 
-impl Watch for Lines {
+impl RunWatcher for JsonPrinter {
     fn record(&self, id: &RunId, first: u64, record: &Record, run: &Run) {
         let mut text = String::new();
         for (seq, event) in (first..).zip(&record.events) {
@@ -38,7 +38,7 @@ impl Watch for Lines {
         }
     }
 
-    fn delta(&self, id: &RunId, at: &Address, delta: Delta<'_>) {
+    fn delta(&self, id: &RunId, at: &EffectAddress, delta: Delta<'_>) {
         let item = match delta {
             Delta::Text(text) => json!({ "id": at, "kind": "message", "step": at.step, "delta": text }),
             Delta::Reasoning(text) => json!({ "id": at, "kind": "reasoning", "step": at.step, "delta": text }),
@@ -51,7 +51,7 @@ impl Watch for Lines {
         out::print(&spell(id, self.last.load(Ordering::Relaxed), "item.updated", fields));
     }
 
-    fn said(&self, id: &RunId, at: &Address, line: &str) {
+    fn said(&self, id: &RunId, at: &EffectAddress, line: &str) {
         let item = json!({ "id": at, "kind": "tool_call", "step": at.step, "log": line });
         let fields = Map::from_iter([("item".to_owned(), item)]);
         out::print(&spell(id, self.last.load(Ordering::Relaxed), "item.updated", fields));
@@ -71,9 +71,9 @@ fn spell(id: &RunId, seq: u64, name: &str, fields: Map<String, Value>) -> String
     line
 }
 
-type Line = (&'static str, Map<String, Value>);
+type JsonEvent = (&'static str, Map<String, Value>);
 
-fn line(name: &'static str, fields: Value) -> Line {
+fn line(name: &'static str, fields: Value) -> JsonEvent {
     match fields {
         Value::Object(fields) => (name, fields),
         other => (name, Map::from_iter([("value".to_owned(), other)])),
@@ -81,7 +81,7 @@ fn line(name: &'static str, fields: Value) -> Line {
 }
 
 /// The lines that tell of an event: none for what only we care about, several for an answer.
-fn lines(event: &Event, run: &Run) -> Vec<Line> {
+fn lines(event: &Event, run: &Run) -> Vec<JsonEvent> {
     let agent = |step| run.step(step).map(|step| step.spec.agent.clone());
     let one = |name, fields| vec![line(name, fields)];
     match event {
@@ -93,8 +93,8 @@ fn lines(event: &Event, run: &Run) -> Vec<Line> {
         Event::Forked { from, at, .. } => one("run.forked", json!({ "from": from, "at_event": at })),
         Event::Told { message } => one("run.told", json!({ "message": message })),
         Event::Planned { graph, because } => match because {
-            Because::Goal => Vec::new(),
-            Because::Failed(step) => one("run.planned", json!({ "steps": graph.steps, "because": step })),
+            PlanReason::Goal => Vec::new(),
+            PlanReason::Failed(step) => one("run.planned", json!({ "steps": graph.steps, "because": step })),
             _ => one("run.planned", json!({ "steps": graph.steps })),
         },
         Event::Wanted { id, effect } => wanted(id, effect, run),
@@ -143,7 +143,7 @@ fn lines(event: &Event, run: &Run) -> Vec<Line> {
         Event::Cancelled { by } => one("run.cancelled", json!({ "by": by })),
         Event::Exhausted { which } => one(
             "run.exhausted",
-            json!({ "kind": if *which == Limit::Model { "outage" } else { "budget" }, "limit": which, "flag": which.flag().1,
+            json!({ "kind": if *which == BudgetLimit::Model { "outage" } else { "budget" }, "limit": which, "flag": which.flag().1,
                     "reason": why_stopped(run), "answer": run.answer(), "statistics": Statistics::of(run) }),
         ),
         Event::Finished { answer, .. } => one(
@@ -160,10 +160,10 @@ fn refused(run: &Run) -> Vec<Value> {
     run.unapproved().iter().map(|(step, what)| json!({ "step": step, "call": what })).collect()
 }
 
-fn wanted(id: &Address, effect: &Effect, run: &Run) -> Vec<Line> {
+fn wanted(id: &EffectAddress, effect: &Effect, run: &Run) -> Vec<JsonEvent> {
     let step = &id.step;
     let item = match effect {
-        Effect::Ask if id.kind == Kind::Ask && id.turn == 0 => {
+        Effect::Ask if id.kind == EffectKind::Ask && id.turn == 0 => {
             let spec = run.step(step).map(|step| step.spec.clone());
             let (agent, description) =
                 spec.map(|spec| (spec.agent.clone(), spec.description.clone())).unwrap_or_default();
@@ -187,7 +187,7 @@ fn wanted(id: &Address, effect: &Effect, run: &Run) -> Vec<Line> {
             item
         }
         Effect::Approval { why, origins, always, .. } => {
-            let call = run.call_at(&id.sibling(Kind::Call, id.n));
+            let call = run.call_at(&id.sibling(EffectKind::Call, id.n));
             let arguments = call.as_ref().map(|call| argument_lines(&call.args)).unwrap_or_default();
             json!({ "id": id, "kind": "approval", "step": step, "text": why, "call": call, "arguments": arguments,
                     "origins": origins, "always": always })
@@ -198,14 +198,14 @@ fn wanted(id: &Address, effect: &Effect, run: &Run) -> Vec<Line> {
 }
 
 /// Names the call whose code made this one.
-fn made_by(id: &Address, mut item: Value) -> Value {
+fn made_by(id: &EffectAddress, mut item: Value) -> Value {
     if let Some(outer) = id.outer() {
         item["made_by"] = json!(outer);
     }
     item
 }
 
-fn replied(id: &Address, reply: &Reply, run: &Run) -> Vec<Line> {
+fn replied(id: &EffectAddress, reply: &Reply, run: &Run) -> Vec<JsonEvent> {
     let step = &id.step;
     let completed = |item: Value| line("item.completed", json!({ "item": item }));
     match reply {
@@ -242,11 +242,11 @@ fn replied(id: &Address, reply: &Reply, run: &Run) -> Vec<Line> {
             let call = completed(made_by(id, call));
             changes.chain([call]).collect()
         }
-        Reply::Failed(failure) if id.kind != Kind::Call => {
+        Reply::Failed(failure) if id.kind != EffectKind::Call => {
             vec![line("error", json!({ "step": step, "kind": failure.kind, "message": failure.message }))]
         }
         other => {
-            let ended = Outcome::Replied(other.clone());
+            let ended = ToolCallOutcome::Replied(other.clone());
             let text = outcome_words(&ended);
             let item =
                 json!({ "id": id, "kind": "tool_call", "step": step, "ok": false, "failure": failure(other, &text) });
@@ -270,7 +270,7 @@ fn failure(reply: &Reply, text: &str) -> Value {
 pub(crate) fn at_rest(id: &RunId, run: &Run, was_stopped: bool) {
     let name = match run.phase() {
         _ if was_stopped => "run.interrupted",
-        Phase::Running if !run.open().is_empty() => "run.waiting",
+        RunPhase::Running if !run.open().is_empty() => "run.waiting",
         _ => return,
     };
     let fields =
@@ -279,11 +279,11 @@ pub(crate) fn at_rest(id: &RunId, run: &Run, was_stopped: bool) {
 }
 
 /// The line of a command that could not do what was asked.
-pub(crate) fn error(fault: &Fault) {
+pub(crate) fn error(fault: &CliError) {
     let kind = match fault.code {
-        Code::Config => "config",
-        Code::Usage => "usage",
-        Code::Exhausted => "budget",
+        CliExitCode::Config => "config",
+        CliExitCode::Usage => "usage",
+        CliExitCode::Exhausted => "budget",
         _ => "failed",
     };
     let line = json!({ "schema": SCHEMA, "run": null, "seq": 0, "type": "error", "kind": kind, "message": fault.message, "hints": fault.hints });

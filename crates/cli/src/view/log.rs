@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use updraft_engine::Watch;
+use updraft_engine::RunWatcher;
 use updraft_models::Delta;
 use updraft_run::{
-    Address, Because, Effect, Event, Judgement, Kind, Record, Reply, Run, RunId, StepId, Timestamp, argument_lines,
+    Effect, EffectAddress, EffectKind, Event, Judgement, PlanReason, Record, Reply, Run, RunId, StepId, Timestamp,
+    argument_lines,
 };
 
 use super::call::{CallEnd, call_words};
@@ -15,9 +16,9 @@ use crate::{moment, out};
 
 /// Writes a line for what a person wants to know, and nothing else.
 #[derive(Default)]
-pub(super) struct Log(Mutex<BTreeMap<StepId, Timestamp>>);
+pub(super) struct ProgressPrinter(Mutex<BTreeMap<StepId, Timestamp>>);
 
-impl Watch for Log {
+impl RunWatcher for ProgressPrinter {
     fn record(&self, id: &RunId, _: u64, record: &Record, run: &Run) {
         for event in &record.events {
             if let Event::Started(_) = event {
@@ -29,7 +30,7 @@ impl Watch for Log {
         }
     }
 
-    fn delta(&self, _: &RunId, at: &Address, delta: Delta<'_>) {
+    fn delta(&self, _: &RunId, at: &EffectAddress, delta: Delta<'_>) {
         let line = match delta {
             Delta::Waiting(why) => format!("  {}: {}", at.step, out::short(why, 200)),
             Delta::Again(why) => format!("  {}: asking again: {}", at.step, out::short(why, 200)),
@@ -38,12 +39,12 @@ impl Watch for Log {
         out::note(&out::harmless(&line));
     }
 
-    fn said(&self, _: &RunId, at: &Address, line: &str) {
+    fn said(&self, _: &RunId, at: &EffectAddress, line: &str) {
         out::note(&out::harmless(&format!("  {}: | {line}", at.step)));
     }
 }
 
-impl Log {
+impl ProgressPrinter {
     fn line(&self, record: &Record, event: &Event, run: &Run) -> Option<String> {
         let named = |step: &StepId| {
             let agent = run.step(step).map(|step| step.spec.agent.as_str()).unwrap_or_default();
@@ -53,12 +54,12 @@ impl Log {
             Event::Planned { graph, because } => {
                 let steps = words::count(graph.steps.len() as u64, "step");
                 match because {
-                    Because::Failed(step) => format!("planned anew because `{step}` failed: {steps}"),
-                    Because::First => format!("planned: {steps}"),
+                    PlanReason::Failed(step) => format!("planned anew because `{step}` failed: {steps}"),
+                    PlanReason::First => format!("planned: {steps}"),
                     _ => return None,
                 }
             }
-            Event::Wanted { id, effect: Effect::Ask } if id.kind == Kind::Ask && id.turn == 0 => {
+            Event::Wanted { id, effect: Effect::Ask } if id.kind == EffectKind::Ask && id.turn == 0 => {
                 self.began().entry(id.step.clone()).or_insert(record.at);
                 let what = run.step(&id.step).map(|step| out::short(&step.spec.description, 200)).unwrap_or_default();
                 let colon = if what.is_empty() { "" } else { ": " };
@@ -71,13 +72,13 @@ impl Log {
                 format!("? {} asks: {}", id.step, out::short(text, 200))
             }
             Event::Wanted { id, effect: Effect::Approval { why, .. } } => {
-                let call = run.call_at(&id.sibling(Kind::Call, id.n));
+                let call = run.call_at(&id.sibling(EffectKind::Call, id.n));
                 let arguments = call.map(|call| argument_lines(&call.args)).unwrap_or_default();
                 let arguments: Vec<String> = arguments.iter().map(|line| format!("\n    {line}")).collect();
                 let arguments = arguments.concat();
                 format!("? {} needs approval: {}{arguments}", id.step, out::short(why, 200))
             }
-            Event::Replied { id, reply: Reply::Failed(why), .. } if id.kind != Kind::Call => {
+            Event::Replied { id, reply: Reply::Failed(why), .. } if id.kind != EffectKind::Call => {
                 format!("  {}: {}", id.step, out::short(&why.message, 200))
             }
             Event::Replied { id, reply: Reply::InDoubt { evidence }, .. } => {
@@ -123,13 +124,13 @@ impl Log {
 }
 
 /// The call at an address in words; one that code made is marked as such.
-fn said(id: &Address, run: &Run) -> Option<String> {
+fn said(id: &EffectAddress, run: &Run) -> Option<String> {
     let from = if id.inner.is_some() { "  ↳ " } else { "" };
     Some(format!("{from}{}", out::short(&call_words(&run.call_at(id)?), 200)))
 }
 
 /// How a call ended, where it did not end well.
-fn ended(id: &Address, end: &CallEnd, run: &Run) -> Option<String> {
+fn ended(id: &EffectAddress, end: &CallEnd, run: &Run) -> Option<String> {
     let CallEnd::Bad(why) = end else { return None };
     let words = said(id, run).map(|words| format!("{words}: ")).unwrap_or_default();
     Some(format!("  {}: ✗ {words}{}", id.step, out::short(why, 200)))

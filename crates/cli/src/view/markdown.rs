@@ -20,7 +20,7 @@ pub(crate) fn render(text: &str, columns: usize, paint: Paint) -> String {
         return text.trim_end().to_owned();
     }
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut page = Page::new(columns.clamp(20, WIDEST), paint);
+    let mut page = MarkdownPage::new(columns.clamp(20, WIDEST), paint);
     for event in Parser::new_ext(&text, options) {
         page.take(event);
     }
@@ -28,7 +28,7 @@ pub(crate) fn render(text: &str, columns: usize, paint: Paint) -> String {
 }
 
 /// A page on its way to the terminal.
-struct Page {
+struct MarkdownPage {
     columns: usize,
     paint: Paint,
     lines: Vec<String>,
@@ -49,7 +49,7 @@ struct Margin {
     rest: String,
 }
 
-impl Page {
+impl MarkdownPage {
     fn new(columns: usize, paint: Paint) -> Self {
         Self {
             columns,

@@ -3,27 +3,27 @@
 use std::sync::Arc;
 
 use tokio::sync::{Mutex, mpsc};
-use updraft_engine::{Delta, Watch};
-use updraft_run::{Address, Effect, Event, Inquiry, Record, Run, RunId};
+use updraft_engine::{Delta, RunWatcher};
+use updraft_run::{Effect, EffectAddress, Event, Inquiry, Record, Run, RunId};
 
 /// A question: its place, its words, and what fits as an answer.
-pub(crate) type Heard = (Address, String, Inquiry);
+pub(crate) type PendingInquiry = (EffectAddress, String, Inquiry);
 
 /// Questions as they come up.
-pub(crate) type Inquiries = Mutex<mpsc::UnboundedReceiver<Heard>>;
+pub(crate) type InquiryReceiver = Mutex<mpsc::UnboundedReceiver<PendingInquiry>>;
 
-struct Overhear {
-    shown: Arc<dyn Watch>,
-    send: mpsc::UnboundedSender<Heard>,
+struct InquiryWatch {
+    shown: Arc<dyn RunWatcher>,
+    send: mpsc::UnboundedSender<PendingInquiry>,
 }
 
 /// The same watcher, and the questions that pass by it. Their number is bounded by that of the run's open calls.
-pub(super) fn overhear(shown: Arc<dyn Watch>) -> (Arc<dyn Watch>, Inquiries) {
+pub(super) fn overhear(shown: Arc<dyn RunWatcher>) -> (Arc<dyn RunWatcher>, InquiryReceiver) {
     let (send, receive) = mpsc::unbounded_channel();
-    (Arc::new(Overhear { shown, send }), Mutex::new(receive))
+    (Arc::new(InquiryWatch { shown, send }), Mutex::new(receive))
 }
 
-impl Watch for Overhear {
+impl RunWatcher for InquiryWatch {
     fn record(&self, id: &RunId, first: u64, record: &Record, run: &Run) {
         if self.shown.is_watching() {
             self.shown.record(id, first, record, run);
@@ -38,15 +38,15 @@ impl Watch for Overhear {
         }
     }
 
-    fn delta(&self, id: &RunId, at: &Address, delta: Delta<'_>) {
+    fn delta(&self, id: &RunId, at: &EffectAddress, delta: Delta<'_>) {
         self.shown.delta(id, at, delta);
     }
 
-    fn said(&self, id: &RunId, at: &Address, line: &str) {
+    fn said(&self, id: &RunId, at: &EffectAddress, line: &str) {
         self.shown.said(id, at, line);
     }
 
-    fn printed(&self, id: &RunId, at: &Address, line: &str) {
+    fn printed(&self, id: &RunId, at: &EffectAddress, line: &str) {
         self.shown.printed(id, at, line);
     }
 }

@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use updraft_engine::Watch;
+use updraft_engine::RunWatcher;
 use updraft_models::Delta;
-use updraft_run::{Address, Effect, Event, Record, Run, RunId, StepId, Timestamp};
+use updraft_run::{Effect, EffectAddress, Event, Record, Run, RunId, StepId, Timestamp};
 
 use super::call::{CallEnd, call_words};
 use super::fit;
 use crate::out::{self, Paint};
 use lines::Screen;
-use row::Row;
+use row::StepRow;
 
 /// Often enough to look alive, seldom enough to cost nothing.
 const FRAME: Duration = Duration::from_millis(100);
@@ -26,12 +26,12 @@ const KEPT: usize = 200;
 const ORDERED: usize = 1_000;
 
 /// Draws the steps as they stand.
-pub(super) struct Tree {
+pub(super) struct StepTree {
     paint: Paint,
     drawing: Mutex<Drawing>,
 }
 
-impl Default for Tree {
+impl Default for StepTree {
     fn default() -> Self {
         Self { paint: Paint::for_stderr(), drawing: Mutex::default() }
     }
@@ -42,7 +42,7 @@ struct Drawing {
     /// The run and its model.
     title: (String, String),
     order: Vec<StepId>,
-    rows: BTreeMap<StepId, Row>,
+    rows: BTreeMap<StepId, StepRow>,
     /// What the user said last while it was at work.
     told: Option<String>,
     /// The widths of the lines that stand on the screen and will be drawn over.
@@ -51,7 +51,7 @@ struct Drawing {
     changed: bool,
 }
 
-impl Watch for Tree {
+impl RunWatcher for StepTree {
     fn record(&self, id: &RunId, _: u64, record: &Record, run: &Run) {
         let mut drawing = self.lock();
         if drawing.title.0.is_empty() {
@@ -64,20 +64,20 @@ impl Watch for Tree {
         drawing.changed = true;
     }
 
-    fn delta(&self, _: &RunId, at: &Address, delta: Delta<'_>) {
+    fn delta(&self, _: &RunId, at: &EffectAddress, delta: Delta<'_>) {
         self.with_row(at, |row| row.hears(delta));
     }
 
-    fn said(&self, _: &RunId, at: &Address, line: &str) {
+    fn said(&self, _: &RunId, at: &EffectAddress, line: &str) {
         self.with_row(at, |row| row.prints(at, line));
     }
 
-    fn printed(&self, _: &RunId, at: &Address, line: &str) {
+    fn printed(&self, _: &RunId, at: &EffectAddress, line: &str) {
         self.with_row(at, |row| row.prints(at, line));
     }
 }
 
-impl Tree {
+impl StepTree {
     pub(super) async fn animate(&self) -> std::convert::Infallible {
         let mut beat = tokio::time::interval(FRAME);
         beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -129,7 +129,7 @@ impl Tree {
         drawing.changed = true;
     }
 
-    fn with_row(&self, at: &Address, tell: impl FnOnce(&mut Row)) {
+    fn with_row(&self, at: &EffectAddress, tell: impl FnOnce(&mut StepRow)) {
         let mut drawing = self.lock();
         if let Some(row) = drawing.rows.get_mut(&at.step) {
             tell(row);
@@ -225,7 +225,7 @@ fn in_place(lines: &[String]) -> String {
 }
 
 /// The call at an address in words, with the call whose code made it.
-fn words_of(run: &Run, id: &Address) -> String {
+fn words_of(run: &Run, id: &EffectAddress) -> String {
     let words = run.call_at(id).map(|call| call_words(&call)).unwrap_or_default();
     if id.outer().is_some() { format!("↳ {words}") } else { words }
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use updraft_engine::{Statistics, StepReport, Used};
+use updraft_engine::{Statistics, StepReport, ToolCallCount};
 use updraft_run::{
-    Because, Effect, Event, Judgement, Ledger, Note, Origins, Outcome, Reply, Rules, Run, outcome_words,
+    Effect, Event, Judgement, Ledger, Note, Origins, PlanReason, Reply, Rules, Run, ToolCallOutcome, outcome_words,
 };
 
 use crate::moment;
@@ -107,7 +107,7 @@ pub(crate) fn graph_lines(steps: &[StepReport], run: &Run, paint: Paint) -> Vec<
         }
         let indent = "  ".repeat(depth);
         if !step.tools.is_empty() {
-            let tools = short(&Used::in_words(&step.tools), 160);
+            let tools = short(&ToolCallCount::in_words(&step.tools), 160);
             let _ = write!(text, "\n    {indent}{}", paint.dim(&format!("tools: {tools}")));
         }
         if let Some(error) = step.error() {
@@ -153,7 +153,7 @@ pub(crate) fn event_words(event: &Event) -> String {
         Event::Profiled { files } => short(&files.to_string(), 160),
         Event::Planned { graph, because } => {
             let why = match because {
-                Because::Failed(step) => format!(" because `{step}` failed"),
+                PlanReason::Failed(step) => format!(" because `{step}` failed"),
                 _ => String::new(),
             };
             let names: Vec<&str> = graph.steps.iter().take(12).map(|step| step.id.as_str()).collect();
@@ -261,7 +261,7 @@ fn reply_words(reply: &Reply) -> String {
             let more = if lines > 1 { format!(" (and {} more lines)", lines - 1) } else { String::new() };
             format!("gives {}{more}", short(&output.text, 120).trim_end_matches('…'))
         }
-        other => short(&outcome_words(&Outcome::Replied(other.clone())), 160),
+        other => short(&outcome_words(&ToolCallOutcome::Replied(other.clone())), 160),
     }
 }
 

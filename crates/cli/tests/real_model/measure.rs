@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use updraft_lenient::read_calls;
-use updraft_models::{Access, Brief, Draft, Model, Prompt, resolve};
+use updraft_models::{Model, ModelAccess, Prompt, RequestDraft, TaskBrief, resolve};
 use updraft_run::{Message, ToolSpec};
-use updraft_tools::{Limits, Registry, Schema};
+use updraft_tools::{Registry, Schema, ToolLimits};
 
 use crate::server::Served;
 
@@ -95,7 +95,7 @@ struct Tally {
 async fn schema_and_examples_make_calls_usable() {
     let Some(server) = Served::model() else { return };
     let relay = Served::relay(&server);
-    let tools = Registry::standard(&Limits::default()).specs_for(&TOOLS);
+    let tools = Registry::standard(&ToolLimits::default()).specs_for(&TOOLS);
     assert_eq!(tools.len(), TOOLS.len());
     for (set, requests) in [("tried", &TRIED), ("fresh", &FRESH)] {
         println!("\n| {set} | valid | right tool | right argument | tokens read | tokens written |");
@@ -103,7 +103,7 @@ async fn schema_and_examples_make_calls_usable() {
         let mut tallies = Vec::new();
         for (name, way, by) in WAYS {
             let model = format!("openai-compatible/smollm2?tools={by}&temperature=0&base={}/{way}/v1", relay.address);
-            let tally = tally(&*resolve(&model, &Access::default()).unwrap(), &tools, requests).await;
+            let tally = tally(&*resolve(&model, &ModelAccess::default()).unwrap(), &tools, requests).await;
             let Tally { valid, right, about, input, output } = tally;
             println!("| {name} | {valid} of {} | {right} | {about} | {input} | {output} |", requests.len());
             tallies.push(tally);
@@ -116,13 +116,13 @@ async fn schema_and_examples_make_calls_usable() {
 
 /// Asks for each once, each in a conversation of its own.
 async fn tally(model: &dyn Model, tools: &[ToolSpec], requests: &[Request]) -> Tally {
-    let brief = Brief::default();
+    let brief = TaskBrief::default();
     let mut tally = Tally::default();
     for (wanted, about, request) in requests {
         let messages = [Message::User(Arc::from(*request))];
         let system = "You are a helpful assistant with access to the files of a workspace.";
         let prompt = Prompt { system, tools, messages: &messages, max_output: 120, ..Prompt::empty(&brief) };
-        let answer = model.ask(&prompt, &mut Draft::default(), &mut |_| ()).await.unwrap();
+        let answer = model.ask(&prompt, &mut RequestDraft::default(), &mut |_| ()).await.unwrap();
         tally.input += answer.usage.input;
         tally.output += answer.usage.output;
         let read = read_calls(&answer.text, &|name| TOOLS.contains(&name));

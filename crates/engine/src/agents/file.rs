@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use updraft_run::{AgentRole, Approvals, Rule, StepId, Think};
+use updraft_run::{AgentRole, ApprovalMode, Rule, StepId, ThinkingEffort};
 
 use super::Agent;
 use crate::Error;
@@ -69,7 +69,7 @@ impl Agent {
                 self.model = (!matches!(model, "" | "inherit")).then(|| model.to_owned());
             }
             "think" | "thinking" => {
-                let think = Think::parse(word(field)?);
+                let think = ThinkingEffort::parse(word(field)?);
                 self.think = think.ok_or_else(|| not(field, "auto, off, low, medium, high or a number"))?;
             }
             "turns" | "maxTurns" => match word(field)?.parse() {
@@ -93,7 +93,7 @@ impl Agent {
             },
             "mode" => match word(field)? {
                 "read-only" => self.read_only = true,
-                "workspace" => self.narrowed.mode = Some(Approvals::Ask),
+                "workspace" => self.narrowed.mode = Some(ApprovalMode::Ask),
                 "full" => self.narrowed.mode = None,
                 _ => return Err(not(field, "`read-only`, `workspace` or `full`")),
             },

@@ -5,33 +5,34 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use updraft_journal::Blob;
 use updraft_run::{
-    Address, Effect, Event, Facts, Failure, FailureKind, Funds, Input, Kind, Record, Reply, Step, ToolCall,
+    Effect, EffectAddress, EffectFacts, EffectKind, Event, Failure, FailureKind, Funds, Input, Record, Reply, Step,
+    ToolCall,
 };
-use updraft_tools::Log;
+use updraft_tools::CallLog;
 
-use super::careful::{Careful, Question};
-use super::{Begin, Drive};
+use super::careful::{ModelQuestion, WriteAheadEffect};
+use super::{NextActions, RunDriver};
 use crate::Error;
 use crate::consult;
-use crate::context::{Context, Snapshot};
-use crate::conversation::{Conversation, Sources, Way};
-use crate::effects::{Asking, Calling, Listener, failed};
+use crate::context::{Snapshot, WorkspaceContext};
+use crate::conversation::{AskOptions, Conversation, PromptSources};
+use crate::effects::{DeltaListener, ModelCallSetup, ToolCallSetup, failed};
 use crate::outage::{RenewableModel, setup_failure};
 use crate::watch::{showing, telling};
 
 /// A conversation to go on with, and the context it began with, where that is not the run's.
-type Continued = (Box<Conversation>, Option<updraft_run::Hash>);
+type ResumedConversation = (Box<Conversation>, Option<updraft_run::ContentHash>);
 
-impl Drive {
+impl RunDriver {
     /// Begins what became possible, and stops what is no longer wanted.
-    pub(super) async fn begin(&mut self, begin: Begin) -> Result<(), Error> {
+    pub(super) async fn begin(&mut self, begin: NextActions) -> Result<(), Error> {
         if begin.stop {
             self.stop_unwanted();
         }
         if self.engine.stop.is_cancelled() {
             return Ok(());
         }
-        let candidates: Vec<Address> =
+        let candidates: Vec<EffectAddress> =
             if begin.everything { self.run.open().keys().cloned().collect() } else { begin.effects };
         if !candidates.is_empty()
             && let Some(news) = self.news_of_marks()?
@@ -50,14 +51,14 @@ impl Drive {
                 Effect::Call if self.run.outdated(&id).is_some() => {
                     // The run refuses it, and the agent is told why.
                     let (attempt, epoch) = (open.attempt, self.position.lease.epoch());
-                    self.inbox.queued.push(Input::Begun { id, attempt, epoch, facts: Facts::default() }.into());
+                    self.inbox.queued.push(Input::Begun { id, attempt, epoch, facts: EffectFacts::default() }.into());
                 }
                 Effect::Ask if matches!(open.funds, Funds::None) && self.run.needs_estimates() => self.estimate(&id)?,
                 Effect::Ask if self.run.may_begin(&id) => careful.extend(self.ask(&id)?),
                 Effect::Call if self.run.is_paid(&id) => careful.extend(self.consult(&id)),
                 Effect::Call => match self.run.call_at(&id) {
                     Some(call) if self.run.class_of(&id).is_repeatable() => self.call(id, call),
-                    Some(call) => careful.push(Careful::Call(id, call)),
+                    Some(call) => careful.push(WriteAheadEffect::Call(id, call)),
                     None => {
                         let why = "this version no longer reads the call from the model's text; call it again";
                         let reply = Reply::Failed(Failure::new(FailureKind::Validation, why));
@@ -102,7 +103,7 @@ impl Drive {
         }
     }
 
-    pub(super) fn call(&mut self, id: Address, call: ToolCall) {
+    pub(super) fn call(&mut self, id: EffectAddress, call: ToolCall) {
         let attempt = self.attempt(&id);
         if self.is_another_tool(&id, &call) {
             let why = format!(
@@ -113,7 +114,7 @@ impl Drive {
             self.inbox.queued.push(Input::Replied { id, attempt, reply, prepared: Vec::new() }.into());
             return;
         }
-        let calling = Calling {
+        let calling = ToolCallSetup {
             hands: Arc::clone(&self.engine.hands),
             workspace: self.run.settings().workspace.clone(),
             call,
@@ -126,7 +127,7 @@ impl Drive {
     }
 
     /// Asks a model, or gives the question back where its beginning must be on disk first.
-    fn ask(&mut self, id: &Address) -> Result<Option<Careful>, Error> {
+    fn ask(&mut self, id: &EffectAddress) -> Result<Option<WriteAheadEffect>, Error> {
         let Some((mut conversation, context)) = self.conversation(id)? else { return Ok(None) };
         let attempt = self.attempt(id);
         let model = match self.engine.hands.model(self.run.model_of(&id.step)) {
@@ -138,27 +139,28 @@ impl Drive {
             }
         };
         let way = self.way(id);
-        let facts = Facts {
+        let facts = EffectFacts {
             prompt: Some(conversation.hash()),
             context,
-            documents: conversation.documents && id.kind == Kind::Ask && id.turn == 0,
+            documents: conversation.documents && id.kind == EffectKind::Ask && id.turn == 0,
             ceiling: self.unreserved(id, || model.ceiling(&conversation.parts(way).0)),
-            ..Facts::default()
+            ..EffectFacts::default()
         };
         let limit = self.engine.hands.patience();
         let renewal = self.renewal_of(self.run.model_of(&id.step));
         let model = RenewableModel { model, renewal };
-        let asking = Asking { model, conversation, way, hear: self.listener(id), limit };
-        Ok(self.put(id, facts, Question::Own(Box::new(asking))))
+        let asking = ModelCallSetup { model, conversation, way, hear: self.listener(id), limit };
+        Ok(self.put(id, facts, ModelQuestion::Own(Box::new(asking))))
     }
 
     /// Asks another model on an agent's behalf: estimated first, where there is a budget to keep.
-    fn consult(&mut self, id: &Address) -> Option<Careful> {
+    fn consult(&mut self, id: &EffectAddress) -> Option<WriteAheadEffect> {
         let (open, call) = self.run.open().get(id).zip(self.run.call_at(id))?;
         let (attempt, name) = (open.attempt, self.run.consulted(id).unwrap_or_default());
         let must_estimate = matches!(open.funds, Funds::None) && self.run.needs_estimates();
         let from = self.run.on_behalf_of(id);
-        let question = consult::Question::of(&call, from, id.step.as_str(), self.run.settings().max_output, attempt);
+        let question =
+            consult::ConsultRequest::of(&call, from, id.step.as_str(), self.run.settings().max_output, attempt);
         match self.engine.hands.model(name) {
             Err(error) => {
                 let (id, reply) = (id.clone(), failed(&error));
@@ -172,16 +174,16 @@ impl Drive {
             }
             Ok(model) if self.run.may_begin(id) => {
                 let ceiling = self.unreserved(id, || question.ceiling(model.as_ref()));
-                let facts = Facts { ceiling, ..Facts::default() };
+                let facts = EffectFacts { ceiling, ..EffectFacts::default() };
                 let (hear, model) = (self.listener(id), RenewableModel { model, renewal: self.renewal_of(name) });
-                self.put(id, facts, Question::Anothers { model, question: Box::new(question), hear })
+                self.put(id, facts, ModelQuestion::Anothers { model, question: Box::new(question), hear })
             }
             Ok(_) => None,
         }
     }
 
     /// Tells the run the most a model call can use.
-    fn estimate(&mut self, id: &Address) -> Result<(), Error> {
+    fn estimate(&mut self, id: &EffectAddress) -> Result<(), Error> {
         let Some((mut conversation, _)) = self.conversation(id)? else { return Ok(()) };
         let way = self.way(id);
         let input = match self.engine.hands.model(self.run.model_of(&id.step)) {
@@ -196,7 +198,7 @@ impl Drive {
                 prepared: Vec::new(),
             },
         };
-        if id.kind == Kind::Ask {
+        if id.kind == EffectKind::Ask {
             self.briefing.conversations.insert(id.step.clone(), conversation);
         }
         self.inbox.queued.push(input.into());
@@ -204,7 +206,7 @@ impl Drive {
     }
 
     /// The conversation an ask continues, caught up; and the context it began with, where that is not the run's.
-    fn conversation(&mut self, id: &Address) -> Result<Option<Continued>, Error> {
+    fn conversation(&mut self, id: &EffectAddress) -> Result<Option<ResumedConversation>, Error> {
         let kept = self.briefing.conversations.remove(&id.step);
         if kept.is_none() && id.turn == 0 && self.briefing.is_stale {
             self.look_again();
@@ -218,7 +220,7 @@ impl Drive {
             Box::new(Conversation::open(&self.run, step, self.sources(), &context))
         };
         conversation.catch_up(step, self.sources());
-        if id.kind != Kind::Ask {
+        if id.kind != EffectKind::Ask {
             let aside = Box::new(conversation.aside(&self.run, step, &self.briefing.kit, id.kind));
             self.briefing.conversations.insert(id.step.clone(), conversation);
             return Ok(Some((aside, None)));
@@ -240,7 +242,7 @@ impl Drive {
     }
 
     fn look_again(&mut self) {
-        let context = Context::of(&self.run);
+        let context = WorkspaceContext::of(&self.run);
         let blob = context_blob(&context);
         if blob.hash() != self.briefing.context.hash {
             self.briefing.context = Snapshot { hash: blob.hash(), context: Arc::new(context) };
@@ -249,14 +251,14 @@ impl Drive {
         self.briefing.is_stale = false;
     }
 
-    fn sources(&self) -> Sources<'_> {
-        Sources { kit: &self.briefing.kit, journal: &self.engine.journal }
+    fn sources(&self) -> PromptSources<'_> {
+        PromptSources { kit: &self.briefing.kit, journal: &self.engine.journal }
     }
 
     /// How a question is put: its cap, how much the model thinks, how often it broke off before.
-    fn way(&self, id: &Address) -> Way {
-        let step = self.run.step(&id.step).filter(|_| id.kind == Kind::Ask);
-        Way {
+    fn way(&self, id: &EffectAddress) -> AskOptions {
+        let step = self.run.step(&id.step).filter(|_| id.kind == EffectKind::Ask);
+        AskOptions {
             max_output: self.run.settings().max_output,
             think: step.map(|step| self.run.chosen_thinking(step)).unwrap_or_default(),
             need: step.map(|step| self.run.needed_thinking(step)).unwrap_or_default(),
@@ -264,11 +266,11 @@ impl Drive {
         }
     }
 
-    pub(super) fn attempt(&self, id: &Address) -> u32 {
+    pub(super) fn attempt(&self, id: &EffectAddress) -> u32 {
         self.run.open().get(id).map_or(1, |open| open.attempt)
     }
 
-    fn listener(&self, id: &Address) -> Listener {
+    fn listener(&self, id: &EffectAddress) -> DeltaListener {
         if !self.engine.watch.is_watching() {
             return Box::new(|_| {});
         }
@@ -277,18 +279,18 @@ impl Drive {
     }
 
     /// Where the tool that is called tells how it is getting on.
-    fn log(&self, id: &Address) -> Log {
+    fn log(&self, id: &EffectAddress) -> CallLog {
         if !self.engine.watch.is_watching() {
-            return Log::default();
+            return CallLog::default();
         }
         let (engine, run, at) = (Arc::clone(&self.engine), self.id.clone(), id.clone());
         telling(move |line| engine.watch.said(&run, &at, line))
     }
 
     /// Where the lines go that the called program prints.
-    fn output(&self, id: &Address) -> Log {
+    fn output(&self, id: &EffectAddress) -> CallLog {
         if !self.engine.watch.is_watching() {
-            return Log::default();
+            return CallLog::default();
         }
         let (engine, run, at) = (Arc::clone(&self.engine), self.id.clone(), id.clone());
         showing(move |line| engine.watch.printed(&run, &at, line))
@@ -296,6 +298,6 @@ impl Drive {
 }
 
 /// A context as it is kept.
-pub(crate) fn context_blob(context: &Context) -> Blob {
+pub(crate) fn context_blob(context: &WorkspaceContext) -> Blob {
     Blob::new(serde_json::to_vec(context).unwrap_or_default())
 }

@@ -4,44 +4,49 @@
 use std::sync::Arc;
 
 use updraft_journal::Blob;
-use updraft_run::{Address, Ceiling, Cost, Facts, Funds, Input, ToolCall};
+use updraft_run::{Ceiling, Cost, EffectAddress, EffectFacts, Funds, Input, ToolCall};
 
-use super::Drive;
+use super::RunDriver;
 use crate::Error;
 use crate::consult;
-use crate::effects::{Asking, Listener};
-use crate::outage::{RenewableModel, Renewal};
+use crate::effects::{DeltaListener, ModelCallSetup};
+use crate::outage::{ModelRenewal, RenewableModel};
 
 /// An effect that is to begin once that is on disk.
-pub(super) enum Careful {
+pub(super) enum WriteAheadEffect {
     /// A call that may not simply be made again.
-    Call(Address, ToolCall),
+    Call(EffectAddress, ToolCall),
     /// A question that may be billed, and what is known as it begins.
-    Question(Address, Facts, Question),
+    Question(EffectAddress, EffectFacts, ModelQuestion),
 }
 
 /// A question to a model.
-pub(super) enum Question {
+pub(super) enum ModelQuestion {
     /// The next turn of an agent.
-    Own(Box<Asking>),
+    Own(Box<ModelCallSetup>),
     /// One that an agent puts to another model.
-    Anothers { model: RenewableModel, question: Box<consult::Question>, hear: Listener },
+    Anothers { model: RenewableModel, question: Box<consult::ConsultRequest>, hear: DeltaListener },
 }
 
-impl Drive {
+impl RunDriver {
     /// The most that a question can use, where no budget has reserved it and somebody may bill it.
-    pub(super) fn unreserved(&self, id: &Address, ceiling: impl FnOnce() -> Ceiling) -> Option<Ceiling> {
+    pub(super) fn unreserved(&self, id: &EffectAddress, ceiling: impl FnOnce() -> Ceiling) -> Option<Ceiling> {
         let is_reserved = self.run.open().get(id).is_some_and(|open| matches!(open.funds, Funds::Reserved(_)));
         if is_reserved { None } else { Some(ceiling()).filter(|ceiling| ceiling.cost != Some(Cost(0))) }
     }
 
     /// Puts a question, or gives it back where its beginning must be on disk first: its price is known and may be billed, or
     /// it is put once more. That others began rides with the next append, since they may be put again.
-    pub(super) fn put(&mut self, id: &Address, facts: Facts, question: Question) -> Option<Careful> {
+    pub(super) fn put(
+        &mut self,
+        id: &EffectAddress,
+        facts: EffectFacts,
+        question: ModelQuestion,
+    ) -> Option<WriteAheadEffect> {
         let attempt = self.attempt(id);
         let has_price = facts.ceiling.as_ref().is_some_and(|ceiling| ceiling.cost.is_some());
         if has_price || attempt > 1 {
-            return Some(Careful::Question(id.clone(), facts, question));
+            return Some(WriteAheadEffect::Question(id.clone(), facts, question));
         }
         self.unwritten
             .riding
@@ -51,7 +56,7 @@ impl Drive {
     }
 
     /// Writes down that these begin, in one append, and begins them.
-    pub(super) async fn begin_careful(&mut self, all: Vec<Careful>) -> Result<(), Error> {
+    pub(super) async fn begin_careful(&mut self, all: Vec<WriteAheadEffect>) -> Result<(), Error> {
         if all.is_empty() {
             return Ok(());
         }
@@ -61,7 +66,7 @@ impl Drive {
         let (mut calls, mut questions) = (Vec::new(), Vec::new());
         for one in all {
             let (id, attempt, facts) = match one {
-                Careful::Call(id, call) => {
+                WriteAheadEffect::Call(id, call) => {
                     let facts = self.engine.hands.facts(&workspace, &call).await;
                     let images = self.engine.hands.images(&workspace, &call).await;
                     self.unwritten.blobs.extend(images.into_iter().map(Blob::new));
@@ -69,7 +74,7 @@ impl Drive {
                     let attempt = self.attempt(&id);
                     (id, attempt, facts)
                 }
-                Careful::Question(id, facts, question) => {
+                WriteAheadEffect::Question(id, facts, question) => {
                     let attempt = self.attempt(&id);
                     questions.push((id.clone(), attempt, question));
                     (id, attempt, facts)
@@ -89,15 +94,15 @@ impl Drive {
     }
 
     /// Sets a model up again, should its key be refused and be another one by then.
-    pub(super) fn renewal_of(&self, model: &str) -> Renewal {
+    pub(super) fn renewal_of(&self, model: &str) -> ModelRenewal {
         let (hands, name) = (Arc::clone(&self.engine.hands), model.to_owned());
         Box::new(move |refused| hands.renewed_model(&name, refused))
     }
 
-    fn send(&mut self, id: Address, attempt: u32, question: Question) {
+    fn send(&mut self, id: EffectAddress, attempt: u32, question: ModelQuestion) {
         match question {
-            Question::Own(asking) => self.work.effects.ask(id, attempt, *asking),
-            Question::Anothers { model, question, hear } => {
+            ModelQuestion::Own(asking) => self.work.effects.ask(id, attempt, *asking),
+            ModelQuestion::Anothers { model, question, hear } => {
                 self.work.effects.consult(id, attempt, model, *question, hear);
             }
         }

@@ -6,26 +6,26 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
-use updraft_run::{Address, Class, Event, Input, Inquiry, Prepared, Record, Reply, ToolCall};
-use updraft_tools::{ASK_MODEL, Around, Caller, Consultation};
+use updraft_run::{EffectAddress, EffectClass, Event, Input, Inquiry, PreparedCall, Record, Reply, ToolCall};
+use updraft_tools::{ASK_MODEL, Caller, Consultation, RunContext};
 
 use super::gather::refuse_deep;
-use super::{Drive, Mail};
-use crate::history::{Ended, Past, behind};
-use crate::perform::Perform;
+use super::{QueuedInput, RunDriver};
+use crate::history::{EndedStep, PastStep, behind};
+use crate::perform::EffectPerformer;
 
 /// Wishes that wait at the same time; whoever has more waits to wish.
 pub(super) const MOST_WISHES: usize = 256;
 
 /// What a call that is under way asks for, and who hears what comes of it.
-pub(crate) struct Wish {
-    under: Address,
-    what: Wished,
+pub(crate) struct CallRequest {
+    under: EffectAddress,
+    what: CallRequestKind,
     heard: oneshot::Sender<Reply>,
 }
 
 /// What a call may ask for.
-enum Wished {
+enum CallRequestKind {
     /// Another call, on behalf of code.
     Call(ToolCall),
     /// A person's answer.
@@ -37,17 +37,17 @@ enum Wished {
 }
 
 /// What a call is given so that its code can call tools.
-struct Wishing {
-    under: Address,
-    send: mpsc::Sender<Wish>,
-    hands: Arc<dyn Perform>,
+struct CallRequestSender {
+    under: EffectAddress,
+    send: mpsc::Sender<CallRequest>,
+    hands: Arc<dyn EffectPerformer>,
     workspace: String,
 }
 
-impl Wishing {
-    async fn wish(&self, what: Wished) -> Reply {
+impl CallRequestSender {
+    async fn wish(&self, what: CallRequestKind) -> Reply {
         let (heard, hears) = oneshot::channel();
-        let wish = Wish { under: self.under.clone(), what, heard };
+        let wish = CallRequest { under: self.under.clone(), what, heard };
         // Nobody there means that the run goes on without this call.
         if self.send.send(wish).await.is_err() {
             return Reply::Cancelled;
@@ -56,59 +56,59 @@ impl Wishing {
     }
 }
 
-impl Caller for Wishing {
+impl Caller for CallRequestSender {
     fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = Reply> + Send + '_>> {
-        Box::pin(self.wish(Wished::Call(call)))
+        Box::pin(self.wish(CallRequestKind::Call(call)))
     }
 
     fn inquire(&self, inquiry: Inquiry) -> Pin<Box<dyn Future<Output = Reply> + Send + '_>> {
-        Box::pin(self.wish(Wished::Answer(inquiry.into())))
+        Box::pin(self.wish(CallRequestKind::Answer(inquiry.into())))
     }
 
     fn consult(&self, consultation: Consultation) -> Pin<Box<dyn Future<Output = Reply> + Send + '_>> {
-        Box::pin(self.wish(Wished::Consultation(consultation.into())))
+        Box::pin(self.wish(CallRequestKind::Consultation(consultation.into())))
     }
 
     fn note(&self, handle: String) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
-        Box::pin(async move { matches!(self.wish(Wished::Note(handle)).await, Reply::Said(_)) })
+        Box::pin(async move { matches!(self.wish(CallRequestKind::Note(handle)).await, Reply::Said(_)) })
     }
 
-    fn class(&self, call: &ToolCall) -> Class {
+    fn class(&self, call: &ToolCall) -> EffectClass {
         let prepared = self.hands.prepare(&self.workspace, call);
         // A shorter name, for instance: which tool is meant is found out when it is called.
-        if prepared.fault.is_some() { Class::Opaque } else { prepared.class }
+        if prepared.fault.is_some() { EffectClass::Opaque } else { prepared.class }
     }
 }
 
-impl Drive {
+impl RunDriver {
     /// A wish as the run hears it, looked at without effect.
-    pub(super) fn take_wish(&self, wish: Wish) -> Option<Mail> {
-        let Wish { under, what, heard } = wish;
+    pub(super) fn take_wish(&self, wish: CallRequest) -> Option<QueuedInput> {
+        let CallRequest { under, what, heard } = wish;
         if self.engine.stop.is_cancelled() {
             // It would not begin any more. Nobody to hear it is no loss.
             let _ = heard.send(Reply::Cancelled);
             return None;
         }
         let input = match what {
-            Wished::Call(mut call) => {
+            CallRequestKind::Call(mut call) => {
                 refuse_deep(&mut call);
                 self.name_in_full(&under.step, &mut call);
                 let prepared = Box::new(self.look_at(&under.step, &call));
                 Input::Wished { under, call, prepared }
             }
-            Wished::Answer(inquiry) => {
+            CallRequestKind::Answer(inquiry) => {
                 let call = made_for(&inquiry.from, "question", json!({}));
-                let prepared = Prepared { inquiry: Some(inquiry), ..Prepared::default() };
+                let prepared = PreparedCall { inquiry: Some(inquiry), ..PreparedCall::default() };
                 Input::Wished { under, call, prepared: prepared.into() }
             }
-            Wished::Consultation(wanted) => self.consultation(under, *wanted),
-            Wished::Note(handle) => Input::Noted { id: under, handle },
+            CallRequestKind::Consultation(wanted) => self.consultation(under, *wanted),
+            CallRequestKind::Note(handle) => Input::Noted { id: under, handle },
         };
-        Some(Mail { input, row: None, heard: Some(heard) })
+        Some(QueuedInput { input, row: None, heard: Some(heard) })
     }
 
     /// A question to a model, as a call that names it. The user has allowed it for whoever asks.
-    fn consultation(&self, under: Address, wanted: Consultation) -> Input {
+    fn consultation(&self, under: EffectAddress, wanted: Consultation) -> Input {
         let own = self.run.model_of(&under.step).to_owned();
         let named = wanted.model.as_ref();
         let mut args = json!({ "system": wanted.system, "max_tokens": wanted.max_tokens });
@@ -118,8 +118,8 @@ impl Drive {
         let call = made_for(&wanted.from, ASK_MODEL, args);
         // The step's own model was chosen by the user already; another is looked up like one that an agent asks for.
         let known = named.map(|_| self.look_at(&under.step, &call));
-        let prepared = known.unwrap_or_else(|| Prepared { model: Some(own), ..Prepared::default() });
-        let prepared = Prepared { on_behalf_of: Some(wanted.from), ..prepared };
+        let prepared = known.unwrap_or_else(|| PreparedCall { model: Some(own), ..PreparedCall::default() });
+        let prepared = PreparedCall { on_behalf_of: Some(wanted.from), ..prepared };
         Input::Wished { under, call, prepared: prepared.into() }
     }
 
@@ -158,23 +158,23 @@ impl Drive {
     }
 
     /// What a tool may know of the run: the variables are those its step began with, so that a resumed run sees the same.
-    pub(super) fn around(&self, id: &Address) -> Around {
-        let Some(step) = self.run.step(&id.step) else { return Around::default() };
+    pub(super) fn around(&self, id: &EffectAddress) -> RunContext {
+        let Some(step) = self.run.step(&id.step) else { return RunContext::default() };
         let variables = step.opening.as_ref().map(|opening| Arc::new(opening.inputs.clone())).unwrap_or_default();
         let (intent, context, before) =
             (self.run.goal().text.clone(), Arc::clone(&self.briefing.context.context), behind(&self.run, step));
         let told = move || {
-            let history: Vec<Past> = before.iter().map(Ended::told).collect();
+            let history: Vec<PastStep> = before.iter().map(EndedStep::told).collect();
             context.to_json(&intent, &history)
         };
         let agent = self.briefing.kit.agent(&step.spec.agent);
-        let caller = Wishing {
+        let caller = CallRequestSender {
             under: id.clone(),
             send: self.code.wishing.clone(),
             hands: Arc::clone(&self.engine.hands),
             workspace: self.run.settings().workspace.clone(),
         };
-        Around {
+        RunContext {
             run: self.id.to_string(),
             step: id.step.to_string(),
             variables,

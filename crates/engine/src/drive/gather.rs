@@ -7,13 +7,13 @@ use tokio::time::Instant;
 use updraft_journal::Blob;
 use updraft_lenient::split_reasoning;
 use updraft_run::{
-    Address, Answer, Class, DEEPEST, Finish, Input, Kind, Output, Phase, Prepared, Reply, StepId, ToolCall, ToolSpec,
-    is_too_deep,
+    DEEPEST, EffectAddress, EffectClass, EffectKind, FinishReason, Input, ModelAnswer, PreparedCall, Reply, RunPhase,
+    StepId, ToolCall, ToolOutput, ToolSpec, is_too_deep,
 };
 
-use super::{Drive, Mail, Wish};
+use super::{CallRequest, QueuedInput, RunDriver};
 use crate::Error;
-use crate::effects::{Ended, What};
+use crate::effects::{EffectResult, FinishedEffect};
 use crate::perform::but_for;
 
 /// How long running effects may take to end when the process is told to stop: what can finish quickly, finishes.
@@ -21,10 +21,10 @@ pub(super) const GRACE: Duration = Duration::from_secs(2);
 /// How long cancelled effects may take to end before their outcome counts as unknown.
 const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 
-enum Happened {
-    Ended(Ended),
-    Mail(Mail),
-    Wished(Wish),
+enum DriveEvent {
+    Ended(FinishedEffect),
+    Mail(QueuedInput),
+    Wished(CallRequest),
     Due,
     Stop,
     OutOfPatience,
@@ -32,24 +32,24 @@ enum Happened {
     Nothing,
 }
 
-impl Drive {
+impl RunDriver {
     /// Everything that waits, at least one input; nothing when the run is at rest. Fails when the journal is lost: what is
     /// under way is stopped then, since what comes of it could not be written down.
-    pub(super) async fn gather(&mut self) -> Result<Vec<Mail>, Error> {
+    pub(super) async fn gather(&mut self) -> Result<Vec<QueuedInput>, Error> {
         let mut arrived = std::mem::take(&mut self.inbox.queued);
         while arrived.is_empty() {
             match self.happens().await {
-                Happened::Ended(ended) => arrived.push(self.take_in(ended)),
-                Happened::Mail(mail) => arrived.push(mail),
-                Happened::Wished(wish) => arrived.extend(self.take_wish(wish)),
-                Happened::Due => arrived.push(Input::Due.into()),
-                Happened::Stop => {
+                DriveEvent::Ended(ended) => arrived.push(self.take_in(ended)),
+                DriveEvent::Mail(mail) => arrived.push(mail),
+                DriveEvent::Wished(wish) => arrived.extend(self.take_wish(wish)),
+                DriveEvent::Due => arrived.push(Input::Due.into()),
+                DriveEvent::Stop => {
                     self.work.effects.let_wait(false);
                     self.work.patience = Some(Instant::now() + GRACE);
                 }
-                Happened::OutOfPatience => arrived.extend(self.give_up()),
-                Happened::Lost(error) => return Err(error.into()),
-                Happened::Nothing => return Ok(arrived),
+                DriveEvent::OutOfPatience => arrived.extend(self.give_up()),
+                DriveEvent::Lost(error) => return Err(error.into()),
+                DriveEvent::Nothing => return Ok(arrived),
             }
         }
         while let Some(Some(ended)) = self.work.effects.next().now_or_never() {
@@ -71,46 +71,46 @@ impl Drive {
     }
 
     /// Waits for one thing to happen.
-    async fn happens(&mut self) -> Happened {
+    async fn happens(&mut self) -> DriveEvent {
         if self.work.effects.is_empty() {
-            return self.inbox.mail.try_recv().map_or(Happened::Nothing, Happened::Mail);
+            return self.inbox.mail.try_recv().map_or(DriveEvent::Nothing, DriveEvent::Mail);
         }
         let due = self.time_left();
         let is_stopping = self.engine.stop.is_cancelled();
         tokio::select! {
             biased;
-            ended = self.work.effects.next() => ended.map_or(Happened::Nothing, Happened::Ended),
-            Some(mail) = self.inbox.mail.recv() => Happened::Mail(mail),
-            Some(wish) = self.inbox.wishes.recv() => Happened::Wished(wish),
-            () = self.engine.stop.cancelled(), if !is_stopping || self.work.patience.is_none() => Happened::Stop,
-            error = self.engine.journal.lost() => Happened::Lost(error),
-            () = until(self.work.patience) => Happened::OutOfPatience,
-            () = after(due) => Happened::Due,
+            ended = self.work.effects.next() => ended.map_or(DriveEvent::Nothing, DriveEvent::Ended),
+            Some(mail) = self.inbox.mail.recv() => DriveEvent::Mail(mail),
+            Some(wish) = self.inbox.wishes.recv() => DriveEvent::Wished(wish),
+            () = self.engine.stop.cancelled(), if !is_stopping || self.work.patience.is_none() => DriveEvent::Stop,
+            error = self.engine.journal.lost() => DriveEvent::Lost(error),
+            () = until(self.work.patience) => DriveEvent::OutOfPatience,
+            () = after(due) => DriveEvent::Due,
         }
     }
 
     /// How long the run may still work before its time, or that of a step, is up.
     fn time_left(&self) -> Option<Duration> {
-        let left = self.run.time_left(self.clock.now()).filter(|_| *self.run.phase() == Phase::Running)?;
+        let left = self.run.time_left(self.clock.now()).filter(|_| *self.run.phase() == RunPhase::Running)?;
         Some(Duration::from_millis(left.0 + 1))
     }
 
     /// An effect that ended, as the run hears it.
-    pub(super) fn take_in(&mut self, ended: Ended) -> Mail {
-        let Ended { id, attempt, what } = ended;
+    pub(super) fn take_in(&mut self, ended: FinishedEffect) -> QueuedInput {
+        let FinishedEffect { id, attempt, what } = ended;
         let (reply, prepared) = match what {
-            What::Asked(Ok(answer), conversation) => {
+            EffectResult::Asked(Ok(answer), conversation) => {
                 let answer = self.with_full_names(&id, with_reasoning_apart(answer));
                 let prepared = self.prepare(&id, &answer, conversation.tools());
                 self.keep(&id, conversation);
                 (Reply::Answer(answer.into()), prepared)
             }
-            What::Asked(Err(reply), conversation) => {
+            EffectResult::Asked(Err(reply), conversation) => {
                 self.keep(&id, conversation);
                 (reply, Vec::new())
             }
-            What::Called(called) => {
-                self.briefing.is_stale |= self.run.class_of(&id) != Class::Pure;
+            EffectResult::Called(called) => {
+                self.briefing.is_stale |= self.run.class_of(&id) != EffectClass::Pure;
                 self.unwritten.blobs.extend(called.overflow.map(Blob::new));
                 self.unwritten.blobs.extend(called.kept.into_iter().map(Blob::new));
                 (with_bounded_value(called.reply), Vec::new())
@@ -120,7 +120,7 @@ impl Drive {
     }
 
     /// The answer with its calls under the names that the agent's tools have: what is written down is unmistakable.
-    fn with_full_names(&self, id: &Address, mut answer: Answer) -> Answer {
+    fn with_full_names(&self, id: &EffectAddress, mut answer: ModelAnswer) -> ModelAnswer {
         for call in &mut answer.calls {
             refuse_deep(call);
             self.name_in_full(&id.step, call);
@@ -139,22 +139,22 @@ impl Drive {
         }
     }
 
-    fn keep(&mut self, id: &Address, conversation: Box<crate::conversation::Conversation>) {
-        if id.kind == Kind::Ask {
+    fn keep(&mut self, id: &EffectAddress, conversation: Box<crate::conversation::Conversation>) {
+        if id.kind == EffectKind::Ask {
             self.briefing.conversations.insert(id.step.clone(), conversation);
         }
     }
 
     /// What is known about the calls an answer asks for, by a model that was shown these tools.
-    fn prepare(&self, id: &Address, answer: &Answer, shown: &[ToolSpec]) -> Vec<Prepared> {
-        let Some(step) = self.run.step(&id.step).filter(|_| id.kind == Kind::Ask) else { return Vec::new() };
+    fn prepare(&self, id: &EffectAddress, answer: &ModelAnswer, shown: &[ToolSpec]) -> Vec<PreparedCall> {
+        let Some(step) = self.run.step(&id.step).filter(|_| id.kind == EffectKind::Ask) else { return Vec::new() };
         let calls = self.run.calls_in(step, answer);
         let look = |call| self.changed_since(shown, call).unwrap_or_else(|| self.look_at(&id.step, call));
         calls.iter().map(look).collect()
     }
 
     /// What is known about one call of a step. Whoever answers the step itself hears everything anyway.
-    pub(super) fn look_at(&self, step: &StepId, call: &ToolCall) -> Prepared {
+    pub(super) fn look_at(&self, step: &StepId, call: &ToolCall) -> PreparedCall {
         let hands = &self.engine.hands;
         let prepared = hands.prepare(&self.run.settings().workspace, call);
         if prepared.model.is_none() || prepared.hosts.is_empty() {
@@ -165,10 +165,10 @@ impl Drive {
     }
 
     /// The time for stopping is over: what was cancelled is in doubt; what the process leaves behind is found again later.
-    fn give_up(&mut self) -> Vec<Mail> {
+    fn give_up(&mut self) -> Vec<QueuedInput> {
         self.work.patience = None;
         let left = self.work.effects.give_up();
-        if !matches!(self.run.phase(), Phase::Cancelling { .. }) {
+        if !matches!(self.run.phase(), RunPhase::Cancelling { .. }) {
             return Vec::new();
         }
         let evidence = format!("it was told to stop and did not within {} s", CANCEL_LIMIT.as_secs());
@@ -182,7 +182,7 @@ impl Drive {
 
     /// Tells what is no longer wanted to stop.
     pub(super) fn stop_unwanted(&mut self) {
-        let cancelling = matches!(self.run.phase(), Phase::Cancelling { .. });
+        let cancelling = matches!(self.run.phase(), RunPhase::Cancelling { .. });
         self.work.effects.stop_unless(|id| !cancelling && self.run.open().contains_key(id));
         if cancelling {
             self.work.patience.get_or_insert_with(|| Instant::now() + CANCEL_LIMIT);
@@ -194,7 +194,7 @@ impl Drive {
                 reply: Reply::Cancelled,
                 prepared: Vec::new(),
             });
-            self.inbox.queued.extend(idle.map(Mail::from));
+            self.inbox.queued.extend(idle.map(QueuedInput::from));
         }
         self.briefing.conversations.retain(|step, _| self.run.step(step).is_some_and(|step| !step.has_ended()));
     }
@@ -228,19 +228,20 @@ fn with_bounded_value(reply: Reply) -> Reply {
     match reply {
         Reply::Output(output) if output.value.as_ref().is_some_and(is_too_deep) => {
             let text = format!("the result is nested deeper than {DEEPEST} levels and was not kept");
-            Reply::Output(Output { text, value: None, is_error: true, ..Output::clone(&output) }.into())
+            Reply::Output(ToolOutput { text, value: None, is_error: true, ..ToolOutput::clone(&output) }.into())
         }
         other => other,
     }
 }
 
 /// Models that show their reasoning inside the text mark it; it is kept apart from what they say.
-fn with_reasoning_apart(mut answer: Answer) -> Answer {
+fn with_reasoning_apart(mut answer: ModelAnswer) -> ModelAnswer {
     if answer.reasoning.is_empty() && (answer.text.contains("hink") || answer.text.contains("easoning")) {
         let (reasoning, text) = split_reasoning(&answer.text);
         if !reasoning.is_empty() {
             // What continues an answer that was cut off goes on behind its last blank.
-            let end = if answer.finish == Finish::Length { &answer.text[answer.text.trim_end().len()..] } else { "" };
+            let end =
+                if answer.finish == FinishReason::Length { &answer.text[answer.text.trim_end().len()..] } else { "" };
             (answer.reasoning, answer.text) = (reasoning, format!("{text}{end}"));
         }
     }
@@ -250,15 +251,16 @@ fn with_reasoning_apart(mut answer: Answer) -> Answer {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use updraft_run::{Output, Reply};
+    use updraft_run::{Reply, ToolOutput};
 
     use super::*;
 
     #[test]
     fn a_result_that_is_nested_too_deep_is_a_failure_and_what_it_changed_is_kept() {
         let deep = |levels| (0..levels).fold(json!(1), |inner: Value, _| json!([inner]));
-        let changes = vec![updraft_run::Change::default()];
-        let output = |levels| Output { value: Some(deep(levels)), changes: changes.clone(), ..Output::default() };
+        let changes = vec![updraft_run::FileChange::default()];
+        let output =
+            |levels| ToolOutput { value: Some(deep(levels)), changes: changes.clone(), ..ToolOutput::default() };
         let Reply::Output(kept) = with_bounded_value(Reply::Output(output(DEEPEST + 1).into())) else { panic!() };
         assert_eq!((kept.is_error, &kept.value, &kept.changes), (true, &None, &changes));
         let fine = Reply::Output(output(DEEPEST).into());

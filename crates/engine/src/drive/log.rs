@@ -2,7 +2,7 @@
 //! and found stays in the journal.
 
 use tracing::{Level, enabled, info, warn};
-use updraft_run::{Address, Because, Effect, Event, Kind, Record, Reply, Run, RunId, StepId};
+use updraft_run::{Effect, EffectAddress, EffectKind, Event, PlanReason, Record, Reply, Run, RunId, StepId};
 
 /// Whether anybody keeps such a log.
 pub(super) fn is_on() -> bool {
@@ -23,10 +23,10 @@ fn line(run_id: &RunId, event: &Event, run: &Run) {
             let settings = &start.settings;
             info!(run = %run_id, model = settings.model, workspace = settings.workspace, "run started");
         }
-        Event::Planned { graph, because } if *because != Because::Goal => {
+        Event::Planned { graph, because } if *because != PlanReason::Goal => {
             info!(run = %run_id, steps = graph.steps.len(), "planned");
         }
-        Event::Wanted { id, effect: Effect::Ask } if id.kind == Kind::Ask && id.turn == 0 => {
+        Event::Wanted { id, effect: Effect::Ask } if id.kind == EffectKind::Ask && id.turn == 0 => {
             info!(run = %run_id, step = %id.step, agent = agent(&id.step), visit = id.visit, "step started");
         }
         Event::Wanted { id, effect: Effect::Call } => {
@@ -77,8 +77,8 @@ fn line(run_id: &RunId, event: &Event, run: &Run) {
     }
 }
 
-fn reply_line(run_id: &RunId, id: &Address, reply: &Reply, run: &Run) {
-    if id.kind != Kind::Call {
+fn reply_line(run_id: &RunId, id: &EffectAddress, reply: &Reply, run: &Run) {
+    if id.kind != EffectKind::Call {
         // A model's answer is a turn of its step; how many there were is said at its end.
         if let Reply::Failed(why) = reply {
             warn!(run = %run_id, %id, kind = why.kind.name(), "a model did not answer");
@@ -102,6 +102,6 @@ fn reply_line(run_id: &RunId, id: &Address, reply: &Reply, run: &Run) {
     }
 }
 
-fn tool(run: &Run, id: &Address) -> String {
+fn tool(run: &Run, id: &EffectAddress) -> String {
     run.call_at(id).map(|call| call.name).unwrap_or_default()
 }

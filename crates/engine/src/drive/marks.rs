@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use updraft_run::{Event, Input, Origins, Record, Reply, Run};
 
-use super::{Drive, Mail};
+use super::{QueuedInput, RunDriver};
 use crate::Error;
-use crate::marks::{Book, Marks, Stamp};
+use crate::marks::{MarkStore, Stamp, WorkspaceMarks};
 
 /// The marks of a run's workspace, as far as the run knows them.
-pub(crate) struct Known {
-    marks: Marks,
+pub(crate) struct KnownMarks {
+    marks: MarkStore,
     workspace: String,
-    book: Book,
+    book: WorkspaceMarks,
     /// Nobody has looked into this book for this run yet.
     is_unopened: bool,
     /// The state of the book that the run has heard of.
@@ -26,9 +26,9 @@ pub(crate) struct Known {
     standing: BTreeSet<String>,
 }
 
-impl Known {
+impl KnownMarks {
     /// For a run as it is now. What it may change anywhere from here on is marked anew.
-    pub(crate) fn of(marks: &Marks, run: &Run) -> Self {
+    pub(crate) fn of(marks: &MarkStore, run: &Run) -> Self {
         let (workspace, mut kept) = (run.settings().workspace.clone(), run.tainted().clone());
         kept.remove(".");
         let (book, standing) = (marks.book(&workspace), BTreeSet::new());
@@ -36,9 +36,9 @@ impl Known {
     }
 }
 
-impl Drive {
+impl RunDriver {
     /// What other runs have marked since this one last heard of it.
-    pub(super) fn news_of_marks(&mut self) -> Result<Option<Mail>, Error> {
+    pub(super) fn news_of_marks(&mut self) -> Result<Option<QueuedInput>, Error> {
         let Some(known) = &mut self.marks else { return Ok(None) };
         let workspace = &self.run.settings().workspace;
         if known.workspace != *workspace {

@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use updraft_journal::Blob;
-use updraft_run::{Address, Effect, Failure, FailureKind, Input, Prepared, Roster, ToolCall, ToolSpec};
+use updraft_run::{Effect, EffectAddress, Failure, FailureKind, Input, PreparedCall, Roster, ToolCall, ToolSpec};
 
-use super::Drive;
+use super::RunDriver;
 use crate::Error;
-use crate::words::Kit;
+use crate::words::PromptKit;
 
 /// A roster with other tools, whose definitions are words from outside if that is another matter now, and the kit that
 /// comes of it.
-type Renewed = (Arc<Roster>, Option<BTreeMap<String, String>>, Arc<Kit>);
+type RenewedTools = (Arc<Roster>, Option<BTreeMap<String, String>>, Arc<PromptKit>);
 
-impl Drive {
+impl RunDriver {
     /// Takes the tools anew if others are there and a model is about to be asked. What it is shown is on disk before.
-    pub(super) async fn take_tools(&mut self, about_to_begin: &[Address]) -> Result<(), Error> {
-        let is_ask = |id: &Address| self.run.open().get(id).is_some_and(|open| open.effect == Effect::Ask);
+    pub(super) async fn take_tools(&mut self, about_to_begin: &[EffectAddress]) -> Result<(), Error> {
+        let is_ask = |id: &EffectAddress| self.run.open().get(id).is_some_and(|open| open.effect == Effect::Ask);
         if !about_to_begin.iter().any(is_ask) {
             return Ok(());
         }
@@ -29,7 +29,7 @@ impl Drive {
     }
 
     /// The roster and kit with the tools as they are now, if that is something else.
-    fn news_of_tools(&mut self) -> Result<Option<Renewed>, Error> {
+    fn news_of_tools(&mut self) -> Result<Option<RenewedTools>, Error> {
         let Some(shelf) = self.engine.hands.shelf().filter(|shelf| self.briefing.tools_version != Some(shelf.version))
         else {
             return Ok(None);
@@ -44,26 +44,26 @@ impl Drive {
         }
         let blob = Blob::new(serde_json::to_vec(&words).unwrap_or_default());
         let roster = Roster { words: Some(blob.hash()), ..roster };
-        let kit = self.engine.kit(blob.hash(), &roster, || Ok(Kit::new(&roster, words)))?;
+        let kit = self.engine.kit(blob.hash(), &roster, || Ok(PromptKit::new(&roster, words)))?;
         self.unwritten.blobs.push(blob);
         Ok(Some((Arc::new(roster), strange, kit)))
     }
 
     /// Whether a server's tool is another by now than the call was weighed for: a person may have thought about it for long.
-    pub(super) fn is_another_tool(&self, id: &Address, call: &ToolCall) -> bool {
+    pub(super) fn is_another_tool(&self, id: &EffectAddress, call: &ToolCall) -> bool {
         let (Some(shelf), Some(was)) = (self.engine.hands.shelf(), self.run.prepared(id)) else { return false };
         if shelf.registry.is_fixed(&call.name) && was.passed_on_to.is_none() {
             return false;
         }
         let now = self.look_at(&id.step, call);
         // What cannot be called at all is told by whoever is asked to.
-        let weighed = |of: &Prepared| (of.class, of.outside, of.sends, of.destroys, of.adds);
+        let weighed = |of: &PreparedCall| (of.class, of.outside, of.sends, of.destroys, of.adds);
         now.fault.is_none()
             && (weighed(&now) != weighed(was) || now.hosts != was.hosts || now.passed_on_to != was.passed_on_to)
     }
 
     /// What is to be said of a call of a tool that is another by now than the model was shown, or gone.
-    pub(super) fn changed_since(&self, shown: &[ToolSpec], call: &ToolCall) -> Option<Prepared> {
+    pub(super) fn changed_since(&self, shown: &[ToolSpec], call: &ToolCall) -> Option<PreparedCall> {
         let shelf = self.engine.hands.shelf()?;
         let told = shown.iter().find(|spec| spec.name == call.name).filter(|_| !shelf.registry.is_fixed(&call.name))?;
         let name = &call.name;
@@ -75,6 +75,6 @@ impl Drive {
             None => format!("`{name}` is not there any longer: its server took it away, so it was not called"),
         };
         let fault = Some(Failure::new(FailureKind::Validation, why));
-        Some(Prepared { fault, ..Prepared::default() })
+        Some(PreparedCall { fault, ..PreparedCall::default() })
     }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use updraft_run::RunId;
 
-use super::{Mark, Page, Roaming};
+use super::{FileMark, MarkTable, RoamingRun};
 use crate::Error;
 use crate::undo::{private, write_whole};
 
@@ -20,26 +20,26 @@ const OUTDATED: usize = 1_000;
 /// One row of the file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Row {
+enum MarkRow {
     /// The first: whose marks these are.
     Workspace(String),
     /// A run's mark of a path; absent where it was taken away.
-    Mark(String, RunId, #[serde(default)] Option<Mark>),
+    Mark(String, RunId, #[serde(default)] Option<FileMark>),
     /// A run that may be changing any file; absent where it no longer does.
-    Roaming(RunId, #[serde(default)] Option<Roaming>),
+    Roaming(RunId, #[serde(default)] Option<RoamingRun>),
 }
 
 /// What a file holds, and how it can be added to.
 #[derive(Debug, Default)]
-pub(super) struct Contents {
-    pub(super) page: Page,
+pub(super) struct MarkFileContents {
+    pub(super) page: MarkTable,
     rows: usize,
     /// Whether the last row is whole. One that was cut off was never relied on.
     is_whole: bool,
 }
 
 /// Reads a file of rows; `None` where there is none.
-pub(super) fn read(file: &Path) -> Result<Option<Contents>, Error> {
+pub(super) fn read(file: &Path) -> Result<Option<MarkFileContents>, Error> {
     let failed = |source| Error::File { file: file.to_owned(), source };
     let bytes = match fs::read(file) {
         Ok(bytes) => bytes,
@@ -47,7 +47,7 @@ pub(super) fn read(file: &Path) -> Result<Option<Contents>, Error> {
         Err(error) => return Err(failed(error)),
     };
     let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let mut contents = Contents { is_whole: end == bytes.len(), ..Contents::default() };
+    let mut contents = MarkFileContents { is_whole: end == bytes.len(), ..MarkFileContents::default() };
     for line in bytes[..end].split_inclusive(|byte| *byte == b'\n') {
         contents.rows += 1;
         contents.page.take(serde_json::from_slice(line).map_err(|error| failed(error.into()))?);
@@ -57,14 +57,14 @@ pub(super) fn read(file: &Path) -> Result<Option<Contents>, Error> {
 }
 
 /// Writes what is different from before: a few rows more, or the file anew.
-pub(super) fn write(file: &Path, before: Option<&Contents>, after: &Page) -> Result<(), Error> {
+pub(super) fn write(file: &Path, before: Option<&MarkFileContents>, after: &MarkTable) -> Result<(), Error> {
     let unwritten = |source| Error::Unwritten { file: file.to_owned(), source };
-    let empty = Page::default();
+    let empty = MarkTable::default();
     let rows = after.rows_beyond(before.map_or(&empty, |before| &before.page));
     let kept = before.filter(|before| before.is_whole && before.rows + rows.len() <= 2 * after.len() + OUTDATED);
     let Some(_) = kept else {
         let all = after.rows_beyond(&empty);
-        let head = Row::Workspace(after.workspace.clone());
+        let head = MarkRow::Workspace(after.workspace.clone());
         return write_whole(file, &lines(std::iter::once(&head).chain(&all)).map_err(unwritten)?);
     };
     if rows.is_empty() {
@@ -79,7 +79,7 @@ pub(super) fn write(file: &Path, before: Option<&Contents>, after: &Page) -> Res
     append().map_err(unwritten)
 }
 
-fn lines<'a>(rows: impl Iterator<Item = &'a Row>) -> std::io::Result<Vec<u8>> {
+fn lines<'a>(rows: impl Iterator<Item = &'a MarkRow>) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     for row in rows {
         serde_json::to_writer(&mut bytes, row)?;
@@ -88,14 +88,14 @@ fn lines<'a>(rows: impl Iterator<Item = &'a Row>) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-impl Page {
-    fn take(&mut self, row: Row) {
+impl MarkTable {
+    fn take(&mut self, row: MarkRow) {
         match row {
-            Row::Workspace(workspace) => self.workspace = workspace,
-            Row::Mark(path, run, Some(mark)) => {
+            MarkRow::Workspace(workspace) => self.workspace = workspace,
+            MarkRow::Mark(path, run, Some(mark)) => {
                 self.files.entry(path).or_default().insert(run, mark);
             }
-            Row::Mark(path, run, None) => {
+            MarkRow::Mark(path, run, None) => {
                 if let Some(runs) = self.files.get_mut(&path) {
                     runs.remove(&run);
                     if runs.is_empty() {
@@ -103,33 +103,33 @@ impl Page {
                     }
                 }
             }
-            Row::Roaming(run, Some(roaming)) => {
+            MarkRow::Roaming(run, Some(roaming)) => {
                 self.roaming.insert(run, roaming);
             }
-            Row::Roaming(run, None) => {
+            MarkRow::Roaming(run, None) => {
                 self.roaming.remove(&run);
             }
         }
     }
 
     /// The rows that make this page of another.
-    fn rows_beyond(&self, before: &Page) -> Vec<Row> {
+    fn rows_beyond(&self, before: &MarkTable) -> Vec<MarkRow> {
         let none = BTreeMap::new();
         let mut rows = Vec::new();
         for (path, runs) in &self.files {
             let old = before.files.get(path).unwrap_or(&none);
             let news = runs.iter().filter(|(run, mark)| old.get(run) != Some(mark));
-            rows.extend(news.map(|(run, mark)| Row::Mark(path.clone(), run.clone(), Some(mark.clone()))));
+            rows.extend(news.map(|(run, mark)| MarkRow::Mark(path.clone(), run.clone(), Some(mark.clone()))));
         }
         for (path, old) in &before.files {
             let runs = self.files.get(path).unwrap_or(&none);
             let gone = old.keys().filter(|run| !runs.contains_key(run));
-            rows.extend(gone.map(|run| Row::Mark(path.clone(), run.clone(), None)));
+            rows.extend(gone.map(|run| MarkRow::Mark(path.clone(), run.clone(), None)));
         }
         let news = self.roaming.iter().filter(|(run, roaming)| before.roaming.get(run) != Some(roaming));
-        rows.extend(news.map(|(run, roaming)| Row::Roaming(run.clone(), Some(roaming.clone()))));
+        rows.extend(news.map(|(run, roaming)| MarkRow::Roaming(run.clone(), Some(roaming.clone()))));
         let gone = before.roaming.keys().filter(|run| !self.roaming.contains_key(run));
-        rows.extend(gone.map(|run| Row::Roaming(run.clone(), None)));
+        rows.extend(gone.map(|run| MarkRow::Roaming(run.clone(), None)));
         rows
     }
 

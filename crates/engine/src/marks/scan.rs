@@ -20,10 +20,10 @@ const SLACK: i64 = 2_000;
 const LARGEST: u64 = 32 << 20;
 
 /// The folders of a workspace at a moment, each told by its place and itself; `None` if there are too many.
-pub(super) type Folders = Option<BTreeSet<u64>>;
+pub(super) type FolderSnapshot = Option<BTreeSet<u64>>;
 
 /// The folders that there are.
-pub(super) fn folders(root: &Path) -> Folders {
+pub(super) fn folders(root: &Path) -> FolderSnapshot {
     let survey = survey(root);
     let folders = survey.stamps.iter().filter(|(_, stamp)| stamp.is_folder());
     (!survey.is_cut).then(|| folders.map(|(path, stamp)| standing(path, stamp)).collect())
@@ -43,7 +43,7 @@ fn standing(path: &[u8], stamp: &Stamp) -> u64 {
 
 /// The files that changed since a moment, or that lie in a folder that was not there then: it may have been given its name
 /// with all that is in it. Nobody can set the time that counts here; a file that was renamed has a new one.
-pub(super) fn since(root: &Path, moment: Timestamp, before: &Folders) -> Vec<String> {
+pub(super) fn since(root: &Path, moment: Timestamp, before: &FolderSnapshot) -> Vec<String> {
     let moment = moment.0 - SLACK;
     let survey = survey(root);
     if survey.is_cut {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use updraft_run::{Origins, RunId, Timestamp};
 
-use super::{Book, Marks, Remains};
+use super::{MarkStore, UndoRemains, WorkspaceMarks};
 
 fn run(name: &str) -> RunId {
     RunId::parse(name).unwrap()
@@ -25,9 +25,9 @@ impl World {
         Self { folder }
     }
 
-    fn book(&self) -> Book {
+    fn book(&self) -> WorkspaceMarks {
         let workspace = self.folder.path().join("ws");
-        Marks::at(&self.folder.path().join("origins")).book(&workspace.display().to_string())
+        MarkStore::at(&self.folder.path().join("origins")).book(&workspace.display().to_string())
     }
 
     fn file(&self, name: &str, text: &str) {
@@ -68,7 +68,7 @@ fn of_many_who_mark_at_once_nobody_is_lost() {
 fn a_workspace_knows_nothing_of_another_and_a_run_is_not_told_of_its_own() {
     let world = World::new();
     world.book().add(&run("one"), &of("a", "p"), Timestamp(0)).unwrap();
-    let other = Marks::at(&world.folder.path().join("origins")).book("/elsewhere");
+    let other = MarkStore::at(&world.folder.path().join("origins")).book("/elsewhere");
     assert!(other.all().unwrap().is_empty());
     assert_eq!(world.book().by_others(&run("two")).unwrap(), of("a", "p"));
     assert!(world.book().by_others(&run("one")).unwrap().is_empty());
@@ -155,7 +155,7 @@ fn what_one_run_takes_back_another_may_have_written_too() {
     for name in ["one", "two"] {
         book.add(&run(name), &of("notes.md", name), Timestamp(0)).unwrap();
     }
-    book.undone(&run("two"), &["notes.md".to_owned()], Remains::These(&[])).unwrap();
+    book.undone(&run("two"), &["notes.md".to_owned()], UndoRemains::These(&[])).unwrap();
     assert_eq!(book.by_others(&run("three")).unwrap(), of("notes.md", "one"));
 }
 
@@ -163,7 +163,7 @@ fn what_one_run_takes_back_another_may_have_written_too() {
 fn a_folder_that_stands_for_what_was_taken_back_is_no_longer_marked_unless_something_is_left_in_it() {
     let world = World::new();
     let book = world.book();
-    let marked_after = |left: Remains<'_>| {
+    let marked_after = |left: UndoRemains<'_>| {
         book.clear(None).unwrap();
         for path in ["target", "docs", "notes.md"] {
             book.add(&run("one"), &of(path, "p"), Timestamp(0)).unwrap();
@@ -171,16 +171,16 @@ fn a_folder_that_stands_for_what_was_taken_back_is_no_longer_marked_unless_somet
         book.undone(&run("one"), &["target/a.o".to_owned(), "docs/b.md".to_owned()], left).unwrap();
         world.marked()
     };
-    assert_eq!(marked_after(Remains::These(&[])), [""; 0]);
-    assert_eq!(marked_after(Remains::These(&["docs/c.md".to_owned()])), ["docs"]);
+    assert_eq!(marked_after(UndoRemains::These(&[])), [""; 0]);
+    assert_eq!(marked_after(UndoRemains::These(&["docs/c.md".to_owned()])), ["docs"]);
     // Nobody knows what else there is: a folder that is still there may hold it.
     std::fs::create_dir(world.folder.path().join("ws/docs")).unwrap();
-    assert_eq!(marked_after(Remains::Unknown), ["docs", "notes.md"]);
+    assert_eq!(marked_after(UndoRemains::Unknown), ["docs", "notes.md"]);
     book.clear(None).unwrap();
     book.add(&run("one"), &of(".", "p"), Timestamp(0)).unwrap();
-    book.undone(&run("one"), &[], Remains::Unknown).unwrap();
+    book.undone(&run("one"), &[], UndoRemains::Unknown).unwrap();
     assert_eq!(world.marked(), ["."]);
-    book.undone(&run("one"), &[], Remains::These(&[])).unwrap();
+    book.undone(&run("one"), &[], UndoRemains::These(&[])).unwrap();
     assert_eq!(world.marked(), [""; 0]);
 }
 

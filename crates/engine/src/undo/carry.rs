@@ -3,27 +3,27 @@
 
 use std::collections::BTreeSet;
 
-use updraft_run::{Failure, FormKind};
-use updraft_tools::{Inside, Standing, Workspace};
+use updraft_run::{Failure, FileKind};
+use updraft_tools::{PathContent, Workspace, WorkspacePath};
 
-use super::plan::{Left, Move, TOO_LARGE, Why};
-use super::record::Record;
-use super::side::{Side, is_same};
-use super::{LARGEST, Source, Undone};
+use super::plan::{SkippedPath, TOO_LARGE, UndoMove, UndoSkipReason};
+use super::record::UndoRecord;
+use super::side::{PathSnapshot, is_same};
+use super::{ContentSource, LARGEST, UndoResult};
 
-pub(super) fn carry_out(workspace: &Workspace, source: &Source<'_>, record: &Record) -> Undone {
-    let mut hand = Hand { workspace, source, undone: Undone::default() };
-    let depth = |one: &&Move| one.path.matches('/').count();
-    let mut moves: Vec<&Move> = record.moves.iter().collect();
+pub(super) fn carry_out(workspace: &Workspace, source: &ContentSource<'_>, record: &UndoRecord) -> UndoResult {
+    let mut hand = UndoExecutor { workspace, source, undone: UndoResult::default() };
+    let depth = |one: &&UndoMove| one.path.matches('/').count();
+    let mut moves: Vec<&UndoMove> = record.moves.iter().collect();
     moves.sort_by_key(|one| std::cmp::Reverse(depth(one)));
-    let (folders, files): (Vec<&Move>, Vec<&Move>) = moves.into_iter().partition(|one| is_folder(one.from));
+    let (folders, files): (Vec<&UndoMove>, Vec<&UndoMove>) = moves.into_iter().partition(|one| is_folder(one.from));
     for one in files.iter().filter(|one| is_removal(one)) {
         hand.take_away(one);
     }
     for one in folders.iter().filter(|one| !is_folder(one.to)) {
-        hand.checked(one, |hand, path, _| Ok((!hand.workspace.take_folder(path)?).then_some(Why::NotEmpty)));
+        hand.checked(one, |hand, path, _| Ok((!hand.workspace.take_folder(path)?).then_some(UndoSkipReason::NotEmpty)));
     }
-    let mut made: Vec<&Move> = folders.iter().chain(&files).copied().filter(|one| is_folder(one.to)).collect();
+    let mut made: Vec<&UndoMove> = folders.iter().chain(&files).copied().filter(|one| is_folder(one.to)).collect();
     made.sort_by_key(depth);
     for one in made.iter().filter(|one| !is_folder(one.from)) {
         hand.tried(one, |hand, path| hand.workspace.put_folder(path).map(|()| None));
@@ -43,36 +43,38 @@ pub(super) fn carry_out(workspace: &Workspace, source: &Source<'_>, record: &Rec
     hand.undone
 }
 
-fn is_folder(side: Option<Side>) -> bool {
-    side.is_some_and(|side| side.form.kind == FormKind::Folder)
+fn is_folder(side: Option<PathSnapshot>) -> bool {
+    side.is_some_and(|side| side.form.kind == FileKind::Folder)
 }
 
 /// Whether a file or link goes, for good or for a folder.
-fn is_removal(one: &Move) -> bool {
+fn is_removal(one: &UndoMove) -> bool {
     one.from.is_some() && !is_folder(one.from) && (one.to.is_none() || is_folder(one.to))
 }
 
-struct Hand<'a> {
+struct UndoExecutor<'a> {
     workspace: &'a Workspace,
-    source: &'a Source<'a>,
-    undone: Undone,
+    source: &'a ContentSource<'a>,
+    undone: UndoResult,
 }
 
-type Tried = Result<Option<Why>, Failure>;
+type UndoAttempt = Result<Option<UndoSkipReason>, Failure>;
 
-impl Hand<'_> {
+impl UndoExecutor<'_> {
     /// Puts a file or link back.
-    fn put(&mut self, one: &Move) {
+    fn put(&mut self, one: &UndoMove) {
         let Some(to) = one.to else { return };
         self.checked(one, |hand, path, now| {
-            let current = now.as_ref().map(Side::now);
-            if is_same(current.as_ref(), Some(&to)) && to.form.kind == FormKind::File {
+            let current = now.as_ref().map(PathSnapshot::now);
+            if is_same(current.as_ref(), Some(&to)) && to.form.kind == FileKind::File {
                 return hand.workspace.set_mode(path, to.form.mode).map(|()| None);
             }
             let bytes = now.as_ref().and_then(|now| now.bytes.as_deref());
-            let Some(content) = hand.source.content(&to, &one.later, bytes) else { return Ok(Some(Why::Lost)) };
+            let Some(content) = hand.source.content(&to, &one.later, bytes) else {
+                return Ok(Some(UndoSkipReason::Lost));
+            };
             match to.form.kind {
-                FormKind::Link => hand.workspace.put_link(path, &content),
+                FileKind::Link => hand.workspace.put_link(path, &content),
                 _ => hand.workspace.put_file(path, &content, to.form.mode),
             }
             .map(|()| None)
@@ -80,19 +82,19 @@ impl Hand<'_> {
     }
 
     /// Removes a file or a link.
-    fn take_away(&mut self, one: &Move) {
+    fn take_away(&mut self, one: &UndoMove) {
         self.checked(one, |hand, path, now| {
             // The folder that comes in its place may be there already.
-            let is_there = now.is_some_and(|now| now.form().kind == FormKind::Folder);
+            let is_there = now.is_some_and(|now| now.form().kind == FileKind::Folder);
             if is_there { Ok(None) } else { hand.workspace.take_away(path).map(|()| None) }
         });
     }
 
     /// Looks once more, since the plan was made: somebody else's change in between is not overwritten.
-    fn checked(&mut self, one: &Move, act: impl FnOnce(&Self, &Inside, Option<Standing>) -> Tried) {
+    fn checked(&mut self, one: &UndoMove, act: impl FnOnce(&Self, &WorkspacePath, Option<PathContent>) -> UndoAttempt) {
         self.tried(one, |hand, path| {
             let now = hand.workspace.standing(path, LARGEST)?;
-            let current = now.as_ref().map(Side::now);
+            let current = now.as_ref().map(PathSnapshot::now);
             let is_done = is_same(current.as_ref(), one.to.as_ref()) && one.to.is_none();
             let came_apart = current.is_none() && one.from.is_some() && one.to.is_some();
             if is_done {
@@ -101,23 +103,23 @@ impl Hand<'_> {
             let is_expected = [one.from, one.to].iter().any(|side| is_same(current.as_ref(), side.as_ref()));
             // What was in the way may just have been taken away for it.
             if !is_expected && !came_apart {
-                return Ok(Some(Why::Conflict));
+                return Ok(Some(UndoSkipReason::Conflict));
             }
             let goes = current.and_then(|side| side.hash).filter(|_| !is_same(current.as_ref(), one.to.as_ref()));
             if goes.is_some_and(|hash| !hand.source.records.has(&hash)) {
-                return Ok(Some(Why::Failed(TOO_LARGE.to_owned())));
+                return Ok(Some(UndoSkipReason::Failed(TOO_LARGE.to_owned())));
             }
             act(hand, path, now)
         });
     }
 
-    fn tried(&mut self, one: &Move, act: impl FnOnce(&Self, &Inside) -> Tried) {
+    fn tried(&mut self, one: &UndoMove, act: impl FnOnce(&Self, &WorkspacePath) -> UndoAttempt) {
         let tried = self.workspace.locate(&one.path).and_then(|path| act(self, &path));
-        let left = |why| Left { path: one.path.clone(), why };
+        let left = |why| SkippedPath { path: one.path.clone(), why };
         match tried {
             Ok(None) => self.undone.restored.push(one.path.clone()),
             Ok(Some(why)) => self.undone.left.push(left(why)),
-            Err(failure) => self.undone.left.push(left(Why::Failed(failure.message))),
+            Err(failure) => self.undone.left.push(left(UndoSkipReason::Failed(failure.message))),
         }
     }
 }

@@ -5,74 +5,78 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 use updraft_journal::Journal;
-use updraft_run::{Address, Change, Event, More, Output, Record, Reply, RunId, StepId, Timestamp};
+use updraft_run::{
+    EffectAddress, Event, FileChange, Record, Reply, RunId, StepId, Timestamp, ToolOutput, UnlistedCount,
+};
 
 use crate::Error;
 
 /// One change of a run, and the call that made it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Made {
+pub struct RecordedChange {
     /// When the call ended.
     pub at: Timestamp,
     /// The call.
-    pub call: Address,
+    pub call: EffectAddress,
     /// What it changed.
     #[serde(flatten)]
-    pub change: Change,
+    pub change: FileChange,
 }
 
 /// Which changes are meant.
 #[derive(Clone, Debug, Default)]
-pub struct Which {
+pub struct ChangeFilter {
     /// Only those of this step.
     pub step: Option<StepId>,
     /// Only those of this call.
-    pub call: Option<Address>,
+    pub call: Option<EffectAddress>,
 }
 
-impl Which {
+impl ChangeFilter {
     /// Whether nothing is left out.
     pub fn is_everything(&self) -> bool {
         self.step.is_none() && self.call.is_none()
     }
 
-    pub(crate) fn has(&self, call: &Address) -> bool {
+    pub(crate) fn has(&self, call: &EffectAddress) -> bool {
         // What code called belongs to the call that ran it.
-        let is_meant = |one: &Address| one == call || call.is_within(one);
+        let is_meant = |one: &EffectAddress| one == call || call.is_within(one);
         self.step.as_ref().is_none_or(|step| *step == call.step) && self.call.as_ref().is_none_or(is_meant)
     }
 }
 
 /// What a run changed, as far as it is listed.
 #[derive(Default)]
-pub(crate) struct Changes {
+pub(crate) struct RunChanges {
     /// In the order of the journal.
-    pub(crate) made: Vec<Made>,
+    pub(crate) made: Vec<RecordedChange>,
     /// What each call is known to have changed beyond that.
-    pub(crate) more: Vec<(Address, More)>,
+    pub(crate) more: Vec<(EffectAddress, UnlistedCount)>,
     /// All calls that were begun.
-    pub(crate) begun: BTreeSet<Address>,
+    pub(crate) begun: BTreeSet<EffectAddress>,
 }
 
 /// All changes. What a fork took over from another run is that run's.
-pub(crate) fn made(journal: &Journal, run: &RunId, which: &Which) -> Result<Changes, Error> {
-    let mut all = Changes::default();
-    let mut told = Told::default();
+pub(crate) fn made(journal: &Journal, run: &RunId, which: &ChangeFilter) -> Result<RunChanges, Error> {
+    let mut all = RunChanges::default();
+    let mut told = ReportedChanges::default();
     let mut fault = None;
     journal.read(run, 0, &mut |_, record: Record| {
         for event in &record.events {
             match event {
                 // What was done before was done by another run, or elsewhere.
-                Event::Forked { .. } | Event::Imported => all = Changes::default(),
+                Event::Forked { .. } | Event::Imported => all = RunChanges::default(),
                 Event::Begun { id, .. } if which.has(id) => drop(all.begun.insert(id.clone())),
                 Event::Replied { id, reply: Reply::Output(output), .. } if which.has(id) => {
                     all.more.extend(output.more.map(|more| (id.clone(), more)));
                     match changes(journal, output) {
-                        Ok(changes) => all.made.extend(told.once(id, changes).into_iter().map(|change| Made {
-                            at: record.at,
-                            call: id.clone(),
-                            change,
-                        })),
+                        Ok(changes) => {
+                            all.made.extend(told.once(id, changes).into_iter().map(|change| RecordedChange {
+                                at: record.at,
+                                call: id.clone(),
+                                change,
+                            }));
+                        }
                         Err(error) => fault = Some(error),
                     }
                 }
@@ -86,17 +90,17 @@ pub(crate) fn made(journal: &Journal, run: &RunId, which: &Which) -> Result<Chan
 
 /// What calls from code have told, until the call that ran the code tells it once more.
 #[derive(Default)]
-pub(crate) struct Told(BTreeMap<Address, Vec<Change>>);
+pub(crate) struct ReportedChanges(BTreeMap<EffectAddress, Vec<FileChange>>);
 
-impl Told {
+impl ReportedChanges {
     /// What a call changed, without what the calls of its code have told already.
-    pub(crate) fn once(&mut self, call: &Address, changes: Vec<Change>) -> Vec<Change> {
+    pub(crate) fn once(&mut self, call: &EffectAddress, changes: Vec<FileChange>) -> Vec<FileChange> {
         if let Some(outer) = call.outer() {
             self.0.entry(outer).or_default().extend(changes.iter().cloned());
             return changes;
         }
         let Some(inner) = self.0.remove(call) else { return changes };
-        let own = |mut change: Change| {
+        let own = |mut change: FileChange| {
             let last = inner.iter().rev().find(|one| one.path == change.path);
             let is_told = inner.contains(&change) || last.is_some_and(|last| last.after == change.after);
             if let Some(last) = last {
@@ -110,7 +114,7 @@ impl Told {
 }
 
 /// All changes of one output.
-pub(crate) fn changes(journal: &Journal, output: &Output) -> Result<Vec<Change>, Error> {
+pub(crate) fn changes(journal: &Journal, output: &ToolOutput) -> Result<Vec<FileChange>, Error> {
     let Some(all) = &output.all_changes else { return Ok(output.changes.clone()) };
     let stored = journal.blob(&all.hash)?;
     Ok(stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_else(|| output.changes.clone()))
@@ -120,15 +124,15 @@ pub(crate) fn changes(journal: &Journal, output: &Output) -> Result<Vec<Change>,
 mod tests {
     use super::*;
 
-    fn change(path: &str, before: Option<u8>, after: Option<u8>) -> Change {
+    fn change(path: &str, before: Option<u8>, after: Option<u8>) -> FileChange {
         let hash = |n: Option<u8>| n.map(|n| updraft_journal::hash_of(&[n]));
-        Change { path: path.into(), before: hash(before), after: hash(after), ..Change::default() }
+        FileChange { path: path.into(), before: hash(before), after: hash(after), ..FileChange::default() }
     }
 
     #[test]
     fn what_code_changed_by_its_calls_is_told_once_and_what_it_changed_itself_goes_on_from_there() {
-        let outer: Address = "a/0/0/call.0".parse().unwrap();
-        let mut told = Told::default();
+        let outer: EffectAddress = "a/0/0/call.0".parse().unwrap();
+        let mut told = ReportedChanges::default();
         let first = change("x", None, Some(1));
         let second = change("x", Some(1), Some(2));
         let gone = change("y", Some(3), None);
@@ -143,9 +147,9 @@ mod tests {
 
     #[test]
     fn who_means_a_call_means_what_its_code_called() {
-        let outer: Address = "a/0/0/call.0".parse().unwrap();
-        let which = Which { call: Some(outer.clone()), ..Which::default() };
+        let outer: EffectAddress = "a/0/0/call.0".parse().unwrap();
+        let which = ChangeFilter { call: Some(outer.clone()), ..ChangeFilter::default() };
         assert!(which.has(&outer) && which.has(&outer.within(3)));
-        assert!(!which.has(&"a/0/0/call.1".parse::<Address>().unwrap().within(3)));
+        assert!(!which.has(&"a/0/0/call.1".parse::<EffectAddress>().unwrap().within(3)));
     }
 }

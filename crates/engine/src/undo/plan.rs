@@ -7,21 +7,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use updraft_run::{Address, Change, FormKind, Hash};
-use updraft_tools::{Standing, Workspace, is_draft_of_any};
+use updraft_run::{ContentHash, EffectAddress, FileChange, FileKind};
+use updraft_tools::{PathContent, Workspace, is_draft_of_any};
 
-use super::made::{Changes, Made};
-use super::record::Record;
-use super::side::{Side, is_same};
-use super::{LARGEST, Source};
+use super::made::{RecordedChange, RunChanges};
+use super::record::UndoRecord;
+use super::side::{PathSnapshot, is_same};
+use super::{ContentSource, LARGEST};
 
 /// What an undo would do, and what it would leave.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Plan {
+pub struct UndoPlan {
     /// What would be put back.
-    pub moves: Vec<Move>,
+    pub moves: Vec<UndoMove>,
     /// What would stay as it is.
-    pub left: Vec<Left>,
+    pub left: Vec<SkippedPath>,
     /// The number of the undo that this takes back.
     #[serde(skip)]
     pub(crate) takes_back: Option<u64>,
@@ -29,38 +29,38 @@ pub struct Plan {
 
 /// One path, from what it is to what it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Move {
+pub struct UndoMove {
     /// Relative to the workspace.
     pub path: String,
     /// What it is; absent if there is nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<Side>,
+    pub from: Option<PathSnapshot>,
     /// What it becomes; absent if it goes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<Side>,
+    pub to: Option<PathSnapshot>,
     /// Whose changes are taken back, the last first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<Address>,
+    pub calls: Vec<EffectAddress>,
     /// Contents that the wanted one may be the beginning of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) later: Vec<Hash>,
+    pub(crate) later: Vec<ContentHash>,
 }
 
 /// A path that an undo does not touch, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Left {
+pub struct SkippedPath {
     /// Relative to the workspace.
     pub path: String,
     /// Why.
     #[serde(flatten)]
-    pub why: Why,
+    pub why: UndoSkipReason,
 }
 
 /// Why a path is not put back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "why", content = "what", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Why {
+pub enum UndoSkipReason {
     /// It is not what the run left: somebody else changed it since.
     Conflict,
     /// Something else in the same git repository is not what the run left.
@@ -79,19 +79,21 @@ pub enum Why {
     Failed(String),
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for UndoSkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Why::Conflict => f.write_str("it was changed since"),
-            Why::Repository(other) => write!(f, "`{other}` in the same repository was changed since"),
-            Why::Lost => f.write_str("what was there before was not kept"),
-            Why::MaybeMoved => {
+            UndoSkipReason::Conflict => f.write_str("it was changed since"),
+            UndoSkipReason::Repository(other) => write!(f, "`{other}` in the same repository was changed since"),
+            UndoSkipReason::Lost => f.write_str("what was there before was not kept"),
+            UndoSkipReason::MaybeMoved => {
                 f.write_str("it may be a moved file whose earlier place cannot be restored; --force removes it")
             }
-            Why::Name => f.write_str("its name is not UTF-8, so it cannot be put back"),
-            Why::Unsure => f.write_str("another call at the same time may have changed it; --force takes it back"),
-            Why::NotEmpty => f.write_str("the folder is not empty"),
-            Why::Failed(why) => f.write_str(why),
+            UndoSkipReason::Name => f.write_str("its name is not UTF-8, so it cannot be put back"),
+            UndoSkipReason::Unsure => {
+                f.write_str("another call at the same time may have changed it; --force takes it back")
+            }
+            UndoSkipReason::NotEmpty => f.write_str("the folder is not empty"),
+            UndoSkipReason::Failed(why) => f.write_str(why),
         }
     }
 }
@@ -99,23 +101,23 @@ impl fmt::Display for Why {
 pub(super) const TOO_LARGE: &str =
     "it is too large to keep (more than 256 MB), so nobody could bring it back: move it away, then undo";
 
-pub(super) struct Planning<'a> {
+pub(super) struct UndoPlanner<'a> {
     pub(super) workspace: &'a Workspace,
-    pub(super) source: &'a Source<'a>,
+    pub(super) source: &'a ContentSource<'a>,
     pub(super) force: bool,
 }
 
-impl Planning<'_> {
-    pub(super) fn of(&self, changes: &Changes) -> Plan {
-        let mut paths: BTreeMap<&str, Vec<&Made>> = BTreeMap::new();
+impl UndoPlanner<'_> {
+    pub(super) fn of(&self, changes: &RunChanges) -> UndoPlan {
+        let mut paths: BTreeMap<&str, Vec<&RecordedChange>> = BTreeMap::new();
         for one in &changes.made {
             paths.entry(&one.change.path).or_default().push(one);
         }
-        let mut plan = Plan::default();
+        let mut plan = UndoPlan::default();
         for (path, made) in paths {
-            let is_misnamed = |one: &&Made| one.change.lost && path.contains(char::REPLACEMENT_CHARACTER);
+            let is_misnamed = |one: &&RecordedChange| one.change.lost && path.contains(char::REPLACEMENT_CHARACTER);
             if made.iter().any(is_misnamed) {
-                plan.leave(path, Why::Name);
+                plan.leave(path, UndoSkipReason::Name);
                 continue;
             }
             match self.look(path, &plan) {
@@ -125,7 +127,7 @@ impl Planning<'_> {
                     Ok(wanted) => plan.moves.extend(wanted),
                     Err(why) => plan.leave(path, why),
                 },
-                Err(why) => plan.leave(path, Why::Failed(why)),
+                Err(why) => plan.leave(path, UndoSkipReason::Failed(why)),
             }
         }
         if !self.force {
@@ -136,25 +138,25 @@ impl Planning<'_> {
     }
 
     /// The way back from an undo.
-    pub(super) fn back(&self, record: &Record) -> Plan {
-        let mut plan = Plan { takes_back: Some(record.number), ..Plan::default() };
-        let mut moves: Vec<&Move> = record.moves.iter().collect();
+    pub(super) fn back(&self, record: &UndoRecord) -> UndoPlan {
+        let mut plan = UndoPlan { takes_back: Some(record.number), ..UndoPlan::default() };
+        let mut moves: Vec<&UndoMove> = record.moves.iter().collect();
         moves.sort_by_key(|one| &one.path);
         for done in moves {
             let (path, from) = (done.path.as_str(), done.to);
             let now = match self.look(path, &plan) {
                 Ok(now) => now,
                 Err(why) => {
-                    plan.leave(path, Why::Failed(why));
+                    plan.leave(path, UndoSkipReason::Failed(why));
                     continue;
                 }
             };
-            let current = now.as_ref().map(Side::now);
+            let current = now.as_ref().map(PathSnapshot::now);
             if !is_as_left(path, current, from) && !is_same(current.as_ref(), done.from.as_ref()) {
-                plan.leave(path, Why::Conflict);
+                plan.leave(path, UndoSkipReason::Conflict);
                 continue;
             }
-            let back = Move { from: current, to: done.from, later: Vec::new(), ..done.clone() };
+            let back = UndoMove { from: current, to: done.from, later: Vec::new(), ..done.clone() };
             match self.checked(back, now.as_ref()) {
                 Ok(back) => plan.moves.extend(back),
                 Err(why) => plan.leave(path, why),
@@ -166,26 +168,31 @@ impl Planning<'_> {
 
     /// What is at a path. Nothing, where it lies behind a link that the plan takes away; a folder comes before what lies in
     /// it.
-    fn look(&self, path: &str, plan: &Plan) -> Result<Option<Standing>, String> {
+    fn look(&self, path: &str, plan: &UndoPlan) -> Result<Option<PathContent>, String> {
         let inside = self.workspace.locate(path).map_err(|failure| failure.message)?;
         self.workspace.standing(&inside, LARGEST).or_else(|failure| {
-            let is_link = |side: Option<Side>| side.is_some_and(|side| side.form.kind == FormKind::Link);
-            let goes = |one: &Move| is_link(one.from) && !is_link(one.to) && is_below(path, &one.path);
+            let is_link = |side: Option<PathSnapshot>| side.is_some_and(|side| side.form.kind == FileKind::Link);
+            let goes = |one: &UndoMove| is_link(one.from) && !is_link(one.to) && is_below(path, &one.path);
             if plan.moves.iter().any(goes) { Ok(None) } else { Err(failure.message) }
         })
     }
 
     /// What leads from what is there now to what was there before the run; nothing, if that is the same.
-    fn path(&self, path: &str, made: &[&Made], now: Option<&Standing>) -> Result<Option<Move>, Why> {
+    fn path(
+        &self,
+        path: &str,
+        made: &[&RecordedChange],
+        now: Option<&PathContent>,
+    ) -> Result<Option<UndoMove>, UndoSkipReason> {
         let Some(first) = made.first() else { return Ok(None) };
-        let (current, before) = (now.map(Side::now), Side::before(&first.change));
+        let (current, before) = (now.map(PathSnapshot::now), PathSnapshot::before(&first.change));
         if !first.change.lost && is_same(current.as_ref(), before.as_ref()) && mode(current) == mode(before) {
             return Ok(None);
         }
         let mut walked = walk(path, current, made);
         if let Some(why) = walked.stops.take() {
             if first.change.lost {
-                return Err(Why::Lost);
+                return Err(UndoSkipReason::Lost);
             }
             if !self.force {
                 return Err(why);
@@ -194,63 +201,63 @@ impl Planning<'_> {
             walked.calls = made.iter().rev().map(|one| one.call.clone()).collect();
         }
         let (path, calls, later) = (path.to_owned(), walked.calls, walked.later);
-        self.checked(Move { path, from: current, to: walked.state, calls, later }, now)
+        self.checked(UndoMove { path, from: current, to: walked.state, calls, later }, now)
     }
 
     /// A move, if it changes something and can be carried out and taken back.
-    fn checked(&self, wanted: Move, now: Option<&Standing>) -> Result<Option<Move>, Why> {
+    fn checked(&self, wanted: UndoMove, now: Option<&PathContent>) -> Result<Option<UndoMove>, UndoSkipReason> {
         let is_same = is_same(wanted.from.as_ref(), wanted.to.as_ref());
         if is_same && mode(wanted.from) == mode(wanted.to) {
             return Ok(None);
         }
-        let is_kept = |side: Side| match side.form.kind {
-            FormKind::Folder => true,
-            FormKind::File | FormKind::Link => {
+        let is_kept = |side: PathSnapshot| match side.form.kind {
+            FileKind::Folder => true,
+            FileKind::File | FileKind::Link => {
                 let bytes = now.and_then(|now| now.bytes.as_deref());
                 self.source.content(&side, &wanted.later, bytes).is_some()
             }
             _ => false,
         };
         if !is_same && !wanted.to.is_none_or(is_kept) {
-            return Err(Why::Lost);
+            return Err(UndoSkipReason::Lost);
         }
         let is_large =
-            wanted.from.is_some_and(|side| side.form.kind == FormKind::File && side.form.len > LARGEST as u64);
+            wanted.from.is_some_and(|side| side.form.kind == FileKind::File && side.form.len > LARGEST as u64);
         if !is_same && is_large {
-            return Err(Why::Failed(TOO_LARGE.to_owned()));
+            return Err(UndoSkipReason::Failed(TOO_LARGE.to_owned()));
         }
         Ok(Some(wanted))
     }
 }
 
 /// How far a path was gone back.
-struct Walked {
-    state: Option<Side>,
-    calls: Vec<Address>,
-    later: Vec<Hash>,
+struct PathRewind {
+    state: Option<PathSnapshot>,
+    calls: Vec<EffectAddress>,
+    later: Vec<ContentHash>,
     /// Why that is not to the beginning.
-    stops: Option<Why>,
+    stops: Option<UndoSkipReason>,
 }
 
 /// Goes back from what is there now, change by change, as far as each leads to the one before it. Calls that ran at the
 /// same time may have replied in another order than they wrote.
-fn walk(path: &str, current: Option<Side>, made: &[&Made]) -> Walked {
-    let mut at = Walked { state: current, calls: Vec::new(), later: Vec::new(), stops: None };
+fn walk(path: &str, current: Option<PathSnapshot>, made: &[&RecordedChange]) -> PathRewind {
+    let mut at = PathRewind { state: current, calls: Vec::new(), later: Vec::new(), stops: None };
     let mut left = made.to_vec();
     while !left.is_empty() {
-        let leads_here = |one: &&Made| is_as_left(path, at.state, Side::after(&one.change));
+        let leads_here = |one: &&RecordedChange| is_as_left(path, at.state, PathSnapshot::after(&one.change));
         let Some(last) = left.iter().rposition(leads_here) else {
-            at.stops = Some(Why::Conflict);
+            at.stops = Some(UndoSkipReason::Conflict);
             break;
         };
-        let Made { call, change, .. } = left.remove(last);
+        let RecordedChange { call, change, .. } = left.remove(last);
         // Of what was there before the first change, more must be known than the form.
         if change.unsure || (change.lost && left.is_empty()) {
-            at.stops = Some(if change.lost { Why::Lost } else { Why::Unsure });
+            at.stops = Some(if change.lost { UndoSkipReason::Lost } else { UndoSkipReason::Unsure });
             break;
         }
-        let before = Side::before(change);
-        at.state = before.map(|side| with_mode_of(side, at.state, Side::after(change)));
+        let before = PathSnapshot::before(change);
+        at.state = before.map(|side| with_mode_of(side, at.state, PathSnapshot::after(change)));
         at.calls.push(call.clone());
         at.later.extend(before.and_then(|side| side.hash));
     }
@@ -259,18 +266,19 @@ fn walk(path: &str, current: Option<Side>, made: &[&Made]) -> Walked {
 
 /// Whether what is at a path is what was left there. An index of git counts as such while it has the same length: `git
 /// status` writes the times of files into it, and what is staged changes its length.
-fn is_as_left(path: &str, now: Option<Side>, left: Option<Side>) -> bool {
+fn is_as_left(path: &str, now: Option<PathSnapshot>, left: Option<PathSnapshot>) -> bool {
     let is_index = repository(path).is_some() && path.ends_with("/index");
-    let len = |side: Option<Side>| side.filter(|side| side.form.kind == FormKind::File).map(|side| side.form.len);
+    let len =
+        |side: Option<PathSnapshot>| side.filter(|side| side.form.kind == FileKind::File).map(|side| side.form.len);
     is_same(now.as_ref(), left.as_ref()) || (is_index && len(now).is_some() && len(now) == len(left))
 }
 
-fn mode(side: Option<Side>) -> Option<u32> {
-    side.filter(|side| side.form.kind != FormKind::Link).map(|side| side.form.mode)
+fn mode(side: Option<PathSnapshot>) -> Option<u32> {
+    side.filter(|side| side.form.kind != FileKind::Link).map(|side| side.form.mode)
 }
 
 /// A mode that somebody set after the run is theirs to keep.
-fn with_mode_of(mut side: Side, state: Option<Side>, after: Option<Side>) -> Side {
+fn with_mode_of(mut side: PathSnapshot, state: Option<PathSnapshot>, after: Option<PathSnapshot>) -> PathSnapshot {
     if let (Some(state), Some(after)) = (state, after)
         && state.form.mode != after.form.mode
         && state.form.kind == side.form.kind
@@ -280,13 +288,13 @@ fn with_mode_of(mut side: Side, state: Option<Side>, after: Option<Side>) -> Sid
     side
 }
 
-impl Plan {
-    fn leave(&mut self, path: &str, why: Why) {
-        self.left.push(Left { path: path.to_owned(), why });
+impl UndoPlan {
+    fn leave(&mut self, path: &str, why: UndoSkipReason) {
+        self.left.push(SkippedPath { path: path.to_owned(), why });
     }
 
     /// Takes moves out of the plan: those that this gives a reason for.
-    fn leave_those(&mut self, why: impl Fn(&Move) -> Option<Why>) {
+    fn leave_those(&mut self, why: impl Fn(&UndoMove) -> Option<UndoSkipReason>) {
         for one in std::mem::take(&mut self.moves) {
             match why(&one) {
                 Some(why) => self.leave(&one.path, why),
@@ -298,30 +306,31 @@ impl Plan {
 
 /// A file that was not kept may have been moved: one of its length that the run made is not removed, nor is one of a call
 /// that took away more than is listed.
-fn keep_what_may_be_moved(plan: &mut Plan, changes: &Changes) {
-    let lost = |change: &Change| change.was.filter(|was| change.lost && Some(*was) != change.now && was.len > 0);
+fn keep_what_may_be_moved(plan: &mut UndoPlan, changes: &RunChanges) {
+    let lost = |change: &FileChange| change.was.filter(|was| change.lost && Some(*was) != change.now && was.len > 0);
     let lengths: BTreeSet<u64> = changes.made.iter().filter_map(|one| Some(lost(&one.change)?.len)).collect();
-    let takers: BTreeSet<&Address> =
+    let takers: BTreeSet<&EffectAddress> =
         changes.more.iter().filter(|(_, more)| more.taken > 0).map(|(call, _)| call).collect();
     plan.leave_those(|one| {
-        let len = one.from.filter(|side| side.form.kind == FormKind::File && one.to.is_none())?.form.len;
+        let len = one.from.filter(|side| side.form.kind == FileKind::File && one.to.is_none())?.form.len;
         let may_be = lengths.contains(&len) || (len > 0 && one.calls.iter().any(|call| takers.contains(call)));
-        may_be.then_some(Why::MaybeMoved)
+        may_be.then_some(UndoSkipReason::MaybeMoved)
     });
 }
 
 /// A repository is one thing: half of it put back would be a broken one. And objects that a run added harm nobody, while
 /// later commits may need them: they stay, unless the repository itself goes.
-fn keep_repositories_whole(plan: &mut Plan) {
-    let is_whole = |one: &&Move| one.to.is_none() && repository(&one.path) == Some(&one.path);
+fn keep_repositories_whole(plan: &mut UndoPlan) {
+    let is_whole = |one: &&UndoMove| one.to.is_none() && repository(&one.path) == Some(&one.path);
     let goes: BTreeSet<String> = plan.moves.iter().filter(is_whole).map(|one| one.path.clone()).collect();
-    let is_object = |one: &Move, own: &str| one.path.get(own.len()..).is_some_and(|rest| rest.starts_with("/objects/"));
+    let is_object =
+        |one: &UndoMove, own: &str| one.path.get(own.len()..).is_some_and(|rest| rest.starts_with("/objects/"));
     plan.moves.retain(|one| {
         repository(&one.path).is_none_or(|own| one.to.is_some() || goes.contains(own) || !is_object(one, own))
     });
     let disturbed: BTreeMap<String, String> =
         plan.left.iter().filter_map(|left| Some((repository(&left.path)?.to_owned(), left.path.clone()))).collect();
-    plan.leave_those(|one| disturbed.get(repository(&one.path)?).cloned().map(Why::Repository));
+    plan.leave_those(|one| disturbed.get(repository(&one.path)?).cloned().map(UndoSkipReason::Repository));
 }
 
 /// The part of a path up to git's folder.

@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use updraft_journal::hash_of;
-use updraft_run::{Hash, RunId, Timestamp};
+use updraft_run::{ContentHash, RunId, Timestamp};
 use updraft_tools::Workspace;
 
 use super::LARGEST;
-use super::plan::{Left, Move, Plan, TOO_LARGE, Why};
+use super::plan::{SkippedPath, TOO_LARGE, UndoMove, UndoPlan, UndoSkipReason};
 use super::side::is_same;
 use crate::Error;
 
 /// One undo.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct UndoRecord {
     pub(super) number: u64,
     pub(super) run: RunId,
     pub(super) at: Timestamp,
-    pub(super) moves: Vec<Move>,
+    pub(super) moves: Vec<UndoMove>,
     /// The undo that this one takes back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) takes_back: Option<u64>,
@@ -32,22 +32,22 @@ pub(super) struct Record {
 }
 
 /// The undos of one run.
-pub(super) struct Records {
+pub(super) struct UndoRecords {
     folder: PathBuf,
     run: RunId,
 }
 
-impl Records {
+impl UndoRecords {
     pub(super) fn at(folder: &Path, run: &RunId) -> Self {
         Self { folder: folder.join(run.as_str()), run: run.clone() }
     }
 
-    pub(super) fn unfinished(&self) -> Result<Option<Record>, Error> {
+    pub(super) fn unfinished(&self) -> Result<Option<UndoRecord>, Error> {
         Ok(self.all()?.into_iter().find(|record| !record.is_done))
     }
 
     /// The last undo that was neither taken back nor took one back.
-    pub(super) fn last_undo(&self) -> Result<Option<Record>, Error> {
+    pub(super) fn last_undo(&self) -> Result<Option<UndoRecord>, Error> {
         let all = self.all()?;
         Ok(all.into_iter().rev().find(|record| record.is_done && !record.is_taken_back && record.takes_back.is_none()))
     }
@@ -57,60 +57,60 @@ impl Records {
     pub(super) fn begin(
         &self,
         workspace: &Workspace,
-        plan: &Plan,
+        plan: &UndoPlan,
         at: Timestamp,
-    ) -> Result<(Record, Vec<Left>), Error> {
+    ) -> Result<(UndoRecord, Vec<SkippedPath>), Error> {
         let number = self.all()?.last().map_or(1, |last| last.number + 1);
         let (mut moves, mut left) = (Vec::new(), Vec::new());
         for one in &plan.moves {
             match self.keep_from(workspace, one)? {
                 None => moves.push(one.clone()),
-                Some(why) => left.push(Left { path: one.path.clone(), why }),
+                Some(why) => left.push(SkippedPath { path: one.path.clone(), why }),
             }
         }
         let (run, takes_back) = (self.run.clone(), plan.takes_back);
-        let record = Record { number, run, at, moves, takes_back, is_done: false, is_taken_back: false };
+        let record = UndoRecord { number, run, at, moves, takes_back, is_done: false, is_taken_back: false };
         self.write(&record)?;
         Ok((record, left))
     }
 
     /// Stores what a move replaces, or says why it cannot be.
-    fn keep_from(&self, workspace: &Workspace, one: &Move) -> Result<Option<Why>, Error> {
+    fn keep_from(&self, workspace: &Workspace, one: &UndoMove) -> Result<Option<UndoSkipReason>, Error> {
         let Some(hash) = one.from.and_then(|side| side.hash) else { return Ok(None) };
         let standing = match workspace.locate(&one.path).and_then(|path| workspace.standing(&path, LARGEST)) {
             Ok(Some(standing)) => standing,
             // It is gone, and whoever carries the plan out sees that too.
             Ok(None) => return Ok(None),
-            Err(failure) => return Ok(Some(Why::Failed(failure.message))),
+            Err(failure) => return Ok(Some(UndoSkipReason::Failed(failure.message))),
         };
         if standing.hash != Some(hash) {
-            return Ok(Some(Why::Conflict));
+            return Ok(Some(UndoSkipReason::Conflict));
         }
         match standing.bytes {
             Some(bytes) => self.keep(&bytes).map(|()| None),
             None if is_same(one.from.as_ref(), one.to.as_ref()) => Ok(None),
-            None => Ok(Some(Why::Failed(TOO_LARGE.to_owned()))),
+            None => Ok(Some(UndoSkipReason::Failed(TOO_LARGE.to_owned()))),
         }
     }
 
-    pub(super) fn close(&self, mut record: Record) -> Result<(), Error> {
+    pub(super) fn close(&self, mut record: UndoRecord) -> Result<(), Error> {
         record.is_done = true;
         self.write(&record)?;
         let taken = record.takes_back.and_then(|number| read(&self.file(number)).ok());
         match taken {
-            Some(taken) => self.write(&Record { is_taken_back: true, ..taken }),
+            Some(taken) => self.write(&UndoRecord { is_taken_back: true, ..taken }),
             None => Ok(()),
         }
     }
 
     /// A content that an undo replaced.
-    pub(super) fn content(&self, hash: &Hash) -> Option<Vec<u8>> {
+    pub(super) fn content(&self, hash: &ContentHash) -> Option<Vec<u8>> {
         let bytes = fs::read(self.file_of(hash)).ok()?;
         (hash_of(&bytes) == *hash).then_some(bytes)
     }
 
     /// Whether a content was kept when it was about to be replaced.
-    pub(super) fn has(&self, hash: &Hash) -> bool {
+    pub(super) fn has(&self, hash: &ContentHash) -> bool {
         self.file_of(hash).exists()
     }
 
@@ -122,10 +122,10 @@ impl Records {
         write_whole(&file, bytes)
     }
 
-    fn all(&self) -> Result<Vec<Record>, Error> {
+    fn all(&self) -> Result<Vec<UndoRecord>, Error> {
         let Ok(entries) = fs::read_dir(&self.folder) else { return Ok(Vec::new()) };
         let files = entries.flatten().map(|entry| entry.path());
-        let mut all: Vec<Record> = files
+        let mut all: Vec<UndoRecord> = files
             .filter(|file| file.extension().is_some_and(|extension| extension == "json"))
             .map(|file| read(&file))
             .collect::<Result<_, _>>()?;
@@ -133,14 +133,14 @@ impl Records {
         Ok(all)
     }
 
-    fn write(&self, record: &Record) -> Result<(), Error> {
+    fn write(&self, record: &UndoRecord) -> Result<(), Error> {
         let file = self.file(record.number);
         let text =
             serde_json::to_vec(record).map_err(|error| Error::File { file: file.clone(), source: error.into() })?;
         write_whole(&file, &text)
     }
 
-    fn file_of(&self, hash: &Hash) -> PathBuf {
+    fn file_of(&self, hash: &ContentHash) -> PathBuf {
         self.folder.join("contents").join(hash.to_string())
     }
 
@@ -149,7 +149,7 @@ impl Records {
     }
 }
 
-fn read(file: &Path) -> Result<Record, Error> {
+fn read(file: &Path) -> Result<UndoRecord, Error> {
     let failed = |source| Error::File { file: file.to_owned(), source };
     let bytes = fs::read(file).map_err(failed)?;
     serde_json::from_slice(&bytes).map_err(|error| failed(error.into()))

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use updraft_engine::{Agent, Agents, Prompts, Trust, Words};
+use updraft_engine::{Agent, Agents, FolderTrust, Prompts, RosterTexts};
 use updraft_run::{AgentRole, Roster};
 
 /// The program's agents, and over them the files of some folders, the nearest last.
@@ -15,13 +15,13 @@ fn with(folders: &[&[(&str, &str)]]) -> Agents {
         for (name, text) in *files {
             std::fs::write(folder.path().join(format!("{name}.md")), text).unwrap();
         }
-        agents.override_from(folder.path(), Trust::Full).unwrap();
+        agents.override_from(folder.path(), FolderTrust::Full).unwrap();
     }
     agents
 }
 
 fn roster(agents: &Agents) -> Roster {
-    Words::gather(agents.iter(), &Prompts::compiled_in(), &|_| Vec::new(), &|_| true).0
+    RosterTexts::gather(agents.iter(), &Prompts::compiled_in(), &|_| Vec::new(), &|_| true).0
 }
 
 fn planner(agents: &Agents) -> String {

@@ -4,7 +4,7 @@
 
 use updraft_engine::Engine;
 use updraft_models::Prompt;
-use updraft_run::{Answer, Goal, Graph, Mode, Reply};
+use updraft_run::{Goal, Graph, ModelAnswer, Reply, RunMode};
 
 use crate::support::{World, by, goal, says, settings, start, step};
 
@@ -16,7 +16,7 @@ fn answers() -> Vec<&'static str> {
 }
 
 /// A planner and a router that hand the goal to one step; everyone else says the answer whose number the goal names.
-fn model(prompt: &Prompt<'_>) -> Answer {
+fn model(prompt: &Prompt<'_>) -> ModelAnswer {
     match prompt.brief.agent.as_str() {
         "planner" => says(serde_json::to_string(&Graph { steps: vec![step("a", "thinker", &[], &["x"])] }).unwrap()),
         "router" => says(serde_json::to_string(&Graph { steps: vec![step("a", "researcher", &[], &["x"])] }).unwrap()),
@@ -40,8 +40,8 @@ async fn eighty_answers_arrive_byte_for_byte_in_every_way_of_starting() {
         let ways = [
             ("planned", goal(&number), None),
             ("agent", by("coder", &number), None),
-            ("swarm", Goal { mode: Mode::Swarm, ..goal(&number) }, None),
-            ("given", Goal { mode: Mode::Given, ..goal(&number) }, Some(two)),
+            ("swarm", Goal { mode: RunMode::Swarm, ..goal(&number) }, None),
+            ("given", Goal { mode: RunMode::Given, ..goal(&number) }, Some(two)),
         ];
         for (way, goal, plan) in ways {
             let arrived = answer_to(&engine, &world, &format!("{way}-{n}"), goal, plan).await;
@@ -59,7 +59,7 @@ async fn a_variable_reaches_the_next_step_byte_for_byte() {
     });
     for (n, text) in answers().into_iter().enumerate() {
         let plan = Graph { steps: vec![step("a", "thinker", &[], &["x"]), step("b", "thinker", &["x"], &["y"])] };
-        let goal = Goal { mode: Mode::Given, ..goal(&n.to_string()) };
+        let goal = Goal { mode: RunMode::Given, ..goal(&n.to_string()) };
         let arrived = answer_to(&engine, &world, &format!("passed-{n}"), goal, Some(plan)).await;
         assert_eq!(arrived, ("done".to_owned(), text.to_owned()), "answer {n}");
     }

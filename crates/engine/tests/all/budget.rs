@@ -7,10 +7,13 @@ use std::sync::{Arc, Mutex};
 use crate::support::{World, calls, goal, says, settings, specs, step, turn};
 use serde_json::json;
 use tokio::sync::Notify;
-use updraft_engine::{Agents, Engine, Handle, NewRun, Options, Prompts, Watch, replay};
+use updraft_engine::{Agents, Engine, EngineOptions, NewRun, Prompts, RunHandle, RunWatcher, replay};
 use updraft_journal::Status;
-use updraft_models::{Asking, Delta, Draft, Hear, Model, Price, Prompt};
-use updraft_run::{Address, Answer, Budget, Cost, Event, Funds, Graph, Input, Limit, Phase, Record, Run, RunId, Usage};
+use updraft_models::{Delta, DeltaCallback, Model, ModelFuture, Price, Prompt, RequestDraft};
+use updraft_run::{
+    Budget, BudgetLimit, Cost, EffectAddress, Event, Funds, Graph, Input, ModelAnswer, Record, Run, RunId, RunPhase,
+    TokenUsage,
+};
 
 const STEPS: usize = 16;
 const DOLLAR: u64 = 1_000_000_000;
@@ -26,7 +29,7 @@ struct Priced {
 }
 
 impl Priced {
-    fn answer(&self, prompt: &Prompt<'_>) -> Answer {
+    fn answer(&self, prompt: &Prompt<'_>) -> ModelAnswer {
         let number: usize = prompt.brief.step.trim_start_matches('s').parse().unwrap();
         let turn = turn(prompt);
         let said = if turn < number % 4 {
@@ -36,8 +39,8 @@ impl Priced {
         };
         // Within the ceiling: the prompt as it was estimated, and at most the cap on the answer.
         let output = 200 + (number as u64 * 977 + turn as u64 * 2_503) % (prompt.max_output - 200);
-        let usage = Usage { input: prompt.estimated_tokens(), output, ..Usage::default() };
-        Answer { usage: Usage { cost: Some(self.price.of(&usage)), ..usage }, ..said }
+        let usage = TokenUsage { input: prompt.estimated_tokens(), output, ..TokenUsage::default() };
+        ModelAnswer { usage: TokenUsage { cost: Some(self.price.of(&usage)), ..usage }, ..said }
     }
 }
 
@@ -50,7 +53,7 @@ impl Model for Priced {
         Some(self.price)
     }
 
-    fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, _: &'a mut Draft, _: Hear<'a>) -> Asking<'a> {
+    fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, _: &'a mut RequestDraft, _: DeltaCallback<'a>) -> ModelFuture<'a> {
         Box::pin(async move {
             let answer = self.answer(prompt);
             *self.billed.lock().unwrap() += answer.usage.cost.unwrap().0;
@@ -70,7 +73,7 @@ struct Auditor {
     cap: u64,
 }
 
-impl Watch for Auditor {
+impl RunWatcher for Auditor {
     fn record(&self, _: &RunId, _: u64, record: &Record, run: &Run) {
         let ledger = run.ledger();
         let promised = ledger.cost().0 + ledger.reserved.cost.unwrap_or_default().0;
@@ -83,7 +86,7 @@ impl Watch for Auditor {
         }
     }
 
-    fn delta(&self, _: &RunId, _: &Address, _: Delta<'_>) {}
+    fn delta(&self, _: &RunId, _: &EffectAddress, _: Delta<'_>) {}
 }
 
 struct Capped {
@@ -101,11 +104,11 @@ impl Capped {
         let price = Price::per_million(1.0, 10.0, None, None);
         let model = Priced { price, billed: Arc::clone(&self.billed) };
         let auditor = Arc::new(Auditor { left: Mutex::new(ends_after), seen: Notify::new(), cap: dollars * DOLLAR });
-        let options = Options { watch: auditor.clone(), ..Options::default() };
+        let options = EngineOptions { watch: auditor.clone(), ..EngineOptions::default() };
         (self.world.engine_with(Arc::new(model), options), auditor)
     }
 
-    async fn start(&self, engine: &Engine) -> Handle {
+    async fn start(&self, engine: &Engine) -> RunHandle {
         let names: Vec<String> = (0..STEPS).map(|n| format!("s{n}")).collect();
         let steps = names.iter().map(|name| step(name, "retriever", &[], &[name])).collect();
         let (agents, prompts) = (Agents::compiled_in().unwrap(), Prompts::compiled_in());
@@ -130,7 +133,7 @@ impl Capped {
 
     /// The dollar is used up: what there is is a partial result, and twenty more finish it.
     async fn is_used_up_and_finishes_with_more(&self, engine: &Engine, run: &Run) {
-        assert_eq!(*run.phase(), Phase::Exhausted(Limit::Cost));
+        assert_eq!(*run.phase(), RunPhase::Exhausted(BudgetLimit::Cost));
         assert_eq!(engine.journal().head(&id()).unwrap().status, Status::Exhausted);
         assert!(self.billed() <= DOLLAR, "{} was billed", self.billed());
         assert!(self.billed() <= run.ledger().cost().0, "what was billed is on the account");
@@ -140,7 +143,7 @@ impl Capped {
         // Opened without more, it stays where it is and asks for nothing.
         let before = self.billed();
         let rested = more.open(&id()).await.unwrap().drive().await.unwrap();
-        assert_eq!(*rested.run.phase(), Phase::Exhausted(Limit::Cost));
+        assert_eq!(*rested.run.phase(), RunPhase::Exhausted(BudgetLimit::Cost));
         assert_eq!(self.billed(), before);
         let mut handle = more.open(&id()).await.unwrap();
         let budget = Budget { cost: Some(Cost(21 * DOLLAR)), ..Budget::default() };
@@ -201,7 +204,7 @@ async fn what_may_have_been_billed_when_the_process_ended_stays_on_the_account()
     }
     let before = engine.load(&id()).unwrap();
     engine.journal().clone().close().await;
-    let reserved: BTreeMap<Address, u64> = before
+    let reserved: BTreeMap<EffectAddress, u64> = before
         .open()
         .iter()
         .filter_map(|(at, open)| match open.funds {
@@ -218,7 +221,7 @@ async fn what_may_have_been_billed_when_the_process_ended_stays_on_the_account()
             _ => None,
         },
     );
-    let interrupted: Vec<Address> = interrupted.collect();
+    let interrupted: Vec<EffectAddress> = interrupted.collect();
     assert_eq!(interrupted, reserved.keys().cloned().collect::<Vec<_>>());
     let doubtful = next.load(&id()).unwrap().ledger().doubtful.cost.unwrap().0;
     assert_eq!(doubtful, reserved.values().sum::<u64>());
@@ -236,7 +239,12 @@ impl Model for Hanging {
         self.0.price()
     }
 
-    fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a> {
+    fn ask<'a>(
+        &'a self,
+        prompt: &'a Prompt<'a>,
+        draft: &'a mut RequestDraft,
+        hear: DeltaCallback<'a>,
+    ) -> ModelFuture<'a> {
         if prompt.attempt > 1 {
             return self.0.ask(prompt, draft, hear);
         }
@@ -250,7 +258,7 @@ async fn a_call_cut_off_without_a_budget_is_on_the_account_before_it_is_made() {
     let (world, asked) = (World::quick(), Arc::new(Notify::new()));
     let price = Price::per_million(1.0, 10.0, None, None);
     let hanging = || Hanging(Priced { price, billed: Arc::default() }, Arc::clone(&asked));
-    let engine = world.engine_with(Arc::new(hanging()), Options::default());
+    let engine = world.engine_with(Arc::new(hanging()), EngineOptions::default());
     let (agents, prompts) = (Agents::compiled_in().unwrap(), Prompts::compiled_in());
     let new = NewRun {
         goal: goal("do it"),
@@ -275,7 +283,7 @@ async fn a_call_cut_off_without_a_budget_is_on_the_account_before_it_is_made() {
     assert!(ceiling > 0 && cut.ledger().reservations == 1, "{:?}", cut.ledger());
     engine.journal().clone().close().await;
 
-    let next = world.engine_with(Arc::new(hanging()), Options::default());
+    let next = world.engine_with(Arc::new(hanging()), EngineOptions::default());
     let rested = next.open(&id()).await.unwrap().drive().await.unwrap();
     let ledger = rested.run.ledger();
     assert_eq!(rested.run.status(), "done", "{:?}", rested.run.phase());

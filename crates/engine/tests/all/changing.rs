@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use crate::support::{World, by, calls, says, settings, turn};
 use serde_json::{Value, json};
-use updraft_engine::{Agent, Agents, Engine, Hands, NewRun, Options, Prompts, replay};
-use updraft_models::{Access, Prompt, Scripted};
-use updraft_run::{Answer, Budget, Message, Output, Reply, RunId, ToolSpec};
-use updraft_tools::{CallContext, Calling, Dispatcher, Limits, Registry, Tool, Traits};
+use updraft_engine::{Agent, Agents, Engine, EngineOptions, NewRun, Prompts, RealPerformer, replay};
+use updraft_models::{ModelAccess, Prompt, ScriptedModel};
+use updraft_run::{Budget, Message, ModelAnswer, Reply, RunId, ToolOutput, ToolSpec};
+use updraft_tools::{CallContext, Dispatcher, Registry, Tool, ToolFuture, ToolLimits, ToolTraits};
 
 /// A tool that says which arguments it was called with.
 struct Says(ToolSpec);
@@ -19,19 +19,19 @@ impl Tool for Says {
         &self.0
     }
 
-    fn traits(&self) -> Traits {
-        Traits { group: "served", ..Traits::default() }
+    fn traits(&self) -> ToolTraits {
+        ToolTraits { group: "served", ..ToolTraits::default() }
     }
 
-    fn call<'a>(&'a self, args: Value, _: &'a CallContext) -> Calling<'a> {
+    fn call<'a>(&'a self, args: Value, _: &'a CallContext) -> ToolFuture<'a> {
         let text = format!("called with {args}");
-        Box::pin(async move { Reply::Output(Arc::new(Output { text, ..Output::default() })) })
+        Box::pin(async move { Reply::Output(Arc::new(ToolOutput { text, ..ToolOutput::default() })) })
     }
 }
 
 /// Our own tools, and tools of these names that take one argument each.
 fn registry(served: &[(&str, &str)]) -> Registry {
-    let mut registry = Registry::standard(&Limits::default());
+    let mut registry = Registry::standard(&ToolLimits::default());
     for (name, argument) in served {
         let parameters = json!({"type": "object", "properties": {*argument: {"type": "string"}}, "required": [argument],
             "additionalProperties": false});
@@ -44,14 +44,14 @@ fn registry(served: &[(&str, &str)]) -> Registry {
 fn engine(
     world: &World,
     dispatcher: &Dispatcher,
-    answer: impl Fn(&Prompt<'_>) -> Answer + Send + Sync + 'static,
+    answer: impl Fn(&Prompt<'_>) -> ModelAnswer + Send + Sync + 'static,
 ) -> Engine {
-    let model = Arc::new(Scripted::from_fn("scripted/test", answer));
-    let hands = Hands::new(Access::default(), dispatcher.clone()).with_model("scripted/test", model);
-    Engine::new(world.journal(), Arc::new(hands), Options::default())
+    let model = Arc::new(ScriptedModel::from_fn("scripted/test", answer));
+    let hands = RealPerformer::new(ModelAccess::default(), dispatcher.clone()).with_model("scripted/test", model);
+    Engine::new(world.journal(), Arc::new(hands), EngineOptions::default())
 }
 
-async fn start(engine: &Engine, world: &World, dispatcher: &Dispatcher) -> updraft_engine::Handle {
+async fn start(engine: &Engine, world: &World, dispatcher: &Dispatcher) -> updraft_engine::RunHandle {
     let mut agents = Agents::compiled_in().unwrap();
     let tools = vec!["served".to_owned(), "ask_user".to_owned()];
     agents.insert(Agent { name: "worker".into(), purpose: "works".into(), tools, ..Agent::default() });
@@ -83,7 +83,7 @@ fn seen(prompt: &Prompt<'_>) -> String {
 #[tokio::test]
 async fn a_model_is_shown_what_there_is_now_and_its_calls_of_what_was_are_not_made() {
     let world = World::quick();
-    let dispatcher = Dispatcher::new(registry(&[("gone", "a"), ("shape", "a"), ("stays", "a")]), Limits::default());
+    let dispatcher = Dispatcher::new(registry(&[("gone", "a"), ("shape", "a"), ("stays", "a")]), ToolLimits::default());
     let told: Arc<std::sync::Mutex<Vec<String>>> = Arc::default();
     let (changes, notes) = (dispatcher.clone(), Arc::clone(&told));
     let engine = engine(&world, &dispatcher, move |prompt| {
@@ -126,10 +126,10 @@ async fn a_run_that_is_opened_again_goes_on_with_the_tools_that_there_are_then()
         0 => calls(&[("ask_user", json!({"question": "which?"}))]),
         _ => says(seen(prompt).split(" | ").next().unwrap_or_default()),
     };
-    let dispatcher = Dispatcher::new(registry(&[("gone", "a")]), Limits::default());
+    let dispatcher = Dispatcher::new(registry(&[("gone", "a")]), ToolLimits::default());
     let rested = start(&engine(&world, &dispatcher, answer), &world, &dispatcher).await.drive().await.unwrap();
     assert_eq!(rested.run.status(), "waiting");
-    let now = Dispatcher::new(Registry::default(), Limits::default());
+    let now = Dispatcher::new(Registry::default(), ToolLimits::default());
     now.replace(registry(&[("extra", "a")]));
     let engine = engine(&world, &now, answer);
     let mut handle = engine.open(&rested.id).await.unwrap();

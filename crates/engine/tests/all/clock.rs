@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use crate::support::{World, calls, goal, settings, specs, step, turn};
 use serde_json::json;
-use updraft_engine::{Agents, NewRun, Options, Prompts, replay};
-use updraft_models::Scripted;
-use updraft_run::{Budget, Graph, Limit, Millis, Phase, RunId, Timestamp};
+use updraft_engine::{Agents, EngineOptions, NewRun, Prompts, replay};
+use updraft_models::ScriptedModel;
+use updraft_run::{Budget, BudgetLimit, Graph, Millis, RunId, RunPhase, Timestamp};
 
 /// What the wall clock is set to by and by, and how far each look sets it on.
 static WALL: AtomicI64 = AtomicI64::new(0);
@@ -33,11 +33,11 @@ async fn a_wall_clock_that_jumps_neither_ends_nor_prolongs_a_run() {
         JUMP.store(jump, Ordering::SeqCst);
         let world = World::quick();
         // Each answer takes 400 ms.
-        let model = Scripted::from_fn("test", |prompt| {
+        let model = ScriptedModel::from_fn("test", |prompt| {
             PASSED.fetch_add(400, Ordering::SeqCst);
             calls(&[("list_files", json!({ "path": ".", "limit": turn(prompt) + 1 }))])
         });
-        let options = Options { clock: wall, steady: Some(steady), ..Options::default() };
+        let options = EngineOptions { clock: wall, steady: Some(steady), ..EngineOptions::default() };
         let engine = world.engine_with(Arc::new(model), options);
         let (agents, prompts) = (Agents::compiled_in().unwrap(), Prompts::compiled_in());
         let new = NewRun {
@@ -54,7 +54,7 @@ async fn a_wall_clock_that_jumps_neither_ends_nor_prolongs_a_run() {
         };
         let id = RunId::parse("timed").unwrap();
         let rested = engine.start(id.clone(), new).await.unwrap().drive().await.unwrap();
-        assert_eq!(*rested.run.phase(), Phase::Exhausted(Limit::Time), "{jump}");
+        assert_eq!(*rested.run.phase(), RunPhase::Exhausted(BudgetLimit::Time), "{jump}");
         assert_eq!((rested.run.worked(), rested.run.ledger().turns), (Millis(1_200), 3), "{jump}");
         assert_eq!(engine.load(&id).unwrap().worked(), Millis(1_200), "the journal tells the same");
         assert_eq!(replay(engine.journal(), &id).unwrap().differences, []);

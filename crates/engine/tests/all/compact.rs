@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use crate::support::{World, by, calls, says, settings, start};
 use serde_json::json;
-use updraft_engine::{Engine, Handle, Options, Watch, replay};
-use updraft_models::{Asking, Delta, Draft, Hear, Model, Price, Prompt, Scripted};
-use updraft_run::{Address, Answer, Event, Input, Kind, Message, Record, Run, RunId, Usage};
+use updraft_engine::{Engine, EngineOptions, RunHandle, RunWatcher, replay};
+use updraft_models::{Delta, DeltaCallback, Model, ModelFuture, Price, Prompt, RequestDraft, ScriptedModel};
+use updraft_run::{EffectAddress, EffectKind, Event, Input, Message, ModelAnswer, Record, Run, RunId, TokenUsage};
 
 const TURNS: usize = 200;
 /// Tokens at which older turns are summarised.
@@ -47,7 +47,7 @@ fn is_summary(prompt: &Prompt<'_>) -> bool {
 }
 
 /// Lists files again and again, differently each time, and is done after so many turns.
-fn answer(heard: &Mutex<Heard>, prompt: &Prompt<'_>) -> Answer {
+fn answer(heard: &Mutex<Heard>, prompt: &Prompt<'_>) -> ModelAnswer {
     let mut heard = heard.lock().unwrap();
     let text = words(prompt);
     let used = text.len() as u64 / 3;
@@ -60,13 +60,13 @@ fn answer(heard: &Mutex<Heard>, prompt: &Prompt<'_>) -> Answer {
         let at = heard.prompts.len();
         match at {
             TURNS.. => says("listed"),
-            _ => Answer {
+            _ => ModelAnswer {
                 text: format!("turn {at} {}", "x".repeat(1_500)),
                 ..calls(&[("list_files", json!({ "path": ".", "limit": at }))])
             },
         }
     };
-    Answer { usage: Usage { input: used, output: 100, ..Usage::default() }, ..said }
+    ModelAnswer { usage: TokenUsage { input: used, output: 100, ..TokenUsage::default() }, ..said }
 }
 
 struct Long {
@@ -79,13 +79,13 @@ impl Long {
         Self { world: World::quick(), heard: Arc::default() }
     }
 
-    fn engine(&self, watch: Arc<dyn Watch>) -> Engine {
+    fn engine(&self, watch: Arc<dyn RunWatcher>) -> Engine {
         let heard = Arc::clone(&self.heard);
-        let model = Scripted::from_fn("scripted/test", move |prompt| answer(&heard, prompt));
-        self.world.engine_with(Arc::new(model), Options { watch, ..Options::default() })
+        let model = ScriptedModel::from_fn("scripted/test", move |prompt| answer(&heard, prompt));
+        self.world.engine_with(Arc::new(model), EngineOptions { watch, ..EngineOptions::default() })
     }
 
-    async fn start(&self, engine: &Engine) -> Handle {
+    async fn start(&self, engine: &Engine) -> RunHandle {
         let mut own = settings(&self.world.workspace());
         own.query_turns = TURNS as u32 + 50;
         own.compact_at = COMPACT_AT;
@@ -115,7 +115,7 @@ impl Long {
 
 /// Hands inputs to the run when certain things are on disk.
 struct Tells {
-    sender: Mutex<Option<updraft_engine::Sender>>,
+    sender: Mutex<Option<updraft_engine::RunSender>>,
     told: Mutex<Vec<String>>,
     when: fn(&Event) -> usize,
     most: usize,
@@ -127,7 +127,7 @@ impl Tells {
     }
 }
 
-impl Watch for Tells {
+impl RunWatcher for Tells {
     fn record(&self, _: &RunId, _: u64, record: &Record, _: &Run) {
         let sender = self.sender.lock().unwrap();
         let Some(sender) = sender.as_ref() else { return };
@@ -140,13 +140,13 @@ impl Watch for Tells {
         }
     }
 
-    fn delta(&self, _: &RunId, _: &Address, _: Delta<'_>) {}
+    fn delta(&self, _: &RunId, _: &EffectAddress, _: Delta<'_>) {}
 }
 
 /// A turn that is asked for, by its number within the visit.
 fn turn_of(event: &Event) -> Option<u32> {
     match event {
-        Event::Wanted { id, .. } if id.kind == Kind::Ask => Some(id.turn),
+        Event::Wanted { id, .. } if id.kind == EffectKind::Ask => Some(id.turn),
         _ => None,
     }
 }
@@ -166,7 +166,7 @@ async fn two_hundred_turns_stay_within_bounds_and_what_the_user_said_stays_word_
 
 /// The same model, but it ends a summary only when the user has been heard.
 struct Patient {
-    model: Scripted,
+    model: ScriptedModel,
     heard: Arc<Interrupts>,
 }
 
@@ -179,7 +179,12 @@ impl Model for Patient {
         self.model.price()
     }
 
-    fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a> {
+    fn ask<'a>(
+        &'a self,
+        prompt: &'a Prompt<'a>,
+        draft: &'a mut RequestDraft,
+        hear: DeltaCallback<'a>,
+    ) -> ModelFuture<'a> {
         Box::pin(async move {
             if is_summary(prompt) {
                 self.heard.all.notified().await;
@@ -195,17 +200,17 @@ const INTERRUPTED: usize = 4;
 
 #[derive(Default)]
 struct Interrupts {
-    sender: Mutex<Option<updraft_engine::Sender>>,
+    sender: Mutex<Option<updraft_engine::RunSender>>,
     said: Mutex<Vec<String>>,
     taken: Mutex<usize>,
     all: tokio::sync::Notify,
 }
 
-impl Watch for Interrupts {
+impl RunWatcher for Interrupts {
     fn record(&self, _: &RunId, _: u64, record: &Record, _: &Run) {
         for event in &record.events {
             match event {
-                Event::Wanted { id, .. } if id.kind == Kind::Compact => {
+                Event::Wanted { id, .. } if id.kind == EffectKind::Compact => {
                     let mut said = self.said.lock().unwrap();
                     if said.len() == WORDS * INTERRUPTED {
                         self.all.notify_one();
@@ -236,7 +241,7 @@ impl Watch for Interrupts {
         }
     }
 
-    fn delta(&self, _: &RunId, _: &Address, _: Delta<'_>) {}
+    fn delta(&self, _: &RunId, _: &EffectAddress, _: Delta<'_>) {}
 }
 
 #[tokio::test]
@@ -244,9 +249,9 @@ async fn what_the_user_says_during_a_summary_is_heard() {
     let long = Long::new();
     let interrupts: Arc<Interrupts> = Arc::default();
     let heard = Arc::clone(&long.heard);
-    let model = Scripted::from_fn("scripted/test", move |prompt| answer(&heard, prompt));
+    let model = ScriptedModel::from_fn("scripted/test", move |prompt| answer(&heard, prompt));
     let patient = Patient { model, heard: Arc::clone(&interrupts) };
-    let options = Options { watch: interrupts.clone(), ..Options::default() };
+    let options = EngineOptions { watch: interrupts.clone(), ..EngineOptions::default() };
     let engine = long.world.engine_with(Arc::new(patient), options);
     let handle = long.start(&engine).await;
     *interrupts.sender.lock().unwrap() = Some(handle.sender());
@@ -258,7 +263,7 @@ async fn what_the_user_says_during_a_summary_is_heard() {
 
 /// The same model, but it never ends the summary it is to be cut off in.
 struct Stalls {
-    model: Scripted,
+    model: ScriptedModel,
     /// Summaries until then.
     left: Mutex<u32>,
 }
@@ -272,7 +277,12 @@ impl Model for Stalls {
         self.model.price()
     }
 
-    fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, draft: &'a mut Draft, hear: Hear<'a>) -> Asking<'a> {
+    fn ask<'a>(
+        &'a self,
+        prompt: &'a Prompt<'a>,
+        draft: &'a mut RequestDraft,
+        hear: DeltaCallback<'a>,
+    ) -> ModelFuture<'a> {
         let mut left = self.left.lock().unwrap();
         if is_summary(prompt) {
             if *left == 0 {
@@ -286,25 +296,25 @@ impl Model for Stalls {
 
 /// Says that the beginning of a summary is on disk, where a word from the user takes it.
 struct Begins {
-    sender: Mutex<Option<updraft_engine::Sender>>,
+    sender: Mutex<Option<updraft_engine::RunSender>>,
     seen: tokio::sync::Notify,
 }
 
-impl Watch for Begins {
+impl RunWatcher for Begins {
     fn record(&self, _: &RunId, _: u64, record: &Record, _: &Run) {
         for event in &record.events {
             match event {
-                Event::Wanted { id, .. } if id.kind == Kind::Compact => {
+                Event::Wanted { id, .. } if id.kind == EffectKind::Compact => {
                     let message = format!("Go on at {id}.");
                     assert!(self.sender.lock().unwrap().as_ref().unwrap().send(Input::Tell { message }));
                 }
-                Event::Begun { id, .. } if id.kind == Kind::Compact => self.seen.notify_one(),
+                Event::Begun { id, .. } if id.kind == EffectKind::Compact => self.seen.notify_one(),
                 _ => {}
             }
         }
     }
 
-    fn delta(&self, _: &RunId, _: &Address, _: Delta<'_>) {}
+    fn delta(&self, _: &RunId, _: &EffectAddress, _: Delta<'_>) {}
 }
 
 #[tokio::test]
@@ -312,11 +322,11 @@ async fn a_summary_that_is_cut_off_is_made_again_and_replays() {
     let long = Long::new();
     for life in 0..60 {
         let heard = Arc::clone(&long.heard);
-        let model = Scripted::from_fn("scripted/test", move |prompt| answer(&heard, prompt));
+        let model = ScriptedModel::from_fn("scripted/test", move |prompt| answer(&heard, prompt));
         // The summary that was cut off is made; the next one is cut off.
         let stalls = Stalls { model, left: Mutex::new(u32::from(life > 0)) };
         let begins = Arc::new(Begins { sender: Mutex::default(), seen: tokio::sync::Notify::new() });
-        let options = Options { watch: begins.clone(), ..Options::default() };
+        let options = EngineOptions { watch: begins.clone(), ..EngineOptions::default() };
         let engine = long.world.engine_with(Arc::new(stalls), options);
         let handle = if life == 0 { long.start(&engine).await } else { engine.open(&id()).await.unwrap() };
         *begins.sender.lock().unwrap() = Some(handle.sender());
@@ -328,7 +338,7 @@ async fn a_summary_that_is_cut_off_is_made_again_and_replays() {
                 biased;
                 rested = &mut drive => break rested.unwrap().run.is_over(),
                 () = begins.seen.notified() => {
-                    let stalled = engine.load(&id()).unwrap().open().keys().any(|id| id.kind == Kind::Compact);
+                    let stalled = engine.load(&id()).unwrap().open().keys().any(|id| id.kind == EffectKind::Compact);
                     if stalled {
                         break false;
                     }

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 use crate::support::World;
 use crate::support::stamps::{Came, Outside, ScriptedHands, Wrong, begin, look_at, to_the_end};
 use futures_util::FutureExt;
-use updraft_engine::{Engine, Options, Watch, replay};
+use updraft_engine::{Engine, EngineOptions, RunWatcher, replay};
 use updraft_models::Delta;
-use updraft_run::{Address, Record, Run, RunId, Timestamp};
+use updraft_run::{EffectAddress, Record, Run, RunId, Timestamp};
 
 /// Where the process ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,7 +42,7 @@ fn clock() -> Timestamp {
 /// Ends the process when a record is on disk.
 struct Watcher(Mutex<Option<u32>>);
 
-impl Watch for Watcher {
+impl RunWatcher for Watcher {
     fn record(&self, _: &RunId, _: u64, _: &Record, _: &Run) {
         let mut left = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match *left {
@@ -56,7 +56,7 @@ impl Watch for Watcher {
         }
     }
 
-    fn delta(&self, _: &RunId, _: &Address, _: Delta<'_>) {}
+    fn delta(&self, _: &RunId, _: &EffectAddress, _: Delta<'_>) {}
 }
 
 /// Runs to the end through at most one crash; `None` if the crash was never reached.
@@ -83,7 +83,7 @@ async fn runs(crash: Crash, wrong: Wrong) -> Option<Came> {
             _ => None,
         }));
         let hands = ScriptedHands::new(&outside, wrong);
-        let options = Options { watch: Arc::new(watch), clock, steady: None, ..Options::default() };
+        let options = EngineOptions { watch: Arc::new(watch), clock, steady: None, ..EngineOptions::default() };
         let engine = Engine::new(world.journal(), Arc::new(hands), options);
         let lived = AssertUnwindSafe(live(&engine, &id, &world, started)).catch_unwind().await;
         DECISIONS.with(|left| left.set(None));

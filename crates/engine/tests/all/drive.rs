@@ -2,7 +2,7 @@
 
 use crate::support::{World, by, calls, goal, says, settings, start, step, turn};
 use serde_json::json;
-use updraft_engine::{Report, node_link, replay};
+use updraft_engine::{RunReport, node_link, replay};
 use updraft_run::Graph;
 
 #[tokio::test]
@@ -63,7 +63,7 @@ async fn a_planned_graph_runs_and_its_answer_is_the_last_steps() {
     let id = handle.id().clone();
     let rested = handle.drive().await.unwrap();
     assert_eq!(rested.run.answer(), "from a and from b");
-    let report = Report::of(engine.journal(), &id).unwrap();
+    let report = RunReport::of(engine.journal(), &id).unwrap();
     let graph = node_link(&report, updraft_engine::EdgeList::Edges);
     assert_eq!(graph["graph"]["status"], "completed");
     assert_eq!(graph["nodes"].as_array().unwrap().len(), 5);

@@ -7,15 +7,16 @@ use std::sync::{Arc, Mutex};
 use crate::support::stamps::{Outside, ScriptedHands, agents, look_at, specs};
 use crate::support::{World, calls, goal, says, settings, step, turn};
 use serde_json::json;
-use updraft_engine::{Engine, Error, NewRun, Options, Prompts, diff, replay};
+use updraft_engine::{Engine, EngineOptions, Error, NewRun, Prompts, diff, replay};
 use updraft_journal::Status;
 use updraft_models::Prompt;
 use updraft_run::{
-    Answer, Budget, Event, ForkChange, Graph, Input, Kind, Message, Record, Reply, Run, RunId, Settings, StepId,
+    Budget, EffectKind, Event, ForkChange, Graph, Input, Message, ModelAnswer, Record, Reply, Run, RunId, RunSettings,
+    StepId,
 };
 
 /// A plan of two steps: `one` stamps, `two` says what it reads.
-fn answer(model: &str, prompt: &Prompt<'_>) -> Answer {
+fn answer(model: &str, prompt: &Prompt<'_>) -> ModelAnswer {
     let brief = prompt.brief;
     let last: Vec<String> = match prompt.messages.last() {
         Some(Message::Results(results)) => results.iter().map(|result| result.text.clone()).collect(),
@@ -58,7 +59,7 @@ impl Forks {
         let world = World::quick();
         let outside: Arc<Mutex<Outside>> = Arc::default();
         let hands = ScriptedHands::saying(&outside, answer);
-        let engine = Engine::new(world.journal(), Arc::new(hands), Options::default());
+        let engine = Engine::new(world.journal(), Arc::new(hands), EngineOptions::default());
         let (agents, prompts) = (agents(), Prompts::compiled_in());
         let new = NewRun {
             goal: goal("the goal"),
@@ -104,7 +105,8 @@ impl Forks {
 
 /// Whether the stamp had begun and not ended after so many events.
 fn is_stamping(events: &[Event]) -> bool {
-    let is_stamp = |id: &updraft_run::Address| id.kind == Kind::Call && id.n == 0 && id.step.as_str() == "one";
+    let is_stamp =
+        |id: &updraft_run::EffectAddress| id.kind == EffectKind::Call && id.n == 0 && id.step.as_str() == "one";
     let begun = events.iter().any(|event| matches!(event, Event::Begun { id, .. } if is_stamp(id)));
     begun && !events.iter().any(|event| matches!(event, Event::Replied { id, .. } if is_stamp(id)))
 }
@@ -132,7 +134,8 @@ async fn a_fork_after_any_event_pays_only_for_what_follows_and_comes_to_the_same
             assert_eq!(found.first_step, Some(StepId::parse("one").unwrap()));
             doubtful += 1;
         } else {
-            let stamped = after.iter().any(|event| matches!(event, Event::Begun { id, .. } if id.kind == Kind::Call));
+            let stamped =
+                after.iter().any(|event| matches!(event, Event::Begun { id, .. } if id.kind == EffectKind::Call));
             assert_eq!((asks, stamps), (answers_in(after), usize::from(stamped)), "a fork after {at} events");
             assert_eq!((found.parts_at, found.first_step, found.steps.len()), (None, None, 0), "after {at} events");
         }
@@ -159,7 +162,7 @@ async fn a_fork_with_another_model_goes_on_with_that_model() {
         events.iter().position(is_done).unwrap()
     };
     for at in 1..=events.len() {
-        let other = Settings { model: "scripted/other".into(), ..(**forks.run.settings()).clone() };
+        let other = RunSettings { model: "scripted/other".into(), ..(**forks.run.settings()).clone() };
         let change = ForkChange { settings: Some(Arc::new(other)), ..ForkChange::default() };
         let name = format!("model-{at}");
         let (run, _) = forks.fork(at, &name, change).await;

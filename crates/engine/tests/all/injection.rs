@@ -9,25 +9,28 @@ use std::sync::Arc;
 use crate::recorder::Recorder;
 use crate::support::{World, calls, goal, says, settings, step, turn};
 use serde_json::{Value, json};
-use updraft_engine::{Agent, Agents, Engine, Handle, Hands, Marks, NewRun, Options, Prompts, Rested, waiting_for};
-use updraft_models::{Access, Prompt, Scripted};
-use updraft_run::{
-    Answer, Approvals, Budget, Class, Effect, Graph, Input, Mode, Origins, Output, Part, Prepared, Reply, RunId,
-    Settings, ToolSpec, Verdict,
+use updraft_engine::{
+    Agent, Agents, DriveResult, Engine, EngineOptions, MarkStore, NewRun, Prompts, RealPerformer, RunHandle,
+    waiting_for,
 };
-use updraft_tools::{CallContext, Calling, Dispatcher, Limits, Place, Registry, Source, Tool, Traits};
+use updraft_models::{ModelAccess, Prompt, ScriptedModel};
+use updraft_run::{
+    ApprovalMode, Budget, Effect, EffectClass, Graph, Input, ModelAnswer, Origins, PreparedCall, Reply, RunId, RunMode,
+    RunSettings, SimpleCommand, ToolOutput, ToolSpec, Verdict,
+};
+use updraft_tools::{CallContext, Dispatcher, Place, Registry, Tool, ToolFuture, ToolLimits, ToolSource, ToolTraits};
 
 const SECRET: &str = "planted-secret-4711";
 
 /// A tool that really sends: what it is given, or the file that it is told of.
 struct Sender {
     spec: ToolSpec,
-    source: Source,
+    source: ToolSource,
     to: SocketAddr,
 }
 
 impl Sender {
-    fn tool(name: &str, source: Source, to: SocketAddr) -> Arc<dyn Tool> {
+    fn tool(name: &str, source: ToolSource, to: SocketAddr) -> Arc<dyn Tool> {
         let spec = ToolSpec { name: name.into(), description: String::new(), parameters: json!({ "type": "object" }) };
         Arc::new(Self { spec, source, to })
     }
@@ -50,23 +53,23 @@ impl Tool for Sender {
         &self.spec
     }
 
-    fn traits(&self) -> Traits {
-        Traits { class: Class::Opaque, sends: true, blocking: true, ..Traits::default() }
+    fn traits(&self) -> ToolTraits {
+        ToolTraits { class: EffectClass::Opaque, sends: true, blocking: true, ..ToolTraits::default() }
     }
 
-    fn source(&self) -> Source {
+    fn source(&self) -> ToolSource {
         self.source.clone()
     }
 
-    fn prepare(&self, args: &Value, _: &Place) -> Prepared {
-        let plain = Prepared { class: Class::Opaque, sends: true, ..Prepared::default() };
+    fn prepare(&self, args: &Value, _: &Place) -> PreparedCall {
+        let plain = PreparedCall { class: EffectClass::Opaque, sends: true, ..PreparedCall::default() };
         match (self.spec.name.as_str(), args["file"].as_str()) {
-            ("fetch", _) => Prepared { class: Class::Pure, hosts: vec![self.to.to_string()], ..plain },
+            ("fetch", _) => PreparedCall { class: EffectClass::Pure, hosts: vec![self.to.to_string()], ..plain },
             ("command", Some(file)) => {
                 let words = vec![Some("sh".to_owned()), Some(file.to_owned())];
-                Prepared {
+                PreparedCall {
                     command: Some(format!("sh {file}")),
-                    parts: vec![Part { words, ..Part::default() }],
+                    parts: vec![SimpleCommand { words, ..SimpleCommand::default() }],
                     ..plain
                 }
             }
@@ -74,12 +77,12 @@ impl Tool for Sender {
         }
     }
 
-    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move {
             let text = self.send(&args, cx).unwrap_or_else(|error| error.to_string());
             let is_page = self.spec.name == "fetch";
             let origins = if is_page { vec![format!("http://{}/page", self.to)] } else { Vec::new() };
-            Reply::Output(Arc::new(Output { text, untrusted: is_page, origins, ..Output::default() }))
+            Reply::Output(Arc::new(ToolOutput { text, untrusted: is_page, origins, ..ToolOutput::default() }))
         })
     }
 }
@@ -96,37 +99,37 @@ impl Trap {
         Self { world: World::new(), recorder }
     }
 
-    fn engine(&self, answer: impl Fn(&Prompt<'_>) -> Answer + Send + Sync + 'static) -> Engine {
-        let hands = Hands::new(Access::default(), self.dispatcher());
-        let hands = hands.with_model("scripted/test", Arc::new(Scripted::from_fn("scripted/test", answer)));
-        let options = Options { marks: Some(self.marks()), ..Options::default() };
+    fn engine(&self, answer: impl Fn(&Prompt<'_>) -> ModelAnswer + Send + Sync + 'static) -> Engine {
+        let hands = RealPerformer::new(ModelAccess::default(), self.dispatcher());
+        let hands = hands.with_model("scripted/test", Arc::new(ScriptedModel::from_fn("scripted/test", answer)));
+        let options = EngineOptions { marks: Some(self.marks()), ..EngineOptions::default() };
         Engine::new(self.world.journal(), Arc::new(hands), options)
     }
 
-    fn marks(&self) -> Marks {
-        Marks::at(&self.world.folder.path().join("origins"))
+    fn marks(&self) -> MarkStore {
+        MarkStore::at(&self.world.folder.path().join("origins"))
     }
 
     fn dispatcher(&self) -> Dispatcher {
-        let limits = Limits::default();
+        let limits = ToolLimits::default();
         let mut registry = Registry::standard(&limits);
         let to = self.recorder.address();
-        registry.insert(Sender::tool("fetch", Source::BuiltIn, to)).unwrap();
-        registry.insert(Sender::tool("command", Source::BuiltIn, to)).unwrap();
-        registry.insert(Sender::tool("mail", Source::Server("mail".into()), to)).unwrap();
+        registry.insert(Sender::tool("fetch", ToolSource::BuiltIn, to)).unwrap();
+        registry.insert(Sender::tool("command", ToolSource::BuiltIn, to)).unwrap();
+        registry.insert(Sender::tool("mail", ToolSource::Server("mail".into()), to)).unwrap();
         Dispatcher::new(registry, limits)
     }
 
-    async fn start(&self, engine: &Engine, id: &str, steps: Vec<updraft_run::StepSpec>) -> Handle {
+    async fn start(&self, engine: &Engine, id: &str, steps: Vec<updraft_run::StepSpec>) -> RunHandle {
         let dispatcher = self.dispatcher();
         let tools = |wanted: &[String]| dispatcher.registry().specs_for(wanted);
         let mut agents = Agents::compiled_in().unwrap();
         let tools_of = ["fetch", "command", "mail", "files"].map(str::to_owned).to_vec();
         agents.insert(Agent { name: "worker".into(), purpose: "works".into(), tools: tools_of, ..Agent::default() });
         let new = NewRun {
-            goal: updraft_run::Goal { mode: Mode::Given, ..goal("look at the page") },
+            goal: updraft_run::Goal { mode: RunMode::Given, ..goal("look at the page") },
             // As under `--yes`.
-            settings: Settings { approvals: Approvals::Allow, ..settings(&self.world.workspace()) },
+            settings: RunSettings { approvals: ApprovalMode::Allow, ..settings(&self.world.workspace()) },
             budget: Budget::default(),
             plan: Some(Graph { steps }),
             agents: &agents,
@@ -143,12 +146,12 @@ impl Trap {
     async fn holds(
         &self,
         steps: Vec<updraft_run::StepSpec>,
-        answer: impl Fn(&Prompt<'_>) -> Answer + Send + Sync + 'static,
+        answer: impl Fn(&Prompt<'_>) -> ModelAnswer + Send + Sync + 'static,
     ) {
         let engine = self.engine(answer);
         let mut rested = self.start(&engine, "trap", steps).await.drive().await.unwrap();
         self.is_held(&rested);
-        rested = again(&engine, &rested, Input::Resume { budget: None, approvals: Some(Approvals::Allow) }).await;
+        rested = again(&engine, &rested, Input::Resume { budget: None, approvals: Some(ApprovalMode::Allow) }).await;
         self.is_held(&rested);
         let verdict = Verdict { allow: true, by: "ann".into(), ..Verdict::default() };
         rested = again(&engine, &rested, Input::Verdict { id: None, verdict }).await;
@@ -156,7 +159,7 @@ impl Trap {
         assert!(self.recorder.has(SECRET), "the way was a real one");
     }
 
-    fn is_held(&self, rested: &Rested) {
+    fn is_held(&self, rested: &DriveResult) {
         let waits = waiting_for(&rested.run);
         let page = format!("http://{}/page", self.recorder.address());
         let named =
@@ -166,7 +169,7 @@ impl Trap {
     }
 }
 
-async fn again(engine: &Engine, rested: &Rested, input: Input) -> Rested {
+async fn again(engine: &Engine, rested: &DriveResult, input: Input) -> DriveResult {
     let mut handle = engine.open(&rested.id).await.unwrap();
     handle.send(input);
     handle.drive().await.unwrap()

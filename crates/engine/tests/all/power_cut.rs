@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex};
 
 use crate::support::World;
 use crate::support::stamps::{Came, Outside, Performed, ScriptedHands, Wrong, begin, look_at, to_the_end};
-use updraft_engine::{Engine, Options, Watch, replay};
-use updraft_journal::{Journal, Sync};
+use updraft_engine::{Engine, EngineOptions, RunWatcher, replay};
+use updraft_journal::{Journal, SyncMode};
 use updraft_models::Delta;
-use updraft_run::{Address, Event, Record, Run, RunId, Timestamp};
+use updraft_run::{EffectAddress, Event, Record, Run, RunId, Timestamp};
 
 use crate::tape::{Replay, Tape, Unsynced, write_to};
 
@@ -31,7 +31,7 @@ struct Acknowledged {
     moments: Arc<Mutex<Vec<(usize, u64)>>>,
 }
 
-impl Watch for Acknowledged {
+impl RunWatcher for Acknowledged {
     fn record(&self, _: &RunId, first: u64, record: &Record, _: &Run) {
         let (moment, events) = (self.tape.position(), first - 1 + record.events.len() as u64);
         let mut moments = self.moments.lock().unwrap();
@@ -41,7 +41,7 @@ impl Watch for Acknowledged {
         }
     }
 
-    fn delta(&self, _: &RunId, _: &Address, _: Delta<'_>) {}
+    fn delta(&self, _: &RunId, _: &EffectAddress, _: Delta<'_>) {}
 }
 
 fn clock() -> Timestamp {
@@ -54,14 +54,14 @@ fn id() -> RunId {
 
 /// Runs the script to its end on a tape, with a log that is so short that it is copied again and again. Calls that
 /// dawdle end one by one, and each has an append of its own.
-async fn tell(name: &str, sync: Sync, dawdle: bool) -> Story {
+async fn tell(name: &str, sync: SyncMode, dawdle: bool) -> Story {
     let tape = Tape::install(name);
     let world = World::quick();
-    let options = updraft_journal::Options {
+    let options = updraft_journal::JournalOptions {
         sync,
         vfs: Some(name.into()),
         checkpoint: 12,
-        ..updraft_journal::Options::default()
+        ..updraft_journal::JournalOptions::default()
     };
     let journal = Journal::open(&world.folder.path().join("journal.db"), options).unwrap();
     let moments: Arc<Mutex<Vec<(usize, u64)>>> = Arc::default();
@@ -70,8 +70,11 @@ async fn tell(name: &str, sync: Sync, dawdle: bool) -> Story {
     let outside = Outside { moment: Some(Box::new(move || now.position())), ..Outside::default() };
     let outside = Arc::new(Mutex::new(outside));
     let hands = Arc::new(ScriptedHands { dawdle, ..ScriptedHands::new(&outside, Wrong::Nothing) });
-    let engine =
-        Engine::new(journal, hands, Options { watch: Arc::new(watch), clock, steady: None, ..Options::default() });
+    let engine = Engine::new(
+        journal,
+        hands,
+        EngineOptions { watch: Arc::new(watch), clock, steady: None, ..EngineOptions::default() },
+    );
     let handle = begin(&engine, &id(), &world.workspace()).await;
     to_the_end(&engine, handle).await;
     engine.journal().clone().close().await;
@@ -92,11 +95,12 @@ impl Story {
         let left = World::quick();
         write_to(&replay.disk(unsynced), left.folder.path());
         let path = left.folder.path().join("journal.db");
-        let journal = Journal::open(&path, updraft_journal::Options::default()).map_err(|error| error.to_string())?;
+        let journal =
+            Journal::open(&path, updraft_journal::JournalOptions::default()).map_err(|error| error.to_string())?;
         let performed: Vec<Performed> = self.performed[..acted].to_vec();
         let outside = Arc::new(Mutex::new(Outside { performed, ..Outside::default() }));
         let hands = Arc::new(ScriptedHands::new(&outside, Wrong::Nothing));
-        let engine = Engine::new(journal, hands, Options { clock, steady: None, ..Options::default() });
+        let engine = Engine::new(journal, hands, EngineOptions { clock, steady: None, ..EngineOptions::default() });
         let ended = self.ends_well(&engine, &outside, moment, acted).await;
         engine.journal().clone().close().await;
         ended
@@ -156,12 +160,12 @@ fn replies(records: &[Record]) -> BTreeSet<String> {
 
 #[tokio::test]
 async fn a_power_cut_after_any_append_changes_nothing_in_the_end() {
-    after_any_append(&tell("tape-engine", Sync::Full, false).await).await;
+    after_any_append(&tell("tape-engine", SyncMode::Full, false).await).await;
 }
 
 #[tokio::test]
 async fn a_power_cut_while_calls_end_one_by_one_changes_nothing_in_the_end() {
-    after_any_append(&tell("tape-engine-slow", Sync::Full, true).await).await;
+    after_any_append(&tell("tape-engine-slow", SyncMode::Full, true).await).await;
 }
 
 async fn after_any_append(story: &Story) {
@@ -181,7 +185,7 @@ async fn after_any_append(story: &Story) {
 
 #[tokio::test]
 async fn a_power_cut_amid_writing_changes_nothing_in_the_end() {
-    let story = tell("tape-engine-amid", Sync::Full, true).await;
+    let story = tell("tape-engine-amid", SyncMode::Full, true).await;
     let first = story.acknowledged[0].0;
     let mut replay = story.tape.replay();
     assert!(replay.len() > 200, "only {} things were done to the disk", replay.len());
@@ -197,7 +201,7 @@ async fn a_power_cut_amid_writing_changes_nothing_in_the_end() {
 
 #[tokio::test]
 async fn without_syncing_the_same_power_cut_is_noticed() {
-    let story = tell("tape-engine-off", Sync::Off, false).await;
+    let story = tell("tape-engine-off", SyncMode::Off, false).await;
     let mut replay = story.tape.replay();
     let mut lost = 0;
     for (moment, _) in &story.acknowledged {

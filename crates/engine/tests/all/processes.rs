@@ -8,10 +8,10 @@ use std::time::Duration;
 use crate::support::{World, by, calls, says, settings, start, turn};
 use serde_json::json;
 use tokio::sync::Notify;
-use updraft_engine::{Engine, Error, Options, Watch, replay};
+use updraft_engine::{Engine, EngineOptions, Error, RunWatcher, replay};
 use updraft_journal::{Journal, Status};
-use updraft_models::{Asking, Delta, Draft, Hear, Model, Price, Prompt};
-use updraft_run::{Address, Answer, Event, Input, Message, Record, Run, RunId, Timestamp};
+use updraft_models::{Delta, DeltaCallback, Model, ModelFuture, Price, Prompt, RequestDraft};
+use updraft_run::{EffectAddress, Event, Input, Message, ModelAnswer, Record, Run, RunId, Timestamp};
 
 fn id(text: &str) -> RunId {
     RunId::parse(text).unwrap()
@@ -54,7 +54,7 @@ impl Model for Gate {
         None
     }
 
-    fn ask<'a>(&'a self, _: &'a Prompt<'a>, _: &'a mut Draft, _: Hear<'a>) -> Asking<'a> {
+    fn ask<'a>(&'a self, _: &'a Prompt<'a>, _: &'a mut RequestDraft, _: DeltaCallback<'a>) -> ModelFuture<'a> {
         Box::pin(async move {
             self.0.notified().await;
             Ok(says("done"))
@@ -63,7 +63,7 @@ impl Model for Gate {
 }
 
 /// A run of one agent, held up in its first model call until the gate opens.
-async fn held(world: &World, options: Options) -> (Engine, updraft_engine::Handle, Arc<Notify>) {
+async fn held(world: &World, options: EngineOptions) -> (Engine, updraft_engine::RunHandle, Arc<Notify>) {
     let gate = Arc::new(Notify::new());
     let engine = world.engine_with(Arc::new(Gate(Arc::clone(&gate))), options);
     let handle = start(&engine, "held", by("thinker", "think"), settings(&world.workspace()), None).await;
@@ -71,7 +71,7 @@ async fn held(world: &World, options: Options) -> (Engine, updraft_engine::Handl
 }
 
 /// Asks as many questions as are told, one after the other, and repeats the answers.
-fn asks(prompt: &Prompt<'_>, questions: usize) -> Answer {
+fn asks(prompt: &Prompt<'_>, questions: usize) -> ModelAnswer {
     if turn(prompt) < questions {
         return calls(&[("ask_user", json!({ "question": format!("which {}?", turn(prompt)) }))]);
     }
@@ -105,7 +105,7 @@ fn told(journal: &Journal, run: &str) -> Vec<String> {
 #[tokio::test]
 async fn a_running_run_hears_cancel_from_another_process() {
     let world = World::quick();
-    let (engine, handle, _gate) = held(&world, Options::default()).await;
+    let (engine, handle, _gate) = held(&world, EngineOptions::default()).await;
     let other = world.journal();
     let (rested, ()) = soon(async { tokio::join!(handle.drive(), send(&other, "held", "k", cancel())) }).await;
     assert_eq!(rested.unwrap().run.status(), "cancelled");
@@ -119,8 +119,10 @@ async fn a_running_run_hears_pause_and_lets_its_call_end() {
     let world = World::quick();
     let (paused, gate) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let watch = Waits { wanted: |event| matches!(event, Event::Paused), seen: Arc::clone(&paused) };
-    let engine =
-        world.engine_with(Arc::new(Gate(Arc::clone(&gate))), Options { watch: Arc::new(watch), ..Options::default() });
+    let engine = world.engine_with(
+        Arc::new(Gate(Arc::clone(&gate))),
+        EngineOptions { watch: Arc::new(watch), ..EngineOptions::default() },
+    );
     let handle = start(&engine, "held", by("thinker", "think"), settings(&world.workspace()), None).await;
     let other = world.journal();
     let steering = async {
@@ -143,14 +145,14 @@ struct Waits {
     seen: Arc<Notify>,
 }
 
-impl Watch for Waits {
+impl RunWatcher for Waits {
     fn record(&self, _: &RunId, _: u64, record: &Record, _: &Run) {
         if record.events.iter().any(self.wanted) {
             self.seen.notify_one();
         }
     }
 
-    fn delta(&self, _: &RunId, _: &Address, _: Delta<'_>) {}
+    fn delta(&self, _: &RunId, _: &EffectAddress, _: Delta<'_>) {}
 }
 
 #[tokio::test]
@@ -172,7 +174,7 @@ async fn a_waiting_run_finds_answer_pause_and_cancel_when_it_is_opened() {
 async fn a_run_whose_process_is_gone_finds_pause_and_cancel_when_it_is_opened() {
     for (input, status) in [(Input::Pause, "paused"), (cancel(), "cancelled")] {
         let world = World::quick();
-        let (engine, handle, _gate) = held(&world, Options::default()).await;
+        let (engine, handle, _gate) = held(&world, EngineOptions::default()).await;
         // The process ends in the middle of its model call.
         let cut_off = tokio::time::timeout(Duration::from_millis(50), handle.drive()).await;
         assert!(cut_off.is_err());
@@ -208,7 +210,7 @@ async fn an_answer_reaches_a_run_that_still_works_on_something_else() {
         wanted: |event| matches!(event, Event::Replied { reply: updraft_run::Reply::Said(_), .. }),
         seen: Arc::clone(&asked),
     };
-    let options = Options { watch: Arc::new(watch), ..Options::default() };
+    let options = EngineOptions { watch: Arc::new(watch), ..EngineOptions::default() };
     let engine = world.engine_with(Arc::new(AsksOrHolds(Arc::clone(&gate))), options);
     let handle = start(&engine, "both", crate::support::goal("both"), settings(&world.workspace()), Some(plan)).await;
     let other = world.journal();
@@ -242,7 +244,7 @@ impl Model for AsksOrHolds {
         None
     }
 
-    fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, _: &'a mut Draft, _: Hear<'a>) -> Asking<'a> {
+    fn ask<'a>(&'a self, prompt: &'a Prompt<'a>, _: &'a mut RequestDraft, _: DeltaCallback<'a>) -> ModelFuture<'a> {
         Box::pin(async move {
             if prompt.brief.step == "ask" {
                 return Ok(asks(prompt, 1));
@@ -278,7 +280,7 @@ async fn of_two_that_open_a_run_at_once_one_has_it_and_the_other_is_told_who() {
 #[tokio::test]
 async fn a_run_that_is_deleted_while_it_runs_ends_with_a_clear_error_and_others_go_on() {
     let world = World::quick();
-    let (engine, handle, gate) = held(&world, Options::default()).await;
+    let (engine, handle, gate) = held(&world, EngineOptions::default()).await;
     let beside = start(&engine, "beside", by("thinker", "think"), settings(&world.workspace()), None).await;
     let other = world.journal();
     assert!(other.delete(&id("held"), false).await.is_err(), "it is being run");

@@ -7,13 +7,13 @@ use std::time::Duration;
 use crate::support::{World, by, calls, goal, says, settings, start, step, turn};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use updraft_engine::{Engine, Options, replay};
-use updraft_models::Scripted;
-use updraft_run::{Budget, Graph, Input, Limit, Phase, RunId, Timestamp};
+use updraft_engine::{Engine, EngineOptions, replay};
+use updraft_models::ScriptedModel;
+use updraft_run::{Budget, BudgetLimit, Graph, Input, RunId, RunPhase, Timestamp};
 
-fn slow(ms: u64) -> Arc<Scripted> {
+fn slow(ms: u64) -> Arc<ScriptedModel> {
     let script = json!([{ "text": "done at last", "delay_ms": ms }]);
-    Arc::new(Scripted::parse("scripted/test", &script.to_string()).unwrap())
+    Arc::new(ScriptedModel::parse("scripted/test", &script.to_string()).unwrap())
 }
 
 fn id(text: &str) -> RunId {
@@ -23,7 +23,7 @@ fn id(text: &str) -> RunId {
 #[tokio::test]
 async fn a_cancelled_run_stops_its_model_call_and_says_so_when_it_is_opened_again() {
     let world = World::new();
-    let engine = world.engine_with(slow(600_000), Options::default());
+    let engine = world.engine_with(slow(600_000), EngineOptions::default());
     let handle = start(&engine, "slow", by("thinker", "think"), settings(&world.workspace()), None).await;
     let sender = handle.sender();
     let (rested, sent) =
@@ -37,7 +37,7 @@ async fn a_cancelled_run_stops_its_model_call_and_says_so_when_it_is_opened_agai
 async fn a_stopped_process_leaves_the_run_to_the_next_one() {
     let world = World::new();
     let stop = CancellationToken::new();
-    let engine = world.engine_with(slow(600_000), Options { stop: stop.clone(), ..Options::default() });
+    let engine = world.engine_with(slow(600_000), EngineOptions { stop: stop.clone(), ..EngineOptions::default() });
     let handle = start(&engine, "left", by("thinker", "think"), settings(&world.workspace()), None).await;
     let (rested, ()) = tokio::join!(handle.drive(), async { stop.cancel() });
     let rested = rested.unwrap();
@@ -45,7 +45,7 @@ async fn a_stopped_process_leaves_the_run_to_the_next_one() {
     assert_eq!(rested.run.status(), "running");
     engine.journal().clone().close().await;
 
-    let next = world.engine_with(slow(0), Options::default());
+    let next = world.engine_with(slow(0), EngineOptions::default());
     let rested = next.open(&id("left")).await.unwrap().drive().await.unwrap();
     assert_eq!(rested.run.answer(), "done at last");
     assert_eq!(replay(next.journal(), &id("left")).unwrap().differences, []);
@@ -98,8 +98,8 @@ async fn an_input_that_waited_in_the_inbox_is_taken_when_the_run_is_opened() {
 #[tokio::test]
 async fn a_budget_stops_the_run_with_what_it_has_and_a_larger_one_goes_on() {
     let world = World::new();
-    let engine = world.engine(|prompt| updraft_run::Answer {
-        usage: updraft_run::Usage { input: 10, output: 10, ..updraft_run::Usage::default() },
+    let engine = world.engine(|prompt| updraft_run::ModelAnswer {
+        usage: updraft_run::TokenUsage { input: 10, output: 10, ..updraft_run::TokenUsage::default() },
         ..says(format!("{} done", prompt.brief.step))
     });
     let mut steps = vec![
@@ -122,7 +122,7 @@ async fn a_budget_stops_the_run_with_what_it_has_and_a_larger_one_goes_on() {
         pictures: Vec::new(),
     };
     let rested = engine.start(id("capped"), new).await.unwrap().drive().await.unwrap();
-    assert_eq!(*rested.run.phase(), Phase::Exhausted(Limit::Turns));
+    assert_eq!(*rested.run.phase(), RunPhase::Exhausted(BudgetLimit::Turns));
     assert_eq!(rested.run.answer(), "b done");
     let mut handle = engine.open(&id("capped")).await.unwrap();
     handle.send(Input::Resume { budget: Some(Budget { turns: Some(9), ..Budget::default() }), approvals: None });
@@ -169,7 +169,7 @@ async fn a_run_that_waits_can_be_opened_any_number_of_times() {
 #[tokio::test]
 async fn a_time_budget_ends_a_model_call_that_takes_too_long() {
     let world = World::new();
-    let engine = world.engine_with(slow(600_000), Options::default());
+    let engine = world.engine_with(slow(600_000), EngineOptions::default());
     let (agents, prompts) = (updraft_engine::Agents::compiled_in().unwrap(), updraft_engine::Prompts::compiled_in());
     let new = updraft_engine::NewRun {
         goal: by("thinker", "think"),
@@ -185,10 +185,10 @@ async fn a_time_budget_ends_a_model_call_that_takes_too_long() {
     };
     let handle = engine.start(id("hasty"), new).await.unwrap();
     let rested = tokio::time::timeout(Duration::from_mins(1), handle.drive()).await.unwrap().unwrap();
-    assert_eq!(*rested.run.phase(), Phase::Exhausted(Limit::Time));
+    assert_eq!(*rested.run.phase(), RunPhase::Exhausted(BudgetLimit::Time));
     engine.journal().clone().close().await;
 
-    let next = world.engine_with(slow(0), Options::default());
+    let next = world.engine_with(slow(0), EngineOptions::default());
     let mut handle = next.open(&id("hasty")).await.unwrap();
     let more = Budget { time: Some(updraft_run::Millis(60_000)), ..Budget::default() };
     handle.send(Input::Resume { budget: Some(more), approvals: None });

@@ -5,17 +5,17 @@ use std::sync::{Arc, Mutex};
 
 use crate::support::{World, by, calls, goal, says, settings, start, step, turn};
 use serde_json::json;
-use updraft_engine::{Marks, Options};
-use updraft_models::{Prompt, Scripted};
-use updraft_run::{Answer, Goal, Graph, Message, Mode, Origins, RunId, Settings};
+use updraft_engine::{EngineOptions, MarkStore};
+use updraft_models::{Prompt, ScriptedModel};
+use updraft_run::{Goal, Graph, Message, ModelAnswer, Origins, RunId, RunMode, RunSettings};
 
 type Heard = Arc<Mutex<Vec<String>>>;
 
 /// A model that answers by this function, and the first message of every conversation with it.
-fn listening(answer: impl Fn(&Prompt<'_>) -> Answer + Send + Sync + 'static) -> (Arc<Scripted>, Heard) {
+fn listening(answer: impl Fn(&Prompt<'_>) -> ModelAnswer + Send + Sync + 'static) -> (Arc<ScriptedModel>, Heard) {
     let heard = Heard::default();
     let kept = Arc::clone(&heard);
-    let model = Scripted::from_fn("scripted/test", move |prompt| {
+    let model = ScriptedModel::from_fn("scripted/test", move |prompt| {
         if let (0, Some(Message::User(text))) = (turn(prompt), prompt.messages.first()) {
             kept.lock().unwrap().push(text.to_string());
         }
@@ -25,7 +25,7 @@ fn listening(answer: impl Fn(&Prompt<'_>) -> Answer + Send + Sync + 'static) -> 
 }
 
 fn given(goal: Goal) -> Goal {
-    Goal { mode: Mode::Given, ..goal }
+    Goal { mode: RunMode::Given, ..goal }
 }
 
 #[tokio::test]
@@ -33,7 +33,7 @@ async fn files_handed_over_are_told_to_an_agent_and_to_every_step_of_a_given_pla
     let world = World::new();
     std::fs::write(world.workspace().join("sales.csv"), "a,b\n1,2\n").unwrap();
     let (model, heard) = listening(|_| says("done"));
-    let engine = world.engine_with(model, Options::default());
+    let engine = world.engine_with(model, EngineOptions::default());
     let files = vec!["sales.csv".to_owned()];
     let one = Goal { files: files.clone(), ..by("coder", "Sum it up") };
     start(&engine, "one", one, settings(&world.workspace()), None).await.drive().await.unwrap();
@@ -61,7 +61,7 @@ async fn the_distiller_hears_the_goal_and_every_step_hears_what_it_found() {
             _ => "3",
         })
     });
-    let engine = world.engine_with(model, Options::default());
+    let engine = world.engine_with(model, EngineOptions::default());
     let wanted = Goal { files: vec!["sales.csv".into()], ..goal("What is the total?") };
     start(&engine, "run", wanted, settings(&world.workspace()), None).await.drive().await.unwrap();
 
@@ -81,7 +81,7 @@ async fn a_later_step_hears_what_the_earlier_one_did_and_gave() {
         ("look", _) => says("it says hello"),
         _ => says("fine"),
     });
-    let engine = world.engine_with(model, Options::default());
+    let engine = world.engine_with(model, EngineOptions::default());
     let mut say = step("say", "thinker", &["found"], &["answer"]);
     say.description = "Say it".into();
     let plan = Graph { steps: vec![step("look", "retriever", &[], &["found"]), say] };
@@ -101,7 +101,7 @@ async fn a_later_step_hears_what_the_earlier_one_did_and_gave() {
 }
 
 /// Where the instructions of a workspace stand in the prompt of a run there.
-async fn prompt_with_instructions(world: &World, id: &str, settings: Settings, options: Options) -> String {
+async fn prompt_with_instructions(world: &World, id: &str, settings: RunSettings, options: EngineOptions) -> String {
     let (model, heard) = listening(|_| says("done"));
     let engine = world.engine_with(model, options);
     start(&engine, id, by("coder", "Fix it"), settings, None).await.drive().await.unwrap();
@@ -114,23 +114,23 @@ async fn agents_md_is_the_users_word_in_a_trusted_workspace_and_material_elsewhe
     let world = World::new();
     std::fs::write(world.workspace().join("AGENTS.md"), "Use tabs.\n").unwrap();
     let trusted = settings(&world.workspace());
-    let told = prompt_with_instructions(&world, "one", trusted.clone(), Options::default()).await;
+    let told = prompt_with_instructions(&world, "one", trusted.clone(), EngineOptions::default()).await;
     let (before, context) = told.split_once("# Context\n").unwrap();
     assert!(before.contains("# Standing instructions") && before.contains("--- AGENTS.md ---\n\nUse tabs."), "{told}");
     assert!(!context.contains("Use tabs."), "{told}");
 
-    let strange = Settings { workspace_trusted: false, ..trusted.clone() };
-    let told = prompt_with_instructions(&world, "two", strange, Options::default()).await;
+    let strange = RunSettings { workspace_trusted: false, ..trusted.clone() };
+    let told = prompt_with_instructions(&world, "two", strange, EngineOptions::default()).await;
     let (before, context) = told.split_once("# Context\n").unwrap();
     assert!(!before.contains("# Standing instructions"), "{told}");
     assert!(context.contains("## Documents\n\n--- AGENTS.md ---\n\nUse tabs."), "{told}");
 
     // Trusted, but another run has written words from outside to it.
-    let marks = Marks::at(&world.folder.path().join("marks"));
+    let marks = MarkStore::at(&world.folder.path().join("marks"));
     let words = [("AGENTS.md".to_owned(), Origins::of("https://example.com"))].into();
     let by = RunId::parse("other").unwrap();
     marks.book(&trusted.workspace).add(&by, &words, updraft_run::Timestamp(1)).unwrap();
-    let options = Options { marks: Some(marks), ..Options::default() };
+    let options = EngineOptions { marks: Some(marks), ..EngineOptions::default() };
     let told = prompt_with_instructions(&world, "three", trusted, options).await;
     let (before, context) = told.split_once("# Context\n").unwrap();
     assert!(!before.contains("# Standing instructions") && context.contains("Use tabs."), "{told}");

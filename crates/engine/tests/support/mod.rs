@@ -12,11 +12,11 @@ pub(crate) mod stamps;
 use std::path::Path;
 use std::sync::Arc;
 
-use updraft_engine::{Agents, Engine, Hands, NewRun, Options, Prompts};
+use updraft_engine::{Agents, Engine, EngineOptions, NewRun, Prompts, RealPerformer};
 use updraft_journal::Journal;
-use updraft_models::{Access, Model, Prompt, Scripted};
-use updraft_run::{Answer, Budget, Goal, Graph, Mode, RunId, Settings, StepSpec, ToolCall, ToolSpec};
-use updraft_tools::{Dispatcher, Limits, Registry};
+use updraft_models::{Model, ModelAccess, Prompt, ScriptedModel};
+use updraft_run::{Budget, Goal, Graph, ModelAnswer, RunId, RunMode, RunSettings, StepSpec, ToolCall, ToolSpec};
+use updraft_tools::{Dispatcher, Registry, ToolLimits};
 
 /// A folder with a workspace and a journal in it.
 pub(crate) struct World {
@@ -43,32 +43,32 @@ impl World {
     }
 
     pub(crate) fn journal(&self) -> Journal {
-        Journal::open(&self.folder.path().join("journal.db"), updraft_journal::Options::default()).unwrap()
+        Journal::open(&self.folder.path().join("journal.db"), updraft_journal::JournalOptions::default()).unwrap()
     }
 
     /// An engine whose model answers by this function.
-    pub(crate) fn engine(&self, answer: impl Fn(&Prompt<'_>) -> Answer + Send + Sync + 'static) -> Engine {
-        self.engine_with(Arc::new(Scripted::from_fn("scripted/test", answer)), Options::default())
+    pub(crate) fn engine(&self, answer: impl Fn(&Prompt<'_>) -> ModelAnswer + Send + Sync + 'static) -> Engine {
+        self.engine_with(Arc::new(ScriptedModel::from_fn("scripted/test", answer)), EngineOptions::default())
     }
 
-    pub(crate) fn engine_with(&self, model: Arc<dyn Model>, options: Options) -> Engine {
+    pub(crate) fn engine_with(&self, model: Arc<dyn Model>, options: EngineOptions) -> Engine {
         Engine::new(self.journal(), Arc::new(hands(model)), options)
     }
 }
 
 /// Real tools, and one model.
-pub(crate) fn hands(model: Arc<dyn Model>) -> Hands {
-    let limits = Limits::default();
+pub(crate) fn hands(model: Arc<dyn Model>) -> RealPerformer {
+    let limits = ToolLimits::default();
     let dispatcher = Dispatcher::new(Registry::standard(&limits), limits);
-    Hands::new(Access::default(), dispatcher).with_model("scripted/test", model)
+    RealPerformer::new(ModelAccess::default(), dispatcher).with_model("scripted/test", model)
 }
 
 pub(crate) fn specs(names: &[String]) -> Vec<ToolSpec> {
-    Registry::standard(&Limits::default()).specs_for(names)
+    Registry::standard(&ToolLimits::default()).specs_for(names)
 }
 
-pub(crate) fn settings(workspace: &Path) -> Settings {
-    Settings { model: "scripted/test".into(), workspace: workspace.display().to_string(), ..Settings::default() }
+pub(crate) fn settings(workspace: &Path) -> RunSettings {
+    RunSettings { model: "scripted/test".into(), workspace: workspace.display().to_string(), ..RunSettings::default() }
 }
 
 /// Starts a run of this goal with the agents that come with the program.
@@ -76,9 +76,9 @@ pub(crate) async fn start(
     engine: &Engine,
     id: &str,
     goal: Goal,
-    settings: Settings,
+    settings: RunSettings,
     plan: Option<Graph>,
-) -> updraft_engine::Handle {
+) -> updraft_engine::RunHandle {
     let (agents, prompts) = (Agents::compiled_in().unwrap(), Prompts::compiled_in());
     let new = NewRun {
         goal,
@@ -100,21 +100,21 @@ pub(crate) fn goal(text: &str) -> Goal {
 }
 
 pub(crate) fn by(agent: &str, text: &str) -> Goal {
-    Goal { mode: Mode::Agent(agent.into()), ..goal(text) }
+    Goal { mode: RunMode::Agent(agent.into()), ..goal(text) }
 }
 
-pub(crate) fn says(text: impl Into<String>) -> Answer {
-    Answer { text: text.into(), ..Answer::default() }
+pub(crate) fn says(text: impl Into<String>) -> ModelAnswer {
+    ModelAnswer { text: text.into(), ..ModelAnswer::default() }
 }
 
-pub(crate) fn calls(list: &[(&str, serde_json::Value)]) -> Answer {
+pub(crate) fn calls(list: &[(&str, serde_json::Value)]) -> ModelAnswer {
     let calls = list.iter().enumerate().map(|(n, (name, args))| ToolCall {
         id: format!("c{n}"),
         name: (*name).to_owned(),
         args: args.clone(),
         fault: None,
     });
-    Answer { calls: calls.collect(), ..Answer::default() }
+    ModelAnswer { calls: calls.collect(), ..ModelAnswer::default() }
 }
 
 pub(crate) fn step(id: &str, agent: &str, reads: &[&str], writes: &[&str]) -> StepSpec {

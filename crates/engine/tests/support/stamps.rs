@@ -6,12 +6,15 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::json;
-use updraft_engine::{Agent, Agents, Doing, Engine, Given, Handle, NewRun, Perform, Prompts};
-use updraft_models::{Model, Prompt, Scripted};
-use updraft_run::{
-    Answer, Budget, Class, Facts, Found, Graph, Input, Message, Output, Prepared, Reply, RunId, ToolCall, ToolSpec,
+use updraft_engine::{
+    Agent, Agents, CallEnvironment, EffectFuture, EffectPerformer, Engine, NewRun, Prompts, RunHandle,
 };
-use updraft_tools::Called;
+use updraft_models::{Model, Prompt, ScriptedModel};
+use updraft_run::{
+    Budget, EffectClass, EffectFacts, Graph, Input, Message, ModelAnswer, PreparedCall, RecoveryOutcome, Reply, RunId,
+    ToolCall, ToolOutput, ToolSpec,
+};
+use updraft_tools::CallResult;
 
 use super::{calls, goal, says, settings, step, turn};
 
@@ -66,7 +69,7 @@ impl Outside {
 }
 
 /// What a model of some name says to a prompt.
-pub(crate) type Says = dyn Fn(&str, &Prompt<'_>) -> Answer + Send + Sync;
+pub(crate) type Says = dyn Fn(&str, &Prompt<'_>) -> ModelAnswer + Send + Sync;
 
 /// Hands that stamp, look and check.
 pub(crate) struct ScriptedHands {
@@ -85,7 +88,7 @@ impl ScriptedHands {
     /// The same hands, with models that follow another script.
     pub(crate) fn saying(
         outside: &Arc<Mutex<Outside>>,
-        says: impl Fn(&str, &Prompt<'_>) -> Answer + Send + Sync + 'static,
+        says: impl Fn(&str, &Prompt<'_>) -> ModelAnswer + Send + Sync + 'static,
     ) -> Self {
         Self { outside: Arc::clone(outside), says: Arc::new(says), wrong: Wrong::Nothing, dawdle: false }
     }
@@ -108,7 +111,7 @@ impl ScriptedHands {
             }
             *left -= 1;
         }
-        Reply::Output(Arc::new(Output { text, ..Output::default() }))
+        Reply::Output(Arc::new(ToolOutput { text, ..ToolOutput::default() }))
     }
 }
 
@@ -117,37 +120,37 @@ pub(crate) fn look_at(outside: &Mutex<Outside>) -> MutexGuard<'_, Outside> {
     outside.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Perform for ScriptedHands {
+impl EffectPerformer for ScriptedHands {
     fn model(&self, name: &str) -> Result<Arc<dyn Model>, updraft_models::Error> {
         let (called, says, outside) = (name.to_owned(), self.says.clone(), self.outside.clone());
-        Ok(Arc::new(Scripted::from_fn(name, move |prompt| {
+        Ok(Arc::new(ScriptedModel::from_fn(name, move |prompt| {
             look_at(&outside).asks += 1;
             says(&called, prompt)
         })))
     }
 
-    fn prepare(&self, _: &str, call: &ToolCall) -> Prepared {
+    fn prepare(&self, _: &str, call: &ToolCall) -> PreparedCall {
         if call.name == "consult" {
-            return Prepared { model: Some("scripted/other".into()), ..Prepared::default() };
+            return PreparedCall { model: Some("scripted/other".into()), ..PreparedCall::default() };
         }
         let opaque = call.name == "code" || call.name == "stamp" && self.wrong != Wrong::NoBegun;
-        Prepared { class: if opaque { Class::Opaque } else { Class::Pure }, ..Prepared::default() }
+        PreparedCall { class: if opaque { EffectClass::Opaque } else { EffectClass::Pure }, ..PreparedCall::default() }
     }
 
-    fn facts<'a>(&'a self, _: &'a str, call: &'a ToolCall) -> Doing<'a, Facts> {
+    fn facts<'a>(&'a self, _: &'a str, call: &'a ToolCall) -> EffectFuture<'a, EffectFacts> {
         Box::pin(async move {
             if self.wrong == Wrong::ActFirst && call.name == "stamp" {
                 self.act(call, &format!("{} before its time", call.args["name"]));
             }
-            Facts::default()
+            EffectFacts::default()
         })
     }
 
-    fn call<'a>(&'a self, _: &'a str, call: &'a ToolCall, given: Given) -> Doing<'a, Called> {
+    fn call<'a>(&'a self, _: &'a str, call: &'a ToolCall, given: CallEnvironment) -> EffectFuture<'a, CallResult> {
         Box::pin(async move {
             if self.wrong == Wrong::ActFirst && call.name == "stamp" {
-                let reply = Reply::Output(Arc::new(Output { text: "stamped".into(), ..Output::default() }));
-                return Called::of(reply);
+                let reply = Reply::Output(Arc::new(ToolOutput { text: "stamped".into(), ..ToolOutput::default() }));
+                return CallResult::of(reply);
             }
             if self.dawdle {
                 for _ in 0..3 * call.args["name"].as_str().unwrap().len() + call.name.len() {
@@ -157,17 +160,17 @@ impl Perform for ScriptedHands {
             if call.name == "code" {
                 stamp_from_code(call, &given).await;
             }
-            Called::of(self.act(call, &given.key))
+            CallResult::of(self.act(call, &given.key))
         })
     }
 
-    fn reconcile<'a>(&'a self, _: &'a str, _: &'a ToolCall, _: &'a Facts) -> Doing<'a, Found> {
-        Box::pin(async { Found::CannotTell("EVIDENCE: the stamp had begun".into()) })
+    fn reconcile<'a>(&'a self, _: &'a str, _: &'a ToolCall, _: &'a EffectFacts) -> EffectFuture<'a, RecoveryOutcome> {
+        Box::pin(async { RecoveryOutcome::CannotTell("EVIDENCE: the stamp had begun".into()) })
     }
 }
 
 /// What the code does: two stamps, and a look after each.
-async fn stamp_from_code(code: &ToolCall, given: &Given) {
+async fn stamp_from_code(code: &ToolCall, given: &CallEnvironment) {
     let caller = given.around.caller.clone().unwrap();
     for n in ["1", "2"] {
         for tool in ["stamp", "look"] {
@@ -180,7 +183,7 @@ async fn stamp_from_code(code: &ToolCall, given: &Given) {
 
 /// Two stampers at work at once, one of them with two calls in a turn; a step that fails and is planned around; a
 /// question; and a last step that puts it together.
-pub(crate) fn answer(prompt: &Prompt<'_>) -> Answer {
+pub(crate) fn answer(prompt: &Prompt<'_>) -> ModelAnswer {
     let brief = prompt.brief;
     let last = prompt.messages.last();
     let results: Vec<String> = match last {
@@ -284,7 +287,7 @@ impl Came {
 }
 
 /// Starts the script's run.
-pub(crate) async fn begin(engine: &Engine, id: &RunId, workspace: &Path) -> Handle {
+pub(crate) async fn begin(engine: &Engine, id: &RunId, workspace: &Path) -> RunHandle {
     let (agents, prompts) = (agents(), Prompts::compiled_in());
     let new = NewRun {
         goal: goal("stamp everything"),
@@ -302,7 +305,7 @@ pub(crate) async fn begin(engine: &Engine, id: &RunId, workspace: &Path) -> Hand
 }
 
 /// Drives the run to its end, and answers the question whenever it is asked.
-pub(crate) async fn to_the_end(engine: &Engine, mut handle: Handle) {
+pub(crate) async fn to_the_end(engine: &Engine, mut handle: RunHandle) {
     let id = handle.id().clone();
     loop {
         let rested = handle.drive().await.unwrap();

@@ -1,31 +1,31 @@
 //! Adding records to a run, and the values they name.
 
 use rusqlite::params;
-use updraft_run::{Hash, RunId};
+use updraft_run::{ContentHash, RunId};
 
-use super::book::Held;
-use super::desk::{Desk, Refusal, Work};
-use super::leases::Grant;
-use crate::batch::{Blob, Body, Row};
+use super::book::HeldLease;
+use super::desk::{WriteContext, WriteError, WriteJob};
+use super::leases::LeaseGrant;
+use crate::batch::{Blob, RecordBody, RecordRow};
 use crate::blobs;
-use crate::chain::End;
-use crate::head::{GOAL, Head};
+use crate::chain::ChainEnd;
+use crate::head::{GOAL, RunHeader};
 use crate::heads::RunEnd;
 use crate::list::{RUN_COLUMNS, RUN_SUMMED};
 use crate::{Batch, Error, chain};
 
 /// A batch, spelled.
 #[derive(Debug)]
-pub(crate) struct Page {
-    rows: Vec<Row>,
+pub(crate) struct EncodedBatch {
+    rows: Vec<RecordRow>,
     /// The rest of it: its records have become rows.
     rest: Batch,
 }
 
-impl Page {
+impl EncodedBatch {
     pub(crate) fn of(mut batch: Batch) -> Result<Self, Error> {
         let records = std::mem::take(&mut batch.records);
-        Ok(Self { rows: Row::all(&records, &mut batch.blobs)?, rest: batch })
+        Ok(Self { rows: RecordRow::all(&records, &mut batch.blobs)?, rest: batch })
     }
 
     pub(crate) fn blobs(&self) -> &[Blob] {
@@ -33,7 +33,7 @@ impl Page {
     }
 
     fn bytes(&self) -> usize {
-        let here = |row: &Row| if let Body::Here(text) = &row.body { text.len() } else { 0 };
+        let here = |row: &RecordRow| if let RecordBody::Here(text) = &row.body { text.len() } else { 0 };
         let blobs = self.rest.blobs.iter().map(|blob| blob.bytes().len());
         self.rows.iter().map(here).chain(blobs).sum()
     }
@@ -41,20 +41,20 @@ impl Page {
 
 /// Adds to a run whose lease we hold; the answer is the number of its last event.
 #[derive(Debug)]
-pub(crate) struct Append {
+pub(crate) struct AppendRecords {
     pub(crate) run: RunId,
     pub(crate) row: i64,
     pub(crate) grant: u64,
-    pub(crate) page: Page,
+    pub(crate) page: EncodedBatch,
 }
 
-impl Work for Append {
+impl WriteJob for AppendRecords {
     type Answer = u64;
 
-    fn write(&self, desk: &mut Desk<'_>) -> Result<u64, Refusal> {
+    fn write(&self, desk: &mut WriteContext<'_>) -> Result<u64, WriteError> {
         let held = desk.check_lease(&self.run, self.row, self.grant)?;
         let end = desk.add(self.row, held.end, &self.page)?;
-        desk.hold(&self.run, self.row, Held { end, ..held });
+        desk.hold(&self.run, self.row, HeldLease { end, ..held });
         Ok(end.place.events())
     }
 
@@ -69,18 +69,18 @@ impl Work for Append {
 
 /// Makes a run, takes its lease and writes its first records.
 #[derive(Debug)]
-pub(crate) struct Create {
-    pub(crate) head: Head,
-    pub(crate) page: Page,
+pub(crate) struct CreateRun {
+    pub(crate) head: RunHeader,
+    pub(crate) page: EncodedBatch,
 }
 
-impl Work for Create {
-    type Answer = Grant;
+impl WriteJob for CreateRun {
+    type Answer = LeaseGrant;
 
-    fn write(&self, desk: &mut Desk<'_>) -> Result<Grant, Refusal> {
+    fn write(&self, desk: &mut WriteContext<'_>) -> Result<LeaseGrant, WriteError> {
         let grant = desk.new_run(&self.head)?;
-        let end = desk.add(grant.row, End::START, &self.page)?;
-        desk.hold(&self.head.id, grant.row, Held { grant: grant.number, end });
+        let end = desk.add(grant.row, ChainEnd::START, &self.page)?;
+        desk.hold(&self.head.id, grant.row, HeldLease { grant: grant.number, end });
         Ok(grant)
     }
 
@@ -100,10 +100,10 @@ pub(crate) struct PutBlobs {
     pub(crate) blobs: Vec<Blob>,
 }
 
-impl Work for PutBlobs {
+impl WriteJob for PutBlobs {
     type Answer = ();
 
-    fn write(&self, desk: &mut Desk<'_>) -> Result<(), Refusal> {
+    fn write(&self, desk: &mut WriteContext<'_>) -> Result<(), WriteError> {
         let (row, _) = desk.run(&self.run)?.ok_or_else(|| crate::read::unknown(&self.run))?;
         self.blobs.iter().try_for_each(|blob| desk.put(row, blob))
     }
@@ -113,15 +113,15 @@ impl Work for PutBlobs {
     }
 }
 
-impl Desk<'_> {
+impl WriteContext<'_> {
     /// Keeps a lease on a run that has come so far, and notes how far once that is on disk.
-    pub(super) fn hold(&mut self, run: &RunId, row: i64, held: Held) {
+    pub(super) fn hold(&mut self, run: &RunId, row: i64, held: HeldLease) {
         self.book.hold(row, held);
         self.book.note_end(row, RunEnd { name: run.to_string(), end: held.end });
     }
 
     /// Makes sure that this process may still write to the run.
-    fn check_lease(&mut self, run: &RunId, row: i64, grant: u64) -> Result<Held, Refusal> {
+    fn check_lease(&mut self, run: &RunId, row: i64, grant: u64) -> Result<HeldLease, WriteError> {
         let held = self.book.held(row).filter(|held| held.grant == grant);
         let owner = {
             let mut statement = self.connection.prepare_cached("SELECT owner FROM runs WHERE id = ?1")?;
@@ -145,17 +145,17 @@ impl Desk<'_> {
     }
 
     /// Writes the row of a new run, owned by this process.
-    pub(super) fn new_run(&mut self, head: &Head) -> Result<Grant, Refusal> {
+    pub(super) fn new_run(&mut self, head: &RunHeader) -> Result<LeaseGrant, WriteError> {
         if self.run(&head.id)?.is_some() {
             return Err(Error::Exists(head.id.clone()).into());
         }
         let epoch = self.epoch()?;
         let row = self.insert_run(head, Some(epoch))?;
-        Ok(Grant { row, number: self.book.next_grant(), epoch: epoch as u64 })
+        Ok(LeaseGrant { row, number: self.book.next_grant(), epoch: epoch as u64 })
     }
 
     /// Writes the row of a new run.
-    pub(super) fn insert_run(&mut self, head: &Head, owner: Option<i64>) -> Result<i64, Refusal> {
+    pub(super) fn insert_run(&mut self, head: &RunHeader, owner: Option<i64>) -> Result<i64, WriteError> {
         let goal = head.goal.char_indices().nth(GOAL).map_or(head.goal.as_str(), |(end, _)| &head.goal[..end]);
         self.connection
             .prepare_cached(
@@ -182,7 +182,7 @@ impl Desk<'_> {
     }
 
     /// Gives the row of a run a hash over its content.
-    pub(super) fn seal(&mut self, row: i64) -> Result<(), Refusal> {
+    pub(super) fn seal(&mut self, row: i64) -> Result<(), WriteError> {
         let sum = self
             .connection
             .prepare_cached(&format!("SELECT {RUN_COLUMNS} FROM runs r WHERE id = ?1"))?
@@ -192,7 +192,7 @@ impl Desk<'_> {
     }
 
     /// Writes a page at its place, and tells where the next one goes.
-    pub(super) fn add(&mut self, row: i64, at: End, page: &Page) -> Result<End, Refusal> {
+    pub(super) fn add(&mut self, row: i64, at: ChainEnd, page: &EncodedBatch) -> Result<ChainEnd, WriteError> {
         for blob in page.blobs() {
             self.put(row, blob)?;
         }
@@ -219,7 +219,7 @@ impl Desk<'_> {
         Ok(end)
     }
 
-    pub(super) fn add_rows(&mut self, row: i64, at: End, rows: &[Row]) -> Result<End, Refusal> {
+    pub(super) fn add_rows(&mut self, row: i64, at: ChainEnd, rows: &[RecordRow]) -> Result<ChainEnd, WriteError> {
         let mut insert = self
             .connection
             .prepare_cached("INSERT INTO records(id, events, at, body, blob, chain) VALUES(?1, ?2, ?3, ?4, ?5, ?6)")?;
@@ -228,8 +228,8 @@ impl Desk<'_> {
             let key = end.place.key(row)?;
             end = end.after(record.events, record.at, &record.digest);
             let (body, blob) = match &record.body {
-                Body::Here(text) => (text.as_slice(), None),
-                Body::Blob(Hash(hash)) => (&[][..], Some(hash.as_slice())),
+                RecordBody::Here(text) => (text.as_slice(), None),
+                RecordBody::Blob(ContentHash(hash)) => (&[][..], Some(hash.as_slice())),
             };
             insert.execute(params![key, record.events, record.at, body, blob, end.link])?;
         }
@@ -237,8 +237,8 @@ impl Desk<'_> {
     }
 
     /// Stores a value for a run, unless it is there.
-    pub(super) fn put(&mut self, row: i64, blob: &Blob) -> Result<(), Refusal> {
-        let Hash(hash) = blob.hash();
+    pub(super) fn put(&mut self, row: i64, blob: &Blob) -> Result<(), WriteError> {
+        let ContentHash(hash) = blob.hash();
         let named = self
             .connection
             .prepare_cached("SELECT 1 FROM refs WHERE run = ?1 AND hash = ?2")?
@@ -250,7 +250,7 @@ impl Desk<'_> {
         let is_file = blobs::is_file(blob.bytes().len());
         if is_file {
             // Written before this transaction; but another process may have swept it away since.
-            blobs::ensure_file(&self.shared.store.path, blob).map_err(Refusal::Broken)?;
+            blobs::ensure_file(&self.shared.store.path, blob).map_err(WriteError::Broken)?;
         }
         if !stored {
             let body = (!is_file).then_some(blob.bytes());

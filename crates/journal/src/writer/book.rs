@@ -5,52 +5,52 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::chain::End;
+use crate::chain::ChainEnd;
 use crate::heads::RunEnd;
 use crate::process::Presence;
 
 /// A lease this process holds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+pub(super) struct HeldLease {
     /// Which of the leases given out in this process: an older one for the same run is void.
     pub(super) grant: u64,
     /// The run's end. Nobody else writes there, so it need not be looked up.
-    pub(super) end: End,
+    pub(super) end: ChainEnd,
 }
 
 /// The leases of this process, and its place in the journal.
 #[derive(Debug, Default)]
-pub(super) struct Book {
-    signed_in: Option<SignedIn>,
-    held: HashMap<i64, Held>,
+pub(super) struct LeaseTable {
+    signed_in: Option<SignIn>,
+    held: HashMap<i64, HeldLease>,
     grants: u64,
     /// What the open transaction changed, to be put back if it fails.
-    before: Vec<Before>,
+    before: Vec<RollbackEntry>,
     /// How far runs have come with the open transaction.
     ends: BTreeMap<i64, RunEnd>,
 }
 
 #[derive(Debug)]
-struct SignedIn {
+struct SignIn {
     epoch: i64,
     next_beat: Instant,
     _presence: Presence,
 }
 
 #[derive(Debug)]
-enum Before {
-    Held(i64, Option<Held>),
+enum RollbackEntry {
+    Held(i64, Option<HeldLease>),
     SignedOut,
 }
 
-impl Book {
+impl LeaseTable {
     pub(super) fn epoch(&self) -> Option<i64> {
         self.signed_in.as_ref().map(|here| here.epoch)
     }
 
     pub(super) fn sign_in(&mut self, epoch: i64, presence: Presence, next_beat: Instant) {
-        self.signed_in = Some(SignedIn { epoch, next_beat, _presence: presence });
-        self.before.push(Before::SignedOut);
+        self.signed_in = Some(SignIn { epoch, next_beat, _presence: presence });
+        self.before.push(RollbackEntry::SignedOut);
     }
 
     /// When to say again that this process is there; never while it holds nothing.
@@ -79,18 +79,18 @@ impl Book {
         self.grants
     }
 
-    pub(super) fn held(&self, row: i64) -> Option<Held> {
+    pub(super) fn held(&self, row: i64) -> Option<HeldLease> {
         self.held.get(&row).copied()
     }
 
-    pub(super) fn hold(&mut self, row: i64, held: Held) {
+    pub(super) fn hold(&mut self, row: i64, held: HeldLease) {
         let before = self.held.insert(row, held);
-        self.before.push(Before::Held(row, before));
+        self.before.push(RollbackEntry::Held(row, before));
     }
 
     pub(super) fn let_go(&mut self, row: i64) {
         let before = self.held.remove(&row);
-        self.before.push(Before::Held(row, before));
+        self.before.push(RollbackEntry::Held(row, before));
     }
 
     /// Another process took this one for gone: every lease is void, and the next one needs a new place.
@@ -115,9 +115,9 @@ impl Book {
         self.ends.clear();
         while let Some(before) = self.before.pop() {
             match before {
-                Before::Held(row, Some(held)) => drop(self.held.insert(row, held)),
-                Before::Held(row, None) => drop(self.held.remove(&row)),
-                Before::SignedOut => self.signed_in = None,
+                RollbackEntry::Held(row, Some(held)) => drop(self.held.insert(row, held)),
+                RollbackEntry::Held(row, None) => drop(self.held.remove(&row)),
+                RollbackEntry::SignedOut => self.signed_in = None,
             }
         }
     }

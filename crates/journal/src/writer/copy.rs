@@ -3,33 +3,33 @@
 use rusqlite::params;
 use updraft_run::RunId;
 
-use super::append::Page;
-use super::book::Held;
-use super::desk::{Desk, Refusal, Work};
-use super::leases::Grant;
-use crate::batch::{Blob, Row};
-use crate::chain::End;
-use crate::head::Head;
+use super::append::EncodedBatch;
+use super::book::HeldLease;
+use super::desk::{WriteContext, WriteError, WriteJob};
+use super::leases::LeaseGrant;
+use crate::batch::{Blob, RecordRow};
+use crate::chain::ChainEnd;
+use crate::head::RunHeader;
 use crate::heads::RunEnd;
-use crate::read::{self, Position};
+use crate::read::{self, RecordPosition};
 
 /// Copies the first records of a run into a new one, and takes the new one's lease.
 #[derive(Debug)]
-pub(crate) struct Fork {
+pub(crate) struct ForkRun {
     pub(crate) from: RunId,
     /// Records before this place are copied as they are.
-    pub(crate) until: Position,
+    pub(crate) until: RecordPosition,
     /// The first events of the record that the cut goes through.
-    pub(crate) cut: Option<Row>,
+    pub(crate) cut: Option<RecordRow>,
     /// Its text, if it is large.
     pub(crate) blobs: Vec<Blob>,
-    pub(crate) to: Head,
+    pub(crate) to: RunHeader,
 }
 
-impl Work for Fork {
-    type Answer = Grant;
+impl WriteJob for ForkRun {
+    type Answer = LeaseGrant;
 
-    fn write(&self, desk: &mut Desk<'_>) -> Result<Grant, Refusal> {
+    fn write(&self, desk: &mut WriteContext<'_>) -> Result<LeaseGrant, WriteError> {
         let (from, _) = desk.run(&self.from)?.ok_or_else(|| read::unknown(&self.from))?;
         let grant = desk.new_run(&self.to)?;
         desk.connection
@@ -47,7 +47,7 @@ impl Work for Fork {
         }
         let end = read::end(desk.connection, grant.row)?;
         let end = desk.add_rows(grant.row, end, self.cut.as_slice())?;
-        desk.hold(&self.to.id, grant.row, Held { grant: grant.number, end });
+        desk.hold(&self.to.id, grant.row, HeldLease { grant: grant.number, end });
         Ok(grant)
     }
 
@@ -58,20 +58,20 @@ impl Work for Fork {
 
 /// Makes a run from what an export held. Nobody has its lease afterwards.
 #[derive(Debug)]
-pub(crate) struct Import {
-    pub(crate) head: Head,
-    pub(crate) page: Page,
+pub(crate) struct ImportRun {
+    pub(crate) head: RunHeader,
+    pub(crate) page: EncodedBatch,
 }
 
-impl Work for Import {
+impl WriteJob for ImportRun {
     type Answer = ();
 
-    fn write(&self, desk: &mut Desk<'_>) -> Result<(), Refusal> {
+    fn write(&self, desk: &mut WriteContext<'_>) -> Result<(), WriteError> {
         if desk.run(&self.head.id)?.is_some() {
             return Err(crate::Error::Exists(self.head.id.clone()).into());
         }
         let row = desk.insert_run(&self.head, None)?;
-        let end = desk.add(row, End::START, &self.page)?;
+        let end = desk.add(row, ChainEnd::START, &self.page)?;
         desk.book.note_end(row, RunEnd { name: self.head.id.to_string(), end });
         Ok(())
     }

@@ -1,9 +1,9 @@
 //! Removing runs, the values that only they named, and the room they took.
 
-use updraft_run::{Hash, RunId};
+use updraft_run::{ContentHash, RunId};
 
-use super::desk::{Desk, Refusal, Work};
-use crate::read::{self, Position};
+use super::desk::{WriteContext, WriteError, WriteJob};
+use crate::read::{self, RecordPosition};
 use crate::{Error, blobs, reserve};
 
 /// So many pages are given back to the system in one transaction; fewer where there is hardly room for a log.
@@ -12,16 +12,16 @@ const CRAMPED_PAGES: i64 = 50;
 
 /// Removes a run; the answer names the values in files that nobody names any more.
 #[derive(Debug)]
-pub(crate) struct Delete {
+pub(crate) struct DeleteRun {
     pub(crate) run: RunId,
     /// Also if someone runs it.
     pub(crate) forced: bool,
 }
 
-impl Work for Delete {
-    type Answer = Vec<Hash>;
+impl WriteJob for DeleteRun {
+    type Answer = Vec<ContentHash>;
 
-    fn write(&self, desk: &mut Desk<'_>) -> Result<Vec<Hash>, Refusal> {
+    fn write(&self, desk: &mut WriteContext<'_>) -> Result<Vec<ContentHash>, WriteError> {
         let Some((row, owner)) = desk.run(&self.run)? else {
             return match desk.shared.heads.named(self.run.as_str()) {
                 // The journal lost it; now it may be forgotten.
@@ -53,7 +53,7 @@ impl Work for Delete {
             if let Some(row) = gone.next()?
                 && row.get(0)?
             {
-                files.push(Hash(hash));
+                files.push(ContentHash(hash));
             }
             // Stepping to the end is what carries the deletion out.
             while gone.next()?.is_some() {}
@@ -68,16 +68,16 @@ impl Work for Delete {
 
 /// Removes what cannot be trusted of a run, so that it ends before it.
 #[derive(Debug)]
-pub(crate) struct CutBack {
+pub(crate) struct TruncateRun {
     pub(crate) run: RunId,
     /// The first place that is given up.
-    pub(crate) from: Position,
+    pub(crate) from: RecordPosition,
 }
 
-impl Work for CutBack {
+impl WriteJob for TruncateRun {
     type Answer = ();
 
-    fn write(&self, desk: &mut Desk<'_>) -> Result<(), Refusal> {
+    fn write(&self, desk: &mut WriteContext<'_>) -> Result<(), WriteError> {
         let (row, owner) = desk.run(&self.run)?.ok_or_else(|| desk.shared.absent(&self.run))?;
         if let Some(owner) = owner.map(|known| desk.owner(&known)).filter(|owner| owner.alive) {
             return Err(Error::Owned { run: self.run.clone(), pid: owner.pid, since: owner.since }.into());
@@ -96,24 +96,24 @@ impl Work for CutBack {
     }
 }
 
-impl Desk<'_> {
+impl WriteContext<'_> {
     /// Forgets how far a run had come, before it is removed or cut back.
-    fn forget_end(&self, row: i64) -> Result<(), Refusal> {
+    fn forget_end(&self, row: i64) -> Result<(), WriteError> {
         let heads = &self.shared.heads;
-        heads.forget(row).map_err(|source| Refusal::Broken(Error::io(heads.path(), source)))
+        heads.forget(row).map_err(|source| WriteError::Broken(Error::io(heads.path(), source)))
     }
 }
 
 /// Removes files of values that nobody names. Holding the write lock, so that nobody begins to name one meanwhile.
 #[derive(Debug)]
-pub(crate) struct Unlink {
-    pub(crate) files: Vec<Hash>,
+pub(crate) struct UnlinkBlobs {
+    pub(crate) files: Vec<ContentHash>,
 }
 
-impl Work for Unlink {
+impl WriteJob for UnlinkBlobs {
     type Answer = ();
 
-    fn write(&self, desk: &mut Desk<'_>) -> Result<(), Refusal> {
+    fn write(&self, desk: &mut WriteContext<'_>) -> Result<(), WriteError> {
         for hash in &self.files {
             if !desk.connection.prepare_cached("SELECT 1 FROM blobs WHERE hash = ?1")?.exists([hash.0])? {
                 blobs::remove_file(&desk.shared.store.path, hash)?;
@@ -131,10 +131,10 @@ impl Work for Unlink {
 #[derive(Debug)]
 pub(crate) struct Vacuum;
 
-impl Work for Vacuum {
+impl WriteJob for Vacuum {
     type Answer = bool;
 
-    fn write(&self, desk: &mut Desk<'_>) -> Result<bool, Refusal> {
+    fn write(&self, desk: &mut WriteContext<'_>) -> Result<bool, WriteError> {
         let pages = if reserve::is_cramped(&desk.shared.store.path) { CRAMPED_PAGES } else { PAGES };
         let mut statement = desk.connection.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
         let mut pages = statement.query([])?;

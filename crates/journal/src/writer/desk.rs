@@ -6,20 +6,20 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use updraft_run::{RunId, Timestamp};
 
-use super::book::Book;
+use super::book::LeaseTable;
 use crate::Error;
-use crate::head::Owner;
-use crate::journal::Shared;
-use crate::process::{self, Identity, Known, Presence};
-use crate::schema::Store;
+use crate::head::LeaseOwner;
+use crate::journal::JournalShared;
+use crate::process::{self, Presence, ProcessIdentity, ProcessRow};
+use crate::schema::JournalFile;
 
 /// A piece of writing.
-pub(crate) trait Work: Send + 'static {
+pub(crate) trait WriteJob: Send + 'static {
     /// What the caller gets once it is on disk.
     type Answer: Send + 'static;
 
     /// Writes within the open transaction. May be called again after a rollback.
-    fn write(&self, desk: &mut Desk<'_>) -> Result<Self::Answer, Refusal>;
+    fn write(&self, desk: &mut WriteContext<'_>) -> Result<Self::Answer, WriteError>;
 
     /// How much it writes, roughly.
     fn bytes(&self) -> usize {
@@ -38,7 +38,7 @@ pub(crate) trait Work: Send + 'static {
 }
 
 /// Why a piece of writing was not done.
-pub(crate) enum Refusal {
+pub(crate) enum WriteError {
     /// It may not be done, and nothing was written: the others of its group go on.
     Refused(Error),
     /// It broke off in the middle: the transaction must be rolled back.
@@ -47,45 +47,45 @@ pub(crate) enum Refusal {
     Sqlite(rusqlite::Error),
 }
 
-impl Refusal {
-    pub(super) fn told(self, store: &Store) -> Error {
+impl WriteError {
+    pub(super) fn told(self, store: &JournalFile) -> Error {
         match self {
-            Refusal::Refused(error) | Refusal::Broken(error) => error,
-            Refusal::Sqlite(source) => Error::sqlite(&store.path, source),
+            WriteError::Refused(error) | WriteError::Broken(error) => error,
+            WriteError::Sqlite(source) => Error::sqlite(&store.path, source),
         }
     }
 }
 
-impl From<rusqlite::Error> for Refusal {
+impl From<rusqlite::Error> for WriteError {
     fn from(source: rusqlite::Error) -> Self {
-        Refusal::Sqlite(source)
+        WriteError::Sqlite(source)
     }
 }
 
-impl From<Error> for Refusal {
+impl From<Error> for WriteError {
     fn from(error: Error) -> Self {
-        Refusal::Refused(error)
+        WriteError::Refused(error)
     }
 }
 
 /// A request in the queue: the work, and the answer until it may be given.
-pub(crate) trait Asked: Send {
+pub(crate) trait QueuedJob: Send {
     /// Does the work and keeps the answer, or the refusal if it concerns only this request.
-    fn write(&mut self, desk: &mut Desk<'_>) -> Result<(), Refusal>;
+    fn write(&mut self, desk: &mut WriteContext<'_>) -> Result<(), WriteError>;
     /// Gives the kept answer: the commit is on disk.
     fn answer(self: Box<Self>);
     /// Says that nothing was written.
     fn fail(self: Box<Self>, error: Error);
-    /// See [`Work::bytes`].
+    /// See [`WriteJob::bytes`].
     fn bytes(&self) -> usize;
     /// How many records were written, if it was not refused.
     fn records(&self) -> u64;
-    /// See [`Work::is_long`].
+    /// See [`WriteJob::is_long`].
     fn is_long(&self) -> bool;
 }
 
 /// The frame around a piece of work.
-pub(super) struct Frame<W: Work> {
+pub(super) struct JobWithReply<W: WriteJob> {
     pub(super) work: W,
     pub(super) reply: oneshot::Sender<Result<W::Answer, Error>>,
     pub(super) kept: Option<Result<W::Answer, Error>>,
@@ -93,11 +93,11 @@ pub(super) struct Frame<W: Work> {
     pub(super) _place: Option<OwnedSemaphorePermit>,
 }
 
-impl<W: Work> Asked for Frame<W> {
-    fn write(&mut self, desk: &mut Desk<'_>) -> Result<(), Refusal> {
+impl<W: WriteJob> QueuedJob for JobWithReply<W> {
+    fn write(&mut self, desk: &mut WriteContext<'_>) -> Result<(), WriteError> {
         self.kept = Some(match self.work.write(desk) {
             Ok(answer) => Ok(answer),
-            Err(Refusal::Refused(error)) => Err(error),
+            Err(WriteError::Refused(error)) => Err(error),
             Err(broken) => return Err(broken),
         });
         Ok(())
@@ -126,16 +126,16 @@ impl<W: Work> Asked for Frame<W> {
 }
 
 /// What a request works with while the transaction is open.
-pub(crate) struct Desk<'a> {
+pub(crate) struct WriteContext<'a> {
     pub(super) connection: &'a Connection,
-    pub(super) book: &'a mut Book,
-    pub(super) shared: &'a Shared,
+    pub(super) book: &'a mut LeaseTable,
+    pub(super) shared: &'a JournalShared,
 }
 
-impl Desk<'_> {
+impl WriteContext<'_> {
     /// This process's number in the journal, and its epoch. Signs in at the first call, and again if another process
     /// took us for gone: a lease under a number that is not in the book any more would be nobody's.
-    pub(super) fn epoch(&mut self) -> Result<i64, Refusal> {
+    pub(super) fn epoch(&mut self) -> Result<i64, WriteError> {
         if let Some(epoch) = self.book.epoch()
             && self.connection.prepare_cached("SELECT 1 FROM processes WHERE id = ?1")?.exists([epoch])?
         {
@@ -158,7 +158,7 @@ impl Desk<'_> {
     }
 
     /// Forgets processes that ended without saying so, and takes their leases from them.
-    fn reap(&mut self) -> Result<(), Refusal> {
+    fn reap(&mut self) -> Result<(), WriteError> {
         let mut statement =
             self.connection.prepare_cached("SELECT id, pid, started, boot, namespace, since, beat FROM processes")?;
         let known = statement.query_map([], |row| known(row, 0))?.collect::<rusqlite::Result<Vec<_>>>()?;
@@ -171,7 +171,7 @@ impl Desk<'_> {
     }
 
     /// Says that this process is there, if it is time to. Finding its row gone, it knows its leases are lost.
-    pub(super) fn beat_if_due(&mut self) -> Result<(), Refusal> {
+    pub(super) fn beat_if_due(&mut self) -> Result<(), WriteError> {
         let now = Instant::now();
         let Some(epoch) = self.book.epoch().filter(|_| self.book.is_beat_due(now)) else {
             return Ok(());
@@ -190,7 +190,7 @@ impl Desk<'_> {
     }
 
     /// The run's key and owner.
-    pub(super) fn run(&self, run: &RunId) -> Result<Option<(i64, Option<Known>)>, Refusal> {
+    pub(super) fn run(&self, run: &RunId) -> Result<Option<(i64, Option<ProcessRow>)>, WriteError> {
         let mut statement = self.connection.prepare_cached(
             "SELECT r.id, p.id, p.pid, p.started, p.boot, p.namespace, p.since, p.beat
              FROM runs r LEFT JOIN processes p ON p.id = r.owner WHERE r.name = ?1",
@@ -203,16 +203,16 @@ impl Desk<'_> {
     }
 
     /// Who that is, and whether they are there.
-    pub(super) fn owner(&self, known: &Known) -> Owner {
+    pub(super) fn owner(&self, known: &ProcessRow) -> LeaseOwner {
         owner(known, &self.shared.store)
     }
 }
 
 /// A process from a row that has its columns in this order, beginning at `first`.
-pub(crate) fn known(row: &Row<'_>, first: usize) -> rusqlite::Result<Known> {
-    Ok(Known {
+pub(crate) fn known(row: &Row<'_>, first: usize) -> rusqlite::Result<ProcessRow> {
+    Ok(ProcessRow {
         id: row.get(first)?,
-        identity: Identity {
+        identity: ProcessIdentity {
             pid: row.get(first + 1)?,
             started: row.get(first + 2)?,
             boot: row.get(first + 3)?,
@@ -224,8 +224,8 @@ pub(crate) fn known(row: &Row<'_>, first: usize) -> rusqlite::Result<Known> {
 }
 
 /// Who a process is, and whether it is there.
-pub(crate) fn owner(known: &Known, store: &Store) -> Owner {
-    Owner {
+pub(crate) fn owner(known: &ProcessRow, store: &JournalFile) -> LeaseOwner {
+    LeaseOwner {
         pid: known.identity.pid,
         alive: known.is_alive(&store.path, (store.options.clock)()),
         since: known.since,

@@ -8,9 +8,9 @@ use crate::{Error, place};
 /// The main file and the write-ahead log as they were when this process began to write. SQLite removes neither while a
 /// process has them open, so both must be there, and be the same, for as long as it writes.
 #[derive(Debug)]
-pub(super) struct Files(Vec<(PathBuf, Option<Id>)>);
+pub(super) struct FileIdentities(Vec<(PathBuf, Option<FileId>)>);
 
-impl Files {
+impl FileIdentities {
     pub(super) fn now(journal: &Path) -> Self {
         Self([journal.to_path_buf(), place::beside(journal, "-wal")].map(|path| (path.clone(), id(&path).ok())).into())
     }
@@ -28,21 +28,16 @@ impl Files {
     }
 }
 
-/// Device and inode.
-#[cfg(unix)]
-type Id = (u64, u64);
+/// Device and inode. Elsewhere than on Unix a file in use can be neither deleted nor replaced, and they are 0.
+type FileId = (u64, u64);
 
 #[cfg(unix)]
-fn id(path: &Path) -> std::io::Result<Id> {
+fn id(path: &Path) -> std::io::Result<FileId> {
     use std::os::unix::fs::MetadataExt as _;
     path.metadata().map(|about| (about.dev(), about.ino()))
 }
 
-/// Elsewhere a file in use can be neither deleted nor replaced.
 #[cfg(not(unix))]
-type Id = ();
-
-#[cfg(not(unix))]
-fn id(path: &Path) -> std::io::Result<Id> {
-    path.metadata().map(drop)
+fn id(path: &Path) -> std::io::Result<FileId> {
+    path.metadata().map(|_| (0, 0))
 }

@@ -3,9 +3,9 @@
 use rusqlite::params;
 use updraft_run::{RunId, Timestamp};
 
-use super::desk::{Desk, Refusal, Work};
+use super::desk::{WriteContext, WriteError, WriteJob};
 use crate::chain;
-use crate::head::Sent;
+use crate::head::SendOutcome;
 
 /// Leaves an input; one with the same key that still waits makes it a repetition.
 #[derive(Debug)]
@@ -16,10 +16,10 @@ pub(crate) struct SendInput {
     pub(crate) input: String,
 }
 
-impl Work for SendInput {
-    type Answer = Sent;
+impl WriteJob for SendInput {
+    type Answer = SendOutcome;
 
-    fn write(&self, desk: &mut Desk<'_>) -> Result<Sent, Refusal> {
+    fn write(&self, desk: &mut WriteContext<'_>) -> Result<SendOutcome, WriteError> {
         let (row, owner) = desk.run(&self.run)?.ok_or_else(|| desk.shared.absent(&self.run))?;
         let added = desk
             .connection
@@ -34,8 +34,8 @@ impl Work for SendInput {
             desk.connection.prepare_cached("UPDATE inbox SET sum = ?2 WHERE id = ?1")?.execute(params![id, sum])?;
         }
         Ok(match added {
-            0 => Sent::Repeated,
-            _ => Sent::Queued { owner: owner.map(|known| desk.owner(&known)) },
+            0 => SendOutcome::Repeated,
+            _ => SendOutcome::Queued { owner: owner.map(|known| desk.owner(&known)) },
         })
     }
 

@@ -2,15 +2,15 @@
 
 use updraft_run::RunId;
 
-use super::book::Held;
-use super::desk::{Desk, Refusal, Work};
+use super::book::HeldLease;
+use super::desk::{WriteContext, WriteError, WriteJob};
 use crate::Error;
 use crate::process;
 use crate::read;
 
 /// What a lease is made of.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Grant {
+pub(crate) struct LeaseGrant {
     /// The run's key in the tables.
     pub(crate) row: i64,
     /// Which of the leases given out in this process.
@@ -20,14 +20,14 @@ pub(crate) struct Grant {
 
 /// Takes a run's lease, if nobody who is alive has it.
 #[derive(Debug)]
-pub(crate) struct Acquire {
+pub(crate) struct AcquireLease {
     pub(crate) run: RunId,
 }
 
-impl Work for Acquire {
-    type Answer = Grant;
+impl WriteJob for AcquireLease {
+    type Answer = LeaseGrant;
 
-    fn write(&self, desk: &mut Desk<'_>) -> Result<Grant, Refusal> {
+    fn write(&self, desk: &mut WriteContext<'_>) -> Result<LeaseGrant, WriteError> {
         let (row, owner) = desk.run(&self.run)?.ok_or_else(|| desk.shared.absent(&self.run))?;
         if let Some(owner) = owner {
             let ours = Some(owner.id) == desk.book.epoch();
@@ -44,22 +44,22 @@ impl Work for Acquire {
         let epoch = desk.epoch()?;
         desk.connection.prepare_cached("UPDATE runs SET owner = ?2 WHERE id = ?1")?.execute([row, epoch])?;
         let number = desk.book.next_grant();
-        desk.book.hold(row, Held { grant: number, end });
-        Ok(Grant { row, number, epoch: epoch as u64 })
+        desk.book.hold(row, HeldLease { grant: number, end });
+        Ok(LeaseGrant { row, number, epoch: epoch as u64 })
     }
 }
 
 /// Gives a lease back. One that was lost already is no error.
 #[derive(Debug)]
-pub(crate) struct Release {
+pub(crate) struct ReleaseLease {
     pub(crate) row: i64,
     pub(crate) grant: u64,
 }
 
-impl Work for Release {
+impl WriteJob for ReleaseLease {
     type Answer = ();
 
-    fn write(&self, desk: &mut Desk<'_>) -> Result<(), Refusal> {
+    fn write(&self, desk: &mut WriteContext<'_>) -> Result<(), WriteError> {
         let held = desk.book.held(self.row).is_some_and(|held| held.grant == self.grant);
         if let (true, Some(epoch)) = (held, desk.book.epoch()) {
             desk.connection

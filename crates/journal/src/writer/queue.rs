@@ -6,63 +6,65 @@ use std::thread::JoinHandle;
 
 use tokio::sync::{Semaphore, oneshot};
 
-use super::desk::{Frame, Work};
-use super::{Message, run};
+use super::desk::{JobWithReply, WriteJob};
+use super::{WriterMessage, run};
 use crate::Error;
-use crate::journal::Shared;
+use crate::journal::JournalShared;
 
 /// So many requests may wait; who comes later waits before the queue.
 const PLACES: usize = 8192;
 
 /// The queue before the writer.
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub(crate) struct WriteQueue {
     places: Arc<Semaphore>,
-    thread: Mutex<Thread>,
+    thread: Mutex<ThreadState>,
 }
 
 #[derive(Debug)]
-enum Thread {
+enum ThreadState {
     Asleep,
-    Awake(Sender<Message>, JoinHandle<()>),
+    Awake(Sender<WriterMessage>, JoinHandle<()>),
     Closed,
 }
 
-impl Queue {
+impl WriteQueue {
     pub(crate) fn new() -> Self {
-        Self { places: Arc::new(Semaphore::new(PLACES)), thread: Mutex::new(Thread::Asleep) }
+        Self { places: Arc::new(Semaphore::new(PLACES)), thread: Mutex::new(ThreadState::Asleep) }
     }
 
     /// Has the work done, and returns once it is on disk. Dropping the future does not take the work back.
-    pub(crate) async fn ask<W: Work>(&self, shared: &Arc<Shared>, work: W) -> Result<W::Answer, Error> {
+    pub(crate) async fn ask<W: WriteJob>(&self, shared: &Arc<JournalShared>, work: W) -> Result<W::Answer, Error> {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| Error::Closed)?;
         let (reply, answer) = oneshot::channel();
-        self.send(shared, Frame { work, reply, kept: None, _place: Some(place) })?;
+        self.send(shared, JobWithReply { work, reply, kept: None, _place: Some(place) })?;
         answer.await.map_err(|_| Error::Closed)?
     }
 
     /// Has the work done some time, where nobody can wait for it.
-    pub(crate) fn tell<W: Work>(&self, shared: &Arc<Shared>, work: W) {
-        let _ = self.send(shared, Frame { work, reply: oneshot::channel().0, kept: None, _place: None });
+    pub(crate) fn tell<W: WriteJob>(&self, shared: &Arc<JournalShared>, work: W) {
+        let _ = self.send(shared, JobWithReply { work, reply: oneshot::channel().0, kept: None, _place: None });
     }
 
-    fn send<W: Work>(&self, shared: &Arc<Shared>, frame: Frame<W>) -> Result<(), Error> {
+    fn send<W: WriteJob>(&self, shared: &Arc<JournalShared>, frame: JobWithReply<W>) -> Result<(), Error> {
         let mut thread = self.thread();
-        if matches!(*thread, Thread::Asleep) {
+        if matches!(*thread, ThreadState::Asleep) {
             *thread = wake(shared)?;
         }
         match &*thread {
-            Thread::Awake(sender, _) => sender.send(Message::Work(Box::new(frame))).map_err(|_| Error::Closed),
-            Thread::Asleep | Thread::Closed => Err(Error::Closed),
+            ThreadState::Awake(sender, _) => {
+                sender.send(WriterMessage::Work(Box::new(frame))).map_err(|_| Error::Closed)
+            }
+            ThreadState::Asleep | ThreadState::Closed => Err(Error::Closed),
         }
     }
 
     /// Takes no more requests, and returns once the writer has given everything back.
-    pub(crate) async fn close(&self, shared: &Arc<Shared>) {
-        let thread = std::mem::replace(&mut *self.thread(), Thread::Closed);
-        if let Thread::Awake(sender, handle) = thread {
+    pub(crate) async fn close(&self, shared: &Arc<JournalShared>) {
+        let thread = std::mem::replace(&mut *self.thread(), ThreadState::Closed);
+        if let ThreadState::Awake(sender, handle) = thread {
             let (told, done) = oneshot::channel();
-            if sender.send(Message::Close(told)).is_ok() {
+            if sender.send(WriterMessage::Close(told)).is_ok() {
                 let _ = done.await;
             }
             let _ = handle.join();
@@ -72,9 +74,9 @@ impl Queue {
     }
 
     /// The same without waiting in turn: for `Drop`.
-    pub(crate) fn shut(&self, shared: &Arc<Shared>) {
-        let thread = std::mem::replace(&mut *self.thread(), Thread::Closed);
-        if let Thread::Awake(sender, handle) = thread {
+    pub(crate) fn shut(&self, shared: &Arc<JournalShared>) {
+        let thread = std::mem::replace(&mut *self.thread(), ThreadState::Closed);
+        if let ThreadState::Awake(sender, handle) = thread {
             drop(sender);
             let _ = handle.join();
         }
@@ -82,17 +84,17 @@ impl Queue {
         shared.watch.close();
     }
 
-    fn thread(&self) -> MutexGuard<'_, Thread> {
+    fn thread(&self) -> MutexGuard<'_, ThreadState> {
         self.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn wake(shared: &Arc<Shared>) -> Result<Thread, Error> {
+fn wake(shared: &Arc<JournalShared>) -> Result<ThreadState, Error> {
     let (sender, receiver) = channel();
     let shared_there = Arc::clone(shared);
     let handle = std::thread::Builder::new()
         .name("journal".into())
         .spawn(move || run(shared_there, &receiver))
         .map_err(|source| Error::io(&shared.store.path, source))?;
-    Ok(Thread::Awake(sender, handle))
+    Ok(ThreadState::Awake(sender, handle))
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use rusqlite::{Connection, params};
 
-use super::desk::{Desk, Refusal, Work};
-use crate::stored::{Change, Stored, get};
+use super::desk::{WriteContext, WriteError, WriteJob};
+use crate::stored::{Change, StoredValue, get};
 
 /// A value that is written gets a new `rowid`, so these are in the order of the last writes. Made when something is stored
 /// for the first time: older versions neither have nor miss it.
@@ -21,14 +21,14 @@ pub(crate) struct ChangeStored<F> {
     pub(crate) change: F,
 }
 
-impl<T, F> Work for ChangeStored<F>
+impl<T, F> WriteJob for ChangeStored<F>
 where
     T: Send + 'static,
-    F: Fn(Option<Stored>) -> (Change, T) + Send + 'static,
+    F: Fn(Option<StoredValue>) -> (Change, T) + Send + 'static,
 {
     type Answer = T;
 
-    fn write(&self, desk: &mut Desk<'_>) -> Result<T, Refusal> {
+    fn write(&self, desk: &mut WriteContext<'_>) -> Result<T, WriteError> {
         let (connection, now) = (table(desk)?, (desk.shared.store.options.clock)().0);
         let (change, answer) = (self.change)(get(connection, &self.scope, &self.key, now)?);
         match change {
@@ -55,10 +55,10 @@ pub(crate) struct SweepStored {
     pub(crate) most: usize,
 }
 
-impl Work for SweepStored {
+impl WriteJob for SweepStored {
     type Answer = ();
 
-    fn write(&self, desk: &mut Desk<'_>) -> Result<(), Refusal> {
+    fn write(&self, desk: &mut WriteContext<'_>) -> Result<(), WriteError> {
         let (connection, now) = (table(desk)?, (desk.shared.store.options.clock)().0);
         let age = i64::try_from(self.age.as_millis()).unwrap_or(i64::MAX);
         let most = i64::try_from(self.most).unwrap_or(i64::MAX);
@@ -73,7 +73,7 @@ impl Work for SweepStored {
 }
 
 /// The connection, with the table in it.
-fn table<'a>(desk: &Desk<'a>) -> rusqlite::Result<&'a Connection> {
+fn table<'a>(desk: &WriteContext<'a>) -> rusqlite::Result<&'a Connection> {
     desk.connection.prepare_cached(TABLE)?.execute([])?;
     Ok(desk.connection)
 }

@@ -121,8 +121,8 @@ async fn closing_leaves_no_log() {
 async fn looking_at_a_journal_leaves_nothing_behind() {
     let world = World::new();
     drop(create(&world.journal(), "r").await);
-    let journal = Journal::open_existing(&world.path(), updraft_journal::Options::default()).unwrap().unwrap();
-    assert_eq!(journal.list(&updraft_journal::Filter::default()).unwrap().len(), 1);
+    let journal = Journal::open_existing(&world.path(), updraft_journal::JournalOptions::default()).unwrap().unwrap();
+    assert_eq!(journal.list(&updraft_journal::RunFilter::default()).unwrap().len(), 1);
     drop(journal);
     assert_eq!(world.files(), ["journal.db", "journal.db-heads", "journal.db-reserve"]);
 }

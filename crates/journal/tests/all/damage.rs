@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rusqlite::Connection;
-use updraft_journal::{Batch, Blob, Error, Journal, Options};
+use updraft_journal::{Batch, Blob, Error, Journal, JournalOptions};
 use updraft_run::Timestamp;
 
 use crate::world::{World, create, head, one, run, says};
 
 fn open(path: &Path) -> Result<Journal, Error> {
-    Journal::open(path, Options::default())
+    Journal::open(path, JournalOptions::default())
 }
 
 /// A journal with 40 records in the run `r`, closed.
@@ -40,7 +40,10 @@ fn garbage_is_refused_and_left_alone() {
             format!("move `{}` away, or name another file; it was not changed", path.display())
         );
         assert_eq!(std::fs::read(world.path()).unwrap(), garbage);
-        assert!(matches!(Journal::open_existing(&world.path(), Options::default()), Err(Error::NotAJournal { .. })));
+        assert!(matches!(
+            Journal::open_existing(&world.path(), JournalOptions::default()),
+            Err(Error::NotAJournal { .. })
+        ));
     }
     assert_eq!(world.files(), ["journal.db"]);
 }
@@ -61,10 +64,10 @@ fn a_database_of_another_program_is_refused_and_left_alone() {
 #[test]
 fn an_empty_file_becomes_a_journal_and_a_missing_one_is_not_made_by_looking() {
     let world = World::new();
-    assert!(Journal::open_existing(&world.path(), Options::default()).unwrap().is_none());
+    assert!(Journal::open_existing(&world.path(), JournalOptions::default()).unwrap().is_none());
     assert_eq!(world.files(), [""; 0]);
     std::fs::write(world.path(), b"").unwrap();
-    assert!(Journal::open_existing(&world.path(), Options::default()).unwrap().is_none());
+    assert!(Journal::open_existing(&world.path(), JournalOptions::default()).unwrap().is_none());
     open(&world.path()).unwrap();
 }
 
@@ -179,11 +182,11 @@ async fn a_journal_on_a_full_disk_can_be_read_and_cleared() {
     let mut filler = std::fs::File::create(disk.0.join("filler")).unwrap();
     while std::io::Write::write(&mut filler, &[1; 4096]).is_ok_and(|written| written > 0) {}
 
-    let journal = Journal::open_existing(&path, Options::default()).unwrap().unwrap();
-    assert_eq!(journal.list(&updraft_journal::Filter::default()).unwrap().len(), 2);
+    let journal = Journal::open_existing(&path, JournalOptions::default()).unwrap().unwrap();
+    assert_eq!(journal.list(&updraft_journal::RunFilter::default()).unwrap().len(), 2);
     assert_eq!(journal.load(&run("small")).unwrap().len(), 3);
     drop(journal);
-    let journal = Journal::open_existing(&path, Options::default()).unwrap().unwrap();
+    let journal = Journal::open_existing(&path, JournalOptions::default()).unwrap().unwrap();
     journal.delete(&run("large"), false).await.unwrap();
     assert_eq!(journal.prune(Timestamp(i64::MAX)).await.unwrap(), [run("small")]);
     journal.close().await;
@@ -236,7 +239,7 @@ async fn a_damaged_record_is_named_and_other_runs_are_not_affected() {
     assert_eq!(why(&journal), format!("{damaged}it is missing"));
 
     assert_eq!(journal.load(&run("other")).unwrap(), [says(1, "fine", 1)]);
-    assert_eq!(journal.list(&updraft_journal::Filter::default()).unwrap().len(), 2);
+    assert_eq!(journal.list(&updraft_journal::RunFilter::default()).unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -322,7 +325,7 @@ async fn bytes_changed_anywhere_never_make_it_panic() {
         std::fs::write(hurt.path(), &bytes).unwrap();
         if let Ok(journal) = open(&hurt.path()) {
             let _ = journal.load(&run("r"));
-            let _ = journal.list(&updraft_journal::Filter::default());
+            let _ = journal.list(&updraft_journal::RunFilter::default());
             let _ = journal.prune(Timestamp(0)).await;
         }
     }

@@ -1,6 +1,6 @@
 //! Removing runs, and what only they named.
 
-use updraft_journal::{Batch, Blob, Error, Filter, Status};
+use updraft_journal::{Batch, Blob, Error, RunFilter, Status};
 use updraft_run::Timestamp;
 
 use crate::world::{World, create, head, one, run};
@@ -76,7 +76,7 @@ async fn pruning_takes_only_what_is_over_and_old_enough() {
     let gone = journal.prune(Timestamp(50)).await.unwrap();
 
     assert_eq!(gone, [run("old-done"), run("old-failed")]);
-    assert_eq!(journal.list(&Filter::default()).unwrap().len(), 3);
+    assert_eq!(journal.list(&RunFilter::default()).unwrap().len(), 3);
     drop(held);
 }
 

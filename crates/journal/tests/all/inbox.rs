@@ -1,6 +1,6 @@
 //! Inputs from other processes.
 
-use updraft_journal::{Batch, Sent};
+use updraft_journal::{Batch, SendOutcome};
 use updraft_run::{Input, Timestamp};
 
 use crate::world::{World, create, run, says};
@@ -12,7 +12,7 @@ async fn an_input_waits_until_a_batch_has_handled_it() {
     let lease = create(&owner, "r").await;
 
     let sent = other.send(&run("r"), "k1", &Input::Pause, Timestamp(5)).await.unwrap();
-    assert!(matches!(sent, Sent::Queued { owner: Some(owner) } if owner.alive), "{sent:?}");
+    assert!(matches!(sent, SendOutcome::Queued { owner: Some(owner) } if owner.alive), "{sent:?}");
     let waiting = owner.inbox(&run("r")).unwrap();
     assert_eq!(waiting.len(), 1);
     assert_eq!((waiting[0].at, &waiting[0].input), (Timestamp(5), &Input::Pause));
@@ -28,8 +28,8 @@ async fn a_repeated_key_is_dropped_while_the_first_waits() {
     let journal = world.journal();
     drop(create(&journal, "r").await);
     let send = || async { journal.send(&run("r"), "k", &Input::Pause, Timestamp(1)).await.unwrap() };
-    assert!(matches!(send().await, Sent::Queued { .. }));
-    assert_eq!(send().await, Sent::Repeated);
+    assert!(matches!(send().await, SendOutcome::Queued { .. }));
+    assert_eq!(send().await, SendOutcome::Repeated);
     assert_eq!(journal.inbox(&run("r")).unwrap().len(), 1);
 }
 

@@ -1,6 +1,6 @@
 //! Runs in lists, and by the beginning of their names.
 
-use updraft_journal::{Batch, Error, Filter, Head, Journal, Status};
+use updraft_journal::{Batch, Error, Journal, RunFilter, RunHeader, Status};
 use updraft_run::{RunId, Timestamp};
 
 use crate::world::{World, head, one, run};
@@ -11,13 +11,13 @@ async fn filled(world: &World) -> Journal {
         [("alpha1", 1, Status::Done), ("alpha2", 2, Status::Waiting), ("beta", 3, Status::Done)]
     {
         let batch = Batch { status: Some(status), due: Some(Some(Timestamp(created * 10))), ..one(created + 5, "a") };
-        let lease = journal.create(Head { created: Timestamp(created), ..head(name) }, batch).await.unwrap();
+        let lease = journal.create(RunHeader { created: Timestamp(created), ..head(name) }, batch).await.unwrap();
         journal.release(lease).await.unwrap();
     }
     journal
 }
 
-fn names(journal: &Journal, filter: &Filter) -> Vec<RunId> {
+fn names(journal: &Journal, filter: &RunFilter) -> Vec<RunId> {
     journal.list(filter).unwrap().into_iter().map(|run| run.id).collect()
 }
 
@@ -25,21 +25,21 @@ fn names(journal: &Journal, filter: &Filter) -> Vec<RunId> {
 async fn runs_are_listed_newest_first_and_filtered() {
     let world = World::new();
     let journal = filled(&world).await;
-    let all = Filter::default();
+    let all = RunFilter::default();
     assert_eq!(names(&journal, &all), [run("beta"), run("alpha2"), run("alpha1")]);
-    assert_eq!(names(&journal, &Filter { limit: Some(1), ..all.clone() }), [run("beta")]);
+    assert_eq!(names(&journal, &RunFilter { limit: Some(1), ..all.clone() }), [run("beta")]);
     assert_eq!(
-        names(&journal, &Filter { since: Some(Timestamp(2)), until: Some(Timestamp(3)), ..all.clone() }),
+        names(&journal, &RunFilter { since: Some(Timestamp(2)), until: Some(Timestamp(3)), ..all.clone() }),
         [run("alpha2")]
     );
-    assert_eq!(names(&journal, &Filter { status: Some(Status::Done), ..all.clone() }), [run("beta"), run("alpha1")]);
-    assert_eq!(names(&journal, &Filter { due: Some(Timestamp(20)), ..all.clone() }), [run("alpha2"), run("alpha1")]);
-    let elsewhere = Head { created: Timestamp(4), workspace: "/elsewhere".into(), ..head("gamma") };
+    assert_eq!(names(&journal, &RunFilter { status: Some(Status::Done), ..all.clone() }), [run("beta"), run("alpha1")]);
+    assert_eq!(names(&journal, &RunFilter { due: Some(Timestamp(20)), ..all.clone() }), [run("alpha2"), run("alpha1")]);
+    let elsewhere = RunHeader { created: Timestamp(4), workspace: "/elsewhere".into(), ..head("gamma") };
     let lease = journal.create(elsewhere, one(9, "a")).await.unwrap();
     journal.release(lease).await.unwrap();
-    let there = Filter { workspace: Some("/elsewhere".into()), limit: Some(1), ..all.clone() };
+    let there = RunFilter { workspace: Some("/elsewhere".into()), limit: Some(1), ..all.clone() };
     assert_eq!(names(&journal, &there), [run("gamma")]);
-    let here = Filter { workspace: Some(head("beta").workspace), limit: Some(1), ..all };
+    let here = RunFilter { workspace: Some(head("beta").workspace), limit: Some(1), ..all };
     assert_eq!(names(&journal, &here), [run("beta")]);
 }
 
@@ -47,8 +47,13 @@ async fn runs_are_listed_newest_first_and_filtered() {
 async fn a_summary_says_what_the_head_and_the_last_record_say() {
     let world = World::new();
     let journal = world.journal();
-    let long =
-        Head { goal: "ü".repeat(400), workspace: "/w".into(), model: "m".into(), parent: Some(run("p")), ..head("r") };
+    let long = RunHeader {
+        goal: "ü".repeat(400),
+        workspace: "/w".into(),
+        model: "m".into(),
+        parent: Some(run("p")),
+        ..head("r")
+    };
     let lease = journal.create(long, one(7, "a")).await.unwrap();
     let about = journal.head(&run("r")).unwrap();
     assert_eq!(about.goal, "ü".repeat(300));

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use updraft_journal::{Batch, Blob, Error, Filter, Journal, Options, Status};
+use updraft_journal::{Batch, Blob, Error, Journal, JournalOptions, RunFilter, Status};
 use updraft_run::{Event, Record};
 
 use crate::tape::Chance;
@@ -138,12 +138,12 @@ async fn outcome(story: &Story, files: &Files) -> Result<Outcome, String> {
     let mut noticed = 0;
     // Twice: what the first round wrote must not hide anything from the second.
     for _ in 0..2 {
-        let journal = match Journal::open_existing(&world.path(), Options::default()) {
+        let journal = match Journal::open_existing(&world.path(), JournalOptions::default()) {
             Ok(Some(journal)) => journal,
             Ok(None) => return Err("no journal, it was said".into()),
             Err(error) => return named(&error).map(|()| Outcome::Noticed),
         };
-        match journal.list(&Filter::default()) {
+        match journal.list(&RunFilter::default()) {
             Ok(list) => {
                 for name in RUNS {
                     let entry = list.iter().find(|entry| entry.id == run(name));
@@ -294,7 +294,7 @@ async fn a_restored_backup_is_noticed_run_by_run() {
         "the journal is damaged: run `half-way`, event 12: it is missing, though the run had come to event 19"
     );
     assert_eq!(journal.load(&run("finished")).unwrap(), story.records["finished"], "the backup has all of it");
-    let damaged = journal.list(&Filter { status: None, ..Filter::default() }).unwrap();
+    let damaged = journal.list(&RunFilter { status: None, ..RunFilter::default() }).unwrap();
     let damaged: Vec<_> =
         damaged.iter().filter(|entry| entry.status == Status::Damaged).map(|entry| entry.id.as_str()).collect();
     assert_eq!(damaged, ["large", "waiting", "half-way"]);
@@ -319,12 +319,12 @@ async fn a_lost_run_is_named_until_it_is_removed() {
         "the journal is damaged: run `lost`, event 1: the whole run is missing, though it had come to event 1"
     );
     assert_eq!(journal.find("lost").unwrap(), run("lost"));
-    assert_eq!(journal.list(&Filter::default()).unwrap().len(), 2);
+    assert_eq!(journal.list(&RunFilter::default()).unwrap().len(), 2);
     drop(journal.create(head("next"), Batch::of(vec![says(0, "a goal", 1)])).await.unwrap());
     assert!(matches!(journal.load(&run("lost")), Err(Error::DamagedRun { .. })), "a new run has not taken its place");
     journal.delete(&run("lost"), false).await.unwrap();
     assert!(matches!(journal.load(&run("lost")), Err(Error::UnknownRun { .. })));
-    assert_eq!(journal.list(&Filter::default()).unwrap().len(), 2);
+    assert_eq!(journal.list(&RunFilter::default()).unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -335,8 +335,8 @@ async fn a_journal_whose_files_are_gone_is_not_taken_for_a_new_one() {
     journal.close().await;
     std::fs::remove_file(world.path()).unwrap();
     for opened in [
-        Journal::open(&world.path(), Options::default()).map(Some),
-        Journal::open_existing(&world.path(), Options::default()),
+        Journal::open(&world.path(), JournalOptions::default()).map(Some),
+        Journal::open_existing(&world.path(), JournalOptions::default()),
     ] {
         let said = opened.unwrap_err().to_string();
         assert!(said.contains("is damaged: it is empty or not there, though it held 1 runs"), "{said}");
@@ -361,7 +361,7 @@ async fn a_journal_without_hashes_is_read_as_it_is_and_gets_hashes_from_then_on(
     let journal = world.journal();
     let said = [says(1, "one", 1), says(2, "two", 1), says(3, "three", 1)];
     assert_eq!(journal.load(&run("r")).unwrap(), said[..2]);
-    assert_eq!(journal.list(&Filter::default()).unwrap()[0].events, 2);
+    assert_eq!(journal.list(&RunFilter::default()).unwrap()[0].events, 2);
     let lease = journal.acquire(&run("r")).await.unwrap();
     journal.append(&lease, Batch::of(vec![says(3, "three", 1)])).await.unwrap();
     assert_eq!(journal.load(&run("r")).unwrap(), said);
@@ -410,7 +410,7 @@ async fn a_fork_and_an_import_are_checked_like_other_runs() {
 async fn files_deleted_or_replaced_under_a_writer_are_noticed_at_the_next_beat() {
     for (name, replaced) in [("journal.db", false), ("journal.db", true), ("journal.db-wal", false)] {
         let world = World::new();
-        let options = Options { beat: std::time::Duration::from_millis(20), ..Options::default() };
+        let options = JournalOptions { beat: std::time::Duration::from_millis(20), ..JournalOptions::default() };
         let journal = Journal::open(&world.path(), options).unwrap();
         let lease = journal.create(head("r"), Batch::of(vec![says(0, "a goal", 1)])).await.unwrap();
         let file = world.path().with_file_name(name);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use tokio::task::JoinSet;
-use updraft_journal::{Batch, Blob, Journal, Lease, Options, Sync};
+use updraft_journal::{Batch, Blob, Journal, JournalOptions, Lease, SyncMode};
 use updraft_run::Record;
 
 use crate::tape::{Chance, Replay, Tape, Unsynced, write_to};
@@ -25,10 +25,10 @@ struct Story {
 
 /// A few hundred appends to three runs, alone and at the same time, small and large, with a log that is short enough to
 /// be copied into the main file and begun anew again and again.
-async fn tell(name: &str, sync: Sync) -> Story {
+async fn tell(name: &str, sync: SyncMode) -> Story {
     let tape = Tape::install(name);
     let world = World::quick();
-    let options = Options { sync, vfs: Some(name.into()), checkpoint: 40, ..Options::default() };
+    let options = JournalOptions { sync, vfs: Some(name.into()), checkpoint: 40, ..JournalOptions::default() };
     let journal = Journal::open(&world.path(), options).unwrap();
     let mut story = Story { tape, sent: Default::default(), acknowledged: Vec::new(), heads: Vec::new() };
     let mut leases: Vec<Arc<Lease>> = Vec::new();
@@ -80,7 +80,7 @@ fn left(
     if let Some((_, heads)) = story.heads.iter().rev().find(|(at, _)| *at <= position) {
         std::fs::write(heads_of(&world), heads).unwrap();
     }
-    let journal = Journal::open(&world.path(), Options::default())?;
+    let journal = Journal::open(&world.path(), JournalOptions::default())?;
     let mut found = [0; 3];
     for which in 0..RUNS.len() {
         let records = match journal.load(&run(RUNS[which])) {
@@ -114,7 +114,7 @@ fn assert_kept(story: &Story, replay: &Replay, position: usize, unsynced: Unsync
 
 #[tokio::test]
 async fn what_was_acknowledged_survives_a_power_cut_right_after() {
-    let story = tell("tape-after", Sync::Full).await;
+    let story = tell("tape-after", SyncMode::Full).await;
     let mut replay = story.tape.replay();
     for (position, _) in &story.acknowledged {
         replay.advance_to(*position);
@@ -128,7 +128,7 @@ async fn what_was_acknowledged_survives_a_power_cut_right_after() {
 
 #[tokio::test]
 async fn a_power_cut_in_the_middle_of_writing_loses_nothing_from_before() {
-    let story = tell("tape-amid", Sync::Full).await;
+    let story = tell("tape-amid", SyncMode::Full).await;
     let mut replay = story.tape.replay();
     assert!(replay.len() > 2000, "only {} things were done to the disk", replay.len());
     for position in (0..replay.len()).step_by(5) {
@@ -140,7 +140,7 @@ async fn a_power_cut_in_the_middle_of_writing_loses_nothing_from_before() {
 
 #[tokio::test]
 async fn without_syncing_the_same_power_cut_loses_what_was_acknowledged() {
-    let story = tell("tape-off", Sync::Off).await;
+    let story = tell("tape-off", SyncMode::Off).await;
     let mut replay = story.tape.replay();
     let mut lost = 0;
     for (position, promised) in &story.acknowledged {

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use rusqlite::Connection;
-use updraft_journal::{Error, Journal, Options};
+use updraft_journal::{Error, Journal, JournalOptions};
 use updraft_run::{Input, Timestamp};
 
 use crate::world::{World, create, one, run, says};
@@ -54,7 +54,8 @@ impl Drop for Other {
 #[ignore = "it is what the other process runs"]
 async fn the_other_process() {
     let Ok(role) = std::env::var(ROLE) else { return };
-    let journal = Journal::open(std::path::Path::new(&std::env::var(PLACE).unwrap()), Options::default()).unwrap();
+    let journal =
+        Journal::open(std::path::Path::new(&std::env::var(PLACE).unwrap()), JournalOptions::default()).unwrap();
     match role.split_once(' ').unwrap() {
         ("hold", name) => {
             let _lease = journal.acquire(&run(name)).await.unwrap();
@@ -182,7 +183,7 @@ async fn a_beating_process_of_another_container_keeps_its_lease() {
 }
 
 fn quick_beat(world: &World) -> Journal {
-    let options = Options { beat: std::time::Duration::from_millis(1), ..Options::default() };
+    let options = JournalOptions { beat: std::time::Duration::from_millis(1), ..JournalOptions::default() };
     Journal::open(&world.path(), options).unwrap()
 }
 

@@ -40,7 +40,7 @@ async fn changes_of_two_processes_at_once_are_all_made() {
     let (one, other) = (world.journal(), world.journal());
     let count = |journal: Journal| async move {
         for _ in 0..20 {
-            let add = |stored: Option<updraft_journal::Stored>| {
+            let add = |stored: Option<updraft_journal::StoredValue>| {
                 let now: u32 = stored.map_or(0, |stored| stored.value.parse().unwrap());
                 (Change::Set((now + 1).to_string()), ())
             };

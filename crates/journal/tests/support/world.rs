@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use tempfile::TempDir;
-use updraft_journal::{Batch, Head, Journal, Lease, Options};
+use updraft_journal::{Batch, Journal, JournalOptions, Lease, RunHeader};
 use updraft_run::{Event, Input, Record, RunId, Timestamp};
 
 /// A folder that goes away with it, and journals in it.
@@ -31,7 +31,7 @@ impl World {
 
     /// Another handle on the same file, as another process would have.
     pub(crate) fn journal(&self) -> Journal {
-        Journal::open(&self.path(), Options::default()).unwrap()
+        Journal::open(&self.path(), JournalOptions::default()).unwrap()
     }
 
     /// What lies in the folder.
@@ -47,8 +47,8 @@ pub(crate) fn run(name: &str) -> RunId {
     RunId::parse(name).unwrap()
 }
 
-pub(crate) fn head(name: &str) -> Head {
-    Head::new(run(name), format!("the goal of {name}"), Timestamp(1_000))
+pub(crate) fn head(name: &str) -> RunHeader {
+    RunHeader::new(run(name), format!("the goal of {name}"), Timestamp(1_000))
 }
 
 /// A record whose input and events all say the same.

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{Known, TextCall};
-use crate::repair::{Found, Repair, repair};
+use super::{TextCall, ToolNameCheck};
+use crate::repair::{FoundValue, Repair, repair};
 
 const NAMES: [&str; 5] = ["action", "tool", "tool_name", "name", "function"];
 const ARGUMENTS: [&str; 6] = ["args", "input", "arguments", "parameters", "action_input", "tool_input"];
@@ -14,7 +14,7 @@ const ASIDES: [&str; 5] = ["thought", "thoughts", "reasoning", "id", "type"];
 const DEEPEST: usize = 4;
 
 /// The calls a value stands for. Nothing when it, or any part of it, is not a call to a known tool.
-pub(super) fn calls(found: &Found, known: Known<'_>) -> Option<Vec<TextCall>> {
+pub(super) fn calls(found: &FoundValue, known: ToolNameCheck<'_>) -> Option<Vec<TextCall>> {
     let repairs: Vec<Repair> =
         found.repairs.iter().map(|r| Repair { at: r.at.saturating_sub(found.start), what: r.what }).collect();
     let mut calls = Vec::new();
@@ -38,7 +38,13 @@ pub(super) fn arguments(written: &Value, repairs: &mut Vec<Repair>) -> Value {
     }
 }
 
-fn collect(value: &Value, known: Known<'_>, repairs: &[Repair], calls: &mut Vec<TextCall>, depth: usize) -> Option<()> {
+fn collect(
+    value: &Value,
+    known: ToolNameCheck<'_>,
+    repairs: &[Repair],
+    calls: &mut Vec<TextCall>,
+    depth: usize,
+) -> Option<()> {
     if depth > DEEPEST {
         return None;
     }
@@ -58,7 +64,7 @@ fn collect(value: &Value, known: Known<'_>, repairs: &[Repair], calls: &mut Vec<
     }
 }
 
-fn call(map: &Map<String, Value>, known: Known<'_>, repairs: &[Repair]) -> Option<TextCall> {
+fn call(map: &Map<String, Value>, known: ToolNameCheck<'_>, repairs: &[Repair]) -> Option<TextCall> {
     if let Some(Value::Object(inner)) = map.get("function").or(map.get("action")) {
         return call(inner, known, repairs);
     }

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{Known, Section, TextCall, forms};
-use crate::repair::{Finder, Found, Repair};
+use super::{CallSection, TextCall, ToolNameCheck, forms};
+use crate::repair::{FoundValue, Repair, ValueFinder};
 
 const NAME_LABELS: [&str; 2] = ["Action:", "TOOL_CALL:"];
 const INPUT_LABELS: [&str; 6] = ["Action Input:", "Args:", "Arguments:", "Input:", "ARGUMENTS:", "ARGS:"];
@@ -21,7 +21,7 @@ pub(super) fn is_observation(text: &str) -> bool {
 }
 
 /// The call on the line at `at`, if it names a known tool.
-pub(super) fn section(text: &str, at: usize, known: Known<'_>) -> Option<Section> {
+pub(super) fn section(text: &str, at: usize, known: ToolNameCheck<'_>) -> Option<CallSection> {
     let line = text.get(at..)?;
     let rest = NAME_LABELS.into_iter().find_map(|label| after_label(line, label))?;
     let name_line = rest.split('\n').next().unwrap_or(rest);
@@ -40,7 +40,7 @@ pub(super) fn section(text: &str, at: usize, known: Known<'_>) -> Option<Section
         }
         None => text.len() - after_name.len(),
     };
-    Some(Section { calls: vec![call], end })
+    Some(CallSection { calls: vec![call], end })
 }
 
 /// What follows `label` at the start of `text`, which may be set in bold.
@@ -59,7 +59,7 @@ fn read_input(input: &str, repairs: &mut Vec<Repair>) -> (Value, usize) {
     };
     // Valid JSON may hold a line such as `Observation:` in a string, so it is tried without a limit first.
     let whole = super::tags::strict(input, open);
-    let found: Option<Found> = whole.or_else(|| Finder::new(bounded).at(open));
+    let found: Option<FoundValue> = whole.or_else(|| ValueFinder::new(bounded).at(open));
     let Some(found) = found else {
         return (Value::String(bounded.trim().to_owned()), length);
     };

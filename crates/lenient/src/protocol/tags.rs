@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{Known, Section, TextCall, forms};
-use crate::repair::{Finder, Found};
+use super::{CallSection, TextCall, ToolNameCheck, forms};
+use crate::repair::{FoundValue, ValueFinder};
 
 /// The tags that hold calls: how they open, and how they close.
 const TAGS: [(&str, &str); 4] = [
@@ -29,7 +29,7 @@ impl<'t> Tags<'t> {
     }
 
     /// The section that a tag at `at` opens, with the calls in it; none of them when none is to a known tool.
-    pub(super) fn section(&self, at: usize, known: Known<'_>) -> Option<Section> {
+    pub(super) fn section(&self, at: usize, known: ToolNameCheck<'_>) -> Option<CallSection> {
         let rest = self.text.get(at..)?;
         let kind = TAGS.iter().position(|(open, _)| rest.starts_with(open))?;
         let (open, close) = TAGS.get(kind)?;
@@ -47,13 +47,13 @@ impl<'t> Tags<'t> {
             let nested = inner.get(nested..).unwrap_or("");
             Self::new(nested).all(known)
         } else {
-            Finder::new(inner).filter_map(|found| forms::calls(&found, known)).flatten().collect()
+            ValueFinder::new(inner).filter_map(|found| forms::calls(&found, known)).flatten().collect()
         };
-        Some(Section { calls, end })
+        Some(CallSection { calls, end })
     }
 
     /// A section of valid JSON, which may hold the closing tag in a string.
-    fn strict_section(&self, begin: usize, close: &str, known: Known<'_>) -> Option<Section> {
+    fn strict_section(&self, begin: usize, close: &str, known: ToolNameCheck<'_>) -> Option<CallSection> {
         let rest = self.text.get(begin..)?;
         let open = begin + (rest.len() - rest.trim_start().len());
         let found = strict(self.text, open)?;
@@ -61,7 +61,7 @@ impl<'t> Tags<'t> {
         let blank = behind.len() - behind.trim_start().len();
         behind.trim_start().strip_prefix(close)?;
         let calls = forms::calls(&found, known).unwrap_or_default();
-        Some(Section { calls, end: found.end + blank + close.len() })
+        Some(CallSection { calls, end: found.end + blank + close.len() })
     }
 
     /// Where the inside of a tag ends, and where the text goes on.
@@ -75,7 +75,7 @@ impl<'t> Tags<'t> {
         (end, end)
     }
 
-    fn all(&self, known: Known<'_>) -> Vec<TextCall> {
+    fn all(&self, known: ToolNameCheck<'_>) -> Vec<TextCall> {
         let mut calls = Vec::new();
         let mut at = 0;
         while let Some(next) = self.text.get(at..).and_then(first) {
@@ -106,14 +106,14 @@ pub(super) fn first(text: &str) -> Option<usize> {
 }
 
 /// The value at `at`, if it is valid JSON as it stands.
-pub(super) fn strict(text: &str, at: usize) -> Option<Found> {
+pub(super) fn strict(text: &str, at: usize) -> Option<FoundValue> {
     let rest = text.get(at..)?;
     if !rest.starts_with(['{', '[']) {
         return None;
     }
     let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
     let value = values.next()?.ok()?;
-    Some(Found { value, repairs: Vec::new(), start: at, end: at + values.byte_offset() })
+    Some(FoundValue { value, repairs: Vec::new(), start: at, end: at + values.byte_offset() })
 }
 
 /// The text without the tags that stand around calls.
@@ -126,7 +126,7 @@ fn is_json_tag(open: &str) -> bool {
 }
 
 /// Reads `name><parameter=key>value</parameter>` and `"name"><parameter name="key">value</parameter>`.
-fn function(inner: &str, known: Known<'_>) -> Option<TextCall> {
+fn function(inner: &str, known: ToolNameCheck<'_>) -> Option<TextCall> {
     let (name, body) = inner.split_once('>')?;
     let name = bare_name(name);
     if !known(name) {

@@ -3,7 +3,7 @@
 //! Each looks at a fixed number of bytes at most, or up to the next token, so that reading stays linear.
 
 use super::literal::{is_literal, is_plain};
-use super::mark::Mark;
+use super::mark::QuoteMark;
 use super::scan::{LOOK_AHEAD, Scan};
 
 /// Longer runs of words before a colon are prose, not a key.
@@ -13,7 +13,7 @@ impl Scan<'_> {
     /// Whether a quoted key and its colon stand at `at`.
     pub(super) fn is_quoted_key(&self, at: usize) -> bool {
         match self.quoted(at) {
-            Quoted::Ends { inner_end, after } => {
+            QuoteEnd::Ends { inner_end, after } => {
                 let after = if self.byte(after) == b'"' { after + 1 } else { after };
                 let next = self.skip_blank(after);
                 self.byte(next) == b':'
@@ -22,8 +22,8 @@ impl Scan<'_> {
                     || (self.begins_word(at)
                         && (is_unended_key(self.slice(at, inner_end)) || self.has_quote_in_key(after)))
             }
-            Quoted::CutOff => true,
-            Quoted::TooLong => false,
+            QuoteEnd::CutOff => true,
+            QuoteEnd::TooLong => false,
         }
     }
 
@@ -33,43 +33,43 @@ impl Scan<'_> {
             return false;
         }
         match self.quoted(at) {
-            Quoted::Ends { after, .. } => self.byte(self.skip_blank(after)) == b':',
-            Quoted::CutOff | Quoted::TooLong => false,
+            QuoteEnd::Ends { after, .. } => self.byte(self.skip_blank(after)) == b':',
+            QuoteEnd::CutOff | QuoteEnd::TooLong => false,
         }
     }
 
     /// The text of the key quoted at `at`, as it is written.
     pub(super) fn key_at(&self, at: usize) -> Option<&str> {
         match self.quoted(at) {
-            Quoted::Ends { inner_end, .. } => Some(self.slice(at + self.mark(at)?.width(), inner_end)),
-            Quoted::CutOff | Quoted::TooLong => None,
+            QuoteEnd::Ends { inner_end, .. } => Some(self.slice(at + self.mark(at)?.width(), inner_end)),
+            QuoteEnd::CutOff | QuoteEnd::TooLong => None,
         }
     }
 
     /// Where the string quoted at `at` ends, behind its quote.
     pub(super) fn end_of_quoted(&self, at: usize) -> Option<usize> {
         match self.quoted(at) {
-            Quoted::Ends { after, .. } => Some(after),
-            Quoted::CutOff | Quoted::TooLong => None,
+            QuoteEnd::Ends { after, .. } => Some(after),
+            QuoteEnd::CutOff | QuoteEnd::TooLong => None,
         }
     }
 
     /// Whether a quoted text that could be a key without a value, or without a colon, stands at `at`.
     pub(super) fn is_lone_key(&self, at: usize) -> bool {
         match self.quoted(at) {
-            Quoted::Ends { after, .. } => {
+            QuoteEnd::Ends { after, .. } => {
                 let next = self.skip_blank(after);
                 self.is_end(next) || matches!(self.byte(next), b',' | b'}' | b'{' | b'[' | b'0'..=b'9' | b'"')
             }
-            Quoted::CutOff => true,
-            Quoted::TooLong => false,
+            QuoteEnd::CutOff => true,
+            QuoteEnd::TooLong => false,
         }
     }
 
     /// Whether the text quoted at `at` is followed by something that may follow a string in an array.
     pub(super) fn is_whole_string(&self, at: usize) -> bool {
         match self.quoted(at) {
-            Quoted::Ends { inner_end, after } => {
+            QuoteEnd::Ends { inner_end, after } => {
                 let next = self.skip_blank(after);
                 let is_comma = self.slice(at, inner_end).trim_start_matches(['"', '\'']).trim() == ",";
                 !is_comma
@@ -78,21 +78,21 @@ impl Scan<'_> {
                         || (next > after && matches!(self.byte(next), b'{' | b'[' | b'-' | b'0'..=b'9'))
                         || self.mark(next).is_some())
             }
-            Quoted::CutOff | Quoted::TooLong => true,
+            QuoteEnd::CutOff | QuoteEnd::TooLong => true,
         }
     }
 
     /// Whether a whole string stands at `at` that goes on with the value before it, as Python joins strings.
     pub(super) fn is_continuation(&self, at: usize) -> bool {
         match self.quoted(at) {
-            Quoted::Ends { inner_end, after } => {
+            QuoteEnd::Ends { inner_end, after } => {
                 let next = self.skip_blank(after);
                 let is_more = self.mark(next).is_some() && self.slice(after, next).contains('\n');
                 let is_ended = matches!(self.byte(next), b',' | b'}');
                 let inner = self.slice(at + 1, inner_end);
                 (is_ended || is_more) && !inner.trim().is_empty() && !inner.starts_with([',', ':'])
             }
-            Quoted::CutOff | Quoted::TooLong => false,
+            QuoteEnd::CutOff | QuoteEnd::TooLong => false,
         }
     }
 
@@ -102,7 +102,7 @@ impl Scan<'_> {
         if word == at {
             return false;
         }
-        let quote = self.mark(word).map_or(0, Mark::width);
+        let quote = self.mark(word).map_or(0, QuoteMark::width);
         let next = self.skip_blank(word + quote);
         // A colon as in `http://` or `12:30` is no sign of a key, and a word cut off may be one.
         (self.byte(next) == b':' && !self.starts(next, "://")) || next >= self.end
@@ -134,12 +134,12 @@ impl Scan<'_> {
     }
 
     fn begins_word(&self, quote: usize) -> bool {
-        let first = self.byte(quote + self.mark(quote).map_or(1, Mark::width));
+        let first = self.byte(quote + self.mark(quote).map_or(1, QuoteMark::width));
         first.is_ascii_alphanumeric() || matches!(first, b'_' | b'$' | b'@' | 0x80..)
     }
 
-    fn quoted(&self, at: usize) -> Quoted {
-        let Some(mark) = self.mark(at) else { return Quoted::TooLong };
+    fn quoted(&self, at: usize) -> QuoteEnd {
+        let Some(mark) = self.mark(at) else { return QuoteEnd::TooLong };
         let mut begin = at + mark.width();
         if self.mark(begin) == Some(mark) && self.byte(begin + 1).is_ascii_alphanumeric() {
             begin += mark.width(); // doubled quotes
@@ -147,17 +147,17 @@ impl Scan<'_> {
         let mut i = begin;
         while i < self.end && i - begin < LOOK_AHEAD {
             match self.mark(i) {
-                Some(other) if mark.ends_with(other) || (i > begin && other == Mark::Double) => {
-                    return Quoted::Ends { inner_end: i, after: i + other.width() };
+                Some(other) if mark.ends_with(other) || (i > begin && other == QuoteMark::Double) => {
+                    return QuoteEnd::Ends { inner_end: i, after: i + other.width() };
                 }
                 Some(_) | None => i += if self.byte(i) == b'\\' { 2 } else { 1 },
             }
         }
-        if i >= self.end { Quoted::CutOff } else { Quoted::TooLong }
+        if i >= self.end { QuoteEnd::CutOff } else { QuoteEnd::TooLong }
     }
 }
 
-enum Quoted {
+enum QuoteEnd {
     Ends { inner_end: usize, after: usize },
     CutOff,
     TooLong,

@@ -2,21 +2,21 @@
 
 use serde_json::{Map, Value};
 
-use super::Fault;
-use super::bracket::Last;
-use super::parser::Read;
-use super::quote::Place;
+use super::JsonFault;
+use super::bracket::LastToken;
+use super::parser::ParsedValue;
+use super::quote::StringPlace;
 use super::scan::Scan;
 
 impl Scan<'_> {
     /// Reads the items of an array or a tuple, from behind its opening bracket to behind its closing one.
-    pub(super) fn items(&mut self) -> Read {
+    pub(super) fn items(&mut self) -> ParsedValue {
         let is_tuple = self.open.last() == Some(&b'(');
         if is_tuple {
-            self.report(self.pos - 1, Fault::PythonLiteral);
+            self.report(self.pos - 1, JsonFault::PythonLiteral);
         }
         let mut items: Vec<Value> = Vec::new();
-        let mut last = Last::Bracket;
+        let mut last = LastToken::Bracket;
         let mut has_bare_members = false;
         loop {
             self.skip_space();
@@ -24,7 +24,7 @@ impl Scan<'_> {
             if self.is_end(at) {
                 self.report_unclosed(last);
                 let is_void = items.is_empty();
-                return Read { value: Value::Array(items), is_void };
+                return ParsedValue { value: Value::Array(items), is_void };
             }
             match self.here() {
                 b']' if !is_tuple => {
@@ -34,8 +34,8 @@ impl Scan<'_> {
                 b')' if is_tuple => {
                     self.pos += 1;
                     // `("x")` is a value in parentheses; `("x",)` is a tuple of one.
-                    if last == Last::Value && items.len() == 1 {
-                        return Read { value: items.pop().unwrap_or_default(), is_void: false };
+                    if last == LastToken::Value && items.len() == 1 {
+                        return ParsedValue { value: items.pop().unwrap_or_default(), is_void: false };
                     }
                     break;
                 }
@@ -50,19 +50,19 @@ impl Scan<'_> {
                 }
                 b',' | b';' => last = self.comma(last),
                 b':' => {
-                    self.report(at, Fault::StrayText);
+                    self.report(at, JsonFault::StrayText);
                     self.pos += 1;
                 }
                 _ if self.is_ellipsis(at) => self.ellipsis(),
                 _ => {
                     let reports = self.repairs.len();
-                    if last == Last::Value {
-                        self.report(at, Fault::MissingComma);
+                    if last == LastToken::Value {
+                        self.report(at, JsonFault::MissingComma);
                     }
-                    last = Last::Value;
-                    let read = self.value(Place::Item);
+                    last = LastToken::Value;
+                    let read = self.value(StringPlace::Item);
                     if read.is_void {
-                        self.report(at, if self.pos >= self.end { Fault::Truncated } else { Fault::StrayText });
+                        self.report(at, if self.pos >= self.end { JsonFault::Truncated } else { JsonFault::StrayText });
                         continue;
                     }
                     let Some(key) = self.key_of_member(&read.value) else {
@@ -72,11 +72,11 @@ impl Scan<'_> {
                     };
                     if self.parent() == Some(b'{') && !has_bare_members && is_foreign(&key, items.last()) {
                         self.forget_reports(reports);
-                        self.report(at, Fault::MissingBracket);
+                        self.report(at, JsonFault::MissingBracket);
                         self.pos = at;
                         break;
                     }
-                    self.report(at, Fault::MissingBracket);
+                    self.report(at, JsonFault::MissingBracket);
                     self.pos += 1;
                     let value = self.member_value();
                     match items.last_mut() {
@@ -87,7 +87,7 @@ impl Scan<'_> {
                 }
             }
         }
-        Read { value: Value::Array(items), is_void: false }
+        ParsedValue { value: Value::Array(items), is_void: false }
     }
 
     /// The text of an item that turns out to be a key, because a colon follows it.

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::Fault;
+use super::JsonFault;
 use super::literal::{self, is_plain, read_literal, read_number};
-use super::mark::Mark;
-use super::quote::{Inside, Place};
+use super::mark::QuoteMark;
+use super::quote::{StringContents, StringPlace};
 use super::scan::{LOOK_AHEAD, Scan, trim};
 
 /// Longer runs of words before a colon are prose, not a key.
@@ -13,7 +13,7 @@ const LONGEST_BARE_KEY: usize = 64;
 
 impl Scan<'_> {
     /// Reads a number or literal that JSON writes the same way, if one stands here and its end is beyond doubt.
-    pub(super) fn plain(&mut self, place: Place) -> Option<Value> {
+    pub(super) fn plain(&mut self, place: StringPlace) -> Option<Value> {
         if !matches!(self.here(), b'-' | b'0'..=b'9' | b't' | b'f' | b'n') {
             return None;
         }
@@ -21,7 +21,7 @@ impl Scan<'_> {
         let next = self.skip_blank(end);
         let is_ended = match self.byte(next) {
             b'}' | b']' => true,
-            b',' => place == Place::Item || self.mark(self.skip_blank(next + 1)).is_some(),
+            b',' => place == StringPlace::Item || self.mark(self.skip_blank(next + 1)).is_some(),
             _ => false,
         };
         if !is_ended {
@@ -38,13 +38,13 @@ impl Scan<'_> {
     }
 
     /// Reads the value without quotes that stands here.
-    pub(super) fn bare(&mut self, place: Place) -> Value {
+    pub(super) fn bare(&mut self, place: StringPlace) -> Value {
         let begin = self.pos;
         let (end, after) = self.end_of_bare(place);
         self.pos = after;
         let token = trim(self.slice(begin, end));
         if end < after {
-            self.report(end, Fault::MissingQuote);
+            self.report(end, JsonFault::MissingQuote);
             return read_number(token).map_or_else(|| Value::String(self.unescaped(begin, end)), |(number, _)| number);
         }
         let is_cut = after >= self.end;
@@ -53,7 +53,7 @@ impl Scan<'_> {
         }
         if let Some(value) = self.number(begin, token) {
             if is_cut {
-                self.report(after, Fault::Truncated);
+                self.report(after, JsonFault::Truncated);
             }
             return value;
         }
@@ -62,10 +62,10 @@ impl Scan<'_> {
         if core.len() < token.len()
             && let Some((value, _)) = read_literal(core).or_else(|| read_number(core).map(|(value, _)| (value, None)))
         {
-            self.report(begin + core.len(), Fault::StrayText);
+            self.report(begin + core.len(), JsonFault::StrayText);
             return value;
         }
-        self.report(begin, Fault::UnquotedString);
+        self.report(begin, JsonFault::UnquotedString);
         Value::String(token.to_owned())
     }
 
@@ -88,9 +88,9 @@ impl Scan<'_> {
     }
 
     /// Where the text ends, and where reading goes on: behind a quote, if only the first was forgotten.
-    fn end_of_bare(&self, place: Place) -> (usize, usize) {
+    fn end_of_bare(&self, place: StringPlace) -> (usize, usize) {
         let begin = self.pos;
-        if let Some(quote) = self.end_quote_ahead(begin).filter(|_| place == Place::Member) {
+        if let Some(quote) = self.end_quote_ahead(begin).filter(|_| place == StringPlace::Member) {
             return (quote, quote + 1);
         }
         let mut i = begin;
@@ -113,9 +113,9 @@ impl Scan<'_> {
                     is_outer
                 }
                 b',' | b';' | b'|' if depth > 0 => self.is_quoted_key(self.skip_blank(i + 1)),
-                b',' | b';' => place == Place::Item || self.is_separated_at(i + 1),
+                b',' | b';' => place == StringPlace::Item || self.is_separated_at(i + 1),
                 b'|' => is_apart && self.is_quoted_key(self.skip_blank(i + 1)),
-                b':' => place == Place::Item && self.byte(i + 1) == b' ' && is_plain(self.slice(begin, i)),
+                b':' => place == StringPlace::Item && self.byte(i + 1) == b' ' && is_plain(self.slice(begin, i)),
                 b'`' => self.is_end(i),
                 b'#' | b'/' | b'<' => is_apart && self.is_comment(i),
                 b' ' | b'\t' if !has_blank => {
@@ -126,9 +126,12 @@ impl Scan<'_> {
                     let is_number =
                         || is_plain(self.slice(begin, i).trim_end_matches(['-', '.', '+', '/', '\\', '\'']));
                     let is_apart = is_apart || (i > begin && is_number() && self.has_colon(i));
-                    let opens =
-                        is_apart && (place == Place::Item || self.is_quoted_key(i) || self.is_colonless_key(begin, i));
-                    if !opens && i > begin && self.byte(i) == b'"' && self.ends_string(i + 1, place, Inside::default())
+                    let opens = is_apart
+                        && (place == StringPlace::Item || self.is_quoted_key(i) || self.is_colonless_key(begin, i));
+                    if !opens
+                        && i > begin
+                        && self.byte(i) == b'"'
+                        && self.ends_string(i + 1, place, StringContents::default())
                     {
                         return (i, i + 1);
                     }
@@ -184,14 +187,16 @@ impl Scan<'_> {
     }
 
     /// Whether the word before the blank at `at` is a value by itself and the next word begins another.
-    fn is_complete(&self, begin: usize, at: usize, place: Place) -> bool {
+    fn is_complete(&self, begin: usize, at: usize, place: StringPlace) -> bool {
         if !is_plain(self.slice(begin, at)) {
             return false;
         }
         let next = self.skip_blank(at);
         match place {
-            Place::Item => is_plain(self.slice(next, self.end_of_word(next))) || matches!(self.byte(next), b'{' | b'['),
-            Place::Member | Place::Key | Place::Alone => {
+            StringPlace::Item => {
+                is_plain(self.slice(next, self.end_of_word(next))) || matches!(self.byte(next), b'{' | b'[')
+            }
+            StringPlace::Member | StringPlace::Key | StringPlace::Alone => {
                 let is_literal = |from, to| literal::is_literal(self.slice(from, to));
                 (self.is_bare_key(next) && next < self.end)
                     || (is_literal(begin, at) && is_literal(next, self.end_of_word(next)))
@@ -203,7 +208,7 @@ impl Scan<'_> {
         if is_cut && !token.is_empty() {
             for (word, value) in [("true", Value::Bool(true)), ("false", Value::Bool(false)), ("null", Value::Null)] {
                 if word.starts_with(token) {
-                    self.report(self.end, Fault::Truncated);
+                    self.report(self.end, JsonFault::Truncated);
                     return Some(value);
                 }
             }
@@ -218,7 +223,7 @@ impl Scan<'_> {
     fn number(&mut self, at: usize, token: &str) -> Option<Value> {
         let (value, is_exact) = read_number(token)?;
         if !is_exact {
-            self.report(at, Fault::BadNumber);
+            self.report(at, JsonFault::BadNumber);
         }
         Some(value)
     }
@@ -247,11 +252,11 @@ impl Scan<'_> {
         }
         self.pos = i;
         if unquoted == key {
-            self.report(begin, Fault::UnquotedKey);
+            self.report(begin, JsonFault::UnquotedKey);
             return Some(key.to_owned());
         }
         // What stands where the first quote should is not part of the key.
-        self.report(begin, Fault::MissingQuote);
+        self.report(begin, JsonFault::MissingQuote);
         Some(
             unquoted.trim_start_matches(|c: char| c.is_ascii_punctuation() && !matches!(c, '_' | '$' | '@')).to_owned(),
         )
@@ -263,13 +268,13 @@ impl Scan<'_> {
         let begin = at + self.width(at);
         let mut i = begin;
         while i < self.end && !matches!(self.byte(i), b',' | b'{' | b'}' | b'[' | b']' | b'\n') {
-            let is_quote = matches!(self.mark(i), Some(Mark::Double | Mark::CurlyOpen));
+            let is_quote = matches!(self.mark(i), Some(QuoteMark::Double | QuoteMark::CurlyOpen));
             if (is_quote && self.is_quoted_key(i)) || self.is_end(i) {
                 break;
             }
             i += 1;
         }
         self.pos = i;
-        self.report(at, if i >= self.end { Fault::Truncated } else { Fault::StrayText });
+        self.report(at, if i >= self.end { JsonFault::Truncated } else { JsonFault::StrayText });
     }
 }

@@ -1,11 +1,11 @@
 //! Brackets and commas: those that are missing, too many, or of the wrong kind.
 
-use super::Fault;
+use super::JsonFault;
 use super::scan::Scan;
 
 /// What came last within brackets.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Last {
+pub(super) enum LastToken {
     Bracket,
     Comma,
     Value,
@@ -16,21 +16,21 @@ impl Scan<'_> {
         self.open.len().checked_sub(2).and_then(|i| self.open.get(i)).copied()
     }
 
-    pub(super) fn close_bracket(&mut self, last: Last) {
-        if last == Last::Comma {
-            self.report(self.pos, Fault::ExtraComma);
+    pub(super) fn close_bracket(&mut self, last: LastToken) {
+        if last == LastToken::Comma {
+            self.report(self.pos, JsonFault::ExtraComma);
         }
         self.pos += 1;
     }
 
-    pub(super) fn comma(&mut self, last: Last) -> Last {
-        if last != Last::Value {
-            self.report(self.pos, Fault::ExtraComma);
+    pub(super) fn comma(&mut self, last: LastToken) -> LastToken {
+        if last != LastToken::Value {
+            self.report(self.pos, JsonFault::ExtraComma);
         } else if self.here() == b';' {
-            self.report(self.pos, Fault::MissingComma);
+            self.report(self.pos, JsonFault::MissingComma);
         }
         self.pos += 1;
-        Last::Comma
+        LastToken::Comma
     }
 
     /// A bracket of the wrong kind: it closes something further out, or nothing and is dropped.
@@ -41,11 +41,11 @@ impl Scan<'_> {
             _ => b'(',
         };
         if self.open.contains(&opener) && !self.closes_too_much() {
-            self.report(self.pos, Fault::MissingBracket);
+            self.report(self.pos, JsonFault::MissingBracket);
             return true;
         }
         if self.is_mistaken() {
-            self.report(self.pos, Fault::MissingBracket);
+            self.report(self.pos, JsonFault::MissingBracket);
             self.pos += 1;
             return true;
         }
@@ -83,13 +83,13 @@ impl Scan<'_> {
     }
 
     pub(super) fn drop_bracket(&mut self) {
-        self.report(self.pos, Fault::ExtraBracket);
+        self.report(self.pos, JsonFault::ExtraBracket);
         self.pos += 1;
     }
 
     /// Moves past an ellipsis and what it says is left out: `... 7 more ...`.
     pub(super) fn ellipsis(&mut self) {
-        self.report(self.pos, Fault::Ellipsis);
+        self.report(self.pos, JsonFault::Ellipsis);
         self.pos += 3; // three dots, or the three bytes of their one character
         let rest = self.slice(self.pos, self.end);
         let stop =
@@ -101,13 +101,13 @@ impl Scan<'_> {
         }
     }
 
-    pub(super) fn report_unclosed(&mut self, last: Last) {
+    pub(super) fn report_unclosed(&mut self, last: LastToken) {
         let is_cut = match last {
-            Last::Bracket => true,
-            Last::Comma => self.pos >= self.end,
-            Last::Value => false,
+            LastToken::Bracket => true,
+            LastToken::Comma => self.pos >= self.end,
+            LastToken::Value => false,
         };
-        self.report(self.pos, if is_cut { Fault::Truncated } else { Fault::MissingBracket });
+        self.report(self.pos, if is_cut { JsonFault::Truncated } else { JsonFault::MissingBracket });
     }
 
     /// Moves past balanced brackets without reading them.

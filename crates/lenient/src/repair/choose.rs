@@ -2,24 +2,24 @@
 
 use serde_json::Value;
 
-use super::{Fault, Found, Repair, fit};
+use super::{FoundValue, JsonFault, Repair, fit};
 
 /// More reports than this tell nobody more.
 const MOST_REPORTS: usize = 256;
 
 /// The value that was meant, and where another one begins that was passed over.
-pub(super) struct Choice {
-    pub(super) found: Found,
+pub(super) struct ValueChoice {
+    pub(super) found: FoundValue,
     pub(super) other: Option<usize>,
 }
 
 /// Chooses the value that fits the schema best, then the largest; of equals the last, for models correct themselves.
-pub(super) fn choose(text: &str, mut found: Vec<Found>, schema: Option<&Value>) -> Option<Choice> {
+pub(super) fn choose(text: &str, mut found: Vec<FoundValue>, schema: Option<&Value>) -> Option<ValueChoice> {
     if found.len() < 2 {
-        return found.pop().map(|found| Choice { found, other: None });
+        return found.pop().map(|found| ValueChoice { found, other: None });
     }
     let thought_end = end_of_thought(text);
-    let mut best: Option<(Found, Rank)> = None;
+    let mut best: Option<(FoundValue, Rank)> = None;
     let mut other = None;
     for found in candidates(text, found, schema) {
         let rank = Rank::of(&found, thought_end, schema);
@@ -36,7 +36,7 @@ pub(super) fn choose(text: &str, mut found: Vec<Found>, schema: Option<&Value>) 
             other = other.or(Some(loser.start));
         }
     }
-    best.map(|(found, _)| Choice { found, other })
+    best.map(|(found, _)| ValueChoice { found, other })
 }
 
 /// Where the model stopped thinking aloud.
@@ -61,7 +61,7 @@ struct Rank {
 }
 
 impl Rank {
-    fn of(found: &Found, thought_end: usize, schema: Option<&Value>) -> Self {
+    fn of(found: &FoundValue, thought_end: usize, schema: Option<&Value>) -> Self {
         let size = size(&found.value);
         Self {
             fits: schema.map_or(0, |schema| fit::matches(&found.value, schema)),
@@ -85,13 +85,13 @@ fn size(value: &Value) -> usize {
 }
 
 /// The values as they may be meant: values with nothing between them belong together.
-fn candidates(text: &str, found: Vec<Found>, schema: Option<&Value>) -> Vec<Found> {
-    let wanted = fit::Wanted::of(schema);
-    if wanted == fit::Wanted::Object {
+fn candidates(text: &str, found: Vec<FoundValue>, schema: Option<&Value>) -> Vec<FoundValue> {
+    let wanted = fit::SchemaShape::of(schema);
+    if wanted == fit::SchemaShape::Object {
         return found;
     }
     let mut candidates = Vec::new();
-    let mut row = Row::default();
+    let mut row = ValueSequence::default();
     for found in found {
         let gap = row.values.last().and_then(|last| text.get(last.end..found.start));
         match gap.filter(|gap| gap.chars().all(separates)) {
@@ -110,13 +110,13 @@ fn separates(c: char) -> bool {
 
 /// Values that follow each other with nothing but commas and blanks between them.
 #[derive(Default)]
-struct Row {
-    values: Vec<Found>,
+struct ValueSequence {
+    values: Vec<FoundValue>,
     has_commas: bool,
 }
 
-impl Row {
-    fn meant(mut self, wanted: fit::Wanted) -> Option<Found> {
+impl ValueSequence {
+    fn meant(mut self, wanted: fit::SchemaShape) -> Option<FoundValue> {
         if self.values.iter().any(|found| size(&found.value) > 0) {
             self.values.retain(|found| size(&found.value) > 0);
         }
@@ -125,7 +125,7 @@ impl Row {
         }
         let is_correction = match self.values.as_slice() {
             [first, second] => {
-                !self.has_commas && wanted != fit::Wanted::Array && is_alike(&first.value, &second.value)
+                !self.has_commas && wanted != fit::SchemaShape::Array && is_alike(&first.value, &second.value)
             }
             _ => false,
         };
@@ -134,14 +134,14 @@ impl Row {
             return Some(self.list());
         }
         let mut last = self.values.pop()?;
-        last.repairs.insert(0, Repair { at: last.start, what: Fault::SeveralValues });
+        last.repairs.insert(0, Repair { at: last.start, what: JsonFault::SeveralValues });
         Some(last)
     }
 
-    fn list(self) -> Found {
+    fn list(self) -> FoundValue {
         let start = self.values.first().map_or(0, |found| found.start);
         let end = self.values.last().map_or(start, |found| found.end);
-        let mut repairs = vec![Repair { at: start, what: Fault::SeveralValues }];
+        let mut repairs = vec![Repair { at: start, what: JsonFault::SeveralValues }];
         let mut is_risky = false;
         let mut items = Vec::with_capacity(self.values.len());
         for found in self.values {
@@ -153,7 +153,7 @@ impl Row {
                 }
             }
         }
-        Found { value: Value::Array(items), repairs, start, end }
+        FoundValue { value: Value::Array(items), repairs, start, end }
     }
 }
 

@@ -1,40 +1,40 @@
 //! Strings whose quotes are doubled, tripled or escaped, and what slipped in behind a string's end.
 
-use super::Fault;
-use super::mark::Mark;
-use super::quote::{Inside, Place};
+use super::JsonFault;
+use super::mark::QuoteMark;
+use super::quote::{StringContents, StringPlace};
 use super::scan::{LOOK_AHEAD, Scan};
-use super::string::Text;
+use super::string::ParsedString;
 
 impl Scan<'_> {
     /// Reads the string whose quotes are escaped although it stands in none: `\"text\"`.
-    pub(super) fn escaped_string(&mut self, place: Place) -> Option<String> {
+    pub(super) fn escaped_string(&mut self, place: StringPlace) -> Option<String> {
         let begin = self.pos + 2;
         let end = (begin..self.end.min(begin + LOOK_AHEAD)).find(|at| self.byte(*at) == b'"')? - 1;
-        if end < begin || self.byte(end) != b'\\' || !self.ends_string(end + 2, place, Inside::default()) {
+        if end < begin || self.byte(end) != b'\\' || !self.ends_string(end + 2, place, StringContents::default()) {
             return None;
         }
-        self.report(self.pos, Fault::NeedlessEscape);
+        self.report(self.pos, JsonFault::NeedlessEscape);
         self.pos = end + 2;
         Some(self.slice(begin, end).to_owned())
     }
 
     /// Reads `""text""` and `"""text"""`.
-    pub(super) fn multiplied(&mut self, mark: Mark, place: Place) -> Option<Text> {
+    pub(super) fn multiplied(&mut self, mark: QuoteMark, place: StringPlace) -> Option<ParsedString> {
         let width = mark.width();
         let begin = self.pos;
-        if !matches!(mark, Mark::Double | Mark::Single) || self.mark(begin + width) != Some(mark) {
+        if !matches!(mark, QuoteMark::Double | QuoteMark::Single) || self.mark(begin + width) != Some(mark) {
             return None;
         }
-        if self.ends_string(begin + 2, place, Inside::default()) {
+        if self.ends_string(begin + 2, place, StringContents::default()) {
             return None; // an empty string
         }
         let quote = self.slice(begin, begin + 1);
         let is_empty = self.mark(begin + 2) == Some(mark) && self.mark(begin + 3) == Some(mark);
-        if is_empty && self.ends_string(begin + 4, place, Inside::default()) {
-            self.report(begin, Fault::ExtraQuote);
+        if is_empty && self.ends_string(begin + 4, place, StringContents::default()) {
+            self.report(begin, JsonFault::ExtraQuote);
             self.pos = begin + 4;
-            return Some(Text { value: String::new(), is_cut: false });
+            return Some(ParsedString { value: String::new(), is_cut: false });
         }
         if self.mark(begin + 2) == Some(mark) && !self.no_more_triples {
             let fence = quote.repeat(3);
@@ -42,9 +42,9 @@ impl Scan<'_> {
                 self.no_more_triples = true;
                 return None;
             };
-            self.report(begin, Fault::ExtraQuote);
+            self.report(begin, JsonFault::ExtraQuote);
             self.pos = inner_end + 3;
-            return Some(Text { value: self.slice(begin + 3, inner_end).to_owned(), is_cut: false });
+            return Some(ParsedString { value: self.slice(begin + 3, inner_end).to_owned(), is_cut: false });
         }
         let inner_end = self.find(begin + 2, quote)?;
         let inner = self.slice(begin + 2, inner_end);
@@ -53,44 +53,50 @@ impl Scan<'_> {
         }
         let is_doubled = self.mark(inner_end + 1) == Some(mark);
         let after = inner_end + if is_doubled { 2 } else { 1 };
-        if !self.ends_string(after, place, Inside::default()) {
+        if !self.ends_string(after, place, StringContents::default()) {
             return None;
         }
-        self.report(begin, Fault::ExtraQuote);
+        self.report(begin, JsonFault::ExtraQuote);
         self.pos = after;
-        Some(Text { value: inner.to_owned(), is_cut: false })
+        Some(ParsedString { value: inner.to_owned(), is_cut: false })
     }
 
     /// Moves past a doubled end quote, or a few characters that slipped in behind the end.
-    pub(super) fn skip_doubled_or_stray(&mut self, found: Mark, place: Place, inside: Inside) {
+    pub(super) fn skip_doubled_or_stray(&mut self, found: QuoteMark, place: StringPlace, inside: StringContents) {
         let after = self.pos;
         let next = self.skip_blank(after);
-        if place != Place::Key {
+        if place != StringPlace::Key {
             let is_plain = matches!(self.byte(next), b',' | b'}' | b']' | b')' | b';') || self.is_end(next);
             let stray = if is_plain || self.is_comment(next) { None } else { self.after_stray(after, place, inside) };
-            let joins = self.mark(next) == Some(Mark::Double) || self.byte(next) == b'+';
+            let joins = self.mark(next) == Some(QuoteMark::Double) || self.byte(next) == b'+';
             if let Some(stop) = stray.filter(|_| !joins) {
-                self.report(after, Fault::StrayText);
+                self.report(after, JsonFault::StrayText);
                 self.pos = stop;
             }
             return;
         }
         if self.mark(after) == Some(found) && self.is_doubled_key_end(after, found) {
-            self.report(after, Fault::ExtraQuote);
+            self.report(after, JsonFault::ExtraQuote);
             self.pos = after + 1;
         } else if !matches!(self.byte(next), b':' | b'=')
             && let Some(stop) = self.after_key_stray(after)
         {
-            self.report(after, Fault::StrayText);
+            self.report(after, JsonFault::StrayText);
             self.pos = stop;
         }
     }
 
     /// Whether the quote at `at` and the next one both end the string. After a digit the first stands for inches.
-    pub(super) fn is_doubled_end(&self, found: Mark, at: usize, place: Place, inside: Inside) -> bool {
+    pub(super) fn is_doubled_end(
+        &self,
+        found: QuoteMark,
+        at: usize,
+        place: StringPlace,
+        inside: StringContents,
+    ) -> bool {
         let after = at + found.width();
-        found == Mark::Double
-            && matches!(place, Place::Member | Place::Item)
+        found == QuoteMark::Double
+            && matches!(place, StringPlace::Member | StringPlace::Item)
             && inside.quotes == 0
             && self.byte(after) == b'"'
             && !self.is_after_number(at)

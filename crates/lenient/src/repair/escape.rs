@@ -1,6 +1,6 @@
 //! Reads what a backslash begins.
 
-use super::Fault;
+use super::JsonFault;
 use super::scan::Scan;
 
 /// Paths are rarely longer on the systems that write them with backslashes.
@@ -26,7 +26,7 @@ impl Scan<'_> {
             b'r' => '\r',
             b't' => '\t',
             b'\'' => {
-                self.report(at, Fault::NeedlessEscape);
+                self.report(at, JsonFault::NeedlessEscape);
                 '\''
             }
             b'u' => return self.unicode(at, out),
@@ -96,14 +96,14 @@ impl Scan<'_> {
             out.push(c);
             return at + 12;
         }
-        self.report(at, Fault::BadEscape);
+        self.report(at, JsonFault::BadEscape);
         out.push(char::REPLACEMENT_CHARACTER);
         at + 6
     }
 
     fn hex(&mut self, at: usize, out: &mut String) -> usize {
         let Some(c) = self.digits(at + 2, 2).and_then(char::from_u32) else { return self.keep(at, out) };
-        self.report(at, Fault::BadEscape);
+        self.report(at, JsonFault::BadEscape);
         out.push(c);
         at + 4
     }
@@ -115,7 +115,7 @@ impl Scan<'_> {
     }
 
     fn keep(&mut self, at: usize, out: &mut String) -> usize {
-        self.report(at, Fault::BadEscape);
+        self.report(at, JsonFault::BadEscape);
         out.push('\\');
         at + 1
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Fault {
+pub enum JsonFault {
     /// A Markdown fence stood around the value.
     Fence,
     /// Text stood before the value.
@@ -88,7 +88,7 @@ pub enum Fault {
     DoubleEncoded,
 }
 
-impl Fault {
+impl JsonFault {
     /// Whether the repair guessed at, or lost, text the model meant: too uncertain to act on unasked.
     pub fn is_risky(&self) -> bool {
         match self {
@@ -135,7 +135,7 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for JsonFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Fence => "a code fence around the value",

@@ -3,13 +3,13 @@
 use serde_json::{Map, Value};
 
 use super::literal::{is_literal, is_plain, read_number};
-use super::quote::Place;
+use super::quote::StringPlace;
 use super::scan::{LOOK_AHEAD, Scan};
-use super::{Fault, Repair};
+use super::{JsonFault, Repair};
 
 /// A value and where it stands in the text.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Found {
+pub(crate) struct FoundValue {
     pub(crate) value: Value,
     pub(crate) repairs: Vec<Repair>,
     pub(crate) start: usize,
@@ -17,11 +17,11 @@ pub(crate) struct Found {
 }
 
 /// Goes through a text from value to value. Objects and arrays count; numbers and words between them are prose.
-pub(crate) struct Finder<'t> {
+pub(crate) struct ValueFinder<'t> {
     scan: Scan<'t>,
 }
 
-impl<'t> Finder<'t> {
+impl<'t> ValueFinder<'t> {
     pub(crate) fn new(text: &'t str) -> Self {
         Self { scan: Scan::new(text) }
     }
@@ -34,25 +34,25 @@ impl<'t> Finder<'t> {
     }
 
     /// The value whose opening bracket stands at `at`, if one begins there.
-    pub(crate) fn at(&mut self, at: usize) -> Option<Found> {
+    pub(crate) fn at(&mut self, at: usize) -> Option<FoundValue> {
         self.scan.pos = at;
         if matches!(self.scan.byte(at), b'{' | b'[') && self.scan.begins_value(at) { Some(self.read(at)) } else { None }
     }
 
-    fn read(&mut self, start: usize) -> Found {
-        let mut value = self.scan.value(Place::Alone).value;
+    fn read(&mut self, start: usize) -> FoundValue {
+        let mut value = self.scan.value(StringPlace::Alone).value;
         if let Value::Object(map) = &mut value {
             while self.scan.goes_on() {
                 map.extend(self.more_members());
             }
         }
         let repairs = self.scan.take_reports();
-        Found { value, repairs, start, end: self.scan.pos }
+        FoundValue { value, repairs, start, end: self.scan.pos }
     }
 
     /// Members that stand behind a bracket that closed their object too early: `{"a": 1}, "b": 2}`.
     fn more_members(&mut self) -> Map<String, Value> {
-        self.scan.report(self.scan.pos, Fault::ExtraBracket);
+        self.scan.report(self.scan.pos, JsonFault::ExtraBracket);
         self.scan.pos = self.scan.skip_blank(self.scan.pos) + 1;
         self.scan.open.push(b'{');
         let read = self.scan.members();
@@ -64,7 +64,7 @@ impl<'t> Finder<'t> {
     }
 
     /// An object whose opening bracket is missing, if the text begins like one.
-    pub(crate) fn braceless(&mut self) -> Option<Found> {
+    pub(crate) fn braceless(&mut self) -> Option<FoundValue> {
         let scan = &mut self.scan;
         let start = scan.skip_blank(0);
         let is_key =
@@ -81,7 +81,7 @@ impl<'t> Finder<'t> {
         scan.open.push(b'{');
         let value = scan.members().value;
         scan.open.pop();
-        scan.report(start, Fault::MissingBracket);
+        scan.report(start, JsonFault::MissingBracket);
         // One key before brackets is more likely a label: `"output": {…}`.
         let is_label = |map: &Map<String, Value>| map.len() == 1 && map.values().any(holds_more);
         let is_object = value.as_object().is_some_and(|map| !map.is_empty() && !is_label(map));
@@ -90,11 +90,11 @@ impl<'t> Finder<'t> {
             scan.pos = 0;
             return None;
         }
-        Some(Found { value, repairs: scan.take_reports(), start, end: scan.pos })
+        Some(FoundValue { value, repairs: scan.take_reports(), start, end: scan.pos })
     }
 
     /// An array whose opening bracket is missing, if the text has only the closing one.
-    pub(crate) fn bracketless(&mut self) -> Option<Found> {
+    pub(crate) fn bracketless(&mut self) -> Option<FoundValue> {
         let scan = &mut self.scan;
         let start = scan.skip_blank(0);
         let whole = scan.text.trim_end();
@@ -106,10 +106,10 @@ impl<'t> Finder<'t> {
         }
         scan.pos = start;
         scan.open.push(b'[');
-        scan.report(start, Fault::MissingBracket);
+        scan.report(start, JsonFault::MissingBracket);
         let value = scan.items().value;
         scan.open.pop();
-        Some(Found { value, repairs: scan.take_reports(), start, end: scan.pos })
+        Some(FoundValue { value, repairs: scan.take_reports(), start, end: scan.pos })
     }
 }
 
@@ -122,10 +122,10 @@ fn holds_more(value: &Value) -> bool {
     value.is_object() || value.is_array()
 }
 
-impl Iterator for Finder<'_> {
-    type Item = Found;
+impl Iterator for ValueFinder<'_> {
+    type Item = FoundValue;
 
-    fn next(&mut self) -> Option<Found> {
+    fn next(&mut self) -> Option<FoundValue> {
         loop {
             let scan = &mut self.scan;
             let rest = scan.text.as_bytes().get(scan.pos..scan.end)?;

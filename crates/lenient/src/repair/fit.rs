@@ -3,20 +3,20 @@
 use serde_json::{Map, Value};
 
 use super::literal::read_number;
-use super::{Fault, Repair, Repaired, repair};
+use super::{JsonFault, Repair, RepairedJson, repair};
 
 /// Deeper schemas are followed no further: a schema may refer to itself.
 const DEEPEST: usize = 200;
 
 /// What a schema asks for at its top.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum SchemaShape {
     Object,
     Array,
     Anything,
 }
 
-impl Wanted {
+impl SchemaShape {
     pub(super) fn of(schema: Option<&Value>) -> Self {
         let Some(schema) = schema else { return Self::Anything };
         match types(resolve(schema, schema)).as_slice() {
@@ -28,8 +28,8 @@ impl Wanted {
 }
 
 /// Converts what can be converted without loss, and reports each conversion.
-pub(super) fn fit(repaired: &mut Repaired, schema: &Value) {
-    let mut fitting = Fitting { root: schema, repairs: &mut repaired.repairs };
+pub(super) fn fit(repaired: &mut RepairedJson, schema: &Value) {
+    let mut fitting = SchemaFitter { root: schema, repairs: &mut repaired.repairs };
     fitting.fit(&mut repaired.value, schema, 0);
 }
 
@@ -74,12 +74,12 @@ pub(super) fn keys(schema: &Value) -> Vec<&str> {
     keys
 }
 
-struct Fitting<'s, 'r> {
+struct SchemaFitter<'s, 'r> {
     root: &'s Value,
     repairs: &'r mut Vec<Repair>,
 }
 
-impl Fitting<'_, '_> {
+impl SchemaFitter<'_, '_> {
     fn fit(&mut self, value: &mut Value, schema: &Value, depth: usize) {
         if depth > DEEPEST {
             return;
@@ -125,7 +125,7 @@ impl Fitting<'_, '_> {
             let written = written.to_owned();
             if let Some(value) = map.remove(&written) {
                 map.insert(name.clone(), value);
-                self.repairs.push(Repair { at: 0, what: Fault::RenamedKey });
+                self.repairs.push(Repair { at: 0, what: JsonFault::RenamedKey });
             }
         }
     }
@@ -189,14 +189,14 @@ fn is_a(value: &Value, name: &str) -> bool {
     }
 }
 
-fn convert(value: &Value, name: &str) -> Option<(Value, Fault)> {
+fn convert(value: &Value, name: &str) -> Option<(Value, JsonFault)> {
     if let (Value::String(text), "object" | "array") = (value, name)
         && text.trim_start().starts_with(if name == "object" { '{' } else { '[' })
         && let Some(inner) = repair(text)
         && is_a(&inner.value, name)
         && !inner.is_risky()
     {
-        return Some((inner.value, Fault::DoubleEncoded));
+        return Some((inner.value, JsonFault::DoubleEncoded));
     }
     let converted = match (value, name) {
         (Value::Null, _) => return None,
@@ -218,5 +218,5 @@ fn convert(value: &Value, name: &str) -> Option<(Value, Fault)> {
         (other, "array") => Value::Array(vec![other.clone()]),
         _ => return None,
     };
-    Some((converted, Fault::WrongType))
+    Some((converted, JsonFault::WrongType))
 }

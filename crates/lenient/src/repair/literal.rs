@@ -2,7 +2,7 @@
 
 use serde_json::{Number, Value};
 
-use super::Fault;
+use super::JsonFault;
 
 /// Looking ahead, longer numbers are not worth telling from text; a limit keeps it linear.
 const LONGEST_PLAIN: usize = 64;
@@ -18,7 +18,7 @@ pub(super) fn is_plain(word: &str) -> bool {
 }
 
 /// Reads a literal, and says what is wrong with it if JSON writes it otherwise.
-pub(super) fn read_literal(word: &str) -> Option<(Value, Option<Fault>)> {
+pub(super) fn read_literal(word: &str) -> Option<(Value, Option<JsonFault>)> {
     if !(3..=9).contains(&word.len()) {
         return None;
     }
@@ -27,7 +27,7 @@ pub(super) fn read_literal(word: &str) -> Option<(Value, Option<Fault>)> {
         "false" => Value::Bool(false),
         "null" => Value::Null,
         "undefined" | "NaN" | "nan" | "inf" | "-inf" | "Infinity" | "-Infinity" | "+Infinity" => {
-            return Some((Value::Null, Some(Fault::JavaScriptLiteral)));
+            return Some((Value::Null, Some(JsonFault::JavaScriptLiteral)));
         }
         _ => {
             let is = |name: &str| word.eq_ignore_ascii_case(name);
@@ -37,7 +37,7 @@ pub(super) fn read_literal(word: &str) -> Option<(Value, Option<Fault>)> {
                 () if is("none") || is("null") => Value::Null,
                 () => return None,
             };
-            return Some((value, Some(Fault::PythonLiteral)));
+            return Some((value, Some(JsonFault::PythonLiteral)));
         }
     };
     Some((exact, None))

@@ -4,7 +4,7 @@ use super::scan::Scan;
 
 /// A quotation mark.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum QuoteMark {
     Double,
     Single,
     /// As JavaScript writes templates.
@@ -25,7 +25,7 @@ pub(super) enum Mark {
     AngleClose,
 }
 
-impl Mark {
+impl QuoteMark {
     #[inline]
     pub(super) fn width(self) -> usize {
         match self {
@@ -91,22 +91,22 @@ impl Mark {
 impl Scan<'_> {
     /// The quotation mark at `at`. A code fence is none.
     #[inline]
-    pub(super) fn mark(&self, at: usize) -> Option<Mark> {
+    pub(super) fn mark(&self, at: usize) -> Option<QuoteMark> {
         match self.byte(at) {
-            b'"' => Some(Mark::Double),
-            b'\'' => Some(Mark::Single),
-            b'`' if !self.starts(at, "```") => Some(Mark::Backtick),
+            b'"' => Some(QuoteMark::Double),
+            b'\'' => Some(QuoteMark::Single),
+            b'`' if !self.starts(at, "```") => Some(QuoteMark::Backtick),
             0xC2 => match self.byte(at + 1) {
-                0xAB => Some(Mark::AngleOpen),
-                0xBB => Some(Mark::AngleClose),
+                0xAB => Some(QuoteMark::AngleOpen),
+                0xBB => Some(QuoteMark::AngleClose),
                 _ => None,
             },
             0xE2 if self.byte(at + 1) == 0x80 => match self.byte(at + 2) {
-                0x9C => Some(Mark::CurlyOpen),
-                0x9D => Some(Mark::CurlyClose),
-                0x98 => Some(Mark::CurlySingleOpen),
-                0x99 => Some(Mark::CurlySingleClose),
-                0x9E => Some(Mark::Low),
+                0x9C => Some(QuoteMark::CurlyOpen),
+                0x9D => Some(QuoteMark::CurlyClose),
+                0x98 => Some(QuoteMark::CurlySingleOpen),
+                0x99 => Some(QuoteMark::CurlySingleClose),
+                0x9E => Some(QuoteMark::Low),
                 _ => None,
             },
             _ => None,

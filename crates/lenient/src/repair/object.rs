@@ -2,21 +2,21 @@
 
 use serde_json::{Map, Value};
 
-use super::Fault;
-use super::bracket::Last;
+use super::JsonFault;
+use super::bracket::LastToken;
 use super::literal::{is_plain, read_literal, read_number};
-use super::parser::Read;
-use super::quote::Place;
+use super::parser::ParsedValue;
+use super::quote::StringPlace;
 use super::scan::{LOOK_AHEAD, Scan};
 
 /// What stands in an object without a colon.
 #[derive(Default)]
-struct Lone {
+struct LoneValues {
     at: Option<usize>,
     values: Vec<Value>,
 }
 
-impl Lone {
+impl LoneValues {
     fn push(&mut self, at: usize, value: Value) {
         self.at = self.at.or(Some(at));
         self.values.push(value);
@@ -25,24 +25,24 @@ impl Lone {
 
 impl Scan<'_> {
     /// Reads the members of an object, from behind its opening bracket to behind its closing one.
-    pub(super) fn members(&mut self) -> Read {
+    pub(super) fn members(&mut self) -> ParsedValue {
         let mut map = Map::new();
-        let mut lone = Lone::default();
-        let mut last = Last::Bracket;
+        let mut lone = LoneValues::default();
+        let mut last = LastToken::Bracket;
         let mut list_key = None;
         loop {
             self.skip_space();
             if self.is_end(self.pos) {
                 self.report_unclosed(last);
                 let is_void = map.is_empty();
-                return Read { value: Value::Object(map), is_void };
+                return ParsedValue { value: Value::Object(map), is_void };
             }
             match self.here() {
                 b'}' => {
                     self.close_bracket(last);
                     break;
                 }
-                b']' | b'[' if last != Last::Value && self.begins_member(self.pos + 1) => self.drop_bracket(),
+                b']' | b'[' if last != LastToken::Value && self.begins_member(self.pos + 1) => self.drop_bracket(),
                 b']' | b')' => {
                     if self.leaves_to_parent() {
                         break;
@@ -50,26 +50,26 @@ impl Scan<'_> {
                 }
                 b',' | b';' => last = self.comma(last),
                 b'{' if self.parent() == Some(b'[') && self.begins_next(&map, last) => {
-                    self.report(self.pos, Fault::MissingBracket);
+                    self.report(self.pos, JsonFault::MissingBracket);
                     break;
                 }
                 b'{' => self.drop_bracket(),
                 b'[' => {
-                    let items = self.value(Place::Member).value;
-                    self.report(self.pos, Fault::MissingKey);
+                    let items = self.value(StringPlace::Member).value;
+                    self.report(self.pos, JsonFault::MissingKey);
                     append(&mut map, list_key.as_deref(), items);
-                    last = Last::Value;
+                    last = LastToken::Value;
                 }
                 _ if self.is_ellipsis(self.pos) => self.ellipsis(),
-                b'"' | b'\'' if last == Last::Value && self.is_stray_quote() => {
-                    self.report(self.pos, Fault::ExtraQuote);
+                b'"' | b'\'' if last == LastToken::Value && self.is_stray_quote() => {
+                    self.report(self.pos, JsonFault::ExtraQuote);
                     self.pos += 1;
                 }
                 _ => {
-                    if last == Last::Value {
-                        self.report(self.pos, Fault::MissingComma);
+                    if last == LastToken::Value {
+                        self.report(self.pos, JsonFault::MissingComma);
                     }
-                    last = Last::Value;
+                    last = LastToken::Value;
                     list_key = self.member(&mut map, &mut lone);
                 }
             }
@@ -78,32 +78,32 @@ impl Scan<'_> {
     }
 
     /// Whether the bracket here begins the next object of a list: without a comma, or with a key this one has already.
-    fn begins_next(&self, map: &Map<String, Value>, last: Last) -> bool {
+    fn begins_next(&self, map: &Map<String, Value>, last: LastToken) -> bool {
         let key = self.skip_blank(self.pos + 1);
         match last {
-            Last::Bracket => false,
-            Last::Value => true,
-            Last::Comma => !self.has_colon(key) || self.key_at(key).is_some_and(|key| map.contains_key(key)),
+            LastToken::Bracket => false,
+            LastToken::Value => true,
+            LastToken::Comma => !self.has_colon(key) || self.key_at(key).is_some_and(|key| map.contains_key(key)),
         }
     }
 
     /// `{"a", "b"}` is a Python set; beside members, what stands alone is a key without a value.
-    fn object_or_set(&mut self, map: Map<String, Value>, lone: Lone) -> Read {
-        let Some(at) = lone.at else { return Read { value: Value::Object(map), is_void: false } };
+    fn object_or_set(&mut self, map: Map<String, Value>, lone: LoneValues) -> ParsedValue {
+        let Some(at) = lone.at else { return ParsedValue { value: Value::Object(map), is_void: false } };
         if map.is_empty() {
-            self.report(at, Fault::PythonLiteral);
-            return Read { value: Value::Array(lone.values), is_void: false };
+            self.report(at, JsonFault::PythonLiteral);
+            return ParsedValue { value: Value::Array(lone.values), is_void: false };
         }
-        self.report(at, Fault::MissingValue);
-        Read { value: Value::Object(map), is_void: false }
+        self.report(at, JsonFault::MissingValue);
+        ParsedValue { value: Value::Object(map), is_void: false }
     }
 
     /// Reads a key and its value, and gives the key if the value is a list: it may go on.
-    fn member(&mut self, map: &mut Map<String, Value>, lone: &mut Lone) -> Option<String> {
+    fn member(&mut self, map: &mut Map<String, Value>, lone: &mut LoneValues) -> Option<String> {
         self.skip_before_key();
         let begin = self.pos;
         let key = if self.mark(begin).is_some() {
-            let text = self.string(Place::Key);
+            let text = self.string(StringPlace::Key);
             if text.is_cut {
                 return None;
             }
@@ -124,7 +124,7 @@ impl Scan<'_> {
         self.skip_comma_for_colon(map);
         let Some(has_colon) = self.colon() else {
             if self.pos >= self.end {
-                self.report(begin, Fault::Truncated);
+                self.report(begin, JsonFault::Truncated);
             } else {
                 lone.push(begin, Value::String(key.unwrap_or_default()));
             }
@@ -132,10 +132,10 @@ impl Scan<'_> {
         };
         let value = self.member_value();
         if !has_colon {
-            self.report(begin, Fault::MissingColon);
+            self.report(begin, JsonFault::MissingColon);
         }
         let Some(key) = key else {
-            self.report(begin, Fault::MissingKey);
+            self.report(begin, JsonFault::MissingKey);
             return None;
         };
         let list_key = value.is_array().then(|| key.clone());
@@ -155,7 +155,7 @@ impl Scan<'_> {
             _ => false,
         };
         if is_stray {
-            self.report(self.pos, Fault::StrayText);
+            self.report(self.pos, JsonFault::StrayText);
             self.pos = next;
         }
     }
@@ -196,7 +196,7 @@ impl Scan<'_> {
                 || (is_plain(self.slice(next, self.end_of_word(next))) && !self.is_bare_key(next))
         };
         if self.byte(next) == b':' || (!map.is_empty() && is_value()) {
-            self.report(self.pos, Fault::MissingColon);
+            self.report(self.pos, JsonFault::MissingColon);
             self.pos = next;
         }
     }
@@ -208,7 +208,7 @@ impl Scan<'_> {
             b':' => {
                 self.pos = self.skip_blank(begin + 1);
                 while matches!(self.here(), b':' | b'=') {
-                    self.report(self.pos, Fault::ExtraColon);
+                    self.report(self.pos, JsonFault::ExtraColon);
                     self.pos = self.skip_blank(self.pos + 1);
                 }
                 Some(true)
@@ -236,7 +236,7 @@ impl Scan<'_> {
         }
         let at = self.pos;
         if at >= self.end {
-            self.report(at, Fault::Truncated);
+            self.report(at, JsonFault::Truncated);
             return Value::Null;
         }
         if self.is_ellipsis(at) {
@@ -252,17 +252,17 @@ impl Scan<'_> {
             self.drop_bracket();
             self.skip_space();
         } else if matches!(self.here(), b',' | b';' | b'}' | b']') || self.is_end(at) {
-            self.report(at, Fault::MissingValue);
+            self.report(at, JsonFault::MissingValue);
             return Value::Null;
         }
         if self.is_unopened_list() {
-            self.report(self.pos, Fault::MissingBracket);
+            self.report(self.pos, JsonFault::MissingBracket);
             self.open.push(b'[');
             let list = self.items().value;
             self.open.pop();
             return list;
         }
-        self.value(Place::Member).value
+        self.value(StringPlace::Member).value
     }
 
     /// Whether strings follow each other here up to a bracket that closes a list nobody opened: `"a": "x", "y"]`.

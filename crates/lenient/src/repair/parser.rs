@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-use super::Fault;
+use super::JsonFault;
 use super::literal::{is_literal, is_plain};
-use super::quote::Place;
+use super::quote::StringPlace;
 use super::scan::Scan;
 
 /// Deeper nesting is not an answer but a mistake, and would cost stack.
 pub(super) const DEEPEST: usize = 200;
 
 /// A value as it was read.
-pub(super) struct Read {
+pub(super) struct ParsedValue {
     pub(super) value: Value,
     /// Whether the text ended before anything of the value was said: `[{` holds no object yet.
     pub(super) is_void: bool,
@@ -19,13 +19,13 @@ pub(super) struct Read {
 
 impl Scan<'_> {
     /// Reads the value that stands here; there must be something other than a comma or a closing bracket.
-    pub(super) fn value(&mut self, place: Place) -> Read {
+    pub(super) fn value(&mut self, place: StringPlace) -> ParsedValue {
         let byte = self.here();
         let is_bracket = matches!(byte, b'{' | b'[') || (byte == b'(' && self.is_tuple());
         if is_bracket && self.open.len() >= DEEPEST {
-            self.report(self.pos, Fault::TooDeep);
+            self.report(self.pos, JsonFault::TooDeep);
             self.skip_brackets();
-            return Read { value: Value::Null, is_void: false };
+            return ParsedValue { value: Value::Null, is_void: false };
         }
         if is_bracket {
             self.open.push(byte);
@@ -35,17 +35,17 @@ impl Scan<'_> {
             return read;
         }
         if let Some(value) = self.plain(place) {
-            return Read { value, is_void: false };
+            return ParsedValue { value, is_void: false };
         }
         if byte == b'\'' && self.byte(self.pos + 1) == b'"' && self.is_continuation(self.pos + 1) {
-            self.report(self.pos, Fault::StrayText);
+            self.report(self.pos, JsonFault::StrayText);
             self.pos += 1;
         }
         if byte == b'\\'
             && self.byte(self.pos + 1) == b'"'
             && let Some(text) = self.escaped_string(place)
         {
-            return Read { value: Value::String(text), is_void: false };
+            return ParsedValue { value: Value::String(text), is_void: false };
         }
         if matches!(byte, b'\\' | b'-' | b'.' | b'*' | b'=' | b'?' | b'!') && self.skips_stray_sign() {
             return self.value(place);
@@ -53,15 +53,15 @@ impl Scan<'_> {
         if self.mark(self.pos).is_some() {
             let text = self.string(place);
             let is_void = text.is_cut && text.value.is_empty();
-            return Read { value: Value::String(text.value), is_void };
+            return ParsedValue { value: Value::String(text.value), is_void };
         }
         if let Some(read) = self.wrapped(place) {
             return read;
         }
         let value = self.bare(place);
         let is_sign = |text: &str| text.len() <= 2 && text.bytes().all(|b| b.is_ascii_punctuation());
-        let is_void = (self.pos >= self.end || place == Place::Item) && value.as_str().is_some_and(is_sign);
-        Read { value: if is_void { Value::Null } else { value }, is_void }
+        let is_void = (self.pos >= self.end || place == StringPlace::Item) && value.as_str().is_some_and(is_sign);
+        ParsedValue { value: if is_void { Value::Null } else { value }, is_void }
     }
 
     /// Moves past a sign that stands before a value and is not part of it.
@@ -73,7 +73,7 @@ impl Scan<'_> {
                 || matches!(self.byte(next), b'{' | b'[')
                 || is_plain(self.slice(next, self.end_of_word(next))));
         if is_string || is_escaped {
-            self.report(self.pos, if is_escaped { Fault::NeedlessEscape } else { Fault::StrayText });
+            self.report(self.pos, if is_escaped { JsonFault::NeedlessEscape } else { JsonFault::StrayText });
             self.pos = next;
         }
         is_string || is_escaped

@@ -4,12 +4,12 @@
 //! Every look ahead ends at the next quote, comma or bracket, or after a fixed number of bytes, so reading stays linear.
 
 use super::literal::is_literal;
-use super::mark::Mark;
+use super::mark::QuoteMark;
 use super::scan::Scan;
 
 /// Where a string stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum StringPlace {
     Key,
     /// The value of a key.
     Member,
@@ -21,7 +21,7 @@ pub(super) enum Place {
 
 /// What has been seen inside a string so far.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Inside {
+pub(super) struct StringContents {
     /// Quotes that did not end the string.
     pub(super) quotes: usize,
     /// Whether the last of them opened something that is not yet closed.
@@ -32,7 +32,7 @@ pub(super) struct Inside {
     pub(super) surplus: usize,
 }
 
-impl Inside {
+impl StringContents {
     pub(super) fn bracket(&mut self, byte: u8) {
         match byte {
             b'{' | b'[' | b'(' => self.brackets += 1,
@@ -45,15 +45,15 @@ impl Inside {
 
 impl Scan<'_> {
     /// Whether a quote that stops right before `after` ends a string that stands in `place`.
-    pub(super) fn ends_string(&self, after: usize, place: Place, inside: Inside) -> bool {
+    pub(super) fn ends_string(&self, after: usize, place: StringPlace, inside: StringContents) -> bool {
         let next = self.skip_blank(after);
         if self.is_end(next) {
             return true;
         }
         match place {
-            Place::Alone => false,
-            Place::Key => self.ends_key(after, next),
-            Place::Member | Place::Item => self.ends_value(after, next, place, inside),
+            StringPlace::Alone => false,
+            StringPlace::Key => self.ends_key(after, next),
+            StringPlace::Member | StringPlace::Item => self.ends_value(after, next, place, inside),
         }
     }
 
@@ -71,11 +71,11 @@ impl Scan<'_> {
     }
 
     /// Whether a quote right behind a key's quote is its doubled end, or begins the value.
-    fn begins_after_key(&self, at: usize, mark: Mark) -> bool {
+    fn begins_after_key(&self, at: usize, mark: QuoteMark) -> bool {
         self.is_doubled_key_end(at, mark) || self.is_continuation(at)
     }
 
-    fn ends_value(&self, after: usize, next: usize, place: Place, inside: Inside) -> bool {
+    fn ends_value(&self, after: usize, next: usize, place: StringPlace, inside: StringContents) -> bool {
         let apart = next > after;
         let byte = self.byte(next);
         if inside.is_quoting && inside.brackets > 0 {
@@ -87,33 +87,33 @@ impl Scan<'_> {
             b',' | b';' => self.follows_comma(next + 1, place, inside),
             b'}' | b']' | b')' => self.follows_brackets(next, inside),
             _ if calm && self.after_stray(after, place, inside).is_some() => true,
-            b':' => place == Place::Item && inside.quotes == 0,
+            b':' => place == StringPlace::Item && inside.quotes == 0,
             b'+' => inside.quotes == 0 && self.mark(self.skip_blank(next + 1)).is_some(),
             b'/' | b'#' => apart && calm && self.is_comment(next),
-            b'{' if place == Place::Member => {
+            b'{' if place == StringPlace::Member => {
                 inside.quotes == 0 && self.parent() == Some(b'[') && self.has_colon(self.skip_blank(next + 1))
             }
-            b'{' | b'[' => place == Place::Item && calm,
-            b'0'..=b'9' | b'-' => place == Place::Item && apart && inside.quotes == 0,
+            b'{' | b'[' => place == StringPlace::Item && calm,
+            b'0'..=b'9' | b'-' => place == StringPlace::Item && apart && inside.quotes == 0,
             _ if self.mark(next).is_some() => match place {
-                Place::Member => {
+                StringPlace::Member => {
                     ((calm || apart) && self.is_quoted_key(next))
                         || (apart && inside.quotes == 0 && self.is_continuation(next))
                 }
-                Place::Item | Place::Key | Place::Alone => calm && self.is_whole_string(next),
+                StringPlace::Item | StringPlace::Key | StringPlace::Alone => calm && self.is_whole_string(next),
             },
             _ if !apart || !calm => false,
             _ if inside.quotes == 0 && self.is_last_word(next) => true,
             _ => match place {
-                Place::Member => self.is_bare_key(next),
-                Place::Item => inside.quotes == 0 && is_literal(self.slice(next, self.end_of_word(next))),
-                Place::Key | Place::Alone => false,
+                StringPlace::Member => self.is_bare_key(next),
+                StringPlace::Item => inside.quotes == 0 && is_literal(self.slice(next, self.end_of_word(next))),
+                StringPlace::Key | StringPlace::Alone => false,
             },
         }
     }
 
     /// Whether what stands after a comma could be the next member or item.
-    fn follows_comma(&self, at: usize, place: Place, inside: Inside) -> bool {
+    fn follows_comma(&self, at: usize, place: StringPlace, inside: StringContents) -> bool {
         let next = self.skip_blank(at);
         let calm = !inside.is_quoting;
         let untouched = inside.quotes == 0;
@@ -123,20 +123,20 @@ impl Scan<'_> {
         match self.byte(next) {
             b'}' | b']' | b')' | b',' => return calm,
             b'/' | b'#' if self.is_comment(next) => return calm,
-            b'{' => return if place == Place::Item { calm } else { untouched },
+            b'{' => return if place == StringPlace::Item { calm } else { untouched },
             _ => {}
         }
         let is_quote = self.mark(next).is_some();
         match place {
-            Place::Item if is_quote => calm || self.is_whole_string(next),
-            Place::Item => match self.byte(next) {
+            StringPlace::Item if is_quote => calm || self.is_whole_string(next),
+            StringPlace::Item => match self.byte(next) {
                 b'[' | b'-' | b'0'..=b'9' => calm,
                 _ => untouched,
             },
-            Place::Member | Place::Key | Place::Alone if is_quote => {
+            StringPlace::Member | StringPlace::Key | StringPlace::Alone if is_quote => {
                 self.is_quoted_key(next) || (untouched && self.is_lone_key(next))
             }
-            Place::Member | Place::Key | Place::Alone => {
+            StringPlace::Member | StringPlace::Key | StringPlace::Alone => {
                 self.is_bare_key(next)
                     || (untouched && self.is_bare_key_behind_sign(next))
                     || (calm && self.is_wordy_key(next))
@@ -156,7 +156,7 @@ impl Scan<'_> {
     }
 
     /// Whether the brackets at `at` close what is open, and something sensible follows them.
-    fn follows_brackets(&self, at: usize, inside: Inside) -> bool {
+    fn follows_brackets(&self, at: usize, inside: StringContents) -> bool {
         let calm = !inside.is_quoting;
         let Some((next, depth)) = self.walk_out(at) else { return calm && self.byte(at) != b')' };
         if self.is_end(next) {
@@ -168,7 +168,7 @@ impl Scan<'_> {
         };
         match self.byte(next) {
             b',' => {
-                let place = if *outer == b'{' { Place::Member } else { Place::Item };
+                let place = if *outer == b'{' { StringPlace::Member } else { StringPlace::Item };
                 calm || self.follows_comma(next + 1, place, inside)
             }
             _ => calm,

@@ -1,6 +1,6 @@
 //! A position in a text, and the small questions the parser asks about what stands there.
 
-use super::{Fault, Repair};
+use super::{JsonFault, Repair};
 
 /// More reports than this tell nobody more, and a megabyte of faults would cost far more than the text.
 const MOST_REPORTS: usize = 256;
@@ -46,7 +46,7 @@ impl<'t> Scan<'t> {
     }
 
     #[inline]
-    pub(super) fn report(&mut self, at: usize, what: Fault) {
+    pub(super) fn report(&mut self, at: usize, what: JsonFault) {
         if self.repairs.last() == Some(&Repair { at, what }) {
             return;
         }
@@ -176,7 +176,7 @@ impl<'t> Scan<'t> {
             if !self.is_comment(self.pos) {
                 return;
             }
-            self.report(self.pos, Fault::Comment);
+            self.report(self.pos, JsonFault::Comment);
             self.pos = self.end_of_comment(self.pos);
         }
     }

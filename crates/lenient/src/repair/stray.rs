@@ -1,8 +1,8 @@
 //! Looks past a few characters that slipped in between two tokens.
 
 use super::literal::is_literal;
-use super::mark::Mark;
-use super::quote::{Inside, Place};
+use super::mark::QuoteMark;
+use super::quote::{StringContents, StringPlace};
 use super::scan::Scan;
 
 /// As much may slip in between two tokens; more is text.
@@ -10,10 +10,10 @@ const LONGEST_STRAY: usize = 5;
 
 impl Scan<'_> {
     /// Where a few characters end that slipped in between a string and what follows it.
-    pub(super) fn after_stray(&self, after: usize, place: Place, inside: Inside) -> Option<usize> {
+    pub(super) fn after_stray(&self, after: usize, place: StringPlace, inside: StringContents) -> Option<usize> {
         // With a blank before it and none behind it, a quote opens something.
         let opens = after >= 2 && self.byte(after - 2) <= b' ' && self.byte(after) > b' ';
-        if place == Place::Item && self.byte(after) <= b' ' {
+        if place == StringPlace::Item && self.byte(after) <= b' ' {
             return None; // more likely the next item
         }
         let end = self.end.min(after + LONGEST_STRAY);
@@ -21,22 +21,22 @@ impl Scan<'_> {
         let stop = (after..end).find(is_stop).or((end == self.end).then_some(end)).filter(|_| !opens)?;
         let stray = self.slice(after, stop).trim();
         let is_string = stray.len() > 1 && stray.starts_with('\'') && stray.ends_with('\'');
-        if is_string || (stray.contains(':') && (stray != ":" || place == Place::Item)) {
+        if is_string || (stray.contains(':') && (stray != ":" || place == StringPlace::Item)) {
             return None;
         }
         let untouched = inside.quotes == 0;
         let next = self.skip_blank(stop + 1);
-        let is_string = self.mark(next) == Some(Mark::Double);
+        let is_string = self.mark(next) == Some(QuoteMark::Double);
         let goes_on = match (self.byte(stop), place) {
-            (b',' | b'\n', Place::Member) => is_string && self.has_colon(next),
-            (b',' | b'\n', Place::Item) => {
+            (b',' | b'\n', StringPlace::Member) => is_string && self.has_colon(next),
+            (b',' | b'\n', StringPlace::Item) => {
                 let is_next =
                     if is_string { self.is_whole_string(next) } else { matches!(self.byte(next), b'{' | b'[') };
                 untouched && is_next
             }
-            (0, Place::Member | Place::Item) => untouched && stop == self.end,
-            (b'"', Place::Member) => untouched && !stray.is_empty() && self.has_colon(stop),
-            (b'}' | b']', Place::Member | Place::Item) => {
+            (0, StringPlace::Member | StringPlace::Item) => untouched && stop == self.end,
+            (b'"', StringPlace::Member) => untouched && !stray.is_empty() && self.has_colon(stop),
+            (b'}' | b']', StringPlace::Member | StringPlace::Item) => {
                 let is_after = |(next, _)| self.is_end(next) || self.byte(next) == b',';
                 untouched && self.walk_out(stop).is_some_and(is_after)
             }
@@ -62,7 +62,7 @@ impl Scan<'_> {
     }
 
     /// Whether the quote at `at`, right behind a key's own, is one too many: a colon or a value follows.
-    pub(super) fn is_doubled_key_end(&self, at: usize, mark: Mark) -> bool {
+    pub(super) fn is_doubled_key_end(&self, at: usize, mark: QuoteMark) -> bool {
         let after = at + mark.width();
         let next = self.skip_blank(after);
         self.byte(next) == b':' || (self.mark(next).is_some() && next > after) || self.begins_apart(after)

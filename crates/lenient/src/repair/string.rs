@@ -1,8 +1,8 @@
 //! Reads strings: in any quotes, with escapes, and with quotes that are missing or too many.
 
-use super::Fault;
-use super::mark::Mark;
-use super::quote::{Inside, Place};
+use super::JsonFault;
+use super::mark::QuoteMark;
+use super::quote::{StringContents, StringPlace};
 use super::scan::{LOOK_AHEAD, Scan};
 
 /// Which bytes are nothing but text within a string.
@@ -23,7 +23,7 @@ const IS_TEXT: [bool; 256] = {
 };
 
 /// A string as it was read.
-pub(super) struct Text {
+pub(super) struct ParsedString {
     pub(super) value: String,
     /// Whether the text ended before the string did.
     pub(super) is_cut: bool,
@@ -31,9 +31,9 @@ pub(super) struct Text {
 
 /// A string while it is being read.
 #[derive(Default)]
-pub(super) struct Draft {
+pub(super) struct StringDraft {
     pub(super) value: String,
-    pub(super) inside: Inside,
+    pub(super) inside: StringContents,
     /// Up to where the source is already in `value`.
     pub(super) copied: usize,
     /// The first colon: where it stands, and how long the value was then. A key whose end quote is missing ends there.
@@ -44,11 +44,11 @@ pub(super) struct Draft {
 
 impl Scan<'_> {
     /// Reads the string whose opening quote stands here, and any that are joined to it.
-    pub(super) fn string(&mut self, place: Place) -> Text {
+    pub(super) fn string(&mut self, place: StringPlace) -> ParsedString {
         let mut text = self.one_string(place);
-        while place != Place::Key && !text.is_cut {
+        while place != StringPlace::Key && !text.is_cut {
             let Some(next) = self.joined(place) else { break };
-            self.report(self.pos, Fault::Concatenation);
+            self.report(self.pos, JsonFault::Concatenation);
             self.pos = next;
             let more = self.one_string(place);
             text.value.push_str(&more.value);
@@ -58,21 +58,21 @@ impl Scan<'_> {
     }
 
     /// Where a string begins that is joined to the one before: with `+`, or as Python does, with nothing.
-    fn joined(&self, place: Place) -> Option<usize> {
+    fn joined(&self, place: StringPlace) -> Option<usize> {
         let next = self.skip_blank(self.pos);
         let after_plus = self.skip_blank(next + 1);
         if self.byte(next) == b'+' && self.mark(after_plus).is_some() {
             return Some(after_plus);
         }
-        (place == Place::Member && next > self.pos && self.is_continuation(next)).then_some(next)
+        (place == StringPlace::Member && next > self.pos && self.is_continuation(next)).then_some(next)
     }
 
-    fn one_string(&mut self, place: Place) -> Text {
-        let Some(mark) = self.mark(self.pos) else { return Text { value: String::new(), is_cut: false } };
+    fn one_string(&mut self, place: StringPlace) -> ParsedString {
+        let Some(mark) = self.mark(self.pos) else { return ParsedString { value: String::new(), is_cut: false } };
         if mark.is_curly() {
-            self.report(self.pos, Fault::CurlyQuotes);
-        } else if mark != Mark::Double {
-            self.report(self.pos, Fault::SingleQuotes);
+            self.report(self.pos, JsonFault::CurlyQuotes);
+        } else if mark != QuoteMark::Double {
+            self.report(self.pos, JsonFault::SingleQuotes);
         }
         if let Some(text) = self.multiplied(mark, place) {
             return text;
@@ -100,10 +100,10 @@ impl Scan<'_> {
     }
 
     /// Reads from the opening quote to the end of the string, or nothing when no quote ends it.
-    fn read_string(&mut self, mark: Mark, place: Place) -> Option<Text> {
+    fn read_string(&mut self, mark: QuoteMark, place: StringPlace) -> Option<ParsedString> {
         let repairs = self.repairs.len();
         let begin = self.pos + mark.width();
-        let mut draft = Draft { copied: begin, ..Draft::default() };
+        let mut draft = StringDraft { copied: begin, ..StringDraft::default() };
         let mut i = begin;
         let bytes = self.text.as_bytes();
         while i < self.end {
@@ -135,7 +135,7 @@ impl Scan<'_> {
                 }
                 0..0x20 if !draft.has_control => {
                     draft.has_control = true;
-                    self.report(i, Fault::ControlCharacter);
+                    self.report(i, JsonFault::ControlCharacter);
                 }
                 _ => {}
             }
@@ -146,15 +146,22 @@ impl Scan<'_> {
     }
 
     /// Looks at a quote within a string: gives the string if it ends here.
-    fn at_quote(&mut self, mark: Mark, found: Mark, at: usize, place: Place, draft: &mut Draft) -> Option<Text> {
+    fn at_quote(
+        &mut self,
+        mark: QuoteMark,
+        found: QuoteMark,
+        at: usize,
+        place: StringPlace,
+        draft: &mut StringDraft,
+    ) -> Option<ParsedString> {
         let after = at + found.width();
         if !mark.ends_with(found) {
             // Looking on for the proper end of every such key would read the text once for each.
-            let is_unended_key = place == Place::Key && draft.colon.is_some() && mark.may_end_with(found);
+            let is_unended_key = place == StringPlace::Key && draft.colon.is_some() && mark.may_end_with(found);
             if is_unended_key && !self.ends_string(after, place, draft.inside) {
                 return self.end_at_colon(draft);
             }
-            if found == Mark::CurlyOpen && mark == Mark::Double {
+            if found == QuoteMark::CurlyOpen && mark == QuoteMark::Double {
                 draft.curly_open = true;
                 return None;
             }
@@ -163,37 +170,38 @@ impl Scan<'_> {
             // `it’s` in single quotes: the typographic apostrophe is text.
             let ends =
                 || self.ends_string(after, place, draft.inside) && !self.has_true_end(after, place, draft.inside);
-            if !may_end || mark == Mark::Single || !ends() {
+            if !may_end || mark == QuoteMark::Single || !ends() {
                 return None;
             }
-            self.report(at, Fault::CurlyQuotes);
+            self.report(at, JsonFault::CurlyQuotes);
             return Some(self.close(at, after, draft));
         }
-        let is_unended_key = place == Place::Key && draft.colon.is_some() && self.byte(self.skip_blank(after)) != b':';
+        let is_unended_key =
+            place == StringPlace::Key && draft.colon.is_some() && self.byte(self.skip_blank(after)) != b':';
         if is_unended_key {
             return self.end_at_colon(draft);
         }
         if self.ends_string(after, place, draft.inside) {
             let mut text = self.close(at, after, draft);
             self.skip_doubled_or_stray(found, place, draft.inside);
-            if place == Place::Key && text.value.ends_with('\n') {
+            if place == StringPlace::Key && text.value.ends_with('\n') {
                 text.value.truncate(text.value.trim_end().len());
             }
             return Some(text);
         }
         if self.is_doubled_end(found, at, place, draft.inside) {
-            self.report(at, Fault::InnerQuote);
+            self.report(at, JsonFault::InnerQuote);
             return Some(self.close(at, after + 1, draft));
         }
         if let Some(end) = self.end_before_next(at, place, draft) {
             draft.value.push_str(self.slice(draft.copied, end));
             draft.value.truncate(draft.value.trim_end().len());
-            self.report(end, Fault::MissingQuote);
+            self.report(end, JsonFault::MissingQuote);
             let closes = self.walk_out(end).is_some_and(|(_, depth)| depth > 0);
             self.pos = if closes { end } else { self.blank_before(at) - 1 };
-            return Some(Text { value: std::mem::take(&mut draft.value), is_cut: false });
+            return Some(ParsedString { value: std::mem::take(&mut draft.value), is_cut: false });
         }
-        self.report(at, Fault::InnerQuote);
+        self.report(at, JsonFault::InnerQuote);
         draft.inside.quotes += 1;
         if !self.is_apostrophe(found, at) {
             draft.inside.is_quoting = !draft.inside.is_quoting;
@@ -201,23 +209,23 @@ impl Scan<'_> {
         None
     }
 
-    fn close(&mut self, at: usize, after: usize, draft: &mut Draft) -> Text {
+    fn close(&mut self, at: usize, after: usize, draft: &mut StringDraft) -> ParsedString {
         draft.value.push_str(self.slice(draft.copied, at));
         self.pos = after;
-        Text { value: std::mem::take(&mut draft.value), is_cut: false }
+        ParsedString { value: std::mem::take(&mut draft.value), is_cut: false }
     }
 
-    fn end_at_colon(&mut self, draft: &mut Draft) -> Option<Text> {
+    fn end_at_colon(&mut self, draft: &mut StringDraft) -> Option<ParsedString> {
         let (at, length) = draft.colon?;
         draft.value.truncate(length);
         draft.value.truncate(draft.value.trim_end().len());
-        self.report(at, Fault::MissingQuote);
+        self.report(at, JsonFault::MissingQuote);
         self.pos = at;
-        Some(Text { value: std::mem::take(&mut draft.value), is_cut: false })
+        Some(ParsedString { value: std::mem::take(&mut draft.value), is_cut: false })
     }
 
     /// Whether a plain quote soon follows that ends the string more properly than a typographic one would.
-    fn has_true_end(&self, from: usize, place: Place, inside: Inside) -> bool {
+    fn has_true_end(&self, from: usize, place: StringPlace, inside: StringContents) -> bool {
         let mut at = from;
         while at < self.end.min(from + LOOK_AHEAD) {
             match self.byte(at) {
@@ -229,8 +237,8 @@ impl Scan<'_> {
         false
     }
 
-    fn is_apostrophe(&self, mark: Mark, at: usize) -> bool {
+    fn is_apostrophe(&self, mark: QuoteMark, at: usize) -> bool {
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric();
-        mark == Mark::Single && at > 0 && is_letter(self.byte(at - 1)) && is_letter(self.byte(at + 1))
+        mark == QuoteMark::Single && at > 0 && is_letter(self.byte(at - 1)) && is_letter(self.byte(at + 1))
     }
 }

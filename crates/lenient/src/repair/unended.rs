@@ -1,14 +1,14 @@
 //! Finds where a string ends whose end quote is missing: before the next key, a bracket, or the end of the text.
 
-use super::Fault;
-use super::quote::{Inside, Place};
+use super::JsonFault;
+use super::quote::{StringContents, StringPlace};
 use super::scan::Scan;
-use super::string::{Draft, Text};
+use super::string::{ParsedString, StringDraft};
 
 impl Scan<'_> {
     /// Where the string ends when the quote at `at` opens the next key or item and its own end quote is missing.
-    pub(super) fn end_before_next(&self, at: usize, place: Place, draft: &Draft) -> Option<usize> {
-        if place == Place::Member
+    pub(super) fn end_before_next(&self, at: usize, place: StringPlace, draft: &StringDraft) -> Option<usize> {
+        if place == StringPlace::Member
             && let Some(end) = self.end_before_known_key(at).filter(|end| *end >= draft.copied)
         {
             return Some(end);
@@ -17,9 +17,9 @@ impl Scan<'_> {
         let comma = before.checked_sub(1).filter(|i| self.byte(*i) == b',');
         let is_new_line = self.slice(before, at).contains('\n');
         let is_next = match place {
-            Place::Member => (comma.is_some() || is_new_line) && self.is_quoted_key(at),
-            Place::Item => comma.is_some() && draft.inside.quotes == 0 && self.is_whole_string(at),
-            Place::Key | Place::Alone => false,
+            StringPlace::Member => (comma.is_some() || is_new_line) && self.is_quoted_key(at),
+            StringPlace::Item => comma.is_some() && draft.inside.quotes == 0 && self.is_whole_string(at),
+            StringPlace::Key | StringPlace::Alone => false,
         };
         let is_in_code = draft.inside.brackets > 0 && draft.inside.quotes > 0;
         if !is_next || draft.inside.is_quoting || is_in_code {
@@ -58,9 +58,9 @@ impl Scan<'_> {
     }
 
     /// Ends a string at the end of the text. Brackets that close what is open are not part of it.
-    pub(super) fn unended(&mut self, begin: usize, place: Place) -> Text {
+    pub(super) fn unended(&mut self, begin: usize, place: StringPlace) -> ParsedString {
         let mut value = String::new();
-        let mut inside = Inside::default();
+        let mut inside = StringContents::default();
         let mut colon = None;
         let mut copied = begin;
         let mut i = begin;
@@ -73,7 +73,7 @@ impl Scan<'_> {
                     copied = i;
                     continue;
                 }
-                b':' if place == Place::Key && colon.is_none() => {
+                b':' if place == StringPlace::Key && colon.is_none() => {
                     colon = Some((i, value.len() + (i - copied)));
                 }
                 b'"' => inner_quote = inner_quote.or(Some(i)),
@@ -85,20 +85,20 @@ impl Scan<'_> {
         if let Some((at, length)) = colon {
             value.truncate(length);
             value.truncate(value.trim_end().len());
-            self.report(at, Fault::MissingQuote);
+            self.report(at, JsonFault::MissingQuote);
             self.pos = at;
-            return Text { value, is_cut: false };
+            return ParsedString { value, is_cut: false };
         }
         if let Some(at) = inner_quote {
-            self.report(at, Fault::InnerQuote);
+            self.report(at, JsonFault::InnerQuote);
         }
         let tail = self.closing_tail(inside.surplus).filter(|at| *at >= copied);
         let end = tail.unwrap_or(self.end);
         value.truncate(value.len() - (self.end - end));
         value.truncate(value.trim_end().len());
-        self.report(end, if tail.is_some() { Fault::MissingQuote } else { Fault::TruncatedString });
+        self.report(end, if tail.is_some() { JsonFault::MissingQuote } else { JsonFault::TruncatedString });
         self.pos = end;
-        Text { value, is_cut: tail.is_none() }
+        ParsedString { value, is_cut: tail.is_none() }
     }
 
     /// Where the brackets at the end of the text begin, at most `surplus` of them, if they close what is open.

@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 
-use super::Fault;
+use super::JsonFault;
 
 /// The text without such a fault, and which it was.
-pub(super) fn put_right(text: &str) -> (Cow<'_, str>, Option<Fault>) {
+pub(super) fn put_right(text: &str) -> (Cow<'_, str>, Option<JsonFault>) {
     if let Some(unescaped) = unescape_structure(text) {
-        return (Cow::Owned(unescaped), Some(Fault::NeedlessEscape));
+        return (Cow::Owned(unescaped), Some(JsonFault::NeedlessEscape));
     }
     if let Some(narrow) = narrow(text) {
-        return (Cow::Owned(narrow), Some(Fault::FullWidth));
+        return (Cow::Owned(narrow), Some(JsonFault::FullWidth));
     }
     (Cow::Borrowed(text), None)
 }

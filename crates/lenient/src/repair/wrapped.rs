@@ -2,22 +2,22 @@
 
 use serde_json::{Map, Value};
 
-use super::Fault;
+use super::JsonFault;
 use super::literal::{read_literal, read_number};
-use super::parser::{DEEPEST, Read};
-use super::quote::Place;
+use super::parser::{DEEPEST, ParsedValue};
+use super::quote::StringPlace;
 use super::scan::{LOOK_AHEAD, Scan, trim};
 
 impl Scan<'_> {
     /// Reads the wrapped value that stands here, if one does.
-    pub(super) fn wrapped(&mut self, place: Place) -> Option<Read> {
+    pub(super) fn wrapped(&mut self, place: StringPlace) -> Option<ParsedValue> {
         if !self.here().is_ascii_alphabetic() {
             return None;
         }
         if let Some(length) = self.prefix_of_string() {
-            self.report(self.pos, Fault::PythonLiteral);
+            self.report(self.pos, JsonFault::PythonLiteral);
             self.pos += length;
-            return Some(Read { value: Value::String(self.string(place).value), is_void: false });
+            return Some(ParsedValue { value: Value::String(self.string(place).value), is_void: false });
         }
         let name = if self.starts(self.pos, "new ") { self.skip_blank(self.pos + 3) } else { self.pos };
         let open = self.end_of_word(name);
@@ -25,7 +25,7 @@ impl Scan<'_> {
             return None;
         }
         if matches!(self.byte(self.skip_blank(open + 1)), b'{' | b'[' | b'(') && !self.follows_arrow(open) {
-            self.report(self.pos, Fault::Call);
+            self.report(self.pos, JsonFault::Call);
             self.pos = open + 1;
             self.open.push(b'(');
             let read = self.items();
@@ -39,9 +39,9 @@ impl Scan<'_> {
             return None;
         }
         let value = argument(self.slice(name, open), trim(self.slice(open + 1, close)))?;
-        self.report(self.pos, Fault::Call);
+        self.report(self.pos, JsonFault::Call);
         self.pos = close + 1;
-        Some(Read { value, is_void: false })
+        Some(ParsedValue { value, is_void: false })
     }
 
     /// How long the letters are that stand right before a quote, as in `b'text'`.

@@ -3,7 +3,7 @@
 use proptest::prelude::{ProptestConfig, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::strategy::{Just, Strategy};
 use serde_json::{Value, json};
-use updraft_lenient::{Fault, Parsed, TextCall, read_calls as read, split_reasoning};
+use updraft_lenient::{JsonFault, ParsedText, TextCall, read_calls as read, split_reasoning};
 
 fn known(name: &str) -> bool {
     matches!(name, "search" | "write_file" | "run")
@@ -21,7 +21,7 @@ fn reads(text: &str, answer: &str, calls: &[(&str, Value)]) {
         call.repairs.clear();
     }
     let calls = calls.iter().map(|(name, args)| call(name, args.clone())).collect();
-    assert_eq!(parsed, Parsed { reasoning: String::new(), text: answer.to_owned(), calls }, "{text}");
+    assert_eq!(parsed, ParsedText { reasoning: String::new(), text: answer.to_owned(), calls }, "{text}");
 }
 
 #[test]
@@ -184,8 +184,8 @@ fn broken_arguments_are_repaired_and_the_call_says_so() {
     let parsed = read("Ok: {\"tool\": \"search\", \"args\": {\"q\": \"say \"hi\" now\",}}", &known);
     assert_eq!(parsed.calls.len(), 1);
     assert_eq!(parsed.calls[0].args, json!({"q": "say \"hi\" now"}));
-    let faults: Vec<Fault> = parsed.calls[0].repairs.iter().map(|r| r.what).collect();
-    assert_eq!(faults, [Fault::InnerQuote, Fault::InnerQuote, Fault::ExtraComma]);
+    let faults: Vec<JsonFault> = parsed.calls[0].repairs.iter().map(|r| r.what).collect();
+    assert_eq!(faults, [JsonFault::InnerQuote, JsonFault::InnerQuote, JsonFault::ExtraComma]);
     assert!(parsed.calls[0].repairs.iter().all(|r| r.at < 60));
 }
 
@@ -226,7 +226,7 @@ fn reasoning_is_told_from_the_answer() {
 #[test]
 fn reasoning_and_calls_come_apart() {
     let parsed = read("<think>look</think>I look.\n{\"tool\":\"search\",\"args\":{\"q\":\"a\"}}", &known);
-    let wanted = Parsed {
+    let wanted = ParsedText {
         reasoning: "look".to_owned(),
         text: "I look.".to_owned(),
         calls: vec![call("search", json!({"q": "a"}))],

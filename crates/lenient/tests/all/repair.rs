@@ -1,15 +1,15 @@
 //! Reading JSON that models wrote.
 
 use serde_json::{Value, json};
-use updraft_lenient::{Fault, repair, repair_with};
+use updraft_lenient::{JsonFault, repair, repair_with};
 
 /// Each text reads as the value, and the fault is among those reported.
 #[track_caller]
-fn reads(fault: Fault, cases: &[(&str, Value)]) {
+fn reads(fault: JsonFault, cases: &[(&str, Value)]) {
     for (text, wanted) in cases {
         let repaired = repair(text);
         assert_eq!(repaired.as_ref().map(|r| &r.value), Some(wanted), "{text}");
-        let faults: Vec<Fault> = repaired.into_iter().flat_map(|r| r.repairs).map(|r| r.what).collect();
+        let faults: Vec<JsonFault> = repaired.into_iter().flat_map(|r| r.repairs).map(|r| r.what).collect();
         assert!(faults.contains(&fault), "{text}: {fault:?} is not among {faults:?}");
     }
 }
@@ -66,7 +66,7 @@ fn the_bodies_of_the_garbling_model_are_read() {
 #[test]
 fn fences_and_prose_are_left_out() {
     reads(
-        Fault::Fence,
+        JsonFault::Fence,
         &[
             ("```json\n{\"a\": 1}\n```", json!({"a": 1})),
             ("```\n[1, 2]\n```\nDone.", json!([1, 2])),
@@ -78,7 +78,7 @@ fn fences_and_prose_are_left_out() {
         ],
     );
     reads(
-        Fault::Prose,
+        JsonFault::Prose,
         &[
             ("The answer is {\"a\": 1}", json!({"a": 1})),
             ("As [1] says, see [docs](x): {\"a\": {\"b\": 2}} ok?", json!({"a": {"b": 2}})),
@@ -89,7 +89,7 @@ fn fences_and_prose_are_left_out() {
         ],
     );
     reads(
-        Fault::TrailingText,
+        JsonFault::TrailingText,
         &[("{\"a\": 1} is it", json!({"a": 1})), ("[1, 2] trailing", json!([1, 2])), ("{\"a\": 1};", json!({"a": 1}))],
     );
 }
@@ -97,7 +97,7 @@ fn fences_and_prose_are_left_out() {
 #[test]
 fn of_several_values_the_largest_is_taken_and_the_last_of_equals() {
     reads(
-        Fault::SeveralValues,
+        JsonFault::SeveralValues,
         &[
             ("{\"a\":1} or {\"b\":2,\"c\":3}", json!({"b": 2, "c": 3})),
             ("{\"a\":{\"x\":1}}, not\n{\"b\":1}", json!({"a": {"x": 1}})),
@@ -117,7 +117,7 @@ fn of_several_values_the_largest_is_taken_and_the_last_of_equals() {
 #[test]
 fn values_with_nothing_between_them_are_a_list_and_two_alike_a_correction() {
     reads(
-        Fault::SeveralValues,
+        JsonFault::SeveralValues,
         &[
             ("{\"a\":1} {\"b\":2,\"c\":3}", json!([{"a": 1}, {"b": 2, "c": 3}])),
             ("{\"a\":1}, {\"a\":2}", json!([{"a": 1}, {"a": 2}])),
@@ -131,7 +131,7 @@ fn values_with_nothing_between_them_are_a_list_and_two_alike_a_correction() {
 #[test]
 fn commas_are_added_and_dropped() {
     reads(
-        Fault::MissingComma,
+        JsonFault::MissingComma,
         &[
             ("{\"a\": 1 \"b\": 2}", json!({"a": 1, "b": 2})),
             ("[1 2 3]", json!([1, 2, 3])),
@@ -145,7 +145,7 @@ fn commas_are_added_and_dropped() {
         ],
     );
     reads(
-        Fault::ExtraComma,
+        JsonFault::ExtraComma,
         &[
             ("{\"a\": 1,, \"b\": 2}", json!({"a": 1, "b": 2})),
             ("[1, 2, 3,]", json!([1, 2, 3])),
@@ -160,7 +160,7 @@ fn commas_are_added_and_dropped() {
 #[test]
 fn missing_quotes_are_added() {
     reads(
-        Fault::MissingQuote,
+        JsonFault::MissingQuote,
         &[
             ("{\"a: 1}", json!({"a": 1})),
             ("{a\": 1}", json!({"a": 1})),
@@ -176,7 +176,7 @@ fn missing_quotes_are_added() {
         ],
     );
     reads(
-        Fault::ExtraQuote,
+        JsonFault::ExtraQuote,
         &[
             ("{\"a\": \"\"x\"\"}", json!({"a": "x"})),
             ("{\"\"a\"\": 1}", json!({"a": 1})),
@@ -189,7 +189,7 @@ fn missing_quotes_are_added() {
 #[test]
 fn quotes_inside_strings_stay_inside() {
     reads(
-        Fault::InnerQuote,
+        JsonFault::InnerQuote,
         &[
             (r#"{"a": "he said "hi" to me"}"#, json!({"a": r#"he said "hi" to me"#})),
             (r#"{"a": "he said "hi""}"#, json!({"a": r#"he said "hi""#})),
@@ -218,7 +218,7 @@ fn quotes_inside_strings_stay_inside() {
 #[test]
 fn quotes_of_other_kinds_are_read() {
     reads(
-        Fault::SingleQuotes,
+        JsonFault::SingleQuotes,
         &[
             ("{'a': 'b'}", json!({"a": "b"})),
             ("['a', \"b\"]", json!(["a", "b"])),
@@ -229,7 +229,7 @@ fn quotes_of_other_kinds_are_read() {
         ],
     );
     reads(
-        Fault::CurlyQuotes,
+        JsonFault::CurlyQuotes,
         &[
             ("{“a”: “b”, “c”: [1, “d”]}", json!({"a": "b", "c": [1, "d"]})),
             ("{\"a\": “b”}", json!({"a": "b"})),
@@ -244,7 +244,7 @@ fn quotes_of_other_kinds_are_read() {
 #[test]
 fn literals_of_other_languages_are_read() {
     reads(
-        Fault::PythonLiteral,
+        JsonFault::PythonLiteral,
         &[
             ("{\"a\": True, \"b\": [None, False]}", json!({"a": true, "b": [null, false]})),
             ("{\"a\": TRUE, \"b\": NULL}", json!({"a": true, "b": null})),
@@ -254,7 +254,7 @@ fn literals_of_other_languages_are_read() {
         ],
     );
     reads(
-        Fault::JavaScriptLiteral,
+        JsonFault::JavaScriptLiteral,
         &[
             ("{\"a\": undefined, \"b\": 1}", json!({"a": null, "b": 1})),
             ("[NaN, Infinity, -Infinity]", json!([null, null, null])),
@@ -265,7 +265,7 @@ fn literals_of_other_languages_are_read() {
 #[test]
 fn comments_are_left_out() {
     reads(
-        Fault::Comment,
+        JsonFault::Comment,
         &[
             ("{\"a\": 1 // x\n}", json!({"a": 1})),
             ("{\"a\": 1, // \"b\": 2\n\"c\": 3}", json!({"a": 1, "c": 3})),
@@ -284,7 +284,7 @@ fn comments_are_left_out() {
 #[test]
 fn keys_and_values_without_quotes_are_read() {
     reads(
-        Fault::UnquotedKey,
+        JsonFault::UnquotedKey,
         &[
             ("{a: 1, b_c: \"x\"}", json!({"a": 1, "b_c": "x"})),
             ("{a-b: 1, $c: 2, d.e: 3}", json!({"a-b": 1, "$c": 2, "d.e": 3})),
@@ -294,7 +294,7 @@ fn keys_and_values_without_quotes_are_read() {
         ],
     );
     reads(
-        Fault::UnquotedString,
+        JsonFault::UnquotedString,
         &[
             ("{\"a\": hello world, \"b\": 1}", json!({"a": "hello world", "b": 1})),
             ("[a, b, c]", json!(["a", "b", "c"])),
@@ -313,7 +313,7 @@ fn keys_and_values_without_quotes_are_read() {
 #[test]
 fn brackets_are_added_and_dropped() {
     reads(
-        Fault::MissingBracket,
+        JsonFault::MissingBracket,
         &[
             ("{\"a\": 1", json!({"a": 1})),
             ("{\"a\": [1, 2}", json!({"a": [1, 2]})),
@@ -329,7 +329,7 @@ fn brackets_are_added_and_dropped() {
         ],
     );
     reads(
-        Fault::ExtraBracket,
+        JsonFault::ExtraBracket,
         &[
             ("{\"a\":1}}", json!({"a": 1})),
             ("[1,2]]", json!([1, 2])),
@@ -342,7 +342,7 @@ fn brackets_are_added_and_dropped() {
 #[test]
 fn a_text_cut_off_anywhere_keeps_what_was_said() {
     reads(
-        Fault::Truncated,
+        JsonFault::Truncated,
         &[
             ("{\"a\": 1, \"b\":", json!({"a": 1, "b": null})),
             ("{\"a\": 1,", json!({"a": 1})),
@@ -354,7 +354,7 @@ fn a_text_cut_off_anywhere_keeps_what_was_said() {
         ],
     );
     reads(
-        Fault::TruncatedString,
+        JsonFault::TruncatedString,
         &[
             ("{\"a\": \"unfin", json!({"a": "unfin"})),
             ("{\"a\": [{\"b\": \"c d", json!({"a": [{"b": "c d"}]})),
@@ -375,7 +375,7 @@ fn a_text_cut_off_anywhere_keeps_what_was_said() {
 #[test]
 fn control_characters_and_escapes_in_strings_are_kept_as_they_were_meant() {
     reads(
-        Fault::ControlCharacter,
+        JsonFault::ControlCharacter,
         &[
             ("{\"a\": \"x\ny\"}", json!({"a": "x\ny"})),
             ("{\"a\": \"x\ty\u{1}\"}", json!({"a": "x\ty\u{1}"})),
@@ -386,7 +386,7 @@ fn control_characters_and_escapes_in_strings_are_kept_as_they_were_meant() {
         ],
     );
     reads(
-        Fault::BadEscape,
+        JsonFault::BadEscape,
         &[
             (r#"{"a": "\d+\s"}"#, json!({"a": r"\d+\s"})),
             (r#"{"a": "C:\Users\me"}"#, json!({"a": r"C:\Users\me"})),
@@ -396,7 +396,7 @@ fn control_characters_and_escapes_in_strings_are_kept_as_they_were_meant() {
         ],
     );
     reads(
-        Fault::NeedlessEscape,
+        JsonFault::NeedlessEscape,
         &[(r#"{"a": "it\'s"}"#, json!({"a": "it's"})), (r#"{\"a\": \"b\"}"#, json!({"a": "b"}))],
     );
     for text in ["\u{FEFF}{\"a\":1}", "{\u{200b}\"a\"\u{a0}: 1}"] {
@@ -407,7 +407,7 @@ fn control_characters_and_escapes_in_strings_are_kept_as_they_were_meant() {
 #[test]
 fn numbers_are_read_as_people_write_them() {
     reads(
-        Fault::BadNumber,
+        JsonFault::BadNumber,
         &[
             ("[01, 007, 00]", json!([1, 7, 0])),
             ("[+1, .5, -.5, 1., 1.e3]", json!([1, 0.5, -0.5, 1.0, 1000.0])),
@@ -422,7 +422,7 @@ fn numbers_are_read_as_people_write_them() {
 #[test]
 fn what_is_missing_or_astray_is_told() {
     reads(
-        Fault::MissingColon,
+        JsonFault::MissingColon,
         &[
             ("{\"a\" 1}", json!({"a": 1})),
             ("{\"a\" \"b\"}", json!({"a": "b"})),
@@ -432,16 +432,16 @@ fn what_is_missing_or_astray_is_told() {
         ],
     );
     reads(
-        Fault::MissingValue,
+        JsonFault::MissingValue,
         &[
             ("{\"a\": }", json!({"a": null})),
             ("{\"a\": , \"b\": 1}", json!({"a": null, "b": 1})),
             ("{\"a\": 1, \"b\"}", json!({"a": 1})),
         ],
     );
-    reads(Fault::MissingKey, &[("{\"a\": 1, : 2}", json!({"a": 1}))]);
+    reads(JsonFault::MissingKey, &[("{\"a\": 1, : 2}", json!({"a": 1}))]);
     reads(
-        Fault::Ellipsis,
+        JsonFault::Ellipsis,
         &[
             ("[1, 2, ...]", json!([1, 2])),
             ("{\"a\": 1, ...}", json!({"a": 1})),
@@ -449,7 +449,7 @@ fn what_is_missing_or_astray_is_told() {
         ],
     );
     reads(
-        Fault::Concatenation,
+        JsonFault::Concatenation,
         &[
             ("{\"a\": \"x\" + \"y\" +\n\"z\", \"b\": 1}", json!({"a": "xyz", "b": 1})),
             ("[\"a\" + \"b\"]", json!(["ab"])),
@@ -516,12 +516,12 @@ fn a_schema_guides_the_reading() {
         assert_eq!(repair_with(text, Some(&schema)).map(|r| r.value), Some(wanted), "{text}");
     }
     let repairs = repair_with(r#"{"q": 12}"#, Some(&schema)).map(|r| r.repairs).unwrap_or_default();
-    assert_eq!(repairs.iter().map(|r| r.what).collect::<Vec<_>>(), [Fault::WrongType]);
+    assert_eq!(repairs.iter().map(|r| r.what).collect::<Vec<_>>(), [JsonFault::WrongType]);
 }
 
 #[test]
 fn brackets_nested_too_deep_are_cut_off() {
     let text = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
     let repaired = repair(&text);
-    assert!(repaired.is_some_and(|r| r.repairs.iter().any(|r| r.what == Fault::TooDeep)));
+    assert!(repaired.is_some_and(|r| r.repairs.iter().any(|r| r.what == JsonFault::TooDeep)));
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use updraft_lenient::{Repaired, repair_with};
+use updraft_lenient::{RepairedJson, repair_with};
 
 const CORPUS: &str = include_str!("../repair/corpus.jsonl");
 
@@ -26,7 +26,7 @@ fn cases() -> impl Iterator<Item = Case> {
     CORPUS.lines().filter_map(|line| serde_json::from_str(line).ok())
 }
 
-fn read(case: &Case) -> Option<Repaired> {
+fn read(case: &Case) -> Option<RepairedJson> {
     repair_with(&case.input, case.schema.as_ref())
 }
 

@@ -4,7 +4,7 @@ use proptest::prelude::{ProptestConfig, any, prop, prop_assert, prop_assert_eq, 
 use proptest::sample::Index;
 use proptest::strategy::{Just, Strategy};
 use serde_json::{Value, json};
-use updraft_lenient::{Fault, repair, repair_with};
+use updraft_lenient::{JsonFault, repair, repair_with};
 
 fn values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -142,5 +142,5 @@ fn a_million_brackets_are_cut_off_without_a_panic() {
         }
     }
     let deep = format!("{}1{}", "[".repeat(500_000), "]".repeat(500_000));
-    assert!(repair(&deep).is_some_and(|r| r.is_risky() && r.repairs.iter().any(|r| r.what == Fault::TooDeep)));
+    assert!(repair(&deep).is_some_and(|r| r.is_risky() && r.repairs.iter().any(|r| r.what == JsonFault::TooDeep)));
 }

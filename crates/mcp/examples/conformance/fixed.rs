@@ -9,7 +9,7 @@ use updraft_mcp::server::model::{
     AudioContent, CallToolResult, ClientCapabilities, ContentBlock, GetPromptResult, ImageContent, LoggingLevel,
     PromptMessage, ResourceContents, Role,
 };
-use updraft_mcp::server::{Call, Caller, Change, ErrorData, Wanted};
+use updraft_mcp::server::{ChangeNotice, ClientCaller, ErrorData, PromptRequest, ToolRequest};
 
 use crate::unknown;
 
@@ -30,7 +30,7 @@ fn resource(uri: &str, mime: &str, text: &str) -> ResourceContents {
     ResourceContents::TextResourceContents { uri, mime_type, text, meta: None }
 }
 
-pub(crate) async fn call(call: &Call, caller: &Caller) -> Result<CallToolResult, ErrorData> {
+pub(crate) async fn call(call: &ToolRequest, caller: &ClientCaller) -> Result<CallToolResult, ErrorData> {
     let picture = || ContentBlock::image(PICTURE, "image/png");
     let given = |name: &str| call.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
     Ok(match call.name.as_str() {
@@ -80,15 +80,15 @@ pub(crate) async fn call(call: &Call, caller: &Caller) -> Result<CallToolResult,
             text("Reconnection test completed")
         }
         "test_trigger_tool_change" => {
-            caller.announce(&Change::Tools).await;
+            caller.announce(&ChangeNotice::Tools).await;
             text("Tool list change triggered")
         }
         "test_trigger_prompt_change" => {
-            caller.announce(&Change::Prompts).await;
+            caller.announce(&ChangeNotice::Prompts).await;
             text("Prompt list change triggered")
         }
         "test_trigger_resource_change" => {
-            caller.announce(&Change::Resource("test://watched-resource".to_owned())).await;
+            caller.announce(&ChangeNotice::Resource("test://watched-resource".to_owned())).await;
             text("Resource change triggered")
         }
         "test_missing_capability" => {
@@ -122,7 +122,7 @@ pub(crate) fn read(uri: &str) -> Result<ResourceContents, ErrorData> {
     })
 }
 
-pub(crate) fn prompt(wanted: &Wanted) -> Result<GetPromptResult, ErrorData> {
+pub(crate) fn prompt(wanted: &PromptRequest) -> Result<GetPromptResult, ErrorData> {
     let given = |name: &str| wanted.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
     let said = |text: String| PromptMessage::new_text(Role::User, text);
     let messages = match wanted.name.as_str() {

@@ -18,14 +18,16 @@ use updraft_mcp::server::model::{
     ServerConfig, Tool,
 };
 use updraft_mcp::server::model::{DetailedTask, GetPromptResult, Implementation, InputResponses};
-use updraft_mcp::server::{Call, Caller, ErrorData, Giving, Handler, Offer, Outcome, Wanted, http};
+use updraft_mcp::server::{
+    BackendFuture, BackendOutcome, ClientCaller, ErrorData, McpHandler, PromptRequest, ServerBackend, ToolRequest, http,
+};
 
 /// The suite's fixtures.
 struct Fixtures {
     tasks: tasks::Table,
 }
 
-impl Offer for Fixtures {
+impl ServerBackend for Fixtures {
     fn about(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_prompts()
@@ -46,7 +48,11 @@ impl Offer for Fixtures {
         offered::tools()
     }
 
-    fn call<'a>(&'a self, call: Call, caller: &'a Caller) -> Giving<'a, Outcome<CallToolResult>> {
+    fn call<'a>(
+        &'a self,
+        call: ToolRequest,
+        caller: &'a ClientCaller,
+    ) -> BackendFuture<'a, BackendOutcome<CallToolResult>> {
         Box::pin(async move {
             if let Some(outcome) = rounds::call(&call, caller)? {
                 return Ok(outcome);
@@ -54,11 +60,11 @@ impl Offer for Fixtures {
             if let Some(outcome) = self.tasks.call(&call, caller).await? {
                 return Ok(outcome);
             }
-            fixed::call(&call, caller).await.map(Outcome::Done)
+            fixed::call(&call, caller).await.map(BackendOutcome::Done)
         })
     }
 
-    fn resources(&self) -> Giving<'_, Vec<Resource>> {
+    fn resources(&self) -> BackendFuture<'_, Vec<Resource>> {
         Box::pin(async {
             Ok(vec![
                 Resource::new("test://static-text", "Static Text Resource").with_mime_type("text/plain"),
@@ -72,7 +78,7 @@ impl Offer for Fixtures {
         vec![ResourceTemplate::new("test://template/{id}/data", "Dynamic Resource").with_mime_type("application/json")]
     }
 
-    fn read<'a>(&'a self, uri: &'a str) -> Giving<'a, Vec<ResourceContents>> {
+    fn read<'a>(&'a self, uri: &'a str) -> BackendFuture<'a, Vec<ResourceContents>> {
         Box::pin(async move { fixed::read(uri).map(|contents| vec![contents]) })
     }
 
@@ -89,11 +95,15 @@ impl Offer for Fixtures {
         ]
     }
 
-    fn prompt<'a>(&'a self, wanted: Wanted, _: &'a Caller) -> Giving<'a, Outcome<GetPromptResult>> {
+    fn prompt<'a>(
+        &'a self,
+        wanted: PromptRequest,
+        _: &'a ClientCaller,
+    ) -> BackendFuture<'a, BackendOutcome<GetPromptResult>> {
         Box::pin(async move {
             match rounds::prompt(&wanted) {
                 Some(outcome) => Ok(outcome),
-                None => fixed::prompt(&wanted).map(Outcome::Done),
+                None => fixed::prompt(&wanted).map(BackendOutcome::Done),
             }
         })
     }
@@ -105,15 +115,15 @@ impl Offer for Fixtures {
         }
     }
 
-    fn task<'a>(&'a self, id: &'a str) -> Giving<'a, DetailedTask> {
+    fn task<'a>(&'a self, id: &'a str) -> BackendFuture<'a, DetailedTask> {
         Box::pin(async move { self.tasks.get(id) })
     }
 
-    fn answer_task<'a>(&'a self, id: &'a str, replies: InputResponses) -> Giving<'a, ()> {
+    fn answer_task<'a>(&'a self, id: &'a str, replies: InputResponses) -> BackendFuture<'a, ()> {
         Box::pin(async move { self.tasks.answer(id, replies) })
     }
 
-    fn cancel_task<'a>(&'a self, id: &'a str) -> Giving<'a, ()> {
+    fn cancel_task<'a>(&'a self, id: &'a str) -> BackendFuture<'a, ()> {
         Box::pin(async move { self.tasks.cancel(id) })
     }
 }
@@ -129,7 +139,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let fixtures = Arc::new(Fixtures { tasks: tasks::Table::default() });
-        let handler = Handler::new(fixtures, b"a key for tests, known to everyone")?;
+        let handler = McpHandler::new(fixtures, b"a key for tests, known to everyone")?;
         let service = http(&handler, &[], &[], CancellationToken::new());
         let router = axum::Router::new().route_service("/mcp", service);
         let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await?;

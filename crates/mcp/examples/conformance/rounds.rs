@@ -7,7 +7,7 @@ use updraft_mcp::server::model::{
     CallToolResult, CreateMessageRequest, CreateMessageRequestParams, ElicitRequest, ElicitRequestParams,
     GetPromptResult, InputRequest, InputRequests, ListRootsRequest, PromptMessage, Role, SamplingMessage,
 };
-use updraft_mcp::server::{Asks, Call, Caller, ErrorData, Outcome, Wanted};
+use updraft_mcp::server::{BackendOutcome, ClientCaller, ClientQuestions, ErrorData, PromptRequest, ToolRequest};
 
 use crate::fixed::text;
 
@@ -33,13 +33,13 @@ fn roots() -> InputRequest {
     InputRequest::ListRoots(ListRootsRequest::default())
 }
 
-fn asks<const N: usize>(requests: [(&str, InputRequest); N], state: Option<Value>) -> Outcome<CallToolResult> {
+fn asks<const N: usize>(requests: [(&str, InputRequest); N], state: Option<Value>) -> BackendOutcome<CallToolResult> {
     let requests: InputRequests = requests.into_iter().map(|(key, request)| (key.to_owned(), request)).collect();
-    Outcome::Asks(Asks { requests, state })
+    BackendOutcome::Asks(ClientQuestions { requests, state })
 }
 
 /// A reply, if it has the shape of one.
-fn reply<'a>(call: &'a Call, key: &str) -> Option<&'a Map<String, Value>> {
+fn reply<'a>(call: &'a ToolRequest, key: &str) -> Option<&'a Map<String, Value>> {
     call.replies.get(key).and_then(Value::as_object)
 }
 
@@ -56,8 +56,11 @@ fn sampled(reply: &Map<String, Value>) -> String {
 }
 
 /// What came of a fixture that asks; nothing if it is not one.
-pub(crate) fn call(call: &Call, caller: &Caller) -> Result<Option<Outcome<CallToolResult>>, ErrorData> {
-    let done = |said: String| Outcome::Done(text(said));
+pub(crate) fn call(
+    call: &ToolRequest,
+    caller: &ClientCaller,
+) -> Result<Option<BackendOutcome<CallToolResult>>, ErrorData> {
+    let done = |said: String| BackendOutcome::Done(text(said));
     Ok(Some(match call.name.as_str() {
         "test_input_required_result_elicitation" => match reply(call, "user_name") {
             Some(reply) => done(format!("Hello, {}!", field(reply, "name"))),
@@ -110,9 +113,9 @@ pub(crate) fn call(call: &Call, caller: &Caller) -> Result<Option<Outcome<CallTo
 }
 
 /// Asks only for what the client says it can give.
-fn by_capabilities(call: &Call, caller: &Caller) -> Outcome<CallToolResult> {
+fn by_capabilities(call: &ToolRequest, caller: &ClientCaller) -> BackendOutcome<CallToolResult> {
     if !call.replies.is_empty() {
-        return Outcome::Done(text("Capability-aware flow complete"));
+        return BackendOutcome::Done(text("Capability-aware flow complete"));
     }
     let own = caller.capabilities();
     let mut requests = InputRequests::new();
@@ -126,13 +129,13 @@ fn by_capabilities(call: &Call, caller: &Caller) -> Outcome<CallToolResult> {
         requests.insert("client_roots".to_owned(), roots());
     }
     if requests.is_empty() {
-        return Outcome::Done(text("Client declared nothing that could be asked"));
+        return BackendOutcome::Done(text("Client declared nothing that could be asked"));
     }
-    Outcome::Asks(Asks { requests, state: None })
+    BackendOutcome::Asks(ClientQuestions { requests, state: None })
 }
 
 /// The fixtures of the revisions in which a server sends requests.
-fn old_era(call: &Call) -> Option<Outcome<CallToolResult>> {
+fn old_era(call: &ToolRequest) -> Option<BackendOutcome<CallToolResult>> {
     let given = |name: &str| call.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
     let request = match call.name.as_str() {
         "test_sampling" => sampling(given("prompt")),
@@ -147,11 +150,11 @@ fn old_era(call: &Call) -> Option<Outcome<CallToolResult>> {
     };
     let Some(reply) = reply(call, "asked") else { return Some(asks([("asked", request)], None)) };
     if call.name == "test_sampling" {
-        return Some(Outcome::Done(text(format!("LLM response: {}", sampled(reply)))));
+        return Some(BackendOutcome::Done(text(format!("LLM response: {}", sampled(reply)))));
     }
     let (action, content) = (reply.get("action").cloned(), reply.get("content").cloned());
     let said = format!("User response: action={}, content={}", action.unwrap_or_default(), content.unwrap_or_default());
-    Some(Outcome::Done(text(said)))
+    Some(BackendOutcome::Done(text(said)))
 }
 
 fn defaults() -> Value {
@@ -183,15 +186,15 @@ fn enums() -> Value {
 }
 
 /// The prompt that asks; nothing if it is another one.
-pub(crate) fn prompt(wanted: &Wanted) -> Option<Outcome<GetPromptResult>> {
+pub(crate) fn prompt(wanted: &PromptRequest) -> Option<BackendOutcome<GetPromptResult>> {
     if wanted.name != "test_input_required_result_prompt" {
         return None;
     }
     if let Some(reply) = wanted.replies.get("user_context").and_then(Value::as_object) {
         let said = format!("Prompt with elicited context: {}", field(reply, "context"));
-        return Some(Outcome::Done(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, said)])));
+        return Some(BackendOutcome::Done(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, said)])));
     }
     let context = json!({ "context": { "type": "string" } });
     let context = form("What context should the prompt use?", &context, &["context"]);
-    Some(Outcome::Asks(Asks { requests: [("user_context".to_owned(), context)].into(), state: None }))
+    Some(BackendOutcome::Asks(ClientQuestions { requests: [("user_context".to_owned(), context)].into(), state: None }))
 }

@@ -12,7 +12,7 @@ use updraft_mcp::server::model::{
     CallToolResult, ClientCapabilities, ContentBlock, DetailedTask, InputRequest, InputRequests, InputResponses,
     JsonObject, Task, TaskPayload, TaskStatus,
 };
-use updraft_mcp::server::{Asks, Call, Caller, ErrorData, Outcome};
+use updraft_mcp::server::{BackendOutcome, ClientCaller, ClientQuestions, ErrorData, ToolRequest};
 
 use crate::fixed::text;
 use crate::rounds::form;
@@ -44,9 +44,9 @@ impl Table {
     /// What came of a fixture of this kind; nothing if it is another.
     pub(crate) async fn call(
         &self,
-        call: &Call,
-        caller: &Caller,
-    ) -> Result<Option<Outcome<CallToolResult>>, ErrorData> {
+        call: &ToolRequest,
+        caller: &ClientCaller,
+    ) -> Result<Option<BackendOutcome<CallToolResult>>, ErrorData> {
         let name = call.name.as_str();
         if !ONLY_TASKS.contains(&name) && !["slow_compute", "protocol_error_job"].contains(&name) {
             return Ok(None);
@@ -57,11 +57,14 @@ impl Table {
         }
         if name == "test_tool_with_task" && call.replies.get("user_name").and_then(Value::as_object).is_none() {
             let name = form("What is your name?", &json!({ "name": { "type": "string" } }), &["name"]);
-            return Ok(Some(Outcome::Asks(Asks { requests: [("user_name".to_owned(), name)].into(), state: None })));
+            return Ok(Some(BackendOutcome::Asks(ClientQuestions {
+                requests: [("user_name".to_owned(), name)].into(),
+                state: None,
+            })));
         }
         let job = Job { table: self.clone(), id: format!("task-{}", uuid(self.lock().len())) };
         if !caller.takes_tasks() {
-            return job.work(call.clone(), CancellationToken::new()).await.map(|done| Some(Outcome::Done(done)));
+            return job.work(call.clone(), CancellationToken::new()).await.map(|done| Some(BackendOutcome::Done(done)));
         }
         let now = jiff::Timestamp::now().to_string();
         let stop = CancellationToken::new();
@@ -80,7 +83,7 @@ impl Table {
             let done = job.work(call, stop).await;
             job.end(done);
         });
-        Ok(Some(Outcome::Task(Box::new(self.get(&id)?.task))))
+        Ok(Some(BackendOutcome::Task(Box::new(self.get(&id)?.task))))
     }
 
     pub(crate) fn get(&self, id: &str) -> Result<DetailedTask, ErrorData> {
@@ -134,7 +137,7 @@ struct Job {
 }
 
 impl Job {
-    async fn work(&self, call: Call, stop: CancellationToken) -> Result<CallToolResult, ErrorData> {
+    async fn work(&self, call: ToolRequest, stop: CancellationToken) -> Result<CallToolResult, ErrorData> {
         let given = |name: &str| call.arguments.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         match call.name.as_str() {
             "slow_compute" => {

@@ -13,7 +13,7 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use updraft_mcp::server::{Handler, Plain, PlainTool, over_stdio};
+use updraft_mcp::server::{McpHandler, PlainBackend, PlainTool, over_stdio};
 
 use crate::Outcome;
 
@@ -21,10 +21,10 @@ fn schema() -> Value {
     json!({ "type": "object", "properties": { "text": { "type": "string" } }, "required": ["text"] })
 }
 
-fn ours() -> Outcome<Handler> {
+fn ours() -> Outcome<McpHandler> {
     let echo =
         PlainTool::new("echo", "Echo", schema(), |arguments: Value| async move { Ok(arguments["text"].clone()) });
-    Ok(Handler::new(Arc::new(Plain::new("echo", "0", "", vec![echo])), b"a key for a measurement of calls")?)
+    Ok(McpHandler::new(Arc::new(PlainBackend::new("echo", "0", "", vec![echo])), b"a key for a measurement of calls")?)
 }
 
 #[derive(Clone)]

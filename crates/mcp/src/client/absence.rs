@@ -18,13 +18,13 @@ const SLOW: &str = "it is slow to start";
 
 /// That a server did not come, and why.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Absence {
+pub(super) struct FailedStart {
     /// Of the configuration it did not come with: with another it may.
     fingerprint: String,
     pub(super) why: String,
 }
 
-impl Absence {
+impl FailedStart {
     pub(super) fn new(fingerprint: &str, why: &str) -> Self {
         Self { fingerprint: fingerprint.to_owned(), why: cut(why, 500) }
     }
@@ -71,15 +71,15 @@ impl Server {
     }
 
     /// That it did not come when it was waited for a short while ago.
-    pub(super) fn absence(&self) -> Option<Absence> {
-        Absence::load(&self.host.memory_of(&self.config)?, &self.config.fingerprint)
+    pub(super) fn absence(&self) -> Option<FailedStart> {
+        FailedStart::load(&self.host.memory_of(&self.config)?, &self.config.fingerprint)
     }
 
     /// Remembers that it was waited for in vain.
     pub(super) fn note_absence(&self) {
         let why = self.health().last.map_or_else(|| SLOW.to_owned(), |error| error.to_string());
         if let Some(path) = self.host.memory_of(&self.config) {
-            Absence::new(&self.config.fingerprint, &why).save(&path);
+            FailedStart::new(&self.config.fingerprint, &why).save(&path);
         }
     }
 }

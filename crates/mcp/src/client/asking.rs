@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use updraft_run::{Inquiry, Reply};
 use updraft_tools::{Caller, Consultation};
 
-use super::clock::Clock;
+use super::clock::CallClock;
 use super::handler::accept;
-use super::host::Wanted;
+use super::host::ElicitationKind;
 use crate::config::Sampling;
 
 /// Bytes of a form or of a handle: more is nothing that a person fills in, or that is worth keeping.
@@ -22,17 +22,17 @@ const MESSAGES: usize = 100;
 
 /// The run that makes a call, as far as a server may ask something of it.
 #[derive(Clone)]
-pub(super) struct Asker {
+pub(super) struct CallingRun {
     pub(super) run: String,
     pub(super) caller: Arc<dyn Caller>,
 }
 
-impl Asker {
+impl CallingRun {
     /// Puts a server's question to the run's person. The key is what the server calls it, if it does.
-    pub(super) async fn elicit(&self, server: &str, text: String, wanted: Wanted, key: &str) -> ElicitResult {
+    pub(super) async fn elicit(&self, server: &str, text: String, wanted: ElicitationKind, key: &str) -> ElicitResult {
         let (form, visit) = match wanted {
-            Wanted::Form(form) => (Some(form), None),
-            Wanted::Visit(address) => (None, Some(address)),
+            ElicitationKind::Form(form) => (Some(form), None),
+            ElicitationKind::Visit(address) => (None, Some(address)),
         };
         let is_too_large = form.as_ref().is_some_and(|form| form.to_string().len() > LARGEST);
         if is_too_large || visit.as_ref().is_some_and(|address| address.len() > LARGEST) || key.len() > LARGEST {
@@ -70,9 +70,10 @@ impl Asker {
                 serde_json::from_value(result).map_err(|error| error.to_string())
             }
             Reply::Failed(why) => Err(why.message),
-            other => {
-                Err(format!("no model answered: {}", updraft_run::outcome_words(&updraft_run::Outcome::Replied(other))))
-            }
+            other => Err(format!(
+                "no model answered: {}",
+                updraft_run::outcome_words(&updraft_run::ToolCallOutcome::Replied(other))
+            )),
         }
     }
 }
@@ -110,23 +111,23 @@ fn consultation(server: &str, setting: &Sampling, wanted: &Value) -> Result<Cons
 
 /// The calls under way on one connection. A server's question does not say which of them it belongs to.
 #[derive(Clone, Default)]
-pub(super) struct UnderWay(Arc<Mutex<(u64, Calls)>>);
+pub(super) struct ActiveCalls(Arc<Mutex<(u64, ActiveCallMap)>>);
 
-type Calls = BTreeMap<u64, (Option<Asker>, Arc<Clock>)>;
+type ActiveCallMap = BTreeMap<u64, (Option<CallingRun>, Arc<CallClock>)>;
 
-impl UnderWay {
+impl ActiveCalls {
     /// Counts a call as under way until this is dropped.
-    pub(super) fn enter(&self, asker: Option<Asker>, clock: Arc<Clock>) -> Entered {
+    pub(super) fn enter(&self, asker: Option<CallingRun>, clock: Arc<CallClock>) -> ActiveCallGuard {
         let mut all = self.all();
         all.0 += 1;
         let key = all.0;
         all.1.insert(key, (asker, clock));
-        Entered { all: self.clone(), key }
+        ActiveCallGuard { all: self.clone(), key }
     }
 
     /// Who answers a question that comes now: the run that calls, through its oldest call. Where several runs call, none
     /// of them must hear what is another's.
-    pub(super) fn asker(&self) -> Option<Asker> {
+    pub(super) fn asker(&self) -> Option<CallingRun> {
         let all = self.all();
         let mut askers = all.1.values().filter_map(|(asker, _)| asker.as_ref());
         let first = askers.next()?;
@@ -134,35 +135,35 @@ impl UnderWay {
     }
 
     /// No call's time passes until this is dropped: a person is asked.
-    pub(super) fn stop_clocks(&self) -> Stopped {
-        let clocks: Vec<Arc<Clock>> = self.all().1.values().map(|(_, clock)| Arc::clone(clock)).collect();
+    pub(super) fn stop_clocks(&self) -> ClockPause {
+        let clocks: Vec<Arc<CallClock>> = self.all().1.values().map(|(_, clock)| Arc::clone(clock)).collect();
         for clock in &clocks {
             clock.stop();
         }
-        Stopped(clocks)
+        ClockPause(clocks)
     }
 
-    fn all(&self) -> MutexGuard<'_, (u64, Calls)> {
+    fn all(&self) -> MutexGuard<'_, (u64, ActiveCallMap)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A call is under way while this lives.
-pub(super) struct Entered {
-    all: UnderWay,
+pub(super) struct ActiveCallGuard {
+    all: ActiveCalls,
     key: u64,
 }
 
-impl Drop for Entered {
+impl Drop for ActiveCallGuard {
     fn drop(&mut self) {
         self.all.all().1.remove(&self.key);
     }
 }
 
 /// Clocks stand still while this lives.
-pub(super) struct Stopped(Vec<Arc<Clock>>);
+pub(super) struct ClockPause(Vec<Arc<CallClock>>);
 
-impl Drop for Stopped {
+impl Drop for ClockPause {
     fn drop(&mut self) {
         for clock in &self.0 {
             clock.go_on();

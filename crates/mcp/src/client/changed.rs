@@ -6,12 +6,12 @@ use tokio::sync::watch;
 
 /// How often a server said so, and up to which time its list was read.
 #[derive(Debug, Default)]
-pub(super) struct Changed {
+pub(super) struct ListChanges {
     said: watch::Sender<u64>,
     read: watch::Sender<u64>,
 }
 
-impl Changed {
+impl ListChanges {
     /// It says so.
     pub(super) fn notify_one(&self) {
         self.said.send_modify(|said| *said += 1);

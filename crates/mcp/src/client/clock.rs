@@ -6,15 +6,15 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::config::Patience;
+use crate::config::ServerTimeouts;
 
 /// The time of one call.
-pub(super) struct Clock {
-    state: Mutex<State>,
+pub(super) struct CallClock {
+    state: Mutex<ClockState>,
     changed: Notify,
 }
 
-struct State {
+struct ClockState {
     began: Instant,
     /// The last sign of life.
     heard: Instant,
@@ -25,13 +25,13 @@ struct State {
     aside: Duration,
 }
 
-impl Clock {
+impl CallClock {
     pub(super) fn start() -> Self {
         Self::start_at(Instant::now())
     }
 
     fn start_at(now: Instant) -> Self {
-        let state = State { began: now, heard: now, questions: 0, stopped: None, aside: Duration::ZERO };
+        let state = ClockState { began: now, heard: now, questions: 0, stopped: None, aside: Duration::ZERO };
         Self { state: Mutex::new(state), changed: Notify::new() }
     }
 
@@ -76,7 +76,7 @@ impl Clock {
     }
 
     /// Returns the limit that was reached, once one is.
-    pub(super) async fn run_out(&self, patience: &Patience) -> Duration {
+    pub(super) async fn run_out(&self, patience: &ServerTimeouts) -> Duration {
         loop {
             let changed = self.changed.notified();
             match self.left_at(Instant::now(), patience) {
@@ -94,7 +94,7 @@ impl Clock {
     }
 
     /// What is left, and of which limit; nothing while it stands still.
-    fn left_at(&self, now: Instant, patience: &Patience) -> Option<(Duration, Duration)> {
+    fn left_at(&self, now: Instant, patience: &ServerTimeouts) -> Option<(Duration, Duration)> {
         let state = self.state();
         if state.stopped.is_some() {
             return None;
@@ -105,7 +105,7 @@ impl Clock {
         Some(if in_all < silent { (in_all, patience.longest) } else { (silent, patience.call) })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ClockState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -114,8 +114,11 @@ impl Clock {
 mod tests {
     use super::*;
 
-    const PATIENCE: Patience =
-        Patience { start: Duration::from_secs(1), call: Duration::from_secs(10), longest: Duration::from_secs(25) };
+    const PATIENCE: ServerTimeouts = ServerTimeouts {
+        start: Duration::from_secs(1),
+        call: Duration::from_secs(10),
+        longest: Duration::from_secs(25),
+    };
 
     fn secs(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
@@ -124,7 +127,7 @@ mod tests {
     #[test]
     fn silence_ends_a_call_progress_puts_it_off_and_the_longest_time_holds() {
         let now = Instant::now();
-        let clock = Clock::start_at(now);
+        let clock = CallClock::start_at(now);
         assert_eq!(clock.left_at(now + secs(9), &PATIENCE), Some((secs(1), PATIENCE.call)));
         assert_eq!(clock.left_at(now + secs(10), &PATIENCE), Some((secs(0), PATIENCE.call)));
         clock.heard_at(now + secs(9));
@@ -137,7 +140,7 @@ mod tests {
     #[test]
     fn the_time_a_person_thinks_does_not_count() {
         let now = Instant::now();
-        let clock = Clock::start_at(now);
+        let clock = CallClock::start_at(now);
         clock.stop_at(now + secs(9));
         clock.stop_at(now + secs(20));
         clock.go_on_at(now + secs(30));

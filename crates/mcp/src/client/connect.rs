@@ -11,19 +11,19 @@ use rmcp::transport::{IntoTransport, StreamableHttpClientTransport};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::changed::Changed;
+use super::changed::ListChanges;
 use super::connection::Connection;
-use super::door::Door;
-use super::handler::{Handler, Listeners};
-use super::host::Host;
+use super::door::RemoteClient;
+use super::handler::{ProgressListeners, ServerRequestHandler};
+use super::host::McpHost;
 use super::http;
-use super::ledger::Ledger;
-use super::lines::Lines;
-use super::login::Desk;
-use super::process::{self, Process};
-use super::rest::Rest;
-use super::sse::LegacySse;
-use crate::config::{Form, Link, Revision, ServerConfig};
+use super::ledger::RequestLedger;
+use super::lines::PipeTransport;
+use super::login::ServerLogin;
+use super::process::{self, ServerProcess};
+use super::rest::RestTransport;
+use super::sse::SseTransport;
+use crate::config::{RemoteTransport, Revision, ServerConfig, TransportConfig};
 use crate::error::{Error, cut, deepest};
 
 /// Requests to one remote server at the same time: steps run in parallel, and each has calls in parallel.
@@ -32,7 +32,7 @@ const AT_ONCE: usize = 64;
 /// How a server is spoken to, found out once and remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Manner {
+pub(super) enum ProtocolStyle {
     /// Without a handshake, as since 2026.
     Stateless,
     /// With `initialize`.
@@ -43,25 +43,25 @@ pub(super) enum Manner {
     Rest,
 }
 
-type Service = RunningService<RoleClient, Handler>;
+type ClientService = RunningService<RoleClient, ServerRequestHandler>;
 
 /// What every attempt at a connection needs.
-pub(super) struct Attempt<'a> {
-    pub(super) host: &'a Arc<Host>,
+pub(super) struct ConnectAttempt<'a> {
+    pub(super) host: &'a Arc<McpHost>,
     pub(super) config: &'a ServerConfig,
-    pub(super) desk: &'a Arc<Desk>,
-    pub(super) changed: &'a Arc<Changed>,
-    pub(super) remembered: Option<Manner>,
+    pub(super) desk: &'a Arc<ServerLogin>,
+    pub(super) changed: &'a Arc<ListChanges>,
+    pub(super) remembered: Option<ProtocolStyle>,
 }
 
-impl Attempt<'_> {
+impl ConnectAttempt<'_> {
     /// Connects, within the time a start may take.
     pub(super) async fn make(&self) -> Result<Connection, Error> {
         let limit = self.config.patience.start;
         let connecting = async {
             match &self.config.link {
-                Link::Stdio { .. } => Box::pin(self.on_pipes()).await,
-                Link::Remote { url, form, .. } => Box::pin(self.remote(url, *form)).await,
+                TransportConfig::Stdio { .. } => Box::pin(self.on_pipes()).await,
+                TransportConfig::Remote { url, form, .. } => Box::pin(self.remote(url, *form)).await,
             }
         };
         if let Ok(connected) = tokio::time::timeout(limit, connecting).await {
@@ -77,9 +77,9 @@ impl Attempt<'_> {
     }
 
     /// The manner of the one revision that its entry allows.
-    fn pinned(&self) -> Option<Manner> {
+    fn pinned(&self) -> Option<ProtocolStyle> {
         let revision = self.config.revision.as_ref()?;
-        Some(if revision.version().has_initialize() { Manner::Handshake } else { Manner::Stateless })
+        Some(if revision.version().has_initialize() { ProtocolStyle::Handshake } else { ProtocolStyle::Stateless })
     }
 
     /// Why there is no connection: perhaps because no other revision was offered.
@@ -97,49 +97,49 @@ impl Attempt<'_> {
         if let Some(manner) = self.pinned() {
             return self.start(manner).await;
         }
-        if self.remembered == Some(Manner::Handshake) {
-            return self.start(Manner::Handshake).await;
+        if self.remembered == Some(ProtocolStyle::Handshake) {
+            return self.start(ProtocolStyle::Handshake).await;
         }
-        let ledger = Arc::new(Ledger::default());
-        match self.start_with(Manner::Stateless, &ledger).await {
+        let ledger = Arc::new(RequestLedger::default());
+        match self.start_with(ProtocolStyle::Stateless, &ledger).await {
             // It took so long to start that it was asked in both ways before it answered, and speaks the new one alone.
-            Err(_) if ledger.was_answered_late() => self.start(Manner::Stateless).await,
-            Err(Error::Lost(_)) => self.start(Manner::Handshake).await,
+            Err(_) if ledger.was_answered_late() => self.start(ProtocolStyle::Stateless).await,
+            Err(Error::Lost(_)) => self.start(ProtocolStyle::Handshake).await,
             other => other,
         }
     }
 
-    async fn start(&self, manner: Manner) -> Result<Connection, Error> {
+    async fn start(&self, manner: ProtocolStyle) -> Result<Connection, Error> {
         self.start_with(manner, &Arc::default()).await
     }
 
-    async fn start_with(&self, manner: Manner, ledger: &Arc<Ledger>) -> Result<Connection, Error> {
+    async fn start_with(&self, manner: ProtocolStyle, ledger: &Arc<RequestLedger>) -> Result<Connection, Error> {
         let (output, input, process) = process::start(self.host, self.config).await?;
-        let listeners = Listeners::default();
-        match self.serve(Lines::new(output, input, Arc::clone(ledger)), manner, &listeners).await {
+        let listeners = ProgressListeners::default();
+        match self.serve(PipeTransport::new(output, input, Arc::clone(ledger)), manner, &listeners).await {
             Ok(service) => Ok(self.connection(service, listeners, Arc::clone(ledger), Some(process), manner)),
             Err(error) => Err(explained(&error, &process, ledger, manner).await),
         }
     }
 
     /// A remote server: streamable HTTP, then what was before it, then what is plainer.
-    async fn remote(&self, url: &Url, form: Form) -> Result<Connection, Error> {
+    async fn remote(&self, url: &Url, form: RemoteTransport) -> Result<Connection, Error> {
         let client = http::client(self.host, url)?;
         let pinned = self.pinned();
         let known = match (form, self.remembered) {
-            (Form::Sse, _) => Manner::Sse,
-            (Form::Http, Some(manner @ (Manner::Sse | Manner::Rest))) => manner,
-            (Form::Http, remembered) => pinned.or(remembered).unwrap_or(Manner::Stateless),
+            (RemoteTransport::Sse, _) => ProtocolStyle::Sse,
+            (RemoteTransport::Http, Some(manner @ (ProtocolStyle::Sse | ProtocolStyle::Rest))) => manner,
+            (RemoteTransport::Http, remembered) => pinned.or(remembered).unwrap_or(ProtocolStyle::Stateless),
         };
         match known {
-            Manner::Sse => return self.legacy(client, url).await,
-            Manner::Rest => return self.plain(client, url).await,
-            Manner::Stateless | Manner::Handshake => {}
+            ProtocolStyle::Sse => return self.legacy(client, url).await,
+            ProtocolStyle::Rest => return self.plain(client, url).await,
+            ProtocolStyle::Stateless | ProtocolStyle::Handshake => {}
         }
-        let door = Door::new(client.clone(), Arc::clone(self.desk), Arc::default());
+        let door = RemoteClient::new(client.clone(), Arc::clone(self.desk), Arc::default());
         let mut served = self.streamable(&door, url, known).await?;
-        if pinned.is_none() && known == Manner::Stateless && served.as_ref().is_err_and(is_of_old) {
-            served = self.streamable(&door, url, Manner::Handshake).await?;
+        if pinned.is_none() && known == ProtocolStyle::Stateless && served.as_ref().is_err_and(is_of_old) {
+            served = self.streamable(&door, url, ProtocolStyle::Handshake).await?;
         }
         let error = match served {
             Ok(connection) => return Ok(connection),
@@ -168,34 +168,34 @@ impl Attempt<'_> {
 
     async fn streamable(
         &self,
-        door: &Door,
+        door: &RemoteClient,
         url: &Url,
-        manner: Manner,
+        manner: ProtocolStyle,
     ) -> Result<Result<Connection, ClientInitializeError>, Error> {
         let mut settings = StreamableHttpClientTransportConfig::with_uri(url.as_str())
             .custom_headers(http::headers(self.config)?)
             .max_concurrent_requests(AT_ONCE);
         settings.channel_buffer_capacity = AT_ONCE;
         let transport = StreamableHttpClientTransport::with_client(door.clone(), settings);
-        let listeners = Listeners::default();
+        let listeners = ProgressListeners::default();
         let served = self.serve(transport, manner, &listeners).await;
         Ok(served.map(|service| self.connection(service, listeners, door.ledger(), None, manner)))
     }
 
     async fn legacy(&self, client: reqwest::Client, url: &Url) -> Result<Connection, Error> {
         let headers = http::header_map(&http::headers(self.config)?);
-        let ledger = Arc::new(Ledger::default());
+        let ledger = Arc::new(RequestLedger::default());
         let transport =
-            LegacySse::connect(client, url.clone(), headers, Arc::clone(self.desk), Arc::clone(&ledger)).await;
+            SseTransport::connect(client, url.clone(), headers, Arc::clone(self.desk), Arc::clone(&ledger)).await;
         let transport = transport.map_err(|error| self.wants_login(error))?;
-        self.unnegotiated(transport, ledger, Manner::Sse).await
+        self.unnegotiated(transport, ledger, ProtocolStyle::Sse).await
     }
 
     async fn plain(&self, client: reqwest::Client, url: &Url) -> Result<Connection, Error> {
         let headers = http::header_map(&http::headers(self.config)?);
-        let transport = Rest::connect(client, url.clone(), headers, Arc::clone(self.desk)).await;
+        let transport = RestTransport::connect(client, url.clone(), headers, Arc::clone(self.desk)).await;
         let transport = transport.map_err(|error| self.wants_login(error))?;
-        self.unnegotiated(transport, Arc::default(), Manner::Rest).await
+        self.unnegotiated(transport, Arc::default(), ProtocolStyle::Rest).await
     }
 
     /// The transports know no names: a login is wanted of this server.
@@ -206,14 +206,14 @@ impl Attempt<'_> {
     async fn unnegotiated<T, E, A>(
         &self,
         transport: T,
-        ledger: Arc<Ledger>,
-        manner: Manner,
+        ledger: Arc<RequestLedger>,
+        manner: ProtocolStyle,
     ) -> Result<Connection, Error>
     where
         T: IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
     {
-        let listeners = Listeners::default();
+        let listeners = ProgressListeners::default();
         let served = self.serve(transport, manner, &listeners).await;
         let service = served.map_err(|error| {
             let wants_login = error.is_authorization_required();
@@ -225,30 +225,30 @@ impl Attempt<'_> {
     async fn serve<T, E, A>(
         &self,
         transport: T,
-        manner: Manner,
-        listeners: &Listeners,
-    ) -> Result<Service, ClientInitializeError>
+        manner: ProtocolStyle,
+        listeners: &ProgressListeners,
+    ) -> Result<ClientService, ClientInitializeError>
     where
         T: IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
     {
         let revision = self.config.revision.as_ref().map(|revision| revision.version().clone());
         let lifecycle = match manner {
-            Manner::Stateless if revision.is_some() => {
+            ProtocolStyle::Stateless if revision.is_some() => {
                 ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] }
             }
-            Manner::Stateless => ClientLifecycleMode::Auto {
+            ProtocolStyle::Stateless => ClientLifecycleMode::Auto {
                 preferred_versions: vec![ProtocolVersion::LATEST],
                 legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
             },
-            Manner::Handshake | Manner::Sse | Manner::Rest => ClientLifecycleMode::Initialize,
+            ProtocolStyle::Handshake | ProtocolStyle::Sse | ProtocolStyle::Rest => ClientLifecycleMode::Initialize,
         };
-        let handler = Handler {
+        let handler = ServerRequestHandler {
             server: self.config.name.clone(),
             host: Arc::clone(self.host),
             listeners: listeners.clone(),
             changed: Arc::clone(self.changed),
-            under_way: super::asking::UnderWay::default(),
+            under_way: super::asking::ActiveCalls::default(),
             sampling: self.config.sampling.clone(),
             offered: revision
                 .filter(ProtocolVersion::has_initialize)
@@ -259,15 +259,15 @@ impl Attempt<'_> {
 
     fn connection(
         &self,
-        service: Service,
-        listeners: Listeners,
-        ledger: Arc<Ledger>,
-        process: Option<Process>,
-        asked: Manner,
+        service: ClientService,
+        listeners: ProgressListeners,
+        ledger: Arc<RequestLedger>,
+        process: Option<ServerProcess>,
+        asked: ProtocolStyle,
     ) -> Connection {
         let speaks_handshake = service.peer().peer_info().is_some_and(|info| info.protocol_version.has_initialize());
         let manner = match asked {
-            Manner::Stateless if speaks_handshake => Manner::Handshake,
+            ProtocolStyle::Stateless if speaks_handshake => ProtocolStyle::Handshake,
             other => other,
         };
         Connection::new(service, listeners, ledger, process, manner, Arc::clone(self.changed))
@@ -307,7 +307,12 @@ fn is_of_old(error: &ClientInitializeError) -> bool {
 }
 
 /// Why a process could not be spoken to. `Lost` if it ended, so that it can be asked in the old way.
-async fn explained(error: &ClientInitializeError, process: &Process, ledger: &Ledger, manner: Manner) -> Error {
+async fn explained(
+    error: &ClientInitializeError,
+    process: &ServerProcess,
+    ledger: &RequestLedger,
+    manner: ProtocolStyle,
+) -> Error {
     let told = ledger.misdeeds().words().join("; ");
     let told = if told.is_empty() { told } else { format!(" ({told})") };
     let why = match process.end().await {
@@ -317,7 +322,7 @@ async fn explained(error: &ClientInitializeError, process: &Process, ledger: &Le
     };
     let may_be_old = process.ended().is_some() || is_of_old(error);
     match manner {
-        Manner::Stateless if may_be_old => Error::Lost(format!("{why}{told}")),
+        ProtocolStyle::Stateless if may_be_old => Error::Lost(format!("{why}{told}")),
         _ => Error::Start(format!("{why}{told}")),
     }
 }

@@ -15,22 +15,22 @@ use serde_json::Value;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use updraft_sandbox::Reached;
-use updraft_tools::Log;
+use updraft_sandbox::ReachedHosts;
+use updraft_tools::CallLog;
 
-use super::asking::Asker;
-use super::changed::Changed;
-use super::clock::Clock;
-use super::connect::Manner;
-use super::handler::{Handler, Listeners};
+use super::asking::CallingRun;
+use super::changed::ListChanges;
+use super::clock::CallClock;
+use super::connect::ProtocolStyle;
+use super::handler::{ProgressListeners, ServerRequestHandler};
 use super::hear;
-use super::ledger::{Ledger, Misdeeds};
+use super::ledger::{ProtocolViolations, RequestLedger};
 use super::lines::UNUSABLE;
 use super::mend;
-use super::process::Process;
-use super::rounds::Handle;
-use crate::config::Patience;
-use crate::error::{Error, Visit, chain, cut, deepest};
+use super::process::ServerProcess;
+use super::rounds::CallHandle;
+use crate::config::ServerTimeouts;
+use crate::error::{Error, VisitRequest, chain, cut, deepest};
 
 /// What a server of revision 2025-11-25 says where a person has to visit an address before a call can be made.
 pub(super) const VISIT_FIRST: i32 = -32042;
@@ -48,16 +48,16 @@ const REOPEN: Duration = Duration::from_secs(1);
 
 /// A live connection.
 pub(super) struct Connection {
-    service: Mutex<Option<RunningService<RoleClient, Handler>>>,
+    service: Mutex<Option<RunningService<RoleClient, ServerRequestHandler>>>,
     peer: Peer<RoleClient>,
-    pub(super) handler: Arc<Handler>,
-    listeners: Listeners,
-    ledger: Arc<Ledger>,
-    process: Mutex<Option<Process>>,
+    pub(super) handler: Arc<ServerRequestHandler>,
+    listeners: ProgressListeners,
+    ledger: Arc<RequestLedger>,
+    process: Mutex<Option<ServerProcess>>,
     /// Hosts that its process reaches through the proxy.
-    pub(super) reached: Reached,
-    pub(super) manner: Manner,
-    given_up: mpsc::Sender<GivenUp>,
+    pub(super) reached: ReachedHosts,
+    pub(super) manner: ProtocolStyle,
+    given_up: mpsc::Sender<Cancellation>,
     /// Calls that it has answered.
     pub(super) answered: AtomicU64,
     is_closed: AtomicBool,
@@ -66,14 +66,14 @@ pub(super) struct Connection {
 }
 
 /// Who waits, how long, and who wants to know how it is getting on.
-pub(super) struct Waiting<'a> {
-    pub(super) patience: Patience,
+pub(super) struct CallOptions<'a> {
+    pub(super) patience: ServerTimeouts,
     pub(super) cancel: &'a CancellationToken,
-    pub(super) log: Log,
+    pub(super) log: CallLog,
     /// The run that calls, where one does.
-    pub(super) asker: Option<Asker>,
+    pub(super) asker: Option<CallingRun>,
     /// What the call can be found again by, from an earlier attempt or this one.
-    pub(super) found: std::sync::Mutex<Option<Handle>>,
+    pub(super) found: std::sync::Mutex<Option<CallHandle>>,
     /// The run that it is for.
     pub(super) run: &'a str,
     /// The same for every attempt at one call of a run, and for no other call. Nothing where no tool is called.
@@ -82,16 +82,16 @@ pub(super) struct Waiting<'a> {
 
 impl Connection {
     pub(super) fn new(
-        service: RunningService<RoleClient, Handler>,
-        listeners: Listeners,
-        ledger: Arc<Ledger>,
-        process: Option<Process>,
-        manner: Manner,
-        changed: Arc<Changed>,
+        service: RunningService<RoleClient, ServerRequestHandler>,
+        listeners: ProgressListeners,
+        ledger: Arc<RequestLedger>,
+        process: Option<ServerProcess>,
+        manner: ProtocolStyle,
+        changed: Arc<ListChanges>,
     ) -> Self {
         let peer = service.peer().clone();
         let host = service.service();
-        let handler = Arc::new(Handler {
+        let handler = Arc::new(ServerRequestHandler {
             server: host.server.clone(),
             host: Arc::clone(&host.host),
             listeners: listeners.clone(),
@@ -103,12 +103,12 @@ impl Connection {
         let mut tasks = JoinSet::new();
         let (given_up, ids) = mpsc::channel(256);
         tasks.spawn(give_up(peer.clone(), ids));
-        if manner == Manner::Handshake || manner == Manner::Sse {
+        if manner == ProtocolStyle::Handshake || manner == ProtocolStyle::Sse {
             tasks.spawn(hear::wish(peer.clone()));
         }
         let tells =
             peer.peer_info().and_then(|info| info.capabilities.tools.clone()).and_then(|able| able.list_changed);
-        if manner == Manner::Stateless && tells == Some(true) {
+        if manner == ProtocolStyle::Stateless && tells == Some(true) {
             tasks.spawn(follow(peer.clone(), changed));
         }
         Self {
@@ -117,7 +117,7 @@ impl Connection {
             handler,
             listeners,
             ledger,
-            reached: process.as_ref().map(Process::reached).unwrap_or_default(),
+            reached: process.as_ref().map(ServerProcess::reached).unwrap_or_default(),
             is_on_pipes: process.is_some(),
             process: Mutex::new(process),
             manner,
@@ -149,7 +149,7 @@ impl Connection {
         self.ledger.left_alone_for()
     }
 
-    pub(super) fn misdeeds(&self) -> Misdeeds {
+    pub(super) fn misdeeds(&self) -> ProtocolViolations {
         self.ledger.misdeeds()
     }
 
@@ -162,7 +162,7 @@ impl Connection {
 
     /// Takes files that run later out of the way, if it is a process, and says what there was.
     pub(super) async fn look_after(&self) -> String {
-        let looking = self.process.lock().await.as_ref().map(Process::look_after);
+        let looking = self.process.lock().await.as_ref().map(ServerProcess::look_after);
         match looking {
             Some(looking) => looking.await,
             None => String::new(),
@@ -174,7 +174,7 @@ impl Connection {
         self.is_closed.store(true, Ordering::Relaxed);
         // What was given up last is told before nobody hears it.
         let (told, all_is_told) = oneshot::channel();
-        if self.given_up.try_send(GivenUp::Everything(told)).is_ok() {
+        if self.given_up.try_send(Cancellation::Everything(told)).is_ok() {
             let _ = tokio::time::timeout(LAST_WORDS, all_is_told).await;
         }
         if let Some(mut service) = self.service.lock().await.take() {
@@ -187,8 +187,8 @@ impl Connection {
 
     /// Its tools, in the order of their names, whatever order it sends them in.
     /// With what is wrong with those that cannot be read.
-    pub(super) async fn tools(&self, waiting: &Waiting<'_>) -> Result<(Vec<Tool>, Vec<String>), Error> {
-        let (listed, end): (Vec<mend::Entry>, Option<String>) = self
+    pub(super) async fn tools(&self, waiting: &CallOptions<'_>) -> Result<(Vec<Tool>, Vec<String>), Error> {
+        let (listed, end): (Vec<mend::ToolEntry>, Option<String>) = self
             .every(
                 waiting,
                 |params| ClientRequest::ListToolsRequest(listing(ListToolsRequest::default(), params)),
@@ -215,7 +215,7 @@ impl Connection {
         Ok((all, wrong))
     }
 
-    pub(super) async fn resources(&self, waiting: &Waiting<'_>) -> Result<Vec<Resource>, Error> {
+    pub(super) async fn resources(&self, waiting: &CallOptions<'_>) -> Result<Vec<Resource>, Error> {
         let request = |params| ClientRequest::ListResourcesRequest(listing(ListResourcesRequest::default(), params));
         let page = |result| match result {
             ServerResult::ListResourcesResult(page) => Some((page.resources, page.next_cursor)),
@@ -224,7 +224,7 @@ impl Connection {
         Ok(self.every(waiting, request, page).await?.0)
     }
 
-    pub(super) async fn resource_forms(&self, waiting: &Waiting<'_>) -> Result<Vec<ResourceTemplate>, Error> {
+    pub(super) async fn resource_forms(&self, waiting: &CallOptions<'_>) -> Result<Vec<ResourceTemplate>, Error> {
         let request = |params| {
             ClientRequest::ListResourceTemplatesRequest(listing(ListResourceTemplatesRequest::default(), params))
         };
@@ -235,7 +235,7 @@ impl Connection {
         Ok(self.every(waiting, request, page).await?.0)
     }
 
-    pub(super) async fn prompts(&self, waiting: &Waiting<'_>) -> Result<Vec<Prompt>, Error> {
+    pub(super) async fn prompts(&self, waiting: &CallOptions<'_>) -> Result<Vec<Prompt>, Error> {
         let request = |params| ClientRequest::ListPromptsRequest(listing(ListPromptsRequest::default(), params));
         let page = |result| match result {
             ServerResult::ListPromptsResult(page) => Some((page.prompts, page.next_cursor)),
@@ -247,7 +247,7 @@ impl Connection {
     /// All pages of a list, and why they end where a server would give the same ones for ever.
     async fn every<T>(
         &self,
-        waiting: &Waiting<'_>,
+        waiting: &CallOptions<'_>,
         request: impl Fn(Option<PaginatedRequestParams>) -> ClientRequest,
         page: impl Fn(ServerResult) -> Option<(Vec<T>, Option<String>)>,
     ) -> Result<(Vec<T>, Option<String>), Error> {
@@ -274,15 +274,15 @@ impl Connection {
     }
 
     /// A task that is cancelled when nobody waits for it any longer.
-    pub(super) fn abandoned_task(&self, id: &str) -> Abandoned {
-        Abandoned { what: Some(GivenUp::Task(id.to_owned())), given_up: self.given_up.clone() }
+    pub(super) fn abandoned_task(&self, id: &str) -> CancelOnDrop {
+        CancelOnDrop { what: Some(Cancellation::Task(id.to_owned())), given_up: self.given_up.clone() }
     }
 
     /// Asks, and waits no longer than allowed. If this is dropped, the server is told that nobody waits any longer.
-    pub(super) async fn ask(&self, request: ClientRequest, waiting: &Waiting<'_>) -> Result<ServerResult, Error> {
-        let request = if self.manner == Manner::Stateless { hear::wishing(request) } else { request };
-        let Patience { call, .. } = waiting.patience;
-        let clock = Arc::new(Clock::start());
+    pub(super) async fn ask(&self, request: ClientRequest, waiting: &CallOptions<'_>) -> Result<ServerResult, Error> {
+        let request = if self.manner == ProtocolStyle::Stateless { hear::wishing(request) } else { request };
+        let ServerTimeouts { call, .. } = waiting.patience;
+        let clock = Arc::new(CallClock::start());
         let _under_way = self.handler.under_way.enter(waiting.asker.clone(), Arc::clone(&clock));
         let sending = self.peer.send_request_with_option(request, PeerRequestOptions::no_options());
         let sent = tokio::time::timeout(call, sending).await;
@@ -292,8 +292,8 @@ impl Connection {
             Err(_) => return Err(Error::Silent(call)),
         };
         let _listening = self.listeners.add(&handle.progress_token, waiting.log.clone(), Arc::clone(&clock));
-        let what = Some(GivenUp::Request(handle.id.clone()));
-        let mut abandoned = Abandoned { what, given_up: self.given_up.clone() };
+        let what = Some(Cancellation::Request(handle.id.clone()));
+        let mut abandoned = CancelOnDrop { what, given_up: self.given_up.clone() };
         let answer = tokio::select! {
             answer = handle.await_response() => answer,
             limit = clock.run_out(&waiting.patience) => return Err(Error::Silent(limit)),
@@ -310,7 +310,7 @@ impl Connection {
     async fn explained(&self, error: ServiceError) -> Error {
         match error {
             ServiceError::McpError(told) if told.code == UNUSABLE => Error::Nonsense(cut(&told.message, 500)),
-            ServiceError::McpError(told) if told.code.0 == VISIT_FIRST && self.manner != Manner::Stateless => {
+            ServiceError::McpError(told) if told.code.0 == VISIT_FIRST && self.manner != ProtocolStyle::Stateless => {
                 Error::Visits { visits: visits(told.data.as_ref()), message: cut(&told.message, 500) }
             }
             ServiceError::McpError(told) => Error::Refused { code: told.code.0, message: cut(&told.message, 2_000) },
@@ -350,12 +350,12 @@ fn listing<M>(
 }
 
 /// The addresses to visit that come with an error.
-fn visits(data: Option<&Value>) -> Vec<Visit> {
+fn visits(data: Option<&Value>) -> Vec<VisitRequest> {
     let all = data.and_then(|data| data["elicitations"].as_array()).into_iter().flatten();
     let visit = |one: &Value| {
         let text = |key: &str| one[key].as_str().unwrap_or_default().to_owned();
         let is_visit = one.get("mode").is_none_or(|mode| mode == "url") && !text("url").is_empty();
-        is_visit.then(|| Visit { id: text("elicitationId"), address: text("url"), message: text("message") })
+        is_visit.then(|| VisitRequest { id: text("elicitationId"), address: text("url"), message: text("message") })
     };
     all.filter_map(visit).take(VISITS).collect()
 }
@@ -388,7 +388,7 @@ fn too_narrow(scope: Option<&str>, server: &str) -> Error {
 }
 
 /// Something that nobody waits for any longer.
-pub(super) enum GivenUp {
+pub(super) enum Cancellation {
     Request(RequestId),
     Task(String),
     /// Nothing of its own: whoever asks hears when all before it has been told.
@@ -396,12 +396,12 @@ pub(super) enum GivenUp {
 }
 
 /// A request or a task that is given up when this is dropped.
-pub(super) struct Abandoned {
-    pub(super) what: Option<GivenUp>,
-    given_up: mpsc::Sender<GivenUp>,
+pub(super) struct CancelOnDrop {
+    pub(super) what: Option<Cancellation>,
+    given_up: mpsc::Sender<Cancellation>,
 }
 
-impl Drop for Abandoned {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         if let Some(what) = self.what.take() {
             // A full queue means that the server does not listen anyway.
@@ -411,19 +411,19 @@ impl Drop for Abandoned {
 }
 
 /// Tells the server of what nobody waits for any longer.
-async fn give_up(peer: Peer<RoleClient>, mut given_up: mpsc::Receiver<GivenUp>) {
+async fn give_up(peer: Peer<RoleClient>, mut given_up: mpsc::Receiver<Cancellation>) {
     while let Some(what) = given_up.recv().await {
         let told = match what {
-            GivenUp::Request(id) => {
+            Cancellation::Request(id) => {
                 let why = "nobody waits for it any longer".to_owned();
                 peer.notify_cancelled(CancelledNotificationParam::new(Some(id), Some(why))).await
             }
-            GivenUp::Everything(told) => {
+            Cancellation::Everything(told) => {
                 // Whoever waits for it may have left.
                 let _ = told.send(());
                 Ok(())
             }
-            GivenUp::Task(id) => {
+            Cancellation::Task(id) => {
                 let cancelling = peer.cancel_task(CancelTaskParams::new(id));
                 tokio::time::timeout(CANCEL_TIME, cancelling).await.unwrap_or(Ok(()))
             }
@@ -435,7 +435,7 @@ async fn give_up(peer: Peer<RoleClient>, mut given_up: mpsc::Receiver<GivenUp>) 
 }
 
 /// Listens to a stateless server's news, and opens the stream again when it breaks.
-async fn follow(peer: Peer<RoleClient>, changed: Arc<Changed>) {
+async fn follow(peer: Peer<RoleClient>, changed: Arc<ListChanges>) {
     let mut wait = REOPEN;
     loop {
         let filter = SubscriptionFilter::builder().tools_list_changed().build();

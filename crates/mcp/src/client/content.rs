@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
-use updraft_run::{Output, PictureRef};
+use updraft_run::{PictureRef, ToolOutput};
 use updraft_tools::{CallContext, LARGEST_PICTURE, mime_of};
 
 use super::mend::UNKNOWN;
@@ -13,13 +13,13 @@ use crate::error::cut;
 const PICTURES: usize = 8;
 
 /// The result of a call to a tool of `server`.
-pub(super) fn output(result: CallToolResult, server: &str, hosts: Vec<String>, cx: &CallContext) -> Output {
-    let mut out = Output {
+pub(super) fn output(result: CallToolResult, server: &str, hosts: Vec<String>, cx: &CallContext) -> ToolOutput {
+    let mut out = ToolOutput {
         is_error: result.is_error.unwrap_or(false),
         untrusted: true,
         origins: vec![format!("MCP server {server}")],
         hosts,
-        ..Output::default()
+        ..ToolOutput::default()
     };
     let mut texts = Vec::new();
     for block in result.content {
@@ -38,7 +38,7 @@ pub(super) fn output(result: CallToolResult, server: &str, hosts: Vec<String>, c
     out
 }
 
-fn shown(block: ContentBlock, out: &mut Output, server: &str, cx: &CallContext) -> String {
+fn shown(block: ContentBlock, out: &mut ToolOutput, server: &str, cx: &CallContext) -> String {
     match block {
         ContentBlock::Text(text) => text.text,
         ContentBlock::Image(image) => picture(&image.data, &image.mime_type, out, server, cx),
@@ -69,7 +69,7 @@ fn shown(block: ContentBlock, out: &mut Output, server: &str, cx: &CallContext) 
 }
 
 /// Keeps a picture, if it is one and not too large; else says what it was.
-fn picture(data: &str, claimed: &str, out: &mut Output, server: &str, cx: &CallContext) -> String {
+fn picture(data: &str, claimed: &str, out: &mut ToolOutput, server: &str, cx: &CallContext) -> String {
     let left_out = |why: &str| format!("[picture of type {}, {why}]", cut(claimed, 60));
     if data.len() as u64 / 4 * 3 > LARGEST_PICTURE {
         return left_out("too large to be shown");

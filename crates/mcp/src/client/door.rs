@@ -19,14 +19,14 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 
 use super::answers::messages;
-use super::events::{Events, FOR_ONE_ANSWER, events, is_too_large};
+use super::events::{EventStream, FOR_ONE_ANSWER, events, is_too_large};
 use super::http;
-use super::ledger::Ledger;
+use super::ledger::RequestLedger;
 use super::lines::{LARGEST, unusable};
-use super::login::{Denied, Desk};
+use super::login::{AuthDenial, ServerLogin};
 use crate::error::{chain, cut};
 
-type Failed = StreamableHttpError<reqwest::Error>;
+type HttpClientError = StreamableHttpError<reqwest::Error>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
 const STREAM: &str = "text/event-stream";
@@ -38,17 +38,17 @@ const WORDS: usize = 64 << 10;
 
 /// The way into one remote server.
 #[derive(Clone)]
-pub(super) struct Door {
+pub(super) struct RemoteClient {
     http: reqwest::Client,
-    desk: Arc<Desk>,
-    ledger: Arc<Ledger>,
+    desk: Arc<ServerLogin>,
+    ledger: Arc<RequestLedger>,
     /// The last status that was no success: it tells which older form a server may speak.
     refused: Arc<AtomicU16>,
 }
 
 /// One request, to be made as often as it takes to be let in.
 #[derive(Clone)]
-struct Asked<'a> {
+struct RemoteRequest<'a> {
     method: Method,
     address: &'a str,
     session: Option<&'a str>,
@@ -57,12 +57,12 @@ struct Asked<'a> {
     headers: &'a Headers,
 }
 
-impl Door {
-    pub(super) fn new(http: reqwest::Client, desk: Arc<Desk>, ledger: Arc<Ledger>) -> Self {
+impl RemoteClient {
+    pub(super) fn new(http: reqwest::Client, desk: Arc<ServerLogin>, ledger: Arc<RequestLedger>) -> Self {
         Self { http, desk, ledger, refused: Arc::default() }
     }
 
-    pub(super) fn ledger(&self) -> Arc<Ledger> {
+    pub(super) fn ledger(&self) -> Arc<RequestLedger> {
         Arc::clone(&self.ledger)
     }
 
@@ -72,38 +72,38 @@ impl Door {
     }
 
     /// Asks, signs in where that is wanted, and asks again.
-    async fn ask(&self, asked: Asked<'_>) -> Result<Response, Failed> {
+    async fn ask(&self, asked: RemoteRequest<'_>) -> Result<Response, HttpClientError> {
         for _ in 0..LOGINS {
             let token = self.desk.token().await;
             let response = self.send(&asked, token.as_deref()).await?;
             let denied = match (response.status(), challenge(&response)) {
-                (StatusCode::UNAUTHORIZED, challenge) => Denied::Unknown { challenge, token },
-                (StatusCode::FORBIDDEN, Some(challenge)) => Denied::Narrow { challenge, token },
+                (StatusCode::UNAUTHORIZED, challenge) => AuthDenial::Unknown { challenge, token },
+                (StatusCode::FORBIDDEN, Some(challenge)) => AuthDenial::Narrow { challenge, token },
                 _ => {
                     self.desk.let_in().await;
                     return Ok(response);
                 }
             };
-            if !self.desk.sign_in(&denied).await.map_err(|why| Failed::UnexpectedServerResponse(why.into()))? {
+            if !self.desk.sign_in(&denied).await.map_err(|why| HttpClientError::UnexpectedServerResponse(why.into()))? {
                 return Err(self.refusal(denied));
             }
         }
-        Err(Failed::UnexpectedServerResponse("it wants a login again and again".into()))
+        Err(HttpClientError::UnexpectedServerResponse("it wants a login again and again".into()))
     }
 
-    fn refusal(&self, denied: Denied) -> Failed {
+    fn refusal(&self, denied: AuthDenial) -> HttpClientError {
         match denied {
-            Denied::Unknown { challenge, .. } => {
-                Failed::AuthRequired(AuthRequiredError::new(challenge.unwrap_or_default()))
+            AuthDenial::Unknown { challenge, .. } => {
+                HttpClientError::AuthRequired(AuthRequiredError::new(challenge.unwrap_or_default()))
             }
-            Denied::Narrow { challenge, .. } => {
+            AuthDenial::Narrow { challenge, .. } => {
                 let scope = self.desk.scope_of(&challenge);
-                Failed::InsufficientScope(InsufficientScopeError::new(challenge, scope))
+                HttpClientError::InsufficientScope(InsufficientScopeError::new(challenge, scope))
             }
         }
     }
 
-    async fn send(&self, asked: &Asked<'_>, token: Option<&str>) -> Result<Response, Failed> {
+    async fn send(&self, asked: &RemoteRequest<'_>, token: Option<&str>) -> Result<Response, HttpClientError> {
         let mut request = self.http.request(asked.method.clone(), asked.address);
         request = request
             .header(ACCEPT, if asked.method == Method::GET { STREAM } else { "application/json, text/event-stream" });
@@ -134,24 +134,24 @@ impl Door {
     }
 
     /// Why no answer could be read; headers without end are named.
-    fn unread(&self, error: reqwest::Error) -> Failed {
+    fn unread(&self, error: reqwest::Error) -> HttpClientError {
         if !chain(&error).contains("message head is too large") {
             return error.into();
         }
         self.ledger.oversized();
-        Failed::UnexpectedServerResponse("the head of its answer is too large".into())
+        HttpClientError::UnexpectedServerResponse("the head of its answer is too large".into())
     }
 
     async fn post(
         &self,
-        asked: Asked<'_>,
+        asked: RemoteRequest<'_>,
         message: &ClientJsonRpcMessage,
-    ) -> Result<StreamableHttpPostResponse, Failed> {
+    ) -> Result<StreamableHttpPostResponse, HttpClientError> {
         let had_session = asked.session.is_some();
         let response = self.ask(asked).await?;
         let status = response.status();
         if status == StatusCode::NOT_FOUND && had_session {
-            return Err(Failed::SessionExpired);
+            return Err(HttpClientError::SessionExpired);
         }
         if !status.is_success() {
             return refused(response, message, had_session).await;
@@ -176,7 +176,7 @@ impl Door {
                 let message = self.one_for(&id, http::body(response, LARGEST).await?);
                 Ok(StreamableHttpPostResponse::Json(message, session))
             }
-            _ => Err(Failed::UnexpectedContentType(kind)),
+            _ => Err(HttpClientError::UnexpectedContentType(kind)),
         }
     }
 
@@ -205,7 +205,7 @@ impl Door {
     }
 
     /// The events of one request's answer, without answers to other requests. A too large one becomes an error.
-    fn only_for(&self, id: RequestId, events: Events) -> BoxStream<'static, Result<Sse, SseError>> {
+    fn only_for(&self, id: RequestId, events: EventStream) -> BoxStream<'static, Result<Sse, SseError>> {
         let ledger = Arc::clone(&self.ledger);
         let checked = events.flat_map(move |event| {
             let kept = match event {
@@ -222,7 +222,7 @@ impl Door {
     }
 
     /// The events of a stream that nobody's request opened. After one that is too large there are no more.
-    fn news(&self, events: Events) -> Events {
+    fn news(&self, events: EventStream) -> EventStream {
         let ledger = Arc::clone(&self.ledger);
         let named = events.inspect(move |event| {
             if event.as_ref().is_err_and(is_too_large) {
@@ -253,7 +253,7 @@ fn same(one: &RequestId, other: &RequestId) -> bool {
 
 /// An event with each of its messages by itself, and without answers to other requests than this one. An answer that cannot
 /// be used becomes one that says so.
-fn one_by_one(event: Sse, id: &RequestId, ledger: &Ledger) -> Vec<Sse> {
+fn one_by_one(event: Sse, id: &RequestId, ledger: &RequestLedger) -> Vec<Sse> {
     let is_message = matches!(event.event.as_deref(), None | Some("message" | ""));
     let Some(data) = event.data.as_deref().filter(|data| is_message && !data.trim().is_empty()) else {
         return vec![event];
@@ -298,7 +298,7 @@ async fn refused(
     response: Response,
     message: &ClientJsonRpcMessage,
     had_session: bool,
-) -> Result<StreamableHttpPostResponse, Failed> {
+) -> Result<StreamableHttpPostResponse, HttpClientError> {
     let status = response.status();
     let retry_after = text_of(&response, "retry-after");
     let words = http::body(response, WORDS).await?.unwrap_or_default();
@@ -309,7 +309,7 @@ async fn refused(
     // Many servers say so of a session that they do not know any longer. What was turned away was not done.
     let speaks_of_session = || String::from_utf8_lossy(&words).to_lowercase().contains("session");
     if status == StatusCode::BAD_REQUEST && had_session && answers_nobody && speaks_of_session() {
-        return Err(Failed::SessionExpired);
+        return Err(HttpClientError::SessionExpired);
     }
     let JsonRpcMessage::Request(request) = message else {
         return Err(HttpStatusError::new(status.as_u16(), retry_after).into());
@@ -334,7 +334,7 @@ async fn refused(
     }
 }
 
-impl StreamableHttpClient for Door {
+impl StreamableHttpClient for RemoteClient {
     type Error = reqwest::Error;
 
     async fn post_message(
@@ -344,8 +344,8 @@ impl StreamableHttpClient for Door {
         session_id: Option<Arc<str>>,
         _: Option<String>,
         custom_headers: Headers,
-    ) -> Result<StreamableHttpPostResponse, Failed> {
-        let asked = Asked {
+    ) -> Result<StreamableHttpPostResponse, HttpClientError> {
+        let asked = RemoteRequest {
             method: Method::POST,
             address: &uri,
             session: session_id.as_deref(),
@@ -362,8 +362,8 @@ impl StreamableHttpClient for Door {
         session_id: Arc<str>,
         _: Option<String>,
         custom_headers: Headers,
-    ) -> Result<(), Failed> {
-        let asked = Asked {
+    ) -> Result<(), HttpClientError> {
+        let asked = RemoteRequest {
             method: Method::DELETE,
             address: &uri,
             session: Some(&session_id),
@@ -383,8 +383,8 @@ impl StreamableHttpClient for Door {
         last_event_id: Option<String>,
         _: Option<String>,
         custom_headers: Headers,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failed> {
-        let asked = Asked {
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpClientError> {
+        let asked = RemoteRequest {
             method: Method::GET,
             address: &uri,
             session: session_id.as_deref(),
@@ -394,19 +394,19 @@ impl StreamableHttpClient for Door {
         };
         // A stream that was cut off stays so.
         if self.ledger.has_flooded() {
-            return Err(Failed::ServerDoesNotSupportSse);
+            return Err(HttpClientError::ServerDoesNotSupportSse);
         }
         let response = self.ask(asked).await?;
         let status = response.status();
         if status == StatusCode::METHOD_NOT_ALLOWED {
-            return Err(Failed::ServerDoesNotSupportSse);
+            return Err(HttpClientError::ServerDoesNotSupportSse);
         }
         if !status.is_success() {
             return Err(HttpStatusError::new(status.as_u16(), text_of(&response, "retry-after")).into());
         }
         let kind = text_of(&response, CONTENT_TYPE.as_str());
         if !http::is_kind(kind.as_deref().unwrap_or_default(), STREAM) {
-            return Err(Failed::UnexpectedContentType(kind));
+            return Err(HttpClientError::UnexpectedContentType(kind));
         }
         Ok(self.news(events(response, &self.ledger, 0)))
     }

@@ -9,7 +9,7 @@ use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt};
 use sse_stream::{Error as SseError, Sse, SseStream};
 
-use super::ledger::{Ledger, Verdict};
+use super::ledger::{MessageVerdict, RequestLedger};
 use super::lines::LARGEST;
 
 /// Bytes that count like one more message: large ones are a flood sooner.
@@ -18,13 +18,13 @@ const PORTION: usize = 64 << 10;
 pub(super) const FOR_ONE_ANSWER: usize = 16 + LARGEST / PORTION;
 
 /// Events on their way in.
-pub(super) type Events = BoxStream<'static, Result<Sse, SseError>>;
+pub(super) type EventStream = BoxStream<'static, Result<Sse, SseError>>;
 
 /// The events of a response. One that is too large ends them with an error, and so do too many: all but the first `free`
 /// count as messages that nobody asked for, comments too.
-pub(super) fn events(response: reqwest::Response, ledger: &Arc<Ledger>, free: usize) -> Events {
+pub(super) fn events(response: reqwest::Response, ledger: &Arc<RequestLedger>, free: usize) -> EventStream {
     let bytes = response.bytes_stream().map(|piece| piece.map_err(io::Error::other));
-    let bounded = Bounded {
+    let bounded = LimitedBytes {
         inner: Box::pin(bytes),
         seen: 0,
         at_line_start: false,
@@ -52,7 +52,7 @@ const TOO_MANY: &str = "it sent more messages than anybody asked for, and was cu
 
 /// Bytes that end with an error once too many of them came without an empty line, which ends an event, or too many
 /// events came.
-struct Bounded<S> {
+struct LimitedBytes<S> {
     inner: Pin<Box<S>>,
     seen: usize,
     at_line_start: bool,
@@ -60,10 +60,10 @@ struct Bounded<S> {
     /// Bytes that do not make a portion yet.
     uncounted: usize,
     free: usize,
-    ledger: Arc<Ledger>,
+    ledger: Arc<RequestLedger>,
 }
 
-impl<S> Bounded<S> {
+impl<S> LimitedBytes<S> {
     /// What is wrong with these bytes, after those before.
     fn fault(&mut self, piece: &[u8]) -> Option<&'static str> {
         let is_blank = |line: &[u8]| line.iter().all(|byte| *byte == b'\r');
@@ -84,7 +84,7 @@ impl<S> Bounded<S> {
         self.free -= counted - unasked;
         if self.seen > LARGEST {
             Some(TOO_LARGE)
-        } else if self.ledger.unasked(unasked) == Verdict::Flood {
+        } else if self.ledger.unasked(unasked) == MessageVerdict::Flood {
             Some(TOO_MANY)
         } else {
             None
@@ -92,7 +92,7 @@ impl<S> Bounded<S> {
     }
 }
 
-impl<S, B> Stream for Bounded<S>
+impl<S, B> Stream for LimitedBytes<S>
 where
     S: Stream<Item = io::Result<B>>,
     B: AsRef<[u8]>,

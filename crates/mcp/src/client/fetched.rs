@@ -6,7 +6,7 @@ use std::path::Path;
 
 use updraft_sandbox::{Network, Policy};
 
-use super::host::Host;
+use super::host::McpHost;
 use crate::config::{ServerConfig, program_of};
 use crate::error::cut;
 
@@ -58,7 +58,7 @@ const OFFLINE: [(&str, &str); 2] = [("npm_config_offline", "true"), ("UV_OFFLINE
 
 /// Gives such a server a folder that stays, and the variables its program goes by. What its entry says wins.
 pub(super) fn prepare(
-    host: &Host,
+    host: &McpHost,
     config: &ServerConfig,
     policy: &mut Policy,
     variables: &mut Vec<(String, String)>,
@@ -171,7 +171,7 @@ pub(super) fn why(program: &str, complaint: &str, network: &Network) -> Option<S
 }
 
 /// What to do where the program itself is not there, or not seen.
-pub(super) fn absent(host: &Host, program: &str) -> String {
+pub(super) fn absent(host: &McpHost, program: &str) -> String {
     let path = host.environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_str());
     let mut folders = std::env::split_paths(path.unwrap_or_default());
     if let Some(folder) = folders.find(|folder| folder.join(program).is_file()) {

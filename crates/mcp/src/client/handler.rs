@@ -15,26 +15,26 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::{Map, Value};
-use updraft_tools::{Log, Schema};
+use updraft_tools::{CallLog, Schema};
 use url::Url;
 
-use super::asking::{Asker, UnderWay};
-use super::changed::Changed;
-use super::clock::Clock;
-use super::host::{Answer, Host, Question, Wanted};
+use super::asking::{ActiveCalls, CallingRun};
+use super::changed::ListChanges;
+use super::clock::CallClock;
+use super::host::{ElicitationAnswer, ElicitationKind, ElicitationRequest, McpHost};
 use crate::config::Sampling;
 use crate::error::cut;
 
 /// Answers one server.
-pub(super) struct Handler {
+pub(super) struct ServerRequestHandler {
     pub(super) server: String,
-    pub(super) host: Arc<Host>,
+    pub(super) host: Arc<McpHost>,
     /// Where the calls under way are told how they are getting on.
-    pub(super) listeners: Listeners,
+    pub(super) listeners: ProgressListeners,
     /// Told when the server's list of tools has changed.
-    pub(super) changed: Arc<Changed>,
+    pub(super) changed: Arc<ListChanges>,
     /// The calls under way: whoever makes them answers what the server asks meanwhile.
-    pub(super) under_way: UnderWay,
+    pub(super) under_way: ActiveCalls,
     /// Whether, and how, it may have models asked.
     pub(super) sampling: Option<Sampling>,
     /// The revision that is offered to a server with a handshake.
@@ -43,69 +43,76 @@ pub(super) struct Handler {
 
 /// Who wants to know of progress, by the token their request carries.
 #[derive(Clone, Default)]
-pub(super) struct Listeners(Arc<Mutex<Told>>, Arc<AtomicU32>);
+pub(super) struct ProgressListeners(Arc<Mutex<ProgressListenerMap>>, Arc<AtomicU32>);
 
-type Told = BTreeMap<String, (Log, Arc<Clock>)>;
+type ProgressListenerMap = BTreeMap<String, (CallLog, Arc<CallClock>)>;
 
 /// Log messages that are shown from the beginning of one call to that of the next: a server may have no end of them.
 const MESSAGES: u32 = 200;
 
-impl Listeners {
+impl ProgressListeners {
     /// Tells `log` and `clock` of progress until the guard is dropped.
-    pub(super) fn add(&self, token: &ProgressToken, log: Log, clock: Arc<Clock>) -> Listening {
+    pub(super) fn add(&self, token: &ProgressToken, log: CallLog, clock: Arc<CallClock>) -> ProgressGuard {
         let key = token.0.to_string();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), (log, clock));
         self.1.store(0, Ordering::Relaxed);
-        Listening { listeners: self.clone(), key }
+        ProgressGuard { listeners: self.clone(), key }
     }
 
     /// Everyone who shall hear a log message; none once enough was said.
-    fn everyone(&self) -> Option<Vec<Log>> {
+    fn everyone(&self) -> Option<Vec<CallLog>> {
         if self.1.fetch_add(1, Ordering::Relaxed) >= MESSAGES {
             return None;
         }
         Some(self.0.lock().unwrap_or_else(PoisonError::into_inner).values().map(|(log, _)| log.clone()).collect())
     }
 
-    fn find(&self, token: &ProgressToken) -> Option<(Log, Arc<Clock>)> {
+    fn find(&self, token: &ProgressToken) -> Option<(CallLog, Arc<CallClock>)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&token.0.to_string()).cloned()
     }
 }
 
 /// Progress is listened to while this lives.
-pub(super) struct Listening {
-    listeners: Listeners,
+pub(super) struct ProgressGuard {
+    listeners: ProgressListeners,
     key: String,
 }
 
-impl Drop for Listening {
+impl Drop for ProgressGuard {
     fn drop(&mut self) {
         self.listeners.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
     }
 }
 
-impl Handler {
+impl ServerRequestHandler {
     /// Puts a server's question to a person: that of the run that calls, or else the host's. Without one it is declined.
-    pub(super) async fn elicit(&self, params: ElicitRequestParams, key: &str, asker: Option<&Asker>) -> ElicitResult {
+    pub(super) async fn elicit(
+        &self,
+        params: ElicitRequestParams,
+        key: &str,
+        asker: Option<&CallingRun>,
+    ) -> ElicitResult {
         let declined = ElicitResult::new(ElicitationAction::Decline);
         let (message, wanted) = match params {
             ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
                 let Ok(schema) = serde_json::to_value(requested_schema) else { return declined };
-                (message, Wanted::Form(schema))
+                (message, ElicitationKind::Form(schema))
             }
-            ElicitRequestParams::UrlElicitationParams { message, url, .. } => (message, Wanted::Visit(url)),
+            ElicitRequestParams::UrlElicitationParams { message, url, .. } => (message, ElicitationKind::Visit(url)),
             _ => return declined,
         };
         if let Some(asker) = asker.filter(|_| self.host.inquires) {
             return asker.elicit(&self.server, cut(&message, 4_000), wanted, key).await;
         }
         let Some(people) = &self.host.people else { return declined };
-        let question = Question { server: self.server.clone(), message: cut(&message, 4_000), wanted };
+        let question = ElicitationRequest { server: self.server.clone(), message: cut(&message, 4_000), wanted };
         match (people.ask(question.clone()).await, &question.wanted) {
-            (Answer::Accept(given), Wanted::Form(schema)) => accept(schema, given).unwrap_or(declined),
-            (Answer::Accept(_), Wanted::Visit(_)) => ElicitResult::new(ElicitationAction::Accept),
-            (Answer::Decline, _) => declined,
-            (Answer::Cancel, _) => ElicitResult::new(ElicitationAction::Cancel),
+            (ElicitationAnswer::Accept(given), ElicitationKind::Form(schema)) => {
+                accept(schema, given).unwrap_or(declined)
+            }
+            (ElicitationAnswer::Accept(_), ElicitationKind::Visit(_)) => ElicitResult::new(ElicitationAction::Accept),
+            (ElicitationAnswer::Decline, _) => declined,
+            (ElicitationAnswer::Cancel, _) => ElicitResult::new(ElicitationAction::Cancel),
         }
     }
 
@@ -113,7 +120,7 @@ impl Handler {
     pub(super) async fn sample(
         &self,
         params: CreateMessageRequestParams,
-        asker: Option<&Asker>,
+        asker: Option<&CallingRun>,
     ) -> Result<CreateMessageResult, ErrorData> {
         let refused = |why: String| ErrorData::new(ErrorCode(-1), why, None);
         if let (Some(asker), Some(setting)) = (asker, &self.sampling) {
@@ -152,7 +159,7 @@ pub(super) fn accept(schema: &Value, given: Value) -> Option<ElicitResult> {
     fits.then(|| ElicitResult::new(ElicitationAction::Accept).with_content(content))
 }
 
-impl ClientHandler for Handler {
+impl ClientHandler for ServerRequestHandler {
     fn get_info(&self) -> ClientConfig {
         let mut able = ClientCapabilities::default();
         able.roots = Some(RootsCapabilities::default());

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use updraft_run::{Class, Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
-use updraft_tools::{CallContext, Calling, Place, Source, Tool, Traits};
+use updraft_run::{EffectClass, Failure, FailureKind, PreparedCall, Reply, ToolOutput, ToolSpec};
+use updraft_tools::{CallContext, Place, Tool, ToolFuture, ToolSource, ToolTraits};
 
 use super::servers::{Servers, arguments};
 use super::tool::GROUP;
@@ -24,14 +24,14 @@ const LONGEST: Duration = Duration::from_hours(24 * 365);
 pub(super) fn about_servers(servers: &Servers) -> Vec<Arc<dyn Tool>> {
     let on_server = json!({"type": "object", "properties": {"server_name": {"type": "string", "description": "A server's name; all where it is left out."}}});
     [
-        (Kind::Servers, "List the MCP servers: their state, how many tools each has, and how it should be used.", json!({"type": "object", "properties": {}})),
-        (Kind::Tools, "List the tools of MCP servers, by the names they are called by.", on_server.clone()),
+        (HelperKind::Servers, "List the MCP servers: their state, how many tools each has, and how it should be used.", json!({"type": "object", "properties": {}})),
+        (HelperKind::Tools, "List the tools of MCP servers, by the names they are called by.", on_server.clone()),
         (
-            Kind::Help,
+            HelperKind::Help,
             "Show the description and the JSON Schemas of one tool of an MCP server.",
             json!({"type": "object", "properties": {"tool_name": {"type": "string", "description": "The tool's name; required."}}}),
         ),
-        (Kind::Health, "Ask MCP servers whether they are well, starting those that are not running.", on_server),
+        (HelperKind::Health, "Ask MCP servers whether they are well, starting those that are not running.", on_server),
     ]
     .into_iter()
     .map(|(kind, description, parameters)| helper(servers, kind, description, parameters))
@@ -42,12 +42,12 @@ pub(super) fn about_servers(servers: &Servers) -> Vec<Arc<dyn Tool>> {
 pub(super) fn in_place_of_tools(servers: &Servers) -> Vec<Arc<dyn Tool>> {
     [
         (
-            Kind::Search,
+            HelperKind::Search,
             "Find tools of MCP servers by what they do. Gives names, descriptions and schemas; call them with call_mcp_tool.",
             json!({"type": "object", "properties": {"query": {"type": "string", "description": "Words that say what is wanted."}}, "required": ["query"]}),
         ),
         (
-            Kind::Call,
+            HelperKind::Call,
             "Call a tool of an MCP server that search_tools found.",
             json!({"type": "object", "properties": {
                 "tool_name": {"type": "string", "description": "The tool's name; required."},
@@ -60,13 +60,13 @@ pub(super) fn in_place_of_tools(servers: &Servers) -> Vec<Arc<dyn Tool>> {
     .collect()
 }
 
-fn helper(servers: &Servers, kind: Kind, description: &str, parameters: Value) -> Arc<dyn Tool> {
+fn helper(servers: &Servers, kind: HelperKind, description: &str, parameters: Value) -> Arc<dyn Tool> {
     let spec = ToolSpec { name: kind.name().into(), description: description.into(), parameters };
-    Arc::new(Helper { servers: servers.clone(), kind, spec })
+    Arc::new(HelperTool { servers: servers.clone(), kind, spec })
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum HelperKind {
     Servers,
     Tools,
     Help,
@@ -75,41 +75,46 @@ enum Kind {
     Call,
 }
 
-impl Kind {
+impl HelperKind {
     fn name(self) -> &'static str {
         match self {
-            Kind::Servers => "list_mcp_servers",
-            Kind::Tools => "list_mcp_tools",
-            Kind::Help => "get_mcp_tool_help",
-            Kind::Health => "mcp_health_check",
-            Kind::Search => "search_tools",
-            Kind::Call => "call_mcp_tool",
+            HelperKind::Servers => "list_mcp_servers",
+            HelperKind::Tools => "list_mcp_tools",
+            HelperKind::Help => "get_mcp_tool_help",
+            HelperKind::Health => "mcp_health_check",
+            HelperKind::Search => "search_tools",
+            HelperKind::Call => "call_mcp_tool",
         }
     }
 }
 
-struct Helper {
+struct HelperTool {
     servers: Servers,
-    kind: Kind,
+    kind: HelperKind,
     spec: ToolSpec,
 }
 
-impl Helper {
+impl HelperTool {
     async fn make(&self, args: Value) -> Reply {
         let text = |name: &str| args[name].as_str().unwrap_or_default();
         let told = match self.kind {
-            Kind::Servers => Ok(self.list()),
-            Kind::Tools => self.tools(server_in(&args)),
-            Kind::Help => self.help(tool_in(&args).unwrap_or_default()),
-            Kind::Health => self.health(server_in(&args)).await,
-            Kind::Search => Ok(self.search(text("query"))),
+            HelperKind::Servers => Ok(self.list()),
+            HelperKind::Tools => self.tools(server_in(&args)),
+            HelperKind::Help => self.help(tool_in(&args).unwrap_or_default()),
+            HelperKind::Health => self.health(server_in(&args)).await,
+            HelperKind::Search => Ok(self.search(text("query"))),
             // One that is known is made by the dispatcher, as if it had been called itself.
-            Kind::Call => Err(self.unknown(tool_in(&args).unwrap_or_default())),
+            HelperKind::Call => Err(self.unknown(tool_in(&args).unwrap_or_default())),
         };
         match told {
             Ok(text) => {
                 let origins = self.origins();
-                Reply::Output(Arc::new(Output { text, untrusted: !origins.is_empty(), origins, ..Output::default() }))
+                Reply::Output(Arc::new(ToolOutput {
+                    text,
+                    untrusted: !origins.is_empty(),
+                    origins,
+                    ..ToolOutput::default()
+                }))
             }
             Err(failure) => Reply::Failed(failure),
         }
@@ -117,7 +122,7 @@ impl Helper {
 
     /// Whose words these are. Definitions that the user vouches for are no stranger's; complaints always are.
     fn origins(&self) -> Vec<String> {
-        if matches!(self.kind, Kind::Servers | Kind::Health) {
+        if matches!(self.kind, HelperKind::Servers | HelperKind::Health) {
             return vec!["descriptions by MCP servers".to_owned()];
         }
         let known = self.servers.known();
@@ -250,38 +255,38 @@ fn words_of(text: &str) -> Vec<String> {
     words.map(str::to_lowercase).collect()
 }
 
-impl Tool for Helper {
+impl Tool for HelperTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn traits(&self) -> Traits {
-        let is_call = self.kind == Kind::Call;
-        Traits {
-            class: Class::Pure,
+    fn traits(&self) -> ToolTraits {
+        let is_call = self.kind == HelperKind::Call;
+        ToolTraits {
+            class: EffectClass::Pure,
             group: GROUP,
             outside: is_call,
             sends: is_call,
             time: LONGEST,
-            ..Traits::default()
+            ..ToolTraits::default()
         }
     }
 
-    fn source(&self) -> Source {
-        Source::BuiltIn
+    fn source(&self) -> ToolSource {
+        ToolSource::BuiltIn
     }
 
     fn passes_on(&self, args: &Value) -> Option<(String, Value)> {
-        let called = tool_in(args).filter(|_| self.kind == Kind::Call)?;
+        let called = tool_in(args).filter(|_| self.kind == HelperKind::Call)?;
         Some((self.servers.resolve(called)?, arguments(&args["arguments"])))
     }
 
-    fn prepare(&self, args: &Value, _: &Place) -> Prepared {
-        let fault = (self.kind == Kind::Call).then(|| self.unknown(tool_in(args).unwrap_or_default()));
-        Prepared { fault, ..Prepared::default() }
+    fn prepare(&self, args: &Value, _: &Place) -> PreparedCall {
+        let fault = (self.kind == HelperKind::Call).then(|| self.unknown(tool_in(args).unwrap_or_default()));
+        PreparedCall { fault, ..PreparedCall::default() }
     }
 
-    fn call<'a>(&'a self, args: Value, _: &'a CallContext) -> Calling<'a> {
+    fn call<'a>(&'a self, args: Value, _: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(self.make(args))
     }
 }

@@ -9,19 +9,19 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use updraft_run::Hash;
+use updraft_run::ContentHash;
 use updraft_sandbox::{Policy, Sandbox};
-use updraft_tools::Log;
+use updraft_tools::CallLog;
 
-use crate::config::{Link, ServerConfig};
+use crate::config::{ServerConfig, TransportConfig};
 use crate::error::cut;
 
 /// Something that takes a while.
-pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What the caller lends to all servers.
 #[derive(Clone)]
-pub struct Host {
+pub struct McpHost {
     /// Confines servers that are programs; or why none of them is started.
     pub sandbox: Result<Sandbox, String>,
     /// What every process may do; each server's own grants are added.
@@ -48,33 +48,33 @@ pub struct Host {
     /// A folder for the complaints of processes.
     pub logs: PathBuf,
     /// Through which remote servers are reached; this machine is reached without.
-    pub proxy: Option<Proxy>,
+    pub proxy: Option<ProxySettings>,
     /// What every tool's name begins with.
     pub prefix: String,
     /// Whether calls come from runs that can put servers' questions to their person.
     pub inquires: bool,
     /// Who answers servers' questions outside of runs. Without anybody, they are declined.
-    pub people: Option<Arc<dyn People>>,
+    pub people: Option<Arc<dyn ElicitationHandler>>,
     /// Who answers servers that want a model asked. Without anybody, they are refused.
     pub sampler: Option<Arc<dyn Sampler>>,
     /// Who signs in where that is wanted. Without anybody, such a server cannot be used.
-    pub doorman: Option<Arc<dyn Doorman>>,
+    pub doorman: Option<Arc<dyn LoginBrowser>>,
     /// Keeps what was signed in with. Without one, it is forgotten at the end.
-    pub keys: Option<Arc<dyn Keys>>,
+    pub keys: Option<Arc<dyn SecretStore>>,
     /// Where servers' own log messages go while nobody calls them; else those who call are told.
-    pub log: Log,
+    pub log: CallLog,
 }
 
 /// A proxy for remote servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Proxy {
+pub struct ProxySettings {
     /// Its address.
     pub address: String,
     /// Hosts that are reached without it, as `NO_PROXY` lists them.
     pub except: Option<String>,
 }
 
-impl Host {
+impl McpHost {
     /// A host that starts nothing, remembers nothing and knows nobody. Set the fields to change that.
     pub fn new(workspace: impl Into<PathBuf>, logs: impl Into<PathBuf>) -> Self {
         let workspace = workspace.into();
@@ -97,7 +97,7 @@ impl Host {
             sampler: None,
             doorman: None,
             keys: None,
-            log: Log::default(),
+            log: CallLog::default(),
         }
     }
 
@@ -140,15 +140,15 @@ impl Host {
     /// Where it is kept what a server is known to have. What a program has can depend on the folder it is started in.
     pub(super) fn memory_of(&self, server: &ServerConfig) -> Option<PathBuf> {
         let ending = match &server.link {
-            Link::Remote { .. } => "json".to_owned(),
-            Link::Stdio { .. } => format!("{}.json", self.workspace_hash()),
+            TransportConfig::Remote { .. } => "json".to_owned(),
+            TransportConfig::Stdio { .. } => format!("{}.json", self.workspace_hash()),
         };
         self.memory.as_deref().map(|folder: &Path| folder.join(file_name(&server.name, &ending)))
     }
 
     fn workspace_hash(&self) -> String {
         let folder = Sha256::digest(self.workspace.as_os_str().as_encoded_bytes());
-        Hash(folder.into()).to_string()[..16].to_owned()
+        ContentHash(folder.into()).to_string()[..16].to_owned()
     }
 }
 
@@ -167,18 +167,18 @@ fn file_name(server: &str, ending: &str) -> String {
 
 /// A question that a server has for a person.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Question {
+pub struct ElicitationRequest {
     /// Who asks.
     pub server: String,
     /// In its words.
     pub message: String,
     /// What is wanted.
-    pub wanted: Wanted,
+    pub wanted: ElicitationKind,
 }
 
 /// What a server wants of a person.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Wanted {
+pub enum ElicitationKind {
     /// Values that fit a JSON Schema of an object with plain fields.
     Form(Value),
     /// A visit to an address; nothing of it comes by us.
@@ -187,7 +187,7 @@ pub enum Wanted {
 
 /// What a person said.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum ElicitationAnswer {
     /// Here it is. Fields that are left out take the schema's defaults.
     Accept(Value),
     /// No.
@@ -197,19 +197,19 @@ pub enum Answer {
 }
 
 /// Who answers servers' questions.
-pub trait People: Send + Sync {
+pub trait ElicitationHandler: Send + Sync {
     /// Asks a person, and waits.
-    fn ask(&self, question: Question) -> Later<'_, Answer>;
+    fn ask(&self, question: ElicitationRequest) -> HostFuture<'_, ElicitationAnswer>;
 }
 
 /// Who asks a model on a server's behalf.
 pub trait Sampler: Send + Sync {
     /// Takes the parameters of `sampling/createMessage` and gives its result, or says why not.
-    fn sample(&self, server: &str, request: Value) -> Later<'_, Result<Value, String>>;
+    fn sample(&self, server: &str, request: Value) -> HostFuture<'_, Result<Value, String>>;
 }
 
 /// Who takes a person to a login page and comes back.
-pub trait Doorman: Send + Sync {
+pub trait LoginBrowser: Send + Sync {
     /// Where the login page sends the person back to.
     fn comes_back_to(&self) -> String;
 
@@ -219,19 +219,19 @@ pub trait Doorman: Send + Sync {
     }
 
     /// Has a person visit the page, and gives the address they were sent back to.
-    fn visit(&self, server: &str, page: &str) -> Later<'_, Result<String, String>>;
+    fn visit(&self, server: &str, page: &str) -> HostFuture<'_, Result<String, String>>;
 }
 
 /// Keeps what was signed in with, by the name of the server and its address: what one server was given is never shown to
 /// another of the same name. It is secret.
-pub trait Keys: Send + Sync {
+pub trait SecretStore: Send + Sync {
     /// What was kept.
     fn load(&self, server: &str, address: &str) -> Option<Vec<u8>>;
     /// Keeps it, or forgets it.
     fn save(&self, server: &str, address: &str, secret: Option<Vec<u8>>) -> std::io::Result<()>;
     /// Waits until no other process renews it, and keeps them waiting until what it gives is dropped: what it is renewed
     /// with often counts only once. The end of the process must end that too.
-    fn alone(&self, server: &str, address: &str) -> Later<'_, Option<Box<dyn Any + Send>>> {
+    fn alone(&self, server: &str, address: &str) -> HostFuture<'_, Option<Box<dyn Any + Send>>> {
         let _ = (server, address);
         Box::pin(std::future::ready(None))
     }

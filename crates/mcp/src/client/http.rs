@@ -7,8 +7,8 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::{Attempt, Policy};
 use url::Url;
 
-use super::host::{Host, Proxy};
-use crate::config::{Link, ServerConfig};
+use super::host::{McpHost, ProxySettings};
+use crate::config::{ServerConfig, TransportConfig};
 use crate::error::{Error, chain};
 
 /// Longer than any healthy connection takes, also across the world.
@@ -19,7 +19,7 @@ const IDLE_TIME: Duration = Duration::from_secs(30);
 const HOPS: usize = 5;
 
 /// A client for one server.
-pub(super) fn client(host: &Host, url: &Url) -> Result<reqwest::Client, Error> {
+pub(super) fn client(host: &McpHost, url: &Url) -> Result<reqwest::Client, Error> {
     // Fails where one is installed already, and that one will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
@@ -28,7 +28,7 @@ pub(super) fn client(host: &Host, url: &Url) -> Result<reqwest::Client, Error> {
         .tcp_nodelay(true)
         .connect_timeout(CONNECT_TIME)
         .pool_idle_timeout(IDLE_TIME);
-    if let Some(Proxy { address, except }) = &host.proxy {
+    if let Some(ProxySettings { address, except }) = &host.proxy {
         let except = format!("localhost,127.0.0.0/8,::1,{}", except.as_deref().unwrap_or_default());
         let proxy = reqwest::Proxy::all(address).map_err(|why| unusable(&why))?;
         builder = builder.proxy(proxy.no_proxy(reqwest::NoProxy::from_string(&except)));
@@ -54,7 +54,7 @@ fn unusable(why: &reqwest::Error) -> Error {
 
 /// The configured headers, marked so that no log shows them.
 pub(super) fn headers(config: &ServerConfig) -> Result<HashMap<HeaderName, HeaderValue>, Error> {
-    let Link::Remote { headers, .. } = &config.link else { return Ok(HashMap::new()) };
+    let TransportConfig::Remote { headers, .. } = &config.link else { return Ok(HashMap::new()) };
     let header = |(name, value): (&String, &crate::config::Secret)| {
         let wrong = || Error::Unreachable(format!("the header `{name}` holds characters that no header may have"));
         let mut held = HeaderValue::try_from(value.reveal().trim()).map_err(|_| wrong())?;

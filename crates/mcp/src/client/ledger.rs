@@ -22,7 +22,7 @@ const RATE: f64 = 500.0;
 
 /// What a server did on one connection that it should not have done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Misdeeds {
+pub struct ProtocolViolations {
     /// Lines that are no messages, and the first of them.
     pub garbage: u64,
     /// The first such line, cut to size.
@@ -35,7 +35,7 @@ pub struct Misdeeds {
     pub floods: bool,
 }
 
-impl Misdeeds {
+impl ProtocolViolations {
     /// In words, one for each; empty for a server that behaves.
     pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
@@ -57,9 +57,9 @@ impl Misdeeds {
 
 /// The open requests of one connection.
 #[derive(Default)]
-pub(super) struct Ledger(Mutex<Book>);
+pub(super) struct RequestLedger(Mutex<LedgerState>);
 
-struct Book {
+struct LedgerState {
     /// By the number on the wire, the id that we know it by.
     open: BTreeMap<String, RequestId>,
     secret: [u8; 16],
@@ -67,14 +67,14 @@ struct Book {
     given_up: VecDeque<String>,
     /// What was given up was answered after all, when it was asked in another way.
     is_late: bool,
-    misdeeds: Misdeeds,
+    misdeeds: ProtocolViolations,
     room: f64,
     filled: Instant,
     /// Until when the server wants to be left alone.
     alone_until: Option<Instant>,
 }
 
-impl Default for Book {
+impl Default for LedgerState {
     fn default() -> Self {
         let mut secret = [0; 16];
         // Without randomness numbers can be guessed, and that is all.
@@ -85,7 +85,7 @@ impl Default for Book {
             count: 0,
             given_up: VecDeque::new(),
             is_late: false,
-            misdeeds: Misdeeds::default(),
+            misdeeds: ProtocolViolations::default(),
             room: BURST,
             filled: Instant::now(),
             alone_until: None,
@@ -95,7 +95,7 @@ impl Default for Book {
 
 /// What is to be done with a message that came in.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum MessageVerdict {
     /// Somebody waits for it, or may want to know.
     Take,
     /// Nobody waits for it.
@@ -104,7 +104,7 @@ pub(super) enum Verdict {
     Flood,
 }
 
-impl Ledger {
+impl RequestLedger {
     /// Notes that the server wants to be left alone for a while.
     pub(super) fn leave_alone(&self, seconds: u64) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).alone_until =
@@ -117,7 +117,7 @@ impl Ledger {
         until.map(|until| until.saturating_duration_since(Instant::now())).unwrap_or_default()
     }
 
-    pub(super) fn misdeeds(&self) -> Misdeeds {
+    pub(super) fn misdeeds(&self) -> ProtocolViolations {
         self.book().misdeeds.clone()
     }
 
@@ -147,7 +147,7 @@ impl Ledger {
     }
 
     /// Judges what comes in, and gives an answer the id that its request is known by.
-    pub(super) fn receives(&self, message: &mut RxJsonRpcMessage<RoleClient>) -> Verdict {
+    pub(super) fn receives(&self, message: &mut RxJsonRpcMessage<RoleClient>) -> MessageVerdict {
         let mut book = self.book();
         let is_answer = matches!(message, JsonRpcMessage::Response(_));
         let id = match message {
@@ -155,10 +155,10 @@ impl Ledger {
             JsonRpcMessage::Error(error) => error.id.as_mut(),
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
         };
-        let Some(id) = id else { return book.unasked(1.0, Verdict::Take) };
+        let Some(id) = id else { return book.unasked(1.0, MessageVerdict::Take) };
         if let Some(known) = book.open.remove(&key(id)) {
             *id = known;
-            return Verdict::Take;
+            return MessageVerdict::Take;
         }
         let wire = key(id);
         if book.given_up.contains(&wire) {
@@ -167,7 +167,7 @@ impl Ledger {
         } else {
             book.misdeeds.strays += 1;
         }
-        book.unasked(1.0, Verdict::Drop)
+        book.unasked(1.0, MessageVerdict::Drop)
     }
 
     /// Whether something that was given up was answered after all, and not with an error.
@@ -180,18 +180,18 @@ impl Ledger {
         self.book().open.contains_key(&key(id))
     }
 
-    pub(super) fn garbage(&self, line: &[u8]) -> Verdict {
+    pub(super) fn garbage(&self, line: &[u8]) -> MessageVerdict {
         let mut book = self.book();
         book.misdeeds.garbage += 1;
         if book.misdeeds.first_garbage.is_none() {
             book.misdeeds.first_garbage = Some(cut(&String::from_utf8_lossy(&line[..line.len().min(400)]), 200));
         }
-        book.unasked(1.0, Verdict::Drop)
+        book.unasked(1.0, MessageVerdict::Drop)
     }
 
     /// An empty line harms nobody; an endless stream of them does.
-    pub(super) fn blank(&self) -> Verdict {
-        self.book().unasked(1.0, Verdict::Drop)
+    pub(super) fn blank(&self) -> MessageVerdict {
+        self.book().unasked(1.0, MessageVerdict::Drop)
     }
 
     pub(super) fn stray(&self) {
@@ -203,8 +203,8 @@ impl Ledger {
     }
 
     /// Counts messages that nobody asked for, which are not looked into.
-    pub(super) fn unasked(&self, count: usize) -> Verdict {
-        if count == 0 { Verdict::Take } else { self.book().unasked(count as f64, Verdict::Take) }
+    pub(super) fn unasked(&self, count: usize) -> MessageVerdict {
+        if count == 0 { MessageVerdict::Take } else { self.book().unasked(count as f64, MessageVerdict::Take) }
     }
 
     /// What was counted turned out to be a message, which counts by itself.
@@ -223,12 +223,12 @@ impl Ledger {
         self.book().misdeeds.floods
     }
 
-    fn book(&self) -> std::sync::MutexGuard<'_, Book> {
+    fn book(&self) -> std::sync::MutexGuard<'_, LedgerState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Book {
+impl LedgerState {
     /// A number that cannot be guessed, and that every language reads as it is.
     fn next(&mut self) -> RequestId {
         self.count += 1;
@@ -256,7 +256,7 @@ impl Book {
     }
 
     /// Counts messages that nobody asked for.
-    fn unasked(&mut self, count: f64, otherwise: Verdict) -> Verdict {
+    fn unasked(&mut self, count: f64, otherwise: MessageVerdict) -> MessageVerdict {
         let now = Instant::now();
         self.room = BURST.min(self.room + now.duration_since(self.filled).as_secs_f64() * RATE);
         self.filled = now;
@@ -265,7 +265,7 @@ impl Book {
             return otherwise;
         }
         self.misdeeds.floods = true;
-        Verdict::Flood
+        MessageVerdict::Flood
     }
 }
 
@@ -281,7 +281,7 @@ mod tests {
 
     use super::*;
 
-    fn sent(ledger: &Ledger, id: u32, method: &str) -> serde_json::Value {
+    fn sent(ledger: &RequestLedger, id: u32, method: &str) -> serde_json::Value {
         let params =
             json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "n", "version": "1"}});
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -290,31 +290,31 @@ mod tests {
         serde_json::to_value(&message).unwrap()["id"].clone()
     }
 
-    fn came(ledger: &Ledger, message: serde_json::Value) -> Verdict {
+    fn came(ledger: &RequestLedger, message: serde_json::Value) -> MessageVerdict {
         let mut message: ServerJsonRpcMessage = serde_json::from_value(message).unwrap();
         ledger.receives(&mut message)
     }
 
     #[test]
     fn a_slow_server_that_was_asked_in_both_ways_may_answer_both() {
-        let ledger = Ledger::default();
+        let ledger = RequestLedger::default();
         let (new, old) = (sent(&ledger, 0, "server/discover"), sent(&ledger, 1, "initialize"));
         let refusal = json!({"jsonrpc": "2.0", "id": new, "error": {"code": -32601, "message": "no such method"}});
-        assert_eq!(came(&ledger, refusal), Verdict::Drop);
+        assert_eq!(came(&ledger, refusal), MessageVerdict::Drop);
         assert!(!ledger.was_answered_late());
         let about =
             json!({"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "n", "version": "1"}});
-        assert_eq!(came(&ledger, json!({"jsonrpc": "2.0", "id": old, "result": about})), Verdict::Take);
-        assert_eq!(ledger.misdeeds(), Misdeeds::default());
+        assert_eq!(came(&ledger, json!({"jsonrpc": "2.0", "id": old, "result": about})), MessageVerdict::Take);
+        assert_eq!(ledger.misdeeds(), ProtocolViolations::default());
     }
 
     #[test]
     fn one_that_answers_the_new_way_late_is_known() {
-        let ledger = Ledger::default();
+        let ledger = RequestLedger::default();
         let (new, old) = (sent(&ledger, 0, "server/discover"), sent(&ledger, 1, "initialize"));
-        assert_eq!(came(&ledger, json!({"jsonrpc": "2.0", "id": new, "result": {}})), Verdict::Drop);
+        assert_eq!(came(&ledger, json!({"jsonrpc": "2.0", "id": new, "result": {}})), MessageVerdict::Drop);
         let refusal = json!({"jsonrpc": "2.0", "id": old, "error": {"code": -32601, "message": "no such method"}});
-        assert_eq!(came(&ledger, refusal), Verdict::Take);
+        assert_eq!(came(&ledger, refusal), MessageVerdict::Take);
         assert!(ledger.was_answered_late());
     }
 }

@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::Mutex;
 
 use super::answers::{ids_in, messages};
-use super::ledger::{Ledger, Verdict};
+use super::ledger::{MessageVerdict, RequestLedger};
 
 /// Bytes of one message. What is larger is read over, and whoever waits for it is told.
 pub(super) const LARGEST: usize = 16 << 20;
@@ -22,18 +22,18 @@ const ENDS: usize = 512;
 const WRITE_TIME: Duration = Duration::from_secs(30);
 
 /// Messages on pipes.
-pub(super) struct Lines<R, W> {
+pub(super) struct PipeTransport<R, W> {
     read: BufReader<R>,
     line: Vec<u8>,
     /// The beginning of a line that is too long, while the rest of it is read over.
     too_long: Option<Vec<u8>>,
     waiting: VecDeque<RxJsonRpcMessage<RoleClient>>,
     write: Arc<Mutex<Option<W>>>,
-    ledger: Arc<Ledger>,
+    ledger: Arc<RequestLedger>,
 }
 
-impl<R: AsyncRead + Unpin, W> Lines<R, W> {
-    pub(super) fn new(read: R, write: W, ledger: Arc<Ledger>) -> Self {
+impl<R: AsyncRead + Unpin, W> PipeTransport<R, W> {
+    pub(super) fn new(read: R, write: W, ledger: Arc<RequestLedger>) -> Self {
         Self {
             read: BufReader::with_capacity(64 << 10, read),
             line: Vec::new(),
@@ -74,7 +74,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
     }
 
     /// Takes the line apart into messages. Garbage is counted; an answer that makes no sense is one that says so.
-    fn take_line(&mut self) -> Verdict {
+    fn take_line(&mut self) -> MessageVerdict {
         if let Some(mut head) = self.too_long.take() {
             self.ledger.oversized();
             let tail = std::mem::take(&mut self.line);
@@ -83,7 +83,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
                 let what = format!("its answer has more than {} MB", LARGEST >> 20);
                 self.waiting.push_back(unusable(what, id));
             }
-            return Verdict::Drop;
+            return MessageVerdict::Drop;
         }
         let line = self.line.trim_ascii();
         if line.is_empty() {
@@ -94,7 +94,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
             return self.ledger.garbage(line);
         }
         self.waiting.extend(read);
-        Verdict::Take
+        MessageVerdict::Take
     }
 }
 
@@ -106,7 +106,7 @@ pub(super) fn unusable(what: String, id: RequestId) -> RxJsonRpcMessage<RoleClie
 /// Marks answers that we made up in place of one that cannot be used. No server's own: it is outside of its range.
 pub(super) const UNUSABLE: ErrorCode = ErrorCode(1);
 
-impl<R, W> Transport<RoleClient> for Lines<R, W>
+impl<R, W> Transport<RoleClient> for PipeTransport<R, W>
 where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send + 'static,
@@ -147,9 +147,9 @@ where
         loop {
             while let Some(mut message) = self.waiting.pop_front() {
                 match self.ledger.receives(&mut message) {
-                    Verdict::Take => return Some(message),
-                    Verdict::Drop => {}
-                    Verdict::Flood => return None,
+                    MessageVerdict::Take => return Some(message),
+                    MessageVerdict::Drop => {}
+                    MessageVerdict::Flood => return None,
                 }
             }
             if !self.read_line().await {
@@ -160,7 +160,7 @@ where
             if self.line.capacity() > 1 << 20 {
                 self.line.shrink_to(64 << 10);
             }
-            if verdict == Verdict::Flood {
+            if verdict == MessageVerdict::Flood {
                 return None;
             }
         }

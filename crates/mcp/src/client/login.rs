@@ -16,8 +16,8 @@ use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 use tokio::task::JoinSet;
 use url::Url;
 
-use super::host::{Doorman, Host, Keys};
-use crate::config::{Link, Login, ServerConfig};
+use super::host::{LoginBrowser, McpHost, SecretStore};
+use crate::config::{LoginConfig, ServerConfig, TransportConfig};
 use crate::error::cut;
 
 /// How often in a row more is asked for than was granted: a person would be asked each time.
@@ -28,16 +28,16 @@ const MARGIN: u64 = 60;
 /// How long our end waits for the answer to a login that is being renewed.
 const LAST_ANSWER: Duration = Duration::from_secs(10);
 
-type Known = OwnedMutexGuard<Option<AuthorizationManager>>;
+type ManagerGuard = OwnedMutexGuard<Option<AuthorizationManager>>;
 
 /// Where one signs in at one server.
-pub(super) struct Desk {
+pub(super) struct ServerLogin {
     server: String,
     url: Option<Url>,
-    login: Login,
+    login: LoginConfig,
     /// The user's own `Authorization` header: then nobody signs in.
     has_own: bool,
-    host: Arc<Host>,
+    host: Arc<McpHost>,
     manager: Arc<Mutex<Option<AuthorizationManager>>>,
     /// Held while a login is renewed: what it is renewed with counts once, so the answer must be kept.
     renewing: Mutex<()>,
@@ -49,20 +49,20 @@ pub(super) struct Desk {
 
 /// How a request was turned away, and with what it had come.
 #[derive(Debug)]
-pub(super) enum Denied {
+pub(super) enum AuthDenial {
     /// Nobody is known by that token, or it came without.
     Unknown { challenge: Option<String>, token: Option<String> },
     /// The token is good, but not for this.
     Narrow { challenge: String, token: Option<String> },
 }
 
-impl Desk {
-    pub(super) fn new(host: Arc<Host>, config: &ServerConfig) -> Self {
+impl ServerLogin {
+    pub(super) fn new(host: Arc<McpHost>, config: &ServerConfig) -> Self {
         let (url, has_own) = match &config.link {
-            Link::Remote { url, headers, .. } => {
+            TransportConfig::Remote { url, headers, .. } => {
                 (Some(url.clone()), headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")))
             }
-            Link::Stdio { .. } => (None, true),
+            TransportConfig::Stdio { .. } => (None, true),
         };
         Self {
             server: config.name.clone(),
@@ -119,9 +119,9 @@ impl Desk {
     /// processes, unless another has done so meanwhile; and to its end, even if nobody waits for it any longer.
     async fn renewed(
         self: &Arc<Self>,
-        manager: Known,
+        manager: ManagerGuard,
         refused: Option<String>,
-    ) -> Result<(Known, Option<String>), String> {
+    ) -> Result<(ManagerGuard, Option<String>), String> {
         let desk = Arc::clone(self);
         let renewing = async move {
             let _one = desk.renewing.lock().await;
@@ -179,12 +179,12 @@ impl Desk {
     }
 
     /// Signs in, or asks for more. False if that cannot be done here; the error says why it failed.
-    pub(super) async fn sign_in(self: &Arc<Self>, denied: &Denied) -> Result<bool, String> {
+    pub(super) async fn sign_in(self: &Arc<Self>, denied: &AuthDenial) -> Result<bool, String> {
         if self.has_own {
             return Ok(false);
         }
         let manager = Arc::clone(&self.manager).lock_owned().await;
-        let (Denied::Unknown { token, .. } | Denied::Narrow { token, .. }) = denied;
+        let (AuthDenial::Unknown { token, .. } | AuthDenial::Narrow { token, .. }) = denied;
         if let Some(known) = manager.as_ref().filter(|_| !self.is_to_be_widened())
             && self.kept().is_none_or(|kept| is_fresh(&kept))
             && let Ok(now) = known.get_access_token().await
@@ -194,11 +194,11 @@ impl Desk {
         }
         let refused = token.clone();
         let outcome = match (denied, manager.as_ref()) {
-            (Denied::Narrow { challenge, token: Some(_) }, Some(known)) if !self.login.is_for_machines => {
+            (AuthDenial::Narrow { challenge, token: Some(_) }, Some(known)) if !self.login.is_for_machines => {
                 self.widen(known, challenge).await
             }
-            (Denied::Narrow { challenge, .. }, _) => self.renew(manager, Some(challenge), refused).await,
-            (Denied::Unknown { challenge, .. }, _) => self.renew(manager, challenge.as_deref(), refused).await,
+            (AuthDenial::Narrow { challenge, .. }, _) => self.renew(manager, Some(challenge), refused).await,
+            (AuthDenial::Unknown { challenge, .. }, _) => self.renew(manager, challenge.as_deref(), refused).await,
         };
         let outcome = outcome.map_err(|why| format!("the login failed: {why}"));
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = outcome.as_ref().err().cloned();
@@ -208,7 +208,7 @@ impl Desk {
     /// Refreshes what was kept if it still counts, or signs in with what is configured, or has a person sign in.
     async fn renew(
         self: &Arc<Self>,
-        mut manager: Known,
+        mut manager: ManagerGuard,
         challenge: Option<&str>,
         refused: Option<String>,
     ) -> Result<bool, String> {
@@ -265,7 +265,7 @@ impl Desk {
     async fn authorize(
         &self,
         manager: AuthorizationManager,
-        doorman: &dyn Doorman,
+        doorman: &dyn LoginBrowser,
     ) -> Result<AuthorizationManager, String> {
         let mut request = AuthorizationRequest::new(doorman.comes_back_to())
             .with_client_name("Updraft")
@@ -385,7 +385,7 @@ impl Desk {
         manager.set_scope_upgrade_config(few);
         if let Some(keys) = &self.host.keys {
             let (server, address) = (self.server.clone(), self.address());
-            manager.set_credential_store(Kept { server, address, keys: Arc::clone(keys) });
+            manager.set_credential_store(CredentialAdapter { server, address, keys: Arc::clone(keys) });
         }
         Ok(manager)
     }
@@ -426,14 +426,14 @@ fn is_for_machines_only(grants: Option<&Value>) -> bool {
 }
 
 /// The caller's store of secrets, in the form the SDK wants it.
-struct Kept {
+struct CredentialAdapter {
     server: String,
     address: String,
-    keys: Arc<dyn Keys>,
+    keys: Arc<dyn SecretStore>,
 }
 
 #[async_trait]
-impl CredentialStore for Kept {
+impl CredentialStore for CredentialAdapter {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
         Ok(self.keys.load(&self.server, &self.address).and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }

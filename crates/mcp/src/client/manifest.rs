@@ -6,10 +6,10 @@ use rmcp::model::{ServerPeerInfo, Tool as TheirTool};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use updraft_run::Hash;
+use updraft_run::ContentHash;
 use updraft_tools::{Schema, replace_private};
 
-use super::connect::Manner;
+use super::connect::ProtocolStyle;
 use super::mend;
 use crate::error::cut;
 
@@ -23,7 +23,7 @@ const INSTRUCTIONS: usize = 8 << 10;
 pub struct Manifest {
     /// Of the configuration it was learned with.
     pub(super) fingerprint: String,
-    pub(super) manner: Manner,
+    pub(super) manner: ProtocolStyle,
     /// The revision of the protocol that is spoken.
     pub revision: String,
     /// What it calls itself.
@@ -39,7 +39,7 @@ pub struct Manifest {
     #[serde(default)]
     pub has_prompts: bool,
     /// Its tools, in the order of their names.
-    pub tools: Vec<Listed>,
+    pub tools: Vec<ToolDescription>,
     /// Tools that it lists and that cannot be offered, each with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
@@ -47,7 +47,7 @@ pub struct Manifest {
 
 /// A tool as a server describes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Listed {
+pub struct ToolDescription {
     /// The server's own name for it.
     pub name: String,
     /// What it does, in the server's words.
@@ -59,13 +59,13 @@ pub struct Listed {
     pub output: Option<Value>,
     /// What the server says about its effects.
     #[serde(default)]
-    pub hints: Hints,
+    pub hints: ToolHints,
 }
 
 /// What a server says about the effects of a tool. Believed only where that makes a call stricter, unless the user
 /// trusts the server's hints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hints {
+pub struct ToolHints {
     /// It changes nothing.
     #[serde(default)]
     pub reads_only: bool,
@@ -90,14 +90,14 @@ pub struct Hints {
 impl Manifest {
     pub(super) fn new(
         fingerprint: &str,
-        manner: Manner,
+        manner: ProtocolStyle,
         about: Option<&ServerPeerInfo>,
         tools: Vec<TheirTool>,
     ) -> Self {
         let title = about.and_then(|about| about.server_info.as_ref());
         let title = title.map(|info| cut(&format!("{} {}", info.name, info.version), 100));
         let (mut usable, mut left_out) = (Vec::new(), Vec::new());
-        for mut tool in tools.into_iter().map(Listed::from) {
+        for mut tool in tools.into_iter().map(ToolDescription::from) {
             match mend::fault(&mut tool.input) {
                 None => usable.push(tool),
                 Some(why) => left_out.push(format!("`{}`: {why}", cut(&tool.name, 100))),
@@ -131,7 +131,7 @@ impl Manifest {
     /// A hash of all that it says about its tools, by which a user vouches for these words and no others.
     pub fn seal(&self, server: &str) -> String {
         let bytes = serde_json::to_vec(&(server, &self.tools)).unwrap_or_default();
-        Hash(Sha256::digest(&bytes).into()).to_string()
+        ContentHash(Sha256::digest(&bytes).into()).to_string()
     }
 
     /// What was kept, if it was learned with the same configuration.
@@ -146,7 +146,7 @@ impl Manifest {
     }
 }
 
-impl From<TheirTool> for Listed {
+impl From<TheirTool> for ToolDescription {
     fn from(tool: TheirTool) -> Self {
         let hints = tool.annotations.unwrap_or_default();
         let title = tool.title.or(hints.title).filter(|title| *title != tool.name);
@@ -161,7 +161,7 @@ impl From<TheirTool> for Listed {
             description: whole(&description, DESCRIPTION),
             input: Value::Object(tool.input_schema.as_ref().clone()),
             output: tool.output_schema.map(|schema| Value::Object(schema.as_ref().clone())),
-            hints: Hints {
+            hints: ToolHints {
                 reads_only,
                 idempotent: hints.idempotent_hint == Some(true),
                 destroys: !reads_only && hints.destructive_hint == Some(true),

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use crate::error::cut;
 
 /// One entry of a list of tools, or what is wrong with it.
-pub(super) type Entry = Result<Tool, String>;
+pub(super) type ToolEntry = Result<Tool, String>;
 
 /// One page of a list that does not have the form it should have, and where it goes on; none if it is no list at all.
 /// Tools without a schema take any arguments, those that cannot be read are named.
-pub(super) fn page(mut result: Value) -> Option<(Vec<Entry>, Option<String>)> {
+pub(super) fn page(mut result: Value) -> Option<(Vec<ToolEntry>, Option<String>)> {
     let next = result["nextCursor"].as_str().map(str::to_owned);
     let tools = result.get_mut("tools")?.as_array_mut().map(std::mem::take)?;
     let entry = |written: Value| {

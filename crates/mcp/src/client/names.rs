@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
-use updraft_run::Hash;
+use updraft_run::ContentHash;
 
 /// The longest name that every provider takes.
 const LONGEST: usize = 64;
@@ -12,12 +12,12 @@ const MARKS: [usize; 3] = [6, 16, 32];
 
 /// Which tool of which server a name stands for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names {
+pub struct ToolNames {
     /// From our name to the server's and the tool's own.
     by_name: BTreeMap<String, (String, String)>,
 }
 
-impl Names {
+impl ToolNames {
     /// Names for tools, each given by its server's name and its own. The order they come in does not matter, and names
     /// in `taken` are left to those who have them.
     pub fn new<'a>(
@@ -91,7 +91,7 @@ fn plain(prefix: &str, server: &str, tool: &str) -> String {
 /// The names that a tool could be given, the shortest first.
 fn wishes(prefix: &str, server: &str, tool: &str) -> Vec<String> {
     let wish = plain(prefix, server, tool);
-    let hash = Hash(Sha256::digest(format!("{server}\0{tool}")).into()).to_string();
+    let hash = ContentHash(Sha256::digest(format!("{server}\0{tool}")).into()).to_string();
     let marked = |letters: usize| {
         let room = LONGEST - letters - 1;
         format!("{}_{}", &wish[..wish.len().min(room)], &hash[..letters])
@@ -105,7 +105,10 @@ mod tests {
     use super::*;
 
     fn names(tools: &[(&str, &str)]) -> Vec<String> {
-        Names::new("mcp", tools.iter().copied(), &BTreeSet::new()).iter().map(|(name, _, _)| name.to_owned()).collect()
+        ToolNames::new("mcp", tools.iter().copied(), &BTreeSet::new())
+            .iter()
+            .map(|(name, _, _)| name.to_owned())
+            .collect()
     }
 
     #[test]
@@ -128,7 +131,7 @@ mod tests {
     fn no_server_can_take_the_place_of_anothers_tool() {
         // The third is what the first would be told apart from the second by.
         let tools = [("a", "b_c"), ("a_b", "c"), ("a_b", "c_662f0b")];
-        let names = Names::new("mcp", tools, &BTreeSet::new());
+        let names = ToolNames::new("mcp", tools, &BTreeSet::new());
         let given: BTreeSet<_> = tools.iter().map(|(server, tool)| names.name_of(server, tool)).collect();
         assert!(given.len() == 3 && !given.contains(&None), "{names:?}");
         assert_eq!(names.resolve("mcp_a_b_c_662f0b"), None);
@@ -137,13 +140,13 @@ mod tests {
     #[test]
     fn what_is_taken_is_left_alone() {
         let taken = BTreeSet::from(["git_log".to_owned()]);
-        let names = Names::new("", [("git", "log")], &taken);
+        let names = ToolNames::new("", [("git", "log")], &taken);
         assert_ne!(names.name_of("git", "log"), Some("git_log"));
     }
 
     #[test]
     fn a_bare_name_counts_where_only_one_server_has_it() {
-        let names = Names::new("mcp", [("a", "log"), ("b", "log"), ("b", "push")], &BTreeSet::new());
+        let names = ToolNames::new("mcp", [("a", "log"), ("b", "log"), ("b", "push")], &BTreeSet::new());
         assert_eq!(names.resolve("push"), Some("mcp_b_push"));
         assert_eq!(names.resolve("mcp_a_log"), Some("mcp_a_log"));
         assert_eq!((names.resolve("log"), names.resolve("none")), (None, None));

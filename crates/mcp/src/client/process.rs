@@ -8,15 +8,15 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use updraft_sandbox::{
-    Capture, Child, Command, Denied, Ended, Exit, Handle, Lifetime, Network, Output, Policy, Reached, Reader, Stdin,
-    Writer,
+    CaptureOptions, Child, ChildHandle, ChildLifetime, ChildResult, Command, Network, OutputMode, Policy, ProgramExit,
+    ReachedHosts, RefusalKind, StdinMode, StdinWriter, StdoutReader,
 };
 use updraft_tools::{left_behind, remember};
 
 use super::fetched;
-use super::host::{Host, Later};
-use super::whence::Whence;
-use crate::config::{Link, ServerConfig};
+use super::host::{HostFuture, McpHost};
+use super::whence::LaunchLocation;
+use crate::config::{ServerConfig, TransportConfig};
 use crate::error::{Error, chain, cut};
 
 /// Bytes of complaints that are kept in a server's log.
@@ -27,30 +27,30 @@ const GRACE: Duration = Duration::from_secs(2);
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
 /// A running process. Dropping it ends the process and every descendant.
-pub(super) struct Process {
+pub(super) struct ServerProcess {
     stop: CancellationToken,
     watch: JoinSet<()>,
-    end: Arc<OnceLock<End>>,
-    reached: Reached,
-    handle: Handle,
+    end: Arc<OnceLock<ProcessEnd>>,
+    reached: ReachedHosts,
+    handle: ChildHandle,
     /// The run that called it last.
     run: Arc<Mutex<String>>,
 }
 
 /// How a process ended.
 #[derive(Clone)]
-pub(super) struct End {
+pub(super) struct ProcessEnd {
     pub(super) words: String,
     /// What it runs could not be fetched: starting it otherwise changes nothing.
     pub(super) is_unfetched: bool,
 }
 
 /// The ends of its pipes, and the process.
-pub(super) type Started = (Reader, Writer, Process);
+pub(super) type SpawnedProcess = (StdoutReader, StdinWriter, ServerProcess);
 
 /// Starts the program of a server.
-pub(super) async fn start(host: &Host, config: &ServerConfig) -> Result<Started, Error> {
-    let Link::Stdio { command, args, env, .. } = &config.link else {
+pub(super) async fn start(host: &McpHost, config: &ServerConfig) -> Result<SpawnedProcess, Error> {
+    let TransportConfig::Stdio { command, args, env, .. } = &config.link else {
         return Err(Error::Start("it is no process".to_owned()));
     };
     let sandbox = host.sandbox.as_ref().map_err(|why| Error::Start(format!("programs are not started: {why}")))?;
@@ -58,7 +58,7 @@ pub(super) async fn start(host: &Host, config: &ServerConfig) -> Result<Started,
     variables.retain(|(name, _)| !env.contains_key(name));
     variables.extend(env.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned())));
     let mut policy = policy(host, config);
-    let whence = Whence::of(host, config);
+    let whence = LaunchLocation::of(host, config);
     let prepared = whence.prepare(&mut policy, &mut variables);
     prepared.and_then(|()| fetched::prepare(host, config, &mut policy, &mut variables)).map_err(|error| {
         Error::Start(format!("it has no folder of its own: {error}; check the permissions of the state folder"))
@@ -70,8 +70,13 @@ pub(super) async fn start(host: &Host, config: &ServerConfig) -> Result<Started,
         args: args.iter().map(|arg| arg.reveal().to_owned()).collect(),
         env: variables,
         cwd: Some(whence.folder.clone()),
-        stdin: Stdin::Pipe,
-        output: Output::Pipe(Capture { head: 0, tail: 4 << 10, stderr_file: Some(log.clone()), ..Capture::default() }),
+        stdin: StdinMode::Pipe,
+        output: OutputMode::Pipe(CaptureOptions {
+            head: 0,
+            tail: 4 << 10,
+            stderr_file: Some(log.clone()),
+            ..CaptureOptions::default()
+        }),
     };
     let mut child = sandbox.spawn(&policy, order).await.map_err(|error| {
         let is_absent = error.exit_code() == 127 && !command.contains('/');
@@ -85,7 +90,7 @@ pub(super) async fn start(host: &Host, config: &ServerConfig) -> Result<Started,
     let (stop, end, handle) = (CancellationToken::new(), Arc::new(OnceLock::new()), child.handle());
     let run = Arc::new(Mutex::new("unknown".to_owned()));
     let mut watch = JoinSet::new();
-    let watched = Watched {
+    let watched = ProcessWatch {
         stop: stop.clone(),
         run: Arc::clone(&run),
         log,
@@ -100,14 +105,14 @@ pub(super) async fn start(host: &Host, config: &ServerConfig) -> Result<Started,
     watch.spawn(async move {
         let _ = told.set(watched.until_its_end(child).await);
     });
-    Ok((output, input, Process { stop, watch, end, reached, handle, run }))
+    Ok((output, input, ServerProcess { stop, watch, end, reached, handle, run }))
 }
 
 /// The caller's policy with what this server was granted.
-fn policy(host: &Host, config: &ServerConfig) -> Policy {
-    let Link::Stdio { env, .. } = &config.link else { return host.policy.clone() };
+fn policy(host: &McpHost, config: &ServerConfig) -> Policy {
+    let TransportConfig::Stdio { env, .. } = &config.link else { return host.policy.clone() };
     let mut policy = host.policy.clone();
-    policy.lifetime = Lifetime::Session;
+    policy.lifetime = ChildLifetime::Session;
     policy.limits.output = LOG;
     policy.network = config.grants.network.clone();
     policy.read.extend(config.grants.read.iter().cloned());
@@ -131,7 +136,7 @@ fn make_room(log: &Path) {
 }
 
 /// What is known of a process that is waited for.
-struct Watched {
+struct ProcessWatch {
     stop: CancellationToken,
     run: Arc<Mutex<String>>,
     log: PathBuf,
@@ -139,14 +144,14 @@ struct Watched {
     network: Network,
     /// The program that fetches what it runs, if it is one.
     fetching: Option<String>,
-    whence: Whence,
-    tell: updraft_tools::Log,
+    whence: LaunchLocation,
+    tell: updraft_tools::CallLog,
     server: String,
 }
 
-impl Watched {
+impl ProcessWatch {
     /// Waits for its end, and says why it came.
-    async fn until_its_end(&self, child: Child) -> End {
+    async fn until_its_end(&self, child: Child) -> ProcessEnd {
         let handle = child.handle();
         let mut waiting = std::pin::pin!(child.wait());
         let mut ended = tokio::select! {
@@ -168,15 +173,15 @@ impl Watched {
             Some(Err(error)) => chain(&error),
             None => "it was ended".to_owned(),
         };
-        End { words, is_unfetched: false }
+        ProcessEnd { words, is_unfetched: false }
     }
 
-    fn explain(&self, ended: &Ended) -> End {
+    fn explain(&self, ended: &ChildResult) -> ProcessEnd {
         let (left, complaint) = (self.left(ended), ended.stderr.text());
-        let has_failed = ended.exit != Some(Exit::Code(0));
+        let has_failed = ended.exit != Some(ProgramExit::Code(0));
         let fetching = self.fetching.as_deref().filter(|_| has_failed);
         if let Some(why) = fetching.and_then(|program| fetched::why(program, &complaint, &self.network)) {
-            return End { words: why + &left, is_unfetched: true };
+            return ProcessEnd { words: why + &left, is_unfetched: true };
         }
         let fetches = fetching.filter(|_| self.network == Network::None && ended.refused.is_empty());
         let fetches = fetches.map(|program| {
@@ -184,11 +189,11 @@ impl Watched {
         });
         let hint = if has_failed { self.whence.hint(&complaint) } else { "" };
         let words = explain(ended, &self.command) + &fetches.unwrap_or_default() + hint + &left;
-        End { words, is_unfetched: false }
+        ProcessEnd { words, is_unfetched: false }
     }
 
     /// Files that it left and that were moved aside, written down and told.
-    fn left(&self, ended: &Ended) -> String {
+    fn left(&self, ended: &ChildResult) -> String {
         remember(&ended.moved_aside, &self.run.lock().unwrap_or_else(PoisonError::into_inner));
         let left = left_behind(&ended.moved_aside, &ended.troubles);
         for line in left.lines().filter(|line| !line.is_empty()) {
@@ -199,11 +204,11 @@ impl Watched {
 }
 
 /// How it ended, its last words, and what would have allowed what it was refused.
-fn explain(ended: &Ended, command: &str) -> String {
+fn explain(ended: &ChildResult, command: &str) -> String {
     let mut words = match (ended.exit, ended.killed_for) {
         (_, Some(limit)) => format!("`{command}` was ended by its limit of {}", format!("{limit:?}").to_lowercase()),
-        (Some(Exit::Code(code)), None) => format!("`{command}` ended with code {code}"),
-        (Some(Exit::Signal(signal)), None) => format!("`{command}` was ended by signal {signal}"),
+        (Some(ProgramExit::Code(code)), None) => format!("`{command}` ended with code {code}"),
+        (Some(ProgramExit::Signal(signal)), None) => format!("`{command}` was ended by signal {signal}"),
         (None, None) => format!("`{command}` was ended"),
     };
     let stderr = ended.stderr.text();
@@ -212,10 +217,10 @@ fn explain(ended: &Ended, command: &str) -> String {
     }
     for refusal in ended.refused.iter().take(2) {
         let grant = match refusal.denied {
-            Denied::Read => format!("\"read\": [\"{}\"]", refusal.subject),
-            Denied::Write => format!("\"write\": [\"{}\"]", refusal.subject),
-            Denied::Network => "\"network\": \"host\"".to_owned(),
-            Denied::Limit => {
+            RefusalKind::Read => format!("\"read\": [\"{}\"]", refusal.subject),
+            RefusalKind::Write => format!("\"write\": [\"{}\"]", refusal.subject),
+            RefusalKind::Network => "\"network\": \"host\"".to_owned(),
+            RefusalKind::Limit => {
                 let _ = write!(words, "; {refusal}");
                 continue;
             }
@@ -225,9 +230,9 @@ fn explain(ended: &Ended, command: &str) -> String {
     words
 }
 
-impl Process {
+impl ServerProcess {
     /// Why it ended, once it has; waits a moment for it.
-    pub(super) async fn end(&self) -> Option<End> {
+    pub(super) async fn end(&self) -> Option<ProcessEnd> {
         for _ in 0..20 {
             if let Some(end) = self.end.get() {
                 return Some(end.clone());
@@ -238,7 +243,7 @@ impl Process {
     }
 
     /// The hosts that it reaches through the proxy.
-    pub(super) fn reached(&self) -> Reached {
+    pub(super) fn reached(&self) -> ReachedHosts {
         self.reached.clone()
     }
 
@@ -254,7 +259,7 @@ impl Process {
 
     /// Takes files that run later out of the way while it goes on, writes down where they came from, and says what there
     /// was.
-    pub(super) fn look_after(&self) -> Later<'static, String> {
+    pub(super) fn look_after(&self) -> HostFuture<'static, String> {
         let (handle, run) = (self.handle.clone(), Arc::clone(&self.run));
         Box::pin(async move {
             // One that has ended was looked after at its end.
@@ -271,7 +276,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         self.stop.cancel();
     }

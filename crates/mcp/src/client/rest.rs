@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use url::Url;
 
-use super::admit::{Outside, admitted};
+use super::admit::{AdmissionError, admitted};
 use super::http;
 use super::lines::{LARGEST, UNUSABLE, unusable};
-use super::login::Desk;
+use super::login::ServerLogin;
 use crate::error::{Error, chain, cut};
 
 /// Answers that wait to be taken.
@@ -23,33 +23,33 @@ const WAITING: usize = 64;
 
 /// A server of the plain form.
 #[derive(Clone)]
-struct Address {
+struct RestEndpoint {
     http: reqwest::Client,
     base: Url,
     headers: HeaderMap,
-    desk: Arc<Desk>,
+    desk: Arc<ServerLogin>,
 }
 
 /// The plain form as a transport.
-pub(super) struct Rest {
-    address: Arc<Address>,
+pub(super) struct RestTransport {
+    address: Arc<RestEndpoint>,
     answers: mpsc::Sender<RxJsonRpcMessage<RoleClient>>,
     arriving: mpsc::Receiver<RxJsonRpcMessage<RoleClient>>,
 }
 
-impl Rest {
+impl RestTransport {
     /// Finds out whether a server of this form is there, by asking for its tools.
     pub(super) async fn connect(
         http: reqwest::Client,
         url: Url,
         headers: HeaderMap,
-        desk: Arc<Desk>,
+        desk: Arc<ServerLogin>,
     ) -> Result<Self, Error> {
-        let address = Address { http, base: url, headers, desk };
+        let address = RestEndpoint { http, base: url, headers, desk };
         let tools = address.post("tools/list", &json!({})).await.map_err(|wrong| match wrong {
-            Wrong::Told(error) => Error::Unreachable(error.message.into()),
-            Wrong::Lost(NotAnswered::Outside(Outside::Login(_))) => Error::Login(String::new()),
-            Wrong::Lost(error) => Error::Unreachable(chain(&error)),
+            RestFailure::Told(error) => Error::Unreachable(error.message.into()),
+            RestFailure::Lost(RestError::Outside(AdmissionError::Login(_))) => Error::Login(String::new()),
+            RestFailure::Lost(error) => Error::Unreachable(chain(&error)),
         })?;
         listed(tools).map_err(|what| Error::Unreachable(format!("`POST tools/list` gave {what}")))?;
         let (answers, arriving) = mpsc::channel(WAITING);
@@ -57,29 +57,29 @@ impl Rest {
     }
 }
 
-impl Address {
-    async fn post(&self, path: &str, body: &Value) -> Result<Value, Wrong> {
-        let unusable = |what: String| Wrong::Told(ErrorData::new(UNUSABLE, what, None));
+impl RestEndpoint {
+    async fn post(&self, path: &str, body: &Value) -> Result<Value, RestFailure> {
+        let unusable = |what: String| RestFailure::Told(ErrorData::new(UNUSABLE, what, None));
         let mut url = self.base.clone();
         url.set_path(&format!("{}/{path}", self.base.path().trim_end_matches('/')));
         let request = || self.http.post(url.clone()).headers(self.headers.clone()).json(body);
-        let response = admitted(&self.desk, request).await.map_err(NotAnswered::Outside)?;
+        let response = admitted(&self.desk, request).await.map_err(RestError::Outside)?;
         let status = response.status();
-        let body = http::body(response, LARGEST).await.map_err(NotAnswered::Broken)?;
+        let body = http::body(response, LARGEST).await.map_err(RestError::Broken)?;
         let Some(body) = body else { return Err(unusable(format!("its answer has more than {} MB", LARGEST >> 20))) };
         let words = || format!("HTTP {status}: {}", cut(&String::from_utf8_lossy(&body), 300));
         if status.is_client_error() || status.is_redirection() {
             // What was turned away was not done.
-            return Err(Wrong::Told(ErrorData::new(ErrorCode(i32::from(status.as_u16())), words(), None)));
+            return Err(RestFailure::Told(ErrorData::new(ErrorCode(i32::from(status.as_u16())), words(), None)));
         }
         if !status.is_success() {
-            return Err(NotAnswered::Status(words()).into());
+            return Err(RestError::Status(words()).into());
         }
         serde_json::from_slice(&body).map_err(|error| unusable(format!("its answer is no JSON: {error}")))
     }
 
     /// The result of one request, as MCP would give it.
-    async fn answer(&self, request: &ClientRequest) -> Result<Value, Wrong> {
+    async fn answer(&self, request: &ClientRequest) -> Result<Value, RestFailure> {
         match request {
             ClientRequest::InitializeRequest(request) => Ok(json!({
                 "protocolVersion": request.params.protocol_version, "capabilities": {"tools": {}},
@@ -88,7 +88,7 @@ impl Address {
             ClientRequest::PingRequest(_) => Ok(json!({})),
             ClientRequest::ListToolsRequest(_) => {
                 let tools = self.post("tools/list", &json!({})).await?;
-                listed(tools).map_err(|what| Wrong::Told(ErrorData::new(UNUSABLE, what, None)))
+                listed(tools).map_err(|what| RestFailure::Told(ErrorData::new(UNUSABLE, what, None)))
             }
             ClientRequest::CallToolRequest(request) => {
                 let arguments = request.params.arguments.clone().unwrap_or_default();
@@ -97,7 +97,7 @@ impl Address {
             }
             _ => {
                 let what = "a plain HTTP server has tools only";
-                Err(Wrong::Told(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, what, None)))
+                Err(RestFailure::Told(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, what, None)))
             }
         }
     }
@@ -162,24 +162,24 @@ fn words(value: &Value) -> String {
 }
 
 /// What went wrong with one request.
-enum Wrong {
+enum RestFailure {
     /// There is an answer, and it says so.
     Told(ErrorData),
     /// There is none: nobody knows whether it was done, unless nobody was reached.
-    Lost(NotAnswered),
+    Lost(RestError),
 }
 
-impl From<NotAnswered> for Wrong {
-    fn from(lost: NotAnswered) -> Self {
-        Wrong::Lost(lost)
+impl From<RestError> for RestFailure {
+    fn from(lost: RestError) -> Self {
+        RestFailure::Lost(lost)
     }
 }
 
 /// Why a message has no answer.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NotAnswered {
+pub(super) enum RestError {
     #[error(transparent)]
-    Outside(#[from] Outside),
+    Outside(#[from] AdmissionError),
     #[error("its answer broke off")]
     Broken(#[source] reqwest::Error),
     #[error("{0}")]
@@ -188,22 +188,22 @@ pub(super) enum NotAnswered {
     Closed,
 }
 
-impl Transport<RoleClient> for Rest {
-    type Error = NotAnswered;
+impl Transport<RoleClient> for RestTransport {
+    type Error = RestError;
 
     fn send(
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), NotAnswered>> + Send + 'static {
+    ) -> impl Future<Output = Result<(), RestError>> + Send + 'static {
         let (address, answers) = (Arc::clone(&self.address), self.answers.clone());
         async move {
             let JsonRpcMessage::Request(request) = message else { return Ok(()) };
             let answer = match address.answer(&request.request).await {
                 Ok(result) => response(&result, request.id),
-                Err(Wrong::Told(error)) => ServerJsonRpcMessage::error(error, Some(request.id)),
-                Err(Wrong::Lost(lost)) => return Err(lost),
+                Err(RestFailure::Told(error)) => ServerJsonRpcMessage::error(error, Some(request.id)),
+                Err(RestFailure::Lost(lost)) => return Err(lost),
             };
-            answers.send(answer).await.map_err(|_| NotAnswered::Closed)
+            answers.send(answer).await.map_err(|_| RestError::Closed)
         }
     }
 
@@ -211,7 +211,7 @@ impl Transport<RoleClient> for Rest {
         self.arriving.recv().await
     }
 
-    async fn close(&mut self) -> Result<(), NotAnswered> {
+    async fn close(&mut self) -> Result<(), RestError> {
         self.arriving.close();
         Ok(())
     }

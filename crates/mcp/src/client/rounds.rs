@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::asking::LARGEST;
-use super::connect::Manner;
-use super::connection::{Connection, VISIT_FIRST, Waiting, strange};
+use super::connect::ProtocolStyle;
+use super::connection::{CallOptions, Connection, VISIT_FIRST, strange};
 use super::mend;
-use crate::error::{Error, Visit};
+use crate::error::{Error, VisitRequest};
 
 /// Rounds of questions during one call.
 const ROUNDS: u32 = 10;
@@ -26,23 +26,23 @@ const ROUNDS: u32 = 10;
 /// What a call can be found again by, as the journal keeps it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Handle {
+pub(super) enum CallHandle {
     /// The server works on it, under this id.
     Task(String),
     /// Nothing has been done yet: the server waits for answers.
     Asked(Box<InputRequiredResult>),
 }
 
-impl Handle {
-    /// Reads what `Waiting::keep` wrote.
+impl CallHandle {
+    /// Reads what `CallOptions::keep` wrote.
     pub(super) fn read(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 }
 
-impl Waiting<'_> {
+impl CallOptions<'_> {
     /// Writes down what the call can be found again by. True once it is on disk.
-    pub(super) async fn keep(&self, handle: Handle) -> bool {
+    pub(super) async fn keep(&self, handle: CallHandle) -> bool {
         let text = serde_json::to_string(&handle).ok().filter(|text| text.len() <= LARGEST);
         let is_kept = match (&self.asker, text) {
             (Some(asker), Some(text)) => asker.caller.note(text).await,
@@ -66,7 +66,7 @@ impl Waiting<'_> {
         self.found().is_some()
     }
 
-    fn found(&self) -> Option<Handle> {
+    fn found(&self) -> Option<CallHandle> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -80,13 +80,13 @@ impl Connection {
         &self,
         tool: &str,
         arguments: JsonObject,
-        waiting: &Waiting<'_>,
+        waiting: &CallOptions<'_>,
     ) -> Result<CallToolResult, Error> {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let mut asked = match waiting.found() {
             None => None,
-            Some(Handle::Asked(asked)) => Some(*asked),
-            Some(Handle::Task(id)) => {
+            Some(CallHandle::Asked(asked)) => Some(*asked),
+            Some(CallHandle::Task(id)) => {
                 let mut task = Task::default();
                 task.task_id = id;
                 return self.through(task, waiting).await;
@@ -96,7 +96,7 @@ impl Connection {
             if let Some(asked) = asked.take() {
                 let state = asked.request_state.clone();
                 let answers = self.answers(asked, round, waiting).await?;
-                if self.manner == Manner::Stateless {
+                if self.manner == ProtocolStyle::Stateless {
                     (params.request_state, params.input_responses) = (state, answers);
                 } else {
                     // Earlier revisions want it made again, and nothing said in it.
@@ -121,7 +121,7 @@ impl Connection {
                 }
                 ServerResult::InputRequiredResult(questions) => {
                     if questions.input_requests.as_ref().is_some_and(|all| !all.is_empty()) {
-                        waiting.keep(Handle::Asked(questions.clone().into())).await;
+                        waiting.keep(CallHandle::Asked(questions.clone().into())).await;
                     }
                     asked = Some(questions);
                 }
@@ -135,13 +135,13 @@ impl Connection {
         Err(Error::Nonsense(format!("it asked more than {ROUNDS} times during one call")))
     }
 
-    async fn through(&self, task: Task, waiting: &Waiting<'_>) -> Result<CallToolResult, Error> {
+    async fn through(&self, task: Task, waiting: &CallOptions<'_>) -> Result<CallToolResult, Error> {
         let result = Box::pin(self.see_through(task, waiting)).await?;
         self.answered.fetch_add(1, Ordering::Relaxed);
         Ok(result)
     }
 
-    pub(super) async fn read(&self, uri: &str, waiting: &Waiting<'_>) -> Result<ReadResourceResult, Error> {
+    pub(super) async fn read(&self, uri: &str, waiting: &CallOptions<'_>) -> Result<ReadResourceResult, Error> {
         let mut params = ReadResourceRequestParams::new(uri);
         for round in 0..ROUNDS {
             let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params.clone()));
@@ -161,7 +161,7 @@ impl Connection {
         &self,
         name: &str,
         arguments: JsonObject,
-        waiting: &Waiting<'_>,
+        waiting: &CallOptions<'_>,
     ) -> Result<GetPromptResult, Error> {
         let mut params = GetPromptRequestParams::new(name).with_arguments(arguments);
         for round in 0..ROUNDS {
@@ -183,7 +183,7 @@ impl Connection {
         &self,
         asked: InputRequiredResult,
         round: u32,
-        waiting: &Waiting<'_>,
+        waiting: &CallOptions<'_>,
     ) -> Result<Option<BTreeMap<String, Value>>, Error> {
         let questions = asked.input_requests.unwrap_or_default();
         if questions.is_empty() {
@@ -201,7 +201,7 @@ impl Connection {
     pub(super) async fn answers_to(
         &self,
         questions: InputRequests,
-        waiting: &Waiting<'_>,
+        waiting: &CallOptions<'_>,
     ) -> Result<BTreeMap<String, Value>, Error> {
         let (mut answers, asker) = (BTreeMap::new(), waiting.asker.as_ref());
         for (key, question) in questions {
@@ -223,8 +223,8 @@ impl Connection {
 }
 
 /// Addresses to visit as questions.
-fn as_questions(visits: Vec<Visit>) -> InputRequests {
-    let question = |(k, visit): (usize, Visit)| {
+fn as_questions(visits: Vec<VisitRequest>) -> InputRequests {
+    let question = |(k, visit): (usize, VisitRequest)| {
         let key = if visit.id.is_empty() { k.to_string() } else { visit.id.clone() };
         let params = ElicitRequestParams::UrlElicitationParams {
             meta: None,

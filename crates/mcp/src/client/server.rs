@@ -9,17 +9,17 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use updraft_tools::Log;
+use updraft_tools::CallLog;
 
-use super::absence::Absence;
-use super::changed::Changed;
-use super::connect::{Attempt, Manner};
-use super::connection::{Connection, Waiting};
-use super::host::Host;
-use super::ledger::Misdeeds;
-use super::login::Desk;
+use super::absence::FailedStart;
+use super::changed::ListChanges;
+use super::connect::{ConnectAttempt, ProtocolStyle};
+use super::connection::{CallOptions, Connection};
+use super::host::McpHost;
+use super::ledger::ProtocolViolations;
+use super::login::ServerLogin;
 use super::manifest::Manifest;
-use crate::config::{Patience, ServerConfig};
+use crate::config::{ServerConfig, ServerTimeouts};
 use crate::error::Error;
 
 /// Failures in a row before a server is left alone for a while.
@@ -44,24 +44,24 @@ const LIST_AGAIN: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5
 const LISTING: Duration = Duration::from_secs(5);
 
 /// Hears that tools are others.
-pub(super) type Tell = Arc<dyn Fn() + Send + Sync>;
+pub(super) type ChangeCallback = Arc<dyn Fn() + Send + Sync>;
 
 /// One configured server. Nothing is started before it is needed.
 pub struct Server {
     pub(super) config: ServerConfig,
-    pub(super) host: Arc<Host>,
-    desk: Arc<Desk>,
-    changed: Arc<Changed>,
+    pub(super) host: Arc<McpHost>,
+    desk: Arc<ServerLogin>,
+    changed: Arc<ListChanges>,
     /// Who hears of it when its tools are others.
-    told: Mutex<Option<Tell>>,
-    state: Mutex<State>,
+    told: Mutex<Option<ChangeCallback>>,
+    state: Mutex<ServerState>,
     /// Held while somebody connects, so that one process is started for all who wait.
     pub(super) connecting: tokio::sync::Mutex<()>,
     tasks: Mutex<JoinSet<()>>,
 }
 
 #[derive(Default)]
-struct State {
+struct ServerState {
     connection: Option<Arc<Connection>>,
     manifest: Option<Arc<Manifest>>,
     failures: u32,
@@ -71,12 +71,12 @@ struct State {
     /// Requests in a row that were lost each by itself.
     losses: u32,
     starts: u32,
-    misdeeds: Misdeeds,
+    misdeeds: ProtocolViolations,
 }
 
 /// How a server is doing.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Health {
+pub struct ServerHealth {
     /// Whether it is connected.
     pub is_up: bool,
     /// How often it was started or connected to.
@@ -86,11 +86,11 @@ pub struct Health {
     /// The last failure, if it has not been well since.
     pub last: Option<Error>,
     /// What it did on this connection or the last one that it should not have done.
-    pub misdeeds: Misdeeds,
+    pub misdeeds: ProtocolViolations,
 }
 
 /// What came of a call.
-pub(super) struct Called {
+pub(super) struct ServerCallResult {
     pub(super) result: CallToolResult,
     /// The hosts that the server reached meanwhile through our proxy.
     pub(super) hosts: Vec<String>,
@@ -100,10 +100,10 @@ pub(super) struct Called {
 
 impl Server {
     /// A server that is not started yet. What was learned about it before is read from the host's memory.
-    pub fn new(config: ServerConfig, host: Arc<Host>) -> Arc<Self> {
+    pub fn new(config: ServerConfig, host: Arc<McpHost>) -> Arc<Self> {
         let kept = host.memory_of(&config).and_then(|path| Manifest::load(&path, &config.fingerprint));
-        let desk = Arc::new(Desk::new(Arc::clone(&host), &config));
-        let state = State { manifest: kept.map(Arc::new), ..State::default() };
+        let desk = Arc::new(ServerLogin::new(Arc::clone(&host), &config));
+        let state = ServerState { manifest: kept.map(Arc::new), ..ServerState::default() };
         let server = Arc::new(Self {
             config,
             host,
@@ -138,10 +138,10 @@ impl Server {
     }
 
     /// How it is doing.
-    pub fn health(&self) -> Health {
+    pub fn health(&self) -> ServerHealth {
         let state = self.state();
         let live = state.connection.as_ref().filter(|connection| !connection.is_closed());
-        Health {
+        ServerHealth {
             is_up: live.is_some(),
             starts: state.starts,
             failures: state.failures,
@@ -182,8 +182,8 @@ impl Server {
         tool: &str,
         arguments: JsonObject,
         is_repeatable: bool,
-        waiting: &Waiting<'_>,
-    ) -> Result<Called, Error> {
+        waiting: &CallOptions<'_>,
+    ) -> Result<ServerCallResult, Error> {
         let mut tries = AGAIN;
         loop {
             let connection = self.connection().await?;
@@ -207,7 +207,11 @@ impl Server {
                     // task of their own, which had its turn after this.
                     tokio::task::yield_now().await;
                     self.changed.settled(LISTING).await;
-                    return other.map(|result| Called { result, hosts: connection.reached.since(mark), left });
+                    return other.map(|result| ServerCallResult {
+                        result,
+                        hosts: connection.reached.since(mark),
+                        left,
+                    });
                 }
             }
         }
@@ -252,10 +256,15 @@ impl Server {
         Ok(connection)
     }
 
-    async fn attempt(&self, remembered: Option<Manner>) -> Result<Connection, Error> {
+    async fn attempt(&self, remembered: Option<ProtocolStyle>) -> Result<Connection, Error> {
         self.desk.open();
-        let attempt =
-            Attempt { host: &self.host, config: &self.config, desk: &self.desk, changed: &self.changed, remembered };
+        let attempt = ConnectAttempt {
+            host: &self.host,
+            config: &self.config,
+            desk: &self.desk,
+            changed: &self.changed,
+            remembered,
+        };
         self.hidden(Box::pin(attempt.make()).await)
     }
 
@@ -289,7 +298,7 @@ impl Server {
         if is_news && let Some(path) = self.host.memory_of(&self.config) {
             let kept = Arc::clone(&manifest);
             let saving = move || {
-                Absence::forget(&path);
+                FailedStart::forget(&path);
                 kept.save(&path)
             };
             let saved = tokio::task::spawn_blocking(saving).await;
@@ -300,11 +309,11 @@ impl Server {
         Ok(manifest)
     }
 
-    pub(super) fn waiting_for_lists<'a>(&self, cancel: &'a CancellationToken) -> Waiting<'a> {
+    pub(super) fn waiting_for_lists<'a>(&self, cancel: &'a CancellationToken) -> CallOptions<'a> {
         let start = self.config.patience.start;
-        let patience = Patience { call: start, longest: start, ..self.config.patience };
+        let patience = ServerTimeouts { call: start, longest: start, ..self.config.patience };
         let found = std::sync::Mutex::default();
-        Waiting { patience, cancel, log: Log::default(), asker: None, found, run: "unknown", key: None }
+        CallOptions { patience, cancel, log: CallLog::default(), asker: None, found, run: "unknown", key: None }
     }
 
     /// Learns from how a call went.
@@ -432,12 +441,12 @@ impl Server {
         self.state().connection.clone().filter(|connection| !connection.is_closed())
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    fn state(&self) -> std::sync::MutexGuard<'_, ServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has someone hear when its tools are others.
-    pub(super) fn tell(&self, told: Option<Tell>) {
+    pub(super) fn tell(&self, told: Option<ChangeCallback>) {
         *self.told.lock().unwrap_or_else(PoisonError::into_inner) = told;
     }
 
@@ -461,12 +470,12 @@ impl Server {
 }
 
 /// Tells whoever follows a call what it left behind.
-fn told(left: &str, log: &Log) {
+fn told(left: &str, log: &CallLog) {
     left.lines().filter(|line| !line.is_empty()).for_each(|line| log.line(line));
 }
 
 /// Lists a server's tools again whenever it says that they have changed.
-async fn keep_listed(server: Weak<Server>, changed: Arc<Changed>) {
+async fn keep_listed(server: Weak<Server>, changed: Arc<ListChanges>) {
     loop {
         let said = changed.said_since().await;
         let Some(server) = server.upgrade() else { return };

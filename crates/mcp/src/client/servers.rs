@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 use updraft_tools::Tool;
 
 use super::helpers;
-use super::host::Host;
-use super::manifest::{Listed, Manifest};
-use super::names::Names;
-use super::server::{Server, Tell};
+use super::host::McpHost;
+use super::manifest::{Manifest, ToolDescription};
+use super::names::ToolNames;
+use super::server::{ChangeCallback, Server};
 use super::shelf;
 use super::tool::ServerTool;
 use crate::config::ServerConfig;
@@ -25,28 +25,28 @@ pub const SHOWN: usize = 60;
 
 /// All servers that are switched on. Cheap to clone.
 #[derive(Clone)]
-pub struct Servers(Arc<Inner>);
+pub struct Servers(Arc<ServersInner>);
 
-struct Inner {
-    host: Arc<Host>,
+struct ServersInner {
+    host: Arc<McpHost>,
     servers: BTreeMap<String, Arc<Server>>,
     /// The tools as they were last given out, by our names.
-    known: Mutex<Known>,
+    known: Mutex<KnownTools>,
 }
 
 #[derive(Default)]
-pub(super) struct Known {
-    pub(super) names: Names,
+pub(super) struct KnownTools {
+    pub(super) names: ToolNames,
     pub(super) tools: BTreeMap<String, Arc<ServerTool>>,
 }
 
 impl Servers {
     /// The servers of a configuration. Nothing is started yet. Must be called within a runtime.
-    pub fn new(configs: Vec<ServerConfig>, host: Host) -> Self {
+    pub fn new(configs: Vec<ServerConfig>, host: McpHost) -> Self {
         let host = Arc::new(host);
         let on = configs.into_iter().filter(|config| config.enabled);
         let servers = on.map(|config| (config.name.clone(), Server::new(config, Arc::clone(&host)))).collect();
-        Self(Arc::new(Inner { host, servers, known: Mutex::default() }))
+        Self(Arc::new(ServersInner { host, servers, known: Mutex::default() }))
     }
 
     /// Every server, in the order of their names.
@@ -92,7 +92,7 @@ impl Servers {
     /// then. It ends when the servers are closed.
     pub fn follow(&self, taken: BTreeSet<String>, hear: impl Fn(&Servers, Vec<Arc<dyn Tool>>) + Send + Sync + 'static) {
         let (servers, one) = (Arc::downgrade(&self.0), Mutex::new(()));
-        let tell: Tell = Arc::new(move || {
+        let tell: ChangeCallback = Arc::new(move || {
             let Some(servers) = servers.upgrade().map(Servers) else { return };
             // Two servers may have news at once, and the last word must know of both.
             let _one = one.lock().unwrap_or_else(PoisonError::into_inner);
@@ -108,7 +108,7 @@ impl Servers {
     pub fn names_for(&self, bare: &str) -> Vec<String> {
         let names = self.iter().flat_map(|server| {
             let pair = (server.config().name.as_str(), bare);
-            let names = Names::new(&self.0.host.prefix, [pair], &BTreeSet::new());
+            let names = ToolNames::new(&self.0.host.prefix, [pair], &BTreeSet::new());
             names.iter().map(|(name, _, _)| name.to_owned()).collect::<Vec<_>>()
         });
         names.collect()
@@ -152,7 +152,7 @@ impl Servers {
         known.tools.get(name).map(Arc::clone)
     }
 
-    pub(super) fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+    pub(super) fn known(&self) -> std::sync::MutexGuard<'_, KnownTools> {
         self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -191,17 +191,17 @@ impl Servers {
         }
     }
 
-    fn name(&self, taken: &BTreeSet<String>) -> Known {
+    fn name(&self, taken: &BTreeSet<String>) -> KnownTools {
         let manifests: Vec<(&Arc<Server>, Arc<Manifest>)> =
             self.iter().filter_map(|server| Some((server, server.manifest()?))).collect();
-        let offered: Vec<(&Arc<Server>, &Listed)> = manifests
+        let offered: Vec<(&Arc<Server>, &ToolDescription)> = manifests
             .iter()
             .flat_map(|(server, manifest)| manifest.tools.iter().map(move |tool| (*server, tool)))
             .filter(|(server, tool)| is_offered(server.config(), &tool.name))
             .collect();
         let pairs = offered.iter().map(|(server, tool)| (server.config().name.as_str(), tool.name.as_str()));
         let taken = taken.iter().cloned().chain(shelf::names().map(str::to_owned)).collect();
-        let names = Names::new(&self.0.host.prefix, pairs, &taken);
+        let names = ToolNames::new(&self.0.host.prefix, pairs, &taken);
         let are_shown = offered.len() <= SHOWN;
         let mut tools = BTreeMap::new();
         let strange: BTreeSet<&str> =
@@ -209,12 +209,12 @@ impl Servers {
         for (server, listed) in offered {
             if let Some(name) = names.name_of(&server.config().name, &listed.name) {
                 let is_strange = strange.contains(server.config().name.as_str());
-                let plain = Names::plain(&self.0.host.prefix, &server.config().name, &listed.name);
+                let plain = ToolNames::plain(&self.0.host.prefix, &server.config().name, &listed.name);
                 let tool = ServerTool::new(Arc::clone(server), name, listed).known_as(plain);
                 tools.insert(name.to_owned(), Arc::new(tool.shown(are_shown).strange(is_strange)));
             }
         }
-        Known { names, tools }
+        KnownTools { names, tools }
     }
 }
 
@@ -226,7 +226,7 @@ fn is_offered(config: &ServerConfig, tool: &str) -> bool {
 
 /// A resource that a server has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct ServerResource {
     /// Its address.
     pub uri: String,
     /// What it is called.
@@ -238,10 +238,10 @@ pub struct Held {
 /// Resources and prompts.
 impl Server {
     /// The resources it has, and the forms of addresses at which it has more.
-    pub async fn resources(&self) -> Result<Vec<Held>, Error> {
+    pub async fn resources(&self) -> Result<Vec<ServerResource>, Error> {
         let cancel = CancellationToken::new();
         let (connection, waiting) = (self.connection().await?, self.waiting_for_lists(&cancel));
-        let listed = self.hidden(connection.resources(&waiting).await)?.into_iter().map(|one| Held {
+        let listed = self.hidden(connection.resources(&waiting).await)?.into_iter().map(|one| ServerResource {
             uri: one.uri.clone(),
             name: one.name.clone(),
             about: one.description.clone().unwrap_or_default(),
@@ -250,7 +250,7 @@ impl Server {
             Err(Error::Refused { .. }) => Vec::new(),
             forms => forms?,
         };
-        let forms = forms.into_iter().map(|one| Held {
+        let forms = forms.into_iter().map(|one| ServerResource {
             uri: one.uri_template.clone(),
             name: one.name.clone(),
             about: one.description.clone().unwrap_or_default(),

@@ -4,64 +4,75 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use updraft_run::{Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
-use updraft_tools::{CallContext, Calling, Place, Source, Tool, Traits};
+use updraft_run::{Failure, FailureKind, PreparedCall, Reply, ToolOutput, ToolSpec};
+use updraft_tools::{CallContext, Place, Tool, ToolFuture, ToolSource, ToolTraits};
 
-use super::manifest::{Hints, Manifest};
+use super::manifest::{Manifest, ToolHints};
 use super::server::Server;
 use super::servers::Servers;
 use super::tool;
 use crate::error::{Error, cut};
 
 /// By the protocol, what is listed and read here changes nothing. That counts for servers whose hints are trusted.
-const READS: Hints =
-    Hints { reads_only: true, idempotent: true, destroys: false, stays_inside: false, adds: false, reaches_out: false };
+const READS: ToolHints = ToolHints {
+    reads_only: true,
+    idempotent: true,
+    destroys: false,
+    stays_inside: false,
+    adds: false,
+    reaches_out: false,
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ResourceToolKind {
     Resources,
     Read,
     Prompts,
     Prompt,
 }
 
-const ALL: [Kind; 4] = [Kind::Resources, Kind::Read, Kind::Prompts, Kind::Prompt];
+const ALL: [ResourceToolKind; 4] =
+    [ResourceToolKind::Resources, ResourceToolKind::Read, ResourceToolKind::Prompts, ResourceToolKind::Prompt];
 
 /// The names that no server's tool may have.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    ALL.into_iter().map(Kind::name)
+    ALL.into_iter().map(ResourceToolKind::name)
 }
 
 /// Those of the tools that some server has something for.
 pub(super) fn tools(servers: &Servers) -> Vec<Arc<dyn Tool>> {
-    let is_of_use = |kind: &Kind| servers.iter().any(|server| kind.is_had_by(server));
-    ALL.into_iter().filter(is_of_use).map(|kind| Arc::new(Shelf::new(servers, kind)) as Arc<dyn Tool>).collect()
+    let is_of_use = |kind: &ResourceToolKind| servers.iter().any(|server| kind.is_had_by(server));
+    ALL.into_iter().filter(is_of_use).map(|kind| Arc::new(ResourceTool::new(servers, kind)) as Arc<dyn Tool>).collect()
 }
 
-impl Kind {
+impl ResourceToolKind {
     fn name(self) -> &'static str {
         match self {
-            Kind::Resources => "mcp_list_resources",
-            Kind::Read => "mcp_read_resource",
-            Kind::Prompts => "mcp_list_prompts",
-            Kind::Prompt => "mcp_get_prompt",
+            ResourceToolKind::Resources => "mcp_list_resources",
+            ResourceToolKind::Read => "mcp_read_resource",
+            ResourceToolKind::Prompts => "mcp_list_prompts",
+            ResourceToolKind::Prompt => "mcp_get_prompt",
         }
     }
 
     fn is_had_by(self, server: &Server) -> bool {
         let has = |manifest: Arc<Manifest>| match self {
-            Kind::Resources | Kind::Read => manifest.has_resources,
-            Kind::Prompts | Kind::Prompt => manifest.has_prompts,
+            ResourceToolKind::Resources | ResourceToolKind::Read => manifest.has_resources,
+            ResourceToolKind::Prompts | ResourceToolKind::Prompt => manifest.has_prompts,
         };
         server.manifest().is_some_and(has)
     }
 
     fn about(self) -> &'static str {
         match self {
-            Kind::Resources => "List the resources that MCP servers hold: their addresses, names and purposes.",
-            Kind::Read => "Read a resource of an MCP server. An address with {braces} is a form: fill them in.",
-            Kind::Prompts => "List the prompts that MCP servers have ready, with their arguments.",
-            Kind::Prompt => "Get a prompt of an MCP server, with its arguments filled in.",
+            ResourceToolKind::Resources => {
+                "List the resources that MCP servers hold: their addresses, names and purposes."
+            }
+            ResourceToolKind::Read => {
+                "Read a resource of an MCP server. An address with {braces} is a form: fill them in."
+            }
+            ResourceToolKind::Prompts => "List the prompts that MCP servers have ready, with their arguments.",
+            ResourceToolKind::Prompt => "Get a prompt of an MCP server, with its arguments filled in.",
         }
     }
 
@@ -69,25 +80,25 @@ impl Kind {
         let text = |about: &str| json!({"type": "string", "description": about});
         let one = text("The server's name.");
         match self {
-            Kind::Resources | Kind::Prompts => json!({"type": "object", "properties": {
+            ResourceToolKind::Resources | ResourceToolKind::Prompts => json!({"type": "object", "properties": {
                 "server": text("A server's name; all where it is left out.")}}),
-            Kind::Read => json!({"type": "object", "required": ["server", "uri"], "properties": {
+            ResourceToolKind::Read => json!({"type": "object", "required": ["server", "uri"], "properties": {
                 "server": one, "uri": text("The resource's address.")}}),
-            Kind::Prompt => json!({"type": "object", "required": ["server", "name"], "properties": {
+            ResourceToolKind::Prompt => json!({"type": "object", "required": ["server", "name"], "properties": {
                 "server": one, "name": text("The prompt's name."),
                 "arguments": {"type": "object", "additionalProperties": {"type": "string"}}}}),
         }
     }
 }
 
-struct Shelf {
+struct ResourceTool {
     servers: Servers,
-    kind: Kind,
+    kind: ResourceToolKind,
     spec: ToolSpec,
 }
 
-impl Shelf {
-    fn new(servers: &Servers, kind: Kind) -> Self {
+impl ResourceTool {
+    fn new(servers: &Servers, kind: ResourceToolKind) -> Self {
         let spec =
             ToolSpec { name: kind.name().into(), description: kind.about().into(), parameters: kind.parameters() };
         Self { servers: servers.clone(), kind, spec }
@@ -116,12 +127,12 @@ impl Shelf {
                     let _ = write!(text, "{name}:\n{words}");
                 }
                 Err(error) if meant.len() == 1 => {
-                    let output = Output {
+                    let output = ToolOutput {
                         text: format!("MCP server `{name}`: {error}"),
                         is_error: true,
                         untrusted: true,
                         origins: vec![format!("MCP server {name}")],
-                        ..Output::default()
+                        ..ToolOutput::default()
                     };
                     return Reply::Output(Arc::new(output));
                 }
@@ -135,25 +146,25 @@ impl Shelf {
         if text.trim().is_empty() {
             "there are none".clone_into(&mut text);
         }
-        Reply::Output(Arc::new(Output { text, untrusted: true, origins, hosts, ..Output::default() }))
+        Reply::Output(Arc::new(ToolOutput { text, untrusted: true, origins, hosts, ..ToolOutput::default() }))
     }
 
     async fn words(&self, server: &Server, args: &Value) -> Result<String, Error> {
         let given = |name: &str| args[name].as_str().unwrap_or_default();
         let mut text = String::new();
         match self.kind {
-            Kind::Read => return server.read(given("uri")).await,
-            Kind::Resources => {
+            ResourceToolKind::Read => return server.read(given("uri")).await,
+            ResourceToolKind::Resources => {
                 for one in server.resources().await? {
                     let _ = writeln!(text, "{}  {}: {}", one.uri, one.name, cut(&one.about, 300));
                 }
             }
-            Kind::Prompts => {
+            ResourceToolKind::Prompts => {
                 for (name, about) in server.prompts().await? {
                     let _ = writeln!(text, "{name}: {}", cut(&about, 600));
                 }
             }
-            Kind::Prompt => {
+            ResourceToolKind::Prompt => {
                 let arguments = args["arguments"].as_object().cloned().unwrap_or_default();
                 for (role, words) in server.prompt(given("name"), arguments).await? {
                     let _ = writeln!(text, "{role}: {words}");
@@ -164,48 +175,50 @@ impl Shelf {
     }
 }
 
-impl Tool for Shelf {
+impl Tool for ResourceTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
     /// The strictest of all servers; a call is weighed by the ones it is about.
-    fn traits(&self) -> Traits {
+    fn traits(&self) -> ToolTraits {
         let reading = |server: &Arc<Server>| {
             // Whatever is believed of the server: the protocol has nothing that is destroyed by reading.
-            Traits { destroys: false, ..tool::traits(server.config(), READS, server.is_vouched_for()) }
+            ToolTraits { destroys: false, ..tool::traits(server.config(), READS, server.is_vouched_for()) }
         };
         let all = self.servers.iter().map(reading);
-        all.reduce(stricter).unwrap_or_else(|| Traits { group: tool::GROUP, ..Traits::default() })
+        all.reduce(stricter).unwrap_or_else(|| ToolTraits { group: tool::GROUP, ..ToolTraits::default() })
     }
 
-    fn source(&self) -> Source {
-        Source::BuiltIn
+    fn source(&self) -> ToolSource {
+        ToolSource::BuiltIn
     }
 
-    fn prepare(&self, args: &Value, _: &Place) -> Prepared {
+    fn prepare(&self, args: &Value, _: &Place) -> PreparedCall {
         let meant = match self.meant(args) {
             Ok(meant) => meant,
             Err(error) => {
                 let fault = Some(Failure::new(FailureKind::Validation, error.to_string()));
-                return Prepared { fault, ..Prepared::default() };
+                return PreparedCall { fault, ..PreparedCall::default() };
             }
         };
         let hosts = meant.iter().flat_map(|server| tool::hosts(server.config())).collect();
         let all = meant.iter().map(|server| tool::traits(server.config(), READS, server.is_vouched_for()));
         let elsewhere = meant.iter().all(|server| tool::is_remote(server.config()));
-        let Some(Traits { class, outside, sends, .. }) = all.reduce(stricter) else { return Prepared::default() };
-        Prepared { class, outside, sends, hosts, served: true, elsewhere, ..Prepared::default() }
+        let Some(ToolTraits { class, outside, sends, .. }) = all.reduce(stricter) else {
+            return PreparedCall::default();
+        };
+        PreparedCall { class, outside, sends, hosts, served: true, elsewhere, ..PreparedCall::default() }
     }
 
-    fn call<'a>(&'a self, args: Value, _: &'a CallContext) -> Calling<'a> {
+    fn call<'a>(&'a self, args: Value, _: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(self.make(args))
     }
 }
 
-fn stricter(one: Traits, other: Traits) -> Traits {
+fn stricter(one: ToolTraits, other: ToolTraits) -> ToolTraits {
     let class = if one.class.is_repeatable() { other.class } else { one.class };
-    Traits {
+    ToolTraits {
         class,
         outside: one.outside || other.outside,
         sends: one.sends || other.sends,

@@ -10,52 +10,52 @@ use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use url::Url;
 
-use super::admit::{Outside, admitted};
+use super::admit::{AdmissionError, admitted};
 use super::answers::messages;
-use super::events::{Events, events, is_too_large, weight};
+use super::events::{EventStream, events, is_too_large, weight};
 use super::http::is_kind;
-use super::ledger::{Ledger, Verdict};
-use super::login::Desk;
+use super::ledger::{MessageVerdict, RequestLedger};
+use super::login::ServerLogin;
 use crate::error::{Error, chain, cut};
 
 /// A POST that only hands a message over takes no longer.
 const POST_TIME: Duration = Duration::from_secs(30);
 
 /// A connection of the 2024 transport. The end of its stream is the end of the connection: nothing resumes.
-pub(super) struct LegacySse {
+pub(super) struct SseTransport {
     http: reqwest::Client,
     post: Url,
     headers: HeaderMap,
-    desk: Arc<Desk>,
-    events: Events,
+    desk: Arc<ServerLogin>,
+    events: EventStream,
     /// What came in one event with another.
     waiting: VecDeque<RxJsonRpcMessage<RoleClient>>,
-    ledger: Arc<Ledger>,
+    ledger: Arc<RequestLedger>,
 }
 
 /// Why a message could not be handed over.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NotSent {
+pub(super) enum SseSendError {
     #[error(transparent)]
-    Outside(#[from] Outside),
+    Outside(#[from] AdmissionError),
     #[error("HTTP {0}")]
     Status(u16),
     #[error("the message cannot be written")]
     Json(#[from] serde_json::Error),
 }
 
-impl LegacySse {
+impl SseTransport {
     /// Opens the stream and waits for the address that requests go to.
     pub(super) async fn connect(
         http: reqwest::Client,
         url: Url,
         headers: HeaderMap,
-        desk: Arc<Desk>,
-        ledger: Arc<Ledger>,
+        desk: Arc<ServerLogin>,
+        ledger: Arc<RequestLedger>,
     ) -> Result<Self, Error> {
         let request = || http.get(url.clone()).headers(headers.clone()).header(ACCEPT, "text/event-stream");
         let response = admitted(&desk, request).await.map_err(|error| match error {
-            Outside::Login(_) => Error::Login(String::new()),
+            AdmissionError::Login(_) => Error::Login(String::new()),
             other => Error::Unreachable(chain(&other)),
         })?;
         let status = response.status();
@@ -82,13 +82,13 @@ impl LegacySse {
     }
 }
 
-impl Transport<RoleClient> for LegacySse {
-    type Error = NotSent;
+impl Transport<RoleClient> for SseTransport {
+    type Error = SseSendError;
 
     fn send(
         &mut self,
         mut message: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), NotSent>> + Send + 'static {
+    ) -> impl Future<Output = Result<(), SseSendError>> + Send + 'static {
         self.ledger.sends(&mut message);
         let (http, post, headers) = (self.http.clone(), self.post.clone(), self.headers.clone());
         let desk = Arc::clone(&self.desk);
@@ -100,7 +100,7 @@ impl Transport<RoleClient> for LegacySse {
             };
             let response = admitted(&desk, request).await?;
             let status = response.status();
-            if status.is_success() { Ok(()) } else { Err(NotSent::Status(status.as_u16())) }
+            if status.is_success() { Ok(()) } else { Err(SseSendError::Status(status.as_u16())) }
         }
     }
 
@@ -108,9 +108,9 @@ impl Transport<RoleClient> for LegacySse {
         loop {
             while let Some(mut message) = self.waiting.pop_front() {
                 match self.ledger.receives(&mut message) {
-                    Verdict::Take => return Some(message),
-                    Verdict::Drop => {}
-                    Verdict::Flood => return None,
+                    MessageVerdict::Take => return Some(message),
+                    MessageVerdict::Drop => {}
+                    MessageVerdict::Flood => return None,
                 }
             }
             let event = match self.events.next().await? {
@@ -128,13 +128,13 @@ impl Transport<RoleClient> for LegacySse {
             let data = event.data.unwrap_or_default();
             self.ledger.give_back(weight(data.len()));
             self.waiting.extend(messages(data.trim().as_bytes(), |id| self.ledger.is_open(id)));
-            if self.waiting.is_empty() && self.ledger.garbage(data.as_bytes()) == Verdict::Flood {
+            if self.waiting.is_empty() && self.ledger.garbage(data.as_bytes()) == MessageVerdict::Flood {
                 return None;
             }
         }
     }
 
-    async fn close(&mut self) -> Result<(), NotSent> {
+    async fn close(&mut self) -> Result<(), SseSendError> {
         self.events = futures_util::stream::empty().boxed();
         Ok(())
     }

@@ -11,9 +11,9 @@ use rmcp::model::{
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::connection::{Abandoned, Connection, Waiting};
+use super::connection::{CallOptions, CancelOnDrop, Connection};
 use super::mend;
-use super::rounds::Handle;
+use super::rounds::CallHandle;
 use crate::error::{Error, cut};
 
 /// How often a server is asked after a task, whatever it suggests.
@@ -26,12 +26,12 @@ const LONGEST: Duration = Duration::from_mins(1);
 
 impl Connection {
     /// Asks after a task until it is done. If this is dropped, the task is cancelled.
-    pub(super) async fn see_through(&self, task: Task, waiting: &Waiting<'_>) -> Result<CallToolResult, Error> {
+    pub(super) async fn see_through(&self, task: Task, waiting: &CallOptions<'_>) -> Result<CallToolResult, Error> {
         let limit = waiting.patience.longest;
         let mut until = Instant::now() + limit;
         let id = task.task_id;
         // One that the next process finds again is cancelled only if that is wanted, not because ours ends.
-        let is_kept = waiting.keep(Handle::Task(id.clone())).await;
+        let is_kept = waiting.keep(CallHandle::Task(id.clone())).await;
         let mut wait = interval(task.poll_interval_ms);
         let mut answered = BTreeSet::new();
         let mut abandoned = self.abandoned_task(&id);
@@ -79,7 +79,7 @@ impl Connection {
     }
 
     /// Waits until a task may be asked after again, unless its time is up or nobody wants it any longer.
-    async fn pause(&self, id: &str, wait: Duration, until: Instant, waiting: &Waiting<'_>) -> Result<(), Error> {
+    async fn pause(&self, id: &str, wait: Duration, until: Instant, waiting: &CallOptions<'_>) -> Result<(), Error> {
         let wait = wait.max(self.left_alone_for());
         if Instant::now() >= until {
             drop(self.abandoned_task(id));
@@ -97,7 +97,7 @@ impl Connection {
         id: &str,
         request: &ClientRequest,
         until: Instant,
-        waiting: &Waiting<'_>,
+        waiting: &CallOptions<'_>,
     ) -> Result<ServerResult, Error> {
         let mut wait = USUAL;
         loop {
@@ -118,7 +118,7 @@ impl Connection {
         &self,
         mut questions: InputRequests,
         answered: &mut BTreeSet<String>,
-        waiting: &Waiting<'_>,
+        waiting: &CallOptions<'_>,
         id: &str,
     ) -> Result<Option<BTreeMap<String, Value>>, Error> {
         questions.retain(|key, _| answered.insert(key.clone()));
@@ -137,7 +137,7 @@ impl Connection {
         id: &str,
         answers: BTreeMap<String, Value>,
         until: Instant,
-        waiting: &Waiting<'_>,
+        waiting: &CallOptions<'_>,
     ) -> Result<(), Error> {
         let params = UpdateTaskParams::new(id.to_owned(), answers);
         let request = ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(params));
@@ -166,7 +166,7 @@ fn interval(suggested: Option<u64>) -> Duration {
     suggested.map_or(USUAL, Duration::from_millis).clamp(OFTEN, SELDOM)
 }
 
-fn disarm(abandoned: &mut Abandoned) {
+fn disarm(abandoned: &mut CancelOnDrop) {
     abandoned.what = None;
 }
 

@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use rmcp::model::JsonObject;
 use serde_json::Value;
-use updraft_run::{Class, Failure, FailureKind, Millis, Prepared, Reply, STRANGE_DEFINITIONS, ToolSpec};
+use updraft_run::{EffectClass, Failure, FailureKind, Millis, PreparedCall, Reply, STRANGE_DEFINITIONS, ToolSpec};
 use updraft_sandbox::Network;
-use updraft_tools::{CallContext, Calling, Place, Source, Tool, Traits};
+use updraft_tools::{CallContext, Place, Tool, ToolFuture, ToolSource, ToolTraits};
 
-use super::asking::Asker;
-use super::connection::Waiting;
+use super::asking::CallingRun;
+use super::connection::CallOptions;
 use super::content;
-use super::manifest::{Hints, Listed};
-use super::rounds::Handle;
+use super::manifest::{ToolDescription, ToolHints};
+use super::rounds::CallHandle;
 use super::server::Server;
-use crate::config::{Link, ServerConfig};
+use crate::config::{ServerConfig, TransportConfig};
 use crate::error::Error;
 
 /// The group that agents ask for servers' tools by.
@@ -29,9 +29,9 @@ pub(super) struct ServerTool {
     own_name: String,
     spec: ToolSpec,
     output: Option<Value>,
-    traits: Traits,
+    traits: ToolTraits,
     /// What the server says about its effects.
-    hints: Hints,
+    hints: ToolHints,
     /// The name that rules know it by, where another tool wants that too.
     known_as: Option<String>,
     /// Its definition is a stranger's words.
@@ -39,7 +39,7 @@ pub(super) struct ServerTool {
 }
 
 impl ServerTool {
-    pub(super) fn new(server: Arc<Server>, name: &str, listed: &Listed) -> Self {
+    pub(super) fn new(server: Arc<Server>, name: &str, listed: &ToolDescription) -> Self {
         let (hints, traits) = (listed.hints, traits(server.config(), listed.hints, false));
         let described = if listed.description.is_empty() { &listed.name } else { &listed.description };
         let spec = ToolSpec { name: name.to_owned(), description: described.clone(), parameters: listed.input.clone() };
@@ -63,7 +63,7 @@ impl ServerTool {
     pub(super) fn strange(mut self, is_strange: bool) -> Self {
         self.is_strange = is_strange;
         let only_by_name = self.traits.only_by_name;
-        self.traits = Traits { only_by_name, ..traits(self.server.config(), self.hints, !is_strange) };
+        self.traits = ToolTraits { only_by_name, ..traits(self.server.config(), self.hints, !is_strange) };
         self
     }
 
@@ -81,11 +81,11 @@ impl ServerTool {
         };
         let config = self.server.config();
         let around = &cx.around;
-        let asker = around.caller.clone().map(|caller| Asker { run: around.run.clone(), caller });
-        let found = around.handle.as_deref().and_then(Handle::read).into();
+        let asker = around.caller.clone().map(|caller| CallingRun { run: around.run.clone(), caller });
+        let found = around.handle.as_deref().and_then(CallHandle::read).into();
         let (cancel, log, run) = (&cx.cancel, cx.log.clone(), around.run.as_str());
         let key = Some(cx.key.as_str());
-        let waiting = Waiting { patience: config.patience, cancel, log, asker, found, run, key };
+        let waiting = CallOptions { patience: config.patience, cancel, log, asker, found, run, key };
         let is_repeatable = self.traits.class.is_repeatable();
         let arguments: JsonObject = arguments;
         match self.server.call(&self.own_name, arguments, is_repeatable, &waiting).await {
@@ -127,23 +127,23 @@ impl ServerTool {
 /// The hosts that a request to a server reaches.
 pub(super) fn hosts(config: &ServerConfig) -> Vec<String> {
     match &config.link {
-        Link::Remote { url, .. } => url.host_str().map(str::to_owned).into_iter().collect(),
-        Link::Stdio { .. } => Vec::new(),
+        TransportConfig::Remote { url, .. } => url.host_str().map(str::to_owned).into_iter().collect(),
+        TransportConfig::Stdio { .. } => Vec::new(),
     }
 }
 
 pub(super) fn is_remote(config: &ServerConfig) -> bool {
-    matches!(config.link, Link::Remote { .. })
+    matches!(config.link, TransportConfig::Remote { .. })
 }
 
 /// What is assumed about a tool. Hints make it stricter wherever it runs; they make it less strict only if the user believes
 /// them.
-pub(super) fn traits(config: &ServerConfig, hints: Hints, believed: bool) -> Traits {
+pub(super) fn traits(config: &ServerConfig, hints: ToolHints, believed: bool) -> ToolTraits {
     let reads_only = believed && hints.reads_only;
     let class = match (reads_only, believed && hints.idempotent) {
-        (true, _) => Class::Pure,
-        (false, true) => Class::Idempotent,
-        (false, false) => Class::Opaque,
+        (true, _) => EffectClass::Pure,
+        (false, true) => EffectClass::Idempotent,
+        (false, false) => EffectClass::Opaque,
     };
     let has_no_network = !is_remote(config) && config.grants.network == Network::None;
     // It touches the workspace only, and what it changes there can be undone.
@@ -151,7 +151,7 @@ pub(super) fn traits(config: &ServerConfig, hints: Hints, believed: bool) -> Tra
     let destroys = if believed { !hints.reads_only && !hints.adds } else { !(is_confined && hints.reads_only) };
     // An addition that nobody beyond the server sees: a note in a notebook, a line in a list.
     let adds_inside = believed && hints.adds && hints.stays_inside;
-    Traits {
+    ToolTraits {
         class,
         group: GROUP,
         outside: !(reads_only || is_confined || adds_inside),
@@ -159,7 +159,7 @@ pub(super) fn traits(config: &ServerConfig, hints: Hints, believed: bool) -> Tra
         sends: hints.reaches_out || !(has_no_network || reads_only && hints.stays_inside || adds_inside),
         destroys,
         time: LONGEST,
-        ..Traits::default()
+        ..ToolTraits::default()
     }
 }
 
@@ -180,7 +180,7 @@ impl Tool for ServerTool {
         &self.spec
     }
 
-    fn traits(&self) -> Traits {
+    fn traits(&self) -> ToolTraits {
         self.traits
     }
 
@@ -188,8 +188,8 @@ impl Tool for ServerTool {
         self.output.as_ref()
     }
 
-    fn source(&self) -> Source {
-        Source::Server(self.server.config().name.clone())
+    fn source(&self) -> ToolSource {
+        ToolSource::Server(self.server.config().name.clone())
     }
 
     fn changes_unseen(&self) -> bool {
@@ -200,12 +200,12 @@ impl Tool for ServerTool {
         self.is_strange.then(|| format!("{STRANGE_DEFINITIONS}{}", self.server.config().name))
     }
 
-    fn prepare(&self, args: &Value, _: &Place) -> Prepared {
-        let Traits { class, outside, sends, destroys, .. } = self.traits;
+    fn prepare(&self, args: &Value, _: &Place) -> PreparedCall {
+        let ToolTraits { class, outside, sends, destroys, .. } = self.traits;
         let (known_as, elsewhere) = (self.known_as.clone(), is_remote(self.server.config()));
         let adds = !self.is_strange && !destroys && are_known(args, &self.spec.parameters);
         let hosts = self.hosts();
-        Prepared {
+        PreparedCall {
             class,
             outside,
             sends,
@@ -215,11 +215,11 @@ impl Tool for ServerTool {
             elsewhere,
             hosts,
             known_as,
-            ..Prepared::default()
+            ..PreparedCall::default()
         }
     }
 
-    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(self.make(args, cx))
     }
 }
@@ -229,19 +229,19 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::config::{Form, Grants, Login, Patience};
+    use crate::config::{LoginConfig, RemoteTransport, ServerGrants, ServerTimeouts};
 
-    fn config(link: Link, network: Network) -> ServerConfig {
+    fn config(link: TransportConfig, network: Network) -> ServerConfig {
         ServerConfig {
             name: "s".into(),
             enabled: true,
             link,
-            patience: Patience::default(),
+            patience: ServerTimeouts::default(),
             tools: None,
             except: Vec::new(),
             trusts_hints: false,
-            grants: Grants { network, ..Grants::default() },
-            login: Login::default(),
+            grants: ServerGrants { network, ..ServerGrants::default() },
+            login: LoginConfig::default(),
             sampling: None,
             revision: None,
             fingerprint: String::new(),
@@ -253,7 +253,7 @@ mod tests {
     }
 
     fn process(network: Network) -> ServerConfig {
-        let link = Link::Stdio { command: "x".into(), args: Vec::new(), env: BTreeMap::new(), cwd: None };
+        let link = TransportConfig::Stdio { command: "x".into(), args: Vec::new(), env: BTreeMap::new(), cwd: None };
         config(link, network)
     }
 
@@ -265,10 +265,10 @@ mod tests {
 
     fn remote() -> ServerConfig {
         let url = "http://x.example/".parse().unwrap();
-        config(Link::Remote { url, headers: BTreeMap::new(), form: Form::Http }, Network::None)
+        config(TransportConfig::Remote { url, headers: BTreeMap::new(), form: RemoteTransport::Http }, Network::None)
     }
 
-    const KIND: Hints = Hints {
+    const KIND: ToolHints = ToolHints {
         reads_only: true,
         idempotent: true,
         destroys: false,
@@ -280,9 +280,9 @@ mod tests {
     #[test]
     fn hints_of_a_server_that_is_not_trusted_change_nothing_but_for_the_worse() {
         for config in [remote(), process(Network::Host), granted(Network::None)] {
-            for hints in [KIND, Hints::default(), Hints { adds: true, ..Hints::default() }] {
-                let Traits { class, outside, destroys, .. } = traits(&config, hints, false);
-                assert_eq!((class, outside, destroys), (Class::Opaque, true, true));
+            for hints in [KIND, ToolHints::default(), ToolHints { adds: true, ..ToolHints::default() }] {
+                let ToolTraits { class, outside, destroys, .. } = traits(&config, hints, false);
+                assert_eq!((class, outside, destroys), (EffectClass::Opaque, true, true));
             }
         }
         assert!(traits(&remote(), KIND, false).sends && traits(&process(Network::Host), KIND, false).sends);
@@ -290,50 +290,50 @@ mod tests {
 
     #[test]
     fn hints_of_a_trusted_server_count() {
-        let Traits { class, outside, sends, destroys, .. } = traits(&remote(), KIND, true);
-        assert_eq!((class, outside, sends, destroys), (Class::Pure, false, false, false));
-        let open = traits(&remote(), Hints { stays_inside: false, ..KIND }, true);
+        let ToolTraits { class, outside, sends, destroys, .. } = traits(&remote(), KIND, true);
+        assert_eq!((class, outside, sends, destroys), (EffectClass::Pure, false, false, false));
+        let open = traits(&remote(), ToolHints { stays_inside: false, ..KIND }, true);
         assert_eq!((open.outside, open.sends), (false, true));
-        let changes = traits(&remote(), Hints { reads_only: false, ..KIND }, true);
+        let changes = traits(&remote(), ToolHints { reads_only: false, ..KIND }, true);
         assert_eq!(
             (changes.class, changes.destroys),
-            (Class::Idempotent, true),
+            (EffectClass::Idempotent, true),
             "what does not say that it adds destroys"
         );
-        assert!(!traits(&remote(), Hints { adds: true, ..Hints::default() }, true).destroys);
+        assert!(!traits(&remote(), ToolHints { adds: true, ..ToolHints::default() }, true).destroys);
     }
 
     #[test]
     fn an_addition_that_stays_inside_a_believed_server_neither_sends_nor_leaves() {
-        let inside = Hints { adds: true, stays_inside: true, ..Hints::default() };
+        let inside = ToolHints { adds: true, stays_inside: true, ..ToolHints::default() };
         let weighed = |hints, believed| {
-            let Traits { class, outside, sends, destroys, .. } = traits(&remote(), hints, believed);
-            assert_eq!(class, Class::Opaque, "it may not be made twice");
+            let ToolTraits { class, outside, sends, destroys, .. } = traits(&remote(), hints, believed);
+            assert_eq!(class, EffectClass::Opaque, "it may not be made twice");
             (outside, sends, destroys)
         };
         assert_eq!(weighed(inside, true), (false, false, false));
         assert_eq!(weighed(inside, false), (true, true, true));
-        assert_eq!(weighed(Hints { stays_inside: false, ..inside }, true), (true, true, false));
-        assert_eq!(weighed(Hints { adds: false, ..inside }, true), (true, true, true));
+        assert_eq!(weighed(ToolHints { stays_inside: false, ..inside }, true), (true, true, false));
+        assert_eq!(weighed(ToolHints { adds: false, ..inside }, true), (true, true, true));
     }
 
     #[test]
     fn a_process_without_network_stays_inside_and_may_still_not_be_repeated() {
         let weighed = |hints, believed| {
-            let Traits { class, outside, sends, destroys, .. } = traits(&process(Network::None), hints, believed);
-            assert!(class == Class::Opaque && !outside);
+            let ToolTraits { class, outside, sends, destroys, .. } = traits(&process(Network::None), hints, believed);
+            assert!(class == EffectClass::Opaque && !outside);
             (sends, destroys)
         };
-        let reads = Hints { reads_only: true, ..Hints::default() };
+        let reads = ToolHints { reads_only: true, ..ToolHints::default() };
         assert_eq!(weighed(reads, false), (false, false));
-        let says_nothing = Hints::default();
+        let says_nothing = ToolHints::default();
         assert_eq!(weighed(says_nothing, false), (false, true), "a tool without hints destroys, says the protocol");
         assert_eq!(weighed(says_nothing, true), (false, true));
-        let adds = Hints { adds: true, ..Hints::default() };
+        let adds = ToolHints { adds: true, ..ToolHints::default() };
         assert_eq!((weighed(adds, false), weighed(adds, true)), ((false, true), (false, false)));
         for believed in [false, true] {
             assert!(
-                weighed(Hints { reaches_out: true, ..adds }, believed).0,
+                weighed(ToolHints { reaches_out: true, ..adds }, believed).0,
                 "what says that it reaches out is believed"
             );
         }

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use updraft_sandbox::Policy;
 
-use super::host::Host;
-use crate::config::{Link, Secret, ServerConfig, program_of};
+use super::host::McpHost;
+use crate::config::{Secret, ServerConfig, TransportConfig, program_of};
 
 /// Python leaves the folder that it is started in out of where it looks for modules.
 const SAFE_PATH: &str = "PYTHONSAFEPATH";
 
 /// Where a process is started, and with what.
-pub(super) struct Whence {
+pub(super) struct LaunchLocation {
     pub(super) folder: PathBuf,
     /// That folder belongs to it alone.
     is_apart: bool,
@@ -20,12 +20,12 @@ pub(super) struct Whence {
     is_safe_path: bool,
 }
 
-impl Whence {
+impl LaunchLocation {
     /// What an entry says about the folder counts. Else a server of the user's own takes nothing from the workspace of a
     /// stranger, and as little as can be from any other.
-    pub(super) fn of(host: &Host, config: &ServerConfig) -> Self {
+    pub(super) fn of(host: &McpHost, config: &ServerConfig) -> Self {
         let workspace = || host.workspace.clone();
-        let Link::Stdio { command, args, env, cwd } = &config.link else {
+        let TransportConfig::Stdio { command, args, env, cwd } = &config.link else {
             return Self { folder: workspace(), is_apart: false, is_safe_path: false };
         };
         let apart = host.private_for(&config.name, "d").filter(|_| host.is_apart && cwd.is_none());

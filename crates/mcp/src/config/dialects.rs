@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::written::{Wrong, wrong};
+use super::written::{EntryFault, wrong};
 
 /// What we know of how one signs in.
 const LOGIN: [&str; 4] = ["clientId", "clientSecret", "scopes", "grantType"];
@@ -19,7 +19,7 @@ const LOGIN_ELSEWHERE: [(&str, &str); 5] = [
 ];
 
 /// Other programs' names for the same things, turned into ours.
-pub(super) fn translate(fields: &mut Map<String, Value>, left: &mut Vec<String>) -> Result<(), Wrong> {
+pub(super) fn translate(fields: &mut Map<String, Value>, left: &mut Vec<String>) -> Result<(), EntryFault> {
     let renamed = [
         ("transport", "type"),
         ("transportType", "type"),
@@ -213,12 +213,12 @@ fn sign_in(fields: &mut Map<String, Value>, left: &mut Vec<String>) {
 }
 
 /// The servers that a file switches off elsewhere than at the servers: Gemini below `mcp`, Claude for each project.
-pub(super) struct Switches<'a> {
+pub(super) struct ServerSwitches<'a> {
     disabled: BTreeSet<&'a str>,
     allowed: Option<BTreeSet<&'a str>>,
 }
 
-impl<'a> Switches<'a> {
+impl<'a> ServerSwitches<'a> {
     pub(super) fn of(document: &'a Value) -> Self {
         let names = |list: &'a Value| list.as_array().into_iter().flatten().filter_map(Value::as_str);
         let projects = document["projects"].as_object().into_iter().flat_map(Map::values);

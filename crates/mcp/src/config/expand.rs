@@ -5,20 +5,20 @@ pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Why a text could not be filled in.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(super) enum ExpandError {
     /// The variable is not set and has no default.
     Variable(String),
     /// An editor would ask its user for it; we have nobody to ask at this point.
     Input(String),
 }
 
-impl Missing {
+impl ExpandError {
     pub(super) fn words(&self) -> String {
         match self {
-            Missing::Variable(name) => {
+            ExpandError::Variable(name) => {
                 format!("the variable `{name}` is not set; set it, or write `${{{name}:-default}}`")
             }
-            Missing::Input(name) => {
+            ExpandError::Input(name) => {
                 format!("`${{input:{name}}}` is asked for by an editor; write `${{VARIABLE}}` and set that instead")
             }
         }
@@ -26,7 +26,7 @@ impl Missing {
 }
 
 /// Fills in `${VAR}`, `${VAR:-default}` and `${env:VAR}`. A `$` before anything else stands for itself.
-pub(super) fn expand(text: &str, lookup: Lookup<'_>) -> Result<String, Missing> {
+pub(super) fn expand(text: &str, lookup: Lookup<'_>) -> Result<String, ExpandError> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("${") {
@@ -39,9 +39,9 @@ pub(super) fn expand(text: &str, lookup: Lookup<'_>) -> Result<String, Missing> 
     Ok(out)
 }
 
-fn value_of(inside: &str, lookup: Lookup<'_>) -> Result<String, Missing> {
+fn value_of(inside: &str, lookup: Lookup<'_>) -> Result<String, ExpandError> {
     if let Some(name) = inside.strip_prefix("input:") {
-        return Err(Missing::Input(name.to_owned()));
+        return Err(ExpandError::Input(name.to_owned()));
     }
     let inside = inside.strip_prefix("env:").unwrap_or(inside);
     let (name, default) = match inside.split_once(":-") {
@@ -50,14 +50,14 @@ fn value_of(inside: &str, lookup: Lookup<'_>) -> Result<String, Missing> {
     };
     // As in a shell, a variable that is set to nothing takes the default.
     let found = lookup(name).filter(|value| default.is_none() || !value.is_empty());
-    found.or_else(|| default.map(str::to_owned)).ok_or_else(|| Missing::Variable(name.to_owned()))
+    found.or_else(|| default.map(str::to_owned)).ok_or_else(|| ExpandError::Variable(name.to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn filled(text: &str) -> Result<String, Missing> {
+    fn filled(text: &str) -> Result<String, ExpandError> {
         let lookup = |name: &str| match name {
             "TOKEN" => Some("t0p".to_owned()),
             "EMPTY" => Some(String::new()),
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named() {
-        assert_eq!(filled("${NONE}"), Err(Missing::Variable("NONE".into())));
-        assert_eq!(filled("${input:key}"), Err(Missing::Input("key".into())));
+        assert_eq!(filled("${NONE}"), Err(ExpandError::Variable("NONE".into())));
+        assert_eq!(filled("${input:key}"), Err(ExpandError::Input("key".into())));
     }
 }

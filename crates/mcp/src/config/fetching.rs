@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Link, Secret, ServerConfig};
+use super::{Secret, ServerConfig, TransportConfig};
 
 /// How long what such a program runs may take to be fetched and to start.
 pub(super) const START: Duration = Duration::from_mins(5);
@@ -31,7 +31,7 @@ const BEFORE: [&str; 8] = ["env", "sh", "bash", "zsh", "exec", "nice", "timeout"
 impl ServerConfig {
     /// Its program, if that fetches what it runs.
     pub fn fetching(&self) -> Option<&str> {
-        let Link::Stdio { command, args, .. } = &self.link else { return None };
+        let TransportConfig::Stdio { command, args, .. } = &self.link else { return None };
         fetching(std::iter::once(command.as_str()).chain(args.iter().map(Secret::reveal)))
     }
 }

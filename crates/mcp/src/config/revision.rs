@@ -4,7 +4,7 @@ use std::fmt;
 
 use rmcp::model::ProtocolVersion;
 
-use super::{Wrong, wrong};
+use super::{FieldFault, wrong};
 
 /// A revision that is known here.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,7 +12,7 @@ pub struct Revision(ProtocolVersion);
 
 impl Revision {
     /// What is meant by the field: a revision as `2025-06-18`, or nothing. The error says what was expected.
-    pub(super) fn meant_by(written: Option<&str>) -> Result<Option<Self>, Wrong> {
+    pub(super) fn meant_by(written: Option<&str>) -> Result<Option<Self>, FieldFault> {
         let Some(text) = written else { return Ok(None) };
         let known = ProtocolVersion::KNOWN_VERSIONS;
         if let Some(version) = known.iter().find(|version| version.as_str() == text) {

@@ -7,7 +7,7 @@ fn lookup(name: &str) -> Option<String> {
 }
 
 fn json(text: &str) -> (Vec<ServerConfig>, Vec<String>) {
-    let (servers, faults) = read(text, Format::Json, "mcp.json", &lookup);
+    let (servers, faults) = read(text, ConfigFormat::Json, "mcp.json", &lookup);
     (servers, faults.iter().map(ToString::to_string).collect())
 }
 
@@ -19,17 +19,17 @@ fn only(text: &str) -> ServerConfig {
 
 fn command_of(server: &ServerConfig) -> (String, Vec<String>) {
     match &server.link {
-        Link::Stdio { command, args, .. } => {
+        TransportConfig::Stdio { command, args, .. } => {
             (command.clone(), args.iter().map(|arg| arg.reveal().to_owned()).collect())
         }
-        Link::Remote { .. } => panic!("{server:?}"),
+        TransportConfig::Remote { .. } => panic!("{server:?}"),
     }
 }
 
-fn address_of(server: &ServerConfig) -> (String, Form) {
+fn address_of(server: &ServerConfig) -> (String, RemoteTransport) {
     match &server.link {
-        Link::Remote { url, form, .. } => (url.to_string(), *form),
-        Link::Stdio { .. } => panic!("{server:?}"),
+        TransportConfig::Remote { url, form, .. } => (url.to_string(), *form),
+        TransportConfig::Stdio { .. } => panic!("{server:?}"),
     }
 }
 
@@ -66,29 +66,29 @@ fn what_other_programs_write_is_understood() {
         r#"{"inputs": [{"id": "k"}], "servers": {"s": {"type": "http", "url": "https://x.example/mcp",
             "headers": {"Authorization": "Bearer ${env:TOKEN}"}}}}"#,
     );
-    assert_eq!(address_of(&vscode), ("https://x.example/mcp".into(), Form::Http));
+    assert_eq!(address_of(&vscode), ("https://x.example/mcp".into(), RemoteTransport::Http));
     let gemini = only(
         r#"{"mcpServers": {"g": {"httpUrl": "http://x.example/", "timeout": 5000, "trust": true,
                          "includeTools": ["a"], "excludeTools": ["b"]}}}"#,
     );
-    assert_eq!(address_of(&gemini).1, Form::Http);
+    assert_eq!(address_of(&gemini).1, RemoteTransport::Http);
     assert_eq!((gemini.patience.call, gemini.trusts_hints), (Duration::from_secs(5), false));
     assert_eq!((gemini.tools, gemini.except), (Some(vec!["a".to_owned()]), vec!["b".to_owned()]));
     let opencode = only(r#"{"mcp": {"o": {"type": "local", "command": ["npx", "-y", "thing"], "enabled": false}}}"#);
     assert_eq!(command_of(&opencode), ("npx".into(), vec!["-y".into(), "thing".into()]));
     assert!(!opencode.enabled);
     let cursor = only(r#"{"mcpServers": {"c": {"url": "http://x.example/sse", "type": "sse", "disabled": true}}}"#);
-    assert_eq!((address_of(&cursor).1, cursor.enabled), (Form::Sse, false));
+    assert_eq!((address_of(&cursor).1, cursor.enabled), (RemoteTransport::Sse, false));
 }
 
 #[test]
 fn codex_writes_toml() {
     let text = "model = \"x\"\n[mcp_servers.docs]\ncommand = \"uvx\"\nargs = [\"docs\"]\nstartup_timeout_sec = 7\n\
                 [mcp_servers.web]\nurl = \"https://x.example/mcp\"\nbearer_token_env_var = \"TOKEN\"\n";
-    let (servers, faults) = read(text, Format::Toml, "config.toml", &lookup);
+    let (servers, faults) = read(text, ConfigFormat::Toml, "config.toml", &lookup);
     assert_eq!(faults, []);
     assert_eq!(servers[0].patience.start, Duration::from_secs(7));
-    let Link::Remote { headers, .. } = &servers[1].link else { panic!("{servers:?}") };
+    let TransportConfig::Remote { headers, .. } = &servers[1].link else { panic!("{servers:?}") };
     assert_eq!(headers["Authorization"].reveal(), "Bearer t0p-secret");
 }
 
@@ -130,7 +130,7 @@ fn what_is_no_configuration_is_told() {
 fn what_was_written_is_written_back_without_values_of_variables() {
     let (written, _) = read_written(
         r#"{"servers": {"s": {"command": "x", "env": {"K": "${TOKEN}"}, "disabled": true}}}"#,
-        Format::Json,
+        ConfigFormat::Json,
         "mcp.json",
     );
     assert_eq!(
@@ -142,7 +142,7 @@ fn what_was_written_is_written_back_without_values_of_variables() {
 #[test]
 fn variables_of_other_programs_are_ours() {
     let texts = |server: &ServerConfig| -> Vec<String> {
-        let (Link::Stdio { env: table, .. } | Link::Remote { headers: table, .. }) = &server.link;
+        let (TransportConfig::Stdio { env: table, .. } | TransportConfig::Remote { headers: table, .. }) = &server.link;
         table.values().map(|value| value.reveal().to_owned()).collect()
     };
     let gemini = only(r#"{"mcpServers": {"a": {"command": "x", "env": {"A": "$TOKEN", "B": "pa$TOKEN", "C": "$5"}}}}"#);
@@ -153,7 +153,7 @@ fn variables_of_other_programs_are_ours() {
     assert_eq!(texts(&opencode), ["Bearer t0p-secret"]);
     let codex = "[mcp_servers.a]\nurl = 'https://x.example'\n[mcp_servers.a.env_http_headers]\nX-Key = 'TOKEN'\n\
                  [mcp_servers.b]\ncommand = 'x'\nenv_vars = ['TOKEN', 'UNSET']\n";
-    let (codex, faults) = read(codex, Format::Toml, "config.toml", &lookup);
+    let (codex, faults) = read(codex, ConfigFormat::Toml, "config.toml", &lookup);
     assert_eq!(faults, []);
     assert_eq!(
         (texts(&codex[0]), texts(&codex[1])),
@@ -174,7 +174,7 @@ fn servers_of_claudes_projects_are_found() {
 }
 
 /// What another program's file says, and what of it is not taken over.
-fn theirs(text: &str, format: Format) -> (BTreeMap<String, Written>, BTreeMap<String, String>) {
+fn theirs(text: &str, format: ConfigFormat) -> (BTreeMap<String, WrittenServer>, BTreeMap<String, String>) {
     let read = read_theirs(text, format, "theirs");
     assert_eq!(read.faults, []);
     let left = read.left.into_iter().map(|(name, fields)| (name, fields.join(", ")));
@@ -186,7 +186,7 @@ fn what_is_not_taken_over_from_another_program_is_named_and_hides_no_server() {
     let codex = "[mcp_servers.c]\ncommand = 'x'\nstartup_timeout_ms = 20500\n\
                  [mcp_servers.f]\nurl = 'https://x.example'\nscopes = ['a']\noauth_resource = 'r'\n\
                  [mcp_servers.f.tools.foo]\napproval_mode = 'approve'\n";
-    let (servers, left) = theirs(codex, Format::Toml);
+    let (servers, left) = theirs(codex, ConfigFormat::Toml);
     assert_eq!(servers["c"].start, Some(20.5));
     assert_eq!(servers["f"].oauth.as_ref().unwrap().scopes, ["a"]);
     assert!(servers["f"].tools.is_none() && !left.contains_key("c"), "{left:?}");
@@ -194,14 +194,14 @@ fn what_is_not_taken_over_from_another_program_is_named_and_hides_no_server() {
 
     let cursor = r#"{"mcpServers": {"r": {"url": "https://x.example", "auth":
         {"CLIENT_ID": "c", "CLIENT_SECRET": "${env:S}", "scopes": "a b", "redirect": "x"}}}}"#;
-    let (servers, left) = theirs(cursor, Format::Json);
+    let (servers, left) = theirs(cursor, ConfigFormat::Json);
     let login = servers["r"].oauth.clone().unwrap();
     assert_eq!((login.client_id.as_deref(), login.client_secret.as_deref()), (Some("c"), Some("${env:S}")));
     assert_eq!((login.scopes, left["r"].as_str()), (vec!["a".to_owned(), "b".to_owned()], "`oauth.redirect`"));
 
     let vscode = r#"{"servers": {"s": {"command": "x", "dev": {"watch": "*"}, "sandboxEnabled": true,
         "sandbox": {"filesystem": {"allowWrite": ["/"]}, "network": {"allowedDomains": ["x"]}}}}}"#;
-    let (servers, left) = theirs(vscode, Format::Json);
+    let (servers, left) = theirs(vscode, ConfigFormat::Json);
     assert_eq!(servers["s"].sandbox, None);
     assert!(["`dev`", "`sandboxEnabled`", "`sandbox`"].iter().all(|field| left["s"].contains(field)), "{left:?}");
 }
@@ -210,13 +210,13 @@ fn what_is_not_taken_over_from_another_program_is_named_and_hides_no_server() {
 fn what_is_switched_off_elsewhere_in_a_file_is_off_and_trust_is_not_taken_over() {
     let gemini = r#"{"mcp": {"allowed": ["a", "b"], "excluded": ["b"]}, "mcpServers":
         {"a": {"command": "x", "trust": true}, "b": {"command": "x"}, "c": {"command": "x"}}}"#;
-    let (servers, left) = theirs(gemini, Format::Json);
+    let (servers, left) = theirs(gemini, ConfigFormat::Json);
     assert_eq!(servers.values().map(|server| server.enabled).collect::<Vec<_>>(), [true, false, false]);
     assert!(!servers["a"].trust && left["a"].starts_with("`trust`"), "{left:?}");
     let claude = r#"{"mcpServers": {"x": {"command": "x"}}, "projects": {
         "/a": {"disabledMcpServers": ["x"], "mcpServers": {"y": {"command": "y"}}},
         "/b": {"mcpServers": {"y": {"command": "z"}}}}}"#;
-    let (servers, left) = theirs(claude, Format::Json);
+    let (servers, left) = theirs(claude, ConfigFormat::Json);
     assert_eq!((servers["x"].enabled, servers["y"].command.as_deref()), (false, Some("y")));
     assert!(left["y"].contains("another project"), "{left:?}");
 }
@@ -224,7 +224,7 @@ fn what_is_switched_off_elsewhere_in_a_file_is_off_and_trust_is_not_taken_over()
 #[test]
 fn what_cannot_be_reached_whatever_its_variables_are_is_told_beforehand() {
     let fault = |entry: &str| {
-        let (servers, _) = theirs(&format!(r#"{{"mcpServers": {{"s": {entry}}}}}"#), Format::Json);
+        let (servers, _) = theirs(&format!(r#"{{"mcpServers": {{"s": {entry}}}}}"#), ConfigFormat::Json);
         servers["s"].fault("s").map(|(field, _)| field)
     };
     for entry in [
@@ -274,7 +274,7 @@ fn of_a_thousand_servers_and_more_the_first_thousand_count() {
 fn values_that_are_filled_in_again_and_again_do_not_grow_without_end() {
     let long = |_: &str| Some("x".repeat(100 << 10));
     let text = |argument: &str| format!(r#"{{"mcpServers": {{"s": {{"command": "x", "args": ["{argument}"]}}}}}}"#);
-    let ran = |argument: &str| read(&text(argument), Format::Json, "file", &long);
+    let ran = |argument: &str| read(&text(argument), ConfigFormat::Json, "file", &long);
     assert_eq!(ran(&"${A}".repeat(5)).0.len(), 1);
     for argument in ["${A}".repeat(100_000), "${A:-y}".repeat(6)] {
         let (servers, faults) = ran(&argument);

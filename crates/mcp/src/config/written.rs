@@ -6,15 +6,15 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Fault;
-use super::dialects::{Switches, translate};
+use super::ConfigFault;
+use super::dialects::{ServerSwitches, translate};
 
 /// Servers of one file. Nobody has a hundredth of them.
 const MOST: usize = 1_000;
 
 /// A server as it is written. What is written back is in the `mcpServers` shape, and holds no value of a variable.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Written {
+pub struct WrittenServer {
     /// `stdio`, `http`, `streamable-http` or `sse`; told by the other fields where it is missing.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
@@ -135,28 +135,28 @@ fn is_not(flag: &bool) -> bool {
 
 /// What a file says of servers.
 #[derive(Default)]
-pub struct Servers {
+pub struct ServerFile {
     /// The servers, each read by itself: one that is faulty does not hide the others.
-    pub servers: Vec<(String, Written)>,
+    pub servers: Vec<(String, WrittenServer)>,
     /// What is wrong with others.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<ConfigFault>,
     /// By server: what of it is another program's, and means nothing here.
     pub left: Vec<(String, Vec<String>)>,
 }
 
 /// The servers of one file.
-pub(super) fn all_in(document: &Value, file: &str) -> Servers {
-    let mut read = Servers::default();
+pub(super) fn all_in(document: &Value, file: &str) -> ServerFile {
+    let mut read = ServerFile::default();
     let Some(mut entries) = entries(document) else {
-        read.faults.push(Fault::of_file(file, "expected `mcpServers`, `servers` or a list of servers"));
+        read.faults.push(ConfigFault::of_file(file, "expected `mcpServers`, `servers` or a list of servers"));
         return read;
     };
     if entries.len() > MOST {
         let what = format!("{} servers are named, and only the first {MOST} count; remove some", entries.len());
-        read.faults.push(Fault::of_file(file, what));
+        read.faults.push(ConfigFault::of_file(file, what));
         entries.truncate(MOST);
     }
-    let off = Switches::of(document);
+    let off = ServerSwitches::of(document);
     let mut named: BTreeSet<String> = BTreeSet::new();
     for (name, entry) in entries {
         if document["projects"].is_object() && named.contains(&name) {
@@ -172,7 +172,7 @@ pub(super) fn all_in(document: &Value, file: &str) -> Servers {
                 read.servers.push((name.clone(), server));
             }
             Err((field, what)) => {
-                read.faults.push(Fault { file: file.to_owned(), server: Some(name.clone()), field, what });
+                read.faults.push(ConfigFault { file: file.to_owned(), server: Some(name.clone()), field, what });
             }
         }
         if !left.is_empty() {
@@ -216,14 +216,14 @@ fn entries(document: &Value) -> Option<Vec<(String, &Value)>> {
     is_there.then_some(entries)
 }
 
-pub(super) type Wrong = (Option<String>, String);
+pub(super) type EntryFault = (Option<String>, String);
 
-pub(super) fn wrong<T>(field: &str, what: impl Into<String>) -> Result<T, Wrong> {
+pub(super) fn wrong<T>(field: &str, what: impl Into<String>) -> Result<T, EntryFault> {
     Err((Some(field.to_owned()), what.into()))
 }
 
 /// One entry of any dialect.
-fn written(entry: &Value, left: &mut Vec<String>) -> Result<Written, Wrong> {
+fn written(entry: &Value, left: &mut Vec<String>) -> Result<WrittenServer, EntryFault> {
     let Some(entry) = entry.as_object() else {
         return Err((None, "expected an object".to_owned()));
     };
@@ -238,7 +238,7 @@ fn written(entry: &Value, left: &mut Vec<String>) -> Result<Written, Wrong> {
         }
         let mut alone = Map::new();
         alone.insert(name.clone(), value.clone());
-        if let Err(error) = serde_json::from_value::<Written>(Value::Object(alone)) {
+        if let Err(error) = serde_json::from_value::<WrittenServer>(Value::Object(alone)) {
             return wrong(&name, error.to_string());
         }
         server.insert(name, value);
@@ -250,11 +250,11 @@ fn written(entry: &Value, left: &mut Vec<String>) -> Result<Written, Wrong> {
 static FIELDS: LazyLock<Value> = LazyLock::new(|| serde_json::to_value(every_field()).unwrap_or_default());
 
 /// A server with every field set, to know their names.
-fn every_field() -> Written {
+fn every_field() -> WrittenServer {
     let text = || Some("x".to_owned());
     let one = || vec!["x".to_owned()];
     let table = || BTreeMap::from([("x".to_owned(), "x".to_owned())]);
-    Written {
+    WrittenServer {
         kind: text(),
         command: text(),
         args: one(),

@@ -3,33 +3,33 @@
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use serde_json::Value;
 
-use super::letters::{Opened, open_in_batch};
+use super::letters::{IncomingMessage, open_in_batch};
 
 /// Batches that are not answered yet.
 #[derive(Default)]
-pub(super) struct Batches(Vec<Batch>);
+pub(super) struct PendingBatches(Vec<PendingBatch>);
 
 #[derive(Default)]
-struct Batch {
+struct PendingBatch {
     /// Requests without an answer.
     waiting: Vec<RequestId>,
     answers: Vec<String>,
 }
 
-impl Batches {
+impl PendingBatches {
     /// Takes a batch apart: its messages, and its answer if there is one already.
     pub(super) fn open(&mut self, all: Vec<Value>) -> (Vec<ClientJsonRpcMessage>, Option<String>) {
-        let (mut batch, mut messages) = (Batch::default(), Vec::new());
+        let (mut batch, mut messages) = (PendingBatch::default(), Vec::new());
         for one in all {
             match open_in_batch(one) {
-                Opened::Message(message) => {
+                IncomingMessage::Message(message) => {
                     if let JsonRpcMessage::Request(request) = &*message {
                         batch.waiting.push(request.id.clone());
                     }
                     messages.push(*message);
                 }
-                Opened::Refused(refused) => batch.answers.push(refused.answer()),
-                Opened::Ignored => {}
+                IncomingMessage::Refused(refused) => batch.answers.push(refused.answer()),
+                IncomingMessage::Ignored => {}
             }
         }
         self.0.push(batch);
@@ -57,7 +57,7 @@ impl Batches {
     }
 
     /// The batch that waits for this answer, which it no longer does.
-    fn take(&mut self, id: &RequestId) -> Option<&mut Batch> {
+    fn take(&mut self, id: &RequestId) -> Option<&mut PendingBatch> {
         self.0.iter_mut().find_map(|batch| {
             let at = batch.waiting.iter().position(|waiting| waiting == id)?;
             batch.waiting.swap_remove(at);

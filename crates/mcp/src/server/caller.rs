@@ -12,20 +12,20 @@ use rmcp::service::RequestContext;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::handler::Handler;
-use super::subscribers::Change;
+use super::handler::McpHandler;
+use super::subscribers::ChangeNotice;
 
 /// Who calls.
-pub struct Caller {
+pub struct ClientCaller {
     pub(super) context: RequestContext<RoleServer>,
-    handler: Handler,
+    handler: McpHandler,
     capabilities: ClientCapabilities,
     is_modern: bool,
     unwanted: CancellationToken,
 }
 
-impl Caller {
-    pub(super) fn new(handler: &Handler, context: RequestContext<RoleServer>) -> Self {
+impl ClientCaller {
+    pub(super) fn new(handler: &McpHandler, context: RequestContext<RoleServer>) -> Self {
         let capabilities = context.client_capabilities().unwrap_or_default();
         let version = context.protocol_version();
         // Revisions are dates, so their order is that of their text.
@@ -90,7 +90,7 @@ impl Caller {
     }
 
     /// Tells every client that wants to know of a change.
-    pub async fn announce(&self, change: &Change) {
+    pub async fn announce(&self, change: &ChangeNotice) {
         self.handler.announce(change).await;
     }
 }

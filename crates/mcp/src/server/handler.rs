@@ -20,32 +20,32 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use updraft_tools::Schema;
 
-use super::caller::Caller;
-use super::offer::{Asks, Call, Offer, Outcome, Wanted};
-use super::rounds::{self, MOST_ROUNDS, Seal};
-use super::subscribers::{Change, Session, Subscribers, lock};
+use super::caller::ClientCaller;
+use super::offer::{BackendOutcome, ClientQuestions, PromptRequest, ServerBackend, ToolRequest};
+use super::rounds::{self, MOST_ROUNDS, StateSeal};
+use super::subscribers::{ChangeNotice, ClientSession, Subscribers, lock};
 use super::unfit;
 
 /// Speaks for an offer to one client. Cheap to clone.
 #[derive(Clone)]
-pub struct Handler {
-    shared: Arc<Shared>,
-    session: Arc<Session>,
+pub struct McpHandler {
+    shared: Arc<HandlerInner>,
+    session: Arc<ClientSession>,
 }
 
-struct Shared {
-    offer: Arc<dyn Offer>,
+struct HandlerInner {
+    offer: Arc<dyn ServerBackend>,
     about: ServerConfig,
     tools: Vec<Tool>,
     known: BTreeMap<String, (usize, Schema)>,
-    seal: Seal,
+    seal: StateSeal,
     subscribers: Subscribers,
 }
 
-impl Handler {
+impl McpHandler {
     /// Speaks for this offer. What clients carry for us is sealed with `key`: whoever knows it could forge that.
     /// A tool whose schema cannot be used is an error of the offer, said here.
-    pub fn new(offer: Arc<dyn Offer>, key: &[u8]) -> Result<Self, String> {
+    pub fn new(offer: Arc<dyn ServerBackend>, key: &[u8]) -> Result<Self, String> {
         let tools = offer.tools();
         let mut known = BTreeMap::new();
         for (place, tool) in tools.iter().enumerate() {
@@ -54,7 +54,8 @@ impl Handler {
             known.insert(tool.name.to_string(), (place, schema));
         }
         let about = offer.about();
-        let shared = Shared { offer, about, tools, known, seal: Seal::new(key), subscribers: Subscribers::default() };
+        let shared =
+            HandlerInner { offer, about, tools, known, seal: StateSeal::new(key), subscribers: Subscribers::default() };
         Ok(Self { shared: Arc::new(shared), session: Arc::default() })
     }
 
@@ -65,11 +66,11 @@ impl Handler {
     }
 
     /// Tells every client that wants to know of a change.
-    pub async fn announce(&self, change: &Change) {
+    pub async fn announce(&self, change: &ChangeNotice) {
         self.shared.subscribers.announce(change).await;
     }
 
-    pub(super) fn session(&self) -> &Session {
+    pub(super) fn session(&self) -> &ClientSession {
         &self.session
     }
 
@@ -81,24 +82,29 @@ impl Handler {
         &self.shared.about.capabilities
     }
 
-    fn offer(&self) -> &dyn Offer {
+    fn offer(&self) -> &dyn ServerBackend {
         self.shared.offer.as_ref()
     }
 
     /// Goes through the rounds of a call until it is done or the client must come again.
-    async fn call(&self, tool: &str, mut call: Call, caller: &Caller) -> Result<CallToolResponse, ErrorData> {
+    async fn call(
+        &self,
+        tool: &str,
+        mut call: ToolRequest,
+        caller: &ClientCaller,
+    ) -> Result<CallToolResponse, ErrorData> {
         for _ in 0..MOST_ROUNDS {
             let asks = match self.offer().call(call.clone(), caller).await? {
-                Outcome::Done(result) => return Ok(result.into()),
-                Outcome::Task(task) => return Ok(CreateTaskResult::new(*task).into()),
-                Outcome::Asks(asks) if caller.is_modern() => {
+                BackendOutcome::Done(result) => return Ok(result.into()),
+                BackendOutcome::Task(task) => return Ok(CreateTaskResult::new(*task).into()),
+                BackendOutcome::Asks(asks) if caller.is_modern() => {
                     return Ok(rounds::as_result(&self.shared.seal, tool, asks, caller)?.into());
                 }
-                Outcome::Asks(asks) => asks,
+                BackendOutcome::Asks(asks) => asks,
             };
-            let Asks { requests, state } = asks;
+            let ClientQuestions { requests, state } = asks;
             call.state = state;
-            match rounds::ask_now(Asks { requests, state: None }, caller).await {
+            match rounds::ask_now(ClientQuestions { requests, state: None }, caller).await {
                 Ok(replies) => call.replies = replies,
                 Err(error) => return self.offer().unasked(&call, error).await.map(Into::into),
             }
@@ -133,7 +139,7 @@ fn cancelled() -> ErrorData {
     ErrorData::internal_error("the request was cancelled", None)
 }
 
-impl ServerHandler for Handler {
+impl ServerHandler for McpHandler {
     fn get_info(&self) -> ServerConfig {
         self.shared.about.clone()
     }
@@ -170,8 +176,8 @@ impl ServerHandler for Handler {
             Err(result) => return Ok(result.into()),
         };
         let replies = request.input_responses.unwrap_or_default();
-        let caller = Caller::new(self, context);
-        let call = Call { name: name.clone(), arguments, replies, state };
+        let caller = ClientCaller::new(self, context);
+        let call = ToolRequest { name: name.clone(), arguments, replies, state };
         let mut calling = std::pin::pin!(self.call(&name, call, &caller));
         tokio::select! {
             done = &mut calling => done,
@@ -236,20 +242,20 @@ impl ServerHandler for Handler {
         if self.capabilities().prompts.is_none() {
             return Err(ErrorData::method_not_found::<GetPromptRequestMethod>());
         }
-        let mut wanted = Wanted {
+        let mut wanted = PromptRequest {
             name: request.name.clone(),
             arguments: request.arguments.unwrap_or_default(),
             replies: request.input_responses.unwrap_or_default(),
         };
-        let caller = Caller::new(self, context);
+        let caller = ClientCaller::new(self, context);
         for _ in 0..MOST_ROUNDS {
             match self.offer().prompt(wanted.clone(), &caller).await? {
-                Outcome::Done(prompt) => return Ok(prompt.into()),
-                Outcome::Asks(asks) if caller.is_modern() => {
+                BackendOutcome::Done(prompt) => return Ok(prompt.into()),
+                BackendOutcome::Asks(asks) if caller.is_modern() => {
                     return Ok(rounds::as_result(&self.shared.seal, &request.name, asks, &caller)?.into());
                 }
-                Outcome::Asks(asks) => wanted.replies = rounds::ask_now(asks, &caller).await?,
-                Outcome::Task(_) => break,
+                BackendOutcome::Asks(asks) => wanted.replies = rounds::ask_now(asks, &caller).await?,
+                BackendOutcome::Task(_) => break,
             }
         }
         Err(ErrorData::internal_error(format!("the prompt `{}` came to no end", request.name), None))
@@ -332,7 +338,7 @@ impl ServerHandler for Handler {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(unfit::why(request, self.capabilities(), Caller::new(self, context).is_modern()))
+        Err(unfit::why(request, self.capabilities(), ClientCaller::new(self, context).is_modern()))
     }
 
     async fn cancel_task(&self, request: CancelTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {

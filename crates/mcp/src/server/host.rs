@@ -12,13 +12,13 @@ use rmcp::{RoleServer, ServiceExt};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
-use super::handler::Handler;
-use super::lines::Lines;
+use super::handler::McpHandler;
+use super::lines::StreamTransport;
 use super::web::{self, HttpService};
 
 /// How a conversation over a pair of streams ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum ConversationEnd {
     /// The client left.
     Left,
     /// We were told to stop.
@@ -26,46 +26,51 @@ pub enum Ended {
 }
 
 /// Speaks on standard input and output until the client leaves or `stop` is cancelled. The error says what went wrong.
-pub async fn over_stdio(handler: &Handler, stop: CancellationToken) -> Result<Ended, String> {
+pub async fn over_stdio(handler: &McpHandler, stop: CancellationToken) -> Result<ConversationEnd, String> {
     let (input, output) = rmcp::transport::io::stdio_pipes();
     over(handler, input, output, stop).await
 }
 
 /// Speaks over a pair of streams, one JSON message a line.
-pub async fn over<R, W>(handler: &Handler, input: R, output: W, stop: CancellationToken) -> Result<Ended, String>
+pub async fn over<R, W>(
+    handler: &McpHandler,
+    input: R,
+    output: W,
+    stop: CancellationToken,
+) -> Result<ConversationEnd, String>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let handler = handler.another();
-    let transport = Lines::new(Noticing { input, handler: handler.clone() }, output);
+    let transport = StreamTransport::new(EofDetector { input, handler: handler.clone() }, output);
     let serving = ServiceExt::<RoleServer>::serve_with_ct(handler, transport, stop.child_token());
     let running = tokio::select! {
         begun = serving => begun,
-        () = stop.cancelled() => return Ok(Ended::Stopped),
+        () = stop.cancelled() => return Ok(ConversationEnd::Stopped),
     };
     let running = match running {
         Ok(running) => running,
         // A client that leaves before it has said a word has not done wrong.
-        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(Ended::Left),
+        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(ConversationEnd::Left),
         // Whichever of the two above has noticed it first.
-        Err(_) if stop.is_cancelled() => return Ok(Ended::Stopped),
+        Err(_) if stop.is_cancelled() => return Ok(ConversationEnd::Stopped),
         Err(error) => return Err(format!("the client did not begin as the protocol asks: {error}")),
     };
     match running.waiting().await {
-        Ok(QuitReason::Cancelled) => Ok(Ended::Stopped),
-        Ok(_) => Ok(Ended::Left),
+        Ok(QuitReason::Cancelled) => Ok(ConversationEnd::Stopped),
+        Ok(_) => Ok(ConversationEnd::Left),
         Err(error) => Err(format!("the conversation broke off: {error}")),
     }
 }
 
 /// Notices the end of the stream before anyone else does: what is cancelled after it was not cancelled by the client.
-struct Noticing<R> {
+struct EofDetector<R> {
     input: R,
-    handler: Handler,
+    handler: McpHandler,
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Noticing<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for EofDetector<R> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
         let before = into.filled().len();
         let polled = Pin::new(&mut self.input).poll_read(cx, into);
@@ -83,7 +88,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Noticing<R> {
 
 /// A service for an HTTP server. `hosts` are the names it may be called by, and `origins` the web pages that may use it,
 /// besides those of this machine.
-pub fn http(handler: &Handler, hosts: &[String], origins: &[String], stop: CancellationToken) -> HttpService {
+pub fn http(handler: &McpHandler, hosts: &[String], origins: &[String], stop: CancellationToken) -> HttpService {
     let own = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
     let local = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"].map(str::to_owned);
     let config = StreamableHttpServerConfig::default()

@@ -4,7 +4,7 @@
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, InitializeRequestParams};
 use serde_json::{Map, Value, json};
 
-use super::scan::Scan;
+use super::scan::RequestScanner;
 
 /// Messages in one batch: more would be answered with more than anyone reads.
 const MOST: usize = 1_000;
@@ -16,13 +16,13 @@ const REVISION: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// A message that is answered at once.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Refused {
+pub(super) struct RejectedMessage {
     /// Its id; null if that is not known, or was none.
     id: Value,
     error: ErrorData,
 }
 
-impl Refused {
+impl RejectedMessage {
     pub(super) fn new(id: Value, code: ErrorCode, why: impl Into<String>) -> Self {
         Self { id, error: ErrorData::new(code, why.into(), None) }
     }
@@ -42,57 +42,59 @@ impl Refused {
 }
 
 /// What one message turned out to be.
-pub(super) enum Opened {
+pub(super) enum IncomingMessage {
     Message(Box<ClientJsonRpcMessage>),
-    Refused(Refused),
+    Refused(RejectedMessage),
     /// It wants no answer, and says nothing to us.
     Ignored,
 }
 
 /// What was sent at once.
-pub(super) enum Letter {
-    One(Opened),
+pub(super) enum IncomingPayload {
+    One(IncomingMessage),
     Batch(Vec<Value>),
 }
 
 /// Opens what was sent. Batches are taken only if `takes_batches`.
-pub(super) fn open(bytes: &[u8], takes_batches: bool) -> Letter {
+pub(super) fn open(bytes: &[u8], takes_batches: bool) -> IncomingPayload {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let given = match serde_json::from_slice(bytes) {
         Ok(given) => given,
-        Err(error) => return Letter::One(Opened::Refused(garbage(bytes, &error))),
+        Err(error) => return IncomingPayload::One(IncomingMessage::Refused(garbage(bytes, &error))),
     };
-    let refused = |why: String| Letter::One(Opened::Refused(Refused::alone(why)));
+    let refused = |why: String| IncomingPayload::One(IncomingMessage::Refused(RejectedMessage::alone(why)));
     match given {
         Value::Array(_) if !takes_batches => {
             refused(format!("batches are part of revision {BATCHES} only; send each message by itself"))
         }
         Value::Array(all) if all.is_empty() => refused("there is nothing in this batch".to_owned()),
         Value::Array(all) if all.len() > MOST => refused(format!("a batch has at most {MOST} messages")),
-        Value::Array(all) => Letter::Batch(all),
-        one => Letter::One(open_one(one)),
+        Value::Array(all) => IncomingPayload::Batch(all),
+        one => IncomingPayload::One(open_one(one)),
     }
 }
 
 /// Opens a message of a batch.
-pub(super) fn open_in_batch(given: Value) -> Opened {
+pub(super) fn open_in_batch(given: Value) -> IncomingMessage {
     if given["method"] == "initialize" {
         let (id, why) = (given["id"].clone(), "`initialize` comes by itself, before any batch");
-        return Opened::Refused(Refused::new(id, ErrorCode::INVALID_REQUEST, why));
+        return IncomingMessage::Refused(RejectedMessage::new(id, ErrorCode::INVALID_REQUEST, why));
     }
     open_one(given)
 }
 
-fn garbage(bytes: &[u8], error: &serde_json::Error) -> Refused {
-    let mut scan = Scan::default();
+fn garbage(bytes: &[u8], error: &serde_json::Error) -> RejectedMessage {
+    let mut scan = RequestScanner::default();
     scan.feed(bytes);
     let id = scan.request().and_then(|id| serde_json::to_value(id).ok()).unwrap_or_default();
-    Refused::new(id, ErrorCode::PARSE_ERROR, format!("not JSON: {error}"))
+    RejectedMessage::new(id, ErrorCode::PARSE_ERROR, format!("not JSON: {error}"))
 }
 
-fn open_one(given: Value) -> Opened {
+fn open_one(given: Value) -> IncomingMessage {
     let Value::Object(mut given) = given else {
-        return Opened::Refused(Refused::alone("expected an object with `jsonrpc`, `id` and `method`"));
+        return IncomingMessage::Refused(RejectedMessage::alone(
+            "expected an object with `jsonrpc`, `id` and `method`",
+        ));
     };
     let is_answer = !given.contains_key("method") && (given.contains_key("result") || given.contains_key("error"));
     // Some write this for "no parameters".
@@ -100,24 +102,24 @@ fn open_one(given: Value) -> Opened {
         given.remove("params");
     }
     if !is_answer && let Err(refused) = check(&given) {
-        return Opened::Refused(refused);
+        return IncomingMessage::Refused(refused);
     }
     let id = given.get("id").cloned();
     match (serde_json::from_value(Value::Object(given)), id) {
-        (Ok(message), _) => Opened::Message(Box::new(message)),
+        (Ok(message), _) => IncomingMessage::Message(Box::new(message)),
         (Err(error), Some(id)) if !is_answer => {
-            Opened::Refused(Refused::new(id, ErrorCode::INVALID_REQUEST, error.to_string()))
+            IncomingMessage::Refused(RejectedMessage::new(id, ErrorCode::INVALID_REQUEST, error.to_string()))
         }
-        _ => Opened::Ignored,
+        _ => IncomingMessage::Ignored,
     }
 }
 
 /// Whether it is a request or a notification.
-fn check(given: &Map<String, Value>) -> Result<(), Refused> {
+fn check(given: &Map<String, Value>) -> Result<(), RejectedMessage> {
     let id = given.get("id");
     let is_id = |id: &&Value| id.is_string() || id.is_number();
     let known = id.filter(is_id).cloned().unwrap_or_default();
-    let refused = |code, why: &str| Err(Refused::new(known.clone(), code, why));
+    let refused = |code, why: &str| Err(RejectedMessage::new(known.clone(), code, why));
     if given.get("jsonrpc").is_none_or(|version| version != "2.0") {
         return refused(ErrorCode::INVALID_REQUEST, "`jsonrpc` must be \"2.0\"");
     }
@@ -155,7 +157,9 @@ mod tests {
     /// What becomes of a text: the answer, or nothing if it is passed on or ignored.
     fn answered(text: &str) -> Option<Value> {
         match open(text.as_bytes(), false) {
-            Letter::One(Opened::Refused(refused)) => Some(serde_json::from_str(&refused.answer()).unwrap()),
+            IncomingPayload::One(IncomingMessage::Refused(refused)) => {
+                Some(serde_json::from_str(&refused.answer()).unwrap())
+            }
             _ => None,
         }
     }
@@ -201,7 +205,9 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":"","method":"ping","params":null}"#,
             "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":-5,\"method\":\"ping\"}",
         ] {
-            let Letter::One(Opened::Message(message)) = open(text.as_bytes(), false) else { panic!("{text}") };
+            let IncomingPayload::One(IncomingMessage::Message(message)) = open(text.as_bytes(), false) else {
+                panic!("{text}")
+            };
             assert!(is_known(&message), "{text}");
         }
     }

@@ -13,46 +13,46 @@ use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 
-use super::batch::Batches;
-use super::letters::{self, BATCHES, Letter, Opened, Refused};
-use super::scan::Scan;
+use super::batch::PendingBatches;
+use super::letters::{self, BATCHES, IncomingMessage, IncomingPayload, RejectedMessage};
+use super::scan::RequestScanner;
 
 /// Bytes of one message, with its end of line.
 const LARGEST: usize = 16 << 20;
 
 /// A transport over a pair of streams.
-pub(super) struct Lines<R, W> {
+pub(super) struct StreamTransport<R, W> {
     input: BufReader<R>,
-    line: Line,
+    line: PartialLine,
     /// Messages of a batch that were not handed on yet.
     ready: VecDeque<ClientJsonRpcMessage>,
     output: Arc<tokio::sync::Mutex<Option<W>>>,
-    talk: Arc<Mutex<Talk>>,
+    talk: Arc<Mutex<ConversationState>>,
     /// An answer on its way. Kept here, since whoever waits for a message may be dropped half way.
     sending: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 /// What is known of the conversation.
 #[derive(Default)]
-struct Talk {
+struct ConversationState {
     takes_batches: bool,
-    batches: Batches,
+    batches: PendingBatches,
 }
 
 /// A line so far.
 #[derive(Default)]
-struct Line {
+struct PartialLine {
     bytes: Vec<u8>,
     /// There is so much of it that only its id is looked for.
-    too_long: Option<Scan>,
+    too_long: Option<RequestScanner>,
 }
 
-impl Line {
+impl PartialLine {
     fn feed(&mut self, bytes: &[u8]) {
         if let Some(scan) = &mut self.too_long {
             scan.feed(bytes);
         } else if self.bytes.len() + bytes.len() > LARGEST {
-            let mut scan = Scan::default();
+            let mut scan = RequestScanner::default();
             scan.feed(&std::mem::take(&mut self.bytes));
             scan.feed(bytes);
             self.too_long = Some(scan);
@@ -62,12 +62,12 @@ impl Line {
     }
 
     /// What stands there, now that it is whole.
-    fn open(self, takes_batches: bool) -> Letter {
+    fn open(self, takes_batches: bool) -> IncomingPayload {
         let Some(scan) = self.too_long else { return letters::open(&self.bytes, takes_batches) };
         let why = format!("the message has more than {} MB; send less at once", LARGEST >> 20);
         let id = scan.request().and_then(|id| serde_json::to_value(id).ok()).unwrap_or_default();
         let code = if id == Value::Null { ErrorCode::PARSE_ERROR } else { ErrorCode::INVALID_REQUEST };
-        Letter::One(Opened::Refused(Refused::new(id, code, why)))
+        IncomingPayload::One(IncomingMessage::Refused(RejectedMessage::new(id, code, why)))
     }
 
     fn is_blank(&self) -> bool {
@@ -75,11 +75,11 @@ impl Line {
     }
 }
 
-impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
+impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> StreamTransport<R, W> {
     pub(super) fn new(input: R, output: W) -> Self {
         Self {
             input: BufReader::new(input),
-            line: Line::default(),
+            line: PartialLine::default(),
             ready: VecDeque::new(),
             output: Arc::new(tokio::sync::Mutex::new(Some(output))),
             talk: Arc::default(),
@@ -88,7 +88,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
     }
 
     /// The next line; nothing at the end. What was read of one is kept if this is dropped.
-    async fn next_line(&mut self) -> Option<Line> {
+    async fn next_line(&mut self) -> Option<PartialLine> {
         loop {
             let read =
                 self.input.fill_buf().await.inspect_err(|error| tracing::warn!(%error, "cannot read on")).ok()?;
@@ -108,16 +108,16 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Lines<
     }
 
     /// Hands on what a line says, as far as it is for others.
-    fn take_in(&mut self, line: Line) {
+    fn take_in(&mut self, line: PartialLine) {
         let mut talk = self.talk.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = match line.open(talk.takes_batches) {
-            Letter::One(Opened::Message(message)) => {
+            IncomingPayload::One(IncomingMessage::Message(message)) => {
                 self.ready.push_back(*message);
                 None
             }
-            Letter::One(Opened::Refused(refused)) => Some(refused.answer()),
-            Letter::One(Opened::Ignored) => None,
-            Letter::Batch(all) => {
+            IncomingPayload::One(IncomingMessage::Refused(refused)) => Some(refused.answer()),
+            IncomingPayload::One(IncomingMessage::Ignored) => None,
+            IncomingPayload::Batch(all) => {
                 let (messages, answer) = talk.batches.open(all);
                 self.ready.extend(messages);
                 answer
@@ -143,7 +143,7 @@ async fn write<W: AsyncWrite + Unpin>(output: Arc<tokio::sync::Mutex<Option<W>>>
     output.flush().await
 }
 
-impl<R, W> Transport<RoleServer> for Lines<R, W>
+impl<R, W> Transport<RoleServer> for StreamTransport<R, W>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,

@@ -9,14 +9,14 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use super::caller::Caller;
+use super::caller::ClientCaller;
 
 /// Something on its way, or an error of the protocol. What a model should read is a result, not an error.
-pub type Giving<'a, T> = Pin<Box<dyn Future<Output = Result<T, ErrorData>> + Send + 'a>>;
+pub type BackendFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ErrorData>> + Send + 'a>>;
 
 /// A tool to call. The arguments fit the tool's schema.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct ToolRequest {
     /// The tool.
     pub name: String,
     /// What it is given.
@@ -29,7 +29,7 @@ pub struct Call {
 
 /// A prompt to fill in.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct PromptRequest {
     /// The prompt.
     pub name: String,
     /// What it is given.
@@ -40,26 +40,26 @@ pub struct Wanted {
 
 /// What came of a call.
 #[derive(Debug)]
-pub enum Outcome<T> {
+pub enum BackendOutcome<T> {
     /// It is done.
     Done(T),
     /// The client must answer something first; then it is called again.
-    Asks(Asks),
-    /// It goes on as a task. Only for clients that [take tasks](Caller::takes_tasks).
+    Asks(ClientQuestions),
+    /// It goes on as a task. Only for clients that [take tasks](ClientCaller::takes_tasks).
     Task(Box<Task>),
 }
 
 /// What a client must answer.
 #[derive(Debug, Default)]
-pub struct Asks {
+pub struct ClientQuestions {
     /// The questions, by key.
     pub requests: InputRequests,
     /// What the offer wants to be told again with the answers. The client can read it and not change it.
     pub state: Option<Value>,
 }
 
-/// What a server offers. Only what [`about`](Offer::about) declares is asked of it.
-pub trait Offer: Send + Sync + 'static {
+/// What a server offers. Only what [`about`](ServerBackend::about) declares is asked of it.
+pub trait ServerBackend: Send + Sync + 'static {
     /// Its name, its capabilities and what it tells a client's model.
     fn about(&self) -> ServerConfig;
 
@@ -67,16 +67,20 @@ pub trait Offer: Send + Sync + 'static {
     fn tools(&self) -> Vec<Tool>;
 
     /// Calls a tool. Dropped when the client no longer wants it.
-    fn call<'a>(&'a self, call: Call, caller: &'a Caller) -> Giving<'a, Outcome<CallToolResult>>;
+    fn call<'a>(
+        &'a self,
+        call: ToolRequest,
+        caller: &'a ClientCaller,
+    ) -> BackendFuture<'a, BackendOutcome<CallToolResult>>;
 
     /// What a call comes to whose client could not be asked what it has to ask; `state` is that of the questions.
-    fn unasked<'a>(&'a self, call: &'a Call, error: ErrorData) -> Giving<'a, CallToolResult> {
+    fn unasked<'a>(&'a self, call: &'a ToolRequest, error: ErrorData) -> BackendFuture<'a, CallToolResult> {
         let _ = call;
         Box::pin(std::future::ready(Err(error)))
     }
 
     /// Its resources.
-    fn resources(&self) -> Giving<'_, Vec<Resource>> {
+    fn resources(&self) -> BackendFuture<'_, Vec<Resource>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 
@@ -86,7 +90,7 @@ pub trait Offer: Send + Sync + 'static {
     }
 
     /// Reads a resource.
-    fn read<'a>(&'a self, uri: &'a str) -> Giving<'a, Vec<ResourceContents>> {
+    fn read<'a>(&'a self, uri: &'a str) -> BackendFuture<'a, Vec<ResourceContents>> {
         Box::pin(async move { Err(ErrorData::resource_not_found(format!("no resource `{uri}`"), None)) })
     }
 
@@ -96,7 +100,11 @@ pub trait Offer: Send + Sync + 'static {
     }
 
     /// Fills in a prompt.
-    fn prompt<'a>(&'a self, wanted: Wanted, caller: &'a Caller) -> Giving<'a, Outcome<GetPromptResult>> {
+    fn prompt<'a>(
+        &'a self,
+        wanted: PromptRequest,
+        caller: &'a ClientCaller,
+    ) -> BackendFuture<'a, BackendOutcome<GetPromptResult>> {
         let _ = caller;
         Box::pin(async move { Err(ErrorData::invalid_params(format!("no prompt named `{}`", wanted.name), None)) })
     }
@@ -108,18 +116,18 @@ pub trait Offer: Send + Sync + 'static {
     }
 
     /// How a task stands.
-    fn task<'a>(&'a self, id: &'a str) -> Giving<'a, DetailedTask> {
+    fn task<'a>(&'a self, id: &'a str) -> BackendFuture<'a, DetailedTask> {
         Box::pin(async move { Err(unknown_task(id)) })
     }
 
     /// Hands a task the answers it waits for. Keys that nobody asked with, or that are answered, do not count.
-    fn answer_task<'a>(&'a self, id: &'a str, replies: InputResponses) -> Giving<'a, ()> {
+    fn answer_task<'a>(&'a self, id: &'a str, replies: InputResponses) -> BackendFuture<'a, ()> {
         let _ = replies;
         Box::pin(async move { Err(unknown_task(id)) })
     }
 
     /// Asks a task to stop. It may come to its end all the same.
-    fn cancel_task<'a>(&'a self, id: &'a str) -> Giving<'a, ()> {
+    fn cancel_task<'a>(&'a self, id: &'a str) -> BackendFuture<'a, ()> {
         Box::pin(async move { Err(unknown_task(id)) })
     }
 }

@@ -8,16 +8,16 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use super::caller::Caller;
-use super::offer::{Call, Giving, Offer, Outcome};
+use super::caller::ClientCaller;
+use super::offer::{BackendFuture, BackendOutcome, ServerBackend, ToolRequest};
 
-type Function = dyn Fn(Value) -> Pin<Box<dyn Future<Output = Result<Value, String>> + Send>> + Send + Sync;
+type ToolFunction = dyn Fn(Value) -> Pin<Box<dyn Future<Output = Result<Value, String>> + Send>> + Send + Sync;
 
 /// A tool that is a function. It gives a text, or an object whose `text` is one; or says why not.
 #[derive(Clone)]
 pub struct PlainTool {
     tool: Tool,
-    function: Arc<Function>,
+    function: Arc<ToolFunction>,
 }
 
 impl PlainTool {
@@ -45,14 +45,14 @@ impl PlainTool {
 }
 
 /// A list of plain tools.
-pub struct Plain {
+pub struct PlainBackend {
     name: &'static str,
     version: String,
     instructions: &'static str,
     tools: Vec<PlainTool>,
 }
 
-impl Plain {
+impl PlainBackend {
     /// Offers these tools under a name.
     pub fn new(name: &'static str, version: &str, instructions: &'static str, mut tools: Vec<PlainTool>) -> Self {
         tools.sort_by(|one, other| one.tool.name.cmp(&other.tool.name));
@@ -60,7 +60,7 @@ impl Plain {
     }
 }
 
-impl Offer for Plain {
+impl ServerBackend for PlainBackend {
     fn about(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new(self.name, self.version.clone()))
@@ -71,14 +71,14 @@ impl Offer for Plain {
         self.tools.iter().map(|tool| tool.tool.clone()).collect()
     }
 
-    fn call<'a>(&'a self, call: Call, _: &'a Caller) -> Giving<'a, Outcome<CallToolResult>> {
+    fn call<'a>(&'a self, call: ToolRequest, _: &'a ClientCaller) -> BackendFuture<'a, BackendOutcome<CallToolResult>> {
         Box::pin(async move {
             let tool = self.tools.iter().find(|tool| tool.tool.name == call.name);
             let made = match tool {
                 Some(tool) => (tool.function)(Value::Object(call.arguments)).await,
                 None => Err(format!("no tool named `{}`", call.name)),
             };
-            Ok(Outcome::Done(match made {
+            Ok(BackendOutcome::Done(match made {
                 Ok(Value::String(text)) => CallToolResult::success(vec![ContentBlock::text(text)]),
                 Ok(data) => both(data),
                 Err(why) => CallToolResult::error(vec![ContentBlock::text(why)]),

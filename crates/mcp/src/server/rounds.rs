@@ -11,8 +11,8 @@ use rmcp::service::ServiceError;
 use rmcp::{ErrorData, Peer, RoleServer};
 use serde_json::Value;
 
-use super::caller::Caller;
-use super::offer::Asks;
+use super::caller::ClientCaller;
+use super::offer::ClientQuestions;
 
 /// How often one call may ask: a person who is asked more often is being annoyed, or it is a loop.
 pub(super) const MOST_ROUNDS: usize = 10;
@@ -21,9 +21,9 @@ const PATIENCE: Duration = Duration::from_mins(15);
 
 /// Seals what a client carries for us, so that it comes back unchanged and for the same thing.
 #[derive(Clone)]
-pub(super) struct Seal(RequestStateCodec);
+pub(super) struct StateSeal(RequestStateCodec);
 
-impl Seal {
+impl StateSeal {
     /// The key may have any length; 32 bytes or more that nobody else knows are right.
     pub(super) fn new(key: &[u8]) -> Self {
         Self(RequestStateCodec::new_unchecked(key))
@@ -56,7 +56,7 @@ fn needed(request: &InputRequest) -> ClientCapabilities {
 }
 
 /// Refuses to ask a client what it cannot be asked.
-fn check(asks: &Asks, caller: &Caller) -> Result<(), ErrorData> {
+fn check(asks: &ClientQuestions, caller: &ClientCaller) -> Result<(), ErrorData> {
     let own = caller.capabilities();
     for request in asks.requests.values() {
         let able = match request {
@@ -73,10 +73,10 @@ fn check(asks: &Asks, caller: &Caller) -> Result<(), ErrorData> {
 
 /// The questions as a result, for a client of the new era.
 pub(super) fn as_result(
-    seal: &Seal,
+    seal: &StateSeal,
     what: &str,
-    asks: Asks,
-    caller: &Caller,
+    asks: ClientQuestions,
+    caller: &ClientCaller,
 ) -> Result<InputRequiredResult, ErrorData> {
     check(&asks, caller)?;
     let state = asks.state.as_ref().map(|state| seal.close(what, state)).transpose()?;
@@ -85,7 +85,7 @@ pub(super) fn as_result(
 }
 
 /// Asks a client of the old era, one question after the other, and gives its answers.
-pub(super) async fn ask_now(asks: Asks, caller: &Caller) -> Result<InputResponses, ErrorData> {
+pub(super) async fn ask_now(asks: ClientQuestions, caller: &ClientCaller) -> Result<InputResponses, ErrorData> {
     check(&asks, caller)?;
     let mut replies = InputResponses::new();
     for (key, request) in asks.requests {

@@ -8,7 +8,7 @@ const LONGEST: usize = 256;
 
 /// A text so far: what its outermost object holds of a request.
 #[derive(Default)]
-pub(super) struct Scan {
+pub(super) struct RequestScanner {
     depth: usize,
     in_text: bool,
     is_escaped: bool,
@@ -20,7 +20,7 @@ pub(super) struct Scan {
     has_method: bool,
 }
 
-impl Scan {
+impl RequestScanner {
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.step(*byte);
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     fn request(text: &str) -> Option<RequestId> {
-        let mut line = Scan::default();
+        let mut line = RequestScanner::default();
         // In pieces of every size, as a pipe gives them.
         for (n, piece) in text.as_bytes().chunks(3).enumerate() {
             let (one, other) = piece.split_at(n % piece.len());

@@ -12,7 +12,7 @@ use rmcp::{Peer, RoleServer};
 
 /// Something that changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum ChangeNotice {
     /// Which tools there are.
     Tools,
     /// Which prompts there are.
@@ -24,7 +24,7 @@ pub enum Change {
 }
 
 /// One client: what it has asked for, where that is kept for it.
-pub(super) struct Session {
+pub(super) struct ClientSession {
     /// Its end of the stream is closed.
     pub(super) has_left: AtomicBool,
     pub(super) level: Mutex<LoggingLevel>,
@@ -32,7 +32,7 @@ pub(super) struct Session {
     peer: OnceLock<Peer<RoleServer>>,
 }
 
-impl Default for Session {
+impl Default for ClientSession {
     fn default() -> Self {
         Self {
             has_left: AtomicBool::new(false),
@@ -45,13 +45,13 @@ impl Default for Session {
 
 /// Everyone who wants to be told.
 #[derive(Default)]
-pub(super) struct Subscribers(Mutex<Known>);
+pub(super) struct Subscribers(Mutex<SubscriberTable>);
 
 #[derive(Default)]
-struct Known {
+struct SubscriberTable {
     next: u64,
     listening: BTreeMap<u64, SubscriptionSink>,
-    sessions: Vec<Weak<Session>>,
+    sessions: Vec<Weak<ClientSession>>,
 }
 
 impl Subscribers {
@@ -70,7 +70,7 @@ impl Subscribers {
     }
 
     /// A session of the old era began.
-    pub(super) fn meet(&self, session: &Arc<Session>, peer: Peer<RoleServer>) {
+    pub(super) fn meet(&self, session: &Arc<ClientSession>, peer: Peer<RoleServer>) {
         if session.peer.set(peer).is_ok() {
             let mut known = lock(&self.0);
             known.sessions.retain(|session| session.strong_count() > 0);
@@ -79,7 +79,7 @@ impl Subscribers {
     }
 
     /// Tells everyone who asked for it.
-    pub(super) async fn announce(&self, change: &Change) {
+    pub(super) async fn announce(&self, change: &ChangeNotice) {
         let (listening, sessions) = {
             let known = lock(&self.0);
             let sessions = known.sessions.iter().filter_map(Weak::upgrade);
@@ -88,23 +88,23 @@ impl Subscribers {
         for sink in listening {
             // The sink itself leaves out what was not asked for.
             let _ = match change {
-                Change::Tools => sink.notify_tool_list_changed().await,
-                Change::Prompts => sink.notify_prompt_list_changed().await,
-                Change::Resources => sink.notify_resource_list_changed().await,
-                Change::Resource(uri) => sink.notify_resource_updated(uri).await,
+                ChangeNotice::Tools => sink.notify_tool_list_changed().await,
+                ChangeNotice::Prompts => sink.notify_prompt_list_changed().await,
+                ChangeNotice::Resources => sink.notify_resource_list_changed().await,
+                ChangeNotice::Resource(uri) => sink.notify_resource_updated(uri).await,
             };
         }
         for session in sessions {
             let Some(peer) = session.peer.get() else { continue };
             // A client that has gone is forgotten with its session.
             let _ = match change {
-                Change::Tools => peer.notify_tool_list_changed().await,
-                Change::Prompts => peer.notify_prompt_list_changed().await,
-                Change::Resources => peer.notify_resource_list_changed().await,
-                Change::Resource(uri) if lock(&session.followed).contains(uri) => {
+                ChangeNotice::Tools => peer.notify_tool_list_changed().await,
+                ChangeNotice::Prompts => peer.notify_prompt_list_changed().await,
+                ChangeNotice::Resources => peer.notify_resource_list_changed().await,
+                ChangeNotice::Resource(uri) if lock(&session.followed).contains(uri) => {
                     peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await
                 }
-                Change::Resource(_) => Ok(()),
+                ChangeNotice::Resource(_) => Ok(()),
             };
         }
     }

@@ -12,24 +12,24 @@ use tokio_util::bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
-use super::rounds::Seal;
-use super::{Ended, Handler, HttpService, Plain, PlainTool, http, over};
+use super::rounds::StateSeal;
+use super::{ConversationEnd, HttpService, McpHandler, PlainBackend, PlainTool, http, over};
 
 /// A key as long as it should be.
 const KEY: &[u8] = b"a key that is as long as it should be, or longer";
 
-fn handler() -> Handler {
+fn handler() -> McpHandler {
     let schema = json!({ "type": "object", "properties": { "text": { "type": "string" } }, "required": ["text"] });
     let echo = PlainTool::new("echo", "Echo", schema.clone(), |args: Value| async move { Ok(args["text"].clone()) });
     let data = PlainTool::new("data", "Data", json!({ "type": "object" }), |_| async { Ok(json!({ "n": 1 })) });
     let fail = PlainTool::new("fail", "Fail", json!({ "type": "object" }), |_| async { Err("it rains".to_owned()) });
-    Handler::new(Arc::new(Plain::new("test", "0", "", vec![echo, data, fail])), KEY).unwrap()
+    McpHandler::new(Arc::new(PlainBackend::new("test", "0", "", vec![echo, data, fail])), KEY).unwrap()
 }
 
 struct Line {
     input: WriteHalf<DuplexStream>,
     output: BufReader<ReadHalf<DuplexStream>>,
-    serving: JoinSet<Result<Ended, String>>,
+    serving: JoinSet<Result<ConversationEnd, String>>,
 }
 
 impl Line {
@@ -80,7 +80,7 @@ impl Line {
         self.ask(7, "tools/call", json!({ "name": tool, "arguments": arguments })).await
     }
 
-    async fn leave(mut self) -> Result<Ended, String> {
+    async fn leave(mut self) -> Result<ConversationEnd, String> {
         self.input.shutdown().await.unwrap();
         drop((self.input, self.output));
         self.serving.join_next().await.unwrap().unwrap()
@@ -99,7 +99,7 @@ async fn a_plain_tool_gives_text_data_or_why_not() {
         (&failed["result"]["isError"], &failed["result"]["content"][0]["text"]),
         (&json!(true), &json!("it rains"))
     );
-    assert_eq!(line.leave().await, Ok(Ended::Left));
+    assert_eq!(line.leave().await, Ok(ConversationEnd::Left));
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn what_does_not_fit_is_a_result_and_what_is_not_there_an_error() {
     for method in ["prompts/list", "resources/list", "resources/templates/list"] {
         assert_eq!(line.ask(8, method, json!({})).await["error"]["code"], -32601, "{method}");
     }
-    assert_eq!(line.leave().await, Ok(Ended::Left));
+    assert_eq!(line.leave().await, Ok(ConversationEnd::Left));
 }
 
 #[tokio::test]
@@ -276,30 +276,30 @@ async fn an_event_without_a_message_is_sent_only_to_clients_that_know_it() {
 
 #[tokio::test]
 async fn a_client_that_leaves_at_once_has_done_no_wrong_and_one_that_stays_is_stopped() {
-    assert_eq!(Line::open(CancellationToken::new()).leave().await, Ok(Ended::Left));
+    assert_eq!(Line::open(CancellationToken::new()).leave().await, Ok(ConversationEnd::Left));
     let stop = CancellationToken::new();
     let mut line = Line::open(stop.clone());
     stop.cancel();
-    assert_eq!(line.serving.join_next().await.unwrap().unwrap(), Ok(Ended::Stopped));
+    assert_eq!(line.serving.join_next().await.unwrap().unwrap(), Ok(ConversationEnd::Stopped));
 }
 
 #[test]
 fn a_tool_whose_schema_cannot_be_used_is_named() {
     let endless = json!({ "type": "object", "$ref": "#" });
     let bad = PlainTool::new("bad", "Bad", endless, |_| async { Ok(Value::Null) });
-    let refused = Handler::new(Arc::new(Plain::new("test", "0", "", vec![bad])), KEY).err();
+    let refused = McpHandler::new(Arc::new(PlainBackend::new("test", "0", "", vec![bad])), KEY).err();
     assert!(refused.as_ref().is_some_and(|why| why.contains("`bad`")), "{refused:?}");
 }
 
 #[test]
 fn what_a_client_carries_for_us_comes_back_unchanged_and_for_the_same_call() {
-    let seal = Seal::new(KEY);
+    let seal = StateSeal::new(KEY);
     let state = json!({ "run": "r1" });
     let sealed = seal.close("query", &state).unwrap();
     assert_eq!(seal.open("query", Some(&sealed)).unwrap(), Some(state));
     assert_eq!(seal.open("query", None).unwrap(), None);
     assert!(seal.open("other", Some(&sealed)).is_err());
-    assert!(Seal::new(b"another key of the same length, or about that").open("query", Some(&sealed)).is_err());
+    assert!(StateSeal::new(b"another key of the same length, or about that").open("query", Some(&sealed)).is_err());
     let end = sealed.len() / 2;
     let changed =
         format!("{}{}{}", &sealed[..end], if sealed.as_bytes()[end] == b'A' { "B" } else { "A" }, &sealed[end + 1..]);

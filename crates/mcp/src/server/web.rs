@@ -16,8 +16,8 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use serde_json::Value;
 use tokio_util::bytes::Bytes;
 
-use super::handler::Handler;
-use super::letters::{self, BATCHES, Letter, Opened, Refused, open_in_batch};
+use super::handler::McpHandler;
+use super::letters::{self, BATCHES, IncomingMessage, IncomingPayload, RejectedMessage, open_in_batch};
 
 /// Bytes of one message.
 pub(super) const LARGEST: usize = 4 << 20;
@@ -28,20 +28,20 @@ const EVENTS: &str = "text/event-stream";
 /// Clients of those before take the data of every event for JSON.
 const RESUMABLE: &str = "2025-11-25";
 
-type Inner = StreamableHttpService<Handler, LocalSessionManager>;
-type Answer = Response<BoxBody<Bytes, Infallible>>;
+type RmcpHttpService = StreamableHttpService<McpHandler, LocalSessionManager>;
+type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
 
 /// A tower service for one path of an HTTP server. It checks `Host` and `Origin`, and no token: that is for whoever
 /// hosts it.
 #[derive(Clone)]
-pub struct HttpService(Inner);
+pub struct HttpService(RmcpHttpService);
 
 impl HttpService {
-    pub(super) fn new(inner: Inner) -> Self {
+    pub(super) fn new(inner: RmcpHttpService) -> Self {
         Self(inner)
     }
 
-    async fn answer<B>(self, request: Request<B>) -> Answer
+    async fn answer<B>(self, request: Request<B>) -> HttpResponse
     where
         B: http_body::Body + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display,
@@ -56,31 +56,32 @@ impl HttpService {
             Ok(body) => body.to_bytes(),
             Err(error) if error.is::<LengthLimitError>() => {
                 let why = format!("the message has more than {} MB; send less at once", LARGEST >> 20);
-                let refused = Refused::new(Value::Null, ErrorCode::INVALID_REQUEST, why);
+                let refused = RejectedMessage::new(Value::Null, ErrorCode::INVALID_REQUEST, why);
                 return json(StatusCode::PAYLOAD_TOO_LARGE, refused.answer());
             }
             Err(error) => {
-                let refused = Refused::new(Value::Null, ErrorCode::PARSE_ERROR, format!("the body broke off: {error}"));
+                let refused =
+                    RejectedMessage::new(Value::Null, ErrorCode::PARSE_ERROR, format!("the body broke off: {error}"));
                 return json(StatusCode::BAD_REQUEST, refused.answer());
             }
         };
         match letters::open(&body, takes_batches(&parts.headers)) {
-            Letter::One(Opened::Message(message)) => {
+            IncomingPayload::One(IncomingMessage::Message(message)) => {
                 let is_resumable = is_resumable(&parts.headers, Some(&message));
                 suited(self.0.handle(Request::from_parts(parts, Full::new(body))).await, is_resumable)
             }
-            Letter::One(Opened::Refused(refused)) => json(StatusCode::BAD_REQUEST, refused.answer()),
-            Letter::One(Opened::Ignored) => nothing(),
-            Letter::Batch(all) => self.batch(&parts, all).await,
+            IncomingPayload::One(IncomingMessage::Refused(refused)) => json(StatusCode::BAD_REQUEST, refused.answer()),
+            IncomingPayload::One(IncomingMessage::Ignored) => nothing(),
+            IncomingPayload::Batch(all) => self.batch(&parts, all).await,
         }
     }
 
-    async fn batch(self, parts: &Parts, all: Vec<Value>) -> Answer {
+    async fn batch(self, parts: &Parts, all: Vec<Value>) -> HttpResponse {
         let (mut refused, mut streams, mut head) = (Vec::new(), Vec::new(), None);
         for one in all {
             let body = one.to_string();
             match open_in_batch(one) {
-                Opened::Message(_) => {
+                IncomingMessage::Message(_) => {
                     let answer = self.0.handle(Request::from_parts(parts.clone(), Full::new(Bytes::from(body)))).await;
                     let answer = suited(answer, false);
                     if !answer.status().is_success() {
@@ -96,8 +97,8 @@ impl HttpService {
                         refused.extend(String::from_utf8(body.to_bytes().into()).ok().filter(|text| !text.is_empty()));
                     }
                 }
-                Opened::Refused(one) => refused.push(one.answer()),
-                Opened::Ignored => {}
+                IncomingMessage::Refused(one) => refused.push(one.answer()),
+                IncomingMessage::Ignored => {}
             }
         }
         let Some(head) = head else {
@@ -120,9 +121,9 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display,
 {
-    type Response = Answer;
+    type Response = HttpResponse;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Answer, Infallible>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, Infallible>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
@@ -163,7 +164,7 @@ fn is_resumable(headers: &HeaderMap, message: Option<&ClientJsonRpcMessage>) -> 
 }
 
 /// The answer without events that hold no message, where the client does not know those.
-fn suited(answer: Answer, is_resumable: bool) -> Answer {
+fn suited(answer: HttpResponse, is_resumable: bool) -> HttpResponse {
     if is_resumable || !is(answer.headers(), EVENTS) {
         return answer;
     }
@@ -183,14 +184,14 @@ fn is_bare(event: &Bytes) -> bool {
     data.peek().is_some() && data.all(|line| line.trim_ascii().is_empty())
 }
 
-fn json(status: StatusCode, text: String) -> Answer {
+fn json(status: StatusCode, text: String) -> HttpResponse {
     let mut answer = Response::new(Full::new(Bytes::from(text)).boxed());
     *answer.status_mut() = status;
     answer.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(JSON));
     answer
 }
 
-fn nothing() -> Answer {
+fn nothing() -> HttpResponse {
     let mut answer = Response::new(Full::default().boxed());
     *answer.status_mut() = StatusCode::ACCEPTED;
     answer

@@ -5,16 +5,16 @@
 
 use crate::support::{World, chaos};
 use serde_json::{Value, json};
-use updraft_mcp::{Answer, Later, People, Question};
+use updraft_mcp::{ElicitationAnswer, ElicitationHandler, ElicitationRequest, HostFuture};
 use updraft_run::Reply;
 
 /// Says that its name is Ada.
 struct Ada;
 
-impl People for Ada {
-    fn ask(&self, question: Question) -> Later<'_, Answer> {
+impl ElicitationHandler for Ada {
+    fn ask(&self, question: ElicitationRequest) -> HostFuture<'_, ElicitationAnswer> {
         assert_eq!((question.server.as_str(), question.message.as_str()), ("c", "Who?"));
-        Box::pin(async { Answer::Accept(json!({"name": "Ada"})) })
+        Box::pin(async { ElicitationAnswer::Accept(json!({"name": "Ada"})) })
     }
 }
 
@@ -236,8 +236,8 @@ fn moved_aside(world: &World) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for folder in std::fs::read_dir(world.folder.path().join("aside")).into_iter().flatten().flatten() {
         let text = std::fs::read_to_string(folder.path().join(updraft_tools::MOVED)).unwrap();
-        let moved: Vec<updraft_tools::Moved> = serde_json::from_str(&text).unwrap();
-        let name = |one: &updraft_tools::Moved| one.path.file_name().unwrap().to_string_lossy().into_owned();
+        let moved: Vec<updraft_tools::MovedFileRecord> = serde_json::from_str(&text).unwrap();
+        let name = |one: &updraft_tools::MovedFileRecord| one.path.file_name().unwrap().to_string_lossy().into_owned();
         all.extend(moved.iter().map(|one| (name(one), one.run.clone())));
     }
     all.sort();

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use updraft_mcp::{Error, Host};
+use updraft_mcp::{Error, McpHost};
 
 use crate::support::{PROGRAM, World, parent};
 
@@ -24,7 +24,7 @@ fn npx(world: &World, network: &str, script: &str) -> Value {
     json!({"command": program, "args": ["-y", "server"], "sandbox": {"network": network, "read": read}})
 }
 
-async fn host(world: &World) -> Host {
+async fn host(world: &World) -> McpHost {
     let mut host = world.host().await;
     host.fetched = Some(world.folder.path().join("fetched"));
     host

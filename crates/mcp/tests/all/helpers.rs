@@ -10,14 +10,14 @@ use crate::support::{World, chaos};
 use serde_json::{Value, json};
 use updraft_mcp::Servers;
 use updraft_run::ToolCall;
-use updraft_tools::{Dispatcher, Limits, Registry};
+use updraft_tools::{Dispatcher, Registry, ToolLimits};
 
 async fn offered(servers: &Servers) -> Dispatcher {
     let mut registry = Registry::default();
     for tool in servers.offered(Duration::from_mins(1), &BTreeSet::new()).await {
         registry.insert(tool).unwrap();
     }
-    Dispatcher::new(registry, Limits::default())
+    Dispatcher::new(registry, ToolLimits::default())
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use crate::support::web::{JSON, Web, result_to};
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, Semaphore};
-use updraft_mcp::{Keys, Later, Servers};
+use updraft_mcp::{HostFuture, SecretStore, Servers};
 
 /// What was signed in with, for several processes, and a lock that says when somebody waits for it.
 struct Shelf {
@@ -41,7 +41,7 @@ impl Shelf {
     }
 }
 
-impl Keys for Shelf {
+impl SecretStore for Shelf {
     fn load(&self, _: &str, address: &str) -> Option<Vec<u8>> {
         self.kept.lock().unwrap().get(address).cloned()
     }
@@ -55,7 +55,7 @@ impl Keys for Shelf {
         Ok(())
     }
 
-    fn alone(&self, _: &str, _: &str) -> Later<'_, Option<Box<dyn Any + Send>>> {
+    fn alone(&self, _: &str, _: &str) -> HostFuture<'_, Option<Box<dyn Any + Send>>> {
         Box::pin(async {
             self.is_wanted.notify_one();
             let permit = Arc::clone(&self.lock).acquire_owned().await.unwrap();
@@ -122,7 +122,7 @@ async fn rotating(may_renew: Arc<Semaphore>, is_renewing: Arc<Notify>) -> (Web, 
 
 async fn servers(world: &World, web: &Web, shelf: &Arc<Shelf>) -> Servers {
     let mut host = world.host().await;
-    host.keys = Some(Arc::clone(shelf) as Arc<dyn Keys>);
+    host.keys = Some(Arc::clone(shelf) as Arc<dyn SecretStore>);
     world.servers_with(&json!({"m": {"url": web.url()}}), host)
 }
 

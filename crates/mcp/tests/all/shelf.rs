@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::support::web::{Web, result_to};
 use crate::support::{World, chaos};
 use serde_json::{Value, json};
-use updraft_run::{Class, ToolCall};
-use updraft_tools::{Dispatcher, Limits, Registry};
+use updraft_run::{EffectClass, ToolCall};
+use updraft_tools::{Dispatcher, Registry, ToolLimits};
 
 /// A library: no tools, two resources, a form for more, and a prompt.
 async fn library() -> Web {
@@ -51,7 +51,7 @@ async fn offered(world: &World, servers: Value) -> (updraft_mcp::Servers, Dispat
     for tool in servers.offered(Duration::from_mins(1), &BTreeSet::new()).await {
         registry.insert(tool).unwrap();
     }
-    (servers, Dispatcher::new(registry, Limits::default()))
+    (servers, Dispatcher::new(registry, ToolLimits::default()))
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn asking_a_remote_server_is_as_strict_as_calling_it_and_nobody_is_offered
         dispatcher.prepare(&call, &world.context().place)
     };
     let away = prepared(json!({"server": "lib", "uri": "book://one"}));
-    assert_eq!((away.class, away.outside, away.sends), (Class::Opaque, true, true));
+    assert_eq!((away.class, away.outside, away.sends), (EffectClass::Opaque, true, true));
     assert_eq!(away.hosts, ["127.0.0.1"]);
     let confined = prepared(json!({"server": "c", "uri": "x"}));
     assert_eq!((confined.outside, confined.sends), (false, false));

@@ -78,7 +78,7 @@ async fn a_flood_of_empty_lines_is_cut_off_and_named() {
 }
 
 /// What a server on pipes prints as its answer to a call, with `ID` for the number of the request.
-async fn printed(answer: &str) -> Result<std::sync::Arc<updraft_run::Output>, String> {
+async fn printed(answer: &str) -> Result<std::sync::Arc<updraft_run::ToolOutput>, String> {
     const SERVER: &str = r#"
 while read -r line; do
     id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use crate::support::World;
 use crate::support::web::{Answer as Answered, JSON, Web, result_to};
 use serde_json::{Value, json};
-use updraft_mcp::{Answer, Later, People, Question, Wanted};
+use updraft_mcp::{ElicitationAnswer, ElicitationHandler, ElicitationKind, ElicitationRequest, HostFuture};
 
 fn error_to(id: &Value, error: &Value) -> Answered {
     (200, JSON, json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string())
@@ -94,11 +94,11 @@ struct Person {
     sent_to: Mutex<Vec<String>>,
 }
 
-impl People for Person {
-    fn ask(&self, question: Question) -> Later<'_, Answer> {
-        let Wanted::Visit(address) = question.wanted else { panic!("{question:?}") };
+impl ElicitationHandler for Person {
+    fn ask(&self, question: ElicitationRequest) -> HostFuture<'_, ElicitationAnswer> {
+        let ElicitationKind::Visit(address) = question.wanted else { panic!("{question:?}") };
         self.sent_to.lock().unwrap().push(format!("{}: {address}", question.message));
-        let answer = if self.goes { Answer::Accept(Value::Null) } else { Answer::Decline };
+        let answer = if self.goes { ElicitationAnswer::Accept(Value::Null) } else { ElicitationAnswer::Decline };
         Box::pin(std::future::ready(answer))
     }
 }
@@ -135,7 +135,7 @@ async fn a_call_that_wants_an_address_visited_first_is_made_again_afterwards() {
         let world = World::new();
         let mut host = world.host().await;
         let person = Arc::new(Person { goes, sent_to: Mutex::default() });
-        host.people = Some(Arc::clone(&person) as Arc<dyn People>);
+        host.people = Some(Arc::clone(&person) as Arc<dyn ElicitationHandler>);
         let servers = world.servers_with(&json!({"m": {"url": web.url()}}), host);
         let dispatcher = world.dispatcher(&servers).await;
         if goes {

@@ -16,11 +16,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use updraft_mcp::config::{Format, read};
-use updraft_mcp::{Host, Servers};
-use updraft_run::{Output, Reply, ToolCall};
+use updraft_mcp::config::{ConfigFormat, read};
+use updraft_mcp::{McpHost, Servers};
+use updraft_run::{Reply, ToolCall, ToolOutput};
 use updraft_sandbox::Sandbox;
-use updraft_tools::{CallContext, Called, Dispatcher, Limits, Log, Place, Registry, Workspace};
+use updraft_tools::{CallContext, CallLog, CallResult, Dispatcher, Place, Registry, ToolLimits, Workspace};
 
 /// The launcher, and the server that misbehaves.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_updraft-mcp-testing");
@@ -42,9 +42,9 @@ impl World {
         self.folder.path().join("workspace").canonicalize().unwrap()
     }
 
-    pub(crate) async fn host(&self) -> Host {
+    pub(crate) async fn host(&self) -> McpHost {
         let level = Sandbox::probe(PROGRAM).await.unwrap().level;
-        let mut host = Host::new(self.workspace(), self.folder.path().join("logs"));
+        let mut host = McpHost::new(self.workspace(), self.folder.path().join("logs"));
         host.sandbox = Ok(Sandbox::new(PROGRAM, level).unwrap());
         host.memory = Some(self.folder.path().join("memory"));
         host.environment = std::env::vars().filter(|(name, _)| name == "PATH").collect();
@@ -56,9 +56,9 @@ impl World {
     }
 
     #[allow(clippy::unused_self, reason = "reads better")]
-    pub(crate) fn servers_with(&self, servers: &Value, host: Host) -> Servers {
+    pub(crate) fn servers_with(&self, servers: &Value, host: McpHost) -> Servers {
         let text = json!({ "mcpServers": servers }).to_string();
-        let (configs, faults) = read(&text, Format::Json, "test", &|_| None);
+        let (configs, faults) = read(&text, ConfigFormat::Json, "test", &|_| None);
         assert_eq!(faults, []);
         Servers::new(configs, host)
     }
@@ -70,18 +70,18 @@ impl World {
         for tool in servers.tools(Duration::from_mins(1), &BTreeSet::new()).await {
             registry.insert(tool).unwrap();
         }
-        let limits = Limits { backoff: Duration::from_millis(10), ..Limits::default() };
+        let limits = ToolLimits { backoff: Duration::from_millis(10), ..ToolLimits::default() };
         Dispatcher::new(registry, limits)
     }
 
     pub(crate) fn context(&self) -> CallContext {
         let mut context = CallContext::new(Place { workspace: Workspace::open(&self.workspace()).unwrap() }, "key");
         let lines = Arc::clone(&self.lines);
-        context.log = Log::to(move |line| lines.lock().unwrap().push(line.to_owned()));
+        context.log = CallLog::to(move |line| lines.lock().unwrap().push(line.to_owned()));
         context
     }
 
-    pub(crate) async fn called(&self, dispatcher: &Dispatcher, name: &str, args: Value) -> Called {
+    pub(crate) async fn called(&self, dispatcher: &Dispatcher, name: &str, args: Value) -> CallResult {
         let call = ToolCall { id: "1".into(), name: name.into(), args, fault: None };
         dispatcher.call(&call, &self.context()).await
     }
@@ -90,7 +90,7 @@ impl World {
         self.called(dispatcher, name, args).await.reply
     }
 
-    pub(crate) async fn output(&self, dispatcher: &Dispatcher, name: &str, args: Value) -> Arc<Output> {
+    pub(crate) async fn output(&self, dispatcher: &Dispatcher, name: &str, args: Value) -> Arc<ToolOutput> {
         match self.reply(dispatcher, name, args).await {
             Reply::Output(output) => output,
             other => panic!("{name}: {other:?}"),

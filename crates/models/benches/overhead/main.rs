@@ -20,7 +20,9 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
-use updraft_models::{Access, Brief, Draft, Limit, Model, Prompt, Reach, Token, resolve};
+use updraft_models::{
+    Model, ModelAccess, Prompt, ProviderAccess, RateLimit, RequestDraft, SecretString, TaskBrief, resolve,
+};
 use updraft_run::Message;
 
 use self::server::{Pieces, Server};
@@ -161,27 +163,28 @@ impl Plain {
 
 /// Asks for the whole answer, and makes sure that it is whole.
 async fn ask(model: &dyn Model, size: usize) -> Outcome<()> {
-    let brief = Brief::default();
+    let brief = TaskBrief::default();
     let messages = [Message::User("Tell me everything.".into())];
     let prompt = Prompt { messages: &messages, ..Prompt::empty(&brief) };
     let mut heard = 0;
     let mut hear = |_: updraft_models::Delta<'_>| heard += 1;
-    let answer = model.ask(&prompt, &mut Draft::default(), &mut hear).await?;
+    let answer = model.ask(&prompt, &mut RequestDraft::default(), &mut hear).await?;
     if heard != size || answer.text.len() != size * streams::WORD.len() {
         return Err(format!("{heard} pieces, {} bytes", answer.text.len()).into());
     }
     Ok(())
 }
 
-fn access(server: &Server) -> Access {
+fn access(server: &Server) -> ModelAccess {
     let reach = |speech: &Speech| {
-        let reach = Reach { key: Some(Token::new("sk-bench")), base: Some(server.base(*speech)), speech: None };
+        let reach =
+            ProviderAccess { key: Some(SecretString::new("sk-bench")), base: Some(server.base(*speech)), speech: None };
         (speech.provider().to_owned(), reach)
     };
-    Access {
+    ModelAccess {
         reach: Speech::ALL.iter().map(reach).collect(),
-        limit: [("gemini".to_owned(), Limit::default())].into(),
-        ..Access::default()
+        limit: [("gemini".to_owned(), RateLimit::default())].into(),
+        ..ModelAccess::default()
     }
 }
 

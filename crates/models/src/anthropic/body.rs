@@ -6,9 +6,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
-use updraft_run::{Answer, Message, Picture, ToolCall, ToolResult, ToolSpec};
+use updraft_run::{Message, ModelAnswer, Picture, ToolCall, ToolResult, ToolSpec};
 
-use super::thought::{Thought, thoughts_of};
+use super::thought::{ThoughtBlock, thoughts_of};
 use crate::arguments::for_arguments;
 use crate::dialect::push;
 use crate::ids::{plain_id, plain_name};
@@ -25,7 +25,7 @@ const NOTHING: &str = "(nothing)";
 /// Marks where the provider's cache may end.
 #[derive(Clone, Copy, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Cache {
+pub(super) enum CacheControl {
     Ephemeral,
 }
 
@@ -39,11 +39,11 @@ pub(super) fn head(bytes: &mut Vec<u8>, system: &str, tools: &[ToolSpec]) -> ser
             let is_end = !has_system && at + 1 == tools.len();
             push(
                 bytes,
-                &Tool {
+                &AnthropicTool {
                     name: &tool.name,
                     description: &tool.description,
                     input_schema: for_arguments(&tool.parameters),
-                    cache_control: is_end.then_some(Cache::Ephemeral),
+                    cache_control: is_end.then_some(CacheControl::Ephemeral),
                 },
             )?;
         }
@@ -51,7 +51,7 @@ pub(super) fn head(bytes: &mut Vec<u8>, system: &str, tools: &[ToolSpec]) -> ser
     }
     if has_system {
         bytes.extend_from_slice(br#","system":["#);
-        push(bytes, &System { kind: "text", text: system, cache_control: Cache::Ephemeral })?;
+        push(bytes, &SystemBlock { kind: "text", text: system, cache_control: CacheControl::Ephemeral })?;
         bytes.push(b']');
     }
     Ok(())
@@ -61,21 +61,23 @@ pub(super) fn head(bytes: &mut Vec<u8>, system: &str, tools: &[ToolSpec]) -> ser
 /// other.
 pub(super) fn message(bytes: &mut Vec<u8>, message: &Message, own: &str) -> serde_json::Result<()> {
     let (role, content) = match message {
-        Message::User(text) => ("user", vec![Block::Text { text: if is_blank(text) { NOTHING } else { text } }]),
+        Message::User(text) => {
+            ("user", vec![AnthropicInputBlock::Text { text: if is_blank(text) { NOTHING } else { text } }])
+        }
         Message::Assistant(answer) => ("assistant", blocks_of(answer, own)),
         Message::Results(results) => ("user", results.iter().map(gave).collect()),
         Message::Pictures(pictures) => ("user", pictures.iter().flat_map(shown).collect()),
     };
-    if content.is_empty() { Ok(()) } else { push(bytes, &Said { role, content }) }
+    if content.is_empty() { Ok(()) } else { push(bytes, &AnthropicMessage { role, content }) }
 }
 
 /// Whether an answer, as it is given back, begins with what the model thought.
-pub(super) fn begins_with_thought(answer: &Answer, own: &str) -> bool {
-    matches!(blocks_of(answer, own).first(), Some(Block::Thought(_)))
+pub(super) fn begins_with_thought(answer: &ModelAnswer, own: &str) -> bool {
+    matches!(blocks_of(answer, own).first(), Some(AnthropicInputBlock::Thought(_)))
 }
 
 /// What the model said, each part in its place: a thought knows how much had been said and called before it.
-fn blocks_of<'a>(answer: &'a Answer, own: &str) -> Vec<Block<'a>> {
+fn blocks_of<'a>(answer: &'a ModelAnswer, own: &str) -> Vec<AnthropicInputBlock<'a>> {
     let mut blocks = Vec::new();
     let (mut said, mut called) = (0, 0);
     let end = usize::MAX;
@@ -85,37 +87,41 @@ fn blocks_of<'a>(answer: &'a Answer, own: &str) -> Vec<Block<'a>> {
         let calls = calls.min(answer.calls.len()).max(called);
         let words = &answer.text[said..text];
         if !is_blank(words) {
-            blocks.push(Block::Text { text: words });
+            blocks.push(AnthropicInputBlock::Text { text: words });
         }
         blocks.extend(answer.calls[called..calls].iter().map(wants));
-        blocks.extend(thought.map(Block::Thought));
+        blocks.extend(thought.map(AnthropicInputBlock::Thought));
         (said, called) = (text, calls);
     }
     // An answer that ends with a thought is refused.
-    while matches!(blocks.last(), Some(Block::Thought(_))) {
+    while matches!(blocks.last(), Some(AnthropicInputBlock::Thought(_))) {
         blocks.pop();
     }
     blocks
 }
 
-fn wants(call: &ToolCall) -> Block<'_> {
-    Block::ToolUse { id: plain_id(&call.id, LONGEST), name: plain_name(&call.name, LONGEST), input: &call.args }
+fn wants(call: &ToolCall) -> AnthropicInputBlock<'_> {
+    AnthropicInputBlock::ToolUse {
+        id: plain_id(&call.id, LONGEST),
+        name: plain_name(&call.name, LONGEST),
+        input: &call.args,
+    }
 }
 
-fn gave(result: &ToolResult) -> Block<'_> {
+fn gave(result: &ToolResult) -> AnthropicInputBlock<'_> {
     let content = Some(result.text.as_str()).filter(|text| !is_blank(text));
-    Block::ToolResult { tool_use_id: plain_id(&result.call, LONGEST), content, is_error: result.is_error }
+    AnthropicInputBlock::ToolResult { tool_use_id: plain_id(&result.call, LONGEST), content, is_error: result.is_error }
 }
 
 /// A picture under its name.
-fn shown(picture: &Picture) -> Vec<Block<'_>> {
+fn shown(picture: &Picture) -> Vec<AnthropicInputBlock<'_>> {
     let Picture { name, mime, bytes } = picture;
     if !SHOWN.contains(&mime.as_str()) {
-        return vec![Block::Note { text: format!("[{name}: a picture ({mime}) that cannot be shown]") }];
+        return vec![AnthropicInputBlock::Note { text: format!("[{name}: a picture ({mime}) that cannot be shown]") }];
     }
-    let source = Source { kind: "base64", media_type: mime, data: STANDARD.encode(bytes) };
-    let name = Some(Block::Text { text: name }).filter(|_| !is_blank(name));
-    name.into_iter().chain([Block::Image { source }]).collect()
+    let source = ImageSource { kind: "base64", media_type: mime, data: STANDARD.encode(bytes) };
+    let name = Some(AnthropicInputBlock::Text { text: name }).filter(|_| !is_blank(name));
+    name.into_iter().chain([AnthropicInputBlock::Image { source }]).collect()
 }
 
 /// Texts of nothing but white space are refused.
@@ -124,14 +130,14 @@ fn is_blank(text: &str) -> bool {
 }
 
 #[derive(Serialize)]
-struct Said<'a> {
+struct AnthropicMessage<'a> {
     role: &'static str,
-    content: Vec<Block<'a>>,
+    content: Vec<AnthropicInputBlock<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Block<'a> {
+enum AnthropicInputBlock<'a> {
     Text {
         text: &'a str,
     },
@@ -140,7 +146,7 @@ enum Block<'a> {
         text: String,
     },
     Image {
-        source: Source<'a>,
+        source: ImageSource<'a>,
     },
     ToolUse {
         id: Cow<'a, str>,
@@ -156,7 +162,7 @@ enum Block<'a> {
         is_error: bool,
     },
     #[serde(untagged)]
-    Thought(Thought<'a>),
+    Thought(ThoughtBlock<'a>),
 }
 
 fn as_object<S: Serializer>(input: &Value, serializer: S) -> Result<S::Ok, S::Error> {
@@ -169,7 +175,7 @@ fn as_object<S: Serializer>(input: &Value, serializer: S) -> Result<S::Ok, S::Er
 }
 
 #[derive(Serialize)]
-struct Source<'a> {
+struct ImageSource<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     media_type: &'a str,
@@ -177,19 +183,19 @@ struct Source<'a> {
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct AnthropicTool<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
     input_schema: Cow<'a, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<Cache>,
+    cache_control: Option<CacheControl>,
 }
 
 #[derive(Serialize)]
-struct System<'a> {
+struct SystemBlock<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     text: &'a str,
-    cache_control: Cache,
+    cache_control: CacheControl,
 }

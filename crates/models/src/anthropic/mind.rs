@@ -1,7 +1,7 @@
 //! How Anthropic's models think, by their names, and what they must be told about it.
 
 use serde::Serialize;
-use updraft_run::Think;
+use updraft_run::ThinkingEffort;
 
 use crate::openai::{ROOM_TO_THINK, effort_word};
 
@@ -10,15 +10,15 @@ const LEAST_BUDGET: u64 = 1_024;
 
 /// What is known about a model by its name.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Mind {
-    manner: Manner,
+pub(super) struct AnthropicModel {
+    manner: ThinkingMode,
     /// Generation and edition, such as 4 and 5; absent for names that say neither.
     version: Option<(u32, u32)>,
 }
 
 /// How a model thinks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Manner {
+enum ThinkingMode {
     /// Not at all, as far as we know.
     None,
     /// Within a budget, where it is given one.
@@ -26,12 +26,12 @@ enum Manner {
     /// As much as it finds right, where it is asked to.
     Asked,
     /// As much as it finds right, and by itself.
-    ByItself(Quiet),
+    ByItself(ThinkingSwitch),
 }
 
 /// What keeps a model that thinks by itself from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Quiet {
+enum ThinkingSwitch {
     /// `disabled`.
     Disabled,
     /// `between_tools`, which leaves short notes.
@@ -43,7 +43,7 @@ enum Quiet {
 /// What a request says about thinking.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Thinking {
+pub(super) enum AnthropicThinking {
     Enabled {
         budget_tokens: u64,
     },
@@ -51,7 +51,7 @@ pub(super) enum Thinking {
         #[serde(skip_serializing_if = "Option::is_none")]
         display: Option<&'static str>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        block_binding: Option<Binding>,
+        block_binding: Option<ThoughtBinding>,
     },
     Disabled,
     BetweenTools,
@@ -59,22 +59,24 @@ pub(super) enum Thinking {
 
 /// What becomes of thoughts given back after other words than those they followed.
 #[derive(Debug, Serialize)]
-pub(super) struct Binding {
+pub(super) struct ThoughtBinding {
     prefix_mismatch_behavior: &'static str,
 }
 
-impl Mind {
+impl AnthropicModel {
     pub(super) fn of(model: &str) -> Self {
         let version = version_of(model);
         let manner = match version {
-            None if model.contains("mythos") => Manner::ByItself(Quiet::Never),
-            None | Some((..=2, _) | (3, ..=6)) => Manner::None,
-            Some((3, _) | (4, ..=5)) => Manner::Budget,
-            Some((4, _)) => Manner::Asked,
-            Some((5, 0)) if model.contains("opus") || model.contains("sonnet") => Manner::ByItself(Quiet::Disabled),
-            Some((5, 5)) if model.contains("haiku") => Manner::ByItself(Quiet::Disabled),
-            Some((5, 5)) if model.contains("sonnet") => Manner::ByItself(Quiet::BetweenTools),
-            Some(_) => Manner::ByItself(Quiet::Never),
+            None if model.contains("mythos") => ThinkingMode::ByItself(ThinkingSwitch::Never),
+            None | Some((..=2, _) | (3, ..=6)) => ThinkingMode::None,
+            Some((3, _) | (4, ..=5)) => ThinkingMode::Budget,
+            Some((4, _)) => ThinkingMode::Asked,
+            Some((5, 0)) if model.contains("opus") || model.contains("sonnet") => {
+                ThinkingMode::ByItself(ThinkingSwitch::Disabled)
+            }
+            Some((5, 5)) if model.contains("haiku") => ThinkingMode::ByItself(ThinkingSwitch::Disabled),
+            Some((5, 5)) if model.contains("sonnet") => ThinkingMode::ByItself(ThinkingSwitch::BetweenTools),
+            Some(_) => ThinkingMode::ByItself(ThinkingSwitch::Never),
         };
         Self { manner, version }
     }
@@ -91,7 +93,7 @@ impl Mind {
 
     /// Whether a temperature is taken at all.
     pub(super) fn takes_temperature(self) -> bool {
-        !self.since((4, 7)) && !matches!(self.manner, Manner::ByItself(_))
+        !self.since((4, 7)) && !matches!(self.manner, ThinkingMode::ByItself(_))
     }
 
     /// Whether the provider checks that what stood before a thought has not changed. A conversation that was
@@ -102,48 +104,54 @@ impl Mind {
 
     /// Whether a call that is answered must have been thought about, lest thinking be refused.
     pub(super) fn wants_thoughts_before_calls(self) -> bool {
-        self.manner == Manner::Budget
+        self.manner == ThinkingMode::Budget
     }
 
     /// What to say about thinking.
-    pub(super) fn thinking(self, think: Think) -> Option<Thinking> {
-        let adaptive = || Thinking::Adaptive {
+    pub(super) fn thinking(self, think: ThinkingEffort) -> Option<AnthropicThinking> {
+        let adaptive = || AnthropicThinking::Adaptive {
             // Since then thoughts are kept back unless asked for.
             display: self.since((4, 7)).then_some("summarized"),
-            block_binding: self.binds_thoughts().then_some(Binding { prefix_mismatch_behavior: "drop_block" }),
+            block_binding: self.binds_thoughts().then_some(ThoughtBinding { prefix_mismatch_behavior: "drop_block" }),
         };
         match (self.manner, think) {
-            (Manner::None, _) | (Manner::Budget | Manner::Asked, Think::Auto | Think::Off) => None,
-            (Manner::Budget, think) => Some(Thinking::Enabled { budget_tokens: budget(think) }),
-            (Manner::ByItself(Quiet::Disabled), Think::Off) => Some(Thinking::Disabled),
-            (Manner::ByItself(Quiet::BetweenTools), Think::Off) => Some(Thinking::BetweenTools),
-            (Manner::Asked | Manner::ByItself(_), _) => Some(adaptive()),
+            (ThinkingMode::None, _)
+            | (ThinkingMode::Budget | ThinkingMode::Asked, ThinkingEffort::Auto | ThinkingEffort::Off) => None,
+            (ThinkingMode::Budget, think) => Some(AnthropicThinking::Enabled { budget_tokens: budget(think) }),
+            (ThinkingMode::ByItself(ThinkingSwitch::Disabled), ThinkingEffort::Off) => {
+                Some(AnthropicThinking::Disabled)
+            }
+            (ThinkingMode::ByItself(ThinkingSwitch::BetweenTools), ThinkingEffort::Off) => {
+                Some(AnthropicThinking::BetweenTools)
+            }
+            (ThinkingMode::Asked | ThinkingMode::ByItself(_), _) => Some(adaptive()),
         }
     }
 
     /// How much effort to ask for.
-    pub(super) fn effort(self, think: Think) -> Option<&'static str> {
+    pub(super) fn effort(self, think: ThinkingEffort) -> Option<&'static str> {
         match (self.manner, think) {
-            (Manner::None | Manner::Budget, _) | (_, Think::Auto) => None,
-            (Manner::ByItself(Quiet::Never), Think::Off) => Some("low"),
-            (Manner::Asked | Manner::ByItself(_), Think::Off) => None,
-            (Manner::Asked | Manner::ByItself(_), think) => effort_word(think),
+            (ThinkingMode::None | ThinkingMode::Budget, _) | (_, ThinkingEffort::Auto) => None,
+            (ThinkingMode::ByItself(ThinkingSwitch::Never), ThinkingEffort::Off) => Some("low"),
+            (ThinkingMode::Asked | ThinkingMode::ByItself(_), ThinkingEffort::Off) => None,
+            (ThinkingMode::Asked | ThinkingMode::ByItself(_), think) => effort_word(think),
         }
     }
 
     /// Tokens the answer's cap is widened by.
-    pub(super) fn room(self, think: Think) -> u64 {
+    pub(super) fn room(self, think: ThinkingEffort) -> u64 {
         match (self.manner, think) {
-            (Manner::None, _) | (Manner::Budget | Manner::Asked, Think::Auto | Think::Off) => 0,
-            (Manner::ByItself(Quiet::Disabled), Think::Off) => 0,
-            (Manner::ByItself(_), Think::Auto) => ROOM_TO_THINK,
-            (Manner::ByItself(_), Think::Off) => Think::Low.tokens().unwrap_or_default(),
-            (Manner::Budget | Manner::Asked | Manner::ByItself(_), think) => budget(think),
+            (ThinkingMode::None, _)
+            | (ThinkingMode::Budget | ThinkingMode::Asked, ThinkingEffort::Auto | ThinkingEffort::Off) => 0,
+            (ThinkingMode::ByItself(ThinkingSwitch::Disabled), ThinkingEffort::Off) => 0,
+            (ThinkingMode::ByItself(_), ThinkingEffort::Auto) => ROOM_TO_THINK,
+            (ThinkingMode::ByItself(_), ThinkingEffort::Off) => ThinkingEffort::Low.tokens().unwrap_or_default(),
+            (ThinkingMode::Budget | ThinkingMode::Asked | ThinkingMode::ByItself(_), think) => budget(think),
         }
     }
 }
 
-fn budget(think: Think) -> u64 {
+fn budget(think: ThinkingEffort) -> u64 {
     think.tokens().unwrap_or_default().max(LEAST_BUDGET)
 }
 

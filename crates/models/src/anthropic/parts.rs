@@ -1,60 +1,60 @@
 //! Reading an answer of Anthropic: events of a stream, or the whole at once.
 
-use updraft_run::{Finish, Usage};
+use updraft_run::{FinishReason, TokenUsage};
 
-use super::thought::{Place, Thought, kept};
-use super::wire::{Block, Delta, Event, Fault, Used};
-use crate::Hear;
-use crate::dialect::{Decode, read};
-use crate::fold::{Arguments, Fold};
+use super::thought::{ThoughtBlock, ThoughtPlace, kept};
+use super::wire::{AnthropicBlock, AnthropicDelta, AnthropicError, AnthropicEvent, AnthropicUsage};
+use crate::DeltaCallback;
+use crate::dialect::{AnswerDecoder, read};
+use crate::fold::{AnswerBuilder, PartialArguments};
 use crate::refusal::{in_stream, shorten};
-use crate::retry::Trouble;
+use crate::retry::AttemptError;
 
 /// Reads events.
-pub(super) struct Parts {
+pub(super) struct AnthropicDecoder {
     /// The model, whose thoughts are kept.
     own: String,
     /// Thoughts that have begun.
-    open: Vec<Open>,
-    used: Used,
+    open: Vec<OpenThought>,
+    used: AnthropicUsage,
 }
 
 /// A thought as far as it has been written.
-struct Open {
+struct OpenThought {
     index: usize,
-    place: Place,
+    place: ThoughtPlace,
     thinking: String,
     signature: String,
 }
 
-impl Parts {
+impl AnthropicDecoder {
     pub(super) fn new(own: String) -> Self {
-        Self { own, open: Vec::new(), used: Used::default() }
+        Self { own, open: Vec::new(), used: AnthropicUsage::default() }
     }
 
-    fn begin(&mut self, index: usize, block: Block<'_>, fold: &mut Fold, hear: Hear<'_>) {
-        let place = Place { text: fold.text.len(), calls: fold.calls.len() };
+    fn begin(&mut self, index: usize, block: AnthropicBlock<'_>, fold: &mut AnswerBuilder, hear: DeltaCallback<'_>) {
+        let place = ThoughtPlace { text: fold.text.len(), calls: fold.calls.len() };
         match block.kind.as_str() {
             "text" => fold.say(block.text.as_str(), hear),
             "thinking" => {
                 fold.think(block.thinking.as_str(), hear);
                 let (thinking, signature) = (block.thinking.as_str().to_owned(), block.signature.as_str().to_owned());
-                self.open.push(Open { index, place, thinking, signature });
+                self.open.push(OpenThought { index, place, thinking, signature });
             }
             "redacted_thinking" => {
-                fold.opaque.push(kept(&self.own, place, &Thought::RedactedThinking { data: block.data.as_str() }));
+                fold.opaque.push(kept(&self.own, place, &ThoughtBlock::RedactedThinking { data: block.data.as_str() }));
             }
             "tool_use" => {
                 let call = fold.call(index, block.id.as_str(), block.name.as_str(), hear);
                 if let Some(input) = block.input {
-                    call.arguments = Arguments::Whole(input);
+                    call.arguments = PartialArguments::Whole(input);
                 }
             }
             _ => {}
         }
     }
 
-    fn go_on(&mut self, index: usize, delta: &Delta<'_>, fold: &mut Fold, hear: Hear<'_>) {
+    fn go_on(&mut self, index: usize, delta: &AnthropicDelta<'_>, fold: &mut AnswerBuilder, hear: DeltaCallback<'_>) {
         fold.say(delta.text.as_str(), hear);
         fold.think(delta.thinking.as_str(), hear);
         if let Some(open) = self.open.iter_mut().find(|open| open.index == index) {
@@ -68,16 +68,16 @@ impl Parts {
     }
 
     /// A block is whole. A thought that is not signed would not be taken back.
-    fn end(&mut self, index: usize, fold: &mut Fold) {
+    fn end(&mut self, index: usize, fold: &mut AnswerBuilder) {
         let Some(at) = self.open.iter().position(|open| open.index == index) else { return };
-        let Open { place, thinking, signature, .. } = self.open.remove(at);
+        let OpenThought { place, thinking, signature, .. } = self.open.remove(at);
         if !signature.is_empty() {
-            let thought = Thought::Thinking { thinking: &thinking, signature: &signature };
+            let thought = ThoughtBlock::Thinking { thinking: &thinking, signature: &signature };
             fold.opaque.push(kept(&self.own, place, &thought));
         }
     }
 
-    fn count(&mut self, used: Option<Used>, fold: &mut Fold) {
+    fn count(&mut self, used: Option<AnthropicUsage>, fold: &mut AnswerBuilder) {
         let Some(used) = used else { return };
         let own = &mut self.used;
         own.input_tokens = used.input_tokens.or(own.input_tokens);
@@ -91,9 +91,9 @@ impl Parts {
     }
 }
 
-impl Decode for Parts {
-    fn take(&mut self, data: &[u8], fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
-        let event: Event<'_> = read(data)?;
+impl AnswerDecoder for AnthropicDecoder {
+    fn take(&mut self, data: &[u8], fold: &mut AnswerBuilder, hear: DeltaCallback<'_>) -> Result<(), AttemptError> {
+        let event: AnthropicEvent<'_> = read(data)?;
         if let Some(error) = event.error.filter(|raw| raw.get() != "null") {
             return Err(trouble_of(error.get()));
         }
@@ -131,32 +131,32 @@ impl Decode for Parts {
     }
 }
 
-fn stop(reason: &str, fold: &mut Fold) {
+fn stop(reason: &str, fold: &mut AnswerBuilder) {
     match reason {
         "" => {}
-        "max_tokens" | "model_context_window_exceeded" => fold.finish = Some(Finish::Length),
+        "max_tokens" | "model_context_window_exceeded" => fold.finish = Some(FinishReason::Length),
         "refusal" => fold.withhold(reason, ""),
-        _ => fold.finish = Some(Finish::Stop),
+        _ => fold.finish = Some(FinishReason::Stop),
     }
 }
 
-fn usage_of(used: &Used) -> Usage {
+fn usage_of(used: &AnthropicUsage) -> TokenUsage {
     let cached = used.cache_read_input_tokens.unwrap_or(0);
     let stored = used.cache_creation_input_tokens.unwrap_or(0);
     let details = used.output_tokens_details.as_ref();
-    Usage {
+    TokenUsage {
         input: used.input_tokens.unwrap_or(0) + cached + stored,
         output: used.output_tokens.unwrap_or(0),
         cached,
         stored,
         reasoning: details.and_then(|details| details.thinking_tokens).unwrap_or(0),
-        ..Usage::default()
+        ..TokenUsage::default()
     }
 }
 
 /// What an error in the middle of a stream means: the same as the status that stands for its kind.
-fn trouble_of(error: &str) -> Trouble {
-    let Ok(fault) = serde_json::from_str::<Fault<'_>>(error) else { return in_stream(error) };
+fn trouble_of(error: &str) -> AttemptError {
+    let Ok(fault) = serde_json::from_str::<AnthropicError<'_>>(error) else { return in_stream(error) };
     let status = match fault.kind.as_str() {
         "invalid_request_error" => 400,
         "authentication_error" => 401,
@@ -170,5 +170,5 @@ fn trouble_of(error: &str) -> Trouble {
         "overloaded_error" => 529,
         _ => return in_stream(error),
     };
-    Trouble::of_status(status, shorten(fault.message.as_str()), None)
+    AttemptError::of_status(status, shorten(fault.message.as_str()), None)
 }

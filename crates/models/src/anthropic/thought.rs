@@ -2,55 +2,58 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use updraft_run::Answer;
+use updraft_run::ModelAnswer;
 
 /// A thought as the provider takes it back.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Thought<'a> {
+pub(super) enum ThoughtBlock<'a> {
     Thinking { thinking: &'a str, signature: &'a str },
     RedactedThinking { data: &'a str },
 }
 
 /// How much of the answer stood before a thought.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct ThoughtPlace {
     /// Bytes of text.
     pub(super) text: usize,
     pub(super) calls: usize,
 }
 
 /// What is kept of a thought.
-pub(super) fn kept(own: &str, place: Place, thought: &Thought<'_>) -> Value {
+pub(super) fn kept(own: &str, place: ThoughtPlace, thought: &ThoughtBlock<'_>) -> Value {
     json!({ "of": own, "text": place.text, "calls": place.calls, "block": thought })
 }
 
 /// The thoughts of an answer that are this model's own, in order.
-pub(super) fn thoughts_of<'a>(answer: &'a Answer, own: &str) -> impl Iterator<Item = (Place, Thought<'a>)> {
-    let kept = answer.opaque.iter().filter_map(|part| Kept::deserialize(part).ok());
+pub(super) fn thoughts_of<'a>(
+    answer: &'a ModelAnswer,
+    own: &str,
+) -> impl Iterator<Item = (ThoughtPlace, ThoughtBlock<'a>)> {
+    let kept = answer.opaque.iter().filter_map(|part| SavedThought::deserialize(part).ok());
     kept.filter(move |kept| kept.of == own).filter_map(|kept| {
         let thought = match kept.block {
-            Block { thinking: Some(thinking), signature: Some(signature), .. } => {
-                Thought::Thinking { thinking, signature }
+            SavedBlock { thinking: Some(thinking), signature: Some(signature), .. } => {
+                ThoughtBlock::Thinking { thinking, signature }
             }
-            Block { data: Some(data), .. } => Thought::RedactedThinking { data },
-            Block { .. } => return None,
+            SavedBlock { data: Some(data), .. } => ThoughtBlock::RedactedThinking { data },
+            SavedBlock { .. } => return None,
         };
-        Some((Place { text: kept.text, calls: kept.calls }, thought))
+        Some((ThoughtPlace { text: kept.text, calls: kept.calls }, thought))
     })
 }
 
 #[derive(Deserialize)]
-struct Kept<'a> {
+struct SavedThought<'a> {
     of: &'a str,
     text: usize,
     calls: usize,
     #[serde(borrow)]
-    block: Block<'a>,
+    block: SavedBlock<'a>,
 }
 
 #[derive(Deserialize)]
-struct Block<'a> {
+struct SavedBlock<'a> {
     thinking: Option<&'a str>,
     signature: Option<&'a str>,
     data: Option<&'a str>,

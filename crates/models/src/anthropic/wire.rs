@@ -5,78 +5,78 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::counts::{count, counts};
-use crate::text::Text;
+use crate::text::LenientText;
 
 /// One event of a stream; a whole answer is read as one too.
 #[derive(Deserialize)]
-pub(super) struct Event<'a> {
+pub(super) struct AnthropicEvent<'a> {
     #[serde(rename = "type", default, borrow)]
-    pub(super) kind: Text<'a>,
+    pub(super) kind: LenientText<'a>,
     #[serde(default)]
     pub(super) index: usize,
     #[serde(default)]
-    pub(super) message: Option<Start>,
+    pub(super) message: Option<MessageStart>,
     #[serde(default, borrow)]
-    pub(super) content_block: Option<Block<'a>>,
+    pub(super) content_block: Option<AnthropicBlock<'a>>,
     #[serde(default, borrow)]
-    pub(super) delta: Option<Delta<'a>>,
+    pub(super) delta: Option<AnthropicDelta<'a>>,
     #[serde(default, deserialize_with = "counts")]
-    pub(super) usage: Option<Used>,
+    pub(super) usage: Option<AnthropicUsage>,
     #[serde(default, borrow)]
     pub(super) error: Option<&'a RawValue>,
     /// Of a whole answer.
     #[serde(default, borrow)]
-    pub(super) content: Vec<Block<'a>>,
+    pub(super) content: Vec<AnthropicBlock<'a>>,
     /// Of a whole answer.
     #[serde(default, borrow)]
-    pub(super) stop_reason: Text<'a>,
+    pub(super) stop_reason: LenientText<'a>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Start {
+pub(super) struct MessageStart {
     #[serde(default, deserialize_with = "counts")]
-    pub(super) usage: Option<Used>,
+    pub(super) usage: Option<AnthropicUsage>,
 }
 
 /// A block as it begins, or the whole of it.
 #[derive(Deserialize)]
-pub(super) struct Block<'a> {
+pub(super) struct AnthropicBlock<'a> {
     #[serde(rename = "type", default, borrow)]
-    pub(super) kind: Text<'a>,
+    pub(super) kind: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) text: Text<'a>,
+    pub(super) text: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) thinking: Text<'a>,
+    pub(super) thinking: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) signature: Text<'a>,
+    pub(super) signature: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) data: Text<'a>,
+    pub(super) data: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) id: Text<'a>,
+    pub(super) id: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) name: Text<'a>,
+    pub(super) name: LenientText<'a>,
     #[serde(default)]
     pub(super) input: Option<Value>,
 }
 
 /// More of a block, or what is known at the end.
 #[derive(Deserialize)]
-pub(super) struct Delta<'a> {
+pub(super) struct AnthropicDelta<'a> {
     #[serde(default, borrow)]
-    pub(super) text: Text<'a>,
+    pub(super) text: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) thinking: Text<'a>,
+    pub(super) thinking: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) signature: Text<'a>,
+    pub(super) signature: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) partial_json: Text<'a>,
+    pub(super) partial_json: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) stop_reason: Text<'a>,
+    pub(super) stop_reason: LenientText<'a>,
 }
 
 /// Figures so far; later ones take the place of earlier ones.
 #[derive(Default, Deserialize)]
-pub(super) struct Used {
+pub(super) struct AnthropicUsage {
     #[serde(default, deserialize_with = "count")]
     pub(super) input_tokens: Option<u64>,
     #[serde(default, deserialize_with = "count")]
@@ -86,19 +86,19 @@ pub(super) struct Used {
     #[serde(default, deserialize_with = "count")]
     pub(super) cache_read_input_tokens: Option<u64>,
     #[serde(default, deserialize_with = "counts")]
-    pub(super) output_tokens_details: Option<Details>,
+    pub(super) output_tokens_details: Option<ThinkingDetails>,
 }
 
 #[derive(Default, Deserialize)]
-pub(super) struct Details {
+pub(super) struct ThinkingDetails {
     #[serde(default, deserialize_with = "count")]
     pub(super) thinking_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Fault<'a> {
+pub(super) struct AnthropicError<'a> {
     #[serde(rename = "type", default, borrow)]
-    pub(super) kind: Text<'a>,
+    pub(super) kind: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) message: Text<'a>,
+    pub(super) message: LenientText<'a>,
 }

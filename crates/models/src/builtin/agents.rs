@@ -1,10 +1,10 @@
 //! The agents that do not retrieve: what the built-in model can honestly do in their place.
 
 use serde_json::{Value, json};
-use updraft_run::Answer;
+use updraft_run::ModelAnswer;
 
 use super::rank;
-use super::talk::{self, Calling, Toolbox};
+use super::talk::{self, CallBuilder, Toolbox};
 use super::words;
 use crate::Prompt;
 
@@ -12,13 +12,13 @@ use crate::Prompt;
 const PROFILED: u64 = 400;
 
 /// Profiles the files handed over: kind, length, first heading.
-pub(super) fn distil(prompt: &Prompt<'_>) -> Answer {
+pub(super) fn distil(prompt: &Prompt<'_>) -> ModelAnswer {
     let tools = Toolbox(prompt.tools);
     let files = &prompt.brief.files;
     let may_call = tools.has("read_file") && !talk::must_answer(prompt.messages);
     if may_call && !files.is_empty() && !talk::has_called(prompt.messages, "read_file") {
         let call = |path: &String| {
-            Calling::of(&tools, "read_file").must(&["path"], path.clone()).may_count(&["end_line"], PROFILED).done()
+            CallBuilder::of(&tools, "read_file").must(&["path"], path.clone()).may_count(&["end_line"], PROFILED).done()
         };
         return talk::calling(prompt, files.iter().map(call).collect());
     }
@@ -46,7 +46,7 @@ fn profile(path: &str, text: &str) -> Value {
 }
 
 /// Puts the task to the person as a question and hands on what they said.
-pub(super) fn clarify(prompt: &Prompt<'_>) -> Answer {
+pub(super) fn clarify(prompt: &Prompt<'_>) -> ModelAnswer {
     let tools = Toolbox(prompt.tools);
     let exchanges = talk::exchanges(prompt.messages, "ask_user");
     if let Some(exchange) = exchanges.last() {
@@ -58,7 +58,7 @@ pub(super) fn clarify(prompt: &Prompt<'_>) -> Answer {
         if let Some(question) = question {
             return talk::calling(
                 prompt,
-                vec![Calling::of(&tools, "ask_user").must(&["question"], question.clone()).done()],
+                vec![CallBuilder::of(&tools, "ask_user").must(&["question"], question.clone()).done()],
             );
         }
     }
@@ -66,17 +66,17 @@ pub(super) fn clarify(prompt: &Prompt<'_>) -> Answer {
 }
 
 /// Accepts, and says that nothing was judged.
-pub(super) fn review(prompt: &Prompt<'_>) -> Answer {
+pub(super) fn review(prompt: &Prompt<'_>) -> ModelAnswer {
     talk::giving(prompt.brief, &json!({ "verdict": "accept", "feedback": words::NOT_JUDGED }))
 }
 
 /// The verdict on a step's result: the rules have had their say, and there is nothing to add.
-pub(super) fn judge() -> Answer {
+pub(super) fn judge() -> ModelAnswer {
     talk::saying(json!({ "verdict": "accept", "feedback": "" }).to_string())
 }
 
 /// Hands its only input on as it is; several, one after the other.
-pub(super) fn format(prompt: &Prompt<'_>) -> Answer {
+pub(super) fn format(prompt: &Prompt<'_>) -> ModelAnswer {
     let inputs: Vec<Value> =
         prompt.brief.inputs.keys().flat_map(|name| talk::inputs(prompt.brief, name).into_iter().take(1)).collect();
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -90,12 +90,12 @@ pub(super) fn format(prompt: &Prompt<'_>) -> Answer {
 }
 
 /// Says in one sentence that this takes a language model.
-pub(super) fn decline(prompt: &Prompt<'_>, why: &str) -> Answer {
+pub(super) fn decline(prompt: &Prompt<'_>, why: &str) -> ModelAnswer {
     talk::giving(prompt.brief, &Value::String(why.to_owned()))
 }
 
 /// Shortens a conversation to its beginnings: the first lines of what was told and said.
-pub(super) fn summarise(prompt: &Prompt<'_>) -> Answer {
+pub(super) fn summarise(prompt: &Prompt<'_>) -> ModelAnswer {
     use updraft_run::Message;
 
     let mut lines: Vec<String> = Vec::new();

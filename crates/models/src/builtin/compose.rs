@@ -1,7 +1,7 @@
 //! Chooses among quotations and writes the answer, or says that there is no evidence.
 
-use super::hits::Hits;
-use super::question::{Part, Question, fingerprint};
+use super::hits::WordHits;
+use super::question::{GoalQuestion, QuestionPart, fingerprint};
 use super::quote::Quote;
 use super::stem;
 use super::terms::Term;
@@ -20,8 +20,8 @@ const COVERAGE: f64 = 0.34;
 
 /// Everything an answer rests on.
 pub(super) struct Evidence<'a> {
-    pub(super) question: &'a Question,
-    pub(super) hits: &'a Hits,
+    pub(super) question: &'a GoalQuestion,
+    pub(super) hits: &'a WordHits,
     pub(super) files: usize,
     pub(super) quotes: Vec<Quote>,
 }
@@ -53,7 +53,7 @@ impl Evidence<'_> {
         if chosen.is_empty() { words::nothing_to_read(self.files) } else { written(&chosen) }
     }
 
-    fn part(&self, part: &Part, quotes: &[&Quote], most: usize, shown: &mut Vec<String>) -> String {
+    fn part(&self, part: &QuestionPart, quotes: &[&Quote], most: usize, shown: &mut Vec<String>) -> String {
         let meeting: Vec<&Quote> =
             quotes.iter().copied().filter(|quote| quote.meets && !self.is_of_another(part, quote)).collect();
         let absent: Vec<&Term> =
@@ -78,12 +78,12 @@ impl Evidence<'_> {
 
     /// Where no name can be told by its letters, the rarest words may be one: a line that lacks one of them and names
     /// something else speaks of that.
-    fn is_of_another(&self, part: &Part, quote: &Quote) -> bool {
+    fn is_of_another(&self, part: &QuestionPart, quote: &Quote) -> bool {
         quote.foreign && self.rarest(part).iter().any(|term| !quote.speaks_of(term))
     }
 
     /// The same for words that stand in few files: without any of them a line is no answer, only close to one.
-    fn lacks_the_rarest(&self, part: &Part, quote: &Quote) -> bool {
+    fn lacks_the_rarest(&self, part: &QuestionPart, quote: &Quote) -> bool {
         let is_rare =
             |term: &&Term| self.hits.files_with(&term.lower).is_some_and(|with| with * 5 <= self.files.max(5));
         let rare: Vec<&Term> = self.rarest(part).into_iter().filter(is_rare).collect();
@@ -91,7 +91,7 @@ impl Evidence<'_> {
     }
 
     /// The words that stand in the fewest files, where the part has no names.
-    fn rarest<'p>(&self, part: &'p Part) -> Vec<&'p Term> {
+    fn rarest<'p>(&self, part: &'p QuestionPart) -> Vec<&'p Term> {
         if part.has_names() || part.terms.len() < 2 {
             return Vec::new();
         }
@@ -102,7 +102,7 @@ impl Evidence<'_> {
     }
 
     /// Lines about the right thing that do not say what was asked.
-    fn closest(&self, part: &Part, meeting: &[&Quote], shown: &mut Vec<String>) -> String {
+    fn closest(&self, part: &QuestionPart, meeting: &[&Quote], shown: &mut Vec<String>) -> String {
         let said = |term: &&Term, quotes: &[&Quote]| quotes.iter().any(|quote| quote.speaks_of(term));
         let is_near =
             |quote: &&Quote| part.has_names() || (self.coverage(part, quote) >= COVERAGE && quote.terms.len() > 1);
@@ -119,7 +119,7 @@ impl Evidence<'_> {
     }
 
     /// How much of what is asked about the required names a quotation speaks of, from 0 to 1.
-    fn coverage(&self, part: &Part, quote: &Quote) -> f64 {
+    fn coverage(&self, part: &QuestionPart, quote: &Quote) -> f64 {
         let required = required_terms(part);
         let plain: Vec<&Term> =
             part.terms.iter().filter(|term| !required.contains(term) && !stem::is_kind_word(&term.lower)).collect();
@@ -133,7 +133,7 @@ impl Evidence<'_> {
     }
 }
 
-fn required_terms(part: &Part) -> Vec<&Term> {
+fn required_terms(part: &QuestionPart) -> Vec<&Term> {
     part.required.iter().flatten().flatten().map(|&at| &part.terms[at]).collect()
 }
 

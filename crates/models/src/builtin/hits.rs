@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::question::Question;
+use super::question::GoalQuestion;
 
 /// Files named for one word, at most: more would swell the journal and are never read.
 const MAX_FILES: usize = 24;
@@ -15,23 +15,23 @@ const MAX_LINES: usize = 12;
 /// What was found, by word in lower case.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Hits(BTreeMap<String, Found>);
+pub(super) struct WordHits(BTreeMap<String, WordMatches>);
 
 /// Where one word was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Found {
+struct WordMatches {
     files: usize,
-    matches: Vec<Match>,
+    matches: Vec<MatchedLines>,
 }
 
 /// The lines of one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Match {
+struct MatchedLines {
     path: String,
     lines: BTreeSet<u32>,
 }
 
-impl Hits {
+impl WordHits {
     /// Reads them from a variable; none where it holds something else.
     pub(super) fn from_value(value: Value) -> Self {
         serde_json::from_value(value).unwrap_or_default()
@@ -46,7 +46,7 @@ impl Hits {
                     Some(known) => {
                         known.lines.insert(line);
                     }
-                    None => found.matches.push(Match { path: path.to_owned(), lines: BTreeSet::from([line]) }),
+                    None => found.matches.push(MatchedLines { path: path.to_owned(), lines: BTreeSet::from([line]) }),
                 }
             }
             found.files = found.matches.len();
@@ -116,7 +116,7 @@ impl Hits {
     }
 
     /// Whether every word of the goal fills its search, so that rarer combinations are worth another.
-    pub(super) fn are_all_common(&self, question: &Question, limit: u64) -> bool {
+    pub(super) fn are_all_common(&self, question: &GoalQuestion, limit: u64) -> bool {
         let lines = |word: &str| -> u64 {
             self.0.get(word).map_or(0, |found| found.matches.iter().map(|m| m.lines.len() as u64).sum())
         };

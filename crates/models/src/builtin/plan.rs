@@ -1,7 +1,7 @@
 //! The plans of the built-in model: a small graph that looks, searches, reads and answers.
 
 use serde_json::{Value, json};
-use updraft_run::{Answer, Message};
+use updraft_run::{Message, ModelAnswer};
 
 use super::retrieve::READERS;
 use super::talk;
@@ -9,7 +9,7 @@ use super::words::{self, StepText};
 use crate::Prompt;
 
 /// Looks and searches side by side, reads in shares, answers from all of it.
-pub(super) fn plan(prompt: &Prompt<'_>) -> Answer {
+pub(super) fn plan(prompt: &Prompt<'_>) -> ModelAnswer {
     let again = suffix(prompt.messages);
     let name = |base: &str| format!("{base}{again}");
     let step = |id: &str, agent: &str, text: &StepText, reads: &[String], writes: &str| {
@@ -30,7 +30,7 @@ pub(super) fn plan(prompt: &Prompt<'_>) -> Answer {
 }
 
 /// The same among the workers of a swarm.
-pub(super) fn route(prompt: &Prompt<'_>) -> Answer {
+pub(super) fn route(prompt: &Prompt<'_>) -> ModelAnswer {
     let again = suffix(prompt.messages);
     let name = |base: &str| format!("{base}{again}");
     let (findings, review) = (name("findings"), name("review"));

@@ -9,16 +9,16 @@ const MAX_TERMS: usize = 8;
 
 /// A goal, taken apart.
 #[derive(Debug, Default)]
-pub(super) struct Question {
+pub(super) struct GoalQuestion {
     /// What it asks, one after the other. Never empty.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<QuestionPart>,
     /// Its letters and digits, to know it again where a file quotes it.
     print: String,
 }
 
 /// One thing a goal asks.
 #[derive(Debug, Default)]
-pub(super) struct Part {
+pub(super) struct QuestionPart {
     /// Its telling words.
     pub(super) terms: Vec<Term>,
     /// Things that must be meant: of each list of alternatives, one has to be there with all its terms.
@@ -27,7 +27,7 @@ pub(super) struct Part {
     pub(super) wants_number: bool,
 }
 
-impl Part {
+impl QuestionPart {
     /// Something is asked about that is known by a capital letter, digits or quotation marks.
     pub(super) fn has_names(&self) -> bool {
         !self.required.is_empty()
@@ -39,16 +39,16 @@ impl Part {
     }
 }
 
-impl Question {
+impl GoalQuestion {
     /// Takes a goal apart.
     pub(super) fn of(goal: &str) -> Self {
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<QuestionPart> = Vec::new();
         for clause in clauses(goal) {
             let mut part = part_of(&clause);
             if let Some(first) = parts.first().filter(|_| refers_back(&clause) && !part.has_names()) {
                 inherit(&mut part, first);
             }
-            if !part.terms.is_empty() || parts.is_empty() || !parts.iter().any(Part::is_overview) {
+            if !part.terms.is_empty() || parts.is_empty() || !parts.iter().any(QuestionPart::is_overview) {
                 parts.push(part);
             }
         }
@@ -56,7 +56,7 @@ impl Question {
             parts.retain(|part| !part.is_overview());
         }
         if parts.is_empty() {
-            parts.push(Part::default());
+            parts.push(QuestionPart::default());
         }
         Self { parts, print: fingerprint(goal) }
     }
@@ -93,7 +93,7 @@ fn is_order_only(goal: &str) -> bool {
 }
 
 /// Takes over what an earlier part was about.
-fn inherit(part: &mut Part, first: &Part) {
+fn inherit(part: &mut QuestionPart, first: &QuestionPart) {
     for alternatives in &first.required {
         let moved = alternatives
             .iter()
@@ -144,10 +144,10 @@ fn clauses(goal: &str) -> Vec<String> {
     clauses
 }
 
-fn part_of(clause: &str) -> Part {
+fn part_of(clause: &str) -> QuestionPart {
     let tokens = tokens::tokens(clause);
     let capitals_tell = tokens::capitals_tell(&tokens);
-    let mut part = Part { wants_number: wants_number(clause), ..Part::default() };
+    let mut part = QuestionPart { wants_number: wants_number(clause), ..QuestionPart::default() };
     let mut previous: Option<usize> = None;
     let mut joined_by_and = false;
     for token in &tokens {
@@ -173,7 +173,7 @@ fn part_of(clause: &str) -> Part {
     part
 }
 
-fn push_term(part: &mut Part, text: &str, is_exact: bool) -> usize {
+fn push_term(part: &mut QuestionPart, text: &str, is_exact: bool) -> usize {
     let term = Term::new(text, is_exact);
     if let Some(at) = part.terms.iter().position(|known| known.lower == term.lower) {
         return at;
@@ -183,7 +183,7 @@ fn push_term(part: &mut Part, text: &str, is_exact: bool) -> usize {
 }
 
 /// Adds a name to what is required: to the name before, as its alternative, or by itself.
-fn require(part: &mut Part, at: usize, extends: bool, is_alternative: bool) {
+fn require(part: &mut QuestionPart, at: usize, extends: bool, is_alternative: bool) {
     match part.required.last_mut() {
         Some(alternatives) if extends => {
             if let Some(name) = alternatives.last_mut() {
@@ -196,8 +196,8 @@ fn require(part: &mut Part, at: usize, extends: bool, is_alternative: bool) {
 }
 
 /// "Station Kestrel" may be called just "Kestrel".
-fn drop_kind_words(part: &mut Part) {
-    let Part { terms, required, .. } = part;
+fn drop_kind_words(part: &mut QuestionPart) {
+    let QuestionPart { terms, required, .. } = part;
     for name in required.iter_mut().flatten() {
         if name.iter().any(|&at| !stem::is_kind_word(&terms[at].lower)) {
             name.retain(|&at| !stem::is_kind_word(&terms[at].lower));
@@ -247,11 +247,11 @@ mod tests {
     use super::*;
 
     fn words_of(goal: &str) -> Vec<Vec<String>> {
-        Question::of(goal).parts.iter().map(|part| part.terms.iter().map(|t| t.lower.clone()).collect()).collect()
+        GoalQuestion::of(goal).parts.iter().map(|part| part.terms.iter().map(|t| t.lower.clone()).collect()).collect()
     }
 
     fn required_of(goal: &str) -> Vec<Vec<Vec<String>>> {
-        let question = Question::of(goal);
+        let question = GoalQuestion::of(goal);
         let part = &question.parts[0];
         let name = |name: &Vec<usize>| name.iter().map(|&at| part.terms[at].lower.clone()).collect();
         part.required.iter().map(|alternatives| alternatives.iter().map(name).collect()).collect()

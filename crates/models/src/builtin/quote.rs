@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::hits::Hits;
-use super::question::{Part, Question};
-use super::rank::{self, Kind};
+use super::hits::WordHits;
+use super::question::{GoalQuestion, QuestionPart};
+use super::rank::{self, FileCategory};
 use super::stem::{self, Word};
 use super::terms::Term;
-use super::units::{self, Form, Heading, Unit};
+use super::units::{self, Heading, QuotableUnit, UnitKind};
 
 /// A quotation that can be checked against its file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub(super) struct Quote {
     pub(super) context: Vec<String>,
     /// The heading they stand in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) under: Option<Under>,
+    pub(super) under: Option<QuotedHeading>,
     /// Which part of the goal it speaks to.
     #[serde(default)]
     pub(super) part: usize,
@@ -41,7 +41,7 @@ pub(super) struct Quote {
 
 /// A heading, quoted with what stands under it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Under {
+pub(super) struct QuotedHeading {
     pub(super) line: u32,
     pub(super) text: String,
 }
@@ -66,17 +66,17 @@ impl Quote {
 const KEPT: usize = 8;
 
 /// What the quotations are weighed by.
-pub(super) struct Scale<'a> {
-    pub(super) question: &'a Question,
-    pub(super) hits: &'a Hits,
+pub(super) struct QuoteWeights<'a> {
+    pub(super) question: &'a GoalQuestion,
+    pub(super) hits: &'a WordHits,
     pub(super) files: usize,
 }
 
-impl Scale<'_> {
+impl QuoteWeights<'_> {
     /// The best quotations of some texts, each given with its path and the number of its first line.
     pub(super) fn best(&self, texts: &[(&str, u32, &str)]) -> Vec<Quote> {
         let mut best = Vec::new();
-        let cut: Vec<(&str, Vec<Unit>)> =
+        let cut: Vec<(&str, Vec<QuotableUnit>)> =
             texts.iter().map(|(path, first, text)| (*path, units::units(path, text, *first))).collect();
         for (at, part) in self.question.parts.iter().enumerate() {
             let mut found: Vec<Quote> = Vec::new();
@@ -101,7 +101,7 @@ impl Scale<'_> {
         best
     }
 
-    fn weigh(&self, part: &Part, path: &str, unit: &Unit) -> Option<Quote> {
+    fn weigh(&self, part: &QuestionPart, path: &str, unit: &QuotableUnit) -> Option<Quote> {
         if self.question.is_echoed_in(&unit.text) {
             return None;
         }
@@ -111,7 +111,7 @@ impl Scale<'_> {
         let words = stem::words(&unit.text);
         let lower = unit.text.to_lowercase();
         let foreign = names_something_else(part, unit, &words) || is_setting_of_another(part, unit);
-        let context = Context::of(part, path, unit, foreign);
+        let context = UnitContext::of(part, path, unit, foreign);
         let mut quote = Quote { foreign, ..bare(path, unit) };
         let (mut own, mut lent) = (0.0, 0.0);
         for term in &part.terms {
@@ -129,8 +129,9 @@ impl Scale<'_> {
         if own == 0.0 && !names_its_file {
             return None;
         }
-        quote.under =
-            context.heading_for(part, &quote).map(|heading| Under { line: heading.line, text: heading.text.clone() });
+        quote.under = context
+            .heading_for(part, &quote)
+            .map(|heading| QuotedHeading { line: heading.line, text: heading.text.clone() });
         quote.meets = part
             .required
             .iter()
@@ -149,24 +150,24 @@ impl Scale<'_> {
 }
 
 /// What a quotation is worth by its form, whatever it holds.
-fn fitness(part: &Part, path: &str, unit: &Unit, words: &[Word]) -> f64 {
+fn fitness(part: &QuestionPart, path: &str, unit: &QuotableUnit, words: &[Word]) -> f64 {
     let length = 1.0 / (0.8 + 0.2 * (words.len() as f64 / 20.0).max(0.5));
     let form = match unit.form {
-        Form::Prose | Form::Row => 1.0,
-        Form::Code if rank::kind(path) == Kind::Code => 0.6,
-        Form::Code => 0.85,
-        Form::Heading => 0.35,
+        UnitKind::Prose | UnitKind::Row => 1.0,
+        UnitKind::Code if rank::kind(path) == FileCategory::Code => 0.6,
+        UnitKind::Code => 0.85,
+        UnitKind::Heading => 0.35,
     };
     let asked_number = part.wants_number && words.iter().any(|word| is_new_number(part, word));
     let is_question = unit.text.contains('?');
     length * form * rank::worth(path) * if asked_number { 1.3 } else { 1.0 } * if is_question { 0.4 } else { 1.0 }
 }
 
-fn is_new_number(part: &Part, word: &Word) -> bool {
+fn is_new_number(part: &QuestionPart, word: &Word) -> bool {
     word.lower.chars().any(|c| c.is_ascii_digit()) && !part.terms.iter().any(|term| term.lower == word.lower)
 }
 
-fn bare(path: &str, unit: &Unit) -> Quote {
+fn bare(path: &str, unit: &QuotableUnit) -> Quote {
     Quote {
         path: path.to_owned(),
         line: unit.line,
@@ -183,8 +184,8 @@ fn bare(path: &str, unit: &Unit) -> Quote {
 }
 
 /// A file's first sentences answer what the folder is about; so does a package's description.
-fn introduction(path: &str, unit: &Unit) -> Option<Quote> {
-    let is_description = unit.form == Form::Code && unit.text.trim_start_matches('"').starts_with("description");
+fn introduction(path: &str, unit: &QuotableUnit) -> Option<Quote> {
+    let is_description = unit.form == UnitKind::Code && unit.text.trim_start_matches('"').starts_with("description");
     let is_link = unit.text.contains("](http") && unit.text.split_whitespace().count() < 8;
     if !(unit.opens_file || is_description) || is_link {
         return None;
@@ -194,7 +195,7 @@ fn introduction(path: &str, unit: &Unit) -> Option<Quote> {
 }
 
 /// How near the words found stand to each other, from 0 to 1.
-fn closeness(part: &Part, words: &[Word]) -> f64 {
+fn closeness(part: &QuestionPart, words: &[Word]) -> f64 {
     let places: Vec<usize> =
         part.terms.iter().filter_map(|term| words.iter().position(|word| term.fits_word(word) > 0.0)).collect();
     match (places.iter().min(), places.iter().max()) {
@@ -206,7 +207,7 @@ fn closeness(part: &Part, words: &[Word]) -> f64 {
 }
 
 /// Whether a unit names something by a capital letter that the goal does not name.
-fn names_something_else(part: &Part, unit: &Unit, words: &[Word]) -> bool {
+fn names_something_else(part: &QuestionPart, unit: &QuotableUnit, words: &[Word]) -> bool {
     let is_unknown = |word: &Word| {
         word.capital
             && !stem::is_stop_word(&word.lower)
@@ -217,34 +218,34 @@ fn names_something_else(part: &Part, unit: &Unit, words: &[Word]) -> bool {
         let next_is_verb = words.get(at + 1).is_some_and(|next| {
             !next.capital && (next.lower.ends_with('s') || matches!(next.lower.as_str(), "had" | "are"))
         });
-        is_unknown(word) && (unit.form == Form::Row || !word.opens || word.possessive || next_is_verb)
+        is_unknown(word) && (unit.form == UnitKind::Row || !word.opens || word.possessive || next_is_verb)
     })
 }
 
 /// Whether a setting, or an entry such as `Height: 12 m`, stands in a section that names something the goal does not.
-fn is_setting_of_another(part: &Part, unit: &Unit) -> bool {
+fn is_setting_of_another(part: &QuestionPart, unit: &QuotableUnit) -> bool {
     let names_other = |heading: &Heading| names_other(part, &stem::words(&heading.text));
     let is_entry =
-        unit.form == Form::Prose && unit.text.contains([':', '=']) && unit.text.split_whitespace().count() <= 10;
-    (unit.form == Form::Code || is_entry) && unit.headings.last().is_some_and(names_other)
+        unit.form == UnitKind::Prose && unit.text.contains([':', '=']) && unit.text.split_whitespace().count() <= 10;
+    (unit.form == UnitKind::Code || is_entry) && unit.headings.last().is_some_and(names_other)
 }
 
-fn names_other(part: &Part, words: &[Word]) -> bool {
+fn names_other(part: &QuestionPart, words: &[Word]) -> bool {
     !words.iter().all(|word| stem::is_section_word(&word.lower))
         && !words.iter().any(|word| part.terms.iter().any(|term| term.fits_word(word) > 0.0))
 }
 
 /// What stands above a unit and may lend it its name.
-struct Context<'a> {
+struct UnitContext<'a> {
     headings: Vec<(&'a Heading, Vec<Word>, String)>,
     path: Option<(Vec<Word>, String)>,
 }
 
-impl<'a> Context<'a> {
+impl<'a> UnitContext<'a> {
     /// Headings count from the nearest outwards, until one names something the goal does not; then the path.
-    fn of(part: &Part, path: &str, unit: &'a Unit, foreign: bool) -> Self {
+    fn of(part: &QuestionPart, path: &str, unit: &'a QuotableUnit, foreign: bool) -> Self {
         let mut context = Self { headings: Vec::new(), path: None };
-        let is_head_of_table = |heading: &Heading| unit.form == Form::Row && Some(heading) == unit.headings.last();
+        let is_head_of_table = |heading: &Heading| unit.form == UnitKind::Row && Some(heading) == unit.headings.last();
         for heading in unit.headings.iter().rev() {
             let words = stem::words(&heading.text);
             let is_head = is_head_of_table(heading);
@@ -269,7 +270,7 @@ impl<'a> Context<'a> {
     }
 
     /// The nearest heading that holds a word the quotation itself lacks.
-    fn heading_for(&self, part: &Part, quote: &Quote) -> Option<&'a Heading> {
+    fn heading_for(&self, part: &QuestionPart, quote: &Quote) -> Option<&'a Heading> {
         let lent: Vec<&Term> = part.terms.iter().filter(|term| quote.context.contains(&term.lower)).collect();
         self.headings
             .iter()

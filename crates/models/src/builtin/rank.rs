@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::hits::Hits;
-use super::question::{Part, Question};
+use super::hits::WordHits;
+use super::question::{GoalQuestion, QuestionPart};
 use super::stem;
 use super::terms::Term;
 
@@ -19,7 +19,7 @@ const INTRODUCTION: u32 = 80;
 
 /// A stretch of a file worth reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stretch {
+pub(super) struct LineRange {
     pub(super) path: String,
     pub(super) start: u32,
     pub(super) lines: u32,
@@ -27,16 +27,21 @@ pub(super) struct Stretch {
 
 /// The files of the folder, as far as they were listed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Listing {
+pub(super) struct FileListing {
     pub(super) paths: Vec<String>,
     /// How many there are, the unlisted ones included.
     pub(super) total: usize,
 }
 
 /// Stretches of the best files for all parts of a goal, best first, one list for each file.
-pub(super) fn stretches(question: &Question, listing: &Listing, hits: &Hits, given: &[String]) -> Vec<Vec<Stretch>> {
+pub(super) fn stretches(
+    question: &GoalQuestion,
+    listing: &FileListing,
+    hits: &WordHits,
+    given: &[String],
+) -> Vec<Vec<LineRange>> {
     let mut paths: BTreeSet<&str> =
-        listing.paths.iter().map(String::as_str).filter(|path| kind(path) != Kind::Binary).collect();
+        listing.paths.iter().map(String::as_str).filter(|path| kind(path) != FileCategory::Binary).collect();
     paths.extend(hits.paths());
     paths.extend(given.iter().map(String::as_str));
     let mut ranked: Vec<Vec<&str>> = Vec::new();
@@ -58,7 +63,7 @@ pub(super) fn stretches(question: &Question, listing: &Listing, hits: &Hits, giv
     chosen.into_iter().map(|path| stretches_of(question, path, listing.total, hits)).collect()
 }
 
-fn score(part: &Part, path: &str, files: usize, hits: &Hits, given: &[String]) -> f64 {
+fn score(part: &QuestionPart, path: &str, files: usize, hits: &WordHits, given: &[String]) -> f64 {
     let is_given = given.iter().any(|file| file == path);
     if part.is_overview() {
         return introduces(path) + if is_given { 5.0 } else { 0.0 };
@@ -77,12 +82,12 @@ fn score(part: &Part, path: &str, files: usize, hits: &Hits, given: &[String]) -
 }
 
 /// A rare word outweighs any number of common ones: their lines are cut off long before its own.
-fn rarity(term: &Term, files: usize, hits: &Hits) -> f64 {
+fn rarity(term: &Term, files: usize, hits: &WordHits) -> f64 {
     hits.weight(&term.lower, files).powi(2) * if term.is_exact { 2.0 } else { 1.0 }
 }
 
 /// Lines with hits, each with the weight of the different words on it and near it, best first.
-fn best_lines(part: &Part, path: &str, files: usize, hits: &Hits) -> Vec<(f64, u32)> {
+fn best_lines(part: &QuestionPart, path: &str, files: usize, hits: &WordHits) -> Vec<(f64, u32)> {
     let by_term: Vec<(f64, Vec<u32>)> =
         part.terms.iter().map(|term| (rarity(term, files, hits), hits.lines(&term.lower, path).collect())).collect();
     let all: BTreeSet<u32> = by_term.iter().flat_map(|(_, lines)| lines.iter().copied()).collect();
@@ -100,7 +105,7 @@ fn best_lines(part: &Part, path: &str, files: usize, hits: &Hits) -> Vec<(f64, u
 }
 
 /// Some stretches around the best lines of every part, and the beginning where that is asked for.
-fn stretches_of(question: &Question, path: &str, files: usize, hits: &Hits) -> Vec<Stretch> {
+fn stretches_of(question: &GoalQuestion, path: &str, files: usize, hits: &WordHits) -> Vec<LineRange> {
     let mut spans: Vec<(u32, u32)> = Vec::new();
     for part in &question.parts {
         let mut taken = 0;
@@ -113,13 +118,13 @@ fn stretches_of(question: &Question, path: &str, files: usize, hits: &Hits) -> V
             taken += 1;
         }
     }
-    let wants_beginning = question.parts.iter().any(Part::is_overview) || spans.is_empty();
+    let wants_beginning = question.parts.iter().any(QuestionPart::is_overview) || spans.is_empty();
     if wants_beginning && !spans.iter().any(|(from, _)| *from == 1) {
         spans.push((1, INTRODUCTION));
     }
     merged(spans)
         .into_iter()
-        .map(|(from, to)| Stretch { path: path.to_owned(), start: from, lines: to - from + 1 })
+        .map(|(from, to)| LineRange { path: path.to_owned(), start: from, lines: to - from + 1 })
         .collect()
 }
 
@@ -137,7 +142,7 @@ fn merged(mut spans: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
 
 /// What a file is, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FileCategory {
     Prose,
     Code,
     Data,
@@ -146,33 +151,33 @@ pub(super) enum Kind {
     Binary,
 }
 
-impl Kind {
+impl FileCategory {
     pub(super) fn word(self) -> &'static str {
         match self {
-            Kind::Prose => "document",
-            Kind::Code => "code",
-            Kind::Data => "data",
-            Kind::Generated => "generated",
-            Kind::Binary => "binary",
+            FileCategory::Prose => "document",
+            FileCategory::Code => "code",
+            FileCategory::Data => "data",
+            FileCategory::Generated => "generated",
+            FileCategory::Binary => "binary",
         }
     }
 }
 
-pub(super) fn kind(path: &str) -> Kind {
+pub(super) fn kind(path: &str) -> FileCategory {
     let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     let is_lock = matches!(extension, "lock" | "map") || name.contains("-lock.") || name.contains(".min.");
     match extension {
-        _ if is_lock => Kind::Generated,
+        _ if is_lock => FileCategory::Generated,
         "" | "md" | "txt" | "rst" | "adoc" | "org" | "markdown" | "tex" | "html" | "htm" | "text" | "log" => {
-            Kind::Prose
+            FileCategory::Prose
         }
         "toml" | "yaml" | "yml" | "json" | "jsonl" | "csv" | "tsv" | "ini" | "cfg" | "conf" | "xml" | "env"
-        | "properties" => Kind::Data,
+        | "properties" => FileCategory::Data,
         "png" | "jpg" | "jpeg" | "gif" | "ico" | "pdf" | "zip" | "gz" | "xz" | "tar" | "so" | "a" | "o" | "exe"
         | "dll" | "bin" | "wasm" | "woff" | "woff2" | "ttf" | "mp3" | "mp4" | "db" | "sqlite" | "class" | "jar"
-        | "pyc" | "gguf" | "safetensors" => Kind::Binary,
-        _ => Kind::Code,
+        | "pyc" | "gguf" | "safetensors" => FileCategory::Binary,
+        _ => FileCategory::Code,
     }
 }
 
@@ -191,10 +196,10 @@ pub(super) fn worth(path: &str) -> f64 {
     place
         * if is_front_page { 1.15 } else { 1.0 }
         * match kind(path) {
-            Kind::Prose => 1.0,
-            Kind::Data => 0.95,
-            Kind::Code => 0.9,
-            Kind::Generated | Kind::Binary => 0.3,
+            FileCategory::Prose => 1.0,
+            FileCategory::Data => 0.95,
+            FileCategory::Code => 0.9,
+            FileCategory::Generated | FileCategory::Binary => 0.3,
         }
 }
 
@@ -212,9 +217,9 @@ pub(super) fn introduces(path: &str) -> f64 {
         _ => 0.5,
     };
     let by_kind = match kind(path) {
-        Kind::Prose => 1.0,
-        Kind::Code | Kind::Data => 0.5,
-        Kind::Generated | Kind::Binary => 0.0,
+        FileCategory::Prose => 1.0,
+        FileCategory::Code | FileCategory::Data => 0.5,
+        FileCategory::Generated | FileCategory::Binary => 0.0,
     };
     by_name * by_kind * worth(path) / (1.0 + depth * 0.4)
 }

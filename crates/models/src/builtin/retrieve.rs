@@ -1,17 +1,17 @@
 //! Looking, searching and reading: the steps of a retriever, and the same in one step for an agent by itself.
 
 use serde_json::{Value, json};
-use updraft_run::{Answer, Message};
+use updraft_run::{Message, ModelAnswer};
 
 use super::compose::Evidence;
-use super::hits::Hits;
-use super::question::Question;
-use super::quote::{Quote, Scale};
-use super::rank::{self, Kind, Listing, Stretch};
-use super::talk::{self, Calling, Toolbox};
+use super::hits::WordHits;
+use super::question::GoalQuestion;
+use super::quote::{Quote, QuoteWeights};
+use super::rank::{self, FileCategory, FileListing, LineRange};
+use super::talk::{self, CallBuilder, Toolbox};
 use super::terms::Term;
 use super::words;
-use crate::{Brief, Prompt};
+use crate::{Prompt, TaskBrief};
 
 const LIST: &str = "list_files";
 const SEARCH: &str = "search_files";
@@ -29,7 +29,7 @@ const FOUND: u64 = 200;
 const MAX_PAIRS: usize = 6;
 
 /// Does a retriever's step, known by its name; any other task is done as a whole.
-pub(super) fn step(prompt: &Prompt<'_>) -> Answer {
+pub(super) fn step(prompt: &Prompt<'_>) -> ModelAnswer {
     let step = prompt.brief.step.as_str();
     let tools = Toolbox(prompt.tools);
     if step.starts_with("look") && tools.has(LIST) {
@@ -49,7 +49,7 @@ fn share_of(step: &str) -> Option<usize> {
     digits.parse::<usize>().ok()?.checked_sub(1)
 }
 
-fn look(prompt: &Prompt<'_>, tools: &Toolbox<'_>) -> Answer {
+fn look(prompt: &Prompt<'_>, tools: &Toolbox<'_>) -> ModelAnswer {
     if !talk::has_called(prompt.messages, LIST) && !talk::must_answer(prompt.messages) {
         return talk::calling(prompt, vec![list_call(tools)]);
     }
@@ -62,8 +62,8 @@ fn look(prompt: &Prompt<'_>, tools: &Toolbox<'_>) -> Answer {
     talk::giving(prompt.brief, &Value::Array(paths))
 }
 
-fn search(prompt: &Prompt<'_>, tools: &Toolbox<'_>) -> Answer {
-    let question = Question::of(&prompt.brief.goal);
+fn search(prompt: &Prompt<'_>, tools: &Toolbox<'_>) -> ModelAnswer {
+    let question = GoalQuestion::of(&prompt.brief.goal);
     let calls = searches_due(prompt.messages, tools, &question);
     if !calls.is_empty() && !talk::must_answer(prompt.messages) {
         return talk::calling(prompt, calls);
@@ -72,26 +72,26 @@ fn search(prompt: &Prompt<'_>, tools: &Toolbox<'_>) -> Answer {
     talk::giving(prompt.brief, &json!(hits))
 }
 
-fn read(prompt: &Prompt<'_>, tools: &Toolbox<'_>, share: usize) -> Answer {
+fn read(prompt: &Prompt<'_>, tools: &Toolbox<'_>, share: usize) -> ModelAnswer {
     let brief = prompt.brief;
-    let question = Question::of(&brief.goal);
+    let question = GoalQuestion::of(&brief.goal);
     let (listing, hits) = (handed_listing(brief), handed_hits(brief));
     if !talk::has_called(prompt.messages, READ) && !talk::must_answer(prompt.messages) {
         let ranked = rank::stretches(&question, &listing, &hits, &brief.files);
-        let mine: Vec<Stretch> = ranked.into_iter().skip(share).step_by(READERS).flatten().collect();
+        let mine: Vec<LineRange> = ranked.into_iter().skip(share).step_by(READERS).flatten().collect();
         if !mine.is_empty() {
             return talk::calling(prompt, mine.iter().map(|stretch| read_call(tools, stretch)).collect());
         }
     }
-    let scale = Scale { question: &question, hits: &hits, files: listing.total };
+    let scale = QuoteWeights { question: &question, hits: &hits, files: listing.total };
     talk::giving(brief, &json!(quoted(prompt.messages, &scale)))
 }
 
 /// Lists and searches, then reads, then answers: a whole task in one step, as far as the tools reach.
-pub(super) fn whole(prompt: &Prompt<'_>) -> Answer {
+pub(super) fn whole(prompt: &Prompt<'_>) -> ModelAnswer {
     let brief = prompt.brief;
     let tools = Toolbox(prompt.tools);
-    let question = Question::of(goal_of(brief));
+    let question = GoalQuestion::of(goal_of(brief));
     if !(tools.has(READ) && (tools.has(SEARCH) || tools.has(LIST))) {
         return from_inputs(brief, &question);
     }
@@ -111,7 +111,7 @@ pub(super) fn whole(prompt: &Prompt<'_>) -> Answer {
         }
     }
     let (listing, hits) = (listed(prompt.messages), found(prompt.messages, &question).bounded());
-    let scale = Scale { question: &question, hits: &hits, files: listing.total };
+    let scale = QuoteWeights { question: &question, hits: &hits, files: listing.total };
     let quotes = quoted(prompt.messages, &scale);
     let is_for_others = matches!(brief.agent.as_str(), "retriever" | "researcher")
         && brief.writes.iter().any(|name| !name.contains("answer"));
@@ -123,13 +123,13 @@ pub(super) fn whole(prompt: &Prompt<'_>) -> Answer {
 }
 
 /// Answers from what earlier steps wrote: the last step of a plan.
-pub(super) fn compose(prompt: &Prompt<'_>) -> Answer {
-    from_inputs(prompt.brief, &Question::of(&prompt.brief.goal))
+pub(super) fn compose(prompt: &Prompt<'_>) -> ModelAnswer {
+    from_inputs(prompt.brief, &GoalQuestion::of(&prompt.brief.goal))
 }
 
-fn from_inputs(brief: &Brief, question: &Question) -> Answer {
+fn from_inputs(brief: &TaskBrief, question: &GoalQuestion) -> ModelAnswer {
     let (listing, hits) = (handed_listing(brief), handed_hits(brief));
-    let scale = Scale { question, hits: &hits, files: listing.total };
+    let scale = QuoteWeights { question, hits: &hits, files: listing.total };
     let mut quotes: Vec<Quote> = Vec::new();
     let mut texts: Vec<(String, String)> = Vec::new();
     for name in brief.inputs.keys() {
@@ -149,29 +149,29 @@ fn from_inputs(brief: &Brief, question: &Question) -> Answer {
     talk::giving(brief, &Value::String(evidence.answer()))
 }
 
-fn goal_of(brief: &Brief) -> &str {
+fn goal_of(brief: &TaskBrief) -> &str {
     if brief.goal.trim().is_empty() { &brief.task } else { &brief.goal }
 }
 
 fn list_call(tools: &Toolbox<'_>) -> (String, Value) {
-    Calling::of(tools, LIST).may(&["recursive"], true).may_count(&["limit"], LISTED).done()
+    CallBuilder::of(tools, LIST).may(&["recursive"], true).may_count(&["limit"], LISTED).done()
 }
 
 fn search_call(tools: &Toolbox<'_>, pattern: String) -> (String, Value) {
-    Calling::of(tools, SEARCH)
+    CallBuilder::of(tools, SEARCH)
         .must(&["pattern", "query", "regex"], pattern)
         .may_count(&["limit", "max_results"], FOUND)
         .done()
 }
 
-fn read_call(tools: &Toolbox<'_>, stretch: &Stretch) -> (String, Value) {
-    let calling = Calling::of(tools, READ).must(&["path"], stretch.path.clone());
+fn read_call(tools: &Toolbox<'_>, stretch: &LineRange) -> (String, Value) {
+    let calling = CallBuilder::of(tools, READ).must(&["path"], stretch.path.clone());
     let calling = if stretch.start > 1 { calling.may_count(&["start_line"], stretch.start.into()) } else { calling };
     calling.may_count(&["end_line"], u64::from(stretch.start + stretch.lines - 1)).done()
 }
 
 /// The searches still to be made: one for each word, then for pairs where every word is common.
-fn searches_due(messages: &[Message], tools: &Toolbox<'_>, question: &Question) -> Vec<(String, Value)> {
+fn searches_due(messages: &[Message], tools: &Toolbox<'_>, question: &GoalQuestion) -> Vec<(String, Value)> {
     match talk::rounds_of(messages, SEARCH) {
         0 => question.terms().iter().map(|term| search_call(tools, term.pattern())).collect(),
         1 if found(messages, question).are_all_common(question, FOUND) => {
@@ -181,7 +181,7 @@ fn searches_due(messages: &[Message], tools: &Toolbox<'_>, question: &Question) 
     }
 }
 
-fn pairs(question: &Question) -> Vec<(&Term, &Term)> {
+fn pairs(question: &GoalQuestion) -> Vec<(&Term, &Term)> {
     let mut pairs = Vec::new();
     for part in &question.parts {
         for (at, a) in part.terms.iter().enumerate() {
@@ -193,8 +193,8 @@ fn pairs(question: &Question) -> Vec<(&Term, &Term)> {
 }
 
 /// What all searches found. A search that failed tells nothing, not even that a word is absent.
-fn found(messages: &[Message], question: &Question) -> Hits {
-    let mut hits = Hits::default();
+fn found(messages: &[Message], question: &GoalQuestion) -> WordHits {
+    let mut hits = WordHits::default();
     for exchange in talk::exchanges(messages, SEARCH).iter().filter(|exchange| !exchange.result.is_error) {
         let args = exchange.call.args.to_string();
         let pattern = ["pattern", "query", "regex"]
@@ -213,24 +213,24 @@ fn found(messages: &[Message], question: &Question) -> Hits {
 }
 
 /// The files the tool listed, documents first.
-fn listed(messages: &[Message]) -> Listing {
-    let mut listing = Listing::default();
+fn listed(messages: &[Message]) -> FileListing {
+    let mut listing = FileListing::default();
     for exchange in talk::exchanges(messages, LIST).iter().filter(|exchange| !exchange.result.is_error) {
         for line in exchange.result.text.lines().map(str::trim).filter(|line| !line.is_empty()) {
             take_path(&mut listing, line);
         }
     }
     listing.paths.sort_by_key(|path| match rank::kind(path) {
-        Kind::Prose => 0,
-        Kind::Data | Kind::Code => 1,
-        Kind::Generated => 2,
-        Kind::Binary => 3,
+        FileCategory::Prose => 0,
+        FileCategory::Data | FileCategory::Code => 1,
+        FileCategory::Generated => 2,
+        FileCategory::Binary => 3,
     });
     listing
 }
 
 /// A path, or the tool's remark that there are more.
-fn take_path(listing: &mut Listing, line: &str) {
+fn take_path(listing: &mut FileListing, line: &str) {
     if line.starts_with(['[', '…']) {
         let digits: String =
             line.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
@@ -241,8 +241,8 @@ fn take_path(listing: &mut Listing, line: &str) {
     }
 }
 
-fn handed_listing(brief: &Brief) -> Listing {
-    let mut listing = Listing::default();
+fn handed_listing(brief: &TaskBrief) -> FileListing {
+    let mut listing = FileListing::default();
     for value in talk::inputs(brief, "files") {
         for path in value.as_array().into_iter().flatten().filter_map(Value::as_str) {
             take_path(&mut listing, path);
@@ -251,12 +251,12 @@ fn handed_listing(brief: &Brief) -> Listing {
     listing
 }
 
-fn handed_hits(brief: &Brief) -> Hits {
-    talk::inputs(brief, "hits").into_iter().next_back().map(Hits::from_value).unwrap_or_default()
+fn handed_hits(brief: &TaskBrief) -> WordHits {
+    talk::inputs(brief, "hits").into_iter().next_back().map(WordHits::from_value).unwrap_or_default()
 }
 
 /// The best quotations of everything that was read.
-fn quoted(messages: &[Message], scale: &Scale<'_>) -> Vec<Quote> {
+fn quoted(messages: &[Message], scale: &QuoteWeights<'_>) -> Vec<Quote> {
     let exchanges = talk::exchanges(messages, READ);
     let texts: Vec<(&str, u32, &str)> = exchanges
         .iter()

@@ -174,9 +174,9 @@ pub(super) fn is_section_word(lower: &str) -> bool {
     SECTIONS.contains(lower)
 }
 
-type Words = LazyLock<BTreeSet<&'static str>>;
+type WordSet = LazyLock<BTreeSet<&'static str>>;
 
-static STOP: Words = LazyLock::new(|| {
+static STOP: WordSet = LazyLock::new(|| {
     "a an the this that these those what whats which who whom whose when where why how is are was were be been being am do does did \
     done can could will would shall should may might must have has had having of in on at to for from by with without about into onto over under \
     after before between during through as than then so and or but nor not no yes if it its it's he she they them their his her him you your yours \
@@ -187,30 +187,30 @@ static STOP: Words = LazyLock::new(|| {
     sentence sentences word words work works use uses used using does doesn don isn aren wasn won t s d ll re ve happen happens happened often near ago usually always never located currently".split_whitespace().collect()
 });
 
-static STOP_GERMAN: Words = LazyLock::new(|| {
+static STOP_GERMAN: WordSet = LazyLock::new(|| {
     "der die das den dem des ein eine einen einem einer eines und oder nicht ist sind war waren wird werden wurde wurden wie \
     wieviel wieviele viel viele wer wem wen wessen wann wo warum wieso welche welcher welches welchen was im am von vom zu zum zur mit bei für auf aus \
     nach über unter durch es er sie ihr sein seine hat haben hatte kann können soll sollen dieses diese dieser diesem bitte nenne zeige gibt".split_whitespace().collect()
 });
 
-static FOLDER: Words = LazyLock::new(|| {
+static FOLDER: WordSet = LazyLock::new(|| {
     "project repo repository codebase folder directory workspace documents files docs documentation"
         .split_whitespace()
         .collect()
 });
 
-static THIS_FOLDER: Words = LazyLock::new(|| {
+static THIS_FOLDER: WordSet = LazyLock::new(|| {
     "projects program app application software tool document file code content contents text texts data library crate package \
     system note notes".split_whitespace().collect()
 });
 
-static KINDS: Words = LazyLock::new(|| {
+static KINDS: WordSet = LazyLock::new(|| {
     "station street river mount mountain lake port city town village company firm team department plan version model system mr mrs ms \
     dr prof professor captain project operation ship vessel site unit section building house hall bridge tower reservoir library museum school \
     university institute farm mill harbour harbor valley island bay county region observatory sir lady saint st year date number amount figure".split_whitespace().collect()
 });
 
-static SECTIONS: Words = LazyLock::new(|| {
+static SECTIONS: WordSet = LazyLock::new(|| {
     "facts fact overview details detail notes note data summary specification specifications description about status information \
     introduction background history figures general main misc appendix table list entry record parameters values settings config defaults \
     package section properties the and of".split_whitespace().collect()

@@ -1,18 +1,18 @@
 //! The conversation as the built-in model reads it: what it called, what came back, and what it may call next.
 
 use serde_json::{Map, Value};
-use updraft_run::{Answer, Message, ToolCall, ToolResult, ToolSpec};
+use updraft_run::{Message, ModelAnswer, ToolCall, ToolResult, ToolSpec};
 
-use crate::{Brief, Prompt};
+use crate::{Prompt, TaskBrief};
 
 /// A call and what it gave.
-pub(super) struct Exchange<'a> {
+pub(super) struct ToolExchange<'a> {
     pub(super) call: &'a ToolCall,
     pub(super) result: &'a ToolResult,
 }
 
 /// Every answered call of a tool, in the order of the calls.
-pub(super) fn exchanges<'a>(messages: &'a [Message], tool: &str) -> Vec<Exchange<'a>> {
+pub(super) fn exchanges<'a>(messages: &'a [Message], tool: &str) -> Vec<ToolExchange<'a>> {
     let mut found = Vec::new();
     let mut asked: &[ToolCall] = &[];
     for message in messages {
@@ -22,7 +22,7 @@ pub(super) fn exchanges<'a>(messages: &'a [Message], tool: &str) -> Vec<Exchange
             Message::Results(results) => {
                 let pairs = asked.iter().filter(|call| call.name == tool).filter_map(|call| {
                     let result = results.iter().find(|result| result.call == call.id)?;
-                    Some(Exchange { call, result })
+                    Some(ToolExchange { call, result })
                 });
                 found.extend(pairs);
             }
@@ -79,13 +79,13 @@ impl Toolbox<'_> {
 }
 
 /// A call in the making: arguments are set only where the tool's schema knows them.
-pub(super) struct Calling<'a> {
+pub(super) struct CallBuilder<'a> {
     tools: &'a Toolbox<'a>,
     tool: &'static str,
     args: Map<String, Value>,
 }
 
-impl<'a> Calling<'a> {
+impl<'a> CallBuilder<'a> {
     pub(super) fn of(tools: &'a Toolbox<'a>, tool: &'static str) -> Self {
         Self { tools, tool, args: Map::new() }
     }
@@ -124,23 +124,23 @@ impl<'a> Calling<'a> {
 }
 
 /// An answer that calls tools. Ids are numbered by turn and place, so that they never meet.
-pub(super) fn calling(prompt: &Prompt<'_>, calls: Vec<(String, Value)>) -> Answer {
+pub(super) fn calling(prompt: &Prompt<'_>, calls: Vec<(String, Value)>) -> ModelAnswer {
     let turn = prompt.messages.iter().filter(|message| matches!(message, Message::Assistant(_))).count();
     let calls = calls
         .into_iter()
         .enumerate()
         .map(|(at, (name, args))| ToolCall { id: format!("builtin-{turn}-{at}"), name, args, fault: None })
         .collect();
-    Answer { calls, ..Answer::default() }
+    ModelAnswer { calls, ..ModelAnswer::default() }
 }
 
 /// An answer in words.
-pub(super) fn saying(text: impl Into<String>) -> Answer {
-    Answer { text: text.into(), ..Answer::default() }
+pub(super) fn saying(text: impl Into<String>) -> ModelAnswer {
+    ModelAnswer { text: text.into(), ..ModelAnswer::default() }
 }
 
 /// An answer that gives every variable of the step this value; the bare value where the step writes none.
-pub(super) fn giving(brief: &Brief, value: &Value) -> Answer {
+pub(super) fn giving(brief: &TaskBrief, value: &Value) -> ModelAnswer {
     match (brief.writes.as_slice(), value) {
         ([] | [_], Value::String(text)) => saying(text.clone()),
         ([], other) => saying(other.to_string()),
@@ -152,7 +152,7 @@ pub(super) fn giving(brief: &Brief, value: &Value) -> Answer {
 }
 
 /// The inputs whose names begin like this, unwrapped: a step's answer may have been kept as text or with its key around it.
-pub(super) fn inputs(brief: &Brief, prefix: &str) -> Vec<Value> {
+pub(super) fn inputs(brief: &TaskBrief, prefix: &str) -> Vec<Value> {
     brief
         .inputs
         .iter()

@@ -3,7 +3,7 @@
 use super::stem;
 
 /// A word of the goal, with what stands around it.
-pub(super) struct Token {
+pub(super) struct GoalToken {
     pub(super) text: String,
     pub(super) lower: String,
     opens: bool,
@@ -13,7 +13,7 @@ pub(super) struct Token {
     pub(super) gap: String,
 }
 
-impl Token {
+impl GoalToken {
     pub(super) fn is_telling(&self) -> bool {
         let is_small_number = self.lower.len() == 1 && !self.lower.chars().all(char::is_alphabetic);
         let is_letter = self.text.chars().count() == 1 && self.lower.is_ascii();
@@ -30,7 +30,7 @@ impl Token {
 }
 
 /// In German, and in titles, capital letters do not mark names.
-pub(super) fn capitals_tell(tokens: &[Token]) -> bool {
+pub(super) fn capitals_tell(tokens: &[GoalToken]) -> bool {
     let german = tokens
         .iter()
         .filter(|t| stem::is_german_stop_word(&t.lower) && !matches!(t.lower.as_str(), "was" | "am" | "die"))
@@ -45,9 +45,9 @@ pub(super) fn capitals_tell(tokens: &[Token]) -> bool {
 }
 
 /// The words of a clause; names of files and things such as `X-42` or `read_file` stay whole.
-pub(super) fn tokens(clause: &str) -> Vec<Token> {
+pub(super) fn tokens(clause: &str) -> Vec<GoalToken> {
     let chars: Vec<char> = clause.chars().collect();
-    let mut tokens: Vec<Token> = Vec::new();
+    let mut tokens: Vec<GoalToken> = Vec::new();
     let (mut at, mut gap, mut opens, mut quoted) = (0, String::new(), true, false);
     while at < chars.len() {
         if !chars[at].is_alphanumeric() && chars[at] != '_' {
@@ -70,7 +70,7 @@ pub(super) fn tokens(clause: &str) -> Vec<Token> {
             let lower = piece.to_lowercase();
             let names_the_folder =
                 tokens.last().is_some_and(|before| stem::is_word_for_the_folder(&lower, &before.lower));
-            tokens.push(Token { lower, text: piece, opens, quoted, names_the_folder, gap });
+            tokens.push(GoalToken { lower, text: piece, opens, quoted, names_the_folder, gap });
             opens = false;
         }
     }

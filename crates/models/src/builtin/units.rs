@@ -1,16 +1,16 @@
 //! Cuts a file into what can be quoted by itself: sentences, lines of code, rows; each with the headings above it.
 
-use super::rank::{self, Kind};
+use super::rank::{self, FileCategory};
 use super::sentences;
 
 /// Something that can be quoted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unit {
+pub(super) struct QuotableUnit {
     pub(super) line: u32,
     pub(super) end_line: u32,
     /// Stands in the file as it is here, but for line breaks, which are one space.
     pub(super) text: String,
-    pub(super) form: Form,
+    pub(super) form: UnitKind,
     /// From the outermost to the nearest.
     pub(super) headings: Vec<Heading>,
     /// One of the first sentences of the file.
@@ -19,7 +19,7 @@ pub(super) struct Unit {
 
 /// How a unit reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum UnitKind {
     Prose,
     Heading,
     Code,
@@ -38,18 +38,21 @@ pub(super) struct Heading {
 const OPENING_SENTENCES: usize = 4;
 
 /// Cuts a text whose first line has this number in its file.
-pub(super) fn units(path: &str, text: &str, first_line: u32) -> Vec<Unit> {
-    let mut cutter = Cutter::default();
+pub(super) fn units(path: &str, text: &str, first_line: u32) -> Vec<QuotableUnit> {
+    let mut cutter = UnitSplitter::default();
     let lines = text.lines().zip(first_line..);
     match rank::kind(path) {
-        Kind::Prose => lines.for_each(|(line, number)| cutter.prose(line, number)),
-        Kind::Data if is_table(path) => lines.for_each(|(line, number)| cutter.record(line, number)),
-        Kind::Data | Kind::Generated | Kind::Binary => lines.for_each(|(line, number)| cutter.setting(line, number)),
-        Kind::Code => lines.for_each(|(line, number)| cutter.code(line, number)),
+        FileCategory::Prose => lines.for_each(|(line, number)| cutter.prose(line, number)),
+        FileCategory::Data if is_table(path) => lines.for_each(|(line, number)| cutter.record(line, number)),
+        FileCategory::Data | FileCategory::Generated | FileCategory::Binary => {
+            lines.for_each(|(line, number)| cutter.setting(line, number));
+        }
+        FileCategory::Code => lines.for_each(|(line, number)| cutter.code(line, number)),
     }
     cutter.flush();
     if first_line == 1 {
-        let is_sentence = |unit: &&mut Unit| unit.form == Form::Prose && unit.text.split_whitespace().count() >= 5;
+        let is_sentence =
+            |unit: &&mut QuotableUnit| unit.form == UnitKind::Prose && unit.text.split_whitespace().count() >= 5;
         cutter.units.iter_mut().filter(is_sentence).take(OPENING_SENTENCES).for_each(|unit| unit.opens_file = true);
     }
     cutter.units
@@ -60,8 +63,8 @@ fn is_table(path: &str) -> bool {
 }
 
 #[derive(Default)]
-struct Cutter {
-    units: Vec<Unit>,
+struct UnitSplitter {
+    units: Vec<QuotableUnit>,
     headings: Vec<Heading>,
     /// Consecutive lines that may share sentences, with the number of the first.
     block: Vec<String>,
@@ -72,7 +75,7 @@ struct Cutter {
 /// The head of a table, below every heading.
 const TABLE_HEAD: usize = 1_000;
 
-impl Cutter {
+impl UnitSplitter {
     fn prose(&mut self, line: &str, number: u32) {
         let trimmed = line.trim();
         if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
@@ -81,7 +84,7 @@ impl Cutter {
             return;
         }
         if self.in_fence {
-            self.single(trimmed, number, Form::Code);
+            self.single(trimmed, number, UnitKind::Code);
             return;
         }
         if !trimmed.starts_with('|') {
@@ -122,7 +125,7 @@ impl Cutter {
             return;
         }
         if self.headings.last().is_some_and(|heading| heading.level == TABLE_HEAD) {
-            self.single(trimmed, number, Form::Row);
+            self.single(trimmed, number, UnitKind::Row);
         } else {
             self.headings.push(Heading { line: number, level: TABLE_HEAD, text: trimmed.to_owned() });
         }
@@ -133,7 +136,7 @@ impl Cutter {
         if number == 1 && !trimmed.chars().any(|c| c.is_ascii_digit()) {
             self.heading(trimmed, number, TABLE_HEAD);
         } else {
-            self.single(trimmed, number, Form::Row);
+            self.single(trimmed, number, UnitKind::Row);
         }
     }
 
@@ -155,7 +158,7 @@ impl Cutter {
             if trimmed.ends_with([':', '{', '[']) && trimmed.chars().any(char::is_alphanumeric) {
                 self.heading(trimmed, number, indent + 1);
             } else {
-                self.single(trimmed, number, Form::Code);
+                self.single(trimmed, number, UnitKind::Code);
             }
         }
     }
@@ -167,18 +170,18 @@ impl Cutter {
             Some(_) => self.extend(trimmed, number),
             None => {
                 self.flush();
-                self.single(trimmed, number, Form::Code);
+                self.single(trimmed, number, UnitKind::Code);
             }
         }
     }
 
     fn heading(&mut self, text: &str, line: u32, level: usize) {
         self.headings.retain(|heading| heading.level < level);
-        self.single(text, line, Form::Heading);
+        self.single(text, line, UnitKind::Heading);
         self.headings.push(Heading { line, level, text: text.to_owned() });
     }
 
-    fn single(&mut self, text: &str, line: u32, form: Form) {
+    fn single(&mut self, text: &str, line: u32, form: UnitKind) {
         if text.chars().any(char::is_alphanumeric) {
             self.push(text, line, line, form);
         }
@@ -198,14 +201,14 @@ impl Cutter {
                 &piece.text,
                 self.block_line + piece.first as u32,
                 self.block_line + piece.last as u32,
-                Form::Prose,
+                UnitKind::Prose,
             );
         }
     }
 
-    fn push(&mut self, text: &str, line: u32, end_line: u32, form: Form) {
+    fn push(&mut self, text: &str, line: u32, end_line: u32, form: UnitKind) {
         let headings = self.headings.clone();
-        self.units.push(Unit { line, end_line, text: text.to_owned(), form, headings, opens_file: false });
+        self.units.push(QuotableUnit { line, end_line, text: text.to_owned(), form, headings, opens_file: false });
     }
 }
 

@@ -8,85 +8,85 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use updraft_run::{Message, Picture, ToolCall, ToolResult, ToolSpec};
 
-use super::family::Thinking;
+use super::family::ThinkingConfig;
 use super::marks;
 
 /// Writes messages as contents.
-pub(super) struct Writer<'a> {
+pub(super) struct ContentWriter<'a> {
     /// The provider and the model that is asked.
     pub(super) name: &'a str,
     /// Whether calls must be signed.
     pub(super) wants_signatures: bool,
 }
 
-impl Writer<'_> {
+impl ContentWriter<'_> {
     /// One message; none where nothing was said. There are two roles only: results are the user's too.
-    pub(super) fn content<'a>(&self, message: &'a Message) -> Option<Content<'a>> {
+    pub(super) fn content<'a>(&self, message: &'a Message) -> Option<GeminiContent<'a>> {
         let (role, parts) = match message {
-            Message::User(text) => ("user", vec![Part::text(if text.is_empty() { " " } else { text })]),
+            Message::User(text) => ("user", vec![GeminiPart::text(if text.is_empty() { " " } else { text })]),
             Message::Assistant(answer) => ("model", marks::parts_of(answer, self.name, self.wants_signatures)),
-            Message::Results(results) => ("user", results.iter().map(Part::result).collect()),
-            Message::Pictures(pictures) => ("user", pictures.iter().flat_map(Part::picture).collect()),
+            Message::Results(results) => ("user", results.iter().map(GeminiPart::result).collect()),
+            Message::Pictures(pictures) => ("user", pictures.iter().flat_map(GeminiPart::picture).collect()),
         };
         let says = parts.iter().any(|part| !part.is_empty());
-        says.then_some(Content { role: Some(role), parts })
+        says.then_some(GeminiContent { role: Some(role), parts })
     }
 }
 
 #[derive(Serialize)]
-pub(super) struct Content<'a> {
+pub(super) struct GeminiContent<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<&'static str>,
-    parts: Vec<Part<'a>>,
+    parts: Vec<GeminiPart<'a>>,
 }
 
 /// Who the model is and how it behaves.
-pub(super) fn instruction(text: &str) -> Content<'_> {
-    Content { role: None, parts: vec![Part::text(text)] }
+pub(super) fn instruction(text: &str) -> GeminiContent<'_> {
+    GeminiContent { role: None, parts: vec![GeminiPart::text(text)] }
 }
 
 /// One thing that is said, shown, called or given, and the signature that stands beside it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Part<'a> {
+pub(super) struct GeminiPart<'a> {
     #[serde(flatten)]
-    holds: Holds<'a>,
+    holds: GeminiPartData<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thought_signature: Option<&'a str>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-enum Holds<'a> {
+enum GeminiPartData<'a> {
     Text(&'a str),
-    InlineData(Blob<'a>),
-    FunctionCall(Call<'a>),
-    FunctionResponse(Gave<'a>),
+    InlineData(InlineBlob<'a>),
+    FunctionCall(GeminiCall<'a>),
+    FunctionResponse(GeminiCallResult<'a>),
 }
 
-impl<'a> Part<'a> {
-    fn of(holds: Holds<'a>) -> Self {
+impl<'a> GeminiPart<'a> {
+    fn of(holds: GeminiPartData<'a>) -> Self {
         Self { holds, thought_signature: None }
     }
 
     pub(super) fn text(text: &'a str) -> Self {
-        Self::of(Holds::Text(text))
+        Self::of(GeminiPartData::Text(text))
     }
 
     pub(super) fn call(call: &'a ToolCall) -> Self {
-        Self::of(Holds::FunctionCall(Call { id: &call.id, name: allowed(&call.name), args: &call.args }))
+        Self::of(GeminiPartData::FunctionCall(GeminiCall { id: &call.id, name: allowed(&call.name), args: &call.args }))
     }
 
     fn result(result: &'a ToolResult) -> Self {
         let ToolResult { call, name, text, is_error } = result;
-        let response = if *is_error { Response::Error(text) } else { Response::Output(text) };
-        Self::of(Holds::FunctionResponse(Gave { id: call, name: allowed(name), response }))
+        let response = if *is_error { GeminiCallOutput::Error(text) } else { GeminiCallOutput::Output(text) };
+        Self::of(GeminiPartData::FunctionResponse(GeminiCallResult { id: call, name: allowed(name), response }))
     }
 
     /// A picture under its name.
     fn picture(picture: &'a Picture) -> [Self; 2] {
-        let blob = Blob { mime_type: &picture.mime, data: STANDARD.encode(&picture.bytes) };
-        [Self::text(&picture.name), Self::of(Holds::InlineData(blob))]
+        let blob = InlineBlob { mime_type: &picture.mime, data: STANDARD.encode(&picture.bytes) };
+        [Self::text(&picture.name), Self::of(GeminiPartData::InlineData(blob))]
     }
 
     pub(super) fn sign(&mut self, signature: &'a str) {
@@ -98,23 +98,23 @@ impl<'a> Part<'a> {
     }
 
     pub(super) fn is_call(&self) -> bool {
-        matches!(self.holds, Holds::FunctionCall(_))
+        matches!(self.holds, GeminiPartData::FunctionCall(_))
     }
 
     fn is_empty(&self) -> bool {
-        matches!(self.holds, Holds::Text("")) && !self.is_signed()
+        matches!(self.holds, GeminiPartData::Text("")) && !self.is_signed()
     }
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Blob<'a> {
+struct InlineBlob<'a> {
     mime_type: &'a str,
     data: String,
 }
 
 #[derive(Debug, Serialize)]
-struct Call<'a> {
+struct GeminiCall<'a> {
     id: &'a str,
     name: Cow<'a, str>,
     #[serde(serialize_with = "as_object")]
@@ -122,15 +122,15 @@ struct Call<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Gave<'a> {
+struct GeminiCallResult<'a> {
     id: &'a str,
     name: Cow<'a, str>,
-    response: Response<'a>,
+    response: GeminiCallOutput<'a>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Response<'a> {
+enum GeminiCallOutput<'a> {
     Output(&'a str),
     Error(&'a str),
 }
@@ -154,32 +154,32 @@ fn allowed(name: &str) -> Cow<'_, str> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Tools<'a> {
-    function_declarations: Vec<Tool<'a>>,
+pub(super) struct GeminiTools<'a> {
+    function_declarations: Vec<FunctionDeclaration<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Tool<'a> {
+struct FunctionDeclaration<'a> {
     name: &'a str,
     description: &'a str,
     parameters_json_schema: &'a Value,
 }
 
 /// All tools, in one list of functions.
-pub(super) fn tools(tools: &[ToolSpec]) -> [Tools<'_>; 1] {
-    let declared = tools.iter().map(|tool| Tool {
+pub(super) fn tools(tools: &[ToolSpec]) -> [GeminiTools<'_>; 1] {
+    let declared = tools.iter().map(|tool| FunctionDeclaration {
         name: &tool.name,
         description: &tool.description,
         parameters_json_schema: &tool.parameters,
     });
-    [Tools { function_declarations: declared.collect() }]
+    [GeminiTools { function_declarations: declared.collect() }]
 }
 
 /// How the answer is written.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Config<'a> {
+pub(super) struct GenerationConfig<'a> {
     pub(super) max_output_tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) temperature: Option<f64>,
@@ -188,7 +188,7 @@ pub(super) struct Config<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) response_json_schema: Option<&'a Value>,
     #[serde(rename = "thinkingConfig", skip_serializing_if = "Option::is_none")]
-    pub(super) thinking: Option<Thinking>,
+    pub(super) thinking: Option<ThinkingConfig>,
 }
 
 #[cfg(test)]

@@ -1,25 +1,25 @@
 //! How much a model of the family thinks, and how it is told: by a budget of tokens, by a level, or not at all.
 
 use serde::Serialize;
-use updraft_run::Think;
+use updraft_run::ThinkingEffort;
 
 use crate::openai::ROOM_TO_THINK;
 
 /// Families by the way their thinking is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
+pub(super) enum GeminiFamily {
     /// 2.0 and older, and everything that is not a Gemini that thinks.
     Plain,
     /// 2.5: at most so many tokens.
-    Budget(Size),
+    Budget(GeminiSize),
     /// 3 and later, and names that stand for the newest.
-    Level(Scale),
+    Level(ThinkingScale),
 }
 
 /// The levels that a model knows: it refuses the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Scale {
-    least: Level,
+pub(super) struct ThinkingScale {
+    least: ThinkingLevel,
     /// The first large one knew no level between low and high.
     knows_medium: bool,
     /// Whether it thinks long by itself.
@@ -28,7 +28,7 @@ pub(super) struct Scale {
 
 /// How large a model is, which decides how little it can think.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Size {
+pub(super) enum GeminiSize {
     Lite,
     Flash,
     Pro,
@@ -37,87 +37,87 @@ pub(super) enum Size {
 /// What is sent about thinking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Thinking {
+pub(super) struct ThinkingConfig {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     include_thoughts: bool,
     #[serde(rename = "thinkingBudget", skip_serializing_if = "Option::is_none")]
     budget: Option<u64>,
     #[serde(rename = "thinkingLevel", skip_serializing_if = "Option::is_none")]
-    level: Option<Level>,
+    level: Option<ThinkingLevel>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
-pub(super) enum Level {
+pub(super) enum ThinkingLevel {
     Minimal,
     Low,
     Medium,
     High,
 }
 
-impl Family {
+impl GeminiFamily {
     pub(super) fn of(model: &str) -> Self {
         let Some(rest) = model.rsplit('/').next().and_then(|name| name.strip_prefix("gemini-")) else {
-            return Family::Plain;
+            return GeminiFamily::Plain;
         };
         if ["-image", "-tts", "-audio", "-live", "-computer-use"].iter().any(|other| rest.contains(other)) {
-            return Family::Plain;
+            return GeminiFamily::Plain;
         }
         let size = match rest {
-            rest if rest.contains("-lite") => Size::Lite,
-            rest if rest.contains("pro") => Size::Pro,
-            _ => Size::Flash,
+            rest if rest.contains("-lite") => GeminiSize::Lite,
+            rest if rest.contains("pro") => GeminiSize::Pro,
+            _ => GeminiSize::Flash,
         };
         match version_of(rest) {
-            Some(version) if version >= (3, 0) => Family::Level(Scale::of(version, size)),
-            Some(version) if version >= (2, 5) => Family::Budget(size),
-            Some(_) => Family::Plain,
-            None if rest.ends_with("-latest") => Family::Level(Scale::of((u32::MAX, 0), size)),
-            None => Family::Plain,
+            Some(version) if version >= (3, 0) => GeminiFamily::Level(ThinkingScale::of(version, size)),
+            Some(version) if version >= (2, 5) => GeminiFamily::Budget(size),
+            Some(_) => GeminiFamily::Plain,
+            None if rest.ends_with("-latest") => GeminiFamily::Level(ThinkingScale::of((u32::MAX, 0), size)),
+            None => GeminiFamily::Plain,
         }
     }
 
     /// Whether calls in the history must be signed.
     pub(super) fn wants_signatures(self) -> bool {
         match self {
-            Family::Plain | Family::Budget(_) => false,
-            Family::Level(_) => true,
+            GeminiFamily::Plain | GeminiFamily::Budget(_) => false,
+            GeminiFamily::Level(_) => true,
         }
     }
 
     /// A larger cap is refused.
     pub(super) fn most_output(self) -> u64 {
         match self {
-            Family::Plain => 8_192,
-            Family::Budget(_) | Family::Level(_) => 65_536,
+            GeminiFamily::Plain => 8_192,
+            GeminiFamily::Budget(_) | GeminiFamily::Level(_) => 65_536,
         }
     }
 
     /// What is sent for it. Thoughts may only be asked for where the model thinks.
-    pub(super) fn thinking(self, think: Think) -> Option<Thinking> {
+    pub(super) fn thinking(self, think: ThinkingEffort) -> Option<ThinkingConfig> {
         match self {
-            Family::Plain => None,
-            Family::Budget(Size::Lite) if think == Think::Auto => None,
-            Family::Budget(size) => {
+            GeminiFamily::Plain => None,
+            GeminiFamily::Budget(GeminiSize::Lite) if think == ThinkingEffort::Auto => None,
+            GeminiFamily::Budget(size) => {
                 let budget = think.tokens().map(|tokens| size.budget(tokens));
-                Some(Thinking { include_thoughts: budget != Some(0), budget, level: None })
+                Some(ThinkingConfig { include_thoughts: budget != Some(0), budget, level: None })
             }
-            Family::Level(scale) => {
+            GeminiFamily::Level(scale) => {
                 let level = scale.level(think);
-                Some(Thinking { include_thoughts: true, budget: None, level })
+                Some(ThinkingConfig { include_thoughts: true, budget: None, level })
             }
         }
     }
 
     /// Tokens that are left for it beside the answer's.
-    pub(super) fn room(self, think: Think) -> u64 {
+    pub(super) fn room(self, think: ThinkingEffort) -> u64 {
         match (self, think) {
-            (Family::Plain, _) | (Family::Budget(Size::Lite), Think::Auto) => 0,
-            (Family::Budget(_), Think::Auto) => ROOM_TO_THINK,
-            (Family::Budget(size), think) => think.tokens().map_or(0, |tokens| size.budget(tokens)),
-            (Family::Level(_), Think::Tokens(tokens)) => tokens,
-            (Family::Level(scale), think) => match scale.level(think) {
-                None if scale.is_long => Level::High.room(),
+            (GeminiFamily::Plain, _) | (GeminiFamily::Budget(GeminiSize::Lite), ThinkingEffort::Auto) => 0,
+            (GeminiFamily::Budget(_), ThinkingEffort::Auto) => ROOM_TO_THINK,
+            (GeminiFamily::Budget(size), think) => think.tokens().map_or(0, |tokens| size.budget(tokens)),
+            (GeminiFamily::Level(_), ThinkingEffort::Tokens(tokens)) => tokens,
+            (GeminiFamily::Level(scale), think) => match scale.level(think) {
+                None if scale.is_long => ThinkingLevel::High.room(),
                 None => ROOM_TO_THINK,
                 Some(level) => level.room(),
             },
@@ -125,39 +125,39 @@ impl Family {
     }
 }
 
-impl Size {
+impl GeminiSize {
     /// The nearest budget that is allowed; none at all where the model can be kept from thinking.
     fn budget(self, tokens: u64) -> u64 {
         match (self, tokens) {
-            (Size::Lite | Size::Flash, 0) => 0,
-            (Size::Lite, tokens) => tokens.clamp(512, 24_576),
-            (Size::Flash, tokens) => tokens.min(24_576),
-            (Size::Pro, tokens) => tokens.clamp(128, 32_768),
+            (GeminiSize::Lite | GeminiSize::Flash, 0) => 0,
+            (GeminiSize::Lite, tokens) => tokens.clamp(512, 24_576),
+            (GeminiSize::Flash, tokens) => tokens.min(24_576),
+            (GeminiSize::Pro, tokens) => tokens.clamp(128, 32_768),
         }
     }
 }
 
-impl Scale {
-    fn of(version: (u32, u32), size: Size) -> Self {
-        let is_pro = size == Size::Pro;
-        let least = if is_pro || version >= (3, 7) { Level::Low } else { Level::Minimal };
+impl ThinkingScale {
+    fn of(version: (u32, u32), size: GeminiSize) -> Self {
+        let is_pro = size == GeminiSize::Pro;
+        let least = if is_pro || version >= (3, 7) { ThinkingLevel::Low } else { ThinkingLevel::Minimal };
         Self { least, knows_medium: !is_pro || version > (3, 0), is_long: is_pro }
     }
 
     /// The level nearest to what is wanted; none leaves it to the model.
-    fn level(self, think: Think) -> Option<Level> {
+    fn level(self, think: ThinkingEffort) -> Option<ThinkingLevel> {
         let level = match think {
-            Think::Auto => return None,
-            Think::Off => self.least,
-            Think::Low => Level::Low,
-            Think::Medium => Level::Medium,
-            Think::High => Level::High,
-            Think::Tokens(tokens) if tokens < 512 => self.least,
-            Think::Tokens(tokens) if tokens <= 4_096 => Level::Low,
-            Think::Tokens(tokens) if tokens <= 12_288 => Level::Medium,
-            Think::Tokens(_) => Level::High,
+            ThinkingEffort::Auto => return None,
+            ThinkingEffort::Off => self.least,
+            ThinkingEffort::Low => ThinkingLevel::Low,
+            ThinkingEffort::Medium => ThinkingLevel::Medium,
+            ThinkingEffort::High => ThinkingLevel::High,
+            ThinkingEffort::Tokens(tokens) if tokens < 512 => self.least,
+            ThinkingEffort::Tokens(tokens) if tokens <= 4_096 => ThinkingLevel::Low,
+            ThinkingEffort::Tokens(tokens) if tokens <= 12_288 => ThinkingLevel::Medium,
+            ThinkingEffort::Tokens(_) => ThinkingLevel::High,
         };
-        Some(if level == Level::Medium && !self.knows_medium { Level::High } else { level })
+        Some(if level == ThinkingLevel::Medium && !self.knows_medium { ThinkingLevel::High } else { level })
     }
 }
 
@@ -168,14 +168,14 @@ fn version_of(rest: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-impl Level {
+impl ThinkingLevel {
     /// Levels are no limits: what models were seen to take, and some more.
     fn room(self) -> u64 {
         match self {
-            Level::Minimal => 1_024,
-            Level::Low => 4_096,
-            Level::Medium => 12_288,
-            Level::High => 24_576,
+            ThinkingLevel::Minimal => 1_024,
+            ThinkingLevel::Low => 4_096,
+            ThinkingLevel::Medium => 12_288,
+            ThinkingLevel::High => 24_576,
         }
     }
 }
@@ -186,39 +186,42 @@ mod tests {
 
     #[test]
     fn families_are_told_by_their_names() {
-        let level = |least, is_long| Family::Level(Scale { least, knows_medium: true, is_long });
+        let level = |least, is_long| GeminiFamily::Level(ThinkingScale { least, knows_medium: true, is_long });
         let cases = [
-            ("gemini-2.0-flash", Family::Plain),
-            ("gemini-1.5-pro-002", Family::Plain),
-            ("gemma-3-27b-it", Family::Plain),
-            ("gemini-2.5-flash-image", Family::Plain),
-            ("gemini-2.5-flash", Family::Budget(Size::Flash)),
-            ("models/gemini-2.5-pro", Family::Budget(Size::Pro)),
-            ("gemini-2.5-flash-lite-preview-09-2025", Family::Budget(Size::Lite)),
-            ("gemini-3-flash-preview", level(Level::Minimal, false)),
-            ("gemini-3-pro-preview", Family::Level(Scale { least: Level::Low, knows_medium: false, is_long: true })),
-            ("gemini-3.1-pro-preview", level(Level::Low, true)),
-            ("gemini-3.5-flash-lite", level(Level::Minimal, false)),
-            ("gemini-3.8-flash", level(Level::Low, false)),
-            ("gemini-3.10-flash", level(Level::Low, false)),
-            ("gemini-flash-latest", level(Level::Low, false)),
+            ("gemini-2.0-flash", GeminiFamily::Plain),
+            ("gemini-1.5-pro-002", GeminiFamily::Plain),
+            ("gemma-3-27b-it", GeminiFamily::Plain),
+            ("gemini-2.5-flash-image", GeminiFamily::Plain),
+            ("gemini-2.5-flash", GeminiFamily::Budget(GeminiSize::Flash)),
+            ("models/gemini-2.5-pro", GeminiFamily::Budget(GeminiSize::Pro)),
+            ("gemini-2.5-flash-lite-preview-09-2025", GeminiFamily::Budget(GeminiSize::Lite)),
+            ("gemini-3-flash-preview", level(ThinkingLevel::Minimal, false)),
+            (
+                "gemini-3-pro-preview",
+                GeminiFamily::Level(ThinkingScale { least: ThinkingLevel::Low, knows_medium: false, is_long: true }),
+            ),
+            ("gemini-3.1-pro-preview", level(ThinkingLevel::Low, true)),
+            ("gemini-3.5-flash-lite", level(ThinkingLevel::Minimal, false)),
+            ("gemini-3.8-flash", level(ThinkingLevel::Low, false)),
+            ("gemini-3.10-flash", level(ThinkingLevel::Low, false)),
+            ("gemini-flash-latest", level(ThinkingLevel::Low, false)),
         ];
         for (model, family) in cases {
-            assert_eq!(Family::of(model), family, "{model}");
+            assert_eq!(GeminiFamily::of(model), family, "{model}");
         }
     }
 
     #[test]
     fn room_is_left_for_what_may_be_thought() {
-        let room = |model: &str, think| Family::of(model).room(think);
-        assert_eq!(room("gemini-2.0-flash", Think::High), 0);
-        assert_eq!(room("gemini-2.5-flash", Think::Off), 0);
-        assert_eq!(room("gemini-2.5-pro", Think::Off), 128);
-        assert_eq!(room("gemini-2.5-flash", Think::Auto), ROOM_TO_THINK);
-        assert_eq!(room("gemini-2.5-flash-lite", Think::Auto), 0);
-        assert_eq!(room("gemini-2.5-pro", Think::Tokens(1_000_000)), 32_768);
-        assert_eq!(room("gemini-3-flash-preview", Think::Off), 1_024);
-        assert_eq!(room("gemini-3.1-pro-preview", Think::Auto), 24_576);
-        assert_eq!(room("gemini-3.1-pro-preview", Think::Tokens(3_000)), 3_000);
+        let room = |model: &str, think| GeminiFamily::of(model).room(think);
+        assert_eq!(room("gemini-2.0-flash", ThinkingEffort::High), 0);
+        assert_eq!(room("gemini-2.5-flash", ThinkingEffort::Off), 0);
+        assert_eq!(room("gemini-2.5-pro", ThinkingEffort::Off), 128);
+        assert_eq!(room("gemini-2.5-flash", ThinkingEffort::Auto), ROOM_TO_THINK);
+        assert_eq!(room("gemini-2.5-flash-lite", ThinkingEffort::Auto), 0);
+        assert_eq!(room("gemini-2.5-pro", ThinkingEffort::Tokens(1_000_000)), 32_768);
+        assert_eq!(room("gemini-3-flash-preview", ThinkingEffort::Off), 1_024);
+        assert_eq!(room("gemini-3.1-pro-preview", ThinkingEffort::Auto), 24_576);
+        assert_eq!(room("gemini-3.1-pro-preview", ThinkingEffort::Tokens(3_000)), 3_000);
     }
 }

@@ -2,20 +2,20 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use updraft_run::Answer;
+use updraft_run::ModelAnswer;
 
-use super::body::Part;
+use super::body::GeminiPart;
 
 /// What stands for a signature where another model wrote the call; Google documents it for this.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 
 /// Where a signed part stood, and its signature.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
-struct Mark<'a> {
+struct SignatureMark<'a> {
     /// Who signed it.
     of: &'a str,
     /// What it was.
-    part: Kind,
+    part: SignedPartKind,
     /// Where its text begins in the answer's; for a call, how much text stood before it.
     from: usize,
     /// Where its text ends.
@@ -27,7 +27,7 @@ struct Mark<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+enum SignedPartKind {
     Text,
     Call,
 }
@@ -44,9 +44,10 @@ pub(super) fn signed_call(of: &str, text: usize, calls: usize, signature: &str) 
 
 /// The parts of an answer as they came, each with its signature. Where calls must be signed and the first is not, it
 /// says that another wrote it; of several calls at once only the first is.
-pub(super) fn parts_of<'a>(answer: &'a Answer, name: &str, wants_signatures: bool) -> Vec<Part<'a>> {
-    let marks = answer.opaque.iter().filter_map(|value| Mark::deserialize(value).ok()).filter(|mark| mark.of == name);
-    let mut parts = Parts { answer, text: 0, calls: 0, list: Vec::new() };
+pub(super) fn parts_of<'a>(answer: &'a ModelAnswer, name: &str, wants_signatures: bool) -> Vec<GeminiPart<'a>> {
+    let marks =
+        answer.opaque.iter().filter_map(|value| SignatureMark::deserialize(value).ok()).filter(|mark| mark.of == name);
+    let mut parts = SignedParts { answer, text: 0, calls: 0, list: Vec::new() };
     for mark in marks {
         parts.take(&mark);
     }
@@ -62,28 +63,28 @@ pub(super) fn parts_of<'a>(answer: &'a Answer, name: &str, wants_signatures: boo
 }
 
 /// The parts so far, and how far into the answer they go.
-struct Parts<'a> {
-    answer: &'a Answer,
+struct SignedParts<'a> {
+    answer: &'a ModelAnswer,
     text: usize,
     calls: usize,
-    list: Vec<Part<'a>>,
+    list: Vec<GeminiPart<'a>>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> SignedParts<'a> {
     /// Everything up to a signed part, and that part. A mark that does not fit the answer is passed over.
-    fn take(&mut self, mark: &Mark<'a>) {
-        let Answer { text, calls, .. } = self.answer;
+    fn take(&mut self, mark: &SignatureMark<'a>) {
+        let ModelAnswer { text, calls, .. } = self.answer;
         let fits = mark.from >= self.text && mark.calls >= self.calls && text.get(mark.from..mark.to).is_some();
-        let has_call = mark.part == Kind::Text || mark.calls < calls.len();
+        let has_call = mark.part == SignedPartKind::Text || mark.calls < calls.len();
         if !fits || !has_call || mark.calls > calls.len() {
             return;
         }
         self.add_text(mark.from);
         self.add_calls(mark.calls);
         match mark.part {
-            Kind::Call => self.add_calls(mark.calls + 1),
-            Kind::Text => {
-                self.list.push(Part::text(&text[mark.from..mark.to]));
+            SignedPartKind::Call => self.add_calls(mark.calls + 1),
+            SignedPartKind::Text => {
+                self.list.push(GeminiPart::text(&text[mark.from..mark.to]));
                 self.text = mark.to;
             }
         }
@@ -94,13 +95,13 @@ impl<'a> Parts<'a> {
 
     fn add_text(&mut self, to: usize) {
         if let Some(text) = self.answer.text.get(self.text..to).filter(|text| !text.is_empty()) {
-            self.list.push(Part::text(text));
+            self.list.push(GeminiPart::text(text));
             self.text = to;
         }
     }
 
     fn add_calls(&mut self, to: usize) {
-        self.list.extend(self.answer.calls[self.calls..to].iter().map(Part::call));
+        self.list.extend(self.answer.calls[self.calls..to].iter().map(GeminiPart::call));
         self.calls = to;
     }
 }
@@ -113,9 +114,9 @@ mod tests {
 
     const OWN: &str = "gemini/gemini-3-flash";
 
-    fn answer(opaque: Vec<Value>) -> Answer {
+    fn answer(opaque: Vec<Value>) -> ModelAnswer {
         let call = |id: &str| ToolCall { id: id.into(), name: "f".into(), args: json!({}), fault: None };
-        Answer { text: "Grüße".into(), calls: vec![call("a"), call("b")], opaque, ..Answer::default() }
+        ModelAnswer { text: "Grüße".into(), calls: vec![call("a"), call("b")], opaque, ..ModelAnswer::default() }
     }
 
     fn written(opaque: Vec<Value>) -> Value {

@@ -1,41 +1,46 @@
 //! Reading an answer of Gemini: events of a stream, or the whole at once.
 
-use updraft_run::{Finish, Usage};
+use updraft_run::{FinishReason, TokenUsage};
 
 use super::marks;
-use super::wire::{Candidate, Chunk, Modality, Part, Used};
-use crate::Hear;
-use crate::dialect::{Decode, read};
-use crate::fold::{Arguments, Fold};
+use super::wire::{Candidate, GeminiChunk, GeminiReplyPart, GeminiUsage, Modality};
+use crate::DeltaCallback;
+use crate::dialect::{AnswerDecoder, read};
+use crate::fold::{AnswerBuilder, PartialArguments};
 use crate::refusal;
-use crate::retry::Trouble;
+use crate::retry::AttemptError;
 
 /// Reads events, and remembers who is asked and what was counted.
-pub(super) struct Parts {
+pub(super) struct GeminiDecoder {
     name: String,
-    used: Used,
+    used: GeminiUsage,
 }
 
-impl Parts {
+impl GeminiDecoder {
     pub(super) fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), used: Used::default() }
+        Self { name: name.to_owned(), used: GeminiUsage::default() }
     }
 }
 
-impl Decode for Parts {
-    fn take(&mut self, data: &[u8], fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
+impl AnswerDecoder for GeminiDecoder {
+    fn take(&mut self, data: &[u8], fold: &mut AnswerBuilder, hear: DeltaCallback<'_>) -> Result<(), AttemptError> {
         // Servers that do not know `alt=sse` send all events as one list.
         if data.trim_ascii_start().starts_with(b"[") {
-            let all: Vec<Chunk<'_>> = read(data)?;
+            let all: Vec<GeminiChunk<'_>> = read(data)?;
             return all.into_iter().try_for_each(|chunk| self.add(chunk, fold, hear));
         }
-        let chunk: Chunk<'_> = read(data)?;
+        let chunk: GeminiChunk<'_> = read(data)?;
         self.add(chunk, fold, hear)
     }
 }
 
-impl Parts {
-    fn add(&mut self, chunk: Chunk<'_>, fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
+impl GeminiDecoder {
+    fn add(
+        &mut self,
+        chunk: GeminiChunk<'_>,
+        fold: &mut AnswerBuilder,
+        hear: DeltaCallback<'_>,
+    ) -> Result<(), AttemptError> {
         if let Some(error) = chunk.error.filter(|raw| raw.get() != "null") {
             return Err(refusal::in_stream(error.get()));
         }
@@ -56,11 +61,11 @@ impl Parts {
         Ok(())
     }
 
-    fn add_part(&self, part: Part<'_>, fold: &mut Fold, hear: Hear<'_>) {
+    fn add_part(&self, part: GeminiReplyPart<'_>, fold: &mut AnswerBuilder, hear: DeltaCallback<'_>) {
         let signature = part.thought_signature.as_str();
         let (before, calls) = (fold.text.len(), fold.calls.len());
         if let Some(call) = part.function_call {
-            fold.call(calls, call.id.as_str(), call.name.as_str(), hear).arguments = Arguments::Whole(call.args);
+            fold.call(calls, call.id.as_str(), call.name.as_str(), hear).arguments = PartialArguments::Whole(call.args);
             if !signature.is_empty() {
                 fold.opaque.push(marks::signed_call(&self.name, before, calls, signature));
             }
@@ -76,17 +81,17 @@ impl Parts {
 }
 
 /// Takes in why the model stopped. It says the same after a call as after any other answer.
-fn stop(reason: &str, message: &str, fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
+fn stop(reason: &str, message: &str, fold: &mut AnswerBuilder, hear: DeltaCallback<'_>) -> Result<(), AttemptError> {
     fold.finish = match reason {
         "" | "FINISH_REASON_UNSPECIFIED" => return Ok(()),
-        "STOP" => Some(Finish::Stop),
-        "MAX_TOKENS" | "CONTINUATION" => Some(Finish::Length),
+        "STOP" => Some(FinishReason::Stop),
+        "MAX_TOKENS" | "CONTINUATION" => Some(FinishReason::Length),
         "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => {
             note_bad_call(reason, message, fold, hear)?;
-            Some(Finish::Stop)
+            Some(FinishReason::Stop)
         }
         "MALFORMED_RESPONSE" | "TOO_MANY_TOOL_CALLS" | "MISSING_THOUGHT_SIGNATURE" => {
-            return Err(Trouble::Garbled(refusal::shorten(&format!("the model stopped with {reason} {message}"))));
+            return Err(AttemptError::Garbled(refusal::shorten(&format!("the model stopped with {reason} {message}"))));
         }
         // SAFETY, RECITATION and many more, each a reason to withhold.
         _ => {
@@ -99,18 +104,23 @@ fn stop(reason: &str, message: &str, fold: &mut Fold, hear: Hear<'_>) -> Result<
 
 /// A call that Google could not read. Where its name can be seen, the model is told what was wrong, as with any other
 /// call; else the answer is worth nothing.
-fn note_bad_call(reason: &str, message: &str, fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
+fn note_bad_call(
+    reason: &str,
+    message: &str,
+    fold: &mut AnswerBuilder,
+    hear: DeltaCallback<'_>,
+) -> Result<(), AttemptError> {
     let written = refusal::shorten(message);
     match called_name(message) {
         Some(name) => {
             let fault = format!("the call could not be read; write it as a function call with JSON: {written}");
             let index = fold.calls.len();
-            fold.call(index, "", name, hear).arguments = Arguments::Unreadable(fault);
+            fold.call(index, "", name, hear).arguments = PartialArguments::Unreadable(fault);
             Ok(())
         }
         // What is wrong is then that a tool was called which is not there.
         None if !fold.calls.is_empty() => Ok(()),
-        None => Err(Trouble::Garbled(refusal::shorten(&format!("the model stopped with {reason} {written}")))),
+        None => Err(AttemptError::Garbled(refusal::shorten(&format!("the model stopped with {reason} {written}")))),
     }
 }
 
@@ -127,8 +137,8 @@ fn called_name(message: &str) -> Option<&str> {
     (!name.is_empty() && rest.starts_with(['(', '{'])).then_some(name)
 }
 
-impl Used {
-    fn update(&mut self, newer: Used) {
+impl GeminiUsage {
+    fn update(&mut self, newer: GeminiUsage) {
         fn newest<T>(old: &mut Option<T>, new: Option<T>) {
             *old = new.or(old.take());
         }
@@ -141,17 +151,17 @@ impl Used {
     }
 
     /// The counts in our terms; none before the prompt has been counted. Thoughts are counted beside the answer.
-    fn usage(&self) -> Option<Usage> {
+    fn usage(&self) -> Option<TokenUsage> {
         let reasoning = self.thoughts_token_count.unwrap_or(0);
         let shares = self.prompt_tokens_details.iter().flatten();
         let pictures = shares.filter(|share| share.modality == Some(Modality::Image));
-        Some(Usage {
+        Some(TokenUsage {
             input: self.prompt_token_count? + self.tool_use_prompt_token_count.unwrap_or(0),
             output: self.candidates_token_count.unwrap_or(0) + reasoning,
             cached: self.cached_content_token_count.unwrap_or(0),
             pictures: pictures.filter_map(|share| share.token_count).sum(),
             reasoning,
-            ..Usage::default()
+            ..TokenUsage::default()
         })
     }
 }

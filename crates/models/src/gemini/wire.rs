@@ -5,27 +5,27 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::counts::{count, counts};
-use crate::text::Text;
+use crate::text::LenientText;
 
 /// One event of a stream; a whole answer has the same shape.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Chunk<'a> {
+pub(super) struct GeminiChunk<'a> {
     #[serde(default, borrow)]
     pub(super) candidates: Option<Vec<Candidate<'a>>>,
     #[serde(default, deserialize_with = "counts")]
-    pub(super) usage_metadata: Option<Used>,
+    pub(super) usage_metadata: Option<GeminiUsage>,
     #[serde(default, borrow)]
-    pub(super) prompt_feedback: Option<Feedback<'a>>,
+    pub(super) prompt_feedback: Option<PromptFeedback<'a>>,
     #[serde(default, borrow)]
     pub(super) error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Feedback<'a> {
+pub(super) struct PromptFeedback<'a> {
     #[serde(default, borrow)]
-    pub(super) block_reason: Text<'a>,
+    pub(super) block_reason: LenientText<'a>,
 }
 
 #[derive(Deserialize)]
@@ -34,39 +34,39 @@ pub(super) struct Candidate<'a> {
     #[serde(default)]
     pub(super) index: Option<u32>,
     #[serde(default, borrow)]
-    pub(super) content: Option<Content<'a>>,
+    pub(super) content: Option<GeminiReplyContent<'a>>,
     #[serde(default, borrow)]
-    pub(super) finish_reason: Text<'a>,
+    pub(super) finish_reason: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) finish_message: Text<'a>,
+    pub(super) finish_message: LenientText<'a>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Content<'a> {
+pub(super) struct GeminiReplyContent<'a> {
     #[serde(default, borrow)]
-    pub(super) parts: Option<Vec<Part<'a>>>,
+    pub(super) parts: Option<Vec<GeminiReplyPart<'a>>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Part<'a> {
+pub(super) struct GeminiReplyPart<'a> {
     #[serde(default, borrow)]
-    pub(super) text: Text<'a>,
+    pub(super) text: LenientText<'a>,
     /// Whether the text is a thought.
     #[serde(default)]
     pub(super) thought: Option<bool>,
     #[serde(default, borrow)]
-    pub(super) thought_signature: Text<'a>,
+    pub(super) thought_signature: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) function_call: Option<Call<'a>>,
+    pub(super) function_call: Option<GeminiReplyCall<'a>>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Call<'a> {
+pub(super) struct GeminiReplyCall<'a> {
     #[serde(default, borrow)]
-    pub(super) id: Text<'a>,
+    pub(super) id: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) name: Text<'a>,
+    pub(super) name: LenientText<'a>,
     #[serde(default)]
     pub(super) args: Value,
 }
@@ -74,7 +74,7 @@ pub(super) struct Call<'a> {
 /// Counts; those that an event leaves out keep what they were.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Used {
+pub(super) struct GeminiUsage {
     #[serde(default, deserialize_with = "count")]
     pub(super) prompt_token_count: Option<u64>,
     #[serde(default, deserialize_with = "count")]
@@ -86,13 +86,13 @@ pub(super) struct Used {
     #[serde(default, deserialize_with = "count")]
     pub(super) thoughts_token_count: Option<u64>,
     #[serde(default, deserialize_with = "counts")]
-    pub(super) prompt_tokens_details: Option<Vec<Share>>,
+    pub(super) prompt_tokens_details: Option<Vec<ModalityTokens>>,
 }
 
 /// Tokens of one kind of input.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Share {
+pub(super) struct ModalityTokens {
     #[serde(default)]
     pub(super) modality: Option<Modality>,
     #[serde(default, deserialize_with = "count")]

@@ -7,12 +7,12 @@ use reqwest::{Client, RequestBuilder, Response, Url};
 use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
-use super::file::{Account, Person, Service};
-use super::{Source, jwt};
+use super::file::{GoogleAccount, ServiceAccount, UserAccount};
+use super::{CredentialSource, jwt};
 use crate::http::chain;
-use crate::retry::Trouble;
-use crate::watch::Watch;
-use crate::{Http, Patience, Token, refusal};
+use crate::retry::AttemptError;
+use crate::watch::SilenceTimer;
+use crate::{Http, RetryPolicy, SecretString, refusal};
 
 /// Where a machine of Google is asked about itself. By its number: elsewhere the name may lead anywhere.
 const MACHINE: &str = "169.254.169.254";
@@ -27,38 +27,38 @@ const FLAVOUR: (&str, &str) = ("metadata-flavor", "Google");
 const LARGEST_ANSWER: usize = 64 << 10;
 
 /// A token, and how long it is good.
-pub(super) struct Fetched {
-    pub(super) token: Token,
+pub(super) struct FetchedToken {
+    pub(super) token: SecretString,
     pub(super) life: Duration,
 }
 
 #[derive(Deserialize)]
-struct Granted {
+struct TokenResponse {
     access_token: String,
     #[serde(default)]
     expires_in: u64,
 }
 
-impl Source {
+impl CredentialSource {
     /// Asks once.
-    pub(super) async fn fetch(&self, http: &Http, patience: &Patience) -> Result<Fetched, Trouble> {
-        let mut watch = Watch::new(patience.stall);
+    pub(super) async fn fetch(&self, http: &Http, patience: &RetryPolicy) -> Result<FetchedToken, AttemptError> {
+        let mut watch = SilenceTimer::new(patience.stall);
         match self {
-            Source::Account(Account::Person(person)) => {
+            CredentialSource::Account(GoogleAccount::Person(person)) => {
                 send(post(http, &person.token_uri, &refresh_form(person))?, &mut watch).await
             }
-            Source::Account(Account::Service(service)) => {
+            CredentialSource::Account(GoogleAccount::Service(service)) => {
                 send(post(http, &service.token_uri, &assertion_form(service)?)?, &mut watch).await
             }
-            Source::Machine(host) => {
+            CredentialSource::Machine(host) => {
                 // A proxy would answer about itself.
                 let direct = Http::default();
                 let (host, is_told) = host.as_deref().map_or((MACHINE, false), |host| (host, true));
                 let base = parse(&format!("http://{host}/"))?;
-                let client = direct.client(&base).map_err(|why| Trouble::Useless(why.to_string()))?;
+                let client = direct.client(&base).map_err(|why| AttemptError::Useless(why.to_string()))?;
                 if !is_told && !is_google(client, base.clone()).await {
                     let words = "no credentials are set, and this is not a machine of Google";
-                    return Err(Trouble::Useless(words.to_owned()));
+                    return Err(AttemptError::Useless(words.to_owned()));
                 }
                 let mut url = base;
                 url.set_path("/computeMetadata/v1/instance/service-accounts/default/token");
@@ -68,7 +68,7 @@ impl Source {
     }
 }
 
-fn refresh_form(person: &Person) -> String {
+fn refresh_form(person: &UserAccount) -> String {
     let pairs = [
         ("grant_type", "refresh_token"),
         ("client_id", &person.client_id),
@@ -78,48 +78,48 @@ fn refresh_form(person: &Person) -> String {
     Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
 
-fn assertion_form(service: &Service) -> Result<String, Trouble> {
-    let assertion = jwt::assertion(service).map_err(Trouble::Useless)?;
+fn assertion_form(service: &ServiceAccount) -> Result<String, AttemptError> {
+    let assertion = jwt::assertion(service).map_err(AttemptError::Useless)?;
     let pairs = [("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("assertion", &assertion)];
     Ok(Serializer::new(String::new()).extend_pairs(pairs).finish())
 }
 
-fn post(http: &Http, address: &str, form: &str) -> Result<RequestBuilder, Trouble> {
+fn post(http: &Http, address: &str, form: &str) -> Result<RequestBuilder, AttemptError> {
     let url = parse(address)?;
-    let client = http.client(&url).map_err(|why| Trouble::Useless(why.to_string()))?;
+    let client = http.client(&url).map_err(|why| AttemptError::Useless(why.to_string()))?;
     Ok(client.post(url).header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form.to_owned()))
 }
 
-fn parse(address: &str) -> Result<Url, Trouble> {
-    Url::parse(address).map_err(|why| Trouble::Useless(format!("`{address}` is not an address: {why}")))
+fn parse(address: &str) -> Result<Url, AttemptError> {
+    Url::parse(address).map_err(|why| AttemptError::Useless(format!("`{address}` is not an address: {why}")))
 }
 
-async fn send(request: RequestBuilder, watch: &mut Watch) -> Result<Fetched, Trouble> {
+async fn send(request: RequestBuilder, watch: &mut SilenceTimer) -> Result<FetchedToken, AttemptError> {
     let response = watch.over(request.send()).await?.map_err(cut)?;
     if !response.status().is_success() {
         return Err(refusal::read(response, watch).await);
     }
     let body = read(response, watch).await?;
     // What came may hold a secret, so it is not quoted.
-    let granted: Granted = serde_json::from_slice(&body).map_err(|why| {
-        Trouble::Useless(format!("no token in the answer (line {}, column {})", why.line(), why.column()))
+    let granted: TokenResponse = serde_json::from_slice(&body).map_err(|why| {
+        AttemptError::Useless(format!("no token in the answer (line {}, column {})", why.line(), why.column()))
     })?;
-    Ok(Fetched { token: Token::new(granted.access_token), life: Duration::from_secs(granted.expires_in) })
+    Ok(FetchedToken { token: SecretString::new(granted.access_token), life: Duration::from_secs(granted.expires_in) })
 }
 
-async fn read(mut response: Response, watch: &mut Watch) -> Result<Vec<u8>, Trouble> {
+async fn read(mut response: Response, watch: &mut SilenceTimer) -> Result<Vec<u8>, AttemptError> {
     let mut body = Vec::new();
     while let Some(piece) = watch.over(response.chunk()).await?.map_err(cut)? {
         body.extend_from_slice(&piece);
         if body.len() > LARGEST_ANSWER {
-            return Err(Trouble::Useless("an answer too large for a token".to_owned()));
+            return Err(AttemptError::Useless("an answer too large for a token".to_owned()));
         }
     }
     Ok(body)
 }
 
-fn cut(why: reqwest::Error) -> Trouble {
-    Trouble::Cut(chain(&why.without_url()))
+fn cut(why: reqwest::Error) -> AttemptError {
+    AttemptError::Cut(chain(&why.without_url()))
 }
 
 /// Whether a machine of Google answers there.

@@ -4,35 +4,35 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::jwt::Signer;
+use super::jwt::JwtSigner;
 use super::unusable;
-use crate::{Error, Token};
+use crate::{Error, SecretString};
 
 /// Where Google gives tokens, where the file does not say.
 const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
 
 /// Who the file speaks for.
 #[derive(Debug)]
-pub(super) enum Account {
-    Person(Person),
-    Service(Service),
+pub(super) enum GoogleAccount {
+    Person(UserAccount),
+    Service(ServiceAccount),
 }
 
 /// A person who signed in with gcloud.
 #[derive(Debug)]
-pub(super) struct Person {
+pub(super) struct UserAccount {
     pub(super) client_id: String,
-    pub(super) client_secret: Token,
-    pub(super) refresh_token: Token,
+    pub(super) client_secret: SecretString,
+    pub(super) refresh_token: SecretString,
     pub(super) token_uri: String,
     charged: Option<String>,
 }
 
 /// A service account, which signs its own requests for tokens.
 #[derive(Debug)]
-pub(super) struct Service {
+pub(super) struct ServiceAccount {
     pub(super) email: String,
-    pub(super) signer: Signer,
+    pub(super) signer: JwtSigner,
     pub(super) token_uri: String,
     project: Option<String>,
     charged: Option<String>,
@@ -40,7 +40,7 @@ pub(super) struct Service {
 
 /// The file as it is written.
 #[derive(Deserialize)]
-struct Written {
+struct CredentialsFile {
     #[serde(rename = "type", default)]
     kind: String,
     client_id: Option<String>,
@@ -54,7 +54,7 @@ struct Written {
     quota_project_id: Option<String>,
 }
 
-impl Account {
+impl GoogleAccount {
     /// Reads a file.
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let text = std::fs::read_to_string(path).map_err(|why| unusable(path, &why.to_string()))?;
@@ -63,12 +63,12 @@ impl Account {
 
     fn parse(text: &str) -> Result<Self, String> {
         // serde's words could quote what stands in the file.
-        let written: Written = serde_json::from_str(text).map_err(|why| {
+        let written: CredentialsFile = serde_json::from_str(text).map_err(|why| {
             format!("it is not the JSON that was expected (line {}, column {})", why.line(), why.column())
         })?;
         match written.kind.as_str() {
-            "authorized_user" => Person::of(written).map(Account::Person),
-            "service_account" => Service::of(written).map(Account::Service),
+            "authorized_user" => UserAccount::of(written).map(GoogleAccount::Person),
+            "service_account" => ServiceAccount::of(written).map(GoogleAccount::Service),
             "external_account" | "external_account_authorized_user" => Err(format!(
                 "they are of the type `{}` (workload identity federation), which is not supported",
                 written.kind
@@ -82,53 +82,55 @@ impl Account {
     /// The project it belongs to.
     pub(super) fn project(&self) -> Option<String> {
         match self {
-            Account::Person(person) => person.charged.clone(),
-            Account::Service(service) => service.project.clone(),
+            GoogleAccount::Person(person) => person.charged.clone(),
+            GoogleAccount::Service(service) => service.project.clone(),
         }
     }
 
     /// The project that is charged, where the file names one.
     pub(super) fn charged(&self) -> Option<String> {
         match self {
-            Account::Person(person) => person.charged.clone(),
-            Account::Service(service) => service.charged.clone(),
+            GoogleAccount::Person(person) => person.charged.clone(),
+            GoogleAccount::Service(service) => service.charged.clone(),
         }
     }
 
     /// What tells it from others, and is no secret.
     pub(super) fn identity(&self) -> String {
         match self {
-            Account::Person(person) => format!("{} {}", person.client_id, person.charged.as_deref().unwrap_or("")),
-            Account::Service(service) => service.email.clone(),
+            GoogleAccount::Person(person) => {
+                format!("{} {}", person.client_id, person.charged.as_deref().unwrap_or(""))
+            }
+            GoogleAccount::Service(service) => service.email.clone(),
         }
     }
 
     /// The text without any secret of the file. A service account sends none of its own.
     pub(super) fn redact(&self, text: String) -> String {
         match self {
-            Account::Person(person) => person.client_secret.redact(person.refresh_token.redact(text)),
-            Account::Service(_) => text,
+            GoogleAccount::Person(person) => person.client_secret.redact(person.refresh_token.redact(text)),
+            GoogleAccount::Service(_) => text,
         }
     }
 }
 
-impl Person {
-    fn of(written: Written) -> Result<Self, String> {
+impl UserAccount {
+    fn of(written: CredentialsFile) -> Result<Self, String> {
         Ok(Self {
             client_id: there("client_id", written.client_id)?,
-            client_secret: Token::new(there("client_secret", written.client_secret)?),
-            refresh_token: Token::new(there("refresh_token", written.refresh_token)?),
+            client_secret: SecretString::new(there("client_secret", written.client_secret)?),
+            refresh_token: SecretString::new(there("refresh_token", written.refresh_token)?),
             token_uri: written.token_uri.unwrap_or_else(|| TOKEN_URI.to_owned()),
             charged: written.quota_project_id,
         })
     }
 }
 
-impl Service {
-    fn of(written: Written) -> Result<Self, String> {
+impl ServiceAccount {
+    fn of(written: CredentialsFile) -> Result<Self, String> {
         Ok(Self {
             email: there("client_email", written.client_email)?,
-            signer: Signer::new(&there("private_key", written.private_key)?, written.private_key_id)?,
+            signer: JwtSigner::new(&there("private_key", written.private_key)?, written.private_key_id)?,
             token_uri: written.token_uri.unwrap_or_else(|| TOKEN_URI.to_owned()),
             project: written.project_id,
             charged: written.quota_project_id,
@@ -145,7 +147,7 @@ mod tests {
     use super::*;
 
     fn fault(text: &str) -> String {
-        Account::parse(text).unwrap_err()
+        GoogleAccount::parse(text).unwrap_err()
     }
 
     #[test]
@@ -165,7 +167,7 @@ mod tests {
     fn secrets_do_not_print_and_are_taken_out_of_texts() {
         let file =
             r#"{"type":"authorized_user","client_id":"id","client_secret":"shh-secret","refresh_token":"1//refresh"}"#;
-        let account = Account::parse(file).unwrap();
+        let account = GoogleAccount::parse(file).unwrap();
 
         let shown = format!("{account:?}");
         assert!(!shown.contains("shh") && !shown.contains("1//refresh"), "{shown}");

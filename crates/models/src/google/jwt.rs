@@ -13,7 +13,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::sign::SigningKey;
 use serde_json::{Value, json};
 
-use super::file::Service;
+use super::file::ServiceAccount;
 
 /// What a token is asked for: everything the account may do.
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
@@ -22,12 +22,12 @@ const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 const LIFE: u64 = 3_600;
 
 /// The private key of a service account.
-pub(super) struct Signer {
+pub(super) struct JwtSigner {
     key: Arc<dyn SigningKey>,
     id: Option<String>,
 }
 
-impl Signer {
+impl JwtSigner {
     /// Reads a key in PEM. What is wrong with it is said without quoting it.
     pub(super) fn new(pem: &str, id: Option<String>) -> Result<Self, String> {
         let der = PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| "`private_key` is not a key in PEM")?;
@@ -43,14 +43,14 @@ impl Signer {
     }
 }
 
-impl fmt::Debug for Signer {
+impl fmt::Debug for JwtSigner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Signer(..)")
     }
 }
 
 /// The signed request of an account.
-pub(super) fn assertion(service: &Service) -> Result<String, String> {
+pub(super) fn assertion(service: &ServiceAccount) -> Result<String, String> {
     let now = now();
     let mut head = json!({ "alg": "RS256", "typ": "JWT" });
     if let Some(id) = &service.signer.id {

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
-use super::process::{self, Life};
-use super::rules::{Request, Standing, Verdict, Wait, when};
-use super::{Limit, file};
+use super::process::{self, ProcessLife};
+use super::rules::{AccountState, EarlierRequest, RateVerdict, RateWait, when};
+use super::{RateLimit, file};
 
 /// One who waits and is this much late has stopped or died, and is passed over.
 const LATE: Duration = Duration::from_secs(1);
@@ -28,30 +28,30 @@ pub(super) const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 
 /// What one request asks for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ask<'a> {
+pub(super) struct AdmissionRequest<'a> {
     pub(super) account: &'a str,
-    pub(super) limit: &'a Limit,
+    pub(super) limit: &'a RateLimit,
     pub(super) tokens: u64,
 }
 
 /// What became of asking.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum AdmissionResult {
     /// It may go, under this number.
     Go(i64),
     /// It has this place in the line.
-    Wait { place: i64, wait: Wait, sleep: Duration },
+    Wait { place: i64, wait: RateWait, sleep: Duration },
 }
 
 /// The open file, or the same in memory.
 #[derive(Debug)]
-pub(super) struct Book {
+pub(super) struct LimiterDatabase {
     connection: Connection,
     window: Duration,
     swept: Duration,
 }
 
-impl Book {
+impl LimiterDatabase {
     /// Opens the file, and makes it where there is none; without a path it is kept in memory.
     pub(super) fn open(path: Option<&Path>, window: Duration, now: Duration) -> rusqlite::Result<Self> {
         let connection = match path {
@@ -64,20 +64,25 @@ impl Book {
     }
 
     /// Lets a request go, or gives it a place in the line. Who has a place already names it.
-    pub(super) fn ask(&mut self, ask: Ask<'_>, place: Option<i64>, now: Duration) -> rusqlite::Result<Step> {
+    pub(super) fn ask(
+        &mut self,
+        ask: AdmissionRequest<'_>,
+        place: Option<i64>,
+        now: Duration,
+    ) -> rusqlite::Result<AdmissionResult> {
         let window = self.window;
         let change = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let standing = standing(&change, ask.account, place, window, now)?;
         let step = match when(standing, ask.limit, ask.tokens, window, now) {
-            Verdict::Go => Step::Go(go(&change, ask, place, now)?),
-            Verdict::Wait(wait) => {
+            RateVerdict::Go => AdmissionResult::Go(go(&change, ask, place, now)?),
+            RateVerdict::Wait(wait) => {
                 let sleep = wait.sleep(now);
                 let place = stay(&change, ask, place, now + sleep)?;
-                Step::Wait { place, wait, sleep }
+                AdmissionResult::Wait { place, wait, sleep }
             }
         };
         change.commit()?;
-        if matches!(step, Step::Wait { .. }) && now.saturating_sub(self.swept) >= SWEEP {
+        if matches!(step, AdmissionResult::Wait { .. }) && now.saturating_sub(self.swept) >= SWEEP {
             self.sweep(now)?;
         }
         Ok(step)
@@ -131,9 +136,9 @@ impl Book {
         };
         for (process, at) in open {
             let is_gone = match process::life_of(&process) {
-                Life::Alive => false,
-                Life::Gone => true,
-                Life::Unknown => now.saturating_sub(at) > LONGEST_REQUEST,
+                ProcessLife::Alive => false,
+                ProcessLife::Gone => true,
+                ProcessLife::Unknown => now.saturating_sub(at) > LONGEST_REQUEST,
             };
             if is_gone {
                 tracing::debug!(process, "ending the requests of a process that is gone");
@@ -163,7 +168,7 @@ fn standing(
     place: Option<i64>,
     window: Duration,
     now: Duration,
-) -> rusqlite::Result<Standing> {
+) -> rusqlite::Result<AccountState> {
     change
         .prepare_cached("DELETE FROM requests WHERE account = ?1 AND is_open = 0 AND until <= ?2")?
         .execute(params![account, nanos(now)])?;
@@ -179,7 +184,7 @@ fn standing(
     let requests = select.query_map([account], |row| {
         let until: Option<i64> = row.get(0)?;
         let latest = unheard(now, window);
-        Ok(Request {
+        Ok(EarlierRequest {
             until: until.map(|until| duration(until).min(latest)),
             tokens: row.get::<_, i64>(1)?.unsigned_abs(),
             is_open: row.get(2)?,
@@ -191,7 +196,7 @@ fn standing(
     let late = nanos(now.saturating_sub(LATE));
     let ahead = ahead.query_map(params![account, place.unwrap_or(i64::MAX), late], |row| row.get::<_, i64>(0))?;
 
-    Ok(Standing {
+    Ok(AccountState {
         requests: requests.collect::<rusqlite::Result<_>>()?,
         ahead: ahead.map(|tokens| tokens.map(i64::unsigned_abs)).collect::<rusqlite::Result<_>>()?,
         last: last.map(duration),
@@ -199,7 +204,7 @@ fn standing(
     })
 }
 
-fn go(change: &Transaction<'_>, ask: Ask<'_>, place: Option<i64>, now: Duration) -> rusqlite::Result<i64> {
+fn go(change: &Transaction<'_>, ask: AdmissionRequest<'_>, place: Option<i64>, now: Duration) -> rusqlite::Result<i64> {
     if let Some(place) = place {
         change.prepare_cached("DELETE FROM waiting WHERE id = ?1")?.execute([place])?;
     }
@@ -209,14 +214,19 @@ fn go(change: &Transaction<'_>, ask: Ask<'_>, place: Option<i64>, now: Duration)
     change.prepare_cached(request)?.insert(params![ask.account, process::own(), nanos(now), tokens(ask)])
 }
 
-fn stay(change: &Transaction<'_>, ask: Ask<'_>, place: Option<i64>, due: Duration) -> rusqlite::Result<i64> {
+fn stay(
+    change: &Transaction<'_>,
+    ask: AdmissionRequest<'_>,
+    place: Option<i64>,
+    due: Duration,
+) -> rusqlite::Result<i64> {
     // Who was taken for lost and comes back has its old place again.
     let sql = "INSERT INTO waiting(id, account, tokens, due) VALUES(?1, ?2, ?3, ?4)
                ON CONFLICT(id) DO UPDATE SET due = excluded.due RETURNING id";
     change.prepare_cached(sql)?.query_row(params![place, ask.account, tokens(ask), nanos(due)], |row| row.get(0))
 }
 
-fn tokens(ask: Ask<'_>) -> i64 {
+fn tokens(ask: AdmissionRequest<'_>) -> i64 {
     ask.tokens.min(i64::MAX as u64) as i64
 }
 

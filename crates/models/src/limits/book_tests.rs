@@ -12,29 +12,29 @@ fn at(millis: u64) -> Duration {
     Duration::from_secs(1_000) + Duration::from_millis(millis)
 }
 
-fn book() -> Book {
-    Book::open(None, WINDOW, at(0)).unwrap()
+fn book() -> LimiterDatabase {
+    LimiterDatabase::open(None, WINDOW, at(0)).unwrap()
 }
 
-fn ask(limit: &Limit, tokens: u64) -> Ask<'_> {
-    Ask { account: "gemini", limit, tokens }
+fn ask(limit: &RateLimit, tokens: u64) -> AdmissionRequest<'_> {
+    AdmissionRequest { account: "gemini", limit, tokens }
 }
 
-fn requests(most: u32) -> Limit {
-    Limit { requests: Some(most), ..Limit::default() }
+fn requests(most: u32) -> RateLimit {
+    RateLimit { requests: Some(most), ..RateLimit::default() }
 }
 
-fn granted(step: &Step) -> i64 {
+fn granted(step: &AdmissionResult) -> i64 {
     match step {
-        Step::Go(request) => *request,
-        Step::Wait { .. } => panic!("{step:?}"),
+        AdmissionResult::Go(request) => *request,
+        AdmissionResult::Wait { .. } => panic!("{step:?}"),
     }
 }
 
-fn refused(step: Step) -> (i64, Wait) {
+fn refused(step: AdmissionResult) -> (i64, RateWait) {
     match step {
-        Step::Go(_) => panic!("{step:?}"),
-        Step::Wait { place, wait, .. } => (place, wait),
+        AdmissionResult::Go(_) => panic!("{step:?}"),
+        AdmissionResult::Wait { place, wait, .. } => (place, wait),
     }
 }
 
@@ -44,11 +44,11 @@ fn a_request_counts_until_a_window_after_it_was_heard_of() {
     let first = granted(&book.ask(ask(&limit, 0), None, at(0)).unwrap());
 
     let (place, wait) = refused(book.ask(ask(&limit, 0), None, at(100)).unwrap());
-    assert_eq!(wait, Wait { until: at(60_100), is_certain: false, ahead: 0 }, "it was not heard of");
+    assert_eq!(wait, RateWait { until: at(60_100), is_certain: false, ahead: 0 }, "it was not heard of");
     book.heard(first, at(5_000)).unwrap();
     book.end(first, at(9_000)).unwrap();
     let (_, wait) = refused(book.ask(ask(&limit, 0), Some(place), at(10_000)).unwrap());
-    assert_eq!(wait, Wait { until: at(65_300), is_certain: true, ahead: 0 });
+    assert_eq!(wait, RateWait { until: at(65_300), is_certain: true, ahead: 0 });
     refused(book.ask(ask(&limit, 0), Some(place), at(65_299)).unwrap());
     granted(&book.ask(ask(&limit, 0), Some(place), at(65_300)).unwrap());
 }
@@ -61,17 +61,17 @@ fn a_request_that_was_never_heard_of_counts_from_its_end() {
     book.end(first, at(20_000)).unwrap();
 
     let (_, wait) = refused(book.ask(ask(&limit, 0), None, at(20_000)).unwrap());
-    assert_eq!(wait, Wait { until: at(83_000), is_certain: true, ahead: 0 });
+    assert_eq!(wait, RateWait { until: at(83_000), is_certain: true, ahead: 0 });
 }
 
 #[test]
 fn requests_are_spaced_and_those_who_wait_know_their_turn() {
-    let (mut book, limit) = (book(), Limit::GEMINI_FREE);
+    let (mut book, limit) = (book(), RateLimit::GEMINI_FREE);
     granted(&book.ask(ask(&limit, 0), None, at(0)).unwrap());
 
-    let turns: Vec<Wait> = (0..3).map(|_| refused(book.ask(ask(&limit, 0), None, at(0)).unwrap()).1).collect();
+    let turns: Vec<RateWait> = (0..3).map(|_| refused(book.ask(ask(&limit, 0), None, at(0)).unwrap()).1).collect();
 
-    let wait = |until, ahead| Wait { until: at(until), is_certain: true, ahead };
+    let wait = |until, ahead| RateWait { until: at(until), is_certain: true, ahead };
     assert_eq!(turns, [wait(4_500, 0), wait(9_000, 1), wait(13_500, 2)]);
 }
 
@@ -92,10 +92,10 @@ fn who_came_first_goes_first_unless_it_is_late() {
 
 #[test]
 fn a_place_that_was_given_back_holds_nobody_up() {
-    let (mut book, limit) = (book(), Limit { concurrency: Some(1), ..Limit::default() });
+    let (mut book, limit) = (book(), RateLimit { concurrency: Some(1), ..RateLimit::default() });
     let open = granted(&book.ask(ask(&limit, 0), None, at(0)).unwrap());
     let (first, wait) = refused(book.ask(ask(&limit, 0), None, at(1)).unwrap());
-    assert_eq!(wait, Wait { until: at(1), is_certain: false, ahead: 0 });
+    assert_eq!(wait, RateWait { until: at(1), is_certain: false, ahead: 0 });
     let (second, _) = refused(book.ask(ask(&limit, 0), None, at(2)).unwrap());
 
     book.leave(first).unwrap();
@@ -106,7 +106,7 @@ fn a_place_that_was_given_back_holds_nobody_up() {
 
 #[test]
 fn tokens_are_booked_and_corrected_and_one_that_is_too_large_goes_alone() {
-    let (mut book, limit) = (book(), Limit { tokens: Some(1_000), ..Limit::default() });
+    let (mut book, limit) = (book(), RateLimit { tokens: Some(1_000), ..RateLimit::default() });
     let small = granted(&book.ask(ask(&limit, 600), None, at(0)).unwrap());
     book.heard(small, at(0)).unwrap();
 
@@ -128,15 +128,15 @@ fn a_pause_holds_everybody_of_the_account() {
     book.pause("gemini", at(3_000)).unwrap();
 
     let (_, wait) = refused(book.ask(ask(&limit, 0), None, at(0)).unwrap());
-    assert_eq!(wait, Wait { until: at(7_000), is_certain: true, ahead: 0 });
-    granted(&book.ask(Ask { account: "other", ..ask(&limit, 0) }, None, at(0)).unwrap());
+    assert_eq!(wait, RateWait { until: at(7_000), is_certain: true, ahead: 0 });
+    granted(&book.ask(AdmissionRequest { account: "other", ..ask(&limit, 0) }, None, at(0)).unwrap());
     assert_eq!(book.pauses(at(6_999)).unwrap(), [("gemini".to_owned(), at(7_000))]);
     assert_eq!(book.pauses(at(7_000)).unwrap(), []);
 }
 
 #[test]
 fn a_clock_that_was_set_back_does_not_hold_anybody_for_long() {
-    let (mut book, limit) = (book(), Limit { spacing: Duration::from_secs(5), ..requests(1) });
+    let (mut book, limit) = (book(), RateLimit { spacing: Duration::from_secs(5), ..requests(1) });
     let request = granted(&book.ask(ask(&limit, 0), None, at(900_000)).unwrap());
     book.heard(request, at(900_000)).unwrap();
     book.end(request, at(900_000)).unwrap();
@@ -147,7 +147,7 @@ fn a_clock_that_was_set_back_does_not_hold_anybody_for_long() {
 
 #[test]
 fn places_of_a_process_that_is_gone_are_free_again() {
-    let (mut book, limit) = (book(), Limit { concurrency: Some(1), ..Limit::default() });
+    let (mut book, limit) = (book(), RateLimit { concurrency: Some(1), ..RateLimit::default() });
     granted(&book.ask(ask(&limit, 0), None, at(0)).unwrap());
     let gone = process::own().replace(&std::process::id().to_string(), &u32::MAX.to_string());
     book.connection.execute("UPDATE requests SET process = ?1", [gone]).unwrap();
@@ -158,7 +158,7 @@ fn places_of_a_process_that_is_gone_are_free_again() {
 
 /// One request as the world treats it: how long it is on its way, answered, and open.
 #[derive(Clone, Debug)]
-struct Fate {
+struct SimulatedRequest {
     comes: u64,
     to_server: u64,
     to_us: u64,
@@ -167,9 +167,9 @@ struct Fate {
     is_heard: bool,
 }
 
-fn fates() -> impl Strategy<Value = Vec<Fate>> {
+fn fates() -> impl Strategy<Value = Vec<SimulatedRequest>> {
     let fate = (0_u64..200_000, 0_u64..5_000, 0_u64..5_000, 0_u64..20_000, 0_u64..700, prop::bool::weighted(0.9));
-    let fate = fate.prop_map(|(comes, to_server, to_us, rest, tokens, is_heard)| Fate {
+    let fate = fate.prop_map(|(comes, to_server, to_us, rest, tokens, is_heard)| SimulatedRequest {
         comes,
         to_server,
         to_us,
@@ -181,21 +181,21 @@ fn fates() -> impl Strategy<Value = Vec<Fate>> {
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Happening {
+enum SimulatedEvent {
     Asks(Option<i64>),
     Heard(i64),
     Ends(i64),
 }
 
 /// Lets everybody ask, wait and go, and gives when each request reached the server, with its tokens.
-fn play(fates: &[Fate], limit: &Limit) -> Vec<(u64, u64)> {
+fn play(fates: &[SimulatedRequest], limit: &RateLimit) -> Vec<(u64, u64)> {
     let mut book = book();
     let mut arrivals = Vec::new();
     let mut open = 0;
     let mut last = None;
     let mut agenda = BinaryHeap::new();
     for (who, fate) in fates.iter().enumerate() {
-        agenda.push(std::cmp::Reverse((fate.comes * 1_000, Happening::Asks(None), who)));
+        agenda.push(std::cmp::Reverse((fate.comes * 1_000, SimulatedEvent::Asks(None), who)));
     }
     while let Some(std::cmp::Reverse((micros, happening, who))) = agenda.pop() {
         let (now, fate) = (at(0) + Duration::from_micros(micros), &fates[who]);
@@ -203,8 +203,8 @@ fn play(fates: &[Fate], limit: &Limit) -> Vec<(u64, u64)> {
             agenda.push(std::cmp::Reverse((micros + after.as_micros() as u64, happening, who)));
         };
         match happening {
-            Happening::Asks(place) => match book.ask(ask(limit, fate.tokens), place, now).unwrap() {
-                Step::Go(request) => {
+            SimulatedEvent::Asks(place) => match book.ask(ask(limit, fate.tokens), place, now).unwrap() {
+                AdmissionResult::Go(request) => {
                     open += 1;
                     assert!(limit.concurrency.is_none_or(|most| open <= most), "too many at once");
                     let spaced = last.is_none_or(|last| micros - last >= limit.spacing.as_micros() as u64);
@@ -213,19 +213,19 @@ fn play(fates: &[Fate], limit: &Limit) -> Vec<(u64, u64)> {
                     arrivals.push((micros + fate.to_server * 1_000, fate.tokens));
                     let (arrives, answered) = (fate.to_server, fate.to_server + fate.to_us);
                     if fate.is_heard {
-                        then(Duration::from_millis(answered), Happening::Heard(request));
-                        then(Duration::from_millis(answered + fate.rest), Happening::Ends(request));
+                        then(Duration::from_millis(answered), SimulatedEvent::Heard(request));
+                        then(Duration::from_millis(answered + fate.rest), SimulatedEvent::Ends(request));
                     } else {
                         // Cut off when it had not quite arrived.
-                        then(Duration::from_millis(arrives.saturating_sub(2_000)), Happening::Ends(request));
+                        then(Duration::from_millis(arrives.saturating_sub(2_000)), SimulatedEvent::Ends(request));
                     }
                 }
-                Step::Wait { place, sleep, .. } => {
-                    then(sleep + Duration::from_micros(1 + who as u64), Happening::Asks(Some(place)));
+                AdmissionResult::Wait { place, sleep, .. } => {
+                    then(sleep + Duration::from_micros(1 + who as u64), SimulatedEvent::Asks(Some(place)));
                 }
             },
-            Happening::Heard(request) => book.heard(request, now).unwrap(),
-            Happening::Ends(request) => {
+            SimulatedEvent::Heard(request) => book.heard(request, now).unwrap(),
+            SimulatedEvent::Ends(request) => {
                 open -= 1;
                 book.end(request, now).unwrap();
             }
@@ -266,7 +266,7 @@ proptest! {
         fates in fates(), most in 1_u32..16, spacing in 0_u64..6_000, concurrency in prop::option::of(1_u32..5),
         phase in 0_u64..60_000_000,
     ) {
-        let limit = Limit { spacing: Duration::from_millis(spacing), concurrency, ..requests(most) };
+        let limit = RateLimit { spacing: Duration::from_millis(spacing), concurrency, ..requests(most) };
         let arrivals = play(&fates, &limit);
         prop_assert!(worst_minute(&arrivals).0 <= most as usize);
         prop_assert!(worst_fixed_minute(&arrivals, phase) <= most as usize);
@@ -274,13 +274,13 @@ proptest! {
 
     #[test]
     fn no_server_ever_counts_more_tokens_than_the_limit(fates in fates(), most in 300_u64..3_000) {
-        let limit = Limit { tokens: Some(most), ..Limit::default() };
+        let limit = RateLimit { tokens: Some(most), ..RateLimit::default() };
         prop_assert!(worst_minute(&play(&fates, &limit)).1 <= most);
     }
 
     #[test]
     fn nothing_is_wasted_where_answers_come_at_once(count in 1_u64..60, most in 1_u32..16) {
-        let fate = Fate { comes: 0, to_server: 0, to_us: 0, rest: 0, tokens: 0, is_heard: true };
+        let fate = SimulatedRequest { comes: 0, to_server: 0, to_us: 0, rest: 0, tokens: 0, is_heard: true };
         let arrivals = play(&vec![fate; count as usize], &requests(most));
         let minutes = (count - 1) / u64::from(most);
         let last = arrivals[arrivals.len() - 1].0;

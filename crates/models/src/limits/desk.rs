@@ -5,29 +5,29 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::book::{Book, LONGEST_PAUSE};
+use super::book::{LONGEST_PAUSE, LimiterDatabase};
 use super::clock;
 
 /// How often those without a limit look whether another process was asked to wait.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The book, opened when first needed, and the pauses by heart.
-pub(super) struct Desk {
+pub(super) struct LimiterStore {
     path: Option<PathBuf>,
     window: Duration,
-    state: Mutex<State>,
+    state: Mutex<LimiterState>,
 }
 
 #[derive(Default)]
-struct State {
-    book: Option<Book>,
+struct LimiterState {
+    book: Option<LimiterDatabase>,
     /// The file failed: from then on the book is in memory.
     is_alone: bool,
     pauses: HashMap<String, Duration>,
     looked: Option<Duration>,
 }
 
-impl Desk {
+impl LimiterStore {
     pub(super) fn new(path: Option<PathBuf>, window: Duration) -> Self {
         Self { path, window, state: Mutex::default() }
     }
@@ -38,7 +38,7 @@ impl Desk {
 
     /// Does something with the book. Where the file fails, the same is done once more with a book of our own;
     /// `None` where even that fails.
-    pub(super) fn write<T>(&self, act: impl Fn(&mut Book) -> rusqlite::Result<T>) -> Option<T> {
+    pub(super) fn write<T>(&self, act: impl Fn(&mut LimiterDatabase) -> rusqlite::Result<T>) -> Option<T> {
         self.with(&mut self.state(), act)
     }
 
@@ -68,7 +68,11 @@ impl Desk {
         (!left.is_zero()).then_some(left)
     }
 
-    fn with<T>(&self, state: &mut State, act: impl Fn(&mut Book) -> rusqlite::Result<T>) -> Option<T> {
+    fn with<T>(
+        &self,
+        state: &mut LimiterState,
+        act: impl Fn(&mut LimiterDatabase) -> rusqlite::Result<T>,
+    ) -> Option<T> {
         let error = match self.open(state).and_then(&act) {
             Ok(done) => return Some(done),
             Err(error) => error,
@@ -82,17 +86,17 @@ impl Desk {
         self.open(state).and_then(&act).ok()
     }
 
-    fn open<'a>(&self, state: &'a mut State) -> rusqlite::Result<&'a mut Book> {
+    fn open<'a>(&self, state: &'a mut LimiterState) -> rusqlite::Result<&'a mut LimiterDatabase> {
         let book = if let Some(book) = state.book.take() {
             book
         } else {
             let path = self.path.as_deref().filter(|_| !state.is_alone);
-            Book::open(path, self.window, clock::now())?
+            LimiterDatabase::open(path, self.window, clock::now())?
         };
         Ok(state.book.insert(book))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LimiterState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -104,21 +108,23 @@ fn remember(pauses: &mut HashMap<String, Duration>, account: String, until: Dura
 
 #[cfg(test)]
 mod tests {
-    use super::super::Limit;
-    use super::super::book::{Ask, Step};
+    use super::super::RateLimit;
+    use super::super::book::{AdmissionRequest, AdmissionResult};
     use super::*;
 
     #[test]
     fn a_request_that_began_with_a_lost_book_does_not_end_one_of_the_next() {
-        let desk = Desk::new(None, Duration::from_mins(1));
-        let limit = Limit { concurrency: Some(1), ..Limit::default() };
-        let ask = || desk.write(|book| book.ask(Ask { account: "a", limit: &limit, tokens: 0 }, None, clock::now()));
+        let desk = LimiterStore::new(None, Duration::from_mins(1));
+        let limit = RateLimit { concurrency: Some(1), ..RateLimit::default() };
+        let ask = || {
+            desk.write(|book| book.ask(AdmissionRequest { account: "a", limit: &limit, tokens: 0 }, None, clock::now()))
+        };
 
-        let Some(Step::Go(first)) = ask() else { panic!("nobody is there") };
+        let Some(AdmissionResult::Go(first)) = ask() else { panic!("nobody is there") };
         desk.state().book = None;
-        assert!(matches!(ask(), Some(Step::Go(_))), "the next book knows nobody");
+        assert!(matches!(ask(), Some(AdmissionResult::Go(_))), "the next book knows nobody");
         desk.write(|book| book.end(first, clock::now()));
 
-        assert!(matches!(ask(), Some(Step::Wait { .. })), "the second is still under way");
+        assert!(matches!(ask(), Some(AdmissionResult::Wait { .. })), "the second is still under way");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 /// What the system can tell about another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Life {
+pub(super) enum ProcessLife {
     Alive,
     Gone,
     /// It runs in another container, or this system has no `/proc`.
@@ -22,18 +22,18 @@ pub(super) fn own() -> &'static str {
 }
 
 /// What became of a process that called itself this.
-pub(super) fn life_of(process: &str) -> Life {
+pub(super) fn life_of(process: &str) -> ProcessLife {
     if process == own() {
-        return Life::Alive;
+        return ProcessLife::Alive;
     }
     let mut parts = process.splitn(3, ' ');
     let (pid, started, place) = (parts.next(), parts.next(), parts.next());
-    let Some(pid) = pid.and_then(|pid| pid.parse().ok()) else { return Life::Unknown };
+    let Some(pid) = pid.and_then(|pid| pid.parse().ok()) else { return ProcessLife::Unknown };
     if place != Some(&namespace()) || namespace().is_empty() {
-        return Life::Unknown;
+        return ProcessLife::Unknown;
     }
     // A later process with the same id has another start.
-    if start_of(pid) == started.and_then(|text| text.parse().ok()) { Life::Alive } else { Life::Gone }
+    if start_of(pid) == started.and_then(|text| text.parse().ok()) { ProcessLife::Alive } else { ProcessLife::Gone }
 }
 
 fn namespace() -> String {
@@ -60,11 +60,11 @@ mod tests {
         let parent = rustix::process::getppid().unwrap().as_raw_nonzero().get() as u32;
         let started = start_of(parent).unwrap();
 
-        assert_eq!(life_of(own()), Life::Alive);
-        assert_eq!(life_of(&format!("{parent} {started} {}", namespace())), Life::Alive);
-        assert_eq!(life_of(&format!("{parent} {} {}", started + 1, namespace())), Life::Gone);
-        assert_eq!(life_of(&format!("{} 1 {}", u32::MAX, namespace())), Life::Gone);
-        assert_eq!(life_of(&format!("{parent} {started} elsewhere")), Life::Unknown);
-        assert_eq!(life_of("nonsense"), Life::Unknown);
+        assert_eq!(life_of(own()), ProcessLife::Alive);
+        assert_eq!(life_of(&format!("{parent} {started} {}", namespace())), ProcessLife::Alive);
+        assert_eq!(life_of(&format!("{parent} {} {}", started + 1, namespace())), ProcessLife::Gone);
+        assert_eq!(life_of(&format!("{} 1 {}", u32::MAX, namespace())), ProcessLife::Gone);
+        assert_eq!(life_of(&format!("{parent} {started} elsewhere")), ProcessLife::Unknown);
+        assert_eq!(life_of("nonsense"), ProcessLife::Unknown);
     }
 }

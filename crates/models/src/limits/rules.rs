@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::Limit;
+use super::RateLimit;
 
 /// How often to look again while waiting for something that may come at any moment.
 const LOOK: Duration = Duration::from_millis(250);
@@ -25,7 +25,7 @@ const FORESEEN: usize = 64;
 
 /// A request that went earlier.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct EarlierRequest {
     /// Until when it counts; `None` as long as nothing was heard of it.
     pub(super) until: Option<Duration>,
     /// The tokens it used, or was expected to use.
@@ -36,8 +36,8 @@ pub(super) struct Request {
 
 /// All that is known of one account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Standing {
-    pub(super) requests: Vec<Request>,
+pub(super) struct AccountState {
+    pub(super) requests: Vec<EarlierRequest>,
     /// Tokens of those who came before and still wait, first come first.
     pub(super) ahead: Vec<u64>,
     /// When the last request went.
@@ -48,14 +48,14 @@ pub(super) struct Standing {
 
 /// Whether a request may go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum RateVerdict {
     Go,
-    Wait(Wait),
+    Wait(RateWait),
 }
 
 /// Why not yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wait {
+pub(super) struct RateWait {
     /// It cannot go before, as far as can be seen.
     pub(super) until: Duration,
     /// Whether `until` is known; otherwise it depends on when others end.
@@ -64,7 +64,7 @@ pub(super) struct Wait {
     pub(super) ahead: usize,
 }
 
-impl Wait {
+impl RateWait {
     /// How long to sleep before looking again.
     pub(super) fn sleep(&self, now: Duration) -> Duration {
         let left = self.until.saturating_sub(now).max(AFTER_YOU);
@@ -76,30 +76,36 @@ impl Wait {
 }
 
 /// Whether a request of so many tokens may go now, and if not, when to look again.
-pub(super) fn when(mut standing: Standing, limit: &Limit, tokens: u64, window: Duration, now: Duration) -> Verdict {
+pub(super) fn when(
+    mut standing: AccountState,
+    limit: &RateLimit,
+    tokens: u64,
+    window: Duration,
+    now: Duration,
+) -> RateVerdict {
     let ahead = std::mem::take(&mut standing.ahead);
-    let mut turn = Turn { at: now, is_certain: true };
+    let mut turn = EarliestMoment { at: now, is_certain: true };
     for tokens in ahead.iter().copied().take(FORESEEN).chain([tokens]) {
         turn.follow(&standing, limit, tokens, window, now);
         // Those ahead are taken to go as early as they can.
-        standing.requests.push(Request { until: Some(turn.at + window), tokens, is_open: true });
+        standing.requests.push(EarlierRequest { until: Some(turn.at + window), tokens, is_open: true });
         standing.last = Some(turn.at);
     }
     if ahead.is_empty() && turn.is_certain && turn.at <= now {
-        return Verdict::Go;
+        return RateVerdict::Go;
     }
-    Verdict::Wait(Wait { until: turn.at, is_certain: turn.is_certain, ahead: ahead.len() })
+    RateVerdict::Wait(RateWait { until: turn.at, is_certain: turn.is_certain, ahead: ahead.len() })
 }
 
 /// The moment found so far.
-struct Turn {
+struct EarliestMoment {
     at: Duration,
     is_certain: bool,
 }
 
-impl Turn {
+impl EarliestMoment {
     /// Moves on to the earliest moment for one more request, never back.
-    fn follow(&mut self, standing: &Standing, limit: &Limit, tokens: u64, window: Duration, now: Duration) {
+    fn follow(&mut self, standing: &AccountState, limit: &RateLimit, tokens: u64, window: Duration, now: Duration) {
         self.at = self.at.max(standing.paused);
         if let Some(last) = standing.last {
             self.at = self.at.max(last.min(self.at) + limit.spacing);

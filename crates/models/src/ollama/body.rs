@@ -4,33 +4,35 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
-use updraft_run::{Answer, Message, Picture, ToolCall, ToolResult};
+use updraft_run::{Message, ModelAnswer, Picture, ToolCall, ToolResult};
 
 use crate::dialect::push;
 
 /// Who the model is, where that is told.
 pub(super) fn system(bytes: &mut Vec<u8>, text: &str) -> serde_json::Result<()> {
-    if text.is_empty() { Ok(()) } else { push(bytes, &Said { role: "system", content: text }) }
+    if text.is_empty() { Ok(()) } else { push(bytes, &OllamaMessage { role: "system", content: text }) }
 }
 
 /// One message. Each result and each picture is a message of its own: so a picture keeps its name.
 pub(super) fn message(bytes: &mut Vec<u8>, name: &str, message: &Message) -> serde_json::Result<()> {
     match message {
-        Message::User(text) => push(bytes, &Said { role: "user", content: text }),
-        Message::Assistant(answer) => push(bytes, &Answered::of(answer, name)),
-        Message::Results(results) => results.iter().try_for_each(|result| push(bytes, &Gave::of(result))),
-        Message::Pictures(pictures) => pictures.iter().try_for_each(|picture| push(bytes, &Shown::of(picture))),
+        Message::User(text) => push(bytes, &OllamaMessage { role: "user", content: text }),
+        Message::Assistant(answer) => push(bytes, &OllamaAssistant::of(answer, name)),
+        Message::Results(results) => results.iter().try_for_each(|result| push(bytes, &OllamaToolResult::of(result))),
+        Message::Pictures(pictures) => {
+            pictures.iter().try_for_each(|picture| push(bytes, &OllamaImageMessage::of(picture)))
+        }
     }
 }
 
 #[derive(Serialize)]
-struct Said<'a> {
+struct OllamaMessage<'a> {
     role: &'static str,
     content: &'a str,
 }
 
 #[derive(Serialize)]
-struct Answered<'a> {
+struct OllamaAssistant<'a> {
     role: &'static str,
     content: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -39,9 +41,9 @@ struct Answered<'a> {
     tool_calls: &'a [ToolCall],
 }
 
-impl<'a> Answered<'a> {
+impl<'a> OllamaAssistant<'a> {
     /// Thoughts go back only to the model that had them.
-    fn of(answer: &'a Answer, name: &str) -> Self {
+    fn of(answer: &'a ModelAnswer, name: &str) -> Self {
         let is_ours = answer.opaque.iter().any(|part| part["of"] == name);
         let thinking = if is_ours { answer.reasoning.as_str() } else { "" };
         Self { role: "assistant", content: &answer.text, thinking, tool_calls: &answer.calls }
@@ -50,18 +52,21 @@ impl<'a> Answered<'a> {
 
 fn calls<S: Serializer>(calls: &&[ToolCall], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(
-        calls.iter().map(|call| Call { id: &call.id, function: Function { name: &call.name, arguments: &call.args } }),
+        calls.iter().map(|call| OllamaCall {
+            id: &call.id,
+            function: OllamaFunction { name: &call.name, arguments: &call.args },
+        }),
     )
 }
 
 #[derive(Serialize)]
-struct Call<'a> {
+struct OllamaCall<'a> {
     id: &'a str,
-    function: Function<'a>,
+    function: OllamaFunction<'a>,
 }
 
 #[derive(Serialize)]
-struct Function<'a> {
+struct OllamaFunction<'a> {
     name: &'a str,
     #[serde(serialize_with = "object")]
     arguments: &'a Value,
@@ -74,27 +79,27 @@ fn object<S: Serializer>(arguments: &Value, serializer: S) -> Result<S::Ok, S::E
 
 /// Older servers match results by the tool's name and their order, newer ones by the call's id.
 #[derive(Serialize)]
-struct Gave<'a> {
+struct OllamaToolResult<'a> {
     role: &'static str,
     tool_name: &'a str,
     tool_call_id: &'a str,
     content: &'a str,
 }
 
-impl<'a> Gave<'a> {
+impl<'a> OllamaToolResult<'a> {
     fn of(result: &'a ToolResult) -> Self {
         Self { role: "tool", tool_name: &result.name, tool_call_id: &result.call, content: &result.text }
     }
 }
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct OllamaImageMessage<'a> {
     role: &'static str,
     content: &'a str,
     images: [String; 1],
 }
 
-impl<'a> Shown<'a> {
+impl<'a> OllamaImageMessage<'a> {
     fn of(picture: &'a Picture) -> Self {
         Self { role: "user", content: &picture.name, images: [STANDARD.encode(&picture.bytes)] }
     }

@@ -3,34 +3,34 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use updraft_run::{Finish, Usage};
+use updraft_run::{FinishReason, TokenUsage};
 
-use crate::Hear;
+use crate::DeltaCallback;
 use crate::counts::count;
-use crate::dialect::{Decode, garbled};
-use crate::fold::{Arguments, Fold};
+use crate::dialect::{AnswerDecoder, garbled};
+use crate::fold::{AnswerBuilder, PartialArguments};
 use crate::refusal;
-use crate::retry::Trouble;
-use crate::text::Text;
+use crate::retry::AttemptError;
+use crate::text::LenientText;
 
 /// Reads lines.
-pub(super) struct Parts {
+pub(super) struct OllamaDecoder {
     /// The model, by which its thoughts are known again.
     pub(super) name: String,
 }
 
-impl Decode for Parts {
-    fn take(&mut self, data: &[u8], fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
+impl AnswerDecoder for OllamaDecoder {
+    fn take(&mut self, data: &[u8], fold: &mut AnswerBuilder, hear: DeltaCallback<'_>) -> Result<(), AttemptError> {
         // A proxy that calls the lines one JSON document hands over all of them at once.
-        for line in serde_json::Deserializer::from_slice(data).into_iter::<Line<'_>>() {
+        for line in serde_json::Deserializer::from_slice(data).into_iter::<OllamaLine<'_>>() {
             self.add(line.map_err(|why| garbled(&why, data))?, fold, hear)?;
         }
         Ok(())
     }
 }
 
-impl Parts {
-    fn add(&self, line: Line<'_>, fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
+impl OllamaDecoder {
+    fn add(&self, line: OllamaLine<'_>, fold: &mut AnswerBuilder, hear: DeltaCallback<'_>) -> Result<(), AttemptError> {
         if let Some(error) = line.error.filter(|raw| raw.get() != "null") {
             return Err(refusal::in_stream(error.get()));
         }
@@ -40,14 +40,15 @@ impl Parts {
             for call in said.tool_calls.into_iter().flatten() {
                 let index = fold.calls.len();
                 let written = fold.call(index, call.id.as_str(), call.function.name.as_str(), hear);
-                written.arguments = Arguments::Whole(call.function.arguments);
+                written.arguments = PartialArguments::Whole(call.function.arguments);
             }
         }
         if line.done.unwrap_or(false) {
             // Older servers leave out the prompt they still had in memory: then all is estimated.
             let output = line.eval_count.unwrap_or(0);
-            fold.usage = line.prompt_eval_count.map(|input| Usage { input, output, ..Usage::default() });
-            fold.finish = Some(if line.done_reason.as_str() == "length" { Finish::Length } else { Finish::Stop });
+            fold.usage = line.prompt_eval_count.map(|input| TokenUsage { input, output, ..TokenUsage::default() });
+            fold.finish =
+                Some(if line.done_reason.as_str() == "length" { FinishReason::Length } else { FinishReason::Stop });
             fold.done = true;
             if !fold.reasoning.is_empty() {
                 fold.opaque.push(json!({ "of": self.name }));
@@ -58,13 +59,13 @@ impl Parts {
 }
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct OllamaLine<'a> {
     #[serde(default, borrow)]
-    message: Option<Said<'a>>,
+    message: Option<OllamaReply<'a>>,
     #[serde(default)]
     done: Option<bool>,
     #[serde(default, borrow)]
-    done_reason: Text<'a>,
+    done_reason: LenientText<'a>,
     #[serde(default, deserialize_with = "count")]
     prompt_eval_count: Option<u64>,
     #[serde(default, deserialize_with = "count")]
@@ -74,27 +75,27 @@ struct Line<'a> {
 }
 
 #[derive(Deserialize)]
-struct Said<'a> {
+struct OllamaReply<'a> {
     #[serde(default, borrow)]
-    content: Text<'a>,
+    content: LenientText<'a>,
     #[serde(default, borrow)]
-    thinking: Text<'a>,
+    thinking: LenientText<'a>,
     #[serde(default, borrow)]
-    tool_calls: Option<Vec<Call<'a>>>,
+    tool_calls: Option<Vec<OllamaReplyCall<'a>>>,
 }
 
 #[derive(Deserialize)]
-struct Call<'a> {
+struct OllamaReplyCall<'a> {
     #[serde(default, borrow)]
-    id: Text<'a>,
+    id: LenientText<'a>,
     #[serde(borrow)]
-    function: Function<'a>,
+    function: OllamaReplyFunction<'a>,
 }
 
 #[derive(Deserialize)]
-struct Function<'a> {
+struct OllamaReplyFunction<'a> {
     #[serde(default, borrow)]
-    name: Text<'a>,
+    name: LenientText<'a>,
     #[serde(default)]
     arguments: Value,
 }

@@ -15,9 +15,9 @@ const LARGEST: u64 = 1 << 24;
 
 /// The largest window asked for so far.
 #[derive(Debug, Default)]
-pub(super) struct Window(AtomicU64);
+pub(super) struct ContextWindow(AtomicU64);
 
-impl Window {
+impl ContextWindow {
     /// The window for a prompt and its answer, at most what the model can.
     pub(super) fn for_prompt(&self, prompt: &Prompt<'_>, cap: u64, most: Option<u64>) -> u64 {
         let needed = tokens_of(prompt).saturating_add(cap).clamp(SMALLEST, LARGEST);
@@ -43,24 +43,24 @@ fn thought_of(message: &Message) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Brief;
+    use crate::TaskBrief;
 
-    fn asked(window: &Window, letters: usize, cap: u64, most: Option<u64>) -> u64 {
-        let brief = Brief::default();
+    fn asked(window: &ContextWindow, letters: usize, cap: u64, most: Option<u64>) -> u64 {
+        let brief = TaskBrief::default();
         let messages = [Message::User("x".repeat(letters).into())];
         window.for_prompt(&Prompt { messages: &messages, ..Prompt::empty(&brief) }, cap, most)
     }
 
     #[test]
     fn it_grows_in_steps_never_shrinks_and_ends_where_the_model_does() {
-        let window = Window::default();
+        let window = ContextWindow::default();
         assert_eq!(asked(&window, 10, 100, None), 4_096);
         assert_eq!(asked(&window, 9_000, 1_000, None), 4_096);
         assert_eq!(asked(&window, 9_000, 1_200, None), 8_192);
         assert_eq!(asked(&window, 10, 100, None), 8_192);
         assert_eq!(asked(&window, 90_000, 8_192, Some(32_768)), 32_768);
         assert_eq!(asked(&window, 900_000, 8_192, Some(40_960)), 40_960);
-        assert_eq!(asked(&Window::default(), 10, u64::MAX, None), LARGEST);
-        assert_eq!(asked(&Window::default(), 10, 100, Some(2_048)), 2_048);
+        assert_eq!(asked(&ContextWindow::default(), 10, u64::MAX, None), LARGEST);
+        assert_eq!(asked(&ContextWindow::default(), 10, 100, Some(2_048)), 2_048);
     }
 }

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-use updraft_run::{Answer, Message, Picture, ToolCall, ToolSpec};
+use updraft_run::{Message, ModelAnswer, Picture, ToolCall, ToolSpec};
 
 use crate::dialect::push;
 use crate::ids::{hashed, plain_id, plain_name};
@@ -18,34 +18,37 @@ pub(crate) fn tools(bytes: &mut Vec<u8>, tools: &[ToolSpec]) -> serde_json::Resu
     }
     bytes.extend_from_slice(br#","tools":["#);
     for tool in tools {
-        push(bytes, &Tool { kind: "function", function: tool })?;
+        push(bytes, &ChatTool { kind: "function", function: tool })?;
     }
     bytes.push(b']');
     Ok(())
 }
 
 /// One message. The results of several calls are a message each.
-pub(super) fn message(bytes: &mut Vec<u8>, message: &Message, taste: &Taste) -> serde_json::Result<()> {
+pub(super) fn message(bytes: &mut Vec<u8>, message: &Message, taste: &ServerQuirks) -> serde_json::Result<()> {
     match message {
-        Message::User(text) => push(bytes, &Said { role: "user", content: text }),
-        Message::Assistant(answer) => push(bytes, &Answered::of(answer, taste)),
+        Message::User(text) => push(bytes, &ChatMessage { role: "user", content: text }),
+        Message::Assistant(answer) => push(bytes, &ChatAssistant::of(answer, taste)),
         Message::Results(results) => {
             let mut each = results.iter();
             each.try_for_each(|result| {
-                push(bytes, &Gave { role: "tool", tool_call_id: taste.id(&result.call), content: &result.text })
+                push(
+                    bytes,
+                    &ChatToolResult { role: "tool", tool_call_id: taste.id(&result.call), content: &result.text },
+                )
             })
         }
         Message::Pictures(pictures) => {
-            let parts: Vec<Part<'_>> = pictures.iter().flat_map(parts_of).collect();
-            push(bytes, &Shown { role: "user", content: parts })
+            let parts: Vec<ChatContentPart<'_>> = pictures.iter().flat_map(parts_of).collect();
+            push(bytes, &ChatImageMessage { role: "user", content: parts })
         }
     }
 }
 
 /// A picture under its name.
-fn parts_of(picture: &Picture) -> [Part<'_>; 2] {
+fn parts_of(picture: &Picture) -> [ChatContentPart<'_>; 2] {
     let url = data_url(picture);
-    [Part::Text { text: &picture.name }, Part::ImageUrl { image_url: ImageUrl { url } }]
+    [ChatContentPart::Text { text: &picture.name }, ChatContentPart::ImageUrl { image_url: ImageUrl { url } }]
 }
 
 /// A picture as an address that holds it.
@@ -54,14 +57,14 @@ pub(crate) fn data_url(picture: &Picture) -> String {
 }
 
 #[derive(Serialize)]
-struct Shown<'a> {
+struct ChatImageMessage<'a> {
     role: &'static str,
-    content: Vec<Part<'a>>,
+    content: Vec<ChatContentPart<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Part<'a> {
+enum ChatContentPart<'a> {
     Text { text: &'a str },
     ImageUrl { image_url: ImageUrl },
 }
@@ -72,50 +75,50 @@ struct ImageUrl {
 }
 
 #[derive(Serialize)]
-pub(super) struct Said<'a> {
+pub(super) struct ChatMessage<'a> {
     role: &'static str,
     content: &'a str,
 }
 
-impl<'a> Said<'a> {
+impl<'a> ChatMessage<'a> {
     pub(super) fn system(content: &'a str) -> Self {
         Self { role: "system", content }
     }
 }
 
 #[derive(Serialize)]
-struct Gave<'a> {
+struct ChatToolResult<'a> {
     role: &'static str,
     tool_call_id: Cow<'a, str>,
     content: &'a str,
 }
 
 #[derive(Serialize)]
-struct Answered<'a> {
+struct ChatAssistant<'a> {
     role: &'static str,
     content: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<Call<'a>>,
+    tool_calls: Vec<ChatCall<'a>>,
 }
 
-impl<'a> Answered<'a> {
-    fn of(answer: &'a Answer, taste: &Taste) -> Self {
+impl<'a> ChatAssistant<'a> {
+    fn of(answer: &'a ModelAnswer, taste: &ServerQuirks) -> Self {
         // Nothing at all is said with an empty text: servers refuse a message that has neither content nor calls.
         let is_silent = answer.text.is_empty() && !answer.calls.is_empty();
         Self {
             role: "assistant",
             content: (!is_silent).then_some(&answer.text),
             reasoning_content: taste.gives_back(answer).then_some(&answer.reasoning),
-            tool_calls: answer.calls.iter().map(|call| Call::of(call, taste)).collect(),
+            tool_calls: answer.calls.iter().map(|call| ChatCall::of(call, taste)).collect(),
         }
     }
 }
 
 /// What a server is particular about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Taste {
+pub(crate) struct ServerQuirks {
     /// It takes ids of exactly nine letters and digits.
     pub(crate) nine_letters: bool,
     /// It wants its own thoughts back; they are marked with this name.
@@ -125,7 +128,7 @@ pub(crate) struct Taste {
 /// OpenAI takes ids no longer than this.
 const LONGEST_ID: usize = 40;
 
-impl Taste {
+impl ServerQuirks {
     fn id<'a>(&self, id: &'a str) -> Cow<'a, str> {
         let is_nine = id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if self.nine_letters && !is_nine {
@@ -134,29 +137,29 @@ impl Taste {
         if id.len() <= LONGEST_ID { Cow::Borrowed(id) } else { plain_id(id, LONGEST_ID) }
     }
 
-    fn gives_back(&self, answer: &Answer) -> bool {
+    fn gives_back(&self, answer: &ModelAnswer) -> bool {
         let Some(name) = &self.thoughts_of else { return false };
         !answer.reasoning.is_empty() && answer.opaque.iter().any(|part| part["of"] == name.as_str())
     }
 }
 
 #[derive(Serialize)]
-struct Call<'a> {
+struct ChatCall<'a> {
     id: Cow<'a, str>,
     #[serde(rename = "type")]
     kind: &'static str,
-    function: Function<'a>,
+    function: ChatFunction<'a>,
 }
 
-impl<'a> Call<'a> {
-    fn of(call: &'a ToolCall, taste: &Taste) -> Self {
-        let function = Function { name: plain_name(&call.name, 64), arguments: &call.args };
+impl<'a> ChatCall<'a> {
+    fn of(call: &'a ToolCall, taste: &ServerQuirks) -> Self {
+        let function = ChatFunction { name: plain_name(&call.name, 64), arguments: &call.args };
         Self { id: taste.id(&call.id), kind: "function", function }
     }
 }
 
 #[derive(Serialize)]
-struct Function<'a> {
+struct ChatFunction<'a> {
     name: Cow<'a, str>,
     #[serde(serialize_with = "as_text")]
     arguments: &'a Value,
@@ -168,7 +171,7 @@ pub(crate) fn as_text<S: Serializer>(arguments: &Value, serializer: S) -> Result
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct ChatTool<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     function: &'a ToolSpec,
@@ -176,23 +179,23 @@ struct Tool<'a> {
 
 /// The form the answer shall have.
 #[derive(Serialize)]
-pub(super) struct Format<'a> {
+pub(super) struct ChatResponseFormat<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    json_schema: Named<'a>,
+    json_schema: NamedSchema<'a>,
 }
 
 #[derive(Serialize)]
-struct Named<'a> {
+struct NamedSchema<'a> {
     name: &'static str,
     schema: &'a Value,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     strict: bool,
 }
 
-impl<'a> Format<'a> {
+impl<'a> ChatResponseFormat<'a> {
     pub(super) fn of(schema: &'a Value) -> Self {
-        Self { kind: "json_schema", json_schema: Named { name: "answer", schema, strict: is_closed(schema) } }
+        Self { kind: "json_schema", json_schema: NamedSchema { name: "answer", schema, strict: is_closed(schema) } }
     }
 }
 

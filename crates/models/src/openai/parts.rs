@@ -1,22 +1,22 @@
 //! Reading an answer in chat completions: chunks of a stream, or the whole at once.
 
-use updraft_run::{Finish, Usage};
+use updraft_run::{FinishReason, TokenUsage};
 
-use super::wire::{CallPart, Chunk, Part, Text, Used};
-use crate::Hear;
-use crate::dialect::{Decode, read};
-use crate::fold::Fold;
+use super::wire::{CallPart, ChatChunk, ChatDelta, ChatUsage, LenientText};
+use crate::DeltaCallback;
+use crate::dialect::{AnswerDecoder, read};
+use crate::fold::AnswerBuilder;
 use crate::refusal;
-use crate::retry::Trouble;
+use crate::retry::AttemptError;
 
 /// Reads chunks. Everything that must be remembered is in the fold.
-pub(super) struct Parts {
+pub(super) struct ChatDecoder {
     /// The name that thoughts are marked with, where they go back.
     pub(super) thoughts_of: Option<String>,
 }
 
-impl Decode for Parts {
-    fn take(&mut self, data: &[u8], fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
+impl AnswerDecoder for ChatDecoder {
+    fn take(&mut self, data: &[u8], fold: &mut AnswerBuilder, hear: DeltaCallback<'_>) -> Result<(), AttemptError> {
         if let Some(name) = self.thoughts_of.take_if(|_| !fold.reasoning.is_empty()) {
             fold.opaque.push(serde_json::json!({ "of": name }));
         }
@@ -24,7 +24,7 @@ impl Decode for Parts {
             fold.done = true;
             return Ok(());
         }
-        let chunk: Chunk<'_> = read(data)?;
+        let chunk: ChatChunk<'_> = read(data)?;
         if let Some(error) = chunk.error.filter(|raw| raw.get() != "null") {
             return Err(refusal::in_stream(error.get()));
         }
@@ -37,19 +37,19 @@ impl Decode for Parts {
             }
             match choice.finish_reason.as_str() {
                 "" => {}
-                "length" => fold.finish = Some(Finish::Length),
+                "length" => fold.finish = Some(FinishReason::Length),
                 reason @ "content_filter" => fold.withhold(reason, ""),
-                "error" => return Err(Trouble::Cut("the server stopped with an error".to_owned())),
-                _ => fold.finish = Some(Finish::Stop),
+                "error" => return Err(AttemptError::Cut("the server stopped with an error".to_owned())),
+                _ => fold.finish = Some(FinishReason::Stop),
             }
         }
         Ok(())
     }
 }
 
-fn add(part: &Part<'_>, fold: &mut Fold, hear: Hear<'_>) {
+fn add(part: &ChatDelta<'_>, fold: &mut AnswerBuilder, hear: DeltaCallback<'_>) {
     // A few servers fill both fields with the same words.
-    let thought = [&part.reasoning_content, &part.reasoning].map(Text::as_str);
+    let thought = [&part.reasoning_content, &part.reasoning].map(LenientText::as_str);
     fold.think(thought.into_iter().find(|text| !text.is_empty()).unwrap_or_default(), hear);
     fold.say(part.content.as_str(), hear);
     fold.say(part.refusal.as_str(), hear);
@@ -59,7 +59,7 @@ fn add(part: &Part<'_>, fold: &mut Fold, hear: Hear<'_>) {
 }
 
 /// Adds to the call that a part continues: by its index; without one, the last, unless an id says that a new one begins.
-fn add_call(part: &CallPart<'_>, fold: &mut Fold, hear: Hear<'_>) {
+fn add_call(part: &CallPart<'_>, fold: &mut AnswerBuilder, hear: DeltaCallback<'_>) {
     let id = part.id.as_str();
     let index = part.index.unwrap_or_else(|| fold.calls.last().map_or(0, |call| call.index));
     // From the end: servers that give every call the index 0 begin each with an id of its own.
@@ -82,17 +82,17 @@ fn add_call(part: &CallPart<'_>, fold: &mut Fold, hear: Hear<'_>) {
 }
 
 /// The figures, where there are any.
-fn usage_of(used: &Used) -> Option<Usage> {
+fn usage_of(used: &ChatUsage) -> Option<TokenUsage> {
     let input = used.prompt_tokens?;
     let written = used.completion_tokens?;
     let reasoning = used.completion_tokens_details.as_ref().and_then(|details| details.reasoning_tokens).unwrap_or(0);
     // Some count reasoning beside what was written; the sum gives them away.
     let beside = used.total_tokens.is_some_and(|total| total == input + written + reasoning) && reasoning > 0;
-    Some(Usage {
+    Some(TokenUsage {
         input,
         output: written + if beside { reasoning } else { 0 },
         cached: used.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens).unwrap_or(0),
         reasoning,
-        ..Usage::default()
+        ..TokenUsage::default()
     })
 }

@@ -4,44 +4,44 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::counts::{count, counts};
-pub(super) use crate::text::Text;
+pub(super) use crate::text::LenientText;
 
 /// One event of a stream; a whole answer has the same shape, with `message` in place of `delta`.
 #[derive(Deserialize)]
-pub(super) struct Chunk<'a> {
+pub(super) struct ChatChunk<'a> {
     #[serde(default, borrow)]
-    pub(super) choices: Option<Vec<Choice<'a>>>,
+    pub(super) choices: Option<Vec<ChatChoice<'a>>>,
     #[serde(default, deserialize_with = "counts")]
-    pub(super) usage: Option<Used>,
+    pub(super) usage: Option<ChatUsage>,
     #[serde(default, borrow)]
     pub(super) error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Choice<'a> {
+pub(super) struct ChatChoice<'a> {
     #[serde(default)]
     pub(super) index: Option<u32>,
     #[serde(default, borrow)]
-    pub(super) delta: Option<Part<'a>>,
+    pub(super) delta: Option<ChatDelta<'a>>,
     #[serde(default, borrow)]
-    pub(super) message: Option<Part<'a>>,
+    pub(super) message: Option<ChatDelta<'a>>,
     #[serde(default, borrow)]
-    pub(super) finish_reason: Text<'a>,
+    pub(super) finish_reason: LenientText<'a>,
 }
 
 /// A part of what the model says.
 #[derive(Deserialize)]
-pub(super) struct Part<'a> {
+pub(super) struct ChatDelta<'a> {
     #[serde(default, borrow)]
-    pub(super) content: Text<'a>,
+    pub(super) content: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) refusal: Text<'a>,
+    pub(super) refusal: LenientText<'a>,
     /// As DeepSeek, llama.cpp and vLLM name it.
     #[serde(default, borrow)]
-    pub(super) reasoning_content: Text<'a>,
+    pub(super) reasoning_content: LenientText<'a>,
     /// As OpenRouter and Ollama name it.
     #[serde(default, borrow)]
-    pub(super) reasoning: Text<'a>,
+    pub(super) reasoning: LenientText<'a>,
     #[serde(default, borrow)]
     pub(super) tool_calls: Option<Vec<CallPart<'a>>>,
 }
@@ -51,7 +51,7 @@ pub(super) struct CallPart<'a> {
     #[serde(default)]
     pub(super) index: Option<usize>,
     #[serde(default, borrow)]
-    pub(super) id: Text<'a>,
+    pub(super) id: LenientText<'a>,
     #[serde(default, borrow)]
     pub(super) function: Option<FunctionPart<'a>>,
 }
@@ -59,13 +59,13 @@ pub(super) struct CallPart<'a> {
 #[derive(Deserialize)]
 pub(super) struct FunctionPart<'a> {
     #[serde(default, borrow)]
-    pub(super) name: Text<'a>,
+    pub(super) name: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) arguments: Text<'a>,
+    pub(super) arguments: LenientText<'a>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Used {
+pub(super) struct ChatUsage {
     #[serde(default, deserialize_with = "count")]
     pub(super) prompt_tokens: Option<u64>,
     #[serde(default, deserialize_with = "count")]

@@ -3,9 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use updraft_run::Usage;
+use updraft_run::TokenUsage;
 
-use super::{Entry, price_for};
+use super::{PriceLookup, price_for};
 use crate::Price;
 
 /// Some prices change with the hour.
@@ -13,35 +13,35 @@ const FRESH: Duration = Duration::from_mins(1);
 
 /// What was found, and when.
 #[derive(Debug, Default)]
-pub(crate) struct Kept(Mutex<Option<(Instant, Found)>>);
+pub(crate) struct CachedPrice(Mutex<Option<(Instant, HighestPrice)>>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Found {
+struct HighestPrice {
     highest: Option<Price>,
     /// Whether large prompts cost no more than small ones.
     is_flat: bool,
 }
 
-impl Kept {
+impl CachedPrice {
     /// The most a model costs today, whatever the size of the prompt.
     pub(crate) fn highest(&self, provider: &str, model: &str) -> Option<Price> {
         self.look(provider, model).highest
     }
 
     /// What a model costs today for a call like this one.
-    pub(crate) fn price_for(&self, provider: &str, model: &str, usage: &Usage) -> Option<Price> {
+    pub(crate) fn price_for(&self, provider: &str, model: &str, usage: &TokenUsage) -> Option<Price> {
         let found = self.look(provider, model);
         if found.is_flat { found.highest } else { price_for(provider, model, usage) }
     }
 
-    fn look(&self, provider: &str, model: &str) -> Found {
+    fn look(&self, provider: &str, model: &str) -> HighestPrice {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, found)) = kept.filter(|(when, _)| when.elapsed() < FRESH) {
             return found;
         }
-        let entry = Entry::find(provider, model);
+        let entry = PriceLookup::find(provider, model);
         let highest = entry.as_ref().and_then(|entry| entry.highest(None));
-        let found = Found { highest, is_flat: entry.and_then(|entry| entry.price(1, None)) == highest };
+        let found = HighestPrice { highest, is_flat: entry.and_then(|entry| entry.price(1, None)) == highest };
         *kept = Some((Instant::now(), found));
         found
     }
@@ -56,9 +56,9 @@ mod tests {
     fn what_is_kept_is_what_the_table_says_for_prompts_of_any_size() {
         // The second costs more from 200,000 tokens on, the third nobody knows.
         for (provider, model) in [("openai", "gpt-4.1-mini"), ("gemini", "gemini-2.5-pro"), ("openai", "nobody")] {
-            let kept = Kept::default();
+            let kept = CachedPrice::default();
             for input in [0, 1, 1_000, 300_000, 1_000] {
-                let usage = Usage { input, ..Usage::default() };
+                let usage = TokenUsage { input, ..TokenUsage::default() };
                 assert_eq!(
                     kept.price_for(provider, model, &usage),
                     price_for(provider, model, &usage),
@@ -67,7 +67,7 @@ mod tests {
                 assert_eq!(kept.highest(provider, model), price_of(provider, model), "{model}");
             }
         }
-        let small = price_for("gemini", "gemini-2.5-pro", &Usage::default());
+        let small = price_for("gemini", "gemini-2.5-pro", &TokenUsage::default());
         assert_ne!(small, price_of("gemini", "gemini-2.5-pro"), "or the table has changed");
     }
 }

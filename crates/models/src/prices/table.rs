@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 use genai_prices::Calculator;
 
 /// A provider's part of the table. It can always be read: a test reads them all.
-type Part = LazyLock<Option<Calculator>>;
+type ProviderPrices = LazyLock<Option<Calculator>>;
 
 macro_rules! parts {
     ($($name:ident $id:literal,)*) => {
-        $(static $name: Part =
+        $(static $name: ProviderPrices =
             LazyLock::new(|| Calculator::from_json(include_bytes!(concat!("../../data/prices/", $id, ".json"))).ok());)*
 
         /// A provider's part, by the table's name for it.

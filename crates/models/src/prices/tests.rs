@@ -10,7 +10,7 @@ fn then() -> SystemTime {
 }
 
 fn price_then(provider: &str, model: &str, tokens: u64) -> Option<Price> {
-    Entry::find(provider, model)?.price(tokens, Some(then()))
+    PriceLookup::find(provider, model)?.price(tokens, Some(then()))
 }
 
 #[test]
@@ -48,13 +48,13 @@ fn a_large_prompt_costs_more_where_the_provider_charges_more() {
 
     assert_eq!(price_then("gemini", "gemini-2.5-pro", 200_000), Some(small));
     assert_eq!(price_then("gemini", "gemini-2.5-pro", 200_001), Some(large));
-    assert_eq!(Entry::find("gemini", "gemini-2.5-pro").unwrap().highest(Some(then())), Some(large));
+    assert_eq!(PriceLookup::find("gemini", "gemini-2.5-pro").unwrap().highest(Some(then())), Some(large));
 }
 
 #[test]
 fn the_price_of_the_day_counts() {
     let march_2025 = Some(UNIX_EPOCH + Duration::from_secs(1_741_000_000));
-    let o3 = Entry::find("openai", "o3").unwrap();
+    let o3 = PriceLookup::find("openai", "o3").unwrap();
 
     assert_eq!(o3.price(1, march_2025), Some(Price::per_million(10.0, 40.0, Some(0.5), None)));
     assert_eq!(o3.price(1, Some(then())), Some(Price::per_million(2.0, 8.0, Some(0.5), None)));
@@ -84,7 +84,7 @@ fn what_is_free_is_known_to_be() {
 
 #[test]
 fn the_price_of_a_call_goes_by_its_prompt() {
-    let usage = |input| Usage { input, ..Usage::default() };
+    let usage = |input| TokenUsage { input, ..TokenUsage::default() };
     let price = |input| price_for("gemini", "gemini-2.5-pro", &usage(input)).unwrap();
 
     assert!(price(1_000).input < price(300_000).input);

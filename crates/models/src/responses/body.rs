@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value;
-use updraft_run::{Answer, Message, Picture, ToolCall, ToolSpec};
+use updraft_run::{Message, ModelAnswer, Picture, ToolCall, ToolSpec};
 
-use super::kept::{Kept, kept_in};
+use super::kept::{SavedItem, kept_in};
 use crate::arguments::for_arguments;
 use crate::dialect::push;
 use crate::ids::{plain_id, plain_name};
@@ -27,7 +27,7 @@ pub(super) fn tools(bytes: &mut Vec<u8>, tools: &[ToolSpec]) -> serde_json::Resu
     for tool in tools {
         push(
             bytes,
-            &Tool {
+            &ResponsesTool {
                 kind: "function",
                 name: &tool.name,
                 description: &tool.description,
@@ -43,23 +43,24 @@ pub(super) fn tools(bytes: &mut Vec<u8>, tools: &[ToolSpec]) -> serde_json::Resu
 
 /// One message, as the items it consists of; `own` is the model whose thoughts are given back.
 pub(super) fn message(bytes: &mut Vec<u8>, message: &Message, own: &str) -> serde_json::Result<()> {
-    let items: Vec<Item<'_>> = match message {
-        Message::User(text) => vec![Item::Said { role: "user", content: text, phase: None }],
+    let items: Vec<InputItem<'_>> = match message {
+        Message::User(text) => vec![InputItem::Said { role: "user", content: text, phase: None }],
         Message::Assistant(answer) => items_of(answer, own),
         Message::Results(results) => {
             let each = results.iter();
-            each.map(|result| Item::Gave { call_id: plain_id(&result.call, LONGEST), output: &result.text }).collect()
+            each.map(|result| InputItem::Gave { call_id: plain_id(&result.call, LONGEST), output: &result.text })
+                .collect()
         }
         Message::Pictures(pictures) => {
             let content = pictures.iter().flat_map(shown).collect();
-            vec![Item::Shown { role: "user", content }]
+            vec![InputItem::Shown { role: "user", content }]
         }
     };
     items.iter().try_for_each(|item| push(bytes, item))
 }
 
 /// What the model said, each part in its place: what was kept knows how much had been said and called before it.
-fn items_of<'a>(answer: &'a Answer, own: &str) -> Vec<Item<'a>> {
+fn items_of<'a>(answer: &'a ModelAnswer, own: &str) -> Vec<InputItem<'a>> {
     let mut items = Vec::new();
     let (mut said, mut called, mut phase) = (0, 0, None);
     let end = usize::MAX;
@@ -68,42 +69,42 @@ fn items_of<'a>(answer: &'a Answer, own: &str) -> Vec<Item<'a>> {
         let text = answer.text.floor_char_boundary(text).max(said);
         let calls = calls.min(answer.calls.len()).max(called);
         if text > said {
-            items.push(Item::Said { role: "assistant", content: &answer.text[said..text], phase });
+            items.push(InputItem::Said { role: "assistant", content: &answer.text[said..text], phase });
         }
         items.extend(answer.calls[called..calls].iter().map(wants));
         match kept {
-            Some(Kept::Item(item)) => items.push(Item::Thought(item)),
-            Some(Kept::Phase(next)) => phase = Some(next),
+            Some(SavedItem::Item(item)) => items.push(InputItem::Thought(item)),
+            Some(SavedItem::Phase(next)) => phase = Some(next),
             None => {}
         }
         (said, called) = (text, calls);
     }
     // Reasoning that led to nothing is refused.
-    while matches!(items.last(), Some(Item::Thought(_))) {
+    while matches!(items.last(), Some(InputItem::Thought(_))) {
         items.pop();
     }
     items
 }
 
-fn wants(call: &ToolCall) -> Item<'_> {
+fn wants(call: &ToolCall) -> InputItem<'_> {
     let (call_id, name) = (plain_id(&call.id, LONGEST), plain_name(&call.name, LONGEST));
-    Item::Wants { call_id, name, arguments: &call.args }
+    InputItem::Wants { call_id, name, arguments: &call.args }
 }
 
 /// A picture under its name.
-fn shown(picture: &Picture) -> [Part<'_>; 2] {
+fn shown(picture: &Picture) -> [InputPart<'_>; 2] {
     let Picture { name, mime, .. } = picture;
     let picture = if SHOWN.contains(&mime.as_str()) {
-        Part::InputImage { detail: "auto", image_url: data_url(picture) }
+        InputPart::InputImage { detail: "auto", image_url: data_url(picture) }
     } else {
-        Part::InputText { text: format!("[a picture ({mime}) that cannot be shown]").into() }
+        InputPart::InputText { text: format!("[a picture ({mime}) that cannot be shown]").into() }
     };
-    [Part::InputText { text: name.into() }, picture]
+    [InputPart::InputText { text: name.into() }, picture]
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type")]
-enum Item<'a> {
+enum InputItem<'a> {
     #[serde(rename = "message")]
     Said {
         role: &'static str,
@@ -112,7 +113,7 @@ enum Item<'a> {
         phase: Option<&'a str>,
     },
     #[serde(rename = "message")]
-    Shown { role: &'static str, content: Vec<Part<'a>> },
+    Shown { role: &'static str, content: Vec<InputPart<'a>> },
     #[serde(rename = "function_call")]
     Wants {
         call_id: Cow<'a, str>,
@@ -128,13 +129,13 @@ enum Item<'a> {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Part<'a> {
+enum InputPart<'a> {
     InputText { text: Cow<'a, str> },
     InputImage { detail: &'static str, image_url: String },
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct ResponsesTool<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     name: &'a str,
@@ -145,12 +146,12 @@ struct Tool<'a> {
 
 /// The form the answer shall have.
 #[derive(Serialize)]
-pub(super) struct Form<'a> {
-    format: Format<'a>,
+pub(super) struct TextOptions<'a> {
+    format: ResponsesFormat<'a>,
 }
 
 #[derive(Serialize)]
-struct Format<'a> {
+struct ResponsesFormat<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     name: &'static str,
@@ -158,8 +159,8 @@ struct Format<'a> {
     strict: bool,
 }
 
-impl<'a> Form<'a> {
+impl<'a> TextOptions<'a> {
     pub(super) fn of(schema: &'a Value) -> Self {
-        Self { format: Format { kind: "json_schema", name: "answer", schema, strict: is_closed(schema) } }
+        Self { format: ResponsesFormat { kind: "json_schema", name: "answer", schema, strict: is_closed(schema) } }
     }
 }

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use updraft_run::Answer;
+use updraft_run::ModelAnswer;
 
 /// Something that is kept.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Kept<'a> {
+pub(super) enum SavedItem<'a> {
     /// An item of reasoning as it came.
     Item(&'a Value),
     /// What the words from here on are: comments on the way, or the answer.
@@ -16,32 +16,32 @@ pub(super) enum Kept<'a> {
 
 /// How much of the answer stood before.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Place {
+pub(super) struct SavedItemPlace {
     /// Bytes of text.
     pub(super) text: usize,
     pub(super) calls: usize,
 }
 
 /// The form in which it is kept.
-pub(super) fn keep(own: &str, place: Place, kept: Kept<'_>) -> Option<Value> {
-    serde_json::to_value(Whole { of: own, place, kept }).ok()
+pub(super) fn keep(own: &str, place: SavedItemPlace, kept: SavedItem<'_>) -> Option<Value> {
+    serde_json::to_value(SavedItemRecord { of: own, place, kept }).ok()
 }
 
 #[derive(Serialize)]
-struct Whole<'a> {
+struct SavedItemRecord<'a> {
     of: &'a str,
     #[serde(flatten)]
-    place: Place,
+    place: SavedItemPlace,
     #[serde(flatten)]
-    kept: Kept<'a>,
+    kept: SavedItem<'a>,
 }
 
 /// What was kept of this model's own answers, in order.
-pub(super) fn kept_in<'a>(answer: &'a Answer, own: &str) -> impl Iterator<Item = (Place, Kept<'a>)> {
+pub(super) fn kept_in<'a>(answer: &'a ModelAnswer, own: &str) -> impl Iterator<Item = (SavedItemPlace, SavedItem<'a>)> {
     answer.opaque.iter().filter(move |part| part["of"] == own).filter_map(|part| {
-        let place = Place::deserialize(part).ok()?;
-        let item = part.get("item").filter(|item| item.is_object()).map(Kept::Item);
-        let kept = item.or_else(|| part.get("phase").and_then(Value::as_str).map(Kept::Phase))?;
+        let place = SavedItemPlace::deserialize(part).ok()?;
+        let item = part.get("item").filter(|item| item.is_object()).map(SavedItem::Item);
+        let kept = item.or_else(|| part.get("phase").and_then(Value::as_str).map(SavedItem::Phase))?;
         Some((place, kept))
     })
 }

@@ -2,35 +2,35 @@
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use updraft_run::{Finish, Usage};
+use updraft_run::{FinishReason, TokenUsage};
 
-use super::kept::{Kept, Place, keep};
-use super::wire::{Event, Fault, Item, Response, Used};
-use crate::Hear;
-use crate::dialect::{self, Decode, garbled};
-use crate::fold::{Arguments, Fold};
+use super::kept::{SavedItem, SavedItemPlace, keep};
+use super::wire::{OutputItem, ResponsesError, ResponsesEvent, ResponsesUsage, WholeResponse};
+use crate::DeltaCallback;
+use crate::dialect::{self, AnswerDecoder, garbled};
+use crate::fold::{AnswerBuilder, PartialArguments};
 use crate::refusal::shorten;
-use crate::retry::Trouble;
+use crate::retry::AttemptError;
 
 /// Reads events.
-pub(super) struct Parts {
+pub(super) struct ResponsesDecoder {
     /// The model, whose thoughts are kept.
     own: String,
     /// The items that have begun, by their number, with the place of each and how long the reasoning was then.
-    begun: Vec<(usize, Place, usize)>,
+    begun: Vec<(usize, SavedItemPlace, usize)>,
 }
 
-impl Parts {
+impl ResponsesDecoder {
     pub(super) fn new(own: String) -> Self {
         Self { own, begun: Vec::new() }
     }
 
-    fn begin(&mut self, index: usize, item: &Item<'_>, fold: &mut Fold, hear: Hear<'_>) {
-        let place = Place { text: fold.text.len(), calls: fold.calls.len() };
+    fn begin(&mut self, index: usize, item: &OutputItem<'_>, fold: &mut AnswerBuilder, hear: DeltaCallback<'_>) {
+        let place = SavedItemPlace { text: fold.text.len(), calls: fold.calls.len() };
         self.begun.push((index, place, fold.reasoning.len()));
         let phase = item.phase.as_str();
         if !phase.is_empty() {
-            fold.opaque.extend(keep(&self.own, place, Kept::Phase(phase)));
+            fold.opaque.extend(keep(&self.own, place, SavedItem::Phase(phase)));
         }
         if item.kind.as_str() == "function_call" {
             fold.call(index, item.call_id.as_str(), item.name.as_str(), hear);
@@ -38,8 +38,14 @@ impl Parts {
     }
 
     /// An item is whole. What it holds is taken from it where no part of it came before.
-    fn end(&mut self, index: usize, raw: &RawValue, fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
-        let item: Item<'_> = read(raw)?;
+    fn end(
+        &mut self,
+        index: usize,
+        raw: &RawValue,
+        fold: &mut AnswerBuilder,
+        hear: DeltaCallback<'_>,
+    ) -> Result<(), AttemptError> {
+        let item: OutputItem<'_> = read(raw)?;
         if !self.begun.iter().any(|(begun, ..)| *begun == index) {
             self.begin(index, &item, fold, hear);
         }
@@ -68,16 +74,21 @@ impl Parts {
         Ok(())
     }
 
-    fn kept(&self, place: Place, raw: &RawValue) -> Option<Value> {
+    fn kept(&self, place: SavedItemPlace, raw: &RawValue) -> Option<Value> {
         let mut item: Value = serde_json::from_str(raw.get()).ok()?;
         // It is over, whatever it says.
         item.as_object_mut()?.remove("status");
-        keep(&self.own, place, Kept::Item(&item))
+        keep(&self.own, place, SavedItem::Item(&item))
     }
 
     /// Reads an answer that came at once.
-    fn take_whole(&mut self, raw: &RawValue, fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
-        let response: Response<'_> = read(raw)?;
+    fn take_whole(
+        &mut self,
+        raw: &RawValue,
+        fold: &mut AnswerBuilder,
+        hear: DeltaCallback<'_>,
+    ) -> Result<(), AttemptError> {
+        let response: WholeResponse<'_> = read(raw)?;
         for (index, item) in response.output.iter().enumerate() {
             self.end(index, item, fold, hear)?;
         }
@@ -85,13 +96,13 @@ impl Parts {
     }
 }
 
-impl Decode for Parts {
-    fn take(&mut self, data: &[u8], fold: &mut Fold, hear: Hear<'_>) -> Result<(), Trouble> {
+impl AnswerDecoder for ResponsesDecoder {
+    fn take(&mut self, data: &[u8], fold: &mut AnswerBuilder, hear: DeltaCallback<'_>) -> Result<(), AttemptError> {
         if data == b"[DONE]" {
             fold.done = true;
             return Ok(());
         }
-        let event: Event<'_> = dialect::read(data)?;
+        let event: ResponsesEvent<'_> = dialect::read(data)?;
         match event.kind.as_str() {
             "response.output_item.added" => {
                 if let Some(item) = event.item {
@@ -122,7 +133,7 @@ impl Decode for Parts {
                 }
             }
             "error" => {
-                let bare = Fault { kind: event.kind, code: event.code, message: event.message };
+                let bare = ResponsesError { kind: event.kind, code: event.code, message: event.message };
                 return Err(trouble_of(Some(&event.error.unwrap_or(bare))));
             }
             "" => {
@@ -140,60 +151,60 @@ impl Decode for Parts {
 }
 
 /// The response is over, and this is how.
-fn close(how: &str, raw: &RawValue, fold: &mut Fold) -> Result<(), Trouble> {
-    let response: Response<'_> = read(raw)?;
+fn close(how: &str, raw: &RawValue, fold: &mut AnswerBuilder) -> Result<(), AttemptError> {
+    let response: WholeResponse<'_> = read(raw)?;
     fold.usage = response.usage.as_ref().and_then(usage_of).or(fold.usage.take());
     let why = response.incomplete_details.as_ref().map(|why| why.reason.as_str()).unwrap_or_default();
     fold.finish = Some(match (how, why) {
         ("failed" | "cancelled", _) => return Err(trouble_of(response.error.as_ref())),
         ("incomplete", "content_filter") => {
             fold.withhold(why, "");
-            Finish::Filtered
+            FinishReason::Filtered
         }
-        ("incomplete", _) => Finish::Length,
-        _ => Finish::Stop,
+        ("incomplete", _) => FinishReason::Length,
+        _ => FinishReason::Stop,
     });
     fold.done = true;
     Ok(())
 }
 
-fn read<'a, T: serde::Deserialize<'a>>(raw: &'a RawValue) -> Result<T, Trouble> {
+fn read<'a, T: serde::Deserialize<'a>>(raw: &'a RawValue) -> Result<T, AttemptError> {
     serde_json::from_str(raw.get()).map_err(|why| garbled(&why, raw.get().as_bytes()))
 }
 
 /// The arguments as a whole, in the place of the pieces they came in.
-fn write_arguments(index: usize, arguments: &str, fold: &mut Fold) {
+fn write_arguments(index: usize, arguments: &str, fold: &mut AnswerBuilder) {
     if let Some(call) = fold.call_at(index).filter(|_| !arguments.is_empty()) {
-        call.arguments = Arguments::Text(arguments.to_owned());
+        call.arguments = PartialArguments::Text(arguments.to_owned());
     }
 }
 
 /// The figures, where there are any.
-fn usage_of(used: &Used) -> Option<Usage> {
+fn usage_of(used: &ResponsesUsage) -> Option<TokenUsage> {
     let read = used.input_tokens_details.as_ref();
     let written = used.output_tokens_details.as_ref();
-    Some(Usage {
+    Some(TokenUsage {
         input: used.input_tokens?,
         output: used.output_tokens?,
         cached: read.and_then(|details| details.cached_tokens).unwrap_or(0),
         stored: read.and_then(|details| details.cache_write_tokens).unwrap_or(0),
         reasoning: written.and_then(|details| details.reasoning_tokens).unwrap_or(0),
-        ..Usage::default()
+        ..TokenUsage::default()
     })
 }
 
 /// What an error in the middle of a stream means. Most codes blame the request.
-fn trouble_of(fault: Option<&Fault<'_>>) -> Trouble {
-    let Some(fault) = fault else { return Trouble::Cut("the server stopped with an error".to_owned()) };
+fn trouble_of(fault: Option<&ResponsesError<'_>>) -> AttemptError {
+    let Some(fault) = fault else { return AttemptError::Cut("the server stopped with an error".to_owned()) };
     let (kind, code, words) = (fault.kind.as_str(), fault.code.as_str(), fault.message.as_str());
     let status = match code {
         "rate_limit_exceeded" | "insufficient_quota" | "slow_down" => 429,
         "server_error" | "vector_store_timeout" | "internal_error" => 500,
         "" if kind == "invalid_request_error" => 400,
-        "" => return Trouble::Cut(shorten(words)),
+        "" => return AttemptError::Cut(shorten(words)),
         code if code.contains("overload") || code.contains("timeout") || code.contains("unavailable") => 503,
         code => code.parse().ok().filter(|status| (400..600).contains(status)).unwrap_or(400),
     };
     let message = if words.contains(code) { words.to_owned() } else { format!("{code}: {words}") };
-    Trouble::of_status(status, shorten(&message), None)
+    AttemptError::of_status(status, shorten(&message), None)
 }

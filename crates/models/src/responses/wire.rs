@@ -4,96 +4,96 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::counts::{count, counts};
-use crate::text::Text;
+use crate::text::LenientText;
 
 /// One event of a stream.
 #[derive(Deserialize)]
-pub(super) struct Event<'a> {
+pub(super) struct ResponsesEvent<'a> {
     #[serde(rename = "type", default, borrow)]
-    pub(super) kind: Text<'a>,
+    pub(super) kind: LenientText<'a>,
     #[serde(default)]
     pub(super) output_index: usize,
     #[serde(default, borrow)]
-    pub(super) delta: Text<'a>,
+    pub(super) delta: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) arguments: Text<'a>,
+    pub(super) arguments: LenientText<'a>,
     #[serde(default, borrow)]
     pub(super) item: Option<&'a RawValue>,
     #[serde(default, borrow)]
     pub(super) response: Option<&'a RawValue>,
     #[serde(default, borrow)]
-    pub(super) error: Option<Fault<'a>>,
+    pub(super) error: Option<ResponsesError<'a>>,
     #[serde(default, borrow)]
-    pub(super) code: Text<'a>,
+    pub(super) code: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) message: Text<'a>,
+    pub(super) message: LenientText<'a>,
     /// Of a whole response.
     #[serde(default, borrow)]
-    pub(super) object: Text<'a>,
+    pub(super) object: LenientText<'a>,
 }
 
 /// A whole response; at the end of a stream only what is new in it is looked at.
 #[derive(Deserialize)]
-pub(super) struct Response<'a> {
+pub(super) struct WholeResponse<'a> {
     #[serde(default, borrow)]
-    pub(super) status: Text<'a>,
+    pub(super) status: LenientText<'a>,
     #[serde(default, borrow)]
     pub(super) output: Vec<&'a RawValue>,
     #[serde(default, deserialize_with = "counts")]
-    pub(super) usage: Option<Used>,
+    pub(super) usage: Option<ResponsesUsage>,
     #[serde(default, borrow)]
-    pub(super) error: Option<Fault<'a>>,
+    pub(super) error: Option<ResponsesError<'a>>,
     #[serde(default, borrow)]
-    pub(super) incomplete_details: Option<Why<'a>>,
+    pub(super) incomplete_details: Option<IncompleteDetails<'a>>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Why<'a> {
+pub(super) struct IncompleteDetails<'a> {
     #[serde(default, borrow)]
-    pub(super) reason: Text<'a>,
+    pub(super) reason: LenientText<'a>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Fault<'a> {
+pub(super) struct ResponsesError<'a> {
     #[serde(rename = "type", default, borrow)]
-    pub(super) kind: Text<'a>,
+    pub(super) kind: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) code: Text<'a>,
+    pub(super) code: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) message: Text<'a>,
+    pub(super) message: LenientText<'a>,
 }
 
 /// A part of what the model gives: a message, a call, what it thought.
 #[derive(Deserialize)]
-pub(super) struct Item<'a> {
+pub(super) struct OutputItem<'a> {
     #[serde(rename = "type", default, borrow)]
-    pub(super) kind: Text<'a>,
+    pub(super) kind: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) call_id: Text<'a>,
+    pub(super) call_id: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) name: Text<'a>,
+    pub(super) name: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) arguments: Text<'a>,
+    pub(super) arguments: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) phase: Text<'a>,
+    pub(super) phase: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) encrypted_content: Text<'a>,
+    pub(super) encrypted_content: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) content: Option<Vec<Content<'a>>>,
+    pub(super) content: Option<Vec<OutputContent<'a>>>,
     #[serde(default, borrow)]
-    pub(super) summary: Option<Vec<Content<'a>>>,
+    pub(super) summary: Option<Vec<OutputContent<'a>>>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Content<'a> {
+pub(super) struct OutputContent<'a> {
     #[serde(default, borrow)]
-    pub(super) text: Text<'a>,
+    pub(super) text: LenientText<'a>,
     #[serde(default, borrow)]
-    pub(super) refusal: Text<'a>,
+    pub(super) refusal: LenientText<'a>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Used {
+pub(super) struct ResponsesUsage {
     #[serde(default, deserialize_with = "count")]
     pub(super) input_tokens: Option<u64>,
     #[serde(default, deserialize_with = "count")]

@@ -2,40 +2,40 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use updraft_run::{Finish, Message, Usage};
+use updraft_run::{FinishReason, Message, TokenUsage};
 
 use super::turn_of;
-use crate::{Brief, Error, Price, Prompt};
+use crate::{Error, Price, Prompt, TaskBrief};
 
 /// A script, in either of its two forms.
 #[derive(Debug)]
 pub(super) enum Script {
     /// Answers in order: the turn is the index.
-    List { lines: Vec<Line>, price: Option<Dollars> },
+    List { lines: Vec<ScriptAnswer>, price: Option<ScriptPrice> },
     /// The first rule that fits answers.
-    Rules { rules: Vec<Rule>, default: Option<Line>, price: Option<Dollars> },
+    Rules { rules: Vec<ScriptRule>, default: Option<ScriptAnswer>, price: Option<ScriptPrice> },
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ScriptFile {
     #[serde(default)]
-    answers: Option<Vec<Line>>,
+    answers: Option<Vec<ScriptAnswer>>,
     #[serde(default)]
-    rules: Vec<Rule>,
+    rules: Vec<ScriptRule>,
     #[serde(default)]
-    default: Option<Line>,
+    default: Option<ScriptAnswer>,
     #[serde(default)]
-    price: Option<Dollars>,
+    price: Option<ScriptPrice>,
 }
 
 /// A condition and what is said when it holds.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Rule {
+pub(super) struct ScriptRule {
     #[serde(default)]
-    when: When,
-    answer: Line,
+    when: ScriptCondition,
+    answer: ScriptAnswer,
     /// It answers this often within one conversation, then never again.
     #[serde(default)]
     times: Option<usize>,
@@ -44,7 +44,7 @@ pub(super) struct Rule {
 /// All that is named must hold; an empty condition always does.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct When {
+struct ScriptCondition {
     #[serde(default)]
     agent: Option<String>,
     #[serde(default)]
@@ -60,33 +60,33 @@ struct When {
 /// One answer.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Line {
+pub(super) struct ScriptAnswer {
     #[serde(default)]
     text: String,
     #[serde(default)]
     json: Option<Value>,
     #[serde(default)]
-    pub(super) calls: Vec<Call>,
+    pub(super) calls: Vec<ScriptCall>,
     #[serde(default)]
     pub(super) reasoning: String,
     #[serde(default)]
-    pub(super) finish: Finish,
+    pub(super) finish: FinishReason,
     /// The model writes its calls as text.
     #[serde(default)]
     pub(super) writes_calls: bool,
     #[serde(default)]
     pub(super) delay_ms: u64,
     #[serde(default)]
-    usage: Tokens,
+    usage: ScriptTokens,
     #[serde(default)]
     pub(super) fail: Option<String>,
     #[serde(default)]
-    price: Option<Dollars>,
+    price: Option<ScriptPrice>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Call {
+pub(super) struct ScriptCall {
     pub(super) name: String,
     #[serde(default = "no_arguments")]
     pub(super) args: Value,
@@ -100,7 +100,7 @@ fn no_arguments() -> Value {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Tokens {
+struct ScriptTokens {
     #[serde(default)]
     input: u64,
     #[serde(default)]
@@ -110,28 +110,28 @@ struct Tokens {
 /// A price in dollars per million tokens.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Dollars {
+pub(super) struct ScriptPrice {
     input: f64,
     output: f64,
 }
 
-impl Dollars {
+impl ScriptPrice {
     fn price(self) -> Price {
         Price::per_million(self.input, self.output, None, None)
     }
 }
 
-impl Line {
+impl ScriptAnswer {
     pub(super) fn text(&self) -> String {
         self.json.as_ref().map_or_else(|| self.text.clone(), Value::to_string)
     }
 
-    pub(super) fn usage(&self) -> Usage {
-        Usage { input: self.usage.input, output: self.usage.output, ..Usage::default() }
+    pub(super) fn usage(&self) -> TokenUsage {
+        TokenUsage { input: self.usage.input, output: self.usage.output, ..TokenUsage::default() }
     }
 
     pub(super) fn price(&self) -> Option<Price> {
-        self.price.map(Dollars::price)
+        self.price.map(ScriptPrice::price)
     }
 }
 
@@ -140,7 +140,7 @@ impl Script {
         if text.trim_start().starts_with('[') {
             return Ok(Script::List { lines: serde_json::from_str(text)?, price: None });
         }
-        let Written { answers, rules, default, price } = serde_json::from_str(text)?;
+        let ScriptFile { answers, rules, default, price } = serde_json::from_str(text)?;
         Ok(match answers {
             Some(lines) => Script::List { lines, price },
             None => Script::Rules { rules, default, price },
@@ -149,12 +149,14 @@ impl Script {
 
     pub(super) fn price(&self) -> Price {
         match self {
-            Script::List { price, .. } | Script::Rules { price, .. } => price.map(Dollars::price).unwrap_or_default(),
+            Script::List { price, .. } | Script::Rules { price, .. } => {
+                price.map(ScriptPrice::price).unwrap_or_default()
+            }
         }
     }
 
     /// The line that answers this prompt, whichever process asks.
-    pub(super) fn line_for(&self, prompt: &Prompt<'_>) -> Result<&Line, Error> {
+    pub(super) fn line_for(&self, prompt: &Prompt<'_>) -> Result<&ScriptAnswer, Error> {
         let turn = turn_of(prompt.messages);
         let (line, why) = match self {
             Script::List { lines, .. } => (lines.get(turn), format!("it ends after {} answers", lines.len())),
@@ -166,13 +168,13 @@ impl Script {
                 )
             }
         };
-        let Brief { agent, step, .. } = prompt.brief;
+        let TaskBrief { agent, step, .. } = prompt.brief;
         line.ok_or_else(|| Error::Script { message: format!("turn {turn} of agent `{agent}`, step `{step}`: {why}") })
     }
 }
 
 /// The first rule that fits and has not answered as often as it may.
-fn choose(rules: &[Rule], brief: &Brief, messages: &[Message]) -> Option<usize> {
+fn choose(rules: &[ScriptRule], brief: &TaskBrief, messages: &[Message]) -> Option<usize> {
     let mut answered = vec![0; rules.len()];
     let fits = |answered: &[usize], told: &[Message]| {
         let mut numbered = rules.iter().enumerate();
@@ -192,8 +194,8 @@ fn choose(rules: &[Rule], brief: &Brief, messages: &[Message]) -> Option<usize> 
     fits(&answered, messages)
 }
 
-impl When {
-    fn holds(&self, brief: &Brief, messages: &[Message]) -> bool {
+impl ScriptCondition {
+    fn holds(&self, brief: &TaskBrief, messages: &[Message]) -> bool {
         let is = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted == found);
         is(&self.agent, &brief.agent)
             && is(&self.step, &brief.step)

@@ -18,14 +18,14 @@ const DEEPEST: usize = 32;
 
 /// How long strings may become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bounds {
+pub(crate) struct StringBounds {
     /// Letters of a name, a path, a pattern.
     pub(super) string: u64,
     /// Letters of a whole text.
     pub(super) text: u64,
 }
 
-impl Bounds {
+impl StringBounds {
     /// What fits into an answer of so many tokens. Ordinary text has four letters a token, what small models repeat
     /// has two.
     pub(crate) fn within(tokens: u64) -> Self {
@@ -95,13 +95,13 @@ mod tests {
 
     #[test]
     fn strings_end_before_the_answer_is_cut_off() {
-        assert_eq!(Bounds::within(100), Bounds { string: 50, text: 100 });
-        assert_eq!(Bounds::within(8_192), Bounds { string: LONGEST_STRING, text: LONGEST_TEXT });
+        assert_eq!(StringBounds::within(100), StringBounds { string: 50, text: 100 });
+        assert_eq!(StringBounds::within(8_192), StringBounds { string: LONGEST_STRING, text: LONGEST_TEXT });
         let schema = json!({"type": "object", "properties": {
             "content": {"type": "string"}, "path": {"type": "string", "maxLength": 10}, "kind": {"type": "string", "enum": ["a"]},
             "tags": {"type": "array", "items": {"type": "string", "minLength": 60}}
         }});
-        let bound = Bounds::within(100).on(&schema);
+        let bound = StringBounds::within(100).on(&schema);
         let of = |path: &str| bound.pointer(&format!("/properties/{path}/maxLength")).and_then(Value::as_u64);
         assert_eq!((of("content"), of("path"), of("kind"), of("tags/items")), (Some(100), Some(10), None, Some(60)));
         assert_eq!(bound["properties"]["tags"]["maxItems"], LONGEST_LIST);
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_pattern_goes_only_where_its_length_would_not_be_heeded() {
-        let bounds = Bounds::within(1_000);
+        let bounds = StringBounds::within(1_000);
         let date = json!({"type": "string", "pattern": "^[0-9]{4}$"});
         assert_eq!(bounds.on(&date), date);
         let line = json!({"type": "string", "pattern": "^[^\n]*$", "maxLength": 1_000_000});

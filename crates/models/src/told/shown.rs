@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use updraft_run::{Answer, Message, ToolCall, ToolResult, ToolSpec};
+use updraft_run::{Message, ModelAnswer, ToolCall, ToolResult, ToolSpec};
 
 use super::example::example_of;
 use crate::manner::written;
@@ -15,13 +15,13 @@ use crate::manner::written;
 const RESULT: &str = "This is the text of the example.";
 
 /// One tool with arguments, as in a task.
-pub(super) struct Shown {
+pub(super) struct WorkedExample {
     name: String,
     task: String,
     args: Value,
 }
 
-impl Shown {
+impl WorkedExample {
     pub(super) fn of(tool: &ToolSpec, parameters: &Value) -> Self {
         let args = example_of(parameters);
         let task = format!("{}{}.", first_sentence(&tool.description), in_words(&args));
@@ -36,18 +36,18 @@ impl Shown {
 
 /// As turns of a conversation. One result with its answer stands among them, but a call comes last: the last is what a
 /// small model is likeliest to do.
-pub(super) fn turns(all: &[Shown], answer: &Value) -> Vec<Message> {
+pub(super) fn turns(all: &[WorkedExample], answer: &Value) -> Vec<Message> {
     let answered_at = all.len().checked_sub(2).map(|last| last.min(all.len() / 2));
     let mut turns = Vec::with_capacity(2 * all.len() + 2);
-    for (at, Shown { name, task, args }) in all.iter().enumerate() {
+    for (at, WorkedExample { name, task, args }) in all.iter().enumerate() {
         let call = ToolCall { id: format!("e{at}"), name: name.clone(), args: args.clone(), fault: None };
         let result = ToolResult { call: call.id.clone(), name: name.clone(), text: RESULT.to_owned(), is_error: false };
         turns.push(Message::User(task.as_str().into()));
-        turns.push(Message::Assistant(Arc::new(Answer { calls: vec![call], ..Answer::default() })));
+        turns.push(Message::Assistant(Arc::new(ModelAnswer { calls: vec![call], ..ModelAnswer::default() })));
         if answered_at == Some(at) {
             turns.push(Message::Results(vec![result]));
             let text = answer_to_result(answer).to_string();
-            turns.push(Message::Assistant(Arc::new(Answer { text, ..Answer::default() })));
+            turns.push(Message::Assistant(Arc::new(ModelAnswer { text, ..ModelAnswer::default() })));
         }
     }
     turns
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     fn shown(count: usize) -> Vec<Message> {
-        let one = |at| Shown { name: format!("t{at}"), task: "Do.".into(), args: json!({}) };
+        let one = |at| WorkedExample { name: format!("t{at}"), task: "Do.".into(), args: json!({}) };
         turns(&(0..count).map(one).collect::<Vec<_>>(), &json!({ "type": "string" }))
     }
 

@@ -7,17 +7,22 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;
-use updraft_models::{Cache, Key, Price};
-use updraft_run::{Answer, Cost, Finish, ToolCall, Usage};
+use updraft_models::{AnswerCache, CacheKey, Price};
+use updraft_run::{Cost, FinishReason, ModelAnswer, TokenUsage, ToolCall};
 
-fn says(text: &str) -> Answer {
+fn says(text: &str) -> ModelAnswer {
     let price = Some(Price::per_million(1.0, 2.0, None, None));
-    let usage = Usage { input: 7, output: 9, cost: Some(Cost(25_000)), price, ..Usage::default() };
-    Answer { text: text.to_owned(), usage, opaque: vec![json!({"of": "m", "signature": "s"})], ..Answer::default() }
+    let usage = TokenUsage { input: 7, output: 9, cost: Some(Cost(25_000)), price, ..TokenUsage::default() };
+    ModelAnswer {
+        text: text.to_owned(),
+        usage,
+        opaque: vec![json!({"of": "m", "signature": "s"})],
+        ..ModelAnswer::default()
+    }
 }
 
-fn key(body: &str) -> Key {
-    Key::of("openai", "/v1/chat/completions", body.as_bytes())
+fn key(body: &str) -> CacheKey {
+    CacheKey::of("openai", "/v1/chat/completions", body.as_bytes())
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -31,15 +36,18 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn an_answer_is_found_again_and_costs_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::at(folder.path().join("answers"));
+    let cache = AnswerCache::at(folder.path().join("answers"));
     assert_eq!(cache.get(&key("a")), None);
 
     cache.put(&key("a"), &says("first"));
     cache.put(&key("a"), &says("second"));
     cache.put(&key("b"), &says("other"));
 
-    let found = Cache::at(folder.path().join("answers")).get(&key("a")).unwrap();
-    assert_eq!(found, Answer { usage: Usage { cost: Some(Cost(0)), ..Usage::default() }, ..says("second") });
+    let found = AnswerCache::at(folder.path().join("answers")).get(&key("a")).unwrap();
+    assert_eq!(
+        found,
+        ModelAnswer { usage: TokenUsage { cost: Some(Cost(0)), ..TokenUsage::default() }, ..says("second") }
+    );
     let files = files(&folder.path().join("answers"));
     assert_eq!(files.len(), 2);
     for file in files {
@@ -51,11 +59,11 @@ fn an_answer_is_found_again_and_costs_nothing() {
 #[test]
 fn another_provider_path_or_body_is_another_request() {
     let keys = [
-        Key::of("a", "/b", b"c"),
-        Key::of("a", "/b", b"d"),
-        Key::of("a", "/", b"bc"),
-        Key::of("a/", "b", b"c"),
-        Key::of("", "a/b", b"c"),
+        CacheKey::of("a", "/b", b"c"),
+        CacheKey::of("a", "/b", b"d"),
+        CacheKey::of("a", "/", b"bc"),
+        CacheKey::of("a/", "b", b"c"),
+        CacheKey::of("", "a/b", b"c"),
     ];
     for (at, one) in keys.iter().enumerate() {
         assert!(keys[at + 1..].iter().all(|other| other != one), "{at}");
@@ -65,12 +73,12 @@ fn another_provider_path_or_body_is_another_request() {
 #[test]
 fn only_whole_answers_are_kept() {
     let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::at(folder.path());
+    let cache = AnswerCache::at(folder.path());
     let fault = ToolCall { id: "a".into(), name: "f".into(), args: json!({}), fault: Some("not JSON".into()) };
     for answer in [
-        Answer { finish: Finish::Length, ..says("cut off") },
-        Answer { finish: Finish::Filtered, ..says("withheld") },
-        Answer { calls: vec![fault], ..says("garbled") },
+        ModelAnswer { finish: FinishReason::Length, ..says("cut off") },
+        ModelAnswer { finish: FinishReason::Filtered, ..says("withheld") },
+        ModelAnswer { calls: vec![fault], ..says("garbled") },
         says(""),
     ] {
         cache.put(&key("a"), &answer);
@@ -82,7 +90,7 @@ fn only_whole_answers_are_kept() {
 #[test]
 fn what_cannot_be_read_or_written_is_passed_over() {
     let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::at(folder.path());
+    let cache = AnswerCache::at(folder.path());
     cache.put(&key("a"), &says("good"));
     let file = files(folder.path()).remove(0);
     for damaged in ["", "{", "{}", "[1]", r#"{"text":"half","finish":"length"}"#, "\u{0}"] {
@@ -92,7 +100,7 @@ fn what_cannot_be_read_or_written_is_passed_over() {
     cache.put(&key("a"), &says("good again"));
     assert_eq!(cache.get(&key("a")).unwrap().text, "good again");
 
-    let nowhere = Cache::at(file);
+    let nowhere = AnswerCache::at(file);
     nowhere.put(&key("a"), &says("lost"));
     assert_eq!(nowhere.get(&key("a")), None);
 }
@@ -101,8 +109,8 @@ fn what_cannot_be_read_or_written_is_passed_over() {
 fn the_oldest_go_first_beyond_the_limits() {
     let by_files = tempfile::tempdir().unwrap();
     let by_bytes = tempfile::tempdir().unwrap();
-    let few = Cache::holding(by_files.path(), 20, u64::MAX);
-    let small = Cache::holding(by_bytes.path(), 20, 4_000);
+    let few = AnswerCache::holding(by_files.path(), 20, u64::MAX);
+    let small = AnswerCache::holding(by_bytes.path(), 20, 4_000);
     for (cache, folder) in [(&few, by_files.path()), (&small, by_bytes.path())] {
         for number in 0_u32..60 {
             cache.put(&key(&number.to_string()), &says(&format!("{number:>200}")));
@@ -128,7 +136,7 @@ fn nobody_else_may_read_them() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::at(folder.path().join("answers"));
+    let cache = AnswerCache::at(folder.path().join("answers"));
     cache.put(&key("a"), &says("mine"));
 
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
@@ -142,7 +150,7 @@ fn nobody_else_may_read_them() {
 #[test]
 fn many_at_once_never_read_half_an_answer() {
     let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::at(folder.path());
+    let cache = AnswerCache::at(folder.path());
     std::thread::scope(|threads| {
         for letter in ["a", "b", "c", "d"] {
             let cache = cache.clone();

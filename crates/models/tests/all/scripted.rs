@@ -6,37 +6,38 @@ use std::sync::Arc;
 
 use serde_json::json;
 use updraft_models::{
-    Access, Brief, Draft, Error, Model, Price, Prompt, Reach, Scripted, Token, choose, known, resolve,
+    Error, Model, ModelAccess, Price, Prompt, ProviderAccess, RequestDraft, ScriptedModel, SecretString, TaskBrief,
+    choose, known, resolve,
 };
-use updraft_run::{Answer, Cost, Finish, Message, ToolCall, ToolResult, Usage};
+use updraft_run::{Cost, FinishReason, Message, ModelAnswer, TokenUsage, ToolCall, ToolResult};
 
 struct Asked {
-    brief: Brief,
+    brief: TaskBrief,
     messages: Vec<Message>,
 }
 
 impl Asked {
     fn by(agent: &str, step: &str) -> Self {
-        let brief = Brief { agent: agent.to_owned(), step: step.to_owned(), ..Brief::default() };
+        let brief = TaskBrief { agent: agent.to_owned(), step: step.to_owned(), ..TaskBrief::default() };
         Self { brief, messages: vec![Message::User("begin".into())] }
     }
 
     fn then(mut self, text: &str) -> Self {
-        self.messages.push(Message::Assistant(Arc::new(Answer::default())));
+        self.messages.push(Message::Assistant(Arc::new(ModelAnswer::default())));
         self.messages.push(Message::User(text.into()));
         self
     }
 
     fn with_result(mut self, name: &str) -> Self {
         let result = ToolResult { call: "c".into(), name: name.into(), text: "gave".into(), is_error: false };
-        self.messages.push(Message::Assistant(Arc::new(Answer::default())));
+        self.messages.push(Message::Assistant(Arc::new(ModelAnswer::default())));
         self.messages.push(Message::Results(vec![result]));
         self
     }
 
-    async fn ask(&self, model: &dyn Model) -> Result<Answer, Error> {
+    async fn ask(&self, model: &dyn Model) -> Result<ModelAnswer, Error> {
         let prompt = Prompt { messages: &self.messages, max_output: 10, ..Prompt::empty(&self.brief) };
-        model.ask(&prompt, &mut Draft::default(), &mut |_| {}).await
+        model.ask(&prompt, &mut RequestDraft::default(), &mut |_| {}).await
     }
 
     async fn text(&self, model: &dyn Model) -> String {
@@ -46,7 +47,7 @@ impl Asked {
 
 #[tokio::test]
 async fn a_list_answers_in_order_however_often_a_turn_is_asked() {
-    let model = Scripted::parse("list", r#"[{"text": "one"}, {"json": {"b": 1, "a": [2]}}]"#).unwrap();
+    let model = ScriptedModel::parse("list", r#"[{"text": "one"}, {"json": {"b": 1, "a": [2]}}]"#).unwrap();
     let (first, second, third) =
         (Asked::by("a", "s"), Asked::by("a", "s").then(""), Asked::by("a", "s").then("").then(""));
 
@@ -71,7 +72,7 @@ async fn the_first_rule_that_fits_answers() {
         ],
         "default": {"text": "default"},
     });
-    let model = Scripted::parse("rules", &script.to_string()).unwrap();
+    let model = ScriptedModel::parse("rules", &script.to_string()).unwrap();
 
     assert_eq!(Asked::by("planner", "plan").text(&model).await, "a plan");
     assert_eq!(Asked::by("coder", "find").text(&model).await, "default");
@@ -95,20 +96,20 @@ async fn everything_an_answer_may_say_is_said() {
         }, {"fail": "out of order"}, {"usage": {"input": 1, "output": 0}, "price": {"input": 5.0, "output": 5.0}}],
         "price": {"input": 1.0, "output": 2.0},
     });
-    let model = Scripted::parse("s", &script.to_string()).unwrap();
+    let model = ScriptedModel::parse("s", &script.to_string()).unwrap();
     let begun = tokio::time::Instant::now();
 
     let answer = Asked::by("a", "s").ask(&model).await.unwrap();
 
     assert!(begun.elapsed().as_millis() >= 50);
     let call = |id: &str, name: &str, args| ToolCall { id: id.into(), name: name.into(), args, fault: None };
-    let expected = Answer {
+    let expected = ModelAnswer {
         text: "Look:".into(),
         reasoning: "Hm.".into(),
         calls: vec![call("c0.0", "read", json!({"path": "a"})), call("c0.1", "list", json!({}))],
-        finish: Finish::Length,
-        usage: Usage { input: 10, output: 20, cost: Some(Cost(50_000)), ..Usage::default() },
-        ..Answer::default()
+        finish: FinishReason::Length,
+        usage: TokenUsage { input: 10, output: 20, cost: Some(Cost(50_000)), ..TokenUsage::default() },
+        ..ModelAnswer::default()
     };
     assert_eq!(answer, expected);
     assert_eq!(model.price(), Some(Price::per_million(1.0, 2.0, None, None)));
@@ -119,9 +120,9 @@ async fn everything_an_answer_may_say_is_said() {
 
 #[tokio::test]
 async fn a_function_can_be_a_model() {
-    let model = Scripted::from_fn("echo", |prompt| Answer {
+    let model = ScriptedModel::from_fn("echo", |prompt| ModelAnswer {
         text: format!("{} messages", prompt.messages.len()),
-        ..Answer::default()
+        ..ModelAnswer::default()
     });
 
     assert_eq!(Asked::by("a", "s").text(&model).await, "1 messages");
@@ -130,15 +131,15 @@ async fn a_function_can_be_a_model() {
 
 #[test]
 fn a_script_that_cannot_be_read_says_where_it_is_wrong() {
-    let error = Scripted::parse("s", r#"[{"txt": "typo"}]"#).unwrap_err();
+    let error = ScriptedModel::parse("s", r#"[{"txt": "typo"}]"#).unwrap_err();
 
     assert!(error.to_string().contains("unknown field `txt`"), "{error}");
-    assert!(matches!(resolve("scripted/no/such/file.json", &Access::default()), Err(Error::Config { .. })));
+    assert!(matches!(resolve("scripted/no/such/file.json", &ModelAccess::default()), Err(Error::Config { .. })));
 }
 
-fn keyed() -> Access {
-    let reach = Reach { key: Some(Token::new("sk")), ..Reach::default() };
-    Access { reach: [("openai".to_owned(), reach)].into(), ..Access::default() }
+fn keyed() -> ModelAccess {
+    let reach = ProviderAccess { key: Some(SecretString::new("sk")), ..ProviderAccess::default() };
+    ModelAccess { reach: [("openai".to_owned(), reach)].into(), ..ModelAccess::default() }
 }
 
 #[test]
@@ -161,7 +162,7 @@ fn names_become_models_with_their_prices() {
 
 #[test]
 fn unknown_names_are_answered_with_close_ones() {
-    let close = |spec: &str| match resolve(spec, &Access::default()) {
+    let close = |spec: &str| match resolve(spec, &ModelAccess::default()) {
         Err(Error::Unknown { close, .. }) => close,
         Err(other) => vec![other.to_string()],
         Ok(model) => vec![model.name().to_owned()],
@@ -178,7 +179,7 @@ async fn auto_takes_a_key_first_and_the_built_in_model_last() {
     let keyed = keyed();
 
     assert_eq!(choose("auto", &keyed).await.unwrap().why, "openai/gpt-5.4-mini: a key for openai is set");
-    let none = choose("auto", &Access::default()).await.unwrap();
+    let none = choose("auto", &ModelAccess::default()).await.unwrap();
     assert_eq!(none.model.name(), "builtin");
     assert_eq!(choose("builtin", &keyed).await.unwrap().why, "builtin, as asked for");
 }

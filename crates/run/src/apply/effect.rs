@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use crate::actions::Action;
-use crate::effect::{Effect, Facts, Prepared};
+use crate::effect::{Effect, EffectFacts, PreparedCall};
 use crate::event::Judgement;
-use crate::goal::{Approvals, Ceiling, Mode};
-use crate::id::{Address, Kind, StepId};
-use crate::message::{Answer, ToolCall};
+use crate::goal::{ApprovalMode, Ceiling, RunMode};
+use crate::id::{EffectAddress, EffectKind, StepId};
+use crate::message::{ModelAnswer, ToolCall};
 use crate::origins::Origins;
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
-use crate::state::{Funds, Inner, Open, Phase, Run};
-use crate::step::{Entry, Opening, Outcome, Role, Slot, State, Step};
+use crate::state::{Funds, InnerCall, OpenEffect, Run, RunPhase};
+use crate::step::{CallSlot, ConversationEntry, Step, StepRole, StepState, ToolCallOutcome, VisitOpening};
 
 impl Run {
-    pub(super) fn wanted(&mut self, id: &Address, effect: &Effect) {
-        let open = Open {
+    pub(super) fn wanted(&mut self, id: &EffectAddress, effect: &Effect) {
+        let open = OpenEffect {
             effect: effect.clone(),
             attempt: 1,
             funds: Funds::None,
@@ -31,34 +31,36 @@ impl Run {
         self.count_outer(id, before);
         let Some(at) = self.places.get(&id.step).copied() else { return };
         match id.kind {
-            Kind::Ask => self.turn_begins(at, id.turn),
-            Kind::Call => {
+            EffectKind::Ask => self.turn_begins(at, id.turn),
+            EffectKind::Call => {
                 let is_call = matches!(effect, Effect::Call);
                 if is_call {
                     self.errand_begins(id);
                     self.call_may_write(at, id);
                 }
-                self.fill_slot(at, id, if is_call { Slot::Open } else { Slot::Asked });
+                self.fill_slot(at, id, if is_call { CallSlot::Open } else { CallSlot::Asked });
                 if self.is_paid(id) {
                     self.count_turn(at);
                 }
                 self.ledger.calls += u64::from(is_call);
                 self.steps[at].ledger.calls += u64::from(is_call);
             }
-            Kind::Approve => self.fill_slot(at, id, Slot::Asked),
-            Kind::Judge => self.aside_begins(at, State::Judging { turn: id.turn }),
-            Kind::Compact => self.aside_begins(at, State::Compacting { turn: id.turn }),
+            EffectKind::Approve => self.fill_slot(at, id, CallSlot::Asked),
+            EffectKind::Judge => self.aside_begins(at, StepState::Judging { turn: id.turn }),
+            EffectKind::Compact => self.aside_begins(at, StepState::Compacting { turn: id.turn }),
         }
     }
 
     /// The origins that a person was told of who allowed a call.
-    fn allowed_with(&self, id: &Address) -> Origins {
-        let State::Acting { slots, .. } = self.step(&id.step).map_or(&State::Ready, |step| &step.state) else {
+    fn allowed_with(&self, id: &EffectAddress) -> Origins {
+        let StepState::Acting { slots, .. } = self.step(&id.step).map_or(&StepState::Ready, |step| &step.state) else {
             return Origins::default();
         };
-        match slots.get(id.n as usize).filter(|_| id.kind == Kind::Call && id.inner.is_none()) {
-            Some(Slot::Decided(verdict)) => verdict.origins.clone(),
-            Some(Slot::Undecided | Slot::Asked | Slot::Open | Slot::Closed(_)) | None => Origins::default(),
+        match slots.get(id.n as usize).filter(|_| id.kind == EffectKind::Call && id.inner.is_none()) {
+            Some(CallSlot::Decided(verdict)) => verdict.origins.clone(),
+            Some(CallSlot::Undecided | CallSlot::Asked | CallSlot::Open | CallSlot::Closed(_)) | None => {
+                Origins::default()
+            }
         }
     }
 
@@ -75,16 +77,16 @@ impl Run {
             self.running += 1;
             self.ready.remove(&at);
         }
-        step.state = State::Thinking { turn };
+        step.state = StepState::Thinking { turn };
         let pending = std::mem::take(&mut step.pending);
-        step.talk.extend(pending.into_iter().map(Entry::Note));
+        step.talk.extend(pending.into_iter().map(ConversationEntry::Note));
         self.attention.remove(&at);
     }
 
     /// Freezes what the first message of a visit is made of.
-    fn opening_of(&self, step: &Step) -> Opening {
+    fn opening_of(&self, step: &Step) -> VisitOpening {
         let value = |name: &String| Some((name.clone(), self.variables.get(name)?.value.clone()));
-        let all = matches!(self.goal.mode, Mode::Agent(_)) || step.role == Role::Plan;
+        let all = matches!(self.goal.mode, RunMode::Agent(_)) || step.role == StepRole::Plan;
         let inputs = if all {
             self.variables.keys().filter_map(value).collect()
         } else {
@@ -93,15 +95,15 @@ impl Run {
         let replans = step.carried.as_ref().is_some_and(|c| matches!(c.judgement, Judgement::Replan { .. }));
         // Only a planner looks at all steps: whoever else did would make a graph cost the square of its size.
         let outline = if replans { self.outline() } else { Vec::new() };
-        Opening { inputs, told: self.told.len(), outline }
+        VisitOpening { inputs, told: self.told.len(), outline }
     }
 
     fn outline(&self) -> Vec<(StepId, &'static str)> {
-        let work = self.steps().filter(|step| step.role == Role::Work);
+        let work = self.steps().filter(|step| step.role == StepRole::Work);
         work.map(|step| (step.spec.id.clone(), step.status())).collect()
     }
 
-    fn aside_begins(&mut self, at: usize, state: State) {
+    fn aside_begins(&mut self, at: usize, state: StepState) {
         self.count_turn(at);
         self.steps[at].state = state;
         self.attention.remove(&at);
@@ -112,7 +114,7 @@ impl Run {
         self.steps[at].ledger.turns += 1;
     }
 
-    pub(super) fn wished(&mut self, id: &Address, call: &ToolCall, prepared: &Prepared) {
+    pub(super) fn wished(&mut self, id: &EffectAddress, call: &ToolCall, prepared: &PreparedCall) {
         let Some(open) = id.outer().and_then(|outer| self.open.get_mut(&outer)) else { return };
         let wish = Some((call.clone(), prepared.clone()));
         let inquiry = prepared.inquiry.clone().map(|inquiry| (inquiry, None));
@@ -128,11 +130,11 @@ impl Run {
             }
         }
         let name = call.name.clone();
-        open.inner.push(Inner { name, class, wish, ended: None, attempt, turn, is_beside, inquiry });
+        open.inner.push(InnerCall { name, class, wish, ended: None, attempt, turn, is_beside, inquiry });
     }
 
     /// A question of an earlier attempt is one of the present attempt.
-    pub(super) fn awaited(&mut self, id: &Address) {
+    pub(super) fn awaited(&mut self, id: &EffectAddress) {
         let Some((outer, k)) = id.outer().zip(id.inner) else { return };
         let Some(open) = self.open.get_mut(&outer) else { return };
         let asked = open.inner.get(k as usize).and_then(|inner| inner.inquiry.as_ref()).map(|(asked, _)| asked.clone());
@@ -144,36 +146,36 @@ impl Run {
     }
 
     /// A call that code asked for has ended: how is kept, for as long as the code runs.
-    fn inner_ended(&mut self, id: &Address, outcome: &Outcome) {
+    fn inner_ended(&mut self, id: &EffectAddress, outcome: &ToolCallOutcome) {
         let Some((outer, k)) = id.outer().zip(id.inner) else { return };
         if let Some(inner) = self.open.get_mut(&outer).and_then(|open| open.inner.get_mut(k as usize)) {
             inner.wish = None;
-            if let (Some((_, answer)), Outcome::Replied(reply @ (Reply::Said(_) | Reply::Verdict(_)))) =
+            if let (Some((_, answer)), ToolCallOutcome::Replied(reply @ (Reply::Said(_) | Reply::Verdict(_)))) =
                 (&mut inner.inquiry, outcome)
             {
                 *answer = Some(reply.clone());
             }
             inner.ended = Some(match outcome {
-                Outcome::Replied(reply) => Inner::end_of(reply),
-                Outcome::Rejected(_) => "refused",
+                ToolCallOutcome::Replied(reply) => InnerCall::end_of(reply),
+                ToolCallOutcome::Rejected(_) => "refused",
             });
         }
     }
 
     /// Puts a call where it stands now. The first call of a turn ends the thinking.
-    fn fill_slot(&mut self, at: usize, id: &Address, slot: Slot) {
+    fn fill_slot(&mut self, at: usize, id: &EffectAddress, slot: CallSlot) {
         if id.inner.is_some() {
-            if let Slot::Closed(outcome) = &slot {
+            if let CallSlot::Closed(outcome) = &slot {
                 self.inner_ended(id, outcome);
             }
             return;
         }
         let step = &mut self.steps[at];
-        if let State::Thinking { turn } = step.state {
+        if let StepState::Thinking { turn } = step.state {
             let calls = step.prepared.len().max(id.n as usize + 1);
-            step.state = State::Acting { turn, slots: vec![Slot::Undecided; calls] };
+            step.state = StepState::Acting { turn, slots: vec![CallSlot::Undecided; calls] };
         }
-        let State::Acting { slots, .. } = &mut step.state else { return };
+        let StepState::Acting { slots, .. } = &mut step.state else { return };
         if let Some(place) = slots.get_mut(id.n as usize) {
             *place = slot;
         }
@@ -181,7 +183,7 @@ impl Run {
     }
 
     /// Keeps a line of each call for the steps that come later: the conversation itself is let go when the step ends.
-    fn note_actions(&mut self, at: usize, outcomes: &[Outcome]) {
+    fn note_actions(&mut self, at: usize, outcomes: &[ToolCallOutcome]) {
         let step = &self.steps[at];
         let Some(answer) = step.last_answer() else { return };
         let new: Vec<Action> =
@@ -194,26 +196,26 @@ impl Run {
     /// When the last call has ended, the results join the conversation and a decision is due.
     fn settle_slots(&mut self, at: usize) {
         let step = &mut self.steps[at];
-        let State::Acting { slots, .. } = &mut step.state else { return };
-        if slots.iter().all(|slot| matches!(slot, Slot::Closed(_))) {
+        let StepState::Acting { slots, .. } = &mut step.state else { return };
+        if slots.iter().all(|slot| matches!(slot, CallSlot::Closed(_))) {
             let outcomes = slots.drain(..).filter_map(|slot| match slot {
-                Slot::Closed(outcome) => Some(outcome),
-                Slot::Undecided | Slot::Asked | Slot::Decided(_) | Slot::Open => None,
+                CallSlot::Closed(outcome) => Some(outcome),
+                CallSlot::Undecided | CallSlot::Asked | CallSlot::Decided(_) | CallSlot::Open => None,
             });
-            let outcomes: Vec<Outcome> = outcomes.collect();
+            let outcomes: Vec<ToolCallOutcome> = outcomes.collect();
             self.note_actions(at, &outcomes);
             let step = &mut self.steps[at];
-            step.talk.push(Entry::Results(outcomes));
+            step.talk.push(ConversationEntry::Results(outcomes));
             step.prepared.clear();
             self.attention.insert(at);
-        } else if slots.iter().any(|slot| matches!(slot, Slot::Decided(_))) {
+        } else if slots.iter().any(|slot| matches!(slot, CallSlot::Decided(_))) {
             self.attention.insert(at);
         } else {
             self.attention.remove(&at);
         }
     }
 
-    pub(super) fn reserved(&mut self, id: &Address, ceiling: Ceiling) {
+    pub(super) fn reserved(&mut self, id: &EffectAddress, ceiling: Ceiling) {
         let payee: Arc<str> = self.payee_of(id).into();
         let Some(open) = self.open.get_mut(id) else { return };
         self.bills.reserve(&payee, &ceiling);
@@ -226,14 +228,14 @@ impl Run {
         }
     }
 
-    pub(super) fn held(&mut self, id: &Address, ceiling: Ceiling) {
+    pub(super) fn held(&mut self, id: &EffectAddress, ceiling: Ceiling) {
         if let Some(open) = self.open.get_mut(id) {
             open.funds = Funds::Held(ceiling);
             self.held.insert(id.clone());
         }
     }
 
-    pub(super) fn begun(&mut self, id: &Address, attempt: u32, epoch: u64, facts: &Facts) {
+    pub(super) fn begun(&mut self, id: &EffectAddress, attempt: u32, epoch: u64, facts: &EffectFacts) {
         if let Some(ceiling) = facts.ceiling
             && self.open.get(id).is_some_and(|open| !matches!(open.funds, Funds::Reserved(_)))
         {
@@ -250,19 +252,19 @@ impl Run {
             self.ledger.repeats += 1;
             self.steps[at].ledger.repeats += 1;
         }
-        if id.kind == Kind::Ask
+        if id.kind == EffectKind::Ask
             && facts.context.is_some()
             && let Some(at) = self.places.get(&id.step)
         {
             self.steps[*at].context = facts.context;
         }
-        if id.kind == Kind::Ask && id.turn == 0 {
+        if id.kind == EffectKind::Ask && id.turn == 0 {
             self.context_is_read(id, facts.documents);
         }
     }
 
     /// Takes an effect out of those that are open, and settles its money.
-    pub(super) fn close(&mut self, id: &Address, was_cut_off: bool) -> Option<Open> {
+    pub(super) fn close(&mut self, id: &EffectAddress, was_cut_off: bool) -> Option<OpenEffect> {
         let before = self.outer_is_busy(id);
         let was_busy = self.open.get(id).is_some_and(|open| self.is_busy(id, &open.effect));
         let open = self.open.remove(id)?;
@@ -289,10 +291,10 @@ impl Run {
         Some(open)
     }
 
-    pub(super) fn interrupted(&mut self, id: &Address) {
+    pub(super) fn interrupted(&mut self, id: &EffectAddress) {
         let is_paid = self.is_paid(id);
         let Some(open) = self.close(id, true) else { return };
-        let again = Open { attempt: open.attempt + 1, funds: Funds::None, begun: None, payee: None, ..open };
+        let again = OpenEffect { attempt: open.attempt + 1, funds: Funds::None, begun: None, payee: None, ..open };
         let effect = again.effect.clone();
         self.open.insert(id.clone(), again);
         if is_paid {
@@ -301,13 +303,13 @@ impl Run {
         self.busy += u32::from(self.is_busy(id, &effect));
     }
 
-    fn outer_is_busy(&self, id: &Address) -> bool {
+    fn outer_is_busy(&self, id: &EffectAddress) -> bool {
         let outer = id.outer().and_then(|outer| Some((self.open.get(&outer)?, outer)));
         outer.is_some_and(|(open, outer)| self.is_busy(&outer, &open.effect))
     }
 
     /// A call that begins to wait for a person is not busy meanwhile.
-    fn count_outer(&mut self, id: &Address, before: bool) {
+    fn count_outer(&mut self, id: &EffectAddress, before: bool) {
         match (before, self.outer_is_busy(id)) {
             (true, false) => self.busy = self.busy.saturating_sub(1),
             (false, true) => self.busy += 1,
@@ -315,7 +317,7 @@ impl Run {
         }
     }
 
-    pub(super) fn replied(&mut self, id: &Address, reply: &Reply, prepared: &[Prepared]) {
+    pub(super) fn replied(&mut self, id: &EffectAddress, reply: &Reply, prepared: &[PreparedCall]) {
         let begun = self.open.get(id).is_some_and(|open| open.begun.is_some());
         let is_paid = self.is_paid(id);
         let was_cut_off = match reply {
@@ -350,14 +352,14 @@ impl Run {
             self.ledger.reasoning_steps += u64::from(!answer.reasoning.is_empty());
             self.omitted.extend(answer.omitted.iter().cloned());
         }
-        if id.kind == Kind::Call {
+        if id.kind == EffectKind::Call {
             self.reply_is_read(at, id, reply);
         }
-        if self.steps[at].has_ended() || matches!(self.phase, Phase::Cancelling { .. }) {
+        if self.steps[at].has_ended() || matches!(self.phase, RunPhase::Cancelling { .. }) {
             return;
         }
         match id.kind {
-            Kind::Ask => {
+            EffectKind::Ask => {
                 let step = &mut self.steps[at];
                 match answered(reply) {
                     Ok(answer) => step.hear(answer),
@@ -366,18 +368,18 @@ impl Run {
                 step.prepared = prepared.to_vec();
                 self.attention.insert(at);
             }
-            Kind::Call => self.fill_slot(at, id, Slot::Closed(Outcome::Replied(reply.clone()))),
-            Kind::Approve => {
+            EffectKind::Call => self.fill_slot(at, id, CallSlot::Closed(ToolCallOutcome::Replied(reply.clone()))),
+            EffectKind::Approve => {
                 // Anything but a word that allows it is a refusal.
                 let refused = || Verdict {
-                    because: crate::talk::outcome_words(&Outcome::Replied(reply.clone())).into_owned(),
+                    because: crate::talk::outcome_words(&ToolCallOutcome::Replied(reply.clone())).into_owned(),
                     ..Verdict::default()
                 };
                 let verdict = if let Reply::Verdict(verdict) = reply { verdict.clone() } else { refused() };
                 self.remember(&open.effect, &verdict);
-                self.fill_slot(at, id, Slot::Decided(verdict));
+                self.fill_slot(at, id, CallSlot::Decided(verdict));
             }
-            Kind::Judge | Kind::Compact => {
+            EffectKind::Judge | EffectKind::Compact => {
                 let step = &mut self.steps[at];
                 match answered(reply) {
                     Ok(answer) => step.aside = Some(answer.clone()),
@@ -388,21 +390,21 @@ impl Run {
         }
     }
 
-    pub(super) fn rejected(&mut self, id: &Address, why: &Failure) {
+    pub(super) fn rejected(&mut self, id: &EffectAddress, why: &Failure) {
         self.close(id, false);
-        if why.kind == FailureKind::Unapproved && self.settings.approvals == Approvals::Refuse {
+        if why.kind == FailureKind::Unapproved && self.settings.approvals == ApprovalMode::Refuse {
             self.unapproved.push((id.step.clone(), why.message.clone()));
         }
         if let Some(at) = self.places.get(&id.step).copied() {
-            self.fill_slot(at, id, Slot::Closed(Outcome::Rejected(why.clone())));
+            self.fill_slot(at, id, CallSlot::Closed(ToolCallOutcome::Rejected(why.clone())));
         }
     }
 
     pub(super) fn cancelled(&mut self, by: &str) {
-        self.phase = Phase::Cancelling { by: by.to_owned() };
+        self.phase = RunPhase::Cancelling { by: by.to_owned() };
         // What certainly nobody has begun is over; what may have begun replies, or is given up.
         let idle = self.open.iter().filter(|(id, open)| self.has_surely_not_begun(id, open));
-        let idle: Vec<Address> = idle.map(|(id, _)| id.clone()).collect();
+        let idle: Vec<EffectAddress> = idle.map(|(id, _)| id.clone()).collect();
         for id in idle {
             self.close(&id, false);
         }
@@ -410,7 +412,7 @@ impl Run {
 }
 
 /// A model's answer, or why there is none.
-fn answered(reply: &Reply) -> Result<&Arc<Answer>, Failure> {
+fn answered(reply: &Reply) -> Result<&Arc<ModelAnswer>, Failure> {
     Err(match reply {
         Reply::Answer(answer) => return Ok(answer),
         Reply::Failed(failure) => failure.clone(),

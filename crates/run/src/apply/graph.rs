@@ -4,26 +4,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::budget::Ledger;
-use crate::event::Because;
+use crate::event::PlanReason;
 use crate::graph::{Graph, StepSpec};
 use crate::state::Run;
-use crate::step::{Role, State, Step};
+use crate::step::{Step, StepRole, StepState};
 
 impl Run {
-    pub(super) fn planned(&mut self, graph: &Arc<Graph>, because: &Because) {
+    pub(super) fn planned(&mut self, graph: &Arc<Graph>, because: &PlanReason) {
         let role = |spec: &StepSpec| match because {
-            Because::Goal if spec.id.as_str() == "plan" => Role::Plan,
-            Because::Goal if spec.id.as_str() == "distill" => Role::Distill,
-            Because::Goal | Because::First | Because::Failed(_) => Role::Work,
+            PlanReason::Goal if spec.id.as_str() == "plan" => StepRole::Plan,
+            PlanReason::Goal if spec.id.as_str() == "distill" => StepRole::Distill,
+            PlanReason::Goal | PlanReason::First | PlanReason::Failed(_) => StepRole::Work,
         };
-        if let Because::Failed(_) = because {
+        if let PlanReason::Failed(_) = because {
             self.drop_what_has_not_begun();
         }
         let first = self.steps.len();
         // Whoever is sent out with words from outside has read them.
         let words_of = self.planner.map(|at| self.steps[at].origins.clone()).unwrap_or_default();
         for spec in &graph.steps {
-            if role(spec) == Role::Plan {
+            if role(spec) == StepRole::Plan {
                 self.planner = Some(self.steps.len());
             }
             self.places.insert(spec.id.clone(), self.steps.len());
@@ -43,17 +43,17 @@ impl Run {
         let rejected: BTreeSet<usize> = rejected.flat_map(|at| self.built_on(at)).collect();
         for (at, step) in self.steps.iter_mut().enumerate() {
             step.superseded |= Some(at) == failed || rejected.contains(&at);
-            if step.role != Role::Work || step.has_ended() {
+            if step.role != StepRole::Work || step.has_ended() {
                 continue;
             }
             if !step.has_begun() {
-                step.state = State::Dropped;
+                step.state = StepState::Dropped;
                 self.places.remove(&step.spec.id);
-            } else if let (State::Waiting, Some(because), true) =
+            } else if let (StepState::Waiting, Some(because), true) =
                 (&step.state, &because, waits_for_failed.contains(&at))
             {
                 // It was entered before, so its id stays taken.
-                step.state = State::Skipped { because: because.clone() };
+                step.state = StepState::Skipped { because: because.clone() };
             } else {
                 continue;
             }
@@ -107,18 +107,18 @@ impl Run {
             let step = &mut self.steps[first + place];
             step.waits = waits;
             if waits == 0 {
-                step.state = State::Ready;
+                step.state = StepState::Ready;
                 self.ready.insert(first + place);
             }
         }
     }
 }
 
-fn fresh(spec: &StepSpec, role: Role) -> Step {
+fn fresh(spec: &StepSpec, role: StepRole) -> Step {
     Step {
         spec: Arc::new(spec.clone()),
         role,
-        state: State::Waiting,
+        state: StepState::Waiting,
         visit: 0,
         carried: None,
         opening: None,

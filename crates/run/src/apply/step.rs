@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::event::{Judgement, Note};
-use crate::id::{Address, StepId};
+use crate::id::{EffectAddress, StepId};
 use crate::reply::{Failure, FailureKind};
-use crate::state::{Funds, Open, Run};
-use crate::step::{Carried, Entry, State, Step};
+use crate::state::{Funds, OpenEffect, Run};
+use crate::step::{ConversationEntry, PriorVisit, Step, StepState};
 
 impl Run {
     pub(super) fn with_step(&mut self, id: &StepId, change: impl FnOnce(&mut Step)) {
@@ -34,11 +34,11 @@ impl Run {
     pub(super) fn re_enter(&mut self, id: &StepId, judgement: &Judgement) {
         let Some(at) = self.places.get(id).copied() else { return };
         self.forget_effects(id);
-        let was_done = self.steps[at].state == State::Done;
+        let was_done = self.steps[at].state == StepState::Done;
         self.begin_anew(at, judgement);
         // A step whose input is being made again waits for it.
         if self.steps[at].waits == 0 {
-            self.steps[at].state = State::Ready;
+            self.steps[at].state = StepState::Ready;
             self.ready.insert(at);
         }
         if was_done {
@@ -56,7 +56,7 @@ impl Run {
         }
         self.halted -= u32::from(step.halted.take().is_some());
         let previous = previous_words(step);
-        step.carried = Some(Carried { judgement: judgement.clone(), previous });
+        step.carried = Some(PriorVisit { judgement: judgement.clone(), previous });
         step.visit += 1;
         step.context = None;
         step.opening = None;
@@ -67,7 +67,7 @@ impl Run {
         step.prepared.clear();
         step.trouble = None;
         step.aside = None;
-        step.state = State::Waiting;
+        step.state = StepState::Waiting;
         self.attention.remove(&at);
         self.fallen.remove(&at);
         self.ready.remove(&at);
@@ -83,19 +83,23 @@ impl Run {
             for later in self.steps[at].next.clone() {
                 self.steps[later].waits += 1;
                 match self.steps[later].state {
-                    State::Ready => {
-                        self.steps[later].state = State::Waiting;
+                    StepState::Ready => {
+                        self.steps[later].state = StepState::Waiting;
                         self.ready.remove(&later);
                     }
-                    State::Done => {
+                    StepState::Done => {
                         self.begin_anew(later, &renewed);
                         todo.push(later);
                     }
-                    State::Thinking { .. }
-                    | State::Acting { .. }
-                    | State::Judging { .. }
-                    | State::Compacting { .. } => self.steps[later].outdated_by = Some(by.clone()),
-                    State::Waiting | State::Failed(_) | State::Skipped { .. } | State::Cancelled | State::Dropped => {}
+                    StepState::Thinking { .. }
+                    | StepState::Acting { .. }
+                    | StepState::Judging { .. }
+                    | StepState::Compacting { .. } => self.steps[later].outdated_by = Some(by.clone()),
+                    StepState::Waiting
+                    | StepState::Failed(_)
+                    | StepState::Skipped { .. }
+                    | StepState::Cancelled
+                    | StepState::Dropped => {}
                 }
             }
         }
@@ -105,21 +109,21 @@ impl Run {
     pub(super) fn reject(&mut self, id: &StepId, by: &StepId, why: &str) {
         let Some(at) = self.places.get(id).copied() else { return };
         let why = format!("the review `{by}` rejected its result: {why}");
-        self.leave(at, State::Failed(Failure::new(crate::FailureKind::ModelBehavior, why)));
+        self.leave(at, StepState::Failed(Failure::new(crate::FailureKind::ModelBehavior, why)));
         self.steps[at].rejected_by = Some(by.clone());
     }
 
     pub(super) fn step_done(&mut self, id: &StepId, output: Option<&str>) {
         let Some(at) = self.places.get(id).copied() else { return };
         let output = output.map_or_else(|| self.written_by(&self.steps[at]), Arc::from);
-        self.leave(at, State::Done);
+        self.leave(at, StepState::Done);
         self.steps[at].output = Some(output);
         let next = std::mem::take(&mut self.steps[at].next);
         for place in &next {
             let later = &mut self.steps[*place];
             later.waits = later.waits.saturating_sub(1);
-            if later.waits == 0 && later.state == State::Waiting {
-                later.state = State::Ready;
+            if later.waits == 0 && later.state == StepState::Waiting {
+                later.state = StepState::Ready;
                 self.ready.insert(*place);
             }
         }
@@ -130,16 +134,16 @@ impl Run {
         self.steps[at].opening = None;
     }
 
-    pub(super) fn step_ended(&mut self, id: &StepId, state: State) {
+    pub(super) fn step_ended(&mut self, id: &StepId, state: StepState) {
         let Some(at) = self.places.get(id).copied() else { return };
         self.forget_effects(id);
         // What a fallen step takes with it is decided once, with the step that fell first.
-        let fell = !matches!(state, State::Skipped { .. });
+        let fell = !matches!(state, StepState::Skipped { .. });
         self.leave(at, state);
         if fell {
             self.fallen.insert(at);
         }
-        if self.steps[at].role == crate::Role::Plan {
+        if self.steps[at].role == crate::StepRole::Plan {
             // There will be no new plan.
             self.fallen.extend(self.replanning.take());
         }
@@ -147,7 +151,7 @@ impl Run {
     }
 
     /// A step stops where it is. What it had asked is open again, and nobody has begun it.
-    pub(super) fn step_halted(&mut self, id: &StepId, ask: Option<&Address>, why: &Failure) {
+    pub(super) fn step_halted(&mut self, id: &StepId, ask: Option<&EffectAddress>, why: &Failure) {
         let Some(at) = self.places.get(id).copied().filter(|at| self.steps[*at].is_at_work()) else { return };
         let is_made_again = ask.is_some_and(|ask| self.again.contains(ask));
         if let Some((ask, open)) = ask.and_then(|ask| Some((ask, self.close(ask, false)?))) {
@@ -155,7 +159,7 @@ impl Run {
             if is_made_again {
                 self.again.insert(ask.clone());
             }
-            self.open.insert(ask.clone(), Open { funds: Funds::None, begun: None, payee: None, ..open });
+            self.open.insert(ask.clone(), OpenEffect { funds: Funds::None, begun: None, payee: None, ..open });
             self.busy += u32::from(self.is_busy(ask, &effect));
         }
         self.halted += u32::from(self.steps[at].halted.replace(why.clone()).is_none());
@@ -179,7 +183,7 @@ impl Run {
         settings.least_turns = settings.least_turns.max(Some(turns));
     }
 
-    fn leave(&mut self, at: usize, state: State) {
+    fn leave(&mut self, at: usize, state: StepState) {
         let step = &mut self.steps[at];
         if step.is_at_work() {
             self.running = self.running.saturating_sub(1);
@@ -198,9 +202,9 @@ impl Run {
 
     /// Closes what a step still had open: its replies, should they come, decide nothing.
     fn forget_effects(&mut self, id: &StepId) {
-        let from = Address::of(id, 0, 0, crate::Kind::Ask);
+        let from = EffectAddress::of(id, 0, 0, crate::EffectKind::Ask);
         let mine = self.open.range(from..).take_while(|(address, _)| address.step == *id);
-        let mine: Vec<Address> = mine.map(|(address, _)| address.clone()).collect();
+        let mine: Vec<EffectAddress> = mine.map(|(address, _)| address.clone()).collect();
         for address in mine {
             self.close(&address, true);
         }
@@ -210,15 +214,15 @@ impl Run {
         self.with_step(id, |step| {
             let rest = step.talk.split_off((upto as usize).min(step.talk.len()));
             // What the model was told outright stays word for word; what it said and saw is summarised.
-            step.talk.retain(|entry| matches!(entry, Entry::Note(_)));
-            step.talk.push(Entry::Summary(summary.into()));
+            step.talk.retain(|entry| matches!(entry, ConversationEntry::Note(_)));
+            step.talk.push(ConversationEntry::Summary(summary.into()));
             step.talk.extend(rest);
             step.aside = None;
         });
         if let Some(at) = self.places.get(id).copied() {
             self.attention.insert(at);
             let turn = self.steps[at].turn();
-            self.steps[at].state = State::Thinking { turn };
+            self.steps[at].state = StepState::Thinking { turn };
         }
     }
 
@@ -240,7 +244,7 @@ impl Run {
                 | Judgement::Again { .. } => String::new(),
             };
             let failure = Failure::new(FailureKind::ModelBehavior, why);
-            self.step_ended(failed, State::Failed(failure));
+            self.step_ended(failed, StepState::Failed(failure));
             self.fallen.remove(&at);
         }
         if let Some(planner) = self.planner {
@@ -261,14 +265,14 @@ fn previous_words(step: &Step) -> Arc<str> {
     let mut words = String::new();
     for entry in step.talk.iter().rev().take(2).rev() {
         match entry {
-            Entry::Answer(answer) => words.push_str(&answer.text),
-            Entry::Results(outcomes) => {
+            ConversationEntry::Answer(answer) => words.push_str(&answer.text),
+            ConversationEntry::Results(outcomes) => {
                 for outcome in outcomes {
                     words.push('\n');
                     words.push_str(&crate::talk::outcome_words(outcome));
                 }
             }
-            Entry::Note(_) | Entry::Summary(_) => {}
+            ConversationEntry::Note(_) | ConversationEntry::Summary(_) => {}
         }
     }
     words.into()

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::effect::{Effect, Prepared};
+use crate::effect::{Effect, PreparedCall};
 use crate::goal::Roster;
-use crate::id::{Address, Kind, StepId};
+use crate::id::{EffectAddress, EffectKind, StepId};
 use crate::origins::{ALLOWED_HOST, IMPORTED, Origins, REGISTRY, STRANGE_WORKSPACE, UNNAMED};
-use crate::reply::{Change, Failure, FailureKind, Reply, Verdict};
+use crate::reply::{Failure, FailureKind, FileChange, Reply, Verdict};
 use crate::rules::Rule;
 use crate::sentences;
-use crate::state::{Phase, Run};
-use crate::step::{Role, Step};
+use crate::state::{Run, RunPhase};
+use crate::step::{Step, StepRole};
 
 /// Changed files that are kept apart; with more, the whole workspace counts.
 const MOST_FILES: usize = 1000;
@@ -33,9 +33,9 @@ impl Run {
             read.merge(&before.origins);
         }
         read.merge(&self.definitions_read(at));
-        if step.role != Role::Distill {
+        if step.role != StepRole::Distill {
             // What it found in the files handed over is told to everyone.
-            let distiller = self.step(&StepId::known("distill")).filter(|step| step.role == Role::Distill);
+            let distiller = self.step(&StepId::known("distill")).filter(|step| step.role == StepRole::Distill);
             if let Some(distiller) = distiller {
                 read.merge(&distiller.origins);
             }
@@ -65,7 +65,7 @@ impl Run {
     }
 
     /// The context names the files of the workspace, and holds some of its documents.
-    pub(super) fn context_is_read(&mut self, id: &Address, documents: bool) {
+    pub(super) fn context_is_read(&mut self, id: &EffectAddress, documents: bool) {
         let Some(at) = self.places.get(&id.step).copied() else { return };
         if documents && !self.settings.workspace_trusted {
             self.steps[at].origins.add(STRANGE_WORKSPACE);
@@ -91,7 +91,7 @@ impl Run {
     }
 
     /// What is about to be written with words from outside counts as theirs before anyone can read it.
-    pub(super) fn call_may_write(&mut self, at: usize, id: &Address) {
+    pub(super) fn call_may_write(&mut self, at: usize, id: &EffectAddress) {
         let Some(prepared) = self.prepared_at(id).cloned() else { return };
         let origins = self.origins_around(&self.steps[at], &prepared);
         if prepared.lists_changes && prepared.roams() {
@@ -106,7 +106,7 @@ impl Run {
     }
 
     /// A call has replied: its step reads what it gave, and what it changed is made of what it knew.
-    pub(super) fn reply_is_read(&mut self, at: usize, id: &Address, reply: &Reply) {
+    pub(super) fn reply_is_read(&mut self, at: usize, id: &EffectAddress, reply: &Reply) {
         self.roaming.remove(id);
         let prepared = self.prepared_at(id).cloned().unwrap_or_default();
         let mut origins = self.origins_around(&self.steps[at], &prepared);
@@ -139,7 +139,7 @@ impl Run {
     }
 
     /// What a call that reached outside brought back came from there, whoever marks it or not.
-    fn places_of(&self, id: &Address, prepared: &Prepared) -> Origins {
+    fn places_of(&self, id: &EffectAddress, prepared: &PreparedCall) -> Origins {
         let mut places = Origins::default();
         for host in &prepared.hosts {
             if prepared.granted { places.add(&format!("{ALLOWED_HOST}{host}")) } else { places.add(host) }
@@ -155,7 +155,7 @@ impl Run {
     }
 
     /// What a call changed, as far as that was listed, is made of these words.
-    fn taint(&mut self, prepared: &Prepared, changed: Option<&[&str]>, origins: &Origins) {
+    fn taint(&mut self, prepared: &PreparedCall, changed: Option<&[&str]>, origins: &Origins) {
         if origins.is_empty() || !prepared.changes() {
             return;
         }
@@ -174,8 +174,8 @@ impl Run {
     pub(super) fn imported(&mut self) {
         self.is_imported = true;
         self.users_words.clear();
-        if self.phase == Phase::Running {
-            self.phase = Phase::Paused;
+        if self.phase == RunPhase::Running {
+            self.phase = RunPhase::Paused;
         }
         self.steps.iter_mut().for_each(|step| step.origins.add(IMPORTED));
         self.variables.values_mut().for_each(|variable| variable.origins.add(IMPORTED));
@@ -206,14 +206,14 @@ impl Run {
     }
 
     /// Where the words came from that a step has read, or that a call of it would read.
-    pub(crate) fn origins_around(&self, step: &Step, prepared: &Prepared) -> Origins {
+    pub(crate) fn origins_around(&self, step: &Step, prepared: &PreparedCall) -> Origins {
         let mut origins = step.origins.clone();
         origins.merge(&self.origins_of_files(prepared));
         origins
     }
 
     /// Where the words came from in the files that a call reads.
-    fn origins_of_files(&self, prepared: &Prepared) -> Origins {
+    fn origins_of_files(&self, prepared: &PreparedCall) -> Origins {
         let mut origins = Origins::default();
         let reads_files = prepared.roams() || !prepared.reads.is_empty();
         if reads_files && !self.settings.workspace_trusted {
@@ -230,8 +230,8 @@ impl Run {
 
     /// Why a call that was allowed may no longer begin: by now a file that it reads holds words that could misuse it, and
     /// that nobody weighed. What its own step has read since does not matter: its arguments are older.
-    pub fn outdated(&self, id: &Address) -> Option<Failure> {
-        let open = self.open.get(id).filter(|open| open.effect == Effect::Call && id.kind == Kind::Call)?;
+    pub fn outdated(&self, id: &EffectAddress) -> Option<Failure> {
+        let open = self.open.get(id).filter(|open| open.effect == Effect::Call && id.kind == EffectKind::Call)?;
         let prepared = self.prepared_at(id)?;
         let origins = self.origins_of_files(prepared);
         let call = self.call_at(id)?;
@@ -269,7 +269,7 @@ impl Run {
 /// Whether what a call gives back comes from outside, whoever marks it or not. A write of files that it names brings
 /// nothing in, even where what it writes can carry something out later; and a model that the user has set up is no
 /// stranger: what it says is made of what it was asked.
-fn reads_outside(prepared: &Prepared) -> bool {
+fn reads_outside(prepared: &PreparedCall) -> bool {
     let reaches = !prepared.hosts.is_empty() || (prepared.sends && prepared.writes.is_empty());
     reaches && prepared.model.is_none()
 }
@@ -279,8 +279,8 @@ fn reads_outside(prepared: &Prepared) -> bool {
 fn listed(reply: &Reply) -> Option<Vec<&str>> {
     let Reply::Output(output) = reply else { return None };
     let is_whole = output.all_changes.is_none() && output.unlisted.is_none() && output.more.is_none();
-    let was_there = |change: &&Change| change.was.is_some() || change.before.is_some();
-    let is_gone = |change: &&Change| was_there(change) && change.now.is_none() && change.after.is_none();
+    let was_there = |change: &&FileChange| change.was.is_some() || change.before.is_some();
+    let is_gone = |change: &&FileChange| was_there(change) && change.now.is_none() && change.after.is_none();
     let written = output.changes.iter().filter(|change| !is_gone(change));
     is_whole.then(|| written.map(|change| change.path.as_str()).collect())
 }

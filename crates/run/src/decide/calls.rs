@@ -1,15 +1,15 @@
 //! The calls of a turn: repeated ones are stopped, each of the others is allowed, asked about or refused.
 
-use crate::effect::{Class, Effect, Prepared};
+use crate::effect::{Effect, EffectClass, PreparedCall};
 use crate::event::{Event, Note};
-use crate::id::{Address, Kind};
-use crate::message::{Answer, ToolCall};
-use crate::own::Errand;
-use crate::permit::{Asking, Permission, errand_of};
+use crate::id::{EffectAddress, EffectKind};
+use crate::message::{ModelAnswer, ToolCall};
+use crate::own::ComparableCall;
+use crate::permit::{ApprovalRequest, Permission, errand_of};
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::sentences;
 use crate::state::Run;
-use crate::step::{Entry, Slot, Step};
+use crate::step::{CallSlot, ConversationEntry, Step};
 use crate::talk::ASK_USER;
 
 use super::fall::fail;
@@ -17,7 +17,7 @@ use super::turn::told_of_last_turn;
 
 impl Run {
     /// Decides what follows from a model's answer: calls, or the end of the visit.
-    pub(super) fn after_answer(&self, step: &Step, turn: u32, answer: &Answer) -> Vec<Event> {
+    pub(super) fn after_answer(&self, step: &Step, turn: u32, answer: &ModelAnswer) -> Vec<Event> {
         if let Some(events) = self.after_part(step, turn, answer) {
             return events;
         }
@@ -82,14 +82,25 @@ impl Run {
     }
 
     /// What is known about each call of an answer, no more and no fewer: what nobody has looked at counts as the worst.
-    pub(super) fn one_for_each_call(&self, id: &Address, reply: &Reply, prepared: &[Prepared]) -> Vec<Prepared> {
-        let (Kind::Ask, Reply::Answer(answer), Some(step)) = (id.kind, reply, self.step(&id.step)) else {
+    pub(super) fn one_for_each_call(
+        &self,
+        id: &EffectAddress,
+        reply: &Reply,
+        prepared: &[PreparedCall],
+    ) -> Vec<PreparedCall> {
+        let (EffectKind::Ask, Reply::Answer(answer), Some(step)) = (id.kind, reply, self.step(&id.step)) else {
             return Vec::new();
         };
         let calls = self.calls_in(step, answer);
         let unknown = |call: &ToolCall| match call.name.as_str() {
-            ASK_USER => Prepared::default(),
-            _ => Prepared { class: Class::Opaque, outside: true, sends: true, destroys: true, ..Prepared::default() },
+            ASK_USER => PreparedCall::default(),
+            _ => PreparedCall {
+                class: EffectClass::Opaque,
+                outside: true,
+                sends: true,
+                destroys: true,
+                ..PreparedCall::default()
+            },
         };
         let known = prepared.iter().cloned().map(Some).chain(std::iter::repeat(None));
         calls.iter().zip(known).map(|(call, known)| known.unwrap_or_else(|| unknown(call))).collect()
@@ -97,38 +108,38 @@ impl Run {
 
     /// Decides about one call of an answer, which may do again what those before it do.
     fn decide_call(&self, step: &Step, turn: u32, n: u32, calls: &[ToolCall]) -> Event {
-        let (id, call) = (step.address(turn, Kind::Ask).sibling(Kind::Call, n), &calls[n as usize]);
-        let plain = Prepared::default();
+        let (id, call) = (step.address(turn, EffectKind::Ask).sibling(EffectKind::Call, n), &calls[n as usize]);
+        let plain = PreparedCall::default();
         let prepared = step.prepared.get(n as usize).unwrap_or(&plain);
         let before = calls.iter().zip(&step.prepared).take(n as usize);
-        let beside: Vec<Errand> = before.filter_map(|(call, prepared)| errand_of(call, prepared)).collect();
+        let beside: Vec<ComparableCall> = before.filter_map(|(call, prepared)| errand_of(call, prepared)).collect();
         match self.permission(step, (call, prepared), &beside) {
             Permission::Allowed if call.name == ASK_USER => Event::Wanted { id, effect: question(call) },
             Permission::Allowed => Event::Wanted { id, effect: Effect::Call },
-            Permission::Asked(Asking { why, origins, always, insists, like }) => {
+            Permission::Asked(ApprovalRequest { why, origins, always, insists, like }) => {
                 let effect = Effect::Approval { why, origins, always, insists, like };
-                Event::Wanted { id: id.sibling(Kind::Approve, n), effect }
+                Event::Wanted { id: id.sibling(EffectKind::Approve, n), effect }
             }
             Permission::Denied(why) => Event::Rejected { id, why },
         }
     }
 
     /// Weighs a call of a step's model.
-    fn permission(&self, step: &Step, call: (&ToolCall, &Prepared), beside: &[Errand]) -> Permission {
+    fn permission(&self, step: &Step, call: (&ToolCall, &PreparedCall), beside: &[ComparableCall]) -> Permission {
         let Some(agent) = self.card(&step.spec.agent) else { return Permission::Denied(gone(step)) };
         self.weigh(step, agent, call, beside)
     }
 
     /// A person has decided about some calls.
-    pub(super) fn after_verdicts(&self, step: &Step, turn: u32, slots: &[Slot]) -> Vec<Event> {
-        let place = step.address(turn, Kind::Call);
+    pub(super) fn after_verdicts(&self, step: &Step, turn: u32, slots: &[CallSlot]) -> Vec<Event> {
+        let place = step.address(turn, EffectKind::Call);
         let decided = slots.iter().enumerate().filter_map(|(n, slot)| match slot {
-            Slot::Decided(verdict) => Some((n as u32, verdict)),
-            Slot::Undecided | Slot::Asked | Slot::Open | Slot::Closed(_) => None,
+            CallSlot::Decided(verdict) => Some((n as u32, verdict)),
+            CallSlot::Undecided | CallSlot::Asked | CallSlot::Open | CallSlot::Closed(_) => None,
         });
         let events: Vec<Event> = decided
             .map(|(n, verdict)| {
-                let id = place.sibling(Kind::Call, n);
+                let id = place.sibling(EffectKind::Call, n);
                 let why = if verdict.allow { self.came_since(step, n, verdict) } else { Some(refusal(verdict)) };
                 match why {
                     None => Event::Wanted { id, effect: Effect::Call },
@@ -150,13 +161,13 @@ impl Run {
 
     /// How many turns in a row, this one included, asked for exactly these calls.
     fn repeats(&self, step: &Step, calls: &[ToolCall]) -> u32 {
-        let same = |answer: &Answer| {
+        let same = |answer: &ModelAnswer| {
             let earlier = self.calls_in(step, answer);
             earlier.len() == calls.len() && earlier.iter().zip(calls).all(|(a, b)| a.name == b.name && a.args == b.args)
         };
         let answers = step.talk.iter().rev().filter_map(|entry| match entry {
-            Entry::Answer(answer) => Some(answer),
-            Entry::Results(_) | Entry::Note(_) | Entry::Summary(_) => None,
+            ConversationEntry::Answer(answer) => Some(answer),
+            ConversationEntry::Results(_) | ConversationEntry::Note(_) | ConversationEntry::Summary(_) => None,
         });
         answers.take_while(|answer| same(answer)).take(self.most_repeats() as usize).count() as u32
     }

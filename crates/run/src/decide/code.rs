@@ -1,13 +1,13 @@
 //! Calls that code asks for while the call that runs it is under way: decided like an agent's own, but nobody is asked.
 
-use crate::effect::{Effect, Prepared};
+use crate::effect::{Effect, PreparedCall};
 use crate::event::Event;
-use crate::id::Address;
-use crate::input::{Finding, Found};
+use crate::id::EffectAddress;
+use crate::input::{RecoveryFinding, RecoveryOutcome};
 use crate::message::ToolCall;
-use crate::permit::{Asking, Permission};
+use crate::permit::{ApprovalRequest, Permission};
 use crate::reply::{Failure, FailureKind, Reply};
-use crate::state::{Inner, Open, Phase, Run};
+use crate::state::{InnerCall, OpenEffect, Run, RunPhase};
 use crate::step::Step;
 use crate::talk::{ASK_USER, RUN_PYTHON};
 
@@ -21,10 +21,10 @@ const MOST_NAMED: usize = 20;
 
 impl Run {
     /// Decides about a call that code asks for.
-    pub(super) fn wish(&self, under: &Address, call: &ToolCall, prepared: &Prepared) -> Vec<Event> {
+    pub(super) fn wish(&self, under: &EffectAddress, call: &ToolCall, prepared: &PreparedCall) -> Vec<Event> {
         let open = self.open.get(under).filter(|open| open.effect == Effect::Call && open.inner.len() <= MOST);
         let (Some(open), Some(step)) = (open, self.step(&under.step)) else { return Vec::new() };
-        if under.inner.is_some() || matches!(self.phase, Phase::Cancelling { .. }) {
+        if under.inner.is_some() || matches!(self.phase, RunPhase::Cancelling { .. }) {
             return Vec::new();
         }
         if let Some(inquiry) = &prepared.inquiry {
@@ -39,7 +39,7 @@ impl Run {
     }
 
     /// What code hears whose wish was not even written down.
-    pub fn unheard(&self, under: &Address) -> Reply {
+    pub fn unheard(&self, under: &EffectAddress) -> Reply {
         match self.open.get(under) {
             Some(_) if under.inner.is_some() => {
                 let why = "what was called from code cannot call tools itself: call them one after another";
@@ -50,13 +50,13 @@ impl Run {
         }
     }
 
-    fn refusal(&self, step: &Step, open: &Open, call: &ToolCall, prepared: &Prepared) -> Option<Failure> {
+    fn refusal(&self, step: &Step, open: &OpenEffect, call: &ToolCall, prepared: &PreparedCall) -> Option<Failure> {
         let name = &call.name;
         let security = |why: String| Some(Failure::new(FailureKind::Security, why));
         if open.inner.len() == MOST {
             return Some(too_many());
         }
-        if matches!(self.phase, Phase::Exhausted(_)) {
+        if matches!(self.phase, RunPhase::Exhausted(_)) {
             return Some(Failure::new(FailureKind::Budget, "the run has used up its budget"));
         }
         if name == ASK_USER || name == RUN_PYTHON {
@@ -69,7 +69,7 @@ impl Run {
         if prepared.on_behalf_of.is_none() {
             match self.weigh_with(&self.rights(agent).code(), step, agent, (call, prepared), &[]) {
                 Permission::Denied(why) => return Some(why),
-                Permission::Asked(Asking { why, .. }) => return security(why),
+                Permission::Asked(ApprovalRequest { why, .. }) => return security(why),
                 Permission::Allowed => {}
             }
         }
@@ -82,7 +82,7 @@ impl Run {
 
     /// Closes what code still had open when the call that ran it ends. Nobody waits for it any more, so none is made
     /// again: what cannot have happened is cancelled, the rest is in doubt.
-    pub(super) fn close_inner(&self, outer: &Address, found: &[Finding]) -> Vec<Event> {
+    pub(super) fn close_inner(&self, outer: &EffectAddress, found: &[RecoveryFinding]) -> Vec<Event> {
         if self.open.get(outer).is_none_or(|open| open.inner.is_empty()) {
             return Vec::new();
         }
@@ -91,10 +91,10 @@ impl Run {
             let found = found.iter().find(|finding| finding.id == *id).map(|finding| &finding.found);
             let may_repeat = self.class_of(id).is_repeatable() && self.consulted(id).is_none();
             let reply = match found {
-                Some(Found::Happened(reply)) => reply.clone(),
-                Some(Found::DidNotHappen) => Reply::Cancelled,
+                Some(RecoveryOutcome::Happened(reply)) => reply.clone(),
+                Some(RecoveryOutcome::DidNotHappen) => Reply::Cancelled,
                 _ if may_repeat || self.has_surely_not_begun(id, open) => Reply::Cancelled,
-                Some(Found::CannotTell(evidence)) => Reply::InDoubt { evidence: evidence.clone() },
+                Some(RecoveryOutcome::CannotTell(evidence)) => Reply::InDoubt { evidence: evidence.clone() },
                 None => Reply::InDoubt { evidence: "the code that called it ended first".into() },
             };
             Event::Replied { id: id.clone(), attempt: open.attempt, reply, prepared: Vec::new() }
@@ -104,19 +104,19 @@ impl Run {
 }
 
 /// Whether all that code has called so far may be called again.
-pub(super) fn may_all_repeat(open: &Open) -> bool {
+pub(super) fn may_all_repeat(open: &OpenEffect) -> bool {
     open.inner.iter().all(|inner| inner.class.is_repeatable())
 }
 
 /// What code had called when it was cut off, for whoever must find out what happened. `closing` ends what was open.
-pub(super) fn called_so_far(open: &Open, closing: &[Event]) -> String {
+pub(super) fn called_so_far(open: &OpenEffect, closing: &[Event]) -> String {
     if open.inner.is_empty() {
         return String::new();
     }
     let closed = |k: usize| {
         closing.iter().find_map(|event| {
             let Event::Replied { id, reply, .. } = event else { return None };
-            (id.inner == Some(k as u32)).then(|| Inner::end_of(reply))
+            (id.inner == Some(k as u32)).then(|| InnerCall::end_of(reply))
         })
     };
     let words = open.inner.iter().enumerate().take(MOST_NAMED).map(|(k, inner)| {

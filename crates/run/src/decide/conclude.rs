@@ -5,30 +5,30 @@ use updraft_lenient::whole_object;
 
 use crate::effect::Effect;
 use crate::event::{Event, Judgement, Note};
-use crate::extract::{Extracted, extract, failure_mark};
-use crate::goal::Reflect;
-use crate::id::Kind;
-use crate::message::Answer;
+use crate::extract::{AnswerVariables, extract, failure_mark};
+use crate::goal::ReflectionMode;
+use crate::id::EffectKind;
+use crate::message::ModelAnswer;
 use crate::reply::{Failure, FailureKind};
 use crate::schema;
 use crate::state::Run;
-use crate::step::{Role, State, Step};
+use crate::step::{Step, StepRole, StepState};
 
 use super::fall::fail;
 use super::plan::conclude_profile;
 
 impl Run {
     /// An answer without calls ends the visit.
-    pub(super) fn conclude(&self, step: &Step, turn: u32, answer: &Answer) -> Vec<Event> {
+    pub(super) fn conclude(&self, step: &Step, turn: u32, answer: &ModelAnswer) -> Vec<Event> {
         if let Some(again) = crate::talk::again(&answer.text)
             && self.may_re_enter(step)
         {
             return run_again(step, again.instruction);
         }
         match step.role {
-            Role::Plan => return self.conclude_plan(step, turn, answer),
-            Role::Distill => return conclude_profile(step, answer),
-            Role::Work => {}
+            StepRole::Plan => return self.conclude_plan(step, turn, answer),
+            StepRole::Distill => return conclude_profile(step, answer),
+            StepRole::Work => {}
         }
         if let Some(why) = failure_mark(&step.spec.writes, answer) {
             return self.retry_or_fail(step, why);
@@ -57,7 +57,7 @@ impl Run {
             let otherwise = Failure::new(FailureKind::Validation, what.clone());
             return self.correct_once(step, turn, Note::Unfit { what }, otherwise);
         }
-        if self.card(&step.spec.agent).is_some_and(|card| card.reflect == Reflect::Model) {
+        if self.card(&step.spec.agent).is_some_and(|card| card.reflect == ReflectionMode::Model) {
             return self.want_judge(step, turn);
         }
         self.accept(step, extracted.found)
@@ -98,7 +98,7 @@ impl Run {
     pub(super) fn after_renewal(&self, step: &Step) -> Option<Vec<Event>> {
         let by = step.outdated_by.clone()?;
         let place = self.places.get(&step.spec.id)?;
-        let is_lost = |other: &&Step| other.has_ended() && other.state != State::Done && other.next.contains(place);
+        let is_lost = |other: &&Step| other.has_ended() && other.state != StepState::Done && other.next.contains(place);
         if let Some(lost) = self.steps().find(is_lost) {
             let why = format!("the result of `{}` that it had read was sent back and not made again", lost.spec.id);
             return Some(fail(step, Failure::new(FailureKind::ModelBehavior, why)));
@@ -110,10 +110,10 @@ impl Run {
         if let Some(stopped) = self.turns_break(step) {
             return stopped;
         }
-        vec![Event::Wanted { id: step.address(turn, Kind::Judge), effect: Effect::Ask }]
+        vec![Event::Wanted { id: step.address(turn, EffectKind::Judge), effect: Effect::Ask }]
     }
 
-    fn misfit(&self, step: &Step, answer: &Answer) -> Option<String> {
+    fn misfit(&self, step: &Step, answer: &ModelAnswer) -> Option<String> {
         let schema = self.card(&step.spec.agent)?.schema.as_ref()?;
         let object = whole_object(&answer.text).unwrap_or_default();
         let inner = step.spec.writes.first().and_then(|name| object.get(name)).filter(|_| step.spec.writes.len() == 1);
@@ -124,7 +124,7 @@ impl Run {
     }
 
     /// A step's variables. The result of an agent whose file prescribes a form is data of that form.
-    pub(super) fn extracted(&self, step: &Step, answer: &Answer) -> Extracted {
+    pub(super) fn extracted(&self, step: &Step, answer: &ModelAnswer) -> AnswerVariables {
         let mut extracted = extract(step, answer);
         let has_form = self.card(&step.spec.agent).is_some_and(|card| card.schema.is_some());
         if let ([(_, value @ Value::String(_))], true) = (extracted.found.as_mut_slice(), has_form)

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::effect::{Class, Effect, Prepared};
+use crate::effect::{Effect, EffectClass, PreparedCall};
 use crate::event::{Event, Judgement};
-use crate::goal::{Approvals, Budget, Limit, Settings};
-use crate::id::{Address, Kind, Millis, RunId, StepId};
-use crate::input::{Finding, ForkChange, Found};
+use crate::goal::{ApprovalMode, Budget, BudgetLimit, RunSettings};
+use crate::id::{EffectAddress, EffectKind, Millis, RunId, StepId};
+use crate::input::{ForkChange, RecoveryFinding, RecoveryOutcome};
 use crate::origins::Origins;
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::rules::{Rule, Rules};
-use crate::state::{Open, Phase, Run};
+use crate::state::{OpenEffect, Run, RunPhase};
 
 use super::code::{called_so_far, may_all_repeat};
 
@@ -22,7 +22,7 @@ const CUT_OFF_ASKS: u32 = 10;
 const BROKEN_ANSWERS: u32 = 4;
 
 impl Run {
-    pub(super) fn hear_answer(&self, id: Option<&Address>, text: &str) -> Vec<Event> {
+    pub(super) fn hear_answer(&self, id: Option<&EffectAddress>, text: &str) -> Vec<Event> {
         let Some((at, open)) = self.meant(id) else { return Vec::new() };
         let Effect::Question { inquiry: Some(inquiry), .. } = &open.effect else {
             return vec![said(at, open, Reply::Said(text.to_owned()))];
@@ -31,7 +31,7 @@ impl Run {
         inquiry.read(text).map_or_else(|_| Vec::new(), |given| vec![said(at, open, Reply::Said(given))])
     }
 
-    pub(super) fn hear_decline(&self, id: Option<&Address>, by: &str, dismissed: bool) -> Vec<Event> {
+    pub(super) fn hear_decline(&self, id: Option<&EffectAddress>, by: &str, dismissed: bool) -> Vec<Event> {
         let Some((at, open)) = self.meant(id) else { return Vec::new() };
         let because = "the person declined to answer this".to_owned();
         let declined = Verdict { by: by.to_owned(), because, ..Verdict::default() };
@@ -39,30 +39,30 @@ impl Run {
     }
 
     /// The question that is meant. An answer that fits several questions answers none.
-    fn meant(&self, id: Option<&Address>) -> Option<(&Address, &Open)> {
-        let is_question = |open: &Open| matches!(open.effect, Effect::Question { .. });
+    fn meant(&self, id: Option<&EffectAddress>) -> Option<(&EffectAddress, &OpenEffect)> {
+        let is_question = |open: &OpenEffect| matches!(open.effect, Effect::Question { .. });
         let mut meant = self.open.iter().filter(|(at, open)| is_question(open) && id.is_none_or(|id| id == *at));
         meant.next().filter(|_| meant.next().is_none())
     }
 
-    pub(super) fn hear_verdict(&self, id: Option<&Address>, verdict: &Verdict) -> Vec<Event> {
+    pub(super) fn hear_verdict(&self, id: Option<&EffectAddress>, verdict: &Verdict) -> Vec<Event> {
         let approvals = self.open.iter().filter(|(at, open)| {
-            let meant = id.is_none_or(|id| id == *at || *at == &id.sibling(Kind::Approve, id.n));
+            let meant = id.is_none_or(|id| id == *at || *at == &id.sibling(EffectKind::Approve, id.n));
             matches!(open.effect, Effect::Approval { .. }) && meant
         });
         approvals.map(|(at, open)| said(at, open, Reply::Verdict(given_for(&open.effect, verdict)))).collect()
     }
 
     pub(super) fn pause(&self) -> Vec<Event> {
-        if self.phase == Phase::Running { vec![Event::Paused] } else { Vec::new() }
+        if self.phase == RunPhase::Running { vec![Event::Paused] } else { Vec::new() }
     }
 
-    pub(super) fn resume(&self, budget: Option<&Budget>, approvals: Option<Approvals>) -> Vec<Event> {
+    pub(super) fn resume(&self, budget: Option<&Budget>, approvals: Option<ApprovalMode>) -> Vec<Event> {
         if self.is_imported {
             return Vec::new();
         }
-        let stopped = matches!(self.phase, Phase::Paused | Phase::Exhausted(_));
-        if matches!(self.phase, Phase::Cancelling { .. }) || (!stopped && budget.is_none() && approvals.is_none()) {
+        let stopped = matches!(self.phase, RunPhase::Paused | RunPhase::Exhausted(_));
+        if matches!(self.phase, RunPhase::Cancelling { .. }) || (!stopped && budget.is_none() && approvals.is_none()) {
             return Vec::new();
         }
         let mut budget = budget.cloned();
@@ -74,10 +74,10 @@ impl Run {
             *turns += self.ledger.requests();
         }
         let mut events = vec![Event::Resumed { budget, approvals }];
-        if approvals == Some(Approvals::Allow) {
+        if approvals == Some(ApprovalMode::Allow) {
             let allowed = Verdict { allow: true, by: "--yes".into(), ..Verdict::default() };
             // What words from outside could misuse, nobody allows unseen; nor what would be asked under `--yes` too.
-            let plain = |open: &Open| matches!(&open.effect, Effect::Approval { origins, insists: false, .. } if origins.is_empty());
+            let plain = |open: &OpenEffect| matches!(&open.effect, Effect::Approval { origins, insists: false, .. } if origins.is_empty());
             let seen = self.open.iter().filter(|(_, open)| plain(open)).map(|(at, _)| at);
             events.extend(seen.flat_map(|at| self.hear_verdict(Some(at), &allowed)));
         }
@@ -86,7 +86,7 @@ impl Run {
 
     /// Someone takes over what came from a file. What its steps at work had asked for, and what the file says was allowed,
     /// counts for nothing: they begin afresh, and all they ask for is looked at here.
-    pub(super) fn adopt(&self, settings: &Arc<Settings>) -> Vec<Event> {
+    pub(super) fn adopt(&self, settings: &Arc<RunSettings>) -> Vec<Event> {
         if !self.is_imported {
             return Vec::new();
         }
@@ -121,7 +121,7 @@ impl Run {
 
     pub(super) fn cancel(&self, by: &str, step: Option<&StepId>) -> Vec<Event> {
         match step {
-            None if matches!(self.phase, Phase::Cancelling { .. }) => Vec::new(),
+            None if matches!(self.phase, RunPhase::Cancelling { .. }) => Vec::new(),
             None => vec![Event::Cancelled { by: by.to_owned() }],
             Some(id) => match self.step(id) {
                 Some(step) if !step.has_ended() => vec![Event::StepCancelled { step: id.clone() }],
@@ -131,7 +131,7 @@ impl Run {
     }
 
     /// A new process goes on with the run: what was open when the old one ended is looked at, one by one.
-    pub(super) fn recover(&self, found: &[Finding]) -> Vec<Event> {
+    pub(super) fn recover(&self, found: &[RecoveryFinding]) -> Vec<Event> {
         let mut events = Vec::new();
         for (id, open) in &self.open {
             // What code called is looked at together with the call that ran it.
@@ -142,15 +142,16 @@ impl Run {
         events
     }
 
-    fn recover_one(&self, id: &Address, open: &Open, found: &[Finding], events: &mut Vec<Event>) {
-        let stopped = matches!(self.phase, Phase::Paused | Phase::Exhausted(_));
+    fn recover_one(&self, id: &EffectAddress, open: &OpenEffect, found: &[RecoveryFinding], events: &mut Vec<Event>) {
+        let stopped = matches!(self.phase, RunPhase::Paused | RunPhase::Exhausted(_));
         let interrupted = Event::Interrupted { id: id.clone(), attempt: open.attempt };
         let of_it = found.iter().find(|finding| finding.id == *id).map(|finding| &finding.found);
         // With something to find it again by, it is gone on with, whatever it is.
         let is_found_again = open.handle.as_ref().is_some_and(|handle| !handle.is_empty());
-        let is_safe = is_found_again || self.class_of(id).is_repeatable() || matches!(of_it, Some(Found::DidNotHappen));
+        let is_safe =
+            is_found_again || self.class_of(id).is_repeatable() || matches!(of_it, Some(RecoveryOutcome::DidNotHappen));
         let may_repeat = is_safe && may_all_repeat(open);
-        let goes_on = may_repeat && !matches!(self.phase, Phase::Cancelling { .. }) && !self.is_paid(id);
+        let goes_on = may_repeat && !matches!(self.phase, RunPhase::Cancelling { .. }) && !self.is_paid(id);
         let mut closing = self.close_inner(id, found);
         if goes_on {
             // It will ask the same again, and what a person says meanwhile counts.
@@ -158,7 +159,7 @@ impl Run {
         }
         match (&open.effect, of_it) {
             (Effect::Question { .. } | Effect::Approval { .. } | Effect::Timer { .. }, _) => {}
-            (_, Some(Found::Happened(reply))) => {
+            (_, Some(RecoveryOutcome::Happened(reply))) => {
                 events.extend(closing);
                 events.push(said(id, open, reply.clone()));
             }
@@ -169,7 +170,7 @@ impl Run {
             (Effect::Ask | Effect::Call, _) if self.is_paid(id) => {
                 // The attempt may have been billed, whatever becomes of the call.
                 events.push(interrupted);
-                if matches!(self.phase, Phase::Cancelling { .. }) {
+                if matches!(self.phase, RunPhase::Cancelling { .. }) {
                     events.push(said_next(id, open, Reply::Cancelled));
                 } else if open.attempt >= CUT_OFF_ASKS {
                     let why = format!("the model call was cut off {} times", open.attempt);
@@ -184,19 +185,26 @@ impl Run {
             }
             (Effect::Ask | Effect::Call, found) => {
                 let evidence = match found {
-                    Some(Found::CannotTell(evidence)) => evidence.as_str(),
-                    Some(Found::Happened(_) | Found::DidNotHappen) | None => {
+                    Some(RecoveryOutcome::CannotTell(evidence)) => evidence.as_str(),
+                    Some(RecoveryOutcome::Happened(_) | RecoveryOutcome::DidNotHappen) | None => {
                         "it had begun when the process ended, and left no trace"
                     }
                 };
                 let evidence = format!("{evidence}{}", called_so_far(open, &closing));
                 events.extend(closing);
                 events.push(match (may_repeat, &self.phase) {
-                    (true, Phase::Cancelling { .. }) if is_found_again => said(id, open, Reply::InDoubt { evidence }),
-                    (true, Phase::Cancelling { .. }) => said(id, open, Reply::Cancelled),
-                    (true, Phase::New | Phase::Running | Phase::Paused | Phase::Exhausted(_) | Phase::Over { .. }) => {
-                        interrupted
+                    (true, RunPhase::Cancelling { .. }) if is_found_again => {
+                        said(id, open, Reply::InDoubt { evidence })
                     }
+                    (true, RunPhase::Cancelling { .. }) => said(id, open, Reply::Cancelled),
+                    (
+                        true,
+                        RunPhase::New
+                        | RunPhase::Running
+                        | RunPhase::Paused
+                        | RunPhase::Exhausted(_)
+                        | RunPhase::Over { .. },
+                    ) => interrupted,
                     (false, _) => said(id, open, Reply::InDoubt { evidence }),
                 });
             }
@@ -205,14 +213,14 @@ impl Run {
 
     /// Whether a model whose answer broke off is asked once more. What it had written may be billed, so each attempt is
     /// one of its own on the account.
-    pub(super) fn may_ask_again(&self, id: &Address, attempt: u32) -> bool {
-        let stopping = matches!(self.phase, Phase::Cancelling { .. });
+    pub(super) fn may_ask_again(&self, id: &EffectAddress, attempt: u32) -> bool {
+        let stopping = matches!(self.phase, RunPhase::Cancelling { .. });
         self.is_asked(id, attempt) && attempt < BROKEN_ANSWERS && !stopping
     }
 
     /// What follows where a model was asked and said nothing for minutes: the run stops, and whoever resumes it has it asked
     /// again. The attempt may have been billed.
-    pub(super) fn after_silence(&self, id: &Address, attempt: u32, limit: Millis) -> Vec<Event> {
+    pub(super) fn after_silence(&self, id: &EffectAddress, attempt: u32, limit: Millis) -> Vec<Event> {
         let mut events = vec![Event::Interrupted { id: id.clone(), attempt }];
         let (model, seconds) = (self.payee_of(id), limit.0.div_ceil(1000));
         let why = format!("`{model}` said nothing for {seconds} s; a longer `silence` in the settings waits longer");
@@ -225,25 +233,25 @@ impl Run {
     }
 
     /// Whether a question of a step can be put again later. One that the agent's own call puts fails instead.
-    pub(super) fn can_halt(&self, id: &Address) -> bool {
+    pub(super) fn can_halt(&self, id: &EffectAddress) -> bool {
         let is_question = self.open.get(id).is_some_and(|open| open.effect == Effect::Ask);
-        is_question && !matches!(self.phase, Phase::Cancelling { .. })
+        is_question && !matches!(self.phase, RunPhase::Cancelling { .. })
     }
 
     /// The model of a question is not available: the run stops, and the question is put again when it is resumed.
-    pub(super) fn halt(&self, id: &Address, why: Failure) -> Vec<Event> {
+    pub(super) fn halt(&self, id: &EffectAddress, why: Failure) -> Vec<Event> {
         let mut events = vec![Event::Halted { step: id.step.clone(), ask: Some(id.clone()), why }];
-        if self.phase == Phase::Running {
-            events.push(Event::Exhausted { which: Limit::Model });
+        if self.phase == RunPhase::Running {
+            events.push(Event::Exhausted { which: BudgetLimit::Model });
         }
         events
     }
 
     /// No further attempt is made at a question.
-    pub(super) fn gives_up(&self, id: &Address, attempt: u32, why: String) -> Event {
+    pub(super) fn gives_up(&self, id: &EffectAddress, attempt: u32, why: String) -> Event {
         let reply = match self.phase {
-            Phase::Cancelling { .. } => Reply::Cancelled,
-            Phase::New | Phase::Running | Phase::Paused | Phase::Exhausted(_) | Phase::Over { .. } => {
+            RunPhase::Cancelling { .. } => Reply::Cancelled,
+            RunPhase::New | RunPhase::Running | RunPhase::Paused | RunPhase::Exhausted(_) | RunPhase::Over { .. } => {
                 Reply::Failed(Failure::new(FailureKind::Model, why))
             }
         };
@@ -251,18 +259,18 @@ impl Run {
     }
 
     /// Whether this is the attempt at a question that is under way.
-    pub(super) fn is_asked(&self, id: &Address, attempt: u32) -> bool {
+    pub(super) fn is_asked(&self, id: &EffectAddress, attempt: u32) -> bool {
         self.is_paid(id) && self.open.get(id).is_some_and(|open| open.attempt == attempt)
     }
 
     /// Whether the call at an address only reads, and nothing outside this process hears of it.
-    pub fn is_inner_read(&self, id: &Address) -> bool {
-        self.prepared_at(id).is_some_and(Prepared::is_plain)
+    pub fn is_inner_read(&self, id: &EffectAddress) -> bool {
+        self.prepared_at(id).is_some_and(PreparedCall::is_plain)
     }
 
     /// Whether the call at an address may be done twice.
-    pub fn class_of(&self, id: &Address) -> Class {
-        self.prepared_at(id).map_or(Class::Opaque, |prepared| prepared.class)
+    pub fn class_of(&self, id: &EffectAddress) -> EffectClass {
+        self.prepared_at(id).map_or(EffectClass::Opaque, |prepared| prepared.class)
     }
 
     pub(super) fn fork(&self, from: &RunId, at: u64, change: &ForkChange) -> Vec<Event> {
@@ -285,7 +293,7 @@ impl Run {
 }
 
 /// A reply in the place of the attempt that would follow.
-fn said_next(id: &Address, open: &Open, reply: Reply) -> Event {
+fn said_next(id: &EffectAddress, open: &OpenEffect, reply: Reply) -> Event {
     Event::Replied { id: id.clone(), attempt: open.attempt + 1, reply, prepared: Vec::new() }
 }
 
@@ -298,6 +306,6 @@ fn given_for(effect: &Effect, verdict: &Verdict) -> Verdict {
     Verdict { origins, ..verdict.clone() }
 }
 
-fn said(id: &Address, open: &Open, reply: Reply) -> Event {
+fn said(id: &EffectAddress, open: &OpenEffect, reply: Reply) -> Event {
     Event::Replied { id: id.clone(), attempt: open.attempt, reply, prepared: Vec::new() }
 }

@@ -2,7 +2,7 @@
 //! the step.
 
 use crate::event::{Event, Note};
-use crate::message::{Answer, Finish};
+use crate::message::{FinishReason, ModelAnswer};
 use crate::reply::{Failure, FailureKind};
 use crate::state::Run;
 use crate::step::Step;
@@ -14,19 +14,19 @@ const SHOWN: usize = 200;
 
 impl Run {
     /// What follows from an answer whose end is missing; nothing if there is no more to it than to any other.
-    pub(super) fn after_part(&self, step: &Step, turn: u32, answer: &Answer) -> Option<Vec<Event>> {
+    pub(super) fn after_part(&self, step: &Step, turn: u32, answer: &ModelAnswer) -> Option<Vec<Event>> {
         let failure = |why: &str| Failure::new(FailureKind::ModelBehavior, why);
         match answer.finish {
-            Finish::Stop => None,
-            Finish::Filtered => Some(fail(step, failure(&withheld(answer)))),
+            FinishReason::Stop => None,
+            FinishReason::Filtered => Some(fail(step, failure(&withheld(answer)))),
             // Each of its calls says that it is not whole: it is refused, and the model is told.
-            Finish::Length if !answer.calls.is_empty() => None,
-            Finish::Length if step.is_continued() => {
+            FinishReason::Length if !answer.calls.is_empty() => None,
+            FinishReason::Length if step.is_continued() => {
                 let why = "the answer was cut off at the limit on output, and so was its continuation; a larger \
                            `max_output` in the settings allows longer ones";
                 Some(fail(step, failure(why)))
             }
-            Finish::Length => {
+            FinishReason::Length => {
                 let why = "the answer was cut off at the limit on output";
                 Some(self.correct(step, turn, Note::CutOff, &failure(why)))
             }
@@ -35,7 +35,7 @@ impl Run {
 }
 
 /// Why nothing comes of an answer that the provider withheld, in the provider's words where it gave some.
-fn withheld(answer: &Answer) -> String {
+fn withheld(answer: &ModelAnswer) -> String {
     let because = if answer.withheld.is_empty() { String::new() } else { format!(" ({})", answer.withheld) };
     let said: String = answer.text.trim().chars().take(SHOWN).collect();
     let colon = if said.is_empty() { "" } else { ", after: " };

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use crate::event::{Event, Judgement};
 use crate::reply::Failure;
 use crate::state::Run;
-use crate::step::{Role, State, Step};
+use crate::step::{Step, StepRole, StepState};
 
 impl Run {
     /// Decides what follows from a step that fell: a new plan, or its dependants are skipped.
     pub(super) fn fall(&self, at: usize) -> Vec<Event> {
         let step = &self.steps[at];
-        if let State::Failed(why) = &step.state
-            && step.role == Role::Work
+        if let StepState::Failed(why) = &step.state
+            && step.role == StepRole::Work
             && self.may_replan()
         {
             let why = format!("step `{}` failed: {why}", step.spec.id);
@@ -31,7 +31,7 @@ impl Run {
         let mut below = BTreeSet::new();
         let mut todo = vec![at];
         while let Some(at) = todo.pop() {
-            let waiting = |next: &&usize| matches!(self.steps[**next].state, State::Waiting | State::Ready);
+            let waiting = |next: &&usize| matches!(self.steps[**next].state, StepState::Waiting | StepState::Ready);
             todo.extend(self.steps[at].next.iter().filter(waiting).filter(|next| below.insert(**next)));
         }
         below
@@ -42,7 +42,7 @@ impl Run {
         let planner = self.planner.map(|at| &self.steps[at]);
         self.replans < self.settings.replans
             && self.replanning.is_none()
-            && planner.is_some_and(|planner| planner.state == State::Done)
+            && planner.is_some_and(|planner| planner.state == StepState::Done)
     }
 }
 

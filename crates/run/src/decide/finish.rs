@@ -6,7 +6,7 @@ use crate::event::Event;
 use crate::extract::{only_final_answer, plain};
 use crate::reply::{Failure, FailureKind};
 use crate::state::Run;
-use crate::step::{Entry, Role, State, Step};
+use crate::step::{ConversationEntry, Step, StepRole, StepState};
 
 /// An answer that joins several results stops here: beyond, the results are better looked at one by one.
 const LONGEST_ANSWER: usize = 256 * 1024;
@@ -39,13 +39,13 @@ impl Run {
         let says_nothing = |step: &Step| self.is_review(step) && step.output.as_deref().is_none_or(str::is_empty);
         let is_last = |step: &&Step| {
             // What a new plan stands in for had gone on with it as well.
-            let goes_on = |next: &Step| (next.state == State::Done && !self.is_review(next)) || next.superseded;
+            let goes_on = |next: &Step| (next.state == StepState::Done && !self.is_review(next)) || next.superseded;
             let used = self.dependants(step).any(goes_on);
-            let is_result = step.role == Role::Work && step.state == State::Done && !step.superseded;
+            let is_result = step.role == StepRole::Work && step.state == StepState::Done && !step.superseded;
             is_result && !used && !builds_on_rejected(step)
         };
         let last: Vec<&Step> = self.steps().filter(is_last).filter(|step| !says_nothing(step)).collect();
-        let is_unfinished = |step: &&Step| step.role == Role::Work && step.is_at_work() && !self.is_over();
+        let is_unfinished = |step: &&Step| step.role == StepRole::Work && step.is_at_work() && !self.is_over();
         let unfinished = self.steps().filter(is_unfinished).filter(|step| last.is_empty() || step.halted.is_some());
         let unfinished: Vec<(&Step, String)> =
             unfinished.filter_map(|step| Some((step, self.said_by(step)?))).collect();
@@ -72,7 +72,7 @@ impl Run {
 
     /// Why the run counts as failed: the first step of the work that failed and was not replaced by a new plan.
     fn failure(&self) -> Option<Failure> {
-        let is_work = |step: &&Step| step.role == Role::Work;
+        let is_work = |step: &&Step| step.role == StepRole::Work;
         let work = self.steps().filter(is_work).find_map(failure_of);
         work.or_else(|| self.steps().find_map(failure_of))
     }
@@ -80,16 +80,16 @@ impl Run {
     /// The last thing a step said in words, or else the last good result of its tools.
     pub(crate) fn best_words(&self, step: &Step) -> Option<String> {
         step.spoken().find_map(|entry| match entry {
-            Entry::Answer(answer) => {
+            ConversationEntry::Answer(answer) => {
                 let is_call = answer.calls.is_empty() && !self.calls_in(step, answer).is_empty();
                 (!is_call && !answer.text.trim().is_empty()).then(|| answer.text.clone())
             }
-            Entry::Results(outcomes) => {
+            ConversationEntry::Results(outcomes) => {
                 let good = outcomes.iter().rev().find(|outcome| outcome.is_good());
                 good.map(|outcome| crate::talk::outcome_words(outcome).into_owned())
                     .filter(|text| !text.trim().is_empty())
             }
-            Entry::Note(_) | Entry::Summary(_) => None,
+            ConversationEntry::Note(_) | ConversationEntry::Summary(_) => None,
         })
     }
 
@@ -102,11 +102,14 @@ impl Run {
     /// What a step that is not done has said last. What its tools gave is no answer.
     fn said_by(&self, step: &Step) -> Option<String> {
         step.spoken().find_map(|entry| match entry {
-            Entry::Answer(answer) if !answer.text.trim().is_empty() => {
+            ConversationEntry::Answer(answer) if !answer.text.trim().is_empty() => {
                 let is_call = answer.calls.is_empty() && !self.calls_in(step, answer).is_empty();
                 (!is_call).then(|| answer.text.clone())
             }
-            Entry::Answer(_) | Entry::Results(_) | Entry::Note(_) | Entry::Summary(_) => None,
+            ConversationEntry::Answer(_)
+            | ConversationEntry::Results(_)
+            | ConversationEntry::Note(_)
+            | ConversationEntry::Summary(_) => None,
         })
     }
 
@@ -130,17 +133,17 @@ impl Run {
 fn failure_of(step: &Step) -> Option<Failure> {
     let id = &step.spec.id;
     match &step.state {
-        State::Failed(_) | State::Cancelled if step.superseded => None,
-        State::Failed(why) => Some(Failure::new(why.kind, format!("step `{id}` failed: {why}"))),
-        State::Cancelled => Some(Failure::new(FailureKind::Tool, format!("step `{id}` was cancelled"))),
-        State::Waiting
-        | State::Ready
-        | State::Thinking { .. }
-        | State::Acting { .. }
-        | State::Judging { .. }
-        | State::Compacting { .. }
-        | State::Done
-        | State::Skipped { .. }
-        | State::Dropped => None,
+        StepState::Failed(_) | StepState::Cancelled if step.superseded => None,
+        StepState::Failed(why) => Some(Failure::new(why.kind, format!("step `{id}` failed: {why}"))),
+        StepState::Cancelled => Some(Failure::new(FailureKind::Tool, format!("step `{id}` was cancelled"))),
+        StepState::Waiting
+        | StepState::Ready
+        | StepState::Thinking { .. }
+        | StepState::Acting { .. }
+        | StepState::Judging { .. }
+        | StepState::Compacting { .. }
+        | StepState::Done
+        | StepState::Skipped { .. }
+        | StepState::Dropped => None,
     }
 }

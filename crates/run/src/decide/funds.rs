@@ -2,14 +2,14 @@
 
 use crate::bills::plus;
 use crate::event::Event;
-use crate::goal::{Ceiling, Limit};
-use crate::id::Address;
+use crate::goal::{BudgetLimit, Ceiling};
+use crate::id::EffectAddress;
 use crate::reply::{Failure, FailureKind, Reply};
-use crate::state::{Funds, Open, Run};
+use crate::state::{Funds, OpenEffect, Run};
 
 impl Run {
     /// Decides whether a model call may be made for at most this much.
-    pub(super) fn fund(&self, id: &Address, ceiling: Ceiling) -> Vec<Event> {
+    pub(super) fn fund(&self, id: &EffectAddress, ceiling: Ceiling) -> Vec<Event> {
         let Some(open) = self.open.get(id).filter(|open| self.is_paid(id) && !matches!(open.funds, Funds::Reserved(_)))
         else {
             return Vec::new();
@@ -22,10 +22,10 @@ impl Run {
             return vec![Event::Replied { id: id.clone(), attempt: open.attempt, reply, prepared: Vec::new() }];
         }
         match self.too_much(id, &ceiling) {
-            TooMuch::No => vec![Event::Reserved { id: id.clone(), ceiling }],
-            TooMuch::ForTheStep(which) => vec![used_up(id, open, which)],
+            BudgetOverrun::No => vec![Event::Reserved { id: id.clone(), ceiling }],
+            BudgetOverrun::ForTheStep(which) => vec![used_up(id, open, which)],
             // Whether others may give something back, `settle` looks at.
-            TooMuch::ForTheRun(_) => vec![Event::Held { id: id.clone(), ceiling }],
+            BudgetOverrun::ForTheRun(_) => vec![Event::Held { id: id.clone(), ceiling }],
         }
     }
 
@@ -35,25 +35,25 @@ impl Run {
         for id in &self.held {
             let Some((open, Funds::Held(ceiling))) = self.open.get(id).map(|open| (open, open.funds)) else { continue };
             match self.too_much(id, &ceiling) {
-                TooMuch::No => return Some(vec![Event::Reserved { id: id.clone(), ceiling }]),
-                TooMuch::ForTheStep(which) => return Some(vec![used_up(id, open, which)]),
+                BudgetOverrun::No => return Some(vec![Event::Reserved { id: id.clone(), ceiling }]),
+                BudgetOverrun::ForTheStep(which) => return Some(vec![used_up(id, open, which)]),
                 // Code waits for it, and must hear that it will not come.
-                TooMuch::ForTheRun(which) if id.inner.is_some() && self.ledger.reservations == 0 => {
+                BudgetOverrun::ForTheRun(which) if id.inner.is_some() && self.ledger.reservations == 0 => {
                     return Some(vec![not_funded(id, open, "run", which)]);
                 }
-                TooMuch::ForTheRun(which) => stuck = stuck.or(Some(which)),
+                BudgetOverrun::ForTheRun(which) => stuck = stuck.or(Some(which)),
             }
         }
         let which = stuck.filter(|_| self.ledger.reservations == 0)?;
         Some(vec![Event::Exhausted { which }])
     }
 
-    fn too_much(&self, id: &Address, ceiling: &Ceiling) -> TooMuch {
+    fn too_much(&self, id: &EffectAddress, ceiling: &Ceiling) -> BudgetOverrun {
         let model = self.payee_of(id);
         if let Some(step) = self.step(&id.step) {
             let expected = self.bills.known_share(model).widen(&plus(&step.ledger.outstanding(), ceiling));
             if let Some(which) = step.ledger.breaks(&self.settings.step_budget, &expected) {
-                return TooMuch::ForTheStep(which);
+                return BudgetOverrun::ForTheStep(which);
             }
         }
         let is_alone = self.ledger.reservations == 0;
@@ -65,23 +65,23 @@ impl Run {
             // Were all of them cut off before the first bill, half the budget is left to go on with.
             expected = plus(&expected, &expected);
         }
-        self.ledger.breaks(&self.budget, &expected).map_or(TooMuch::No, TooMuch::ForTheRun)
+        self.ledger.breaks(&self.budget, &expected).map_or(BudgetOverrun::No, BudgetOverrun::ForTheRun)
     }
 }
 
 /// A step that asks for more than it may spend is told so, whatever the run has left.
-fn used_up(id: &Address, open: &Open, which: Limit) -> Event {
+fn used_up(id: &EffectAddress, open: &OpenEffect, which: BudgetLimit) -> Event {
     not_funded(id, open, "step", which)
 }
 
-fn not_funded(id: &Address, open: &Open, whose: &str, which: Limit) -> Event {
+fn not_funded(id: &EffectAddress, open: &OpenEffect, whose: &str, which: BudgetLimit) -> Event {
     let why = format!("the {whose} has used up its budget of {}", which.flag().0);
     let reply = Reply::Failed(Failure::new(FailureKind::Budget, why));
     Event::Replied { id: id.clone(), attempt: open.attempt, reply, prepared: Vec::new() }
 }
 
-enum TooMuch {
+enum BudgetOverrun {
     No,
-    ForTheStep(Limit),
-    ForTheRun(Limit),
+    ForTheStep(BudgetLimit),
+    ForTheRun(BudgetLimit),
 }

@@ -3,20 +3,20 @@
 //! A call that is made again asks again. What it asks the second time is what the earlier attempt asked the second time:
 //! the same words may be about two things, so answers are told apart by the names of questions and by their order.
 
-use crate::effect::{Effect, Inquiry, Prepared};
+use crate::effect::{Effect, Inquiry, PreparedCall};
 use crate::event::Event;
-use crate::id::Address;
+use crate::id::EffectAddress;
 use crate::message::ToolCall;
 use crate::reply::Reply;
-use crate::state::{Inner, Open, Run};
+use crate::state::{InnerCall, OpenEffect, Run};
 
 /// Questions that may be asked during one call, however often it is made.
 const MOST: usize = 50;
 
 /// What became of a question in earlier attempts.
-enum Earlier<'a> {
+enum EarlierInquiry<'a> {
     /// It waits there.
-    Waits(Address),
+    Waits(EffectAddress),
     /// It was answered.
     Answered(&'a Reply),
     /// It was not asked, not answered, or nobody can tell which answer was meant.
@@ -28,16 +28,16 @@ impl Run {
     /// waiting, or is answered as it was then.
     pub(super) fn inquire(
         &self,
-        under: &Address,
-        open: &Open,
+        under: &EffectAddress,
+        open: &OpenEffect,
         call: &ToolCall,
-        (inquiry, prepared): (&Inquiry, &Prepared),
+        (inquiry, prepared): (&Inquiry, &PreparedCall),
     ) -> Vec<Event> {
         if self.inquired(under, inquiry).is_some() {
             return Vec::new();
         }
         let earlier = self.earlier(under, open, inquiry);
-        if let Earlier::Waits(id) = earlier {
+        if let EarlierInquiry::Waits(id) = earlier {
             return vec![Event::Awaited { id }];
         }
         let id = under.within(open.inner.len() as u32);
@@ -51,16 +51,16 @@ impl Run {
         let effect =
             Effect::Question { text: inquiry.words(), options: Vec::new(), inquiry: Some(inquiry.clone().into()) };
         let mut events = vec![wished, Event::Wanted { id: id.clone(), effect }];
-        if let Earlier::Answered(reply) = earlier {
+        if let EarlierInquiry::Answered(reply) = earlier {
             events.push(Event::Replied { id, attempt: 1, reply: reply.clone(), prepared: Vec::new() });
         }
         events
     }
 
     /// Where this question of an earlier attempt at the same call still waits, in runs from before questions had names.
-    pub fn inquired(&self, under: &Address, inquiry: &Inquiry) -> Option<Address> {
+    pub fn inquired(&self, under: &EffectAddress, inquiry: &Inquiry) -> Option<EffectAddress> {
         let open = self.open.get(under).filter(|_| inquiry.key.is_none())?;
-        let waits = |(k, inner): (usize, &Inner)| {
+        let waits = |(k, inner): (usize, &InnerCall)| {
             let id = under.within(k as u32);
             (inner.attempt < open.attempt && inner.asks(inquiry) && self.is_inquiry(&id)).then_some(id)
         };
@@ -68,21 +68,22 @@ impl Run {
     }
 
     /// What became of the question that comes now, when earlier attempts had come as far.
-    fn earlier<'a>(&self, under: &Address, open: &'a Open, inquiry: &Inquiry) -> Earlier<'a> {
+    fn earlier<'a>(&self, under: &EffectAddress, open: &'a OpenEffect, inquiry: &Inquiry) -> EarlierInquiry<'a> {
         if inquiry.key.is_none() {
-            return answered_before_names(open, inquiry).map_or(Earlier::Unknown, Earlier::Answered);
+            return answered_before_names(open, inquiry).map_or(EarlierInquiry::Unknown, EarlierInquiry::Answered);
         }
         let turn = open.asked_already(inquiry);
         let before = || open.inner.iter().enumerate().filter(|(_, inner)| inner.attempt < open.attempt);
         let same = || before().filter(|(_, inner)| inner.turn == turn && inner.asks(inquiry));
-        let waits = |(k, _): (usize, &Inner)| Some(under.within(k as u32)).filter(|id| self.is_inquiry(id));
+        let waits = |(k, _): (usize, &InnerCall)| Some(under.within(k as u32)).filter(|id| self.is_inquiry(id));
         if let Some(id) = same().find_map(waits) {
-            return Earlier::Waits(id);
+            return EarlierInquiry::Waits(id);
         }
         let Some((_, last)) = same().rfind(|(_, inner)| inner.heard().is_some()) else {
-            return Earlier::Unknown;
+            return EarlierInquiry::Unknown;
         };
-        let says_the_same = |(_, inner): (usize, &Inner)| inner.heard().is_none_or(|heard| Some(heard) == last.heard());
+        let says_the_same =
+            |(_, inner): (usize, &InnerCall)| inner.heard().is_none_or(|heard| Some(heard) == last.heard());
         // Of several that were open at once, each may be any of them.
         let has_order = !same().any(|(_, inner)| inner.is_beside);
         let alike = if has_order {
@@ -90,15 +91,15 @@ impl Run {
         } else {
             before().filter(|(_, inner)| inner.asks(inquiry)).all(says_the_same)
         };
-        last.heard().filter(|_| alike).map_or(Earlier::Unknown, Earlier::Answered)
+        last.heard().filter(|_| alike).map_or(EarlierInquiry::Unknown, EarlierInquiry::Answered)
     }
 }
 
 /// What a person said to the same words in an earlier attempt, unless this attempt has heard it already.
-fn answered_before_names<'a>(open: &'a Open, inquiry: &Inquiry) -> Option<&'a Reply> {
+fn answered_before_names<'a>(open: &'a OpenEffect, inquiry: &Inquiry) -> Option<&'a Reply> {
     let same = || open.inner.iter().filter(|inner| inner.asks(inquiry));
     if same().any(|inner| inner.attempt == open.attempt) {
         return None;
     }
-    same().rev().find_map(Inner::heard)
+    same().rev().find_map(InnerCall::heard)
 }

@@ -5,37 +5,39 @@ use std::sync::Arc;
 
 use updraft_lenient::{repair_with, whole_object};
 
-use crate::event::{Because, Event, Note};
-use crate::goal::{Mode, Start};
-use crate::graph::{Graph, StepSpec, Surroundings};
+use crate::event::{Event, Note, PlanReason};
+use crate::goal::{RunMode, RunStart};
+use crate::graph::{Graph, GraphContext, StepSpec};
 use crate::id::StepId;
-use crate::message::{Answer, Finish};
+use crate::message::{FinishReason, ModelAnswer};
 use crate::reply::{Failure, FailureKind};
 use crate::role::AgentRole;
-use crate::state::{Phase, Run};
-use crate::step::{Entry, Role, State, Step};
+use crate::state::{Run, RunPhase};
+use crate::step::{ConversationEntry, Step, StepRole, StepState};
 
 use super::fall::fail;
 
 impl Run {
     /// A run begins with a graph that was given, or with the steps that make one.
-    pub(super) fn begin(&self, start: &Start) -> Vec<Event> {
-        if self.phase != Phase::New {
+    pub(super) fn begin(&self, start: &RunStart) -> Vec<Event> {
+        if self.phase != RunPhase::New {
             return Vec::new();
         }
         let mut events = vec![Event::Started(Box::new(start.clone()))];
         let (graph, because) = match (&start.goal.mode, &start.plan) {
-            (_, Some(plan)) => (plan.clone(), Because::First),
-            (Mode::Agent(name), None) => (Arc::new(single(name, &start.goal.text)), Because::First),
-            (Mode::Swarm, None) => (Arc::new(first_steps(AgentRole::Router, start)), Because::Goal),
-            (Mode::Plan | Mode::Given, None) => (Arc::new(first_steps(AgentRole::Planner, start)), Because::Goal),
+            (_, Some(plan)) => (plan.clone(), PlanReason::First),
+            (RunMode::Agent(name), None) => (Arc::new(single(name, &start.goal.text)), PlanReason::First),
+            (RunMode::Swarm, None) => (Arc::new(first_steps(AgentRole::Router, start)), PlanReason::Goal),
+            (RunMode::Plan | RunMode::Given, None) => {
+                (Arc::new(first_steps(AgentRole::Planner, start)), PlanReason::Goal)
+            }
         };
         events.push(Event::Planned { graph, because });
         events
     }
 
     /// The planner has answered: the plan is checked, and accepted or sent back with its faults.
-    pub(super) fn conclude_plan(&self, step: &Step, turn: u32, answer: &Answer) -> Vec<Event> {
+    pub(super) fn conclude_plan(&self, step: &Step, turn: u32, answer: &ModelAnswer) -> Vec<Event> {
         let graph = match plan_in(&answer.text).and_then(|plan| Graph::checked(&plan, &self.surroundings())) {
             Ok(graph) => graph,
             Err(faults) => {
@@ -56,8 +58,8 @@ impl Run {
             }
         };
         let because = match self.replanning {
-            Some(failed) => Because::Failed(self.steps[failed].spec.id.clone()),
-            None => Because::First,
+            Some(failed) => PlanReason::Failed(self.steps[failed].spec.id.clone()),
+            None => PlanReason::First,
         };
         let reads_words = graph.steps.iter().any(|step| step.reads.iter().any(|name| name == PLANNER_WORDS));
         let words = reads_words.then(|| Event::Wrote {
@@ -73,9 +75,9 @@ impl Run {
 
     /// A plan of one step, where the planner answers in words instead of a plan, or a router's plan cannot be carried out.
     /// What it said goes along: it may be all there is to say.
-    fn one_step(&self, planner: &Step, answer: &Answer) -> Option<Graph> {
+    fn one_step(&self, planner: &Step, answer: &ModelAnswer) -> Option<Graph> {
         let is_silent = answer.text.trim().is_empty();
-        if self.goal.mode != Mode::Swarm && (is_silent || plan_in(&answer.text).is_ok()) {
+        if self.goal.mode != RunMode::Swarm && (is_silent || plan_in(&answer.text).is_ok()) {
             return None;
         }
         let agent = self.roster.in_role(AgentRole::Generalist).or_else(|| self.roster.in_role(AgentRole::Thinker))?;
@@ -90,13 +92,14 @@ impl Run {
     }
 
     /// What a plan is checked against, here and now.
-    pub fn surroundings(&self) -> Surroundings<'_> {
+    pub fn surroundings(&self) -> GraphContext<'_> {
         let mut variables: BTreeSet<&str> = self.variables.keys().map(String::as_str).collect();
         let mut begun = BTreeMap::new();
         for step in self.steps() {
-            if step.role != Role::Work || step.has_begun() {
-                let failed = matches!(step.state, State::Failed(_) | State::Skipped { .. } | State::Cancelled)
-                    && step.rejected_by.is_none();
+            if step.role != StepRole::Work || step.has_begun() {
+                let failed =
+                    matches!(step.state, StepState::Failed(_) | StepState::Skipped { .. } | StepState::Cancelled)
+                        && step.rejected_by.is_none();
                 begun.insert(&step.spec.id, !failed);
                 if !step.has_ended() {
                     variables.extend(step.spec.writes.iter().map(String::as_str));
@@ -104,7 +107,7 @@ impl Run {
             }
         }
         let agents = self.roster.agents.iter().map(|agent| agent.name.as_str()).collect();
-        Surroundings { agents, variables, begun, max_steps: self.settings.max_steps as usize }
+        GraphContext { agents, variables, begun, max_steps: self.settings.max_steps as usize }
     }
 }
 
@@ -112,7 +115,7 @@ impl Run {
 const PLANNER_WORDS: &str = "planner_answer";
 
 /// What the distiller found in the files, as JSON or in words.
-pub(super) fn conclude_profile(step: &Step, answer: &Answer) -> Vec<Event> {
+pub(super) fn conclude_profile(step: &Step, answer: &ModelAnswer) -> Vec<Event> {
     let files = whole_object(&answer.text)
         .map_or_else(|| serde_json::Value::String(answer.text.trim().to_owned()), serde_json::Value::Object);
     let output = Some(answer.text.trim().to_owned());
@@ -122,13 +125,13 @@ pub(super) fn conclude_profile(step: &Step, answer: &Answer) -> Vec<Event> {
 /// How often a planner has answered without a plan.
 fn prose_answers(step: &Step) -> usize {
     // A part of an answer is neither a plan nor prose.
-    let is_part = |at: usize| at > 0 && matches!(&step.talk[at - 1], Entry::Note(Note::CutOff));
-    let is_prose = |(at, entry): &(usize, &Entry)| match entry {
-        Entry::Answer(answer) => {
-            let is_whole = answer.finish == Finish::Stop && !is_part(*at);
+    let is_part = |at: usize| at > 0 && matches!(&step.talk[at - 1], ConversationEntry::Note(Note::CutOff));
+    let is_prose = |(at, entry): &(usize, &ConversationEntry)| match entry {
+        ConversationEntry::Answer(answer) => {
+            let is_whole = answer.finish == FinishReason::Stop && !is_part(*at);
             is_whole && answer.calls.is_empty() && plan_in(&answer.text).is_err()
         }
-        Entry::Results(_) | Entry::Note(_) | Entry::Summary(_) => false,
+        ConversationEntry::Results(_) | ConversationEntry::Note(_) | ConversationEntry::Summary(_) => false,
     };
     step.talk.iter().enumerate().filter(is_prose).count()
 }
@@ -170,7 +173,7 @@ fn single(agent: &str, goal: &str) -> Graph {
 }
 
 /// The steps every planned run begins with: the files handed over are profiled, then the graph is planned.
-fn first_steps(planner: AgentRole, start: &Start) -> Graph {
+fn first_steps(planner: AgentRole, start: &RunStart) -> Graph {
     let agent = start.roster.in_role(planner).map_or(planner.word(), |card| &card.name);
     let mut plan = StepSpec::new(StepId::known("plan"), agent);
     plan.description = "Plan the work".into();

@@ -7,12 +7,12 @@ use updraft_lenient::whole_object;
 
 use crate::event::{Event, Judgement, Note};
 use crate::extract::plain;
-use crate::goal::Mode;
-use crate::message::Answer;
+use crate::goal::RunMode;
+use crate::message::ModelAnswer;
 use crate::reply::{Failure, FailureKind};
 use crate::role::AgentRole;
 use crate::state::Run;
-use crate::step::{Role, State, Step};
+use crate::step::{Step, StepRole, StepState};
 
 use super::conclude::quoted;
 use super::fall::fail;
@@ -65,11 +65,11 @@ impl Run {
     /// Whether a step's result is a verdict on the results it reads. One agent alone has nothing to send back.
     pub fn is_review(&self, step: &Step) -> bool {
         let is_judge = self.card(&step.spec.agent).is_some_and(|card| card.role() == AgentRole::Judge);
-        is_judge && step.role == Role::Work && !matches!(self.goal.mode, Mode::Agent(_))
+        is_judge && step.role == StepRole::Work && !matches!(self.goal.mode, RunMode::Agent(_))
     }
 
     /// A review has answered.
-    pub(super) fn conclude_review(&self, step: &Step, turn: u32, answer: &Answer) -> Vec<Event> {
+    pub(super) fn conclude_review(&self, step: &Step, turn: u32, answer: &ModelAnswer) -> Vec<Event> {
         if let Some(events) = self.after_renewal(step) {
             return events;
         }
@@ -150,7 +150,10 @@ impl Run {
     fn makers(&self, review: &Step) -> Vec<&Step> {
         let Some(place) = self.places.get(&review.spec.id) else { return Vec::new() };
         let before = self.steps().filter(|step| {
-            step.role == Role::Work && step.state == State::Done && step.next.contains(place) && !self.is_review(step)
+            step.role == StepRole::Work
+                && step.state == StepState::Done
+                && step.next.contains(place)
+                && !self.is_review(step)
         });
         let before: Vec<&Step> = before.collect();
         let writes = |step: &&&Step| step.spec.writes.iter().any(|name| review.spec.reads.contains(name));

@@ -2,11 +2,11 @@
 
 use crate::effect::Effect;
 use crate::event::{Event, Note};
-use crate::id::Kind;
-use crate::message::Finish;
+use crate::id::EffectKind;
+use crate::message::FinishReason;
 use crate::reply::{Failure, FailureKind, Reply};
 use crate::state::Run;
-use crate::step::{Entry, Outcome, State, Step};
+use crate::step::{ConversationEntry, Step, StepState, ToolCallOutcome};
 
 use super::conclude::run_again;
 use super::fall::fail;
@@ -24,22 +24,23 @@ impl Run {
             return fail(step, trouble.clone());
         }
         match &step.state {
-            State::Thinking { turn } => match step.spoken().next() {
-                Some(Entry::Answer(answer)) => self.after_answer(step, *turn, answer),
+            StepState::Thinking { turn } => match step.spoken().next() {
+                Some(ConversationEntry::Answer(answer)) => self.after_answer(step, *turn, answer),
                 // Older turns have just been summarised.
-                Some(Entry::Results(_) | Entry::Note(_) | Entry::Summary(_)) | None => self.ask(step, turn + 1),
+                Some(ConversationEntry::Results(_) | ConversationEntry::Note(_) | ConversationEntry::Summary(_))
+                | None => self.ask(step, turn + 1),
             },
-            State::Acting { turn, slots } if slots.is_empty() => self.after_results(step, *turn),
-            State::Acting { turn, slots } => self.after_verdicts(step, *turn, slots),
-            State::Judging { .. } => self.after_judgement(step),
-            State::Compacting { .. } => after_summary(step, self.settings.compact_keep),
-            State::Waiting
-            | State::Ready
-            | State::Done
-            | State::Failed(_)
-            | State::Skipped { .. }
-            | State::Cancelled
-            | State::Dropped => Vec::new(),
+            StepState::Acting { turn, slots } if slots.is_empty() => self.after_results(step, *turn),
+            StepState::Acting { turn, slots } => self.after_verdicts(step, *turn, slots),
+            StepState::Judging { .. } => self.after_judgement(step),
+            StepState::Compacting { .. } => after_summary(step, self.settings.compact_keep),
+            StepState::Waiting
+            | StepState::Ready
+            | StepState::Done
+            | StepState::Failed(_)
+            | StepState::Skipped { .. }
+            | StepState::Cancelled
+            | StepState::Dropped => Vec::new(),
         }
     }
 
@@ -52,7 +53,7 @@ impl Run {
         if turn + 1 >= self.turns_of(step) && self.turns_of(step) > 1 && !told_of_last_turn(step.talk.iter().rev()) {
             events.push(Event::Advised { step: step.spec.id.clone(), note: Note::LastTurn });
         }
-        events.push(Event::Wanted { id: step.address(turn, Kind::Ask), effect: Effect::Ask });
+        events.push(Event::Wanted { id: step.address(turn, EffectKind::Ask), effect: Effect::Ask });
         events
     }
 
@@ -94,15 +95,17 @@ impl Run {
             return self.conclude(step, turn, answer);
         }
         let outcomes = match step.talk.last() {
-            Some(Entry::Results(outcomes)) => outcomes.as_slice(),
-            Some(Entry::Answer(_) | Entry::Note(_) | Entry::Summary(_)) | None => &[],
+            Some(ConversationEntry::Results(outcomes)) => outcomes.as_slice(),
+            Some(ConversationEntry::Answer(_) | ConversationEntry::Note(_) | ConversationEntry::Summary(_)) | None => {
+                &[]
+            }
         };
         let mut events = Vec::new();
         if !outcomes.is_empty() && outcomes.iter().all(has_failed) {
             events.push(Event::Advised { step: step.spec.id.clone(), note: Note::AllToolsFailed });
         }
         let next = if self.must_compact(step) {
-            let compact = vec![Event::Wanted { id: step.address(turn, Kind::Compact), effect: Effect::Ask }];
+            let compact = vec![Event::Wanted { id: step.address(turn, EffectKind::Compact), effect: Effect::Ask }];
             self.turns_break(step).unwrap_or(compact)
         } else {
             self.ask(step, turn + 1)
@@ -112,7 +115,7 @@ impl Run {
 
     /// Whether the conversation has grown too long.
     fn must_compact(&self, step: &Step) -> bool {
-        let long = |usage: &crate::Usage| usage.tokens() >= self.settings.compact_at;
+        let long = |usage: &crate::TokenUsage| usage.tokens() >= self.settings.compact_at;
         step.last_answer().is_some_and(|answer| long(&answer.usage))
             && compactable(step, self.settings.compact_keep).is_some()
     }
@@ -131,19 +134,19 @@ fn after_summary(step: &Step, keep: u32) -> Vec<Event> {
         let why = format!("a summary of {} bytes for {before} does not shrink the conversation", summary.text.len());
         return fail(step, Failure::new(FailureKind::ModelBehavior, why));
     }
-    let end = if summary.finish == Finish::Stop { "" } else { CUT_SUMMARY };
+    let end = if summary.finish == FinishReason::Stop { "" } else { CUT_SUMMARY };
     vec![Event::Compacted { step: step.spec.id.clone(), upto, summary: format!("{}{end}", summary.text) }]
 }
 
 /// Whether a tool was called and failed. A refusal or a doubt is no reason to do without tools.
-fn has_failed(outcome: &Outcome) -> bool {
+fn has_failed(outcome: &ToolCallOutcome) -> bool {
     match outcome {
-        Outcome::Replied(Reply::Failed(_) | Reply::TimedOut { .. }) => true,
-        Outcome::Replied(Reply::Output(output)) => output.is_error,
-        Outcome::Replied(
+        ToolCallOutcome::Replied(Reply::Failed(_) | Reply::TimedOut { .. }) => true,
+        ToolCallOutcome::Replied(Reply::Output(output)) => output.is_error,
+        ToolCallOutcome::Replied(
             Reply::Said(_) | Reply::Verdict(_) | Reply::Answer(_) | Reply::Cancelled | Reply::InDoubt { .. },
         )
-        | Outcome::Rejected(_) => false,
+        | ToolCallOutcome::Rejected(_) => false,
     }
 }
 
@@ -157,30 +160,30 @@ fn unless_stopped(mut notes: Vec<Event>, next: Vec<Event>) -> Vec<Event> {
 }
 
 /// Whether the model was told, since it last spoke, that its next answer is the last; looking back from the newest entry.
-pub(super) fn told_of_last_turn<'a>(newest_first: impl Iterator<Item = &'a Entry>) -> bool {
-    let mut since = newest_first.take_while(|entry| !matches!(entry, Entry::Answer(_)));
-    since.any(|entry| matches!(entry, Entry::Note(Note::LastTurn)))
+pub(super) fn told_of_last_turn<'a>(newest_first: impl Iterator<Item = &'a ConversationEntry>) -> bool {
+    let mut since = newest_first.take_while(|entry| !matches!(entry, ConversationEntry::Answer(_)));
+    since.any(|entry| matches!(entry, ConversationEntry::Note(Note::LastTurn)))
 }
 
 /// How many entries from the start may be summarised: all but the last few turns, cut where a turn begins.
 fn compactable(step: &Step, keep: u32) -> Option<u32> {
     let keep = keep.max(1) as usize;
-    let answers = step.talk.iter().enumerate().filter(|(_, entry)| matches!(entry, Entry::Answer(_)));
+    let answers = step.talk.iter().enumerate().filter(|(_, entry)| matches!(entry, ConversationEntry::Answer(_)));
     let answers: Vec<usize> = answers.map(|(at, _)| at).collect();
     let cut = answers.len().checked_sub(keep).and_then(|n| answers.get(n)).copied()?;
     // At least as many turns again must have passed, or summarising would follow summarising.
     (answers.len() >= 2 * keep).then_some(cut as u32)
 }
 
-fn size(entry: &Entry) -> usize {
+fn size(entry: &ConversationEntry) -> usize {
     match entry {
-        Entry::Answer(answer) => {
+        ConversationEntry::Answer(answer) => {
             answer.text.len() + answer.calls.iter().map(|c| c.name.len() + c.args.to_string().len()).sum::<usize>()
         }
-        Entry::Results(outcomes) => outcomes.iter().map(|o| crate::talk::outcome_words(o).len()).sum(),
+        ConversationEntry::Results(outcomes) => outcomes.iter().map(|o| crate::talk::outcome_words(o).len()).sum(),
         // Notes stay as they are.
-        Entry::Note(_) => 0,
-        Entry::Summary(summary) => summary.len(),
+        ConversationEntry::Note(_) => 0,
+        ConversationEntry::Summary(summary) => summary.len(),
     }
 }
 
@@ -196,6 +199,7 @@ impl Step {
             | Note::CutOff
             | Note::Told { .. } => false,
         };
-        self.talk.iter().filter(|entry| matches!(entry, Entry::Note(note) if is_correction(note))).count() as u32
+        self.talk.iter().filter(|entry| matches!(entry, ConversationEntry::Note(note) if is_correction(note))).count()
+            as u32
     }
 }

@@ -7,7 +7,7 @@ use crate::id::StepId;
 
 /// What a graph is checked against.
 #[derive(Clone, Debug, Default)]
-pub struct Surroundings<'a> {
+pub struct GraphContext<'a> {
     /// Agents there are.
     pub agents: Vec<&'a str>,
     /// Variables that exist already, or will be written by steps that are at work.
@@ -27,7 +27,7 @@ const MOST_VISITS: usize = 5_000_000;
 
 impl Graph {
     /// All faults of the graph, in words a model can act on. Empty means it may be planned.
-    pub fn faults(&self, around: &Surroundings<'_>) -> Vec<String> {
+    pub fn faults(&self, around: &GraphContext<'_>) -> Vec<String> {
         if self.steps.is_empty() {
             return vec!["the plan has no steps".into()];
         }
@@ -61,7 +61,7 @@ impl Graph {
         self.steps.iter().enumerate().map(|(at, step)| waits_for(at, step, &places, &writers)).collect()
     }
 
-    fn places(&self, around: &Surroundings<'_>, faults: &mut Vec<String>) -> BTreeMap<&StepId, usize> {
+    fn places(&self, around: &GraphContext<'_>, faults: &mut Vec<String>) -> BTreeMap<&StepId, usize> {
         let mut places = BTreeMap::new();
         for (at, step) in self.steps.iter().enumerate() {
             if places.insert(&step.id, at).is_some() {
@@ -98,7 +98,7 @@ impl Graph {
 
     fn edges(
         &self,
-        around: &Surroundings<'_>,
+        around: &GraphContext<'_>,
         places: &BTreeMap<&StepId, usize>,
         writers: &BTreeMap<&str, Vec<usize>>,
         faults: &mut Vec<String>,
@@ -122,7 +122,7 @@ impl Graph {
     /// Two writers of one variable must be ordered, and so must a reader of it.
     fn check_writers(
         &self,
-        around: &Surroundings<'_>,
+        around: &GraphContext<'_>,
         writers: &BTreeMap<&str, Vec<usize>>,
         edges: &[Vec<usize>],
         order: &[usize],
@@ -132,7 +132,7 @@ impl Graph {
         for (n, at) in order.iter().enumerate() {
             rank[*at] = n;
         }
-        let mut reach = Reach { edges, rank: &rank, left: MOST_VISITS };
+        let mut reach = PathSearch { edges, rank: &rank, left: MOST_VISITS };
         let readers = self.readers();
         for (name, several) in writers.iter().filter(|(_, several)| several.len() > 1) {
             let mut several = several.clone();
@@ -164,7 +164,7 @@ impl Graph {
     }
 }
 
-fn check_step(step: &StepSpec, around: &Surroundings<'_>, places: &BTreeMap<&StepId, usize>, faults: &mut Vec<String>) {
+fn check_step(step: &StepSpec, around: &GraphContext<'_>, places: &BTreeMap<&StepId, usize>, faults: &mut Vec<String>) {
     let id = &step.id;
     if !around.agents.contains(&step.agent.as_str()) {
         let close = close_to(&step.agent, &around.agents);
@@ -250,13 +250,13 @@ fn circle(edges: &[Vec<usize>], waits: &[usize]) -> Vec<usize> {
 }
 
 /// Looks for ways backwards through the graph, with a limit on the work.
-struct Reach<'a> {
+struct PathSearch<'a> {
     edges: &'a [Vec<usize>],
     rank: &'a [usize],
     left: usize,
 }
 
-impl Reach<'_> {
+impl PathSearch<'_> {
     fn from(&mut self, later: usize, earlier: usize) -> bool {
         let mut seen = BTreeSet::new();
         let mut todo = vec![later];

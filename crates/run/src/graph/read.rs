@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Graph, StepSpec, Surroundings};
+use super::{Graph, GraphContext, StepSpec};
 use crate::id::StepId;
 
 impl Graph {
@@ -15,7 +15,7 @@ impl Graph {
     }
 
     /// Reads and checks a plan. What cannot be read and what does not hold together is named at once.
-    pub fn checked(plan: &Value, around: &Surroundings<'_>) -> Result<Graph, Vec<String>> {
+    pub fn checked(plan: &Value, around: &GraphContext<'_>) -> Result<Graph, Vec<String>> {
         let (graph, mut faults) = Graph::read_what_can_be(plan);
         if !graph.steps.is_empty() || faults.is_empty() {
             faults.extend(graph.faults(around));

@@ -6,20 +6,20 @@ fn rule(text: &str) -> Rule {
     Rule::parse(text, "").unwrap()
 }
 
-fn part(words: &str) -> Part {
+fn part(words: &str) -> SimpleCommand {
     let words = words.split_whitespace().map(|word| (word != "?").then(|| word.to_owned()));
-    Part { words: words.collect(), ..Part::default() }
+    SimpleCommand { words: words.collect(), ..SimpleCommand::default() }
 }
 
-fn command(parts: Vec<Part>) -> Prepared {
-    Prepared { command: Some("…".into()), parts, ..Prepared::default() }
+fn command(parts: Vec<SimpleCommand>) -> PreparedCall {
+    PreparedCall { command: Some("…".into()), parts, ..PreparedCall::default() }
 }
 
-fn allows(text: &str, prepared: &Prepared) -> bool {
+fn allows(text: &str, prepared: &PreparedCall) -> bool {
     is_allowed([&rule(text)], "run_command", prepared)
 }
 
-fn denies(text: &str, words: &str) -> Fit {
+fn denies(text: &str, words: &str) -> RuleMatch {
     rule(text).speaks_of("run_command", &command(vec![part(words)]))
 }
 
@@ -52,40 +52,41 @@ fn every_part_must_be_allowed() {
 
 #[test]
 fn a_wrapper_needs_no_permission_of_its_own_and_is_still_denied() {
-    let timed = command(vec![Part { wraps: true, ..part("timeout 5 cargo test") }, part("cargo test")]);
+    let timed = command(vec![SimpleCommand { wraps: true, ..part("timeout 5 cargo test") }, part("cargo test")]);
     assert!(allows("run_command(cargo test)", &timed));
-    assert_eq!(rule("run_command(timeout)").speaks_of("run_command", &timed), Fit::Yes);
+    assert_eq!(rule("run_command(timeout)").speaks_of("run_command", &timed), RuleMatch::Yes);
 }
 
 #[test]
 fn what_cannot_be_read_is_never_allowed_and_may_be_denied() {
-    let unclear = command(vec![Part { uncertain: true, ..part("cargo test") }]);
+    let unclear = command(vec![SimpleCommand { uncertain: true, ..part("cargo test") }]);
     assert!(!allows("run_command(cargo test)", &unclear) && allows("run_command", &unclear));
-    assert_eq!(rule("run_command(git push)").speaks_of("run_command", &unclear), Fit::Maybe);
+    assert_eq!(rule("run_command(git push)").speaks_of("run_command", &unclear), RuleMatch::Maybe);
     assert!(!allows("run_command(cargo test)", &command(Vec::new())), "a command nobody has read");
 }
 
 #[test]
 fn a_command_behind_a_program_that_nobody_knows_may_be_meant() {
-    assert_eq!(denies("run_command(git push)", "launch --fast /usr/bin/git push"), Fit::Maybe);
+    assert_eq!(denies("run_command(git push)", "launch --fast /usr/bin/git push"), RuleMatch::Maybe);
     let text = |text: &str| {
         let words = vec![Some("launch".to_owned()), Some(text.to_owned())];
-        rule("run_command(git push)").speaks_of("run_command", &command(vec![Part { words, ..Part::default() }]))
+        rule("run_command(git push)")
+            .speaks_of("run_command", &command(vec![SimpleCommand { words, ..SimpleCommand::default() }]))
     };
-    assert_eq!(text("x=1; (/usr/bin/git push)"), Fit::Maybe);
-    assert_eq!(text("git pull, push"), Fit::No);
+    assert_eq!(text("x=1; (/usr/bin/git push)"), RuleMatch::Maybe);
+    assert_eq!(text("git pull, push"), RuleMatch::No);
     for words in ["echo git push", "launch git pull", "launch push git", "launch git"] {
-        assert_eq!(denies("run_command(git push)", words), Fit::No, "{words}");
+        assert_eq!(denies("run_command(git push)", words), RuleMatch::No, "{words}");
     }
-    assert_eq!(denies("run_command(rm)", "git rm x"), Fit::No, "one word alone is a sub-command as often");
+    assert_eq!(denies("run_command(rm)", "git rm x"), RuleMatch::No, "one word alone is a sub-command as often");
 }
 
 #[test]
 fn a_text_in_another_language_is_allowed_with_its_interpreter_and_may_be_denied() {
-    let hidden = command(vec![Part { hides: true, ..part("python3 -c x") }]);
+    let hidden = command(vec![SimpleCommand { hides: true, ..part("python3 -c x") }]);
     assert!(allows("run_command(python3)", &hidden) && !allows("run_command(perl)", &hidden));
-    assert_eq!(rule("run_command(git push)").speaks_of("run_command", &hidden), Fit::Maybe);
-    assert_eq!(rule("run_command(python3)").speaks_of("run_command", &hidden), Fit::Yes);
+    assert_eq!(rule("run_command(git push)").speaks_of("run_command", &hidden), RuleMatch::Maybe);
+    assert_eq!(rule("run_command(python3)").speaks_of("run_command", &hidden), RuleMatch::Yes);
     assert!(to_remember([], "run_command", &hidden).is_empty());
 }
 
@@ -93,45 +94,47 @@ fn a_text_in_another_language_is_allowed_with_its_interpreter_and_may_be_denied(
 fn options_and_folders_do_not_hide_what_is_denied() {
     for words in ["git push", "/usr/bin/git push", "git -C . push origin", "git --no-pager -c a=b push", "git -v push"]
     {
-        assert_eq!(denies("run_command(git push)", words), Fit::Yes, "{words}");
+        assert_eq!(denies("run_command(git push)", words), RuleMatch::Yes, "{words}");
     }
     for words in ["git log --grep push", "git commit push", "gitk push", "git"] {
-        assert_eq!(denies("run_command(git push)", words), Fit::No, "{words}");
+        assert_eq!(denies("run_command(git push)", words), RuleMatch::No, "{words}");
     }
-    assert_eq!(denies("run_command(git push)", "git ?"), Fit::Maybe);
-    assert_eq!(denies("run_command(git push)", "? push"), Fit::Maybe);
+    assert_eq!(denies("run_command(git push)", "git ?"), RuleMatch::Maybe);
+    assert_eq!(denies("run_command(git push)", "? push"), RuleMatch::Maybe);
 }
 
 #[test]
 fn hosts_and_paths_have_patterns_of_their_own() {
-    let fetch = |host: &str| Prepared { hosts: vec![host.into()], ..Prepared::default() };
+    let fetch = |host: &str| PreparedCall { hosts: vec![host.into()], ..PreparedCall::default() };
     let fits = |text: &str, host: &str| is_allowed([&rule(text)], "web_fetch", &fetch(host));
     assert!(fits("web_fetch(*.example.org)", "a.example.org") && fits("web_fetch(example.org)", "Example.org:443"));
     assert!(!fits("web_fetch(*.example.org)", "example.org.evil") && !fits("web_fetch(example.org)", "aexample.org"));
-    let write =
-        |paths: &[&str]| Prepared { writes: paths.iter().map(|p| (*p).into()).collect(), ..Prepared::default() };
+    let write = |paths: &[&str]| PreparedCall {
+        writes: paths.iter().map(|p| (*p).into()).collect(),
+        ..PreparedCall::default()
+    };
     let fits = |text: &str, paths: &[&str]| is_allowed([&rule(text)], "write_file", &write(paths));
     assert!(fits("write_file(src/**)", &["src/a/b.rs"]) && fits("write_file(src/*.rs)", &["src/a.rs"]));
     assert!(!fits("write_file(src/*.rs)", &["src/a/b.rs"]) && !fits("write_file(src/**)", &["src/a", "b"]));
-    let list = Prepared { reads: vec![".".into()], ..Prepared::default() };
-    assert_eq!(rule("list_files(secret/**)").speaks_of("list_files", &list), Fit::Yes);
-    let list = Prepared { reads: vec!["open".into()], ..Prepared::default() };
-    assert_eq!(rule("list_files(secret/**)").speaks_of("list_files", &list), Fit::No);
+    let list = PreparedCall { reads: vec![".".into()], ..PreparedCall::default() };
+    assert_eq!(rule("list_files(secret/**)").speaks_of("list_files", &list), RuleMatch::Yes);
+    let list = PreparedCall { reads: vec!["open".into()], ..PreparedCall::default() };
+    assert_eq!(rule("list_files(secret/**)").speaks_of("list_files", &list), RuleMatch::No);
 }
 
 #[test]
 fn a_place_that_is_forbidden_is_so_with_all_it_holds_and_to_every_tool_of_that_kind() {
-    let at = |path: &str| Prepared { writes: vec![path.into()], ..Prepared::default() };
+    let at = |path: &str| PreparedCall { writes: vec![path.into()], ..PreparedCall::default() };
     for text in ["write_file(.github)", "write_file(.github/)", "write_file(.github/**)", "edit_file(./.github//**)"] {
         for tool in ["write_file", "edit_file", "append_line"] {
-            assert_eq!(rule(text).speaks_of(tool, &at(".github/workflows/x.yml")), Fit::Yes, "{text} {tool}");
-            assert_eq!(rule(text).speaks_of(tool, &at("src/x.yml")), Fit::No, "{text} {tool}");
+            assert_eq!(rule(text).speaks_of(tool, &at(".github/workflows/x.yml")), RuleMatch::Yes, "{text} {tool}");
+            assert_eq!(rule(text).speaks_of(tool, &at("src/x.yml")), RuleMatch::No, "{text} {tool}");
         }
     }
-    let reads = Prepared { reads: vec!["secret/a".into()], ..Prepared::default() };
-    assert_eq!(rule("read_file(secret)").speaks_of("search_files", &reads), Fit::Yes);
+    let reads = PreparedCall { reads: vec!["secret/a".into()], ..PreparedCall::default() };
+    assert_eq!(rule("read_file(secret)").speaks_of("search_files", &reads), RuleMatch::Yes);
     // Who forbids a tool altogether means that tool.
-    assert_eq!(rule("write_file").speaks_of("edit_file", &at("x")), Fit::No);
+    assert_eq!(rule("write_file").speaks_of("edit_file", &at("x")), RuleMatch::No);
     // To allow, a folder is not what it holds.
     assert!(!is_allowed([&rule("write_file(src)")], "write_file", &at("src/a")));
     assert!(!is_allowed([&rule("write_file(src/**)")], "edit_file", &at("src/a")));
@@ -149,15 +152,15 @@ fn what_could_never_mean_anything_is_no_rule() {
     ] {
         assert!(Rule::parse(text, "").unwrap_err().contains(why), "{text}");
     }
-    assert_eq!(denies("run_command(git push:*)", "git push origin"), Fit::Yes);
+    assert_eq!(denies("run_command(git push:*)", "git push origin"), RuleMatch::Yes);
     assert_eq!(rule("mcp_Server_Tool").tool, "mcp_Server_Tool");
 }
 
 #[test]
 fn a_tool_that_does_not_say_what_it_touches_is_asked_about() {
-    let silent = Prepared::default();
-    assert_eq!(rule("mcp_mail(example.org)").speaks_of("mcp_mail", &silent), Fit::Maybe);
-    assert_eq!(rule("*(secret/**)").speaks_of("mcp_mail", &silent), Fit::No);
+    let silent = PreparedCall::default();
+    assert_eq!(rule("mcp_mail(example.org)").speaks_of("mcp_mail", &silent), RuleMatch::Maybe);
+    assert_eq!(rule("*(secret/**)").speaks_of("mcp_mail", &silent), RuleMatch::No);
     assert!(!is_allowed([&rule("mcp_mail(example.org)")], "mcp_mail", &silent));
 }
 
@@ -173,19 +176,19 @@ fn always_remembers_the_program_and_its_first_word_or_exactly_what_was_asked() {
     assert_eq!(remember(&["python tools/x.py", "make"]), ["run_command(python tools/x.py $)", "run_command(make $)"]);
     assert!(remember(&["rm ?"]).is_empty() && remember(&["rm -r ?"]).is_empty() && remember(&["rm -r a*"]).is_empty());
     assert!(remember(&["git push", "? x"]).is_empty() && remember(&["a*b c"]).is_empty());
-    let unclear = command(vec![Part { uncertain: true, ..part("git push") }]);
+    let unclear = command(vec![SimpleCommand { uncertain: true, ..part("git push") }]);
     assert!(to_remember([], "run_command", &unclear).is_empty());
     let known = rule("run_command(git push)");
     let two = command(vec![part("git push"), part("rm x")]);
     assert_eq!(to_remember([&known], "run_command", &two), ["run_command(rm x $)"]);
-    assert_eq!(to_remember([], "mail", &Prepared::default()), ["mail"]);
-    let fetch = Prepared { hosts: vec!["a.org".into()], ..Prepared::default() };
+    assert_eq!(to_remember([], "mail", &PreparedCall::default()), ["mail"]);
+    let fetch = PreparedCall { hosts: vec!["a.org".into()], ..PreparedCall::default() };
     assert_eq!(to_remember([], "web_fetch", &fetch), ["web_fetch(a.org)"]);
 }
 
 #[test]
 fn always_for_a_file_remembers_that_file_and_no_other() {
-    let write = |path: &str| Prepared { writes: vec![path.into()], ..Prepared::default() };
+    let write = |path: &str| PreparedCall { writes: vec![path.into()], ..PreparedCall::default() };
     let remember = |path: &str| to_remember([], "write_file", &write(path));
     for path in [".envrc", ".vscode/tasks.json", "my notes/ä (1).md"] {
         assert_eq!(remember(path), [format!("write_file({path})")]);
@@ -197,7 +200,7 @@ fn always_for_a_file_remembers_that_file_and_no_other() {
     }
     // A rule would mean other files too, or none.
     assert!(remember("a*b").is_empty() && remember("'quoted'").is_empty());
-    let anything = Prepared { reads: vec![".".into()], ..Prepared::default() };
+    let anything = PreparedCall { reads: vec![".".into()], ..PreparedCall::default() };
     assert_eq!(to_remember([], "mcp_fs_move", &anything), ["mcp_fs_move"]);
 }
 
@@ -217,8 +220,8 @@ fn what_is_remembered_word_by_word_allows_nothing_more() {
         assert!(!is_allowed(&rules, "run_command", &command(vec![part(later)])), "{asked}: {later}");
     }
     let deny = rule("run_command(make $)");
-    assert_eq!(deny.speaks_of("run_command", &command(vec![part("make")])), Fit::Yes);
-    assert_eq!(deny.speaks_of("run_command", &command(vec![part("make install")])), Fit::No);
+    assert_eq!(deny.speaks_of("run_command", &command(vec![part("make")])), RuleMatch::Yes);
+    assert_eq!(deny.speaks_of("run_command", &command(vec![part("make install")])), RuleMatch::No);
 }
 
 #[test]

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use crate::support::{World, at, calls, costs, given, says};
 use proptest::prelude::{ProptestConfig, any, prop, proptest};
-use updraft_run::{Address, Budget, Ceiling, Cost, Effect, Funds, Input, Start};
+use updraft_run::{Budget, Ceiling, Cost, Effect, EffectAddress, Funds, Input, RunStart};
 
-fn tokens(limit: u64, start: Start) -> World {
-    World::of(Start { budget: Budget { tokens: Some(limit), ..Budget::default() }, ..start })
+fn tokens(limit: u64, start: RunStart) -> World {
+    World::of(RunStart { budget: Budget { tokens: Some(limit), ..Budget::default() }, ..start })
 }
 
-fn ask(step: &str) -> Address {
+fn ask(step: &str) -> EffectAddress {
     at(&format!("{step}/0/0/ask.0"))
 }
 
-fn estimate(world: &mut World, id: &Address, tokens: u64) {
+fn estimate(world: &mut World, id: &EffectAddress, tokens: u64) {
     world.feed(Input::Estimated { id: id.clone(), ceiling: Ceiling { tokens, cost: Some(Cost(tokens)) } });
 }
 
@@ -111,7 +111,7 @@ proptest! {
         // Hundreds, so that each bill is the same share of its ceiling.
         let bill = |ceiling: u64| ceiling / 100 * percent;
         let mut size = sizes.iter().cycle();
-        let (mut billed, mut out) = (0, Vec::<(Address, u64)>::new());
+        let (mut billed, mut out) = (0, Vec::<(EffectAddress, u64)>::new());
         for deed in deeds {
             let asks = world.run.open().iter().filter(|(_, open)| open.effect == Effect::Ask && open.funds == Funds::None);
             for id in asks.map(|(id, _)| id.clone()).collect::<Vec<_>>() {

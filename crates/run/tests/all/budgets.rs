@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::support::{World, at, calls, costs, given, gives, outside, raise, resume, says, used};
 use updraft_run::{
-    Budget, Ceiling, Cost, Facts, Failure, FailureKind, Input, Limit, Millis, Output, Phase, Prepared, Reply, Settings,
-    Start, ToolCall,
+    Budget, BudgetLimit, Ceiling, Cost, EffectFacts, Failure, FailureKind, Input, Millis, PreparedCall, Reply,
+    RunPhase, RunSettings, RunStart, ToolCall, ToolOutput,
 };
 
-fn tokens(limit: u64, start: Start) -> Start {
-    Start { budget: Budget { tokens: Some(limit), ..Budget::default() }, ..start }
+fn tokens(limit: u64, start: RunStart) -> RunStart {
+    RunStart { budget: Budget { tokens: Some(limit), ..Budget::default() }, ..start }
 }
 
 fn estimate(world: &mut World, id: &str, tokens: u64) {
@@ -51,10 +51,10 @@ fn what_does_not_fit_beside_others_waits_until_they_give_some_back() {
 fn what_fits_nowhere_exhausts_the_run_and_more_lets_it_go_on() {
     let mut world = World::of(tokens(50, given(&["a"]))).says("a", [says("A")]);
     estimate(&mut world, "a/0/0/ask.0", 60);
-    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Tokens));
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Tokens));
     assert!(world.run.is_at_rest(), "an exhausted run holds no process");
     world.feed(resume());
-    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Tokens), "the same budget is as used up as before");
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Tokens), "the same budget is as used up as before");
     world.feed(raise(Budget { tokens: Some(70), ..Budget::default() }));
     world.work();
     assert_eq!(world.answer(), "A");
@@ -76,10 +76,10 @@ fn an_exhausted_run_can_be_opened_as_often_as_one_likes() {
 #[test]
 fn money_counts_like_tokens_and_an_unknown_price_is_an_error() {
     let budget = Budget { cost: Some(Cost(50)), ..Budget::default() };
-    let mut world = World::of(Start { budget: budget.clone(), ..given(&["a"]) });
+    let mut world = World::of(RunStart { budget: budget.clone(), ..given(&["a"]) });
     estimate(&mut world, "a/0/0/ask.0", 60);
-    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Cost));
-    let mut world = World::of(Start { budget, ..given(&["a"]) });
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Cost));
+    let mut world = World::of(RunStart { budget, ..given(&["a"]) });
     world.feed(Input::Estimated { id: at("a/0/0/ask.0"), ceiling: Ceiling { tokens: 1, cost: None } });
     insta::assert_snapshot!(world.last(), @r#"
     a/0/0/ask.0 gives failed: the price of this model is not known, so a budget in money cannot be kept; set its price in the configuration
@@ -92,21 +92,21 @@ fn money_counts_like_tokens_and_an_unknown_price_is_an_error() {
 #[test]
 fn turns_and_calls_are_counted_before_they_are_made() {
     let budget = Budget { turns: Some(1), ..Budget::default() };
-    let mut world = World::of(Start { budget, ..given(&["a"]) })
+    let mut world = World::of(RunStart { budget, ..given(&["a"]) })
         .says("a", [calls(&["read x"]), says("A")])
         .gives("read", gives("X"))
         .go();
-    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Turns));
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Turns));
     world.feed(raise(Budget { turns: Some(2), ..Budget::default() }));
     world.work();
     assert_eq!(world.answer(), "A");
 
     let budget = Budget { calls: Some(1), ..Budget::default() };
-    let mut world = World::of(Start { budget, ..given(&["a"]) })
+    let mut world = World::of(RunStart { budget, ..given(&["a"]) })
         .says("a", [calls(&["read x", "read y"]), says("A")])
         .gives("read", gives("X"))
         .go();
-    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Calls));
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Calls));
     assert_eq!(world.run.ledger().calls, 0);
     world.feed(raise(Budget { calls: Some(2), ..Budget::default() }));
     world.work();
@@ -116,7 +116,7 @@ fn turns_and_calls_are_counted_before_they_are_made() {
 #[test]
 fn calls_that_are_not_made_are_not_counted() {
     let budget = Budget { calls: Some(1), ..Budget::default() };
-    let mut world = World::of(Start { budget, ..given(&["a"]) });
+    let mut world = World::of(RunStart { budget, ..given(&["a"]) });
     world.reply(&at("a/0/0/ask.0"), calls(&["read x", "ask_user y", "no_such_tool"]));
     assert_eq!(world.open(), ["a/0/0/call.0", "a/0/0/call.1"]);
     assert_eq!(world.run.ledger().calls, 1);
@@ -125,11 +125,11 @@ fn calls_that_are_not_made_are_not_counted() {
 #[test]
 fn an_approved_call_could_exceed_the_calls_that_were_left() {
     let budget = Budget { calls: Some(1), ..Budget::default() };
-    let mut world = World::of(Start { budget, ..given(&["a", "b"]) }).prepares("send", outside());
+    let mut world = World::of(RunStart { budget, ..given(&["a", "b"]) }).prepares("send", outside());
     world.reply(&at("a/0/0/ask.0"), calls(&["send x"]));
     world.reply(&at("b/0/0/ask.0"), calls(&["read x"]));
     world.feed(Input::Verdict { id: None, verdict: crate::support::allow() });
-    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Calls));
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Calls));
     world.feed(raise(Budget { calls: Some(2), ..Budget::default() }));
     assert!(world.open().contains(&"a/0/0/call.0".to_owned()));
 }
@@ -137,14 +137,14 @@ fn an_approved_call_could_exceed_the_calls_that_were_left() {
 #[test]
 fn time_at_work_is_limited_and_waiting_for_people_is_not_work() {
     let budget = Budget { time: Some(Millis(1_000)), ..Budget::default() };
-    let mut world = World::of(Start { budget, ..given(&["a"]) });
+    let mut world = World::of(RunStart { budget, ..given(&["a"]) });
     world.reply(&at("a/0/0/ask.0"), calls(&["ask_user which?"]));
     world.now += 86_400_000;
     world.feed(Input::Answer { id: None, text: "blue".into() });
-    assert_eq!(*world.run.phase(), Phase::Running);
+    assert_eq!(*world.run.phase(), RunPhase::Running);
     world.now += 999;
     world.feed(Input::Due);
-    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Time));
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Time));
 }
 
 #[test]
@@ -161,8 +161,9 @@ fn time_passed_in_a_pause_counted_as_time_at_work() {
 
 #[test]
 fn a_step_that_spends_its_own_budget_fails_and_the_others_go_on() {
-    let settings = Settings { step_budget: Budget { tokens: Some(15), ..Budget::default() }, ..Settings::default() };
-    let world = World::of(Start { settings: Arc::new(settings), ..given(&["a", "b"]) })
+    let settings =
+        RunSettings { step_budget: Budget { tokens: Some(15), ..Budget::default() }, ..RunSettings::default() };
+    let world = World::of(RunStart { settings: Arc::new(settings), ..given(&["a", "b"]) })
         .says("a", [calls(&["read x"]), says("A")])
         .says("b", [says("B")])
         .gives("read", gives("X"))
@@ -174,10 +175,13 @@ fn a_step_that_spends_its_own_budget_fails_and_the_others_go_on() {
 #[test]
 fn summaries_and_judgements_count_as_turns_too() {
     let budget = Budget { turns: Some(1), ..Budget::default() };
-    let mut start = Start { budget, ..given(&["a"]) };
-    Arc::make_mut(&mut start.roster).agents.iter_mut().for_each(|agent| agent.reflect = updraft_run::Reflect::Model);
+    let mut start = RunStart { budget, ..given(&["a"]) };
+    Arc::make_mut(&mut start.roster)
+        .agents
+        .iter_mut()
+        .for_each(|agent| agent.reflect = updraft_run::ReflectionMode::Model);
     let world = World::of(start).says("a", [says("A")]).go();
-    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Turns));
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Turns));
 }
 
 #[test]
@@ -239,7 +243,7 @@ fn a_held_question_does_not_undo_a_pause_or_a_cancel() {
     let mut world = World::of(tokens(10, given(&["a"])));
     world.feed(Input::Pause);
     estimate(&mut world, "a/0/0/ask.0", 60);
-    assert_eq!(*world.run.phase(), Phase::Paused);
+    assert_eq!(*world.run.phase(), RunPhase::Paused);
     world.feed(crate::support::cancel());
     estimate(&mut world, "a/0/0/ask.0", 60);
     assert_eq!(world.run.status(), "cancelled");
@@ -249,7 +253,7 @@ fn a_held_question_does_not_undo_a_pause_or_a_cancel() {
 fn a_step_that_uses_up_its_time_fails_with_what_depends_on_it() {
     let mut start = given(&["a", "b", "c < a"]);
     let limited = Budget { time: Some(Millis(100)), ..Budget::default() };
-    start.settings = std::sync::Arc::new(Settings { step_budget: limited, replans: 0, ..(*start.settings).clone() });
+    start.settings = std::sync::Arc::new(RunSettings { step_budget: limited, replans: 0, ..(*start.settings).clone() });
     let mut world = World::of(start);
     let step = |id: &str| updraft_run::StepId::parse(id).unwrap();
     let now = |world: &World, passed: i64| updraft_run::Timestamp(world.records.last().unwrap().at.0 + passed);
@@ -271,9 +275,9 @@ fn a_step_that_uses_up_its_time_fails_with_what_depends_on_it() {
 
 /// A step that asks another model, with a budget of this many tokens.
 fn consulting(tokens: u64) -> World {
-    let model = Prepared { model: Some("other/model".into()), ..Prepared::default() };
+    let model = PreparedCall { model: Some("other/model".into()), ..PreparedCall::default() };
     let budget = Budget { tokens: Some(tokens), ..Budget::default() };
-    World::of(Start { budget, ..given(&["a"]) })
+    World::of(RunStart { budget, ..given(&["a"]) })
         .says("a", [calls(&["fetch opinion"]), calls(&["never"]), says("done")])
         .prepares("fetch", model)
 }
@@ -288,7 +292,7 @@ fn a_call_that_asks_a_model_is_reserved_billed_and_counted_like_a_question() {
     world.feed(Input::Estimated { id: call.clone(), ceiling: world.ceiling });
     assert_eq!(world.last(), "reserves 10 for a/0/0/call.0");
     world.begin(&call);
-    let output = Output { text: "yes".into(), usage: Some(Box::new(used(7))), ..Output::default() };
+    let output = ToolOutput { text: "yes".into(), usage: Some(Box::new(used(7))), ..ToolOutput::default() };
     world.reply(&call, Reply::Output(Arc::new(output)));
     let ledger = world.run.ledger();
     assert_eq!((ledger.usage.tokens(), ledger.reservations, ledger.turns, ledger.calls), (17, 0, 3, 1));
@@ -321,12 +325,12 @@ fn a_question_to_another_model_that_does_not_fit_stops_the_run_or_fails_the_code
     assert!(world.last().contains("exhausted: tokens"), "{}", world.last());
 
     let budget = Budget { tokens: Some(25), ..Budget::default() };
-    let mut world = World::of(Start { budget, ..given(&["a"]) }).says("a", [calls(&["run_python x"])]);
+    let mut world = World::of(RunStart { budget, ..given(&["a"]) }).says("a", [calls(&["run_python x"])]);
     world.step_on();
     world.step_on();
     let under = at("a/0/0/call.0");
     let call = ToolCall { id: String::new(), name: "fetch".into(), args: serde_json::json!({}), fault: None };
-    let prepared = Prepared { model: Some("other/model".into()), ..Prepared::default() };
+    let prepared = PreparedCall { model: Some("other/model".into()), ..PreparedCall::default() };
     world.feed(Input::Wished { under: under.clone(), call, prepared: Box::new(prepared) });
     world.feed(Input::Estimated { id: under.within(0), ceiling });
     assert!(world.last().contains("the run has used up its budget of tokens"), "{}", world.last());
@@ -336,7 +340,7 @@ fn a_question_to_another_model_that_does_not_fit_stops_the_run_or_fails_the_code
 fn begin_at(world: &mut World, ceiling: Ceiling) {
     let id = at("a/0/0/ask.0");
     let (attempt, epoch) = (world.run.open()[&id].attempt, world.epoch);
-    let facts = Facts { ceiling: Some(ceiling), ..Facts::default() };
+    let facts = EffectFacts { ceiling: Some(ceiling), ..EffectFacts::default() };
     world.feed(Input::Begun { id, attempt, epoch, facts });
 }
 
@@ -372,22 +376,22 @@ fn a_budget_given_later_counts_what_may_have_been_billed_before() {
     world.recover(Vec::new());
     world.feed(raise(Budget { cost: Some(Cost(30)), ..Budget::default() }));
     estimate(&mut world, "a/0/0/ask.0", 20);
-    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Cost));
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Cost));
 }
 
 #[test]
 fn requests_that_were_cut_off_count_as_turns() {
-    let mut world = World::of(Start { budget: Budget { turns: Some(2), ..Budget::default() }, ..given(&["a"]) });
+    let mut world = World::of(RunStart { budget: Budget { turns: Some(2), ..Budget::default() }, ..given(&["a"]) });
     let ask = at("a/0/0/ask.0");
     world.begin(&ask);
     world.recover(Vec::new());
-    assert_eq!((world.run.phase(), world.run.ledger().requests()), (&Phase::Running, 1));
+    assert_eq!((world.run.phase(), world.run.ledger().requests()), (&RunPhase::Running, 1));
     world.begin(&ask);
     assert_eq!(world.run.ledger().requests(), 2);
     world.recover(Vec::new());
-    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Turns));
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Turns));
     world.feed(resume());
-    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Turns), "the same limit is as used up as before");
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Turns), "the same limit is as used up as before");
     world.feed(raise(Budget { turns: Some(3), ..Budget::default() }));
     world.begin(&ask);
     world.reply(&ask, says("A"));
@@ -397,12 +401,12 @@ fn requests_that_were_cut_off_count_as_turns() {
 #[test]
 fn a_clock_that_was_set_back_between_two_processes_gives_no_more_time() {
     let budget = Budget { time: Some(Millis(1_000)), ..Budget::default() };
-    let mut world = World::of(Start { budget, ..given(&["a"]) });
+    let mut world = World::of(RunStart { budget, ..given(&["a"]) });
     world.begin(&at("a/0/0/ask.0"));
     world.now -= 3_600_000;
     world.recover(Vec::new());
     world.begin(&at("a/0/0/ask.0"));
     world.now += 1_000;
     world.feed(Input::Due);
-    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Time));
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Time));
 }

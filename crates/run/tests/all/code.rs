@@ -3,18 +3,19 @@
 use crate::support::{World, at, calls, cancel, fails, given, gives, opaque, outside, resume, says};
 use serde_json::json;
 use updraft_run::{
-    Address, Approvals, Budget, Class, Finding, Found, Input, Output, Prepared, Reply, Settings, Start, ToolCall,
+    ApprovalMode, Budget, EffectAddress, EffectClass, Input, PreparedCall, RecoveryFinding, RecoveryOutcome, Reply,
+    RunSettings, RunStart, ToolCall, ToolOutput,
 };
 
 const PARENT: &str = "a/0/0/call.0";
 
 /// A step whose code is under way.
-fn coding(start: Start) -> World {
+fn coding(start: RunStart) -> World {
     let mut world = World::of(start)
         .says("a", [calls(&["run_python code"]), says("done")])
         .prepares("run_python", opaque())
         .prepares("send", opaque())
-        .prepares("write", Prepared { class: Class::Checkable, ..Prepared::default() })
+        .prepares("write", PreparedCall { class: EffectClass::Checkable, ..PreparedCall::default() })
         .prepares("fetch", outside());
     world.step_on();
     world.begin(&at(PARENT));
@@ -28,7 +29,7 @@ fn wish(world: &mut World, name: &str) -> String {
     world.last()
 }
 
-fn inner(k: u32) -> Address {
+fn inner(k: u32) -> EffectAddress {
     at(PARENT).within(k)
 }
 
@@ -63,8 +64,8 @@ fn what_would_need_a_person_is_refused_with_a_hint() {
 
 #[test]
 fn a_denial_holds_for_code_too() {
-    let settings = Settings { approvals: Approvals::ReadOnly, ..Settings::default() };
-    let mut world = World::of(Start { settings: settings.into(), ..given(&["a"]) }).says("a", [calls(&["read x"])]);
+    let settings = RunSettings { approvals: ApprovalMode::ReadOnly, ..RunSettings::default() };
+    let mut world = World::of(RunStart { settings: settings.into(), ..given(&["a"]) }).says("a", [calls(&["read x"])]);
     world.step_on();
     world.prepared.insert("send".into(), opaque());
     assert!(wish(&mut world, "send").contains("this run is read-only"), "{}", world.last());
@@ -73,7 +74,7 @@ fn a_denial_holds_for_code_too() {
 #[test]
 fn the_budget_of_calls_counts_those_of_code() {
     let budget = Budget { calls: Some(2), ..Budget::default() };
-    let mut world = coding(Start { budget, ..given(&["a"]) });
+    let mut world = coding(RunStart { budget, ..given(&["a"]) });
     assert!(wish(&mut world, "read").contains("wants"));
     assert!(wish(&mut world, "read").contains("the run has used up its tool calls"), "{}", world.last());
 }
@@ -125,7 +126,7 @@ fn begins_with(text: &str, lines: &[&str]) {
 fn text_from_outside_counts_at_once() {
     let mut world = coding(given(&["a"]));
     wish(&mut world, "read");
-    let output = Output { text: "page".into(), untrusted: true, ..Output::default() };
+    let output = ToolOutput { text: "page".into(), untrusted: true, ..ToolOutput::default() };
     world.reply(&inner(0), Reply::Output(output.into()));
     assert!(!world.step("a").origins.is_empty());
 }
@@ -142,7 +143,7 @@ fn after_a_crash_the_evidence_names_what_code_had_called() {
     world.begin(&inner(2));
     wish(&mut world, "fetch");
     wish(&mut world, "read");
-    world.recover(vec![Finding { id: inner(1), found: Found::Happened(gives("written")) }]);
+    world.recover(vec![RecoveryFinding { id: inner(1), found: RecoveryOutcome::Happened(gives("written")) }]);
     let evidence = "it had begun when the process ended, and left no trace; until then it had called `send` (done), \
                     `write` (done), `send` (outcome unknown), `fetch` (refused), `read` (stopped)";
     assert!(world.last().contains(evidence), "{}", world.last());

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use crate::support::{World, at, calls, costs, given, gives, says};
-use updraft_run::{Input, Settings, Start};
+use updraft_run::{Input, RunSettings, RunStart};
 
 /// A step whose every turn is longer than allowed, in its n-th turn.
 fn talkative(turns: usize) -> World {
-    talkative_with(turns, Settings::default())
+    talkative_with(turns, RunSettings::default())
 }
 
-fn talkative_with(turns: usize, settings: Settings) -> World {
-    let settings = Settings { compact_at: 50, turns: 40, ..settings };
-    let mut world = World::of(Start { settings: Arc::new(settings), ..given(&["a"]) });
+fn talkative_with(turns: usize, settings: RunSettings) -> World {
+    let settings = RunSettings { compact_at: 50, turns: 40, ..settings };
+    let mut world = World::of(RunStart { settings: Arc::new(settings), ..given(&["a"]) });
     world.feed(Input::Tell { message: "never mention the price".into() });
     world.gives.insert("read".into(), gives(&"many words ".repeat(20)));
     let replies = (0..turns).map(|n| costs(60, calls(&[&format!("read {n}")])));
@@ -42,7 +42,7 @@ fn the_older_turns_become_a_summary_and_what_was_told_stays_word_for_word() {
 
 #[test]
 fn as_many_turns_stay_word_for_word_as_the_settings_say() {
-    let mut world = talkative_with(4, Settings { compact_keep: 2, ..Settings::default() });
+    let mut world = talkative_with(4, RunSettings { compact_keep: 2, ..RunSettings::default() });
     assert_eq!(world.open(), ["a/0/3/compact.0"]);
     world.reply(&at("a/0/3/compact.0"), says("read 0 and 1"));
     let talk = world.talk("a");
@@ -76,13 +76,13 @@ fn a_summary_that_does_not_shrink_is_an_error() {
 
 #[test]
 fn a_summary_is_not_asked_for_when_no_turn_is_left_in_the_budget() {
-    let settings = Settings { compact_at: 50, turns: 40, ..Settings::default() };
+    let settings = RunSettings { compact_at: 50, turns: 40, ..RunSettings::default() };
     let budget = updraft_run::Budget { turns: Some(8), ..updraft_run::Budget::default() };
-    let mut world = World::of(Start { settings: Arc::new(settings), budget, ..given(&["a"]) });
+    let mut world = World::of(RunStart { settings: Arc::new(settings), budget, ..given(&["a"]) });
     world.gives.insert("read".into(), gives("text"));
     world.says.insert("a".into(), (0..8).map(|n| costs(60, calls(&[&format!("read {n}")]))).collect());
     world.work();
-    assert_eq!(*world.run.phase(), updraft_run::Phase::Exhausted(updraft_run::Limit::Turns));
+    assert_eq!(*world.run.phase(), updraft_run::RunPhase::Exhausted(updraft_run::BudgetLimit::Turns));
     world.feed(crate::support::raise(updraft_run::Budget { turns: Some(20), ..updraft_run::Budget::default() }));
     assert_eq!(world.open(), ["a/0/7/compact.0"]);
 }

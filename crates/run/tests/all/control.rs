@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::support::{World, allow, at, calls, cancel, cancel_step, deny, given, gives, opaque, outside, resume, says};
 use serde_json::json;
-use updraft_run::{Approvals, ForkChange, Input, Phase, Reply, RunId, Settings, Start};
+use updraft_run::{ApprovalMode, ForkChange, Input, Reply, RunId, RunPhase, RunSettings, RunStart};
 
 #[test]
 fn a_question_waits_without_a_process_and_its_answer_goes_on() {
@@ -69,7 +69,7 @@ fn an_approval_that_fails_or_times_out_is_a_refusal_and_left_the_step_stuck() {
 #[test]
 fn resuming_with_yes_allows_all_that_waits() {
     let mut world = World::of(given(&["a"])).says("a", [calls(&["send 1", "send 2"])]).prepares("send", outside()).go();
-    world.feed(Input::Resume { budget: None, approvals: Some(Approvals::Allow) });
+    world.feed(Input::Resume { budget: None, approvals: Some(ApprovalMode::Allow) });
     assert_eq!(world.open(), ["a/0/0/call.0", "a/0/0/call.1"]);
 }
 
@@ -203,7 +203,7 @@ fn a_fork_goes_on_with_other_rules_and_asks_about_what_may_have_happened() {
         World::of(given(&["a", "b"])).says("a", [calls(&["send mail", "read x"])]).prepares("send", opaque());
     world.step_on();
     world.begin(&at("a/0/0/call.0"));
-    let settings = Arc::new(Settings { model: "other/model".into(), ..Settings::default() });
+    let settings = Arc::new(RunSettings { model: "other/model".into(), ..RunSettings::default() });
     let variables = BTreeMap::from([("colour".to_owned(), json!("blue"))]);
     let change = ForkChange { settings: Some(settings), goal: Some("another goal".into()), variables };
     let at = world.run.events();
@@ -220,14 +220,14 @@ fn begun_and_noted_are_recorded_once() {
     let mut world = World::of(given(&["a"]));
     let id = at("a/0/0/ask.0");
     world.begin(&id);
-    let again = Input::Begun { id: id.clone(), attempt: 1, epoch: 9, facts: updraft_run::Facts::default() };
+    let again = Input::Begun { id: id.clone(), attempt: 1, epoch: 9, facts: updraft_run::EffectFacts::default() };
     assert_eq!(world.feed(again).events, []);
     assert_eq!(world.feed(Input::Noted { id: id.clone(), handle: "task-7".into() }).events.len(), 1);
     assert_eq!(world.feed(Input::Noted { id: id.clone(), handle: "task-7".into() }).events, []);
     assert_eq!(world.run.open()[&id].handle.as_deref(), Some("task-7"));
 }
 
-fn permitted(change: impl Fn(&mut Start), tool: &str, prepared: updraft_run::Prepared) -> String {
+fn permitted(change: impl Fn(&mut RunStart), tool: &str, prepared: updraft_run::PreparedCall) -> String {
     let mut start = given(&["a"]);
     change(&mut start);
     let mut world = World::of(start).prepares(tool, prepared);
@@ -235,28 +235,28 @@ fn permitted(change: impl Fn(&mut Start), tool: &str, prepared: updraft_run::Pre
     world.last().lines().nth(1).unwrap_or_default().to_owned()
 }
 
-fn settings(start: &mut Start) -> &mut Settings {
+fn settings(start: &mut RunStart) -> &mut RunSettings {
     Arc::make_mut(&mut start.settings)
 }
 
 #[test]
 fn denial_wins_over_everything() {
-    let denied = |start: &mut Start| {
+    let denied = |start: &mut RunStart| {
         settings(start).deny = vec!["send".into()];
-        settings(start).approvals = Approvals::Allow;
+        settings(start).approvals = ApprovalMode::Allow;
     };
     insta::assert_snapshot!(permitted(denied, "send", outside()), @"rejects a/0/0/call.0: `send` is denied by `deny` in the settings");
 }
 
 #[test]
 fn a_reader_may_not_write_and_a_read_only_run_changes_nothing() {
-    let reader = |start: &mut Start| {
+    let reader = |start: &mut RunStart| {
         Arc::make_mut(&mut start.roster).agents.iter_mut().for_each(|agent| agent.read_only = true);
     };
     insta::assert_snapshot!(permitted(reader, "write", opaque()), @"rejects a/0/0/call.0: `write` would change something, and the agent `thinker` may only read");
-    assert_eq!(permitted(reader, "read", updraft_run::Prepared::default()), "wants a/0/0/call.0");
-    let frozen = |start: &mut Start| settings(start).approvals = Approvals::ReadOnly;
-    let looks = |only_reads| updraft_run::Prepared { command: Some("wc -l a".into()), only_reads, ..opaque() };
+    assert_eq!(permitted(reader, "read", updraft_run::PreparedCall::default()), "wants a/0/0/call.0");
+    let frozen = |start: &mut RunStart| settings(start).approvals = ApprovalMode::ReadOnly;
+    let looks = |only_reads| updraft_run::PreparedCall { command: Some("wc -l a".into()), only_reads, ..opaque() };
     assert_eq!(permitted(frozen, "send", looks(true)), "wants a/0/0/call.0");
     insta::assert_snapshot!(permitted(frozen, "send", looks(false)), @"rejects a/0/0/call.0: `send` could change something, and this run is read-only; only in a sandbox may a command run here");
     insta::assert_snapshot!(permitted(frozen, "write", opaque()), @"rejects a/0/0/call.0: `write` would change something, and this run is read-only");
@@ -265,11 +265,11 @@ fn a_reader_may_not_write_and_a_read_only_run_changes_nothing() {
 #[test]
 fn what_reaches_outside_is_asked_about_or_refused_where_nobody_is_there() {
     insta::assert_snapshot!(permitted(|_| {}, "send", outside()), @r#"wants a/0/0/approve.0: {"approval":{"why":"`send` wants to contact example.org. Asked because it sends a request over the network","always":["send(example.org)"]}}"#);
-    let alone = |start: &mut Start| settings(start).approvals = Approvals::Refuse;
+    let alone = |start: &mut RunStart| settings(start).approvals = ApprovalMode::Refuse;
     insta::assert_snapshot!(permitted(alone, "send", outside()), @r#"rejects a/0/0/call.0: `send` wants to contact example.org. Asked because it sends a request over the network. Refused: nobody is there to approve it; a rule in the user's settings would allow it: `allow = ["send(example.org)"]`"#);
-    let yes = |start: &mut Start| settings(start).approvals = Approvals::Allow;
+    let yes = |start: &mut RunStart| settings(start).approvals = ApprovalMode::Allow;
     assert_eq!(permitted(yes, "send", outside()), "wants a/0/0/call.0");
-    insta::assert_snapshot!(permitted(yes, "sned", updraft_run::Prepared::default()), @"rejects a/0/0/call.0: `thinker` may not use `sned`; it may use `send`");
+    insta::assert_snapshot!(permitted(yes, "sned", updraft_run::PreparedCall::default()), @"rejects a/0/0/call.0: `thinker` may not use `sned`; it may use `send`");
 }
 
 #[test]
@@ -280,24 +280,24 @@ fn pausing_while_cancelling_changes_nothing() {
     for input in [Input::Pause, resume(), cancel()] {
         assert_eq!(world.feed(input).events, []);
     }
-    assert!(matches!(world.run.phase(), Phase::Cancelling { .. }));
+    assert!(matches!(world.run.phase(), RunPhase::Cancelling { .. }));
 }
 
 #[test]
 fn what_came_from_a_file_goes_on_only_under_the_rules_of_whoever_takes_it_over() {
-    let open = Settings { approvals: Approvals::Allow, ..Settings::default() };
-    let file = Start { settings: Arc::new(open), ..given(&["a", "b"]) };
+    let open = RunSettings { approvals: ApprovalMode::Allow, ..RunSettings::default() };
+    let file = RunStart { settings: Arc::new(open), ..given(&["a", "b"]) };
     let mut world = World::of(file).prepares("send", outside());
     world.reply(&at("a/0/0/ask.0"), calls(&["send mail"]));
     world.reply(&at("b/0/0/ask.0"), calls(&["ask_user which?"]));
     assert_eq!(world.open(), ["a/0/0/call.0", "b/0/0/call.0"]);
 
     world.feed(Input::Import);
-    assert_eq!((world.run.phase(), world.run.is_imported()), (&Phase::Paused, true));
+    assert_eq!((world.run.phase(), world.run.is_imported()), (&RunPhase::Paused, true));
     world.feed(resume());
-    assert_eq!((world.last().as_str(), world.run.phase()), ("", &Phase::Paused));
+    assert_eq!((world.last().as_str(), world.run.phase()), ("", &RunPhase::Paused));
 
-    let mine = Settings { workspace: "/mine".into(), ..Settings::default() };
+    let mine = RunSettings { workspace: "/mine".into(), ..RunSettings::default() };
     world.feed(Input::Adopt { settings: Arc::new(mine) });
     world.feed(resume());
     assert_eq!((world.run.settings().workspace.as_str(), world.run.is_imported()), ("/mine", false));

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::{World, calls, gives, model_fails, opaque, plan, says, start, talk};
 use updraft_run::{
-    Address, Class, Effect, Event, Facts, Finding, Found, Input, Kind, Mode, Prepared, Record, Reply, Run, Timestamp,
-    ToolCall,
+    Effect, EffectAddress, EffectClass, EffectFacts, EffectKind, Event, Input, PreparedCall, Record, RecoveryFinding,
+    RecoveryOutcome, Reply, Run, RunMode, Timestamp, ToolCall,
 };
 
 /// When the process ends.
@@ -40,9 +40,9 @@ struct Disk {
     appends: usize,
     crashes: Vec<(usize, Crash)>,
     /// How often each attempt touched the world.
-    performed: BTreeMap<(Address, u32), u32>,
+    performed: BTreeMap<(EffectAddress, u32), u32>,
     /// Effects performed although their reply was stored.
-    performed_again: Vec<Address>,
+    performed_again: Vec<EffectAddress>,
     /// Steps whose next question said that an outcome is unknown.
     told: BTreeSet<String>,
 }
@@ -54,7 +54,7 @@ struct Process<'a> {
     world: World,
     disk: &'a mut Disk,
     /// What the code that this process runs has wished for so far. Code ends with its process.
-    wished: BTreeMap<Address, usize>,
+    wished: BTreeMap<EffectAddress, usize>,
     driver: Driver,
     epoch: u64,
 }
@@ -83,8 +83,8 @@ fn script() -> World {
         .gives("run_python", gives("ran"))
         .prepares("send", opaque())
         .prepares("run_python", opaque())
-        .prepares("write", Prepared { class: Class::Checkable, ..Prepared::default() })
-        .prepares("fetch", Prepared { class: Class::Idempotent, ..Prepared::default() })
+        .prepares("write", PreparedCall { class: EffectClass::Checkable, ..PreparedCall::default() })
+        .prepares("fetch", PreparedCall { class: EffectClass::Idempotent, ..PreparedCall::default() })
 }
 
 impl Process<'_> {
@@ -110,7 +110,7 @@ impl Process<'_> {
 
     fn drive(&mut self) -> Result<(), Ended> {
         while !self.world.run.is_over() {
-            let startable: Vec<Address> = self
+            let startable: Vec<EffectAddress> = self
                 .world
                 .run
                 .open()
@@ -132,13 +132,13 @@ impl Process<'_> {
         Ok(())
     }
 
-    fn is_question(&self, id: &Address) -> bool {
+    fn is_question(&self, id: &EffectAddress) -> bool {
         matches!(self.world.run.open()[id].effect, Effect::Question { .. })
     }
 
-    fn begin(&mut self, id: &Address) -> Result<(), Ended> {
+    fn begin(&mut self, id: &EffectAddress) -> Result<(), Ended> {
         let step = self.world.run.step(&id.step).expect("an open effect has a step");
-        if id.kind == Kind::Ask && talk(step).contains("outcome unknown") {
+        if id.kind == EffectKind::Ask && talk(step).contains("outcome unknown") {
             self.disk.told.insert(id.step.to_string());
         }
         let attempt = self.world.run.open()[id].attempt;
@@ -146,16 +146,17 @@ impl Process<'_> {
             self.act(id, attempt);
         }
         if self.driver != Driver::LeavesOutBegun {
-            self.append(Input::Begun { id: id.clone(), attempt, epoch: self.epoch, facts: Facts::default() })?;
+            self.append(Input::Begun { id: id.clone(), attempt, epoch: self.epoch, facts: EffectFacts::default() })?;
         }
         Ok(())
     }
 
     /// Goes on with what has begun: code wishes for calls, two at a time, and ends when they have.
-    fn go_on(&mut self, id: &Address) -> Result<(), Ended> {
+    fn go_on(&mut self, id: &EffectAddress) -> Result<(), Ended> {
         let name = self.world.run.call_at(id).map(|call| call.name).unwrap_or_default();
         let wishes = if id.inner.is_none() { wishes(&name) } else { &[] };
-        let inner: Vec<Address> = self.world.run.open().keys().filter(|open| open.is_within(id)).cloned().collect();
+        let inner: Vec<EffectAddress> =
+            self.world.run.open().keys().filter(|open| open.is_within(id)).cloned().collect();
         let wished = self.wished.entry(id.clone()).or_default();
         match (wishes.get(*wished), inner.first()) {
             (Some(name), _) if inner.len() < 2 => {
@@ -170,7 +171,7 @@ impl Process<'_> {
         }
     }
 
-    fn finish(&mut self, id: &Address) -> Result<(), Ended> {
+    fn finish(&mut self, id: &EffectAddress) -> Result<(), Ended> {
         let attempt = self.world.run.open()[id].attempt;
         if self.driver != Driver::ActsBeforeItAppends {
             self.act(id, attempt);
@@ -182,7 +183,7 @@ impl Process<'_> {
     }
 
     /// Touches the world.
-    fn act(&mut self, id: &Address, attempt: u32) {
+    fn act(&mut self, id: &EffectAddress, attempt: u32) {
         *self.disk.performed.entry((id.clone(), attempt)).or_default() += 1;
         if stored_replies(&self.disk.journal).any(|(stored, _)| stored == id) {
             self.disk.performed_again.push(id.clone());
@@ -190,7 +191,7 @@ impl Process<'_> {
     }
 }
 
-fn stored_replies(journal: &[Record]) -> impl Iterator<Item = (&Address, &Reply)> {
+fn stored_replies(journal: &[Record]) -> impl Iterator<Item = (&EffectAddress, &Reply)> {
     journal.iter().flat_map(|record| &record.events).filter_map(|event| match event {
         Event::Replied { id, reply, .. } => Some((id, reply)),
         _ => None,
@@ -198,13 +199,14 @@ fn stored_replies(journal: &[Record]) -> impl Iterator<Item = (&Address, &Reply)
 }
 
 /// What a look at the world tells: writes leave traces, mails do not.
-fn look(run: &Run, disk: &Disk) -> Vec<Finding> {
-    let writes = run.open().keys().filter(|id| id.kind == Kind::Call && run.class_of(id) == Class::Checkable);
-    let found = |id: &Address| {
+fn look(run: &Run, disk: &Disk) -> Vec<RecoveryFinding> {
+    let writes =
+        run.open().keys().filter(|id| id.kind == EffectKind::Call && run.class_of(id) == EffectClass::Checkable);
+    let found = |id: &EffectAddress| {
         let happened = disk.performed.keys().any(|(performed, _)| performed == id);
-        if happened { Found::Happened(gives("written")) } else { Found::DidNotHappen }
+        if happened { RecoveryOutcome::Happened(gives("written")) } else { RecoveryOutcome::DidNotHappen }
     };
-    writes.map(|id| Finding { id: id.clone(), found: found(id) }).collect()
+    writes.map(|id| RecoveryFinding { id: id.clone(), found: found(id) }).collect()
 }
 
 /// One process more. Whether the run came to its end in it.
@@ -215,7 +217,7 @@ fn live_once(driver: Driver, disk: &mut Disk, epoch: u64) -> bool {
     let is_new = disk.journal.is_empty();
     disk.folded = run.clone();
     let mut process = Process { world: World { run, ..script() }, disk, wished: BTreeMap::new(), driver, epoch };
-    let first = if is_new { Input::Start(Box::new(start(Mode::Plan))) } else { Input::Recovered { found } };
+    let first = if is_new { Input::Start(Box::new(start(RunMode::Plan))) } else { Input::Recovered { found } };
     process.append(first).and_then(|()| process.drive()).is_ok()
 }
 
@@ -263,10 +265,12 @@ fn verdict(disk: &Disk) -> Result<(), String> {
 
 /// By the script: `send` and code that sends may not be done twice at all, `write` only if it did not happen, nor anything
 /// that code called. The rest may.
-fn may_be_done_twice(id: &Address) -> bool {
+fn may_be_done_twice(id: &EffectAddress) -> bool {
     let place = (id.step.as_str(), id.turn, id.kind, id.n);
-    let is_careful =
-        matches!(place, ("a", 0, Kind::Call, 1 | 2) | ("a", 1, Kind::Call, 0) | ("e", 0, Kind::Call, 0 | 2));
+    let is_careful = matches!(
+        place,
+        ("a", 0, EffectKind::Call, 1 | 2) | ("a", 1, EffectKind::Call, 0) | ("e", 0, EffectKind::Call, 0 | 2)
+    );
     !is_careful && id.inner.is_none()
 }
 

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use crate::support::{World, calls, given, gives, id, says, writes};
 use serde_json::json;
-use updraft_run::{Answer, Finish, Reply, StepSpec, ToolCall};
+use updraft_run::{FinishReason, ModelAnswer, Reply, StepSpec, ToolCall};
 
-fn ended(finish: Finish, reply: Reply) -> Reply {
+fn ended(finish: FinishReason, reply: Reply) -> Reply {
     match reply {
-        Reply::Answer(answer) => Reply::Answer(Arc::new(Answer { finish, ..(*answer).clone() })),
+        Reply::Answer(answer) => Reply::Answer(Arc::new(ModelAnswer { finish, ..(*answer).clone() })),
         other => other,
     }
 }
 
 fn cut(text: &str) -> Reply {
-    ended(Finish::Length, says(text))
+    ended(FinishReason::Length, says(text))
 }
 
 /// A step that writes the variable `x`.
@@ -63,7 +63,7 @@ fn an_answer_whose_continuation_is_cut_off_too_fails_the_step() {
 
 #[test]
 fn on_its_last_turn_a_step_whose_answer_was_cut_off_stops_and_goes_on_when_it_is_given_more() {
-    let settings = updraft_run::Settings { turns: 1, query_turns: 1, ..updraft_run::Settings::default() };
+    let settings = updraft_run::RunSettings { turns: 1, query_turns: 1, ..updraft_run::RunSettings::default() };
     let mut start = given(&["a"]);
     start.settings = Arc::new(settings);
     let world = World::of(start).says("a", [cut("half")]).go();
@@ -77,7 +77,7 @@ fn a_call_that_was_cut_off_is_not_made() {
         Reply::Answer(answer) => {
             let fault = Some("the answer was cut off at the limit on output".to_owned());
             let calls = answer.calls.iter().map(|call| ToolCall { fault: fault.clone(), ..call.clone() }).collect();
-            Reply::Answer(Arc::new(Answer { calls, finish: Finish::Length, ..(*answer).clone() }))
+            Reply::Answer(Arc::new(ModelAnswer { calls, finish: FinishReason::Length, ..(*answer).clone() }))
         }
         other => other,
     };
@@ -88,7 +88,7 @@ fn a_call_that_was_cut_off_is_not_made() {
     // Nor is one that was written as text, and is whole only with what followed.
     let text = [r#"{"action": "read", "args": {"q": "#, r#""x"}}"#];
     let world = World::of(given(&["a"]))
-        .says("a", [ended(Finish::Length, writes(text[0])), writes(text[1]), says("done")])
+        .says("a", [ended(FinishReason::Length, writes(text[0])), writes(text[1]), says("done")])
         .gives("read", gives("X"))
         .go();
     assert!(!world.transcript().contains("call.0 gives"), "{}", world.transcript());
@@ -106,7 +106,7 @@ fn an_object_that_is_begun_again_counts_once_and_lines_of_objects_are_all_kept()
 #[test]
 fn what_a_provider_withholds_fails_the_step_with_its_words() {
     let Reply::Answer(answer) = says("I was about to") else { return };
-    let withheld = Answer { finish: Finish::Filtered, withheld: "SAFETY".into(), ..(*answer).clone() };
+    let withheld = ModelAnswer { finish: FinishReason::Filtered, withheld: "SAFETY".into(), ..(*answer).clone() };
     let world = World::of(given(&["a"])).says("a", [Reply::Answer(Arc::new(withheld))]).go();
     assert_eq!(world.status("a"), "failed");
     let step = world.run.step(&id("a")).unwrap();

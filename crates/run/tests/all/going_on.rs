@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde_json::json;
 use updraft_run::{
-    Approvals, Budget, Denial, Event, Goal, GrantFlags, Grants, Input, Level, Roster, Run, Settings, SharedTools,
-    Start, Terms, Timestamp,
+    ApprovalMode, Budget, CommandGrants, Denial, Event, Goal, GrantFlags, Input, Level, Roster, Run, RunSettings,
+    RunStart, SharedTools, Terms, Timestamp,
 };
 
-fn began(settings: Settings) -> Run {
-    let start = Start {
+fn began(settings: RunSettings) -> Run {
+    let start = RunStart {
         goal: Goal { text: "work".into(), ..Goal::default() },
         roster: Arc::new(Roster::default()),
         settings: Arc::new(settings),
@@ -22,7 +22,7 @@ fn began(settings: Settings) -> Run {
 }
 
 fn at(level: Level) -> Run {
-    began(Settings { sandbox: level, ..Settings::default() })
+    began(RunSettings { sandbox: level, ..RunSettings::default() })
 }
 
 fn terms(level: Level) -> Terms {
@@ -71,31 +71,34 @@ fn where_nothing_can_be_confined_any_more_the_run_is_still_held_to_the_level_it_
 
 #[test]
 fn tools_that_runs_share_may_do_no_more_than_the_run_was_granted() {
-    let granted = Grants { network: "allow:a.org".into(), read: vec!["/a".into()], ..Grants::default() };
-    let settings = Settings { sandbox: Level::Full, grants: Some(granted.clone()), ..Settings::default() };
+    let granted = CommandGrants { network: "allow:a.org".into(), read: vec!["/a".into()], ..CommandGrants::default() };
+    let settings = RunSettings { sandbox: Level::Full, grants: Some(granted.clone()), ..RunSettings::default() };
     let run = began(settings);
-    let shared =
-        |grants: Grants| Terms { shared: Some(SharedTools { grants, ..SharedTools::default() }), ..terms(Level::Full) };
+    let shared = |grants: CommandGrants| Terms {
+        shared: Some(SharedTools { grants, ..SharedTools::default() }),
+        ..terms(Level::Full)
+    };
     assert_eq!(run.may_go_on(&shared(granted)), Ok(Level::Full));
-    let none = Grants { network: "none".into(), ..Grants::default() };
+    let none = CommandGrants { network: "none".into(), ..CommandGrants::default() };
     assert_eq!(run.may_go_on(&shared(none)), Ok(Level::Full));
-    let more = Grants { network: "allow:a.org,b.org".into(), write: vec!["/b".into()], ..Grants::default() };
+    let more =
+        CommandGrants { network: "allow:a.org,b.org".into(), write: vec!["/b".into()], ..CommandGrants::default() };
     assert_eq!(run.may_go_on(&shared(more.clone())), Err(Denial::MoreGranted(Box::new(more))));
 }
 
 #[test]
 fn a_run_that_only_reads_is_not_given_tools_that_write() {
-    let run = began(Settings { approvals: Approvals::ReadOnly, ..Settings::default() });
+    let run = began(RunSettings { approvals: ApprovalMode::ReadOnly, ..RunSettings::default() });
     let with =
         |approvals| Terms { shared: Some(SharedTools { approvals, ..SharedTools::default() }), ..terms(Level::Full) };
-    assert_eq!(run.may_go_on(&with(Approvals::Ask)), Err(Denial::MayWrite));
-    assert_eq!(run.may_go_on(&with(Approvals::ReadOnly)), Ok(Level::Full));
+    assert_eq!(run.may_go_on(&with(ApprovalMode::Ask)), Err(Denial::MayWrite));
+    assert_eq!(run.may_go_on(&with(ApprovalMode::ReadOnly)), Ok(Level::Full));
 }
 
 #[test]
 fn what_was_said_of_rights_is_kept_and_a_later_level_takes_the_place_of_the_one_said() {
-    let grants = Some(Grants::default());
-    let mut run = began(Settings { sandbox: Level::Full, grants, ..Settings::default() });
+    let grants = Some(CommandGrants::default());
+    let mut run = began(RunSettings { sandbox: Level::Full, grants, ..RunSettings::default() });
     let said = GrantFlags { level: Some(Level::None), network: Some("host".into()), ..GrantFlags::default() };
     go_on(&mut run, Terms { is_agreed: true, flags: Some(said.clone()), ..terms(Level::None) });
     let kept = |run: &Run| run.settings().grants.clone().map(|grants| grants.flags);

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::{graph, id};
 use serde_json::{Value, json};
-use updraft_run::{Graph, StepSpec, Surroundings};
+use updraft_run::{Graph, GraphContext, StepSpec};
 
-fn around() -> Surroundings<'static> {
+fn around() -> GraphContext<'static> {
     let variables = BTreeSet::from(["given"]);
-    Surroundings { agents: vec!["coder", "planner", "thinker"], variables, begun: BTreeMap::new(), max_steps: 100_000 }
+    GraphContext { agents: vec!["coder", "planner", "thinker"], variables, begun: BTreeMap::new(), max_steps: 100_000 }
 }
 
 fn step(name: &str, reads: &[&str], writes: &[&str], after: &[&str]) -> StepSpec {
@@ -77,7 +77,7 @@ fn a_reader_beside_a_second_writer_is_a_matter_of_luck_and_so_a_fault() {
 #[test]
 fn ids_are_used_once_and_never_those_of_steps_that_have_begun() {
     let (done, failed) = (id("done"), id("failed"));
-    let surroundings = Surroundings { begun: BTreeMap::from([(&done, true), (&failed, false)]), ..around() };
+    let surroundings = GraphContext { begun: BTreeMap::from([(&done, true), (&failed, false)]), ..around() };
     let plan = graph(&["a", "a", "done", "b < done", "c < failed", "d < nowhere"]);
     insta::assert_snapshot!(plan.faults(&surroundings).join("\n"), @"
     two steps are called `a`; each needs an id of its own
@@ -89,7 +89,7 @@ fn ids_are_used_once_and_never_those_of_steps_that_have_begun() {
 
 #[test]
 fn sizes_have_limits() {
-    let small = Surroundings { max_steps: 2, ..around() };
+    let small = GraphContext { max_steps: 2, ..around() };
     assert_eq!(graph(&["a", "b", "c"]).faults(&small), ["the plan has 3 steps; at most 2 are allowed"]);
     assert_eq!(Graph::default().faults(&around()), ["the plan has no steps"]);
     let mut long = step("a", &[""], &["n\n"], &[]);

@@ -2,12 +2,12 @@
 
 use crate::support::{World, at, calls, cancel, given, gives, opaque, says};
 use serde_json::json;
-use updraft_run::{Address, Input, Inquiry, Prepared, Reply, ToolCall};
+use updraft_run::{EffectAddress, Input, Inquiry, PreparedCall, Reply, ToolCall};
 
 const CALL: &str = "a/0/0/call.0";
 
 /// A step whose call is under way. It may be made again, or not.
-fn calling(prepared: Prepared) -> World {
+fn calling(prepared: PreparedCall) -> World {
     let mut world = World::of(given(&["a"])).says("a", [calls(&["send it"]), says("done")]).prepares("send", prepared);
     world.step_on();
     world.begin(&at(CALL));
@@ -27,12 +27,12 @@ fn asks(world: &mut World, text: &str) -> String {
 fn asks_by(world: &mut World, text: &str, key: Option<&str>) -> String {
     let inquiry = Inquiry { key: key.map(str::to_owned), ..inquiry(text) };
     let call = ToolCall { id: "k".into(), name: "elicitation".into(), args: json!({}), fault: None };
-    let prepared = Prepared { inquiry: Some(inquiry.into()), ..Prepared::default() };
+    let prepared = PreparedCall { inquiry: Some(inquiry.into()), ..PreparedCall::default() };
     world.feed(Input::Wished { under: at(CALL), call, prepared: prepared.into() });
     world.last()
 }
 
-fn inner(k: u32) -> Address {
+fn inner(k: u32) -> EffectAddress {
     at(CALL).within(k)
 }
 
@@ -81,7 +81,7 @@ fn a_person_may_decline_or_put_it_away() {
 
 #[test]
 fn a_call_that_may_be_made_again_finds_its_question_waiting_after_a_crash() {
-    let mut world = calling(Prepared::default());
+    let mut world = calling(PreparedCall::default());
     asks(&mut world, "how many?");
     crash(&mut world);
     assert_eq!(world.open(), [CALL, "a/0/0/call.0/0"], "it goes on waiting");
@@ -93,7 +93,7 @@ fn a_call_that_may_be_made_again_finds_its_question_waiting_after_a_crash() {
 
 #[test]
 fn an_answer_that_was_given_before_a_crash_is_not_asked_for_again() {
-    let mut world = calling(Prepared::default());
+    let mut world = calling(PreparedCall::default());
     asks(&mut world, "how many?");
     answer(&mut world, 0, "3");
     crash(&mut world);
@@ -106,7 +106,7 @@ fn an_answer_that_was_given_before_a_crash_is_not_asked_for_again() {
 #[test]
 fn the_same_words_asked_twice_get_each_their_own_answer_after_a_crash() {
     for is_answered_before in [true, false] {
-        let mut world = calling(Prepared::default());
+        let mut world = calling(PreparedCall::default());
         asks_by(&mut world, "how many?", Some(""));
         answer(&mut world, 0, "1");
         asks_by(&mut world, "how many?", Some(""));
@@ -141,7 +141,7 @@ fn the_same_words_asked_twice_get_each_their_own_answer_after_a_crash() {
 
 #[test]
 fn questions_with_names_are_known_by_them_in_whatever_order_they_come() {
-    let mut world = calling(Prepared::default());
+    let mut world = calling(PreparedCall::default());
     asks_by(&mut world, "how many?", Some("a"));
     asks_by(&mut world, "how many?", Some("b"));
     answer(&mut world, 1, "2");
@@ -157,7 +157,7 @@ fn questions_with_names_are_known_by_them_in_whatever_order_they_come() {
 #[test]
 fn answers_to_the_same_words_open_at_once_are_asked_for_again_unless_they_agree() {
     for (other, agrees) in [("2", false), ("1", true)] {
-        let mut world = calling(Prepared::default());
+        let mut world = calling(PreparedCall::default());
         asks_by(&mut world, "how many?", Some(""));
         asks_by(&mut world, "how many?", Some(""));
         answer(&mut world, 0, "1");

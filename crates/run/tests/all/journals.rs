@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use crate::support::{World, calls, gives, model_fails, opaque, plan, says, start, transcript};
 use serde_json::{Value, json};
-use updraft_run::{Input, Mode, Record, Run, Timestamp};
+use updraft_run::{Input, Record, Run, RunMode, Timestamp};
 
 fn place(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/journals").join(name)
@@ -49,7 +49,7 @@ fn shown(run: &Run) -> String {
 
 /// A plan, parallel steps, a failure with a new plan, a question, an approval and a crash.
 fn a_whole_run() -> World {
-    let mut world = World::of(start(Mode::Plan))
+    let mut world = World::of(start(RunMode::Plan))
         .says("plan", [plan(&["a", "b", "c < a b"]), plan(&["d < a", "e:coder < d"])])
         .says("a", [calls(&["read x", "run_python 1"]), says("A")])
         .says("b", [model_fails("the model is gone")])

@@ -1,7 +1,7 @@
 //! A model that cannot be had: the run stops where it is, and goes on when it is resumed. No step fails by it.
 
 use crate::support::{World, at, calls, given, gives, plan, says, start};
-use updraft_run::{Failure, FailureKind, Input, Limit, Millis, Mode, Phase, Reply};
+use updraft_run::{BudgetLimit, Failure, FailureKind, Input, Millis, Reply, RunMode, RunPhase};
 
 fn away() -> Reply {
     Reply::Failed(Failure::new(FailureKind::Outage, "nobody answers"))
@@ -29,10 +29,10 @@ fn an_outage_stops_the_run_and_the_question_is_put_again_when_it_is_resumed() {
 
 #[test]
 fn no_number_of_outages_and_recoveries_fails_a_step_or_asks_the_planner() {
-    let mut world = World::of(start(Mode::Plan)).says("plan", [plan(&["a"])]).go();
+    let mut world = World::of(start(RunMode::Plan)).says("plan", [plan(&["a"])]).go();
     for _ in 0..9 {
         world.reply(&at("a/0/0/ask.0"), away());
-        assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Model));
+        assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Model));
         world.recover(Vec::new());
         world.feed(crate::support::resume());
     }
@@ -49,7 +49,7 @@ fn answers_that_break_off_again_and_again_stop_the_run_too() {
         let id = at("a/0/0/ask.0");
         world.feed(Input::Replied { id, attempt, reply: broken(), prepared: Vec::new() });
     }
-    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Model), "{}", world.transcript());
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Model), "{}", world.transcript());
     world.feed(crate::support::resume());
     let (id, reply) = (at("a/0/0/ask.0"), says("A"));
     world.feed(Input::Replied { id, attempt: 5, reply, prepared: Vec::new() });
@@ -63,7 +63,7 @@ fn a_model_that_says_nothing_stops_the_run_and_is_asked_again_when_it_is_resumed
     for _ in 0..2 {
         world.reply(&at("a/0/0/ask.0"), silent());
         assert!(world.last().contains("said nothing for 300 s; a longer `silence`"), "{}", world.last());
-        assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Model));
+        assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Model));
         world.feed(crate::support::resume());
     }
     world.reply(&at("a/0/0/ask.0"), says("A"));
@@ -75,7 +75,7 @@ fn an_outage_of_a_paused_or_cancelled_run_changes_neither() {
     let mut world = World::of(given(&["a"]));
     world.feed(Input::Pause);
     world.reply(&at("a/0/0/ask.0"), away());
-    assert_eq!((world.run.phase(), world.run.is_at_rest()), (&Phase::Paused, true));
+    assert_eq!((world.run.phase(), world.run.is_at_rest()), (&RunPhase::Paused, true));
     world.feed(crate::support::resume());
     world.feed(crate::support::cancel());
     world.reply(&at("a/0/0/ask.0"), away());

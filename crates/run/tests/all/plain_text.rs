@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::support::{World, given, gives, plan, says, start, writes};
 use proptest::prelude::*;
-use updraft_run::{Mode, Start};
+use updraft_run::{RunMode, RunStart};
 
 /// Pieces of which answers are made: code, data, protocols, quoted failures and verdicts.
 const PIECES: [&str; 24] = [
@@ -47,10 +47,15 @@ fn answers() -> impl Strategy<Value = String> {
 }
 
 /// The ways in which one answer becomes the result of a run.
-fn ways() -> [(&'static str, Start); 4] {
+fn ways() -> [(&'static str, RunStart); 4] {
     let mut one_variable = given(&["a"]);
     Arc::make_mut(one_variable.plan.as_mut().unwrap()).steps[0].writes = vec!["x".into()];
-    [("a", given(&["a"])), ("a", one_variable), ("coder", start(Mode::Agent("coder".into()))), ("a", start(Mode::Plan))]
+    [
+        ("a", given(&["a"])),
+        ("a", one_variable),
+        ("coder", start(RunMode::Agent("coder".into()))),
+        ("a", start(RunMode::Plan)),
+    ]
 }
 
 proptest! {
@@ -100,7 +105,7 @@ fn a_written_call_to_a_tool_there_is_not_is_refused_in_words() {
 
 #[test]
 fn a_planner_that_answers_in_prose_makes_a_plan_of_one_step() {
-    let world = World::of(start(Mode::Plan))
+    let world = World::of(start(RunMode::Plan))
         .says("plan", [says("The capital is Paris."), says("The capital is Paris.")])
         .says("answer", [says("Paris.")])
         .go();

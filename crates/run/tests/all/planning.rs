@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::support::{World, at, calls, cancel_step, gives, model_fails, plan, says, start};
-use updraft_run::{Mode, Settings, Start};
+use updraft_run::{RunMode, RunSettings, RunStart};
 
 #[test]
 fn a_faulty_plan_is_sent_back_with_its_faults_three_times_at_most() {
-    let world = World::of(start(Mode::Plan))
+    let world = World::of(start(RunMode::Plan))
         .says("plan", [plan(&["a:wizard"]), says("no plan"), plan(&["a < a"]), plan(&["a"])])
         .go();
     insta::assert_snapshot!(world.transcript(), @r#"
@@ -31,10 +31,11 @@ fn a_faulty_plan_is_sent_back_with_its_faults_three_times_at_most() {
 fn a_planner_with_thousands_of_faults_is_told_the_first_of_them() {
     let many: Vec<String> = (0..5_000).map(|n| format!("s{n}:wizard")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    let mut world = World::of(start(Mode::Plan));
+    let mut world = World::of(start(RunMode::Plan));
     world.reply(&at("plan/0/0/ask.0"), plan(&many));
     assert!(world.talk("plan").contains("and 4950 more"));
-    let updraft_run::Entry::Note(updraft_run::Note::PlanFaults { faults }) = world.step("plan").talk.last().unwrap()
+    let updraft_run::ConversationEntry::Note(updraft_run::Note::PlanFaults { faults }) =
+        world.step("plan").talk.last().unwrap()
     else {
         panic!("no faults were told");
     };
@@ -43,7 +44,7 @@ fn a_planner_with_thousands_of_faults_is_told_the_first_of_them() {
 
 #[test]
 fn files_are_profiled_before_the_plan_is_made() {
-    let mut start = start(Mode::Plan);
+    let mut start = start(RunMode::Plan);
     start.goal.files = vec!["data.csv".into()];
     let world = World::of(start)
         .says("distill", [says("{\"data.csv\": \"two columns\"}")])
@@ -56,7 +57,7 @@ fn files_are_profiled_before_the_plan_is_made() {
 
 #[test]
 fn a_new_plan_keeps_what_is_done_and_replaces_what_has_not_begun() {
-    let world = World::of(start(Mode::Plan))
+    let world = World::of(start(RunMode::Plan))
         .says("plan", [plan(&["a", "b < a", "c < b"]), plan(&["c < a", "d < c"])])
         .says("a", [says("A")])
         .says("b", [model_fails("gone")])
@@ -94,7 +95,7 @@ fn a_new_plan_keeps_what_is_done_and_replaces_what_has_not_begun() {
 
 #[test]
 fn new_plans_are_bounded() {
-    let world = World::of(start(Mode::Plan))
+    let world = World::of(start(RunMode::Plan))
         .says("plan", [plan(&["a"]), plan(&["b"]), plan(&["c"]), plan(&["d"])])
         .says("a", [model_fails("1")])
         .says("b", [model_fails("2")])
@@ -106,8 +107,9 @@ fn new_plans_are_bounded() {
 
 #[test]
 fn the_ids_of_begun_steps_are_not_given_away() {
-    let mut world =
-        World::of(start(Mode::Plan)).says("plan", [plan(&["a", "b"]), plan(&["a"])]).says("b", [model_fails("gone")]);
+    let mut world = World::of(start(RunMode::Plan))
+        .says("plan", [plan(&["a", "b"]), plan(&["a"])])
+        .says("b", [model_fails("gone")]);
     for _ in 0..3 {
         world.step_on();
     }
@@ -117,8 +119,8 @@ fn the_ids_of_begun_steps_are_not_given_away() {
 #[test]
 fn a_step_waiting_to_be_entered_again_was_dropped_by_a_new_plan() {
     // Three at a time. Behind a pause `a` wants another visit, `b` fails and `y` makes room for two that go before `a`.
-    let settings = Arc::new(Settings { parallel: 3, ..Settings::default() });
-    let mut world = World::of(Start { settings, ..start(Mode::Plan) });
+    let settings = Arc::new(RunSettings { parallel: 3, ..RunSettings::default() });
+    let mut world = World::of(RunStart { settings, ..start(RunMode::Plan) });
     world.reply(&at("plan/0/0/ask.0"), plan(&["z1 < y", "z2 < y", "a", "y", "b"]));
     assert_eq!(world.open(), ["a/0/0/ask.0", "b/0/0/ask.0", "y/0/0/ask.0"]);
     world.feed(updraft_run::Input::Pause);
@@ -138,7 +140,7 @@ fn a_step_waiting_to_be_entered_again_was_dropped_by_a_new_plan() {
 
 #[test]
 fn a_planner_that_fails_while_planning_anew_leaves_the_failure_as_it_was() {
-    let world = World::of(start(Mode::Plan))
+    let world = World::of(start(RunMode::Plan))
         .says("plan", [plan(&["a", "b < a", "x"]), model_fails("the planner is gone")])
         .says("a", [model_fails("gone")])
         .says("x", [says("X")])
@@ -170,7 +172,7 @@ fn a_planner_that_fails_while_planning_anew_leaves_the_failure_as_it_was() {
 #[test]
 fn cancelling_the_planner_while_it_plans_anew_does_not_hang_the_run() {
     let mut world =
-        World::of(start(Mode::Plan)).says("plan", [plan(&["a", "b < a"])]).says("a", [model_fails("gone")]).go();
+        World::of(start(RunMode::Plan)).says("plan", [plan(&["a", "b < a"])]).says("a", [model_fails("gone")]).go();
     assert_eq!(world.open(), ["plan/1/0/ask.0"]);
     world.feed(cancel_step("plan"));
     assert_eq!(world.run.status(), "failed");
@@ -179,7 +181,7 @@ fn cancelling_the_planner_while_it_plans_anew_does_not_hang_the_run() {
 
 #[test]
 fn steps_at_work_go_on_while_a_new_plan_is_made_and_new_steps_may_wait_for_them() {
-    let mut world = World::of(start(Mode::Plan))
+    let mut world = World::of(start(RunMode::Plan))
         .says("plan", [plan(&["a", "b"]), plan(&["c < a"])])
         .says("b", [model_fails("gone")])
         .go();
@@ -195,7 +197,7 @@ fn steps_at_work_go_on_while_a_new_plan_is_made_and_new_steps_may_wait_for_them(
 #[test]
 fn nobody_is_skipped_because_the_planner_failed_later() {
     // `c` names the planner as something it waits for; it was done when `c` was planned.
-    let mut world = World::of(start(Mode::Plan))
+    let mut world = World::of(start(RunMode::Plan))
         .says("plan", [plan(&["a", "b", "c < plan a"]), model_fails("gone")])
         .says("b", [model_fails("gone")])
         .go();
@@ -208,7 +210,7 @@ fn nobody_is_skipped_because_the_planner_failed_later() {
 #[test]
 fn a_router_nobody_understands_is_replaced_by_one_agent() {
     let world =
-        World::of(start(Mode::Swarm)).says("plan", [says("hm"), says("hm")]).says("answer", [says("done")]).go();
+        World::of(start(RunMode::Swarm)).says("plan", [says("hm"), says("hm")]).says("answer", [says("done")]).go();
     assert!(world.transcript().contains("planned because \"first\": answer"), "{}", world.transcript());
     assert_eq!((world.run.steps().last().unwrap().spec.agent.as_str(), world.run.status()), ("coder", "done"));
 }
@@ -216,14 +218,16 @@ fn a_router_nobody_understands_is_replaced_by_one_agent() {
 #[test]
 fn a_router_whose_plans_have_faults_is_replaced_by_one_agent() {
     let faulty = || says("{\"steps\": [{\"id\": \"a\", \"agent\": \"nobody\", \"prompt\": \"do it\"}]}");
-    let world =
-        World::of(start(Mode::Swarm)).says("plan", [faulty(), faulty(), faulty()]).says("answer", [says("done")]).go();
+    let world = World::of(start(RunMode::Swarm))
+        .says("plan", [faulty(), faulty(), faulty()])
+        .says("answer", [says("done")])
+        .go();
     assert_eq!(world.answer(), "done");
 }
 
 #[test]
 fn the_fallback_of_a_swarm_does_not_use_the_ids_of_steps_that_had_begun() {
-    let world = World::of(start(Mode::Swarm))
+    let world = World::of(start(RunMode::Swarm))
         .says("plan", [says("hm"), says("hm"), says("hm"), says("hm")])
         .says("answer", [model_fails("gone")])
         .says("answer.1", [says("done at last")])
@@ -233,7 +237,7 @@ fn the_fallback_of_a_swarm_does_not_use_the_ids_of_steps_that_had_begun() {
 
 #[test]
 fn where_nobody_does_everything_the_thinker_answers() {
-    let mut start = start(Mode::Swarm);
+    let mut start = start(RunMode::Swarm);
     Arc::make_mut(&mut start.roster).agents.retain(|agent| agent.name != "coder");
     let world =
         World::of(start).says("plan", [says("hm"), says("hm")]).says("answer", [says("done by one alone")]).go();

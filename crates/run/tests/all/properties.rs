@@ -7,8 +7,9 @@ use crate::support::{World, calls, cancel, costs, fails, gives, graph, plan, rai
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
 use serde_json::json;
 use updraft_run::{
-    Address, Approvals, Budget, Ceiling, Class, Cost, Effect, Event, Finding, Found, Funds, Graph, Input, Kind, Millis,
-    Mode, Phase, Prepared, Reflect, Reply, Roster, Settings, Start, Verdict,
+    ApprovalMode, Budget, Ceiling, Cost, Effect, EffectAddress, EffectClass, EffectKind, Event, Funds, Graph, Input,
+    Millis, PreparedCall, RecoveryFinding, RecoveryOutcome, ReflectionMode, Reply, Roster, RunMode, RunPhase,
+    RunSettings, RunStart, Verdict,
 };
 
 /// Something the world does. Numbers pick among what there is at that moment.
@@ -90,13 +91,14 @@ fn a_budget() -> impl Strategy<Value = Budget> {
     )
 }
 
-fn a_start() -> impl Strategy<Value = Start> {
+fn a_start() -> impl Strategy<Value = RunStart> {
     let rules = (1..4u32, 1..5u32, 0..3u32, 0..3u32, 1..4u32, 0..4u8, prop_oneof![Just(100_000), Just(20)]);
     let budgets = (a_budget(), prop_oneof![3 => Just(Budget::default()), 1 => a_budget()], any::<bool>());
     (a_graph(), rules, budgets, 0..3u8).prop_map(|(graph, rules, (budget, step_budget, limited), mode)| {
         let (parallel, turns, revisits, replans, repeats, approvals, compact_at) = rules;
-        let approvals = [Approvals::Ask, Approvals::Refuse, Approvals::Allow, Approvals::ReadOnly][approvals as usize];
-        let settings = Settings {
+        let approvals =
+            [ApprovalMode::Ask, ApprovalMode::Refuse, ApprovalMode::Allow, ApprovalMode::ReadOnly][approvals as usize];
+        let settings = RunSettings {
             parallel,
             turns: turns * 4,
             revisits,
@@ -105,14 +107,18 @@ fn a_start() -> impl Strategy<Value = Start> {
             approvals,
             compact_at,
             step_budget,
-            ..Settings::default()
+            ..RunSettings::default()
         };
-        let mut start = crate::support::start(if mode == 0 { Mode::Given } else { Mode::Plan });
+        let mut start = crate::support::start(if mode == 0 { RunMode::Given } else { RunMode::Plan });
         start.plan = (mode == 0).then(|| Arc::new(graph));
         start.settings = Arc::new(settings);
         start.budget = if limited { budget } else { Budget::default() };
         let mut roster = Roster::clone(&start.roster);
-        roster.agents.iter_mut().filter(|agent| agent.name == "judge").for_each(|agent| agent.reflect = Reflect::Model);
+        roster
+            .agents
+            .iter_mut()
+            .filter(|agent| agent.name == "judge")
+            .for_each(|agent| agent.reflect = ReflectionMode::Model);
         if mode == 2 {
             start.goal.files = vec!["data.csv".into()];
         }
@@ -121,13 +127,13 @@ fn a_start() -> impl Strategy<Value = Start> {
     })
 }
 
-fn a_world(start: Start) -> World {
+fn a_world(start: RunStart) -> World {
     let world = World::of(start);
-    let class = |class| Prepared { class, ..Prepared::default() };
+    let class = |class| PreparedCall { class, ..PreparedCall::default() };
     world
-        .prepares("write", class(Class::Checkable))
-        .prepares("run_python", class(Class::Opaque))
-        .prepares("fetch", class(Class::Idempotent))
+        .prepares("write", class(EffectClass::Checkable))
+        .prepares("run_python", class(EffectClass::Opaque))
+        .prepares("fetch", class(EffectClass::Idempotent))
         .prepares("send", crate::support::outside())
 }
 
@@ -137,13 +143,13 @@ fn pick<T>(from: Vec<T>, n: u8) -> Option<T> {
 }
 
 /// Open effects of a kind that the world may now perform, or has begun to.
-fn live(world: &World, wanted: impl Fn(&Effect) -> bool) -> Vec<Address> {
+fn live(world: &World, wanted: impl Fn(&Effect) -> bool) -> Vec<EffectAddress> {
     let open = world.run.open().iter().filter(|(_, open)| wanted(&open.effect));
     open.filter(|(id, open)| open.begun.is_some() || world.run.may_begin(id)).map(|(id, _)| id.clone()).collect()
 }
 
-fn words(world: &World, id: &Address, n: u8) -> Reply {
-    if id.kind == Kind::Judge {
+fn words(world: &World, id: &EffectAddress, n: u8) -> Reply {
+    if id.kind == EffectKind::Judge {
         let verdict = ["accept", "retry", "pivot", "replan", "what?"][usize::from(n) % 5];
         return says(&json!({ "verdict": verdict, "feedback": "hm" }).to_string());
     }
@@ -181,7 +187,7 @@ struct Tally {
 
 impl Tally {
     /// Replies to an ask with no more than was reserved for it.
-    fn answer(&mut self, world: &mut World, id: &Address, reply: Reply, tokens: u8) {
+    fn answer(&mut self, world: &mut World, id: &EffectAddress, reply: Reply, tokens: u8) {
         let open = &world.run.open()[id];
         let most = match open.funds {
             Funds::Reserved(ceiling) => ceiling.tokens,
@@ -193,7 +199,7 @@ impl Tally {
         self.reply(world, id, reply);
     }
 
-    fn reply(&mut self, world: &mut World, id: &Address, reply: Reply) {
+    fn reply(&mut self, world: &mut World, id: &EffectAddress, reply: Reply) {
         let attempt = world.run.open()[id].attempt;
         let prepared = world.prepare(id, &reply);
         let input = Input::Replied { id: id.clone(), attempt, reply, prepared };
@@ -213,7 +219,7 @@ fn is_busy(effect: &Effect) -> bool {
 fn act(world: &mut World, tally: &mut Tally, deed: &Deed) {
     match deed {
         Deed::Answers { pick: n, words: w, tokens } => match pick(live(world, is_busy), *n) {
-            Some(id) if id.kind == Kind::Call => tally.reply(world, &id, gives("some output")),
+            Some(id) if id.kind == EffectKind::Call => tally.reply(world, &id, gives("some output")),
             Some(id) => {
                 let reply = words(world, &id, *w);
                 tally.answer(world, &id, reply, *tokens);
@@ -240,7 +246,8 @@ fn act(world: &mut World, tally: &mut Tally, deed: &Deed) {
             }
         }
         Deed::Begins { pick: n } => {
-            let open: Vec<Address> = world.run.open().keys().filter(|id| world.run.may_begin(id)).cloned().collect();
+            let open: Vec<EffectAddress> =
+                world.run.open().keys().filter(|id| world.run.may_begin(id)).cloned().collect();
             if let Some(id) = pick(open, *n) {
                 world.begin(&id);
             }
@@ -285,12 +292,12 @@ fn act(world: &mut World, tally: &mut Tally, deed: &Deed) {
 
 fn crash(world: &mut World, found: u8) {
     let calls = world.run.open().iter().filter(|(_, open)| open.effect == Effect::Call);
-    let found = calls.map(|(id, _)| Finding {
+    let found = calls.map(|(id, _)| RecoveryFinding {
         id: id.clone(),
         found: match found % 3 {
-            0 => Found::Happened(gives("it had happened")),
-            1 => Found::DidNotHappen,
-            _ => Found::CannotTell("no trace".into()),
+            0 => RecoveryOutcome::Happened(gives("it had happened")),
+            1 => RecoveryOutcome::DidNotHappen,
+            _ => RecoveryOutcome::CannotTell("no trace".into()),
         },
     });
     let found = found.collect();
@@ -337,7 +344,7 @@ fn ends(world: &mut World, tally: &mut Tally) {
             Effect::Question { .. } => tally.reply(world, &id, Reply::Said("blue".into())),
             Effect::Approval { .. } => tally.reply(world, &id, Reply::Verdict(crate::support::allow())),
             Effect::Call => tally.reply(world, &id, gives("output")),
-            _ if matches!(world.run.phase(), Phase::Cancelling { .. }) => tally.reply(world, &id, Reply::Cancelled),
+            _ if matches!(world.run.phase(), RunPhase::Cancelling { .. }) => tally.reply(world, &id, Reply::Cancelled),
             _ if open.funds == Funds::None => {
                 world.feed(Input::Estimated { id, ceiling: Ceiling { tokens: 5, cost: Some(Cost(5)) } });
             }
@@ -369,11 +376,11 @@ proptest! {
 
     #[test]
     fn a_checked_graph_without_failures_is_done_in_full(graph in a_graph()) {
-        let start = Start { plan: Some(Arc::new(graph.clone())), ..crate::support::start(Mode::Given) };
+        let start = RunStart { plan: Some(Arc::new(graph.clone())), ..crate::support::start(RunMode::Given) };
         let mut world = World::of(start);
         let mut tally = Tally::default();
         while let Some(id) = world.run.open().keys().next_back().cloned() {
-            let reply = if id.kind == Kind::Judge { says("{\"verdict\": \"accept\"}") } else { says("fine") };
+            let reply = if id.kind == EffectKind::Judge { says("{\"verdict\": \"accept\"}") } else { says("fine") };
             tally.answer(&mut world, &id, reply, 1);
         }
         assert!(world.run.is_over());

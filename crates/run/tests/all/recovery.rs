@@ -1,23 +1,23 @@
 //! What a new process makes of what the old one left open.
 
 use crate::support::{World, at, calls, given, gives, opaque, resume, says};
-use updraft_run::{Class, Finding, Found, Prepared};
+use updraft_run::{EffectClass, PreparedCall, RecoveryFinding, RecoveryOutcome};
 
 /// A call of a class, begun or not, when the process ends.
-fn cut_off(class: Class, begun: bool, found: Option<Found>) -> World {
-    let mut world = World::of(given(&["a"])).prepares("write", Prepared { class, ..Prepared::default() });
+fn cut_off(class: EffectClass, begun: bool, found: Option<RecoveryOutcome>) -> World {
+    let mut world = World::of(given(&["a"])).prepares("write", PreparedCall { class, ..PreparedCall::default() });
     world.reply(&at("a/0/0/ask.0"), calls(&["write x"]));
     let id = at("a/0/0/call.0");
     if begun {
         world.begin(&id);
     }
-    world.recover(found.map(|found| Finding { id, found }).into_iter().collect());
+    world.recover(found.map(|found| RecoveryFinding { id, found }).into_iter().collect());
     world
 }
 
 #[test]
 fn what_may_be_repeated_is_made_again() {
-    for class in [Class::Pure, Class::Idempotent] {
+    for class in [EffectClass::Pure, EffectClass::Idempotent] {
         let world = cut_off(class, true, None);
         assert_eq!(world.last(), "a/0/0/call.0 interrupted at attempt 1");
         assert!(world.run.may_begin(&at("a/0/0/call.0")));
@@ -27,7 +27,7 @@ fn what_may_be_repeated_is_made_again() {
 
 #[test]
 fn what_had_not_begun_is_made_as_if_nothing_had_happened() {
-    for class in [Class::Checkable, Class::Opaque] {
+    for class in [EffectClass::Checkable, EffectClass::Opaque] {
         let world = cut_off(class, false, None);
         assert_eq!(world.last(), "");
         assert_eq!(world.run.open()[&at("a/0/0/call.0")].attempt, 1);
@@ -36,14 +36,15 @@ fn what_had_not_begun_is_made_as_if_nothing_had_happened() {
 
 #[test]
 fn what_left_traces_is_finished_made_again_or_told_by_them() {
-    let happened = cut_off(Class::Checkable, true, Some(Found::Happened(gives("written"))));
+    let happened = cut_off(EffectClass::Checkable, true, Some(RecoveryOutcome::Happened(gives("written"))));
     insta::assert_snapshot!(happened.last(), @"
     a/0/0/call.0 gives written
     wants a/0/1/ask.0
     ");
-    let not = cut_off(Class::Checkable, true, Some(Found::DidNotHappen));
+    let not = cut_off(EffectClass::Checkable, true, Some(RecoveryOutcome::DidNotHappen));
     insta::assert_snapshot!(not.last(), @"a/0/0/call.0 interrupted at attempt 1");
-    let unknown = cut_off(Class::Checkable, true, Some(Found::CannotTell("the file has changed since".into())));
+    let unknown =
+        cut_off(EffectClass::Checkable, true, Some(RecoveryOutcome::CannotTell("the file has changed since".into())));
     insta::assert_snapshot!(unknown.last(), @"
     a/0/0/call.0 gives outcome unknown: the file has changed since
     wants a/0/1/ask.0
@@ -52,7 +53,7 @@ fn what_left_traces_is_finished_made_again_or_told_by_them() {
 
 #[test]
 fn what_nobody_can_tell_is_told_to_the_agent() {
-    let world = cut_off(Class::Opaque, true, None);
+    let world = cut_off(EffectClass::Opaque, true, None);
     insta::assert_snapshot!(world.talk("a"), @r#"
     model: write({"q":"x"})
     tools: outcome unknown: it had begun when the process ended, and left no trace
@@ -62,7 +63,7 @@ fn what_nobody_can_tell_is_told_to_the_agent() {
 
 #[test]
 fn a_late_reply_of_the_old_process_decides_nothing() {
-    let mut world = cut_off(Class::Pure, true, None);
+    let mut world = cut_off(EffectClass::Pure, true, None);
     let late =
         updraft_run::Input::Replied { id: at("a/0/0/call.0"), attempt: 1, reply: gives("old"), prepared: vec![] };
     assert_eq!(world.feed(late).events, []);

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::support::{World, calls, given, gives_value, plan, says, start};
 use serde_json::{Value, json};
-use updraft_run::{Mode, Reflect, Start};
+use updraft_run::{ReflectionMode, RunMode, RunStart};
 
-fn writing(names: &[&str]) -> Start {
+fn writing(names: &[&str]) -> RunStart {
     let mut start = given(&["a"]);
     Arc::make_mut(start.plan.as_mut().unwrap()).steps[0].writes = names.iter().map(ToString::to_string).collect();
     start
@@ -111,7 +111,7 @@ fn an_error_that_says_nothing_is_no_failure() {
     }
 }
 
-fn with_agent(mut start: Start, change: impl Fn(&mut updraft_run::AgentCard)) -> Start {
+fn with_agent(mut start: RunStart, change: impl Fn(&mut updraft_run::AgentCard)) -> RunStart {
     Arc::make_mut(&mut start.roster).agents.iter_mut().filter(|agent| agent.name == "thinker").for_each(change);
     start
 }
@@ -137,7 +137,7 @@ fn a_result_that_does_not_fit_its_schema_is_sent_back_once() {
 }
 
 fn judged<const N: usize>(verdicts: [&str; N]) -> World {
-    let start = with_agent(given(&["a"]), |agent| agent.reflect = Reflect::Model);
+    let start = with_agent(given(&["a"]), |agent| agent.reflect = ReflectionMode::Model);
     let mut world = World::of(start);
     for (n, verdict) in verdicts.iter().enumerate() {
         let said = json!({ "verdict": verdict, "feedback": format!("reason {n}") }).to_string();
@@ -196,7 +196,7 @@ fn a_judge_that_says_nothing_sensible_does_not_stop_the_work() {
 
 #[test]
 fn a_judge_who_wants_another_plan_gets_one_or_else_another_way() {
-    let start = with_agent(start(Mode::Plan), |agent| agent.reflect = Reflect::Model);
+    let start = with_agent(start(RunMode::Plan), |agent| agent.reflect = ReflectionMode::Model);
     let world = World::of(start)
         .says("plan", [plan(&["a", "b < a"]), plan(&["c:coder"])])
         .says("a", [says("A"), says("{\"verdict\": \"replan\", \"feedback\": \"wrong way\"}")])
@@ -235,7 +235,7 @@ fn text_from_outside_marks_all_that_is_made_of_it() {
     steps[0].writes = vec!["x".into()];
     steps[1].reads = vec!["x".into()];
     steps[1].writes = vec!["y".into()];
-    let page = updraft_run::Output { text: "page".into(), untrusted: true, ..updraft_run::Output::default() };
+    let page = updraft_run::ToolOutput { text: "page".into(), untrusted: true, ..updraft_run::ToolOutput::default() };
     let world = World::of(start)
         .says("a", [calls(&["fetch x"]), says("X")])
         .says("b", [says("Y")])

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::support::{World, at, given, model_fails, plan, says, start};
 use serde_json::{Value, json};
-use updraft_run::{Mode, Start};
+use updraft_run::{RunMode, RunStart};
 
 const WORDS: [&str; 4] = ["accept", "retry", "pivot", "replan"];
 const NAMES: [&str; 3] = ["verdict", "review", "feedback"];
@@ -18,7 +18,7 @@ fn forms(word: &str, name: &str) -> [Value; 2] {
 }
 
 /// A plan that was given: `make` writes `text`, `check` reviews it and writes a variable, `tell` reads both.
-fn given_plan(name: &str) -> Start {
+fn given_plan(name: &str) -> RunStart {
     let mut start = given(&["make", "check:qa < make", "tell < check"]);
     let steps = &mut Arc::make_mut(start.plan.as_mut().unwrap()).steps;
     steps[0].writes = vec!["text".into()];
@@ -71,7 +71,7 @@ fn a_result_that_is_rejected_again_and_again_fails_the_run_and_is_no_answer() {
 
 #[test]
 fn replan_goes_to_the_planner_and_the_rejected_result_is_no_part_of_the_answer() {
-    let world = World::of(start(Mode::Plan))
+    let world = World::of(start(RunMode::Plan))
         .says("plan", [plan(&["a", "check:qa < a"]), plan(&["b"])])
         .says("a", [says("A")])
         .says("check", [says("{\"verdict\": \"replan\", \"feedback\": \"another source\"}")])
@@ -105,7 +105,7 @@ fn replan_goes_to_the_planner_and_the_rejected_result_is_no_part_of_the_answer()
 
 #[test]
 fn a_new_plan_may_build_on_the_rejected_result() {
-    let world = World::of(start(Mode::Plan))
+    let world = World::of(start(RunMode::Plan))
         .says("plan", [plan(&["a", "check:qa < a"]), plan(&["b < a"])])
         .says("a", [says("A")])
         .says("check", [says("{\"verdict\": \"replan\", \"feedback\": \"longer\"}")])
@@ -180,7 +180,7 @@ fn a_step_at_work_on_an_input_that_is_made_again_is_entered_again() {
 
 #[test]
 fn a_step_that_fails_when_it_is_made_again_takes_its_review_with_it() {
-    let world = World::of(start(Mode::Plan))
+    let world = World::of(start(RunMode::Plan))
         .says("plan", [plan(&["a", "check:qa < a"]), plan(&["b"])])
         .says("a", [says("A"), model_fails("gone")])
         .says("check", [says("{\"verdict\": \"retry\", \"feedback\": \"x\"}")])
@@ -217,7 +217,7 @@ fn an_accepted_result_is_the_answer_word_for_word() {
 #[test]
 fn one_agent_alone_reviews_in_its_own_words() {
     let review = "{\"verdict\": \"retry\", \"feedback\": \"x\"}";
-    let world = World::of(start(Mode::Agent("reviewer".into()))).says("reviewer", [says(review)]).go();
+    let world = World::of(start(RunMode::Agent("reviewer".into()))).says("reviewer", [says(review)]).go();
     assert_eq!((world.run.status(), world.answer().as_str()), ("done", review));
 }
 
@@ -229,7 +229,7 @@ fn a_new_plan_may_read_what_a_step_wrote_before_it_failed_in_its_second_visit() 
     let mut second = crate::support::graph(&["mend"]);
     second.steps[0].reads = vec!["text".into()];
     let as_plan = |graph: &updraft_run::Graph| says(&serde_json::to_string(graph).unwrap());
-    let world = World::of(start(Mode::Plan))
+    let world = World::of(start(RunMode::Plan))
         .says("plan", [as_plan(&first), as_plan(&second)])
         .says("make", [says("one"), model_fails("gone")])
         .says("check", [says("{\"verdict\": \"retry\", \"feedback\": \"x\"}")])
@@ -247,7 +247,7 @@ fn a_review_of_what_no_step_made_is_itself_the_answer() {
 }
 
 /// `make` writes a text that two others read.
-fn two_readers(first: &str, second: &str) -> Start {
+fn two_readers(first: &str, second: &str) -> RunStart {
     let mut start = given(&["make", &format!("{first} < make"), &format!("{second} < make")]);
     let steps = &mut Arc::make_mut(start.plan.as_mut().unwrap()).steps;
     steps[0].writes = vec!["text".into()];
@@ -279,7 +279,7 @@ fn a_step_at_work_is_entered_again_also_where_the_new_result_is_there_first() {
 
 #[test]
 fn a_review_that_waits_for_a_new_result_is_not_dropped_because_another_step_failed() {
-    let mut world = World::of(start(Mode::Plan));
+    let mut world = World::of(start(RunMode::Plan));
     world.reply(&at("plan/0/0/ask.0"), plan(&["make", "check:qa < make", "other"]));
     world.reply(&at("make/0/0/ask.0"), says("one"));
     world.reply(&at("check/0/0/ask.0"), says("{\"verdict\": \"retry\", \"feedback\": \"x\"}"));
@@ -291,7 +291,7 @@ fn a_review_that_waits_for_a_new_result_is_not_dropped_because_another_step_fail
 
 #[test]
 fn what_was_built_on_a_rejected_result_is_no_part_of_the_answer_after_a_new_plan() {
-    let world = World::of(start(Mode::Plan))
+    let world = World::of(start(RunMode::Plan))
         .says("plan", [plan(&["a", "docs < a", "check:qa < a docs"]), plan(&["b"])])
         .says("a", [says("A")])
         .says("docs", [says("docs of A")])

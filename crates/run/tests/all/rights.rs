@@ -3,12 +3,15 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a rule that cannot be read shall stop the test")]
 
 use proptest::prelude::*;
-use updraft_run::{Approvals, Class, Layer, Origins, Part, Permission, Prepared, Rights, Rule, Rules, Settings};
+use updraft_run::{
+    ApprovalMode, EffectClass, Origins, Permission, PreparedCall, Rights, RightsLayer, Rule, Rules, RunSettings,
+    SimpleCommand,
+};
 
 /// What one layer says, before it is borrowed.
 #[derive(Clone, Debug)]
 struct Written {
-    mode: Option<Approvals>,
+    mode: Option<ApprovalMode>,
     read_only: bool,
     rules: Rules,
 }
@@ -27,8 +30,8 @@ fn rules() -> impl Strategy<Value = Rules> {
     (some(), some(), some()).prop_map(|(allow, ask, deny)| Rules { allow, ask, deny })
 }
 
-fn mode() -> impl Strategy<Value = Approvals> {
-    prop::sample::select(vec![Approvals::Ask, Approvals::Refuse, Approvals::Allow, Approvals::ReadOnly])
+fn mode() -> impl Strategy<Value = ApprovalMode> {
+    prop::sample::select(vec![ApprovalMode::Ask, ApprovalMode::Refuse, ApprovalMode::Allow, ApprovalMode::ReadOnly])
 }
 
 fn layer() -> impl Strategy<Value = Written> {
@@ -39,11 +42,11 @@ fn layer() -> impl Strategy<Value = Written> {
     })
 }
 
-fn part() -> impl Strategy<Value = Part> {
+fn part() -> impl Strategy<Value = SimpleCommand> {
     let word = prop::option::weighted(0.9, prop::sample::select(vec!["git", "push", "ls", "-v", "x", "/bin/git"]));
     let words = prop::collection::vec(word.prop_map(|word| word.map(str::to_owned)), 0..4);
     let rarely = || prop::bool::weighted(0.1);
-    (words, rarely(), rarely(), rarely()).prop_map(|(words, uncertain, hides, wraps)| Part {
+    (words, rarely(), rarely(), rarely()).prop_map(|(words, uncertain, hides, wraps)| SimpleCommand {
         words,
         uncertain,
         hides,
@@ -51,9 +54,9 @@ fn part() -> impl Strategy<Value = Part> {
     })
 }
 
-fn call() -> impl Strategy<Value = (String, Prepared)> {
+fn call() -> impl Strategy<Value = (String, PreparedCall)> {
     let tools = prop::sample::select(vec!["run_command", "web_fetch", "write_file", "mail"]);
-    let class = prop::sample::select(vec![Class::Pure, Class::Opaque, Class::Checkable]);
+    let class = prop::sample::select(vec![EffectClass::Pure, EffectClass::Opaque, EffectClass::Checkable]);
     let hosts = prop::collection::vec(prop::sample::select(vec!["a.org", "b.com"]).prop_map(str::to_owned), 0..2);
     let files = prop::collection::vec(prop::sample::select(vec!["src/a", "b", "."]).prop_map(str::to_owned), 0..2);
     let parts = prop::option::of(prop::collection::vec(part(), 0..3));
@@ -63,7 +66,7 @@ fn call() -> impl Strategy<Value = (String, Prepared)> {
         let parts = parts.unwrap_or_default();
         (
             tool.to_owned(),
-            Prepared { class, hosts, writes, command, parts, outside, sends, destroys, ..Prepared::default() },
+            PreparedCall { class, hosts, writes, command, parts, outside, sends, destroys, ..PreparedCall::default() },
         )
     })
 }
@@ -89,13 +92,13 @@ proptest! {
         tainted in any::<bool>(),
         from_code in 0_usize..7,
     ) {
-        let settings = Settings { approvals: root.0, rules: root.1, ..Settings::default() };
+        let settings = RunSettings { approvals: root.0, rules: root.1, ..RunSettings::default() };
         let origins = if tainted { Origins::of("https://evil.example") } else { Origins::default() };
         let mut rights = Rights::of(&settings, &remembered);
         let mut before = strictness(&rights.weigh(&tool, &prepared, &origins));
         for (depth, written) in below.iter().enumerate() {
             let Written { mode, read_only, rules } = written;
-            rights = rights.child(Layer { whose: "child", mode: *mode, read_only: *read_only, rules });
+            rights = rights.child(RightsLayer { whose: "child", mode: *mode, read_only: *read_only, rules });
             if depth == from_code {
                 rights = rights.code();
             }
@@ -114,10 +117,10 @@ proptest! {
     ) {
         let at = at.index(below.len());
         below[at].rules.deny.push(Rule::parse(&tool, "here").unwrap());
-        let settings = Settings { approvals, ..Settings::default() };
+        let settings = RunSettings { approvals, ..RunSettings::default() };
         let mut rights = Rights::of(&settings, &[]);
         for Written { mode, read_only, rules } in &below {
-            rights = rights.child(Layer { whose: "child", mode: *mode, read_only: *read_only, rules });
+            rights = rights.child(RightsLayer { whose: "child", mode: *mode, read_only: *read_only, rules });
         }
         let denied = matches!(rights.weigh(&tool, &prepared, &Origins::default()), Permission::Denied(_));
         prop_assert!(denied, "layer {} denies {} and it was let through", at, tool);
@@ -129,7 +132,7 @@ proptest! {
         remembered in prop::collection::vec(rule(), 0..3),
         (tool, prepared) in call(),
     ) {
-        let settings = Settings { approvals: root.0, rules: root.1, ..Settings::default() };
+        let settings = RunSettings { approvals: root.0, rules: root.1, ..RunSettings::default() };
         let rights = Rights::of(&settings, &remembered);
         let weighed = rights.weigh(&tool, &prepared, &Origins::of("https://evil.example"));
         if prepared.sends || prepared.destroys {
@@ -143,8 +146,8 @@ proptest! {
 
 #[test]
 fn code_waits_for_nobody_and_is_told_what_to_do_instead() {
-    let settings = Settings { approvals: Approvals::Allow, ..Settings::default() };
-    let sends = Prepared { class: Class::Opaque, sends: true, ..Prepared::default() };
+    let settings = RunSettings { approvals: ApprovalMode::Allow, ..RunSettings::default() };
+    let sends = PreparedCall { class: EffectClass::Opaque, sends: true, ..PreparedCall::default() };
     let page = Origins::of("https://evil.example/page");
     let rights = || Rights::of(&settings, &[]);
     assert!(matches!(rights().weigh("mail", &sends, &page), Permission::Asked(_)));
@@ -158,12 +161,12 @@ fn code_waits_for_nobody_and_is_told_what_to_do_instead() {
 #[test]
 fn a_call_that_is_passed_on_is_allowed_by_the_tool_that_is_meant_and_denied_by_either() {
     let weighed = |rules: Rules, remembered: &[Rule]| {
-        let settings = Settings { rules, ..Settings::default() };
-        let prepared = Prepared {
-            class: Class::Opaque,
+        let settings = RunSettings { rules, ..RunSettings::default() };
+        let prepared = PreparedCall {
+            class: EffectClass::Opaque,
             outside: true,
             passed_on_to: Some("mcp_a_b".into()),
-            ..Prepared::default()
+            ..PreparedCall::default()
         };
         Rights::of(&settings, remembered).weigh("call_mcp_tool", &prepared, &Origins::default())
     };
@@ -186,13 +189,13 @@ fn a_call_that_is_passed_on_is_allowed_by_the_tool_that_is_meant_and_denied_by_e
 #[test]
 fn rules_that_ask_or_deny_know_a_tool_by_its_plain_name_and_those_that_allow_do_not() {
     let weighed = |rules: Rules| {
-        let prepared = Prepared {
-            class: Class::Opaque,
+        let prepared = PreparedCall {
+            class: EffectClass::Opaque,
             outside: true,
             known_as: Some("mcp_db_drop".into()),
-            ..Prepared::default()
+            ..PreparedCall::default()
         };
-        let settings = Settings { rules, ..Settings::default() };
+        let settings = RunSettings { rules, ..RunSettings::default() };
         Rights::of(&settings, &[]).weigh("mcp_db_drop_c75b55", &prepared, &Origins::default())
     };
     let rule = |text: &str| vec![Rule::parse(text, "here").unwrap()];

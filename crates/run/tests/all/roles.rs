@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use crate::support::{World, plan, says, start};
-use updraft_run::{AgentCard, AgentRole, Mode, Roster, Run, Start, StepId};
+use updraft_run::{AgentCard, AgentRole, Roster, Run, RunMode, RunStart, StepId};
 
 /// A start whose roster has these agents.
-fn with(mode: Mode, cards: &[(&str, Option<AgentRole>)]) -> Start {
+fn with(mode: RunMode, cards: &[(&str, Option<AgentRole>)]) -> RunStart {
     let card = |(name, role): &(&str, Option<AgentRole>)| AgentCard {
         name: (*name).to_owned(),
         role: *role,
@@ -32,7 +32,7 @@ fn an_agent_of_any_name_plans_and_distils_by_its_role() {
         ("strategist", Some(AgentRole::Planner)),
         ("thinker", Some(AgentRole::Work)),
     ];
-    let world = World::of(with(Mode::Plan, &cards))
+    let world = World::of(with(RunMode::Plan, &cards))
         .says("distill", [says("a table")])
         .says("plan", [plan(&["a"])])
         .says("a", [says("A")])
@@ -45,16 +45,16 @@ fn an_agent_of_any_name_plans_and_distils_by_its_role() {
 #[test]
 fn a_roster_from_before_roles_goes_by_the_names_it_knew() {
     let names = ["coder", "distiller", "planner", "router", "thinker"].map(|name| (name, None));
-    let world = World::of(with(Mode::Swarm, &names)).go();
+    let world = World::of(with(RunMode::Swarm, &names)).go();
     assert_eq!(agent_of(&world.run, "plan").as_deref(), Some("router"));
     assert_eq!(agent_of(&world.run, "distill").as_deref(), Some("distiller"));
-    let world = World::of(with(Mode::Plan, &names)).go();
+    let world = World::of(with(RunMode::Plan, &names)).go();
     assert_eq!(agent_of(&world.run, "plan").as_deref(), Some("planner"));
 }
 
 #[test]
 fn files_are_not_profiled_where_nobody_distils() {
-    let world = World::of(with(Mode::Plan, &[("distiller", Some(AgentRole::Work)), ("planner", None)])).go();
+    let world = World::of(with(RunMode::Plan, &[("distiller", Some(AgentRole::Work)), ("planner", None)])).go();
     assert_eq!(agent_of(&world.run, "distill"), None);
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::support::{World, calls, fails, given, gives, model_fails, says};
-use updraft_run::{Settings, Start};
+use updraft_run::{RunSettings, RunStart};
 
 #[test]
 fn a_step_starts_the_moment_its_last_dependency_is_done() {
@@ -20,8 +20,8 @@ fn a_step_starts_the_moment_its_last_dependency_is_done() {
 
 #[test]
 fn no_more_steps_are_at_work_than_the_limit_allows() {
-    let settings = Arc::new(Settings { parallel: 2, ..Settings::default() });
-    let mut world = World::of(Start { settings, ..given(&["a", "b", "c", "d"]) });
+    let settings = Arc::new(RunSettings { parallel: 2, ..RunSettings::default() });
+    let mut world = World::of(RunStart { settings, ..given(&["a", "b", "c", "d"]) });
     assert_eq!(world.open(), ["a/0/0/ask.0", "b/0/0/ask.0"]);
     world.reply(&crate::support::at("b/0/0/ask.0"), says("B"));
     assert_eq!(world.open(), ["a/0/0/ask.0", "c/0/0/ask.0"]);
@@ -29,8 +29,9 @@ fn no_more_steps_are_at_work_than_the_limit_allows() {
 
 #[test]
 fn a_limit_of_nothing_at_once_still_lets_one_step_work() {
-    let settings = Arc::new(Settings { parallel: 0, ..Settings::default() });
-    let world = World::of(Start { settings, ..given(&["a", "b"]) }).says("a", [says("A")]).says("b", [says("B")]).go();
+    let settings = Arc::new(RunSettings { parallel: 0, ..RunSettings::default() });
+    let world =
+        World::of(RunStart { settings, ..given(&["a", "b"]) }).says("a", [says("A")]).says("b", [says("B")]).go();
     assert!(world.run.is_over());
 }
 

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use crate::support::{World, at, calls, fails, given, gives, gives_value, says, start, writes};
 use serde_json::json;
-use updraft_run::{Answer, Budget, Limit, Mode, Phase, Reply, Settings, Start, ToolCall};
+use updraft_run::{Budget, BudgetLimit, ModelAnswer, Reply, RunMode, RunPhase, RunSettings, RunStart, ToolCall};
 
-fn with(settings: Settings, start: Start) -> Start {
-    Start { settings: Arc::new(settings), ..start }
+fn with(settings: RunSettings, start: RunStart) -> RunStart {
+    RunStart { settings: Arc::new(settings), ..start }
 }
 
-fn turns(turns: u32) -> Settings {
-    Settings { turns, query_turns: turns, ..Settings::default() }
+fn turns(turns: u32) -> RunSettings {
+    RunSettings { turns, query_turns: turns, ..RunSettings::default() }
 }
 
 #[test]
 fn a_single_agent_is_one_step_with_the_turns_of_a_query() {
-    let world = World::of(start(Mode::Agent("thinker".into()))).says("thinker", [says("42")]).go();
+    let world = World::of(start(RunMode::Agent("thinker".into()))).says("thinker", [says("42")]).go();
     assert_eq!(world.run.turns_of(world.step("thinker")), 10);
     insta::assert_snapshot!(world.transcript(), @r#"
     started: the goal
@@ -30,7 +30,7 @@ fn a_single_agent_is_one_step_with_the_turns_of_a_query() {
 
 #[test]
 fn the_last_turn_is_announced_once_and_a_call_in_it_is_not_made() {
-    let settings = Settings { repeats: 9, ..turns(3) };
+    let settings = RunSettings { repeats: 9, ..turns(3) };
     let world = World::of(with(settings, given(&["a"])))
         .says("a", [calls(&["read x"]), calls(&["read y"]), calls(&["read z"])])
         .gives("read", gives("the facts"))
@@ -62,7 +62,7 @@ fn a_step_out_of_turns_goes_on_in_the_same_conversation_when_it_gets_more() {
         .says("b", [says("B")])
         .gives("read", gives("the facts"))
         .go();
-    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Turns));
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Turns));
     world.feed(crate::support::resume());
     insta::assert_snapshot!(world.last(), @r#"
     {"resumed":{}}
@@ -79,7 +79,7 @@ fn a_step_out_of_turns_goes_on_in_the_same_conversation_when_it_gets_more() {
     insta::assert_snapshot!(world.talk("a"), @"");
     assert!(world.transcript().contains("a/0/3/ask.0 says \"A\""), "{}", world.transcript());
     assert_eq!(world.transcript().matches("last_turn").count(), 2, "the new last turn is announced too");
-    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Turns), "the run as a whole may ask 4 times");
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Turns), "the run as a whole may ask 4 times");
     world.feed(crate::support::raise(Budget { turns: Some(9), ..Budget::default() }));
     world.work();
     assert_eq!(world.answer(), "B");
@@ -95,7 +95,7 @@ fn other_branches_end_before_a_run_stops_for_a_step_out_of_turns() {
         .go();
     let states = ["a", "b", "c", "d"].map(|step| world.status(step));
     assert_eq!(states, ["waiting", "completed", "completed", "pending"]);
-    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Turns));
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Turns));
     assert_eq!(world.answer(), "## c\n\nC\n\n## a (unfinished)\n\nI am half way");
     world.feed(crate::support::raise(Budget { turns: Some(20), ..Budget::default() }));
     assert_eq!(world.open(), ["a/0/1/call.0"], "nothing that is done is done again");
@@ -106,7 +106,7 @@ fn a_result_that_will_not_do_in_the_last_turn_is_corrected_when_there_are_more()
     let mut start = with(turns(1), given(&["a"]));
     Arc::make_mut(start.plan.as_mut().unwrap()).steps[0].writes = vec!["n".into(), "m".into()];
     let mut world = World::of(start).says("a", [says(r#"{"n": 1}"#), says(r#"{"n": 1, "m": 2}"#)]).go();
-    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Turns), "{}", world.transcript());
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Turns), "{}", world.transcript());
     world.feed(crate::support::raise(Budget { turns: Some(5), ..Budget::default() }));
     world.work();
     assert_eq!(world.status("a"), "completed");
@@ -114,12 +114,12 @@ fn a_result_that_will_not_do_in_the_last_turn_is_corrected_when_there_are_more()
 
 #[test]
 fn a_planner_out_of_turns_is_not_a_failed_run() {
-    let mut world = World::of(with(turns(1), start(Mode::Plan)))
+    let mut world = World::of(with(turns(1), start(RunMode::Plan)))
         .says("plan", [calls(&["read x"]), crate::support::plan(&["a"])])
         .says("a", [says("A")])
         .gives("read", gives("the facts"))
         .go();
-    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Turns));
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Turns));
     world.feed(crate::support::raise(Budget { turns: Some(5), ..Budget::default() }));
     world.work();
     assert_eq!(world.answer(), "A");
@@ -151,14 +151,14 @@ fn a_best_effort_is_not_the_text_of_a_call_that_was_not_made() {
         .says("a", [writes(call), writes(call)])
         .gives("read", gives("facts"))
         .go();
-    assert_eq!(*world.run.phase(), Phase::Exhausted(Limit::Turns));
+    assert_eq!(*world.run.phase(), RunPhase::Exhausted(BudgetLimit::Turns));
     assert_eq!(world.answer(), "");
 }
 
 /// The same answer with something said beside its calls.
 fn with_words(text: &str, reply: Reply) -> Reply {
     let Reply::Answer(answer) = reply else { return reply };
-    Reply::Answer(Arc::new(Answer { text: text.into(), ..(*answer).clone() }))
+    Reply::Answer(Arc::new(ModelAnswer { text: text.into(), ..(*answer).clone() }))
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn other_arguments_are_no_repetition() {
 
 #[test]
 fn a_setting_of_no_repeats_does_not_forbid_the_first_call() {
-    let settings = Settings { repeats: 0, ..Settings::default() };
+    let settings = RunSettings { repeats: 0, ..RunSettings::default() };
     let world = World::of(with(settings, given(&["a"])))
         .says("a", [calls(&["read x"]), says("ok")])
         .gives("read", gives("X"))
@@ -272,7 +272,7 @@ fn call_self_runs_its_code_first_and_carries_what_it_gave() {
 #[test]
 fn call_self_is_bounded_and_ends_with_what_its_code_gave() {
     let wish = json!({ "call_self": true, "code": "print(1)" }).to_string();
-    let settings = Settings { revisits: 1, ..Settings::default() };
+    let settings = RunSettings { revisits: 1, ..RunSettings::default() };
     let mut start = with(settings, given(&["a"]));
     Arc::make_mut(start.plan.as_mut().unwrap()).steps[0].writes = vec!["n".into()];
     let world = World::of(start)
@@ -320,7 +320,7 @@ fn a_remote_tool_is_known_by_its_bare_name() {
 #[test]
 fn a_call_whose_arguments_were_guessed_is_not_made() {
     let call = ToolCall { id: "1".into(), name: "read".into(), args: json!({}), fault: Some("torn JSON".into()) };
-    let answer = Reply::Answer(Arc::new(Answer { calls: vec![call], ..Answer::default() }));
+    let answer = Reply::Answer(Arc::new(ModelAnswer { calls: vec![call], ..ModelAnswer::default() }));
     let mut world = World::of(given(&["a"]));
     world.reply(&at("a/0/0/ask.0"), answer);
     insta::assert_snapshot!(world.last(), @"
@@ -334,7 +334,7 @@ fn a_call_whose_arguments_were_guessed_is_not_made() {
 fn fewer_or_more_preparations_than_calls_confuse_nobody() {
     for prepared_for in [0, 1, 5] {
         let mut world = World::of(given(&["a"]));
-        let prepared = vec![updraft_run::Prepared::default(); prepared_for];
+        let prepared = vec![updraft_run::PreparedCall::default(); prepared_for];
         let id = at("a/0/0/ask.0");
         world.feed(updraft_run::Input::Replied {
             id,
@@ -347,7 +347,7 @@ fn fewer_or_more_preparations_than_calls_confuse_nobody() {
         // What nobody looked at is not made without asking.
         assert_eq!(open.contains(&"a/0/0/approve.2".to_owned()), prepared_for < 3, "{open:?}");
         for id in world.run.open().keys().cloned().collect::<Vec<_>>() {
-            let reply = if id.kind == updraft_run::Kind::Approve {
+            let reply = if id.kind == updraft_run::EffectKind::Approve {
                 Reply::Verdict(crate::support::deny(""))
             } else {
                 gives("ok")
@@ -356,7 +356,7 @@ fn fewer_or_more_preparations_than_calls_confuse_nobody() {
         }
         assert_eq!(world.open(), ["a/0/1/ask.0"]);
         let results = world.step("a").talk.iter().find_map(|entry| match entry {
-            updraft_run::Entry::Results(outcomes) => Some(outcomes.len()),
+            updraft_run::ConversationEntry::Results(outcomes) => Some(outcomes.len()),
             _ => None,
         });
         assert_eq!(results, Some(3), "every call gets exactly one result");

@@ -19,9 +19,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use updraft_run::{
-    Address, AgentCard, AgentRole, Answer, Budget, Ceiling, Class, Effect, Entry, Event, Facts, Failure, FailureKind,
-    Finding, Funds, Goal, Graph, Input, Kind, Mode, Open, Output, Prepared, Record, Reply, Roster, Run, Settings,
-    Start, Step, StepId, StepSpec, Timestamp, ToolCall, Usage, Verdict, outcome_words,
+    AgentCard, AgentRole, Budget, Ceiling, ConversationEntry, Effect, EffectAddress, EffectClass, EffectFacts,
+    EffectKind, Event, Failure, FailureKind, Funds, Goal, Graph, Input, ModelAnswer, OpenEffect, PreparedCall, Record,
+    RecoveryFinding, Reply, Roster, Run, RunMode, RunSettings, RunStart, Step, StepId, StepSpec, Timestamp, TokenUsage,
+    ToolCall, ToolOutput, Verdict, outcome_words,
 };
 
 pub const AGENTS: [&str; 10] =
@@ -39,14 +40,14 @@ pub struct World {
     /// What each tool gives.
     pub gives: BTreeMap<String, Reply>,
     /// What is known about the calls of a tool.
-    pub prepared: BTreeMap<String, Prepared>,
+    pub prepared: BTreeMap<String, PreparedCall>,
     /// The most each question may use.
     pub ceiling: Ceiling,
     pub epoch: u64,
 }
 
 /// A start with ten agents, all tools and the usual settings.
-pub fn start(mode: Mode) -> Start {
+pub fn start(mode: RunMode) -> RunStart {
     let tools = TOOLS.iter().map(ToString::to_string).collect::<Vec<_>>();
     let role = |name: &str| matches!(name, "qa" | "reviewer").then_some(AgentRole::Judge);
     let card = |name: &&str| AgentCard {
@@ -55,18 +56,18 @@ pub fn start(mode: Mode) -> Start {
         role: role(name),
         ..AgentCard::default()
     };
-    Start {
+    RunStart {
         goal: Goal { text: "the goal".into(), mode, ..Goal::default() },
         roster: Arc::new(Roster { agents: AGENTS.iter().map(card).collect(), ..Roster::default() }),
-        settings: Arc::new(Settings::default()),
+        settings: Arc::new(RunSettings::default()),
         budget: Budget::default(),
         plan: None,
     }
 }
 
 /// A start with a graph that was given: `a`, `b < a`, `c < a b`, each done by the thinker.
-pub fn given(steps: &[&str]) -> Start {
-    Start { plan: Some(Arc::new(graph(steps))), ..start(Mode::Given) }
+pub fn given(steps: &[&str]) -> RunStart {
+    RunStart { plan: Some(Arc::new(graph(steps))), ..start(RunMode::Given) }
 }
 
 pub fn graph(steps: &[&str]) -> Graph {
@@ -89,27 +90,27 @@ pub fn id(name: &str) -> StepId {
     StepId::parse(name).unwrap()
 }
 
-pub fn at(address: &str) -> Address {
+pub fn at(address: &str) -> EffectAddress {
     address.parse().unwrap()
 }
 
 pub fn says(text: &str) -> Reply {
-    Reply::Answer(Arc::new(Answer { text: text.into(), usage: used(10), ..Answer::default() }))
+    Reply::Answer(Arc::new(ModelAnswer { text: text.into(), usage: used(10), ..ModelAnswer::default() }))
 }
 
 /// The answer of a model that was told of its tools in words.
 pub fn writes(text: &str) -> Reply {
-    let answer = Answer { text: text.into(), usage: used(10), writes_calls: true, ..Answer::default() };
+    let answer = ModelAnswer { text: text.into(), usage: used(10), writes_calls: true, ..ModelAnswer::default() };
     Reply::Answer(Arc::new(answer))
 }
 
-pub fn used(tokens: u64) -> Usage {
-    Usage { input: tokens, output: 0, cost: Some(updraft_run::Cost(tokens)), ..Usage::default() }
+pub fn used(tokens: u64) -> TokenUsage {
+    TokenUsage { input: tokens, output: 0, cost: Some(updraft_run::Cost(tokens)), ..TokenUsage::default() }
 }
 
 pub fn costs(tokens: u64, reply: Reply) -> Reply {
     match reply {
-        Reply::Answer(answer) => Reply::Answer(Arc::new(Answer { usage: used(tokens), ..(*answer).clone() })),
+        Reply::Answer(answer) => Reply::Answer(Arc::new(ModelAnswer { usage: used(tokens), ..(*answer).clone() })),
         other => other,
     }
 }
@@ -122,15 +123,15 @@ pub fn calls(wanted: &[&str]) -> Reply {
         ToolCall { id: format!("c{n}"), name: name.into(), args, fault: None }
     };
     let calls = wanted.iter().enumerate().map(call).collect();
-    Reply::Answer(Arc::new(Answer { calls, usage: used(10), ..Answer::default() }))
+    Reply::Answer(Arc::new(ModelAnswer { calls, usage: used(10), ..ModelAnswer::default() }))
 }
 
 pub fn gives(text: &str) -> Reply {
-    Reply::Output(Arc::new(Output { text: text.into(), ..Output::default() }))
+    Reply::Output(Arc::new(ToolOutput { text: text.into(), ..ToolOutput::default() }))
 }
 
 pub fn gives_value(text: &str, value: Value) -> Reply {
-    Reply::Output(Arc::new(Output { text: text.into(), value: Some(value), ..Output::default() }))
+    Reply::Output(Arc::new(ToolOutput { text: text.into(), value: Some(value), ..ToolOutput::default() }))
 }
 
 pub fn fails(why: &str) -> Reply {
@@ -141,12 +142,17 @@ pub fn model_fails(why: &str) -> Reply {
     Reply::Failed(Failure::new(FailureKind::Model, why))
 }
 
-pub fn opaque() -> Prepared {
-    Prepared { class: Class::Opaque, ..Prepared::default() }
+pub fn opaque() -> PreparedCall {
+    PreparedCall { class: EffectClass::Opaque, ..PreparedCall::default() }
 }
 
-pub fn outside() -> Prepared {
-    Prepared { class: Class::Opaque, outside: true, hosts: vec!["example.org".into()], ..Prepared::default() }
+pub fn outside() -> PreparedCall {
+    PreparedCall {
+        class: EffectClass::Opaque,
+        outside: true,
+        hosts: vec!["example.org".into()],
+        ..PreparedCall::default()
+    }
 }
 
 pub fn allow() -> Verdict {
@@ -190,7 +196,7 @@ impl Default for World {
 
 impl World {
     /// A world in which a run has just begun.
-    pub fn of(start: Start) -> Self {
+    pub fn of(start: RunStart) -> Self {
         let mut world = Self::default();
         world.feed(Input::Start(Box::new(start)));
         world
@@ -207,7 +213,7 @@ impl World {
         self
     }
 
-    pub fn prepares(mut self, tool: &str, prepared: Prepared) -> Self {
+    pub fn prepares(mut self, tool: &str, prepared: PreparedCall) -> Self {
         self.prepared.insert(tool.into(), prepared);
         self
     }
@@ -242,12 +248,12 @@ impl World {
 
     /// Performs the next effect; `false` if there is none with a script.
     pub fn step_on(&mut self) -> bool {
-        let open: Vec<Address> = self.run.open().keys().cloned().collect();
+        let open: Vec<EffectAddress> = self.run.open().keys().cloned().collect();
         for id in open {
             let Some(effect) = self.run.open().get(&id) else { continue };
             let Some(reply) = self.reply_to(&id, effect) else { continue };
             let unfunded = effect.effect == Effect::Ask && effect.funds == Funds::None && self.run.needs_estimates();
-            if unfunded && *self.run.phase() == updraft_run::Phase::Running {
+            if unfunded && *self.run.phase() == updraft_run::RunPhase::Running {
                 self.feed(Input::Estimated { id, ceiling: self.ceiling });
                 return true;
             }
@@ -260,20 +266,20 @@ impl World {
         false
     }
 
-    pub fn begin(&mut self, id: &Address) {
+    pub fn begin(&mut self, id: &EffectAddress) {
         let attempt = self.run.open()[id].attempt;
-        self.feed(Input::Begun { id: id.clone(), attempt, epoch: self.epoch, facts: Facts::default() });
+        self.feed(Input::Begun { id: id.clone(), attempt, epoch: self.epoch, facts: EffectFacts::default() });
     }
 
-    pub fn reply(&mut self, id: &Address, reply: Reply) {
+    pub fn reply(&mut self, id: &EffectAddress, reply: Reply) {
         let attempt = self.run.open().get(id).map_or(1, |open| open.attempt);
         let prepared = self.prepare(id, &reply);
         self.feed(Input::Replied { id: id.clone(), attempt, reply, prepared });
     }
 
     /// What is known about each call a reply asks for.
-    pub fn prepare(&self, id: &Address, reply: &Reply) -> Vec<Prepared> {
-        let (Kind::Ask, Reply::Answer(answer), Some(step)) = (id.kind, reply, self.run.step(&id.step)) else {
+    pub fn prepare(&self, id: &EffectAddress, reply: &Reply) -> Vec<PreparedCall> {
+        let (EffectKind::Ask, Reply::Answer(answer), Some(step)) = (id.kind, reply, self.run.step(&id.step)) else {
             return Vec::new();
         };
         let calls = self.run.calls_in(step, answer);
@@ -281,7 +287,7 @@ impl World {
     }
 
     /// What the world says to an effect, if its script knows.
-    pub fn reply_to(&self, id: &Address, open: &Open) -> Option<Reply> {
+    pub fn reply_to(&self, id: &EffectAddress, open: &OpenEffect) -> Option<Reply> {
         let step = self.run.step(&id.step)?;
         match open.effect {
             Effect::Ask => self.says.get(id.step.as_str())?.get(step.ledger.turns as usize - 1).cloned(),
@@ -306,7 +312,7 @@ impl World {
         self.run.answer()
     }
 
-    pub fn recover(&mut self, found: Vec<Finding>) {
+    pub fn recover(&mut self, found: Vec<RecoveryFinding>) {
         self.epoch += 1;
         self.feed(Input::Recovered { found });
     }
@@ -329,18 +335,18 @@ impl World {
 
 pub fn talk(step: &Step) -> String {
     let lines = step.talk.iter().map(|entry| match entry {
-        Entry::Answer(answer) => format!("model: {}", spoken(answer)),
-        Entry::Results(outcomes) => {
+        ConversationEntry::Answer(answer) => format!("model: {}", spoken(answer)),
+        ConversationEntry::Results(outcomes) => {
             let words: Vec<_> = outcomes.iter().map(|outcome| outcome_words(outcome).into_owned()).collect();
             format!("tools: {}", words.join(" | "))
         }
-        Entry::Note(note) => format!("note: {}", serde_json::to_string(note).unwrap()),
-        Entry::Summary(summary) => format!("summary: {summary}"),
+        ConversationEntry::Note(note) => format!("note: {}", serde_json::to_string(note).unwrap()),
+        ConversationEntry::Summary(summary) => format!("summary: {summary}"),
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn spoken(answer: &Answer) -> String {
+fn spoken(answer: &ModelAnswer) -> String {
     let calls = answer.calls.iter().map(|call| format!("{}({})", call.name, call.args));
     let mut words: Vec<String> = calls.collect();
     if !answer.text.is_empty() || words.is_empty() {
@@ -380,7 +386,7 @@ fn line(event: &Event) -> Option<String> {
             format!("{id} is {}", if verdict.allow { "allowed" } else { "refused" })
         }
         Event::Replied { id, reply, .. } => {
-            format!("{id} gives {}", outcome_words(&updraft_run::Outcome::Replied(reply.clone())))
+            format!("{id} gives {}", outcome_words(&updraft_run::ToolCallOutcome::Replied(reply.clone())))
         }
         Event::Interrupted { id, attempt } => format!("{id} interrupted at attempt {attempt}"),
         Event::Rejected { id, why } => format!("rejects {id}: {why}"),

@@ -7,20 +7,20 @@ use std::sync::Arc;
 const LONGEST: usize = 4 << 10;
 
 /// What is called with each line.
-type Hear = Arc<dyn Fn(&str) + Send + Sync>;
+type LineCallback = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Hears each line that a child prints, as it is printed. Called by whoever reads the pipes, so it must not block.
 #[derive(Clone, Default)]
-pub struct Listener(Option<Hear>);
+pub struct LineListener(Option<LineCallback>);
 
-impl Listener {
+impl LineListener {
     /// Hands every line to `hear`.
     pub fn to(hear: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(hear)))
     }
 }
 
-impl Listener {
+impl LineListener {
     /// Says a line of our own.
     pub(crate) fn hear(&self, line: &str) {
         if let Some(hear) = &self.0 {
@@ -29,14 +29,14 @@ impl Listener {
     }
 }
 
-impl fmt::Debug for Listener {
+impl fmt::Debug for LineListener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_some() { "Listener(..)" } else { "Listener(none)" })
     }
 }
 
 /// The same if they are one: two captures with listeners of their own differ.
-impl PartialEq for Listener {
+impl PartialEq for LineListener {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (Some(own), Some(other)) => Arc::ptr_eq(own, other),
@@ -46,17 +46,17 @@ impl PartialEq for Listener {
     }
 }
 
-impl Eq for Listener {}
+impl Eq for LineListener {}
 
 /// The lines of one stream.
-pub(crate) struct Lines {
-    listener: Listener,
+pub(crate) struct LineSplitter {
+    listener: LineListener,
     /// The beginning of a line whose end has not come yet.
     begun: Vec<u8>,
 }
 
-impl Lines {
-    pub(crate) fn new(listener: Listener) -> Self {
+impl LineSplitter {
+    pub(crate) fn new(listener: LineListener) -> Self {
         Self { listener, begun: Vec::new() }
     }
 
@@ -97,7 +97,7 @@ mod tests {
     fn lines_are_heard_when_they_end_however_the_bytes_come() {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let ears = Arc::clone(&heard);
-        let mut lines = Lines::new(Listener::to(move |line| ears.lock().unwrap().push(line.to_owned())));
+        let mut lines = LineSplitter::new(LineListener::to(move |line| ears.lock().unwrap().push(line.to_owned())));
         lines.take(b"one\ntw");
         assert_eq!(*heard.lock().unwrap(), ["one"]);
         lines.take(b"o\r\n10%\r20%\r");

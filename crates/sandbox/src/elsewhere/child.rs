@@ -11,30 +11,30 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use super::group;
-use crate::capture::{Captured, Collector, Meter, Over, collect, last_words};
-use crate::command::Output;
-use crate::ended::Ended;
-use crate::error::{Doing, Error};
-use crate::order::{Exit, Killed, MovedAside};
-use crate::policy::Level;
+use crate::capture::{CapturedStream, OutputMeter, OverflowAction, StreamCollector, collect, last_words};
+use crate::command::OutputMode;
+use crate::ended::ChildResult;
+use crate::error::{Error, ErrorContext};
+use crate::order::{KillReason, MovedFile, ProgramExit};
+use crate::policy::SandboxLevel;
 
 /// Our end of a child's input.
-pub type Writer = ChildStdin;
+pub type PlainStdinWriter = ChildStdin;
 /// Our end of a child's output.
-pub type Reader = ChildStdout;
+pub type PlainStdoutReader = ChildStdout;
 
 /// A program that nothing confines. Dropping it ends the program, and its group where there are groups.
 #[derive(Debug)]
-pub struct Child {
+pub struct PlainChild {
     /// Its input, if [`Stdin::Pipe`](crate::Stdin::Pipe) was asked for.
-    pub stdin: Option<Writer>,
-    piped: Option<Reader>,
+    pub stdin: Option<PlainStdinWriter>,
+    piped: Option<PlainStdoutReader>,
     process: tokio::process::Child,
     /// The group it leads, by its own number.
     group: Option<u32>,
-    stdout: JoinSet<io::Result<Captured>>,
-    stderr: JoinSet<io::Result<Captured>>,
-    meter: Arc<Meter>,
+    stdout: JoinSet<io::Result<CapturedStream>>,
+    stderr: JoinSet<io::Result<CapturedStream>>,
+    meter: Arc<OutputMeter>,
     time: Option<Duration>,
     started: Instant,
     unwanted: Arc<Notify>,
@@ -44,12 +44,12 @@ pub struct Child {
 
 /// Asks something of a child while someone else [waits](Child::wait) for it. Cheap to clone.
 #[derive(Clone)]
-pub struct Handle(Arc<Notify>);
+pub struct PlainChildHandle(Arc<Notify>);
 
-impl Handle {
+impl PlainChildHandle {
     /// Files that run later are not watched here, so none is moved.
     #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
-    pub async fn look_after(&self) -> Option<(Vec<MovedAside>, Vec<String>)> {
+    pub async fn look_after(&self) -> Option<(Vec<MovedFile>, Vec<String>)> {
         Some((Vec::new(), Vec::new()))
     }
 
@@ -60,11 +60,11 @@ impl Handle {
     }
 }
 
-impl Child {
+impl PlainChild {
     pub(super) fn new(
         mut process: tokio::process::Child,
         has_group: bool,
-        output: &Output,
+        output: &OutputMode,
         most: u64,
         time: Option<Duration>,
         started: Instant,
@@ -73,24 +73,24 @@ impl Child {
         let (mut stdout, mut stderr) = (JoinSet::new(), JoinSet::new());
         let (said, complained) = (process.stdout.take(), process.stderr.take());
         let (meter, piped) = match output {
-            Output::Inherit => (Meter::new(most, Over::Stop), None),
-            Output::Capture(capture) => {
-                let meter = Meter::new(most, Over::Stop);
+            OutputMode::Inherit => (OutputMeter::new(most, OverflowAction::Stop), None),
+            OutputMode::Capture(capture) => {
+                let meter = OutputMeter::new(most, OverflowAction::Stop);
                 if let Some(said) = said {
-                    let collector = Collector::new(capture, capture.stdout_file.clone());
+                    let collector = StreamCollector::new(capture, capture.stdout_file.clone());
                     stdout.spawn(collect(said, collector, meter.clone()));
                 }
                 (meter, None)
             }
-            Output::Pipe(_) => (Meter::new(most, Over::Discard), said),
+            OutputMode::Pipe(_) => (OutputMeter::new(most, OverflowAction::Discard), said),
         };
         let stream: Option<ChildStderr> = complained;
-        if let (Some(stream), Output::Capture(capture) | Output::Pipe(capture)) = (stream, output) {
-            let collector = Collector::new(capture, capture.stderr_file.clone());
+        if let (Some(stream), OutputMode::Capture(capture) | OutputMode::Pipe(capture)) = (stream, output) {
+            let collector = StreamCollector::new(capture, capture.stderr_file.clone());
             stderr.spawn(collect(stream, collector, meter.clone()));
         }
         let (stdin, group) = (process.stdin.take(), process.id().filter(|_| has_group));
-        Child {
+        PlainChild {
             stdin,
             piped,
             process,
@@ -106,25 +106,25 @@ impl Child {
     }
 
     /// By which things can be asked of it while someone waits for its end.
-    pub fn handle(&self) -> Handle {
-        Handle(Arc::clone(&self.unwanted))
+    pub fn handle(&self) -> PlainChildHandle {
+        PlainChildHandle(Arc::clone(&self.unwanted))
     }
 
     /// Its output, if [`Output::Pipe`] was asked for. Once only.
-    pub fn stdout(&mut self) -> Option<Reader> {
+    pub fn stdout(&mut self) -> Option<PlainStdoutReader> {
         self.piped.take()
     }
 
     /// The level it runs at.
     #[expect(clippy::unused_self, reason = "the same signature as on Linux")]
-    pub fn level(&self) -> Level {
-        Level::None
+    pub fn level(&self) -> SandboxLevel {
+        SandboxLevel::None
     }
 
     /// The hosts that it reached: there is no proxy here, so none is known.
     #[expect(clippy::unused_self, reason = "the same signature as on Linux")]
-    pub fn reached(&self) -> crate::Reached {
-        crate::Reached::default()
+    pub fn reached(&self) -> crate::ReachedHosts {
+        crate::ReachedHosts::default()
     }
 
     /// Files that run later are not watched here, so none is ever other than it was.
@@ -135,21 +135,21 @@ impl Child {
 
     /// Files that run later are not watched here, so none is moved.
     #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
-    pub async fn look_after(&mut self) -> Result<(Vec<MovedAside>, Vec<String>), Error> {
+    pub async fn look_after(&mut self) -> Result<(Vec<MovedFile>, Vec<String>), Error> {
         Ok((Vec::new(), Vec::new()))
     }
 
     /// Waits for the end and gives back what was captured. Dropping this future ends the child.
-    pub async fn wait(self) -> Result<Ended, Error> {
+    pub async fn wait(self) -> Result<ChildResult, Error> {
         self.watch(false).await
     }
 
     /// Ends the program, and its group where there are groups.
-    pub async fn end(self) -> Result<Ended, Error> {
+    pub async fn end(self) -> Result<ChildResult, Error> {
         self.watch(true).await
     }
 
-    async fn watch(mut self, mut is_unwanted: bool) -> Result<Ended, Error> {
+    async fn watch(mut self, mut is_unwanted: bool) -> Result<ChildResult, Error> {
         drop(self.stdin.take());
         let mut killed_for = None;
         if is_unwanted {
@@ -162,12 +162,12 @@ impl Child {
                 // In this order: a program whose output is read no further also ends by itself.
                 biased;
                 () = self.meter.is_over.notified(), if is_free => {
-                    killed_for = Some(Killed::Output);
+                    killed_for = Some(KillReason::Output);
                     self.kill();
                 }
                 status = self.process.wait() => break status.doing("waiting for the program")?,
                 () = tokio::time::sleep(left.unwrap_or_default()), if is_free && left.is_some() => {
-                    killed_for = Some(Killed::Time);
+                    killed_for = Some(KillReason::Time);
                     self.kill();
                 }
                 () = self.unwanted.notified(), if is_free => {
@@ -182,7 +182,7 @@ impl Child {
         let stderr = last_words(&mut self.stderr).await.doing("reading the output")?;
         let exit = Some(exit(status)).filter(|_| killed_for.is_none() && !is_unwanted);
         let why = "changes are gathered by the sandbox, which exists for Linux only";
-        Ok(Ended {
+        Ok(ChildResult {
             exit,
             killed_for,
             refused: Vec::new(),
@@ -191,14 +191,14 @@ impl Child {
             troubles: Vec::new(),
             staged: None,
             unstaged: Some(why.to_owned()),
-            unlisted: crate::Unlisted::default(),
+            unlisted: crate::UnlistedChanges::default(),
             lost: 0,
             run_again_for: Vec::new(),
             waited: Duration::ZERO,
             elapsed: self.started.elapsed(),
             stdout,
             stderr,
-            level: Level::None,
+            level: SandboxLevel::None,
         })
     }
 
@@ -215,7 +215,7 @@ impl Child {
     }
 }
 
-impl Drop for Child {
+impl Drop for PlainChild {
     fn drop(&mut self) {
         // Once it was waited for, its number may be another's.
         if self.process.id().is_some() {
@@ -224,10 +224,10 @@ impl Drop for Child {
     }
 }
 
-fn exit(status: ExitStatus) -> Exit {
+fn exit(status: ExitStatus) -> ProgramExit {
     #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
-        return Exit::Signal(signal);
+        return ProgramExit::Signal(signal);
     }
-    Exit::Code(status.code().unwrap_or(-1))
+    ProgramExit::Code(status.code().unwrap_or(-1))
 }

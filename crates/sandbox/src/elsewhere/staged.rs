@@ -4,15 +4,15 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
-use crate::changed::Changed;
+use crate::changed::StagedChange;
 
 /// What one command changed. There is none here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Staged {}
+pub enum NoStagedChanges {}
 
-impl Staged {
+impl NoStagedChanges {
     /// Cannot be called.
-    pub fn changes(&self) -> io::Result<Vec<Changed>> {
+    pub fn changes(&self) -> io::Result<Vec<StagedChange>> {
         match *self {}
     }
 

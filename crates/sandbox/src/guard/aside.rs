@@ -9,21 +9,21 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::scan;
-use crate::order::{MOVED, Moved, MovedAside};
+use crate::order::{MOVED, MovedFile, MovedFileRecord};
 
 /// Files that are told one by one.
 pub(super) const TOLD: usize = 1_000;
 
 /// The folder that things are moved to, made when the first one is.
-pub(super) struct Aside {
+pub(super) struct AsideFolder {
     wanted: Option<PathBuf>,
     made: Option<PathBuf>,
     count: usize,
 }
 
-impl Aside {
-    pub(super) fn new(wanted: Option<&Path>) -> Aside {
-        Aside { wanted: wanted.map(Path::to_owned), made: None, count: 0 }
+impl AsideFolder {
+    pub(super) fn new(wanted: Option<&Path>) -> AsideFolder {
+        AsideFolder { wanted: wanted.map(Path::to_owned), made: None, count: 0 }
     }
 
     /// Moves what is at `path` below `root`, following no link, and says where it is now.
@@ -71,9 +71,9 @@ impl Aside {
     }
 
     /// Writes down beside what was moved where it came from: whoever asked for the command may not live to do it.
-    pub(super) fn write_down(&self, moved: &[MovedAside]) -> io::Result<()> {
+    pub(super) fn write_down(&self, moved: &[MovedFile]) -> io::Result<()> {
         let Some(folder) = &self.made else { return Ok(()) };
-        let all: Vec<Moved> = moved.iter().filter_map(|one| Moved::of(one, "unknown")).collect();
+        let all: Vec<MovedFileRecord> = moved.iter().filter_map(|one| MovedFileRecord::of(one, "unknown")).collect();
         std::fs::write(folder.join(MOVED), serde_json::to_vec(&all)?)
     }
 

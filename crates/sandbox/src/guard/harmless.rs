@@ -9,8 +9,8 @@ use std::path::Path;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use updraft_workspace::names;
 
-use super::trail::Trail;
-use crate::config::{self, Setting};
+use super::trail::LinkTrail;
+use crate::config::{self, GitConfigEntry};
 
 /// Settings are short. What is longer is not read, and so is not known to be harmless.
 const LONGEST: u64 = 1 << 20;
@@ -67,7 +67,7 @@ fn leads_straight(root: &OwnedFd, folder: &Path, path: &Path, text: &str) -> boo
         Ok(within) => within.to_owned(),
         Err(_) => path.parent().unwrap_or(Path::new("")).join(target),
     };
-    let trail = Trail::of(root, folder, &whole);
+    let trail = LinkTrail::of(root, folder, &whole);
     trail.links.is_empty() && trail.end.is_some()
 }
 
@@ -76,7 +76,7 @@ fn config_is_harmless(text: &str) -> bool {
     !text.contains('\\') && config::settings(text).is_some_and(|all| all.iter().all(setting_is_harmless))
 }
 
-pub(super) fn setting_is_harmless(setting: &Setting) -> bool {
+pub(super) fn setting_is_harmless(setting: &GitConfigEntry) -> bool {
     let value = &setting.value;
     match (setting.section.as_str(), setting.key.as_str()) {
         ("core", "repositoryformatversion" | "filemode" | "bare" | "logallrefupdates" | "ignorecase" | "symlinks") => {

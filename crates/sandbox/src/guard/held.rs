@@ -7,23 +7,23 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, ResolveFlags, Stat};
 
 /// A file or folder on its file system.
-type Inode = (u64, u64);
+type GuardInode = (u64, u64);
 
 /// What was mounted read-only over itself when a command began.
 #[derive(Default)]
-pub(super) struct Mounts(BTreeMap<PathBuf, Mounted>);
+pub(super) struct ReadOnlyMounts(BTreeMap<PathBuf, MountIdentity>);
 
-struct Mounted {
-    itself: Inode,
+struct MountIdentity {
+    itself: GuardInode,
     /// The folder it lies in.
-    above: Option<Inode>,
+    above: Option<GuardInode>,
     is_folder: bool,
     has_other_names: bool,
 }
 
 /// Who changed a file, as far as can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Author {
+pub(super) enum ChangeAuthor {
     /// Perhaps the command.
     Command,
     /// It was read-only to the command all the time.
@@ -32,42 +32,42 @@ pub(super) enum Author {
     Replaced,
 }
 
-impl Mounts {
-    pub(super) fn of(root: &OwnedFd, paths: impl Iterator<Item = PathBuf>) -> Mounts {
+impl ReadOnlyMounts {
+    pub(super) fn of(root: &OwnedFd, paths: impl Iterator<Item = PathBuf>) -> ReadOnlyMounts {
         let mounted = |path: PathBuf| {
             let stat = stat(root, &path)?;
             let is_folder = rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Directory;
             let above = above(root, &path);
             let has_other_names = !is_folder && stat.st_nlink > 1;
-            Some((path, Mounted { itself: inode(&stat), above, is_folder, has_other_names }))
+            Some((path, MountIdentity { itself: inode(&stat), above, is_folder, has_other_names }))
         };
-        Mounts(paths.filter_map(mounted).collect())
+        ReadOnlyMounts(paths.filter_map(mounted).collect())
     }
 
     /// Who made what is at this path now. `had_other_names` says that the file could be reached past its mount.
-    pub(super) fn author(&self, root: &OwnedFd, path: &Path, had_other_names: bool) -> Author {
+    pub(super) fn author(&self, root: &OwnedFd, path: &Path, had_other_names: bool) -> ChangeAuthor {
         if had_other_names {
-            return Author::Command;
+            return ChangeAuthor::Command;
         }
         for place in path.ancestors() {
             let Some(was) = self.0.get(place).filter(|was| !was.has_other_names) else { continue };
             if stat(root, place).is_some_and(|now| inode(&now) == was.itself) {
-                return Author::Others;
+                return ChangeAuthor::Others;
             }
             // In the command's own view nothing can be renamed over a mount.
             if !was.is_folder && was.above.is_some() && above(root, place) == was.above {
-                return Author::Replaced;
+                return ChangeAuthor::Replaced;
             }
         }
-        Author::Command
+        ChangeAuthor::Command
     }
 }
 
-fn inode(stat: &Stat) -> Inode {
+fn inode(stat: &Stat) -> GuardInode {
     (stat.st_dev, stat.st_ino)
 }
 
-fn above(root: &OwnedFd, path: &Path) -> Option<Inode> {
+fn above(root: &OwnedFd, path: &Path) -> Option<GuardInode> {
     path.parent().and_then(|parent| stat(root, parent)).map(|stat| inode(&stat))
 }
 

@@ -9,30 +9,30 @@ use rustix::fs::{AtFlags, FileType};
 use updraft_workspace::names;
 
 use super::harmless::{self, setting_is_harmless};
-use super::trail::{self, Trail};
-use super::watch::Watched;
-use crate::config::{self, Setting};
+use super::trail::{self, LinkTrail};
+use super::watch::WatchedPath;
+use crate::config::{self, GitConfigEntry};
 
 const NAMED: &str = "the settings of the git repository name it as a program to run";
-const FILE: Watched = Watched { why: NAMED, is_file: true };
-const FILE_OR_FOLDER: Watched = Watched { why: NAMED, is_file: false };
+const FILE: WatchedPath = WatchedPath { why: NAMED, is_file: true };
+const FILE_OR_FOLDER: WatchedPath = WatchedPath { why: NAMED, is_file: false };
 
 /// Files of settings that lead to each other; git itself takes no more.
 const MOST_INCLUDED: usize = 10;
 
 /// Paths below the root that count because a repository names them.
-pub(super) fn named(root: &OwnedFd, folder: &Path, repositories: &[PathBuf]) -> Vec<(PathBuf, Watched)> {
-    let reader = Reader { root, folder };
+pub(super) fn named(root: &OwnedFd, folder: &Path, repositories: &[PathBuf]) -> Vec<(PathBuf, WatchedPath)> {
+    let reader = RepoConfigReader { root, folder };
     repositories.iter().flat_map(|repository| reader.named_by(repository, repositories)).collect()
 }
 
-struct Reader<'a> {
+struct RepoConfigReader<'a> {
     root: &'a OwnedFd,
     folder: &'a Path,
 }
 
-impl Reader<'_> {
-    fn named_by(&self, repository: &Path, all: &[PathBuf]) -> Vec<(PathBuf, Watched)> {
+impl RepoConfigReader<'_> {
+    fn named_by(&self, repository: &Path, all: &[PathBuf]) -> Vec<(PathBuf, WatchedPath)> {
         let mut named = Vec::new();
         let mut settings = Vec::new();
         for file in ["config", "config.worktree"] {
@@ -65,8 +65,14 @@ impl Reader<'_> {
     }
 
     /// The settings of a file and of those that it includes, which are named by it.
-    fn read(&self, file: &Path, left: usize, settings: &mut Vec<Setting>, named: &mut Vec<(PathBuf, Watched)>) {
-        let Some(end) = Trail::of(self.root, self.folder, file).end else { return };
+    fn read(
+        &self,
+        file: &Path,
+        left: usize,
+        settings: &mut Vec<GitConfigEntry>,
+        named: &mut Vec<(PathBuf, WatchedPath)>,
+    ) {
+        let Some(end) = LinkTrail::of(self.root, self.folder, file).end else { return };
         let Some(text) = harmless::text(self.root, &end) else { return };
         for setting in config::settings(&text).unwrap_or_default() {
             let is_include = matches!(setting.section.as_str(), "include" | "includeif") && setting.key == "path";
@@ -84,7 +90,7 @@ impl Reader<'_> {
     }
 
     /// Where git runs what a repository names: in its working tree.
-    fn work_trees(&self, repository: &Path, settings: &[Setting]) -> Vec<PathBuf> {
+    fn work_trees(&self, repository: &Path, settings: &[GitConfigEntry]) -> Vec<PathBuf> {
         let is_named_so = repository.file_name().is_some_and(|name| names::is_repository_name(&name.to_string_lossy()));
         let around = repository.parent().filter(|_| is_named_so).map(Path::to_owned);
         let set = settings.iter().filter(|one| one.section == "core" && one.key == "worktree");
@@ -144,7 +150,7 @@ fn is_gits_own(word: &str) -> bool {
 }
 
 /// Settings that run nothing, though they may name files.
-fn is_data(setting: &Setting) -> bool {
+fn is_data(setting: &GitConfigEntry) -> bool {
     let data = [
         ("blame", "ignorerevsfile"),
         ("branch", "description"),

@@ -8,7 +8,7 @@ use updraft_workspace::names;
 
 /// What kind of folder we are in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum FolderKind {
     Ordinary,
     /// Installed packages bring settings for the editors of those who made them. Nobody opens them there, and moving them
     /// away would break every install. Repositories in here count as anywhere.
@@ -27,25 +27,25 @@ pub(super) enum Place {
     },
 }
 
-impl Place {
+impl FolderKind {
     pub(super) fn may_hold_repositories(&self) -> bool {
-        matches!(self, Place::Ordinary | Place::Packages)
+        matches!(self, FolderKind::Ordinary | FolderKind::Packages)
     }
 
     pub(super) fn is_package(&self) -> bool {
-        matches!(self, Place::Packages | Place::Repository { is_package: true, .. })
+        matches!(self, FolderKind::Packages | FolderKind::Repository { is_package: true, .. })
     }
 
     /// What a folder in this one is: one where git looks itself, or one that may hold repositories of its own.
-    pub(super) fn within(&self, name: &OsStr) -> Place {
+    pub(super) fn within(&self, name: &OsStr) -> FolderKind {
         let is_package = self.is_package();
-        if let Place::Repository { inside, .. } = self {
+        if let FolderKind::Repository { inside, .. } = self {
             let within = inside.join(name);
             if names::LOOKED_INTO_BY_GIT.iter().any(|known| within == Path::new(known)) {
-                return Place::Repository { inside: within, is_package };
+                return FolderKind::Repository { inside: within, is_package };
             }
         }
-        if is_package || is_packages(name) { Place::Packages } else { Place::Ordinary }
+        if is_package || is_packages(name) { FolderKind::Packages } else { FolderKind::Ordinary }
     }
 }
 

@@ -9,74 +9,74 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
-use updraft_workspace::Kind;
+use updraft_workspace::PathKind;
 
-use super::scan::{self, Found, Item};
-use crate::policy::Level;
+use super::scan::{self, GuardedItem, ScanResult};
+use crate::policy::SandboxLevel;
 
 /// A settings file is small. What is larger is not kept, and a change to it is only told.
 const LARGEST: u64 = 1 << 20;
 
 /// What one guarded file was.
 #[derive(Clone)]
-pub(super) enum Copy {
+pub(super) enum SavedFile {
     File { bytes: Vec<u8>, mode: u32 },
     Link(CString),
 }
 
 /// What the guarded files were that could change.
 #[derive(Default)]
-pub(super) struct Saved(BTreeMap<PathBuf, Copy>);
+pub(super) struct SavedFiles(BTreeMap<PathBuf, SavedFile>);
 
-impl Saved {
-    pub(super) fn of(root: &OwnedFd, found: &Found, level: Level) -> Saved {
-        let mut saved = Saved::default();
+impl SavedFiles {
+    pub(super) fn of(root: &OwnedFd, found: &ScanResult, level: SandboxLevel) -> SavedFiles {
+        let mut saved = SavedFiles::default();
         for (path, item) in &found.items {
-            let is_plain = item.stamp.kind == Kind::File && !item.stamp.has_other_names();
-            let is_mounted = level == Level::Full && is_plain && !item.stays_writable();
-            if !is_mounted && let Ok(copy) = Copy::of(root, path, item) {
+            let is_plain = item.stamp.kind == PathKind::File && !item.stamp.has_other_names();
+            let is_mounted = level == SandboxLevel::Full && is_plain && !item.stays_writable();
+            if !is_mounted && let Ok(copy) = SavedFile::of(root, path, item) {
                 saved.0.extend(copy.map(|copy| (path.clone(), copy)));
             }
         }
         saved
     }
 
-    pub(super) fn get(&self, path: &Path) -> Option<&Copy> {
+    pub(super) fn get(&self, path: &Path) -> Option<&SavedFile> {
         self.0.get(path)
     }
 
     /// What a file said, if it is kept and is text.
     pub(super) fn text(&self, path: &Path) -> Option<Cow<'_, str>> {
         match self.get(path)? {
-            Copy::File { bytes, .. } => Some(String::from_utf8_lossy(bytes)),
-            Copy::Link(_) => None,
+            SavedFile::File { bytes, .. } => Some(String::from_utf8_lossy(bytes)),
+            SavedFile::Link(_) => None,
         }
     }
 
     /// Whether a file whose stamp changed says something else now, or may be run now.
-    pub(super) fn differs(&self, root: &OwnedFd, path: &Path, old: &Item, new: &Item) -> bool {
-        if old.stamp.kind == Kind::Folder && new.stamp.kind == Kind::Folder {
+    pub(super) fn differs(&self, root: &OwnedFd, path: &Path, old: &GuardedItem, new: &GuardedItem) -> bool {
+        if old.stamp.kind == PathKind::Folder && new.stamp.kind == PathKind::Folder {
             return false;
         }
         if old.stamp.kind != new.stamp.kind || old.stamp.mode != new.stamp.mode {
             return true;
         }
-        match (self.get(path), Copy::of(root, path, new)) {
-            (Some(Copy::File { bytes, .. }), Ok(Some(Copy::File { bytes: now, .. }))) => *bytes != now,
-            (Some(Copy::Link(target)), Ok(Some(Copy::Link(now)))) => *target != now,
+        match (self.get(path), SavedFile::of(root, path, new)) {
+            (Some(SavedFile::File { bytes, .. }), Ok(Some(SavedFile::File { bytes: now, .. }))) => *bytes != now,
+            (Some(SavedFile::Link(target)), Ok(Some(SavedFile::Link(now)))) => *target != now,
             (_, _) => true,
         }
     }
 }
 
-impl Copy {
-    fn of(root: &OwnedFd, path: &Path, item: &Item) -> io::Result<Option<Copy>> {
+impl SavedFile {
+    fn of(root: &OwnedFd, path: &Path, item: &GuardedItem) -> io::Result<Option<SavedFile>> {
         let parent = scan::open(root, path.parent().unwrap_or(Path::new("")))?;
         let name = path.file_name().unwrap_or_default();
-        if item.stamp.kind == Kind::Link {
-            return Ok(Some(Copy::Link(rustix::fs::readlinkat(&parent, name, Vec::new())?)));
+        if item.stamp.kind == PathKind::Link {
+            return Ok(Some(SavedFile::Link(rustix::fs::readlinkat(&parent, name, Vec::new())?)));
         }
-        if item.stamp.kind != Kind::File || item.stamp.len > LARGEST {
+        if item.stamp.kind != PathKind::File || item.stamp.len > LARGEST {
             return Ok(None);
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -84,7 +84,7 @@ impl Copy {
         let file = rustix::fs::openat2(&parent, name, flags, Mode::empty(), resolve)?;
         let mut bytes = Vec::new();
         std::fs::File::from(file).take(LARGEST + 1).read_to_end(&mut bytes)?;
-        Ok(Some(Copy::File { bytes, mode: item.stamp.mode & 0o7777 }))
+        Ok(Some(SavedFile::File { bytes, mode: item.stamp.mode & 0o7777 }))
     }
 
     /// Makes the file again. It must have been moved out of the way.
@@ -92,8 +92,8 @@ impl Copy {
         let parent = scan::open(root, path.parent().unwrap_or(Path::new("")))?;
         let name = path.file_name().unwrap_or_default();
         match self {
-            Copy::Link(target) => Ok(rustix::fs::symlinkat(target, &parent, name)?),
-            Copy::File { bytes, mode } => {
+            SavedFile::Link(target) => Ok(rustix::fs::symlinkat(target, &parent, name)?),
+            SavedFile::File { bytes, mode } => {
                 let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
                 let file = rustix::fs::openat(&parent, name, flags, Mode::from_raw_mode(0o600))?;
                 rustix::fs::fchmod(&file, Mode::from_raw_mode(*mode))?;

@@ -11,12 +11,12 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
 use updraft_workspace::{Stamp, names};
 
-use super::place::{Place, is_repository, why_guarded, why_repository};
-use super::watch::Watched;
+use super::place::{FolderKind, is_repository, why_guarded, why_repository};
+use super::watch::WatchedPath;
 
 /// A guarded file, folder or link, by its path below the root of the walk.
 #[derive(Clone, Debug)]
-pub(crate) struct Item {
+pub(crate) struct GuardedItem {
     /// What would run it.
     pub(crate) why: &'static str,
     /// The guarded folder it lies in, or itself.
@@ -24,7 +24,7 @@ pub(crate) struct Item {
     pub(crate) stamp: Stamp,
 }
 
-impl Item {
+impl GuardedItem {
     /// Whether commands may write it, and it is judged by what it says.
     pub(super) fn stays_writable(&self) -> bool {
         self.why == names::TODO
@@ -33,14 +33,14 @@ impl Item {
 
 /// All that one walk found.
 #[derive(Default)]
-pub(crate) struct Found {
-    pub(crate) items: BTreeMap<PathBuf, Item>,
+pub(crate) struct ScanResult {
+    pub(crate) items: BTreeMap<PathBuf, GuardedItem>,
     /// Folders to be mounted on themselves, so that they cannot be renamed: repositories.
     pub(crate) repositories: Vec<PathBuf>,
     /// Folders that are guarded as a whole.
     pub(crate) folders: Vec<PathBuf>,
     /// Paths that count whatever they are called.
-    pub(super) watched: BTreeMap<PathBuf, Watched>,
+    pub(super) watched: BTreeMap<PathBuf, WatchedPath>,
     /// Folders of installed packages to which links from elsewhere lead.
     pub(super) behind: BTreeSet<PathBuf>,
     /// Sockets, for whoever keeps commands from those that answer.
@@ -49,13 +49,13 @@ pub(crate) struct Found {
     cut: BTreeSet<PathBuf>,
     /// Places that could not be looked into.
     pub(crate) troubles: Vec<String>,
-    seen: BTreeMap<PathBuf, Seen>,
+    seen: BTreeMap<PathBuf, SeenFolder>,
     /// Folders that their owner may not read.
     closed: BTreeMap<PathBuf, Stamp>,
 }
 
 /// A folder as it was, by which a later walk knows that its list of names is the same.
-struct Seen {
+struct SeenFolder {
     stamp: Stamp,
     /// Folders in it that were walked.
     below: Vec<PathBuf>,
@@ -68,14 +68,14 @@ const NAMED: &str = "it holds Updraft's own settings";
 /// Beyond this, a guarded folder is no settings folder: what changes in it is seen, but cannot be put back.
 const MOST_ITEMS: usize = 20_000;
 
-pub(crate) struct Walk<'a> {
+pub(crate) struct GuardWalk<'a> {
     pub(super) root: &'a OwnedFd,
     /// Where the root is.
     pub(super) folder: &'a Path,
     /// Paths that are guarded whatever they are called.
     named: &'a BTreeSet<PathBuf>,
-    pub(super) before: Option<&'a Found>,
-    pub(super) found: Found,
+    pub(super) before: Option<&'a ScanResult>,
+    pub(super) found: ScanResult,
     /// Links that are not guarded and not in installed packages, yet to be looked behind.
     pub(super) links: Vec<PathBuf>,
     /// Whether folders are looked into as if for the first time.
@@ -88,29 +88,39 @@ pub(crate) struct Walk<'a> {
     buffer: Vec<MaybeUninit<u8>>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> GuardWalk<'a> {
     /// Walks everything below `root`; folders that `before` knows and that have not changed are not listed again.
     pub(crate) fn all(
         root: &'a OwnedFd,
         folder: &'a Path,
         named: &'a BTreeSet<PathBuf>,
-        before: Option<(&'a Found, i64)>,
-    ) -> Found {
+        before: Option<(&'a ScanResult, i64)>,
+    ) -> ScanResult {
         let settled = before.map_or(0, |(_, time)| time);
         let buffer = vec![MaybeUninit::uninit(); 32 << 10];
         let before = before.map(|(found, _)| found);
-        let found = Found::default();
+        let found = ScanResult::default();
         let counts = BTreeMap::new();
-        let mut walk =
-            Walk { root, folder, named, before, found, links: Vec::new(), is_fresh: false, settled, counts, buffer };
-        walk.walk(Path::new(""), Place::Ordinary);
+        let mut walk = GuardWalk {
+            root,
+            folder,
+            named,
+            before,
+            found,
+            links: Vec::new(),
+            is_fresh: false,
+            settled,
+            counts,
+            buffer,
+        };
+        walk.walk(Path::new(""), FolderKind::Ordinary);
         walk.look_behind_links();
         walk.follow();
         walk.found
     }
 
     /// Walks one folder and all in it.
-    pub(super) fn walk(&mut self, path: &Path, place: Place) {
+    pub(super) fn walk(&mut self, path: &Path, place: FolderKind) {
         let mut left = vec![(path.to_owned(), place)];
         while let Some((path, place)) = left.pop() {
             left.extend(self.folder(&path, place));
@@ -118,7 +128,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Looks into one folder and gives the folders in it.
-    fn folder(&mut self, path: &Path, place: Place) -> Vec<(PathBuf, Place)> {
+    fn folder(&mut self, path: &Path, place: FolderKind) -> Vec<(PathBuf, FolderKind)> {
         if let Some(known) = self.unchanged(path, &place) {
             return known;
         }
@@ -140,7 +150,7 @@ impl<'a> Walk<'a> {
         };
         let place = if place.may_hold_repositories() && is_repository(&self.name_of(path), &names) {
             self.found.repositories.push(path.to_owned());
-            Place::Repository { inside: PathBuf::new(), is_package: place.is_package() }
+            FolderKind::Repository { inside: PathBuf::new(), is_package: place.is_package() }
         } else {
             place
         };
@@ -159,7 +169,7 @@ impl<'a> Walk<'a> {
         if self.before.is_some() {
             return below;
         }
-        let seen = Seen { stamp, below: below.iter().map(|(path, _)| path.clone()).collect(), is_plain };
+        let seen = SeenFolder { stamp, below: below.iter().map(|(path, _)| path.clone()).collect(), is_plain };
         self.found.seen.insert(path.to_owned(), seen);
         below
     }
@@ -181,7 +191,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The folders below one whose own list of names is the same as before. Those with guarded names are always read.
-    fn unchanged(&mut self, path: &Path, place: &Place) -> Option<Vec<(PathBuf, Place)>> {
+    fn unchanged(&mut self, path: &Path, place: &FolderKind) -> Option<Vec<(PathBuf, FolderKind)>> {
         let seen = self.before?.seen.get(path).filter(|seen| seen.is_plain && place.may_hold_repositories())?;
         if self.is_fresh {
             return None;
@@ -204,19 +214,19 @@ impl<'a> Walk<'a> {
         &mut self,
         opened: &OwnedFd,
         path: &Path,
-        place: &Place,
+        place: &FolderKind,
         name: &OsStr,
         kind: FileType,
-    ) -> Option<(PathBuf, Place)> {
+    ) -> Option<(PathBuf, FolderKind)> {
         let text = name.to_string_lossy();
         let is_folder = kind == FileType::Directory;
         match place {
-            Place::Guarded { why, top } => {
+            FolderKind::Guarded { why, top } => {
                 let whole = path.join(name);
                 self.in_guarded(opened, name, &whole, why, top).then_some(())?;
                 is_folder.then(|| (whole, place.clone()))
             }
-            Place::Ordinary | Place::Packages | Place::Repository { .. } => {
+            FolderKind::Ordinary | FolderKind::Packages | FolderKind::Repository { .. } => {
                 let whole = path.join(name);
                 let elsewhere = || {
                     if place.is_package() {
@@ -239,7 +249,7 @@ impl<'a> Walk<'a> {
                 }
                 self.found.folders.push(whole.clone());
                 let is_new = self.before.is_some_and(|before| !before.items.contains_key(&whole));
-                (!is_new).then(|| (whole.clone(), Place::Guarded { why, top: whole }))
+                (!is_new).then(|| (whole.clone(), FolderKind::Guarded { why, top: whole }))
             }
         }
     }
@@ -285,19 +295,19 @@ impl<'a> Walk<'a> {
 
     pub(super) fn item(&mut self, opened: &OwnedFd, name: &OsStr, whole: &Path, why: &'static str, top: PathBuf) {
         let Ok(stat) = rustix::fs::statat(opened, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
-        self.found.items.insert(whole.to_owned(), Item { why, top, stamp: Stamp::of(&stat) });
+        self.found.items.insert(whole.to_owned(), GuardedItem { why, top, stamp: Stamp::of(&stat) });
     }
 
-    fn trouble(&mut self, path: &Path, error: Errno) -> Vec<(PathBuf, Place)> {
+    fn trouble(&mut self, path: &Path, error: Errno) -> Vec<(PathBuf, FolderKind)> {
         self.found.troubles.push(format!("could not look into `{}`: {error}", path.display()));
         Vec::new()
     }
 }
 
 /// What makes git run a file of this name, where that is a folder of a repository.
-fn in_repository(place: &Place, name: &str, is_folder: bool) -> Option<&'static str> {
+fn in_repository(place: &FolderKind, name: &str, is_folder: bool) -> Option<&'static str> {
     // It reads files and follows links; a folder of such a name is nothing to it.
-    let Place::Repository { inside, .. } = place else { return None };
+    let FolderKind::Repository { inside, .. } = place else { return None };
     if is_folder {
         return None;
     }

@@ -54,17 +54,17 @@ impl World {
         while time() < began + Duration::from_millis(30) {}
     }
 
-    fn guard(&self, level: Level) -> Guard {
-        Guard::before(self.folder.path(), level, &[]).unwrap()
+    fn guard(&self, level: SandboxLevel) -> FolderGuard {
+        FolderGuard::before(self.folder.path(), level, &[]).unwrap()
     }
 
     /// What is moved aside after the change, as paths below the workspace; `*` marks those that were put back.
-    fn moved_after(&self, level: Level, change: impl FnOnce(&World)) -> Vec<String> {
+    fn moved_after(&self, level: SandboxLevel, change: impl FnOnce(&World)) -> Vec<String> {
         let guard = self.guard(level);
         change(self);
         let outcome = guard.after(Some(self.aside.path()), None);
         assert_eq!(outcome.troubles, [""; 0]);
-        let name = |moved: &MovedAside| {
+        let name = |moved: &MovedFile| {
             let path = moved.path.strip_prefix(self.folder.path()).unwrap().display().to_string();
             assert!(moved.kept_at.symlink_metadata().is_ok(), "{moved:?}");
             if moved.restored { path + "*" } else { path }
@@ -73,7 +73,7 @@ impl World {
     }
 }
 
-fn held(guard: &Guard) -> Vec<(String, bool)> {
+fn held(guard: &FolderGuard) -> Vec<(String, bool)> {
     let holds = guard.holds();
     let there = holds.iter().filter(|hold| hold.open().unwrap().is_some());
     there.map(|hold| (hold.within.display().to_string(), hold.is_read_only)).collect()
@@ -83,13 +83,16 @@ fn held(guard: &Guard) -> Vec<(String, bool)> {
 fn what_exists_is_held_and_the_repository_stays_writable() {
     let world = World::new();
     let wanted = [(".git", false), (".vscode", true), (".git/config", true), (".git/hooks", true)];
-    assert_eq!(held(&world.guard(Level::Full)), wanted.map(|(path, is_read_only)| (path.to_owned(), is_read_only)));
+    assert_eq!(
+        held(&world.guard(SandboxLevel::Full)),
+        wanted.map(|(path, is_read_only)| (path.to_owned(), is_read_only))
+    );
 }
 
 #[test]
 fn ordinary_work_moves_nothing() {
     let world = World::new();
-    let moved = world.moved_after(Level::Full, |world| {
+    let moved = world.moved_after(SandboxLevel::Full, |world| {
         world.write("src/lib.rs", "");
         world.write(".git/index", "");
         world.write(".git/objects/12/3456", "");
@@ -102,7 +105,7 @@ fn ordinary_work_moves_nothing() {
 #[test]
 fn new_files_that_run_later_are_moved_aside() {
     let world = World::new();
-    let moved = world.moved_after(Level::Full, |world| {
+    let moved = world.moved_after(SandboxLevel::Full, |world| {
         world.write(".envrc", "evil");
         world.write("deep/er/.idea/x.xml", "evil");
         world.write("src/.mcp.json", "evil");
@@ -128,7 +131,7 @@ fn new_files_that_run_later_are_moved_aside() {
 #[test]
 fn repositories_are_known_by_what_they_are() {
     let world = World::new();
-    let moved = world.moved_after(Level::Full, |world| {
+    let moved = world.moved_after(SandboxLevel::Full, |world| {
         for place in ["nested/.git", "renamed", "bare.git", ".git/modules/sub"] {
             world.write(&format!("{place}/HEAD"), "ref: refs/heads/main\n");
             world.write(&format!("{place}/objects/x"), "");
@@ -161,12 +164,12 @@ fn what_the_settings_of_a_repository_name_is_guarded_too() {
     world.write("tools/clean.sh", "known\n");
     world.write("shared.cfg", "known\n");
     world.write("tools/other", "");
-    let held = held(&world.guard(Level::Full));
+    let held = held(&world.guard(SandboxLevel::Full));
     for path in ["tools/git-hooks", "tools/clean.sh", "shared.cfg"] {
         assert!(held.contains(&(path.to_owned(), true)), "{path}: {held:?}");
     }
     assert!(!held.iter().any(|(path, _)| path.contains("refs")), "{held:?}");
-    let moved = world.moved_after(Level::Landlock, |world| {
+    let moved = world.moved_after(SandboxLevel::Landlock, |world| {
         world.write("tools/git-hooks/pre-commit", "evil");
         world.write("tools/git-hooks/pre-push", "evil");
         world.write("tools/another", "fine");
@@ -178,7 +181,7 @@ fn what_the_settings_of_a_repository_name_is_guarded_too() {
 #[test]
 fn settings_that_a_command_wrote_move_nothing_of_the_users() {
     let world = World::new();
-    let moved = world.moved_after(Level::Full, |world| {
+    let moved = world.moved_after(SandboxLevel::Full, |world| {
         world.write("new/.git/HEAD", "");
         world.write("new/.git/config", "[core]\n\thooksPath = ../src\n");
     });
@@ -189,7 +192,7 @@ fn settings_that_a_command_wrote_move_nothing_of_the_users() {
 #[test]
 fn installed_packages_keep_their_settings_but_not_their_hooks() {
     let world = World::new();
-    let moved = world.moved_after(Level::Full, |world| {
+    let moved = world.moved_after(SandboxLevel::Full, |world| {
         for path in ["x/.vscode/settings.json", "x/.husky/pre-commit", "@a/b/.idea/x", "x/node_modules/y/.envrc"] {
             world.write(&format!("web/node_modules/{path}"), "");
         }
@@ -204,7 +207,7 @@ fn installed_packages_keep_their_settings_but_not_their_hooks() {
 #[test]
 fn a_new_repository_with_plain_settings_stays() {
     let world = World::new();
-    let moved = world.moved_after(Level::Full, |world| {
+    let moved = world.moved_after(SandboxLevel::Full, |world| {
         world.write("new/.git/HEAD", "ref: refs/heads/main\n");
         world.write("new/.git/config", "[core]\n\tbare = false\n");
         world.write("new/.git/hooks/pre-commit.sample", "");
@@ -217,7 +220,8 @@ fn a_renamed_folder_takes_its_known_files_along() {
     let world = World::new();
     world.write("sub/.git/HEAD", "");
     world.write("sub/.git/hooks/pre-push", "known");
-    let moved = world.moved_after(Level::Full, |world| fs::rename(world.path("sub"), world.path("other")).unwrap());
+    let moved =
+        world.moved_after(SandboxLevel::Full, |world| fs::rename(world.path("sub"), world.path("other")).unwrap());
     assert_eq!(moved, [""; 0]);
 }
 
@@ -225,7 +229,7 @@ fn a_renamed_folder_takes_its_known_files_along() {
 fn below_the_full_level_changes_are_put_back() {
     let world = World::new();
     symlink("tasks", world.path(".envrc")).unwrap();
-    let moved = world.moved_after(Level::Landlock, |world| {
+    let moved = world.moved_after(SandboxLevel::Landlock, |world| {
         world.write(".git/config", "[core]\n\tfsmonitor = evil\n");
         world.write(".vscode/settings.json", "evil");
         fs::remove_file(world.path(".git/hooks/pre-commit")).unwrap();
@@ -241,7 +245,7 @@ fn below_the_full_level_changes_are_put_back() {
 #[test]
 fn a_file_made_executable_counts_as_changed() {
     let world = World::new();
-    let moved = world.moved_after(Level::Landlock, |world| {
+    let moved = world.moved_after(SandboxLevel::Landlock, |world| {
         fs::set_permissions(world.path(".git/hooks/pre-commit"), fs::Permissions::from_mode(0o755)).unwrap();
     });
     assert_eq!(moved, [".git/hooks/pre-commit*"]);
@@ -251,8 +255,9 @@ fn a_file_made_executable_counts_as_changed() {
 fn a_second_name_for_a_guarded_file_is_no_way_in() {
     let world = World::new();
     fs::hard_link(world.path(".git/config"), world.path("innocent")).unwrap();
-    let moved = world
-        .moved_after(Level::Full, |world| fs::write(world.path("innocent"), "[core]\n\tfsmonitor = evil\n").unwrap());
+    let moved = world.moved_after(SandboxLevel::Full, |world| {
+        fs::write(world.path("innocent"), "[core]\n\tfsmonitor = evil\n").unwrap();
+    });
     assert_eq!(moved, [".git/config*"]);
     assert_eq!(world.read(".git/config"), "[core]\n\tbare = false\n");
 }
@@ -262,7 +267,7 @@ fn where_a_guarded_link_leads_is_held_too() {
     let world = World::new();
     world.write("shared/env.sh", "known");
     symlink("shared/env.sh", world.path(".envrc")).unwrap();
-    let held = held(&world.guard(Level::Full));
+    let held = held(&world.guard(SandboxLevel::Full));
     assert!(held.contains(&("shared/env.sh".to_owned(), true)), "{held:?}");
 }
 
@@ -271,7 +276,7 @@ fn a_link_in_place_of_a_folder_is_not_followed() {
     let world = World::new();
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join(".envrc"), "not ours").unwrap();
-    let moved = world.moved_after(Level::Full, |world| symlink(outside.path(), world.path("way")).unwrap());
+    let moved = world.moved_after(SandboxLevel::Full, |world| symlink(outside.path(), world.path("way")).unwrap());
     assert_eq!(moved, [""; 0]);
     assert!(outside.path().join(".envrc").exists());
 }
@@ -283,7 +288,7 @@ fn the_second_walk_sees_what_changed_deep_below() {
         world.write(&format!("a/{number}/b/c/file"), "");
     }
     world.wait_until_settled();
-    let moved = world.moved_after(Level::Full, |world| {
+    let moved = world.moved_after(SandboxLevel::Full, |world| {
         world.write("a/7/b/c/.envrc", "evil");
         world.write("a/8/b/new/.bashrc", "evil");
         fs::rename(world.path("a/9"), world.path("a/7/moved")).unwrap();
@@ -301,7 +306,7 @@ fn a_folder_closed_to_its_owner_is_opened_up_only_if_a_command_closed_it() {
     let world = World::new();
     world.write("private/.envrc", "the user's own");
     fs::set_permissions(world.path("private"), fs::Permissions::from_mode(0o311)).unwrap();
-    let moved = world.moved_after(Level::Full, |world| {
+    let moved = world.moved_after(SandboxLevel::Full, |world| {
         world.write("closed/.envrc", "evil");
         fs::set_permissions(world.path("closed"), fs::Permissions::from_mode(0o311)).unwrap();
     });
@@ -314,7 +319,7 @@ fn a_folder_closed_to_its_owner_is_opened_up_only_if_a_command_closed_it() {
 #[test]
 fn settings_that_are_too_long_to_read_are_not_harmless() {
     let world = World::new();
-    let moved = world.moved_after(Level::Full, |world| {
+    let moved = world.moved_after(SandboxLevel::Full, |world| {
         world.write("new/.git/HEAD", "ref: refs/heads/main\n");
         let long = format!("[core]\n{}\tfsmonitor = evil\n", "# nothing\n".repeat(120_000));
         world.write("new/.git/config", &long);
@@ -326,7 +331,7 @@ fn settings_that_are_too_long_to_read_are_not_harmless() {
 fn what_was_read_only_to_a_command_is_left_to_those_who_changed_it() {
     let world = World::new();
     world.write("sub/.envrc", "known");
-    let guard = world.guard(Level::Full);
+    let guard = world.guard(SandboxLevel::Full);
     world.write(".git/config.lock", "[core]\n\teditor = vim\n");
     fs::rename(world.path(".git/config.lock"), world.path(".git/config")).unwrap();
     world.write(".git/hooks/pre-push", "the user's own");
@@ -347,7 +352,7 @@ fn what_was_read_only_to_a_command_is_left_to_those_who_changed_it() {
 fn a_folder_put_in_place_of_a_renamed_one_was_never_read_only() {
     let world = World::new();
     world.write("sub/.envrc", "known");
-    let moved = world.moved_after(Level::Full, |world| {
+    let moved = world.moved_after(SandboxLevel::Full, |world| {
         fs::rename(world.path("sub"), world.path("other")).unwrap();
         world.write("sub/.envrc", "evil");
     });
@@ -358,7 +363,7 @@ fn a_folder_put_in_place_of_a_renamed_one_was_never_read_only() {
 fn where_the_work_of_a_command_is_known_that_of_others_stays() {
     let world = World::new();
     world.write("fixture/config", "[core]\n\tfsmonitor = evil\n");
-    let guard = world.guard(Level::Full);
+    let guard = world.guard(SandboxLevel::Full);
     for path in [".envrc", "a/.envrc", "fixture/HEAD", "fixture/objects/x"] {
         world.write(path, "");
     }

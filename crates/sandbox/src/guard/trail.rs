@@ -11,17 +11,17 @@ const MOST_LINKS: usize = 40;
 
 /// All that has a say in what a path means.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Trail {
+pub(super) struct LinkTrail {
     /// Every link on the way, by its own path.
     pub(super) links: Vec<PathBuf>,
     /// Where it ends, through no link; it need not be there. Nothing, if that is outside.
     pub(super) end: Option<PathBuf>,
 }
 
-impl Trail {
+impl LinkTrail {
     /// From the root of the walk, which is `folder`, along a path below it.
-    pub(super) fn of(root: &OwnedFd, folder: &Path, path: &Path) -> Trail {
-        let mut trail = Trail::default();
+    pub(super) fn of(root: &OwnedFd, folder: &Path, path: &Path) -> LinkTrail {
+        let mut trail = LinkTrail::default();
         let mut left: VecDeque<OsString> = parts(path).collect();
         let mut at = PathBuf::new();
         while let Some(part) = left.pop_front() {
@@ -105,8 +105,8 @@ mod tests {
         symlink(folder.join("chain/deep"), folder.join("whole")).unwrap();
         let root = rustix::fs::openat(CWD, folder, OFlags::RDONLY, Mode::empty()).unwrap();
         let leads = |path: &str, links: &[&str], end: Option<&str>| {
-            let wanted = Trail { links: links.iter().map(PathBuf::from).collect(), end: end.map(PathBuf::from) };
-            assert_eq!(Trail::of(&root, folder, Path::new(path)), wanted, "{path}");
+            let wanted = LinkTrail { links: links.iter().map(PathBuf::from).collect(), end: end.map(PathBuf::from) };
+            assert_eq!(LinkTrail::of(&root, folder, Path::new(path)), wanted, "{path}");
         };
         leads("real/deep", &[], Some("real/deep"));
         leads("gone", &["gone"], Some("missing"));

@@ -5,30 +5,30 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType};
-use updraft_workspace::{Kind, Stamp};
+use updraft_workspace::{PathKind, Stamp};
 
 use super::harmless::is_harmless;
 use super::named::named;
-use super::place::{Place, is_packages};
-use super::scan::{Found, Walk, open};
-use super::trail::Trail;
+use super::place::{FolderKind, is_packages};
+use super::scan::{GuardWalk, ScanResult, open};
+use super::trail::LinkTrail;
 
 /// Why a path counts whatever it is called, and whether it is there or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Watched {
+pub(super) struct WatchedPath {
     pub(super) why: &'static str,
     /// A folder there means nothing.
     pub(super) is_file: bool,
 }
 
-const LED: Watched = Watched { why: "a link to something that is run goes through it", is_file: false };
+const LED: WatchedPath = WatchedPath { why: "a link to something that is run goes through it", is_file: false };
 const PACKAGE: &str = "it links to files of an installed package that would run";
 
-impl Walk<'_> {
+impl GuardWalk<'_> {
     /// Guards all that guarded links and settings lead to, and every link on the way. Settings and links that a command
     /// made have no say in what is moved out of the user's way: a second walk goes by those of the first.
     pub(super) fn follow(&mut self) {
-        let mut left: Vec<(PathBuf, Watched)> = match self.before {
+        let mut left: Vec<(PathBuf, WatchedPath)> = match self.before {
             Some(before) => before.watched.iter().map(|(path, watched)| (path.clone(), *watched)).collect(),
             None => named(self.root, self.folder, &self.found.repositories),
         };
@@ -47,14 +47,14 @@ impl Walk<'_> {
     }
 
     /// Guarded links that were not followed yet. What leads through another link is followed with that one.
-    fn new_links(&self) -> Vec<(PathBuf, Watched)> {
-        let links = self.found.items.iter().filter(|(_, item)| item.stamp.kind == Kind::Link);
+    fn new_links(&self) -> Vec<(PathBuf, WatchedPath)> {
+        let links = self.found.items.iter().filter(|(_, item)| item.stamp.kind == PathKind::Link);
         let new = links.filter(|(path, _)| !self.found.watched.contains_key(*path));
         new.map(|(path, _)| (path.clone(), LED)).collect()
     }
 
-    fn follow_one(&mut self, path: &Path, watched: Watched) {
-        let trail = Trail::of(self.root, self.folder, path);
+    fn follow_one(&mut self, path: &Path, watched: WatchedPath) {
+        let trail = LinkTrail::of(self.root, self.folder, path);
         for link in trail.links {
             self.guard(&link, LED);
             self.found.watched.entry(link).or_insert(LED);
@@ -70,7 +70,7 @@ impl Walk<'_> {
     }
 
     /// Guards one path, if it is there; a folder as a whole.
-    fn guard(&mut self, top: &Path, watched: Watched) {
+    fn guard(&mut self, top: &Path, watched: WatchedPath) {
         let Ok(opened) = open(self.root, top.parent().unwrap_or(Path::new(""))) else { return };
         let Some(name) = top.file_name() else { return };
         let Ok(stat) = rustix::fs::statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
@@ -85,7 +85,7 @@ impl Walk<'_> {
             if self.before.is_some_and(|before| !before.items.contains_key(top)) {
                 return;
             }
-            self.walk(top, Place::Guarded { why: watched.why, top: top.to_owned() });
+            self.walk(top, FolderKind::Guarded { why: watched.why, top: top.to_owned() });
         }
     }
 
@@ -95,14 +95,14 @@ impl Walk<'_> {
         self.is_fresh = true;
         let (mut looked, mut risky) = (BTreeSet::new(), BTreeMap::new());
         while let Some(link) = self.links.pop() {
-            let trail = Trail::of(self.root, self.folder, &link);
+            let trail = LinkTrail::of(self.root, self.folder, &link);
             let Some(end) = trail.end.filter(|end| end.iter().any(is_packages)) else { continue };
             if link.file_name().is_some_and(is_packages) || !looked.insert(link.clone()) {
                 continue;
             }
             if self.before.is_none_or(|before| before.behind.contains(&end)) {
                 if self.found.behind.insert(end.clone()) && self.is_folder(&end) {
-                    self.walk(&end, Place::Ordinary);
+                    self.walk(&end, FolderKind::Ordinary);
                 }
                 continue;
             }
@@ -126,7 +126,7 @@ impl Walk<'_> {
             new.push(first.to_owned());
         }
         for link in new {
-            self.guard(&link, Watched { why: PACKAGE, is_file: true });
+            self.guard(&link, WatchedPath { why: PACKAGE, is_file: true });
         }
     }
 
@@ -137,8 +137,8 @@ impl Walk<'_> {
     /// Whether anything in a folder would be guarded if it stood elsewhere.
     fn is_risky(&mut self, path: &Path) -> bool {
         let kept = std::mem::take(&mut self.found);
-        self.walk(path, Place::Ordinary);
-        let Found { items, .. } = std::mem::replace(&mut self.found, kept);
+        self.walk(path, FolderKind::Ordinary);
+        let ScanResult { items, .. } = std::mem::replace(&mut self.found, kept);
         let is_known = |path: &PathBuf| self.before.is_some_and(|before| before.items.contains_key(path));
         let mut new = items.iter().filter(|(path, _)| !is_known(path));
         new.any(|(path, item)| !is_harmless(self.root, self.folder, path, item.why))

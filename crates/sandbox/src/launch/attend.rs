@@ -8,12 +8,12 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, WaitOptions, WaitStatus};
 
-use super::desk::{Desk, Wish};
-use super::disk::Disks;
-use super::memory::Memory;
-use super::processes::Family;
-use crate::order::{Exit, Killed};
-use crate::policy::{Lifetime, Limits};
+use super::desk::{ProgramDecision, RequestHandler};
+use super::disk::DiskMeter;
+use super::memory::MemoryMeter;
+use super::processes::ProcessFamily;
+use crate::order::{KillReason, ProgramExit};
+use crate::policy::{ChildLifetime, ResourceLimits};
 
 /// How often the usage of a command is looked at, unless looking itself takes long.
 const TICK: Duration = Duration::from_millis(25);
@@ -23,28 +23,28 @@ const SLOW_TICK: Duration = Duration::from_millis(100);
 const SHARE: u32 = 10;
 
 /// Whom we stay with, and what ends it.
-pub(super) struct Watch<'a> {
+pub(super) struct ProgramSupervisor<'a> {
     pub(super) program: Pid,
-    pub(super) family: Family,
-    pub(super) limits: &'a Limits,
-    pub(super) lifetime: Lifetime,
+    pub(super) family: ProcessFamily,
+    pub(super) limits: &'a ResourceLimits,
+    pub(super) lifetime: ChildLifetime,
     /// The folders it may write to, on disks that must not fill.
     pub(super) folders: &'a [PathBuf],
     pub(super) deadline: Option<Instant>,
     /// Where its end is asked for, and other things.
-    pub(super) desk: Option<&'a Desk<'a>>,
+    pub(super) desk: Option<&'a RequestHandler<'a>>,
 }
 
 /// Returns when the program has ended or must end. Descendants may be left.
-pub(super) fn attend(watch: &Watch<'_>) -> (Option<Exit>, Option<Killed>) {
+pub(super) fn attend(watch: &ProgramSupervisor<'_>) -> (Option<ProgramExit>, Option<KillReason>) {
     let Ok(program) = rustix::process::pidfd_open(watch.program, PidfdFlags::empty()) else {
         return (collect(watch.program), None);
     };
-    let mut disks = Disks::begin(watch.folders, watch.family);
-    let mut memory = Memory::begin(watch.family);
+    let mut disks = DiskMeter::begin(watch.folders, watch.family);
+    let mut memory = MemoryMeter::begin(watch.family);
     let shortest = match watch.lifetime {
-        Lifetime::Call => TICK,
-        Lifetime::Session => SLOW_TICK,
+        ChildLifetime::Call => TICK,
+        ChildLifetime::Session => SLOW_TICK,
     };
     let mut tick = shortest;
     loop {
@@ -54,13 +54,15 @@ pub(super) fn attend(watch: &Watch<'_>) -> (Option<Exit>, Option<Killed>) {
             return (Some(exit), None);
         }
         if watch.deadline.is_some_and(|at| Instant::now() >= at) {
-            return (None, Some(Killed::Time));
+            return (None, Some(KillReason::Time));
         }
         match news {
-            News::Line if watch.desk.is_none_or(|desk| desk.answer() == Wish::End) => return (None, None),
-            News::Line => {}
-            News::Program => {}
-            News::Nothing => {
+            WakeSource::Line if watch.desk.is_none_or(|desk| desk.answer() == ProgramDecision::End) => {
+                return (None, None);
+            }
+            WakeSource::Line => {}
+            WakeSource::Program => {}
+            WakeSource::Nothing => {
                 let before = time_spent();
                 if let Some(killed) = exceeded(watch, &mut disks, &mut memory) {
                     return (None, Some(killed));
@@ -77,25 +79,25 @@ pub(super) fn time_spent() -> Duration {
     Duration::try_from(spent).unwrap_or_default()
 }
 
-enum News {
+enum WakeSource {
     Program,
     Line,
     Nothing,
 }
 
-fn wait_for(program: &OwnedFd, line: Option<BorrowedFd<'_>>, wait: Duration) -> News {
+fn wait_for(program: &OwnedFd, line: Option<BorrowedFd<'_>>, wait: Duration) -> WakeSource {
     let mut fds = vec![PollFd::new(program, PollFlags::IN)];
     fds.extend(line.as_ref().map(|line| PollFd::new(line, PollFlags::IN)));
     let wait = Timespec { tv_sec: wait.as_secs().cast_signed(), tv_nsec: wait.subsec_nanos().into() };
     match rustix::event::poll(&mut fds, Some(&wait)) {
-        Ok(0) | Err(_) => News::Nothing,
-        Ok(_) if fds.get(1).is_some_and(|line| !line.revents().is_empty()) => News::Line,
-        Ok(_) => News::Program,
+        Ok(0) | Err(_) => WakeSource::Nothing,
+        Ok(_) if fds.get(1).is_some_and(|line| !line.revents().is_empty()) => WakeSource::Line,
+        Ok(_) => WakeSource::Program,
     }
 }
 
 /// Collects every child that has ended, and says how the program did if it is among them.
-fn collect(program: Pid) -> Option<Exit> {
+fn collect(program: Pid) -> Option<ProgramExit> {
     let mut exit = None;
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
@@ -106,26 +108,26 @@ fn collect(program: Pid) -> Option<Exit> {
     }
 }
 
-fn exit_of(status: WaitStatus) -> Exit {
+fn exit_of(status: WaitStatus) -> ProgramExit {
     match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => Exit::Code(code),
-        (None, signal) => Exit::Signal(signal.unwrap_or(0)),
+        (Some(code), _) => ProgramExit::Code(code),
+        (None, signal) => ProgramExit::Signal(signal.unwrap_or(0)),
     }
 }
 
-fn exceeded(watch: &Watch<'_>, disks: &mut Disks<'_>, memory: &mut Memory) -> Option<Killed> {
+fn exceeded(watch: &ProgramSupervisor<'_>, disks: &mut DiskMeter<'_>, memory: &mut MemoryMeter) -> Option<KillReason> {
     let usage = watch.family.usage(watch.limits.processes);
     if usage.tasks > watch.limits.processes {
-        return Some(Killed::Processes);
+        return Some(KillReason::Processes);
     }
     if memory.is_exceeded(watch.limits.memory, usage.memory) {
-        return Some(Killed::Memory);
+        return Some(KillReason::Memory);
     }
-    disks.are_filled(watch.limits.disk, usage.written).then_some(Killed::Disk)
+    disks.are_filled(watch.limits.disk, usage.written).then_some(KillReason::Disk)
 }
 
 /// Waits for one process to end and says how, whatever else happens.
-pub(super) fn wait_out(pid: Pid) -> Option<Exit> {
+pub(super) fn wait_out(pid: Pid) -> Option<ProgramExit> {
     loop {
         match rustix::process::waitpid(Some(pid), WaitOptions::empty()) {
             Ok(Some((_, status))) => return Some(exit_of(status)),

@@ -13,40 +13,41 @@ use seccompiler::sock_filter;
 
 use super::root::{ETC, NAMES, SYSTEM, scratch_folders};
 use super::steps;
-use crate::order::Fault;
-use crate::policy::{Level, Limits, Network, Policy};
+use crate::order::LaunchFault;
+use crate::policy::{Network, Policy, ResourceLimits, SandboxLevel};
 
 /// The newest Landlock this was written for. The kernel enforces what it knows of it.
 const ABI_KNOWN: ABI = ABI::V9;
 
 /// Gives up everything the policy does not grant. Only the program itself follows.
 pub(super) fn confine(
-    level: Level,
+    level: SandboxLevel,
     policy: &Policy,
     private: Option<&Path>,
     filters: &[Vec<u64>],
-) -> Result<(), Fault> {
-    limit(level, &policy.limits).map_err(Fault::set_up("setting resource limits"))?;
+) -> Result<(), LaunchFault> {
+    limit(level, &policy.limits).map_err(LaunchFault::set_up("setting resource limits"))?;
     steps::mark("setting limits");
     let rules = match level {
-        Level::Full => Some(full_rules(policy)),
-        Level::Landlock => Some(lower_rules(policy, private)),
-        Level::None => None,
+        SandboxLevel::Full => Some(full_rules(policy)),
+        SandboxLevel::Landlock => Some(lower_rules(policy, private)),
+        SandboxLevel::None => None,
     };
     if let Some(rules) = rules {
-        drop_capabilities().map_err(Fault::set_up("dropping capabilities"))?;
+        drop_capabilities().map_err(LaunchFault::set_up("dropping capabilities"))?;
         steps::mark("dropping capabilities");
         landlock(&rules)?;
         steps::mark("Landlock");
     }
-    rustix::thread::set_no_new_privs(true).map_err(|error| Fault::set_up("setting no_new_privs")(error.into()))?;
+    rustix::thread::set_no_new_privs(true)
+        .map_err(|error| LaunchFault::set_up("setting no_new_privs")(error.into()))?;
     filters.iter().try_for_each(|filter| install(filter))?;
     steps::mark("seccomp");
     Ok(())
 }
 
 /// Never RLIMIT_AS: runtimes reserve far more addresses than they use memory.
-fn limit(level: Level, limits: &Limits) -> io::Result<()> {
+fn limit(level: SandboxLevel, limits: &ResourceLimits) -> io::Result<()> {
     let set = |resource, value: u64| {
         let most = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
         let value = Some(value.min(most));
@@ -60,7 +61,7 @@ fn limit(level: Level, limits: &Limits) -> io::Result<()> {
         set(Resource::Cpu, cpu.as_secs().max(1))?;
     }
     // Counted per user and user namespace: only at the full level is the count ours alone.
-    let others = if level == Level::Full { 0 } else { tasks_on_this_machine() };
+    let others = if level == SandboxLevel::Full { 0 } else { tasks_on_this_machine() };
     set(Resource::Nproc, limits.processes + others)?;
     Ok(())
 }
@@ -98,7 +99,7 @@ fn drop_capabilities() -> io::Result<()> {
 }
 
 /// Paths, and what may be done below them.
-struct Rules {
+struct LandlockRules {
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
     devices: Vec<PathBuf>,
@@ -107,15 +108,20 @@ struct Rules {
 }
 
 /// In a root of our own all that is there may be read; only the writable places need naming.
-fn full_rules(policy: &Policy) -> Rules {
+fn full_rules(policy: &Policy) -> LandlockRules {
     let mut write: Vec<PathBuf> = scratch_folders(policy).into();
     write.extend(policy.write.iter().chain([&policy.workspace]).cloned());
     let devices = ["null", "zero", "full", "random", "urandom", "pts"].map(|name| Path::new("/dev").join(name));
-    Rules { read: vec!["/".into()], write, devices: devices.into(), reaches_host: policy.network == Network::Host }
+    LandlockRules {
+        read: vec!["/".into()],
+        write,
+        devices: devices.into(),
+        reaches_host: policy.network == Network::Host,
+    }
 }
 
 /// In the host's own view, every place is named.
-fn lower_rules(policy: &Policy, private: Option<&Path>) -> Rules {
+fn lower_rules(policy: &Policy, private: Option<&Path>) -> LandlockRules {
     let mut read: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
     read.extend(ETC.iter().map(|name| Path::new("/etc").join(name)));
     read.extend(["/etc/passwd", "/etc/group", "/etc/hosts", "/etc/hostname"].map(PathBuf::from));
@@ -128,19 +134,20 @@ fn lower_rules(policy: &Policy, private: Option<&Path>) -> Rules {
     let mut write: Vec<PathBuf> = policy.write.iter().chain([&policy.workspace]).cloned().collect();
     write.extend(private.map(Path::to_owned));
     let devices = ["null", "zero", "full", "random", "urandom"].map(|name| Path::new("/dev").join(name));
-    Rules { read, write, devices: devices.into(), reaches_host: policy.network == Network::Host }
+    LandlockRules { read, write, devices: devices.into(), reaches_host: policy.network == Network::Host }
 }
 
-fn landlock(rules: &Rules) -> Result<(), Fault> {
-    let status = restricted(rules).map_err(|error| Fault::SetUp { doing: format!("Landlock: {error}"), errno: 0 })?;
+fn landlock(rules: &LandlockRules) -> Result<(), LaunchFault> {
+    let status =
+        restricted(rules).map_err(|error| LaunchFault::SetUp { doing: format!("Landlock: {error}"), errno: 0 })?;
     match status.ruleset {
         // Partly: an older kernel than we know. What it lacks is in the probe's report.
         RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
-        RulesetStatus::NotEnforced => Err(Fault::SetUp { doing: "Landlock".to_owned(), errno: libc::EOPNOTSUPP }),
+        RulesetStatus::NotEnforced => Err(LaunchFault::SetUp { doing: "Landlock".to_owned(), errno: libc::EOPNOTSUPP }),
     }
 }
 
-fn restricted(rules: &Rules) -> Result<RestrictionStatus, landlock::RulesetError> {
+fn restricted(rules: &LandlockRules) -> Result<RestrictionStatus, landlock::RulesetError> {
     let read = AccessFs::from_read(ABI_KNOWN);
     let write = AccessFs::from_all(ABI_KNOWN);
     let mut ruleset = Ruleset::default()
@@ -176,9 +183,10 @@ fn allowed(
     ruleset.add_rule(PathBeneath::new(opened, access))
 }
 
-fn install(filter: &[u64]) -> Result<(), Fault> {
+fn install(filter: &[u64]) -> Result<(), LaunchFault> {
     let program: Vec<sock_filter> = filter.iter().map(|&packed| unpacked(packed)).collect();
-    seccompiler::apply_filter(&program).map_err(|error| Fault::SetUp { doing: format!("seccomp: {error}"), errno: 0 })
+    seccompiler::apply_filter(&program)
+        .map_err(|error| LaunchFault::SetUp { doing: format!("seccomp: {error}"), errno: 0 })
 }
 
 fn unpacked(packed: u64) -> sock_filter {

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use updraft_workspace::{GRAIN, ago};
 
-use super::held::{self, Doubt, Held};
-use super::processes::Family;
+use super::held::{self, ByteEstimate, DoubtTimer};
+use super::processes::ProcessFamily;
 
 /// Between two looks through the folders, at least.
 const REST: Duration = Duration::from_millis(200);
@@ -17,10 +17,10 @@ const REST: Duration = Duration::from_millis(200);
 const SHARE: u32 = 50;
 
 /// The disks that a command may write to.
-pub(super) struct Disks<'a> {
+pub(super) struct DiskMeter<'a> {
     folders: &'a [PathBuf],
     /// Whose files without a name count as well.
-    family: Family,
+    family: ProcessFamily,
     /// The device of private folders in memory.
     memory: Option<u64>,
     /// One folder of each, and the space that was free.
@@ -30,11 +30,11 @@ pub(super) struct Disks<'a> {
     looked_at: (u64, u64),
     /// When they may be looked through again.
     next_look: Instant,
-    doubt: Doubt,
+    doubt: DoubtTimer,
 }
 
-impl<'a> Disks<'a> {
-    pub(super) fn begin(folders: &'a [PathBuf], family: Family) -> Disks<'a> {
+impl<'a> DiskMeter<'a> {
+    pub(super) fn begin(folders: &'a [PathBuf], family: ProcessFamily) -> DiskMeter<'a> {
         let (mut devices, mut free) = (Vec::new(), Vec::new());
         for folder in folders {
             let Ok(metadata) = std::fs::metadata(folder) else { continue };
@@ -44,11 +44,11 @@ impl<'a> Disks<'a> {
             }
         }
         let memory = match family {
-            Family::Namespace => std::fs::metadata("/tmp").ok().map(|about| about.dev()),
-            Family::Descendants => None,
+            ProcessFamily::Namespace => std::fs::metadata("/tmp").ok().map(|about| about.dev()),
+            ProcessFamily::Descendants => None,
         };
         let next_look = Instant::now() + REST;
-        Disks {
+        DiskMeter {
             folders,
             family,
             memory,
@@ -56,7 +56,7 @@ impl<'a> Disks<'a> {
             began: ago(GRAIN),
             looked_at: (0, 0),
             next_look,
-            doubt: Doubt::default(),
+            doubt: DoubtTimer::default(),
         }
     }
 
@@ -87,8 +87,8 @@ impl<'a> Disks<'a> {
     }
 
     /// Bytes of what was made or changed since the command began.
-    fn made(&self) -> Held {
-        let mut made = Held::default();
+    fn made(&self) -> ByteEstimate {
+        let mut made = ByteEstimate::default();
         for folder in self.folders {
             let is_inside = self.folders.iter().any(|other| other != folder && folder.starts_with(other));
             if !is_inside {
@@ -99,7 +99,7 @@ impl<'a> Disks<'a> {
     }
 
     /// Bytes of the files in a folder that were made or changed since the command began.
-    fn add_made_in(&self, folder: &Path, made: &mut Held) {
+    fn add_made_in(&self, folder: &Path, made: &mut ByteEstimate) {
         let mut left = vec![folder.to_owned()];
         while let Some(folder) = left.pop() {
             let entries = match std::fs::read_dir(&folder) {
@@ -153,7 +153,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let folders = [place.path().to_owned()];
         std::thread::sleep(Duration::from_millis(50));
-        let disks = Disks::begin(&folders, Family::Descendants);
+        let disks = DiskMeter::begin(&folders, ProcessFamily::Descendants);
         let refused = io::Error::from(io::ErrorKind::PermissionDenied);
         assert_eq!(disks.unseen(place.path(), &refused), 0, "it was so before");
         let new = place.path().join("new");

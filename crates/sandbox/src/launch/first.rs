@@ -8,36 +8,42 @@ use std::path::PathBuf;
 
 use rustix::process::{DumpableBehavior, Signal};
 
-use super::attend::{Watch, attend};
+use super::attend::{ProgramSupervisor, attend};
 use super::kernel::{self, NETWORK, USER_MOUNT_PID_IPC_UTS_CGROUP};
-use super::processes::Family;
+use super::processes::ProcessFamily;
 use super::{program, root, steps};
 use crate::channel::Channel;
-use crate::guard::Hold;
-use crate::order::{Fault, News, Order, Task, Verdict};
+use crate::guard::SelfMount;
+use crate::order::{LaunchFault, LaunchOrder, LaunchTask, LauncherEvent, LauncherResult};
 use crate::policy::Network;
-use crate::staged::Stage;
+use crate::staged::OverlayStage;
 
 /// What of the workspace is mounted in a way of its own.
-pub(super) struct Inside<'a> {
-    pub(super) holds: &'a [Hold],
-    pub(super) stage: Option<&'a Stage>,
+pub(super) struct WorkspaceMounts<'a> {
+    pub(super) holds: &'a [SelfMount],
+    pub(super) stage: Option<&'a OverlayStage>,
     /// Where the host's sockets may be, if they are to be covered.
     pub(super) sockets: Option<&'a [PathBuf]>,
 }
 
 /// Which namespaces an order asks for.
-pub(super) fn namespaces(order: &Order) -> u64 {
+pub(super) fn namespaces(order: &LaunchOrder) -> u64 {
     match order.policy.network {
         Network::None | Network::Allow(_) => USER_MOUNT_PID_IPC_UTS_CGROUP | NETWORK,
         Network::Host => USER_MOUNT_PID_IPC_UTS_CGROUP,
     }
 }
 
-pub(super) fn main(order: &Order, stdin: Option<&OwnedFd>, line: &Channel, inside: &Inside<'_>, ids: Ids) -> ! {
+pub(super) fn main(
+    order: &LaunchOrder,
+    stdin: Option<&OwnedFd>,
+    line: &Channel,
+    inside: &WorkspaceMounts<'_>,
+    ids: OuterIds,
+) -> ! {
     let news = match live(order, stdin, line, inside, ids) {
-        Ok(verdict) => News::Ended(verdict),
-        Err(fault) => News::Fault(fault),
+        Ok(verdict) => LauncherEvent::Ended(verdict),
+        Err(fault) => LauncherEvent::Fault(fault),
     };
     // If the launcher is gone there is nobody to tell, and this is the end in any case.
     let _ = line.send(&news, None);
@@ -45,18 +51,18 @@ pub(super) fn main(order: &Order, stdin: Option<&OwnedFd>, line: &Channel, insid
 }
 
 fn live(
-    order: &Order,
+    order: &LaunchOrder,
     stdin: Option<&OwnedFd>,
     line: &Channel,
-    inside: &Inside<'_>,
-    ids: Ids,
-) -> Result<Verdict, Fault> {
+    inside: &WorkspaceMounts<'_>,
+    ids: OuterIds,
+) -> Result<LauncherResult, LaunchFault> {
     steps::begin();
-    ids.map().map_err(Fault::set_up("mapping user ids"))?;
+    ids.map().map_err(LaunchFault::set_up("mapping user ids"))?;
     die_with_parent(line)?;
     steps::mark("mapping ids");
     if let Some(why) = root::enter(&order.policy, inside)? {
-        let _ = line.send(&News::Unstaged(why), None);
+        let _ = line.send(&LauncherEvent::Unstaged(why), None);
         // The launcher answers when it is our turn to write to the workspace itself.
         let _ = line.receive::<()>();
     }
@@ -64,50 +70,50 @@ fn live(
     let mut extra = program::places(order, None);
     match &order.policy.network {
         Network::Host => {}
-        Network::None => kernel::loopback_up().map_err(Fault::set_up("bringing loopback up"))?,
+        Network::None => kernel::loopback_up().map_err(LaunchFault::set_up("bringing loopback up"))?,
         Network::Allow(_) => {
-            kernel::loopback_up().map_err(Fault::set_up("bringing loopback up"))?;
-            extra.extend(offer_proxy(line).map_err(Fault::set_up("listening for the proxy"))?);
+            kernel::loopback_up().map_err(LaunchFault::set_up("bringing loopback up"))?;
+            extra.extend(offer_proxy(line).map_err(LaunchFault::set_up("listening for the proxy"))?);
         }
     }
     steps::mark("bringing the network up");
     // From here on nothing in the sandbox can look into this process.
     let hidden = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    hidden.map_err(|error| Fault::set_up("hiding a process")(error.into()))?;
+    hidden.map_err(|error| LaunchFault::set_up("hiding a process")(error.into()))?;
     let program = program::start(order, None, &extra, stdin)?;
-    if matches!(order.task, Task::Probe) {
-        let _ = line.send(&News::Steps(steps::all()), None);
+    if matches!(order.task, LaunchTask::Probe) {
+        let _ = line.send(&LauncherEvent::Steps(steps::all()), None);
     }
-    program::let_go_of_streams().map_err(Fault::set_up("opening /dev/null"))?;
-    let _ = line.send(&News::Started, None);
+    program::let_go_of_streams().map_err(LaunchFault::set_up("opening /dev/null"))?;
+    let _ = line.send(&LauncherEvent::Started, None);
     let folders: Vec<_> = order.policy.write.iter().chain([&order.policy.workspace]).cloned().collect();
-    let (exit, killed_for) = attend(&Watch {
+    let (exit, killed_for) = attend(&ProgramSupervisor {
         program,
-        family: Family::Namespace,
+        family: ProcessFamily::Namespace,
         limits: &order.policy.limits,
         lifetime: order.policy.lifetime,
         folders: &folders,
         deadline: None,
         desk: None,
     });
-    Ok(Verdict { exit, killed_for, ..Verdict::default() })
+    Ok(LauncherResult { exit, killed_for, ..LauncherResult::default() })
 }
 
 /// The user and group that we are outside.
 #[derive(Clone, Copy)]
-pub(super) struct Ids {
+pub(super) struct OuterIds {
     uid: u32,
     gid: u32,
 }
 
-impl Ids {
-    pub(super) fn ours() -> Ids {
-        Ids { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() }
+impl OuterIds {
+    pub(super) fn ours() -> OuterIds {
+        OuterIds { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() }
     }
 
     /// The same numbers inside as outside, and only ours.
     fn map(self) -> std::io::Result<()> {
-        let Ids { uid, gid } = self;
+        let OuterIds { uid, gid } = self;
         // Our own files in /proc belong to us only while we may be looked into.
         rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
         std::fs::write("/proc/self/setgroups", "deny")?;
@@ -116,22 +122,22 @@ impl Ids {
     }
 }
 
-fn die_with_parent(line: &Channel) -> Result<(), Fault> {
+fn die_with_parent(line: &Channel) -> Result<(), LaunchFault> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(|error| Fault::set_up("binding a process to its parent")(error.into()))?;
+        .map_err(|error| LaunchFault::set_up("binding a process to its parent")(error.into()))?;
     // It may have died before that took effect; then the line is already closed.
     let is_closed = super::attend::wait_for_any(&[line.as_fd()], Some(std::time::Instant::now()))[0];
-    if is_closed { Err(Fault::SetUp { doing: "the launcher is gone".to_owned(), errno: 0 }) } else { Ok(()) }
+    if is_closed { Err(LaunchFault::SetUp { doing: "the launcher is gone".to_owned(), errno: 0 }) } else { Ok(()) }
 }
 
 /// A socket that listens on the sandbox's own loopback is handed out to our process, which answers on it. Nothing in
 /// here relays, and no other way leads out.
-fn offer_proxy(line: &Channel) -> std::io::Result<program::Extra> {
+fn offer_proxy(line: &Channel) -> std::io::Result<program::ExtraEnv> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = format!("http://{}", listener.local_addr()?);
-    line.send(&News::Listening, Some(listener.as_fd()))?;
+    line.send(&LauncherEvent::Listening, Some(listener.as_fd()))?;
     let names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
-    let mut extra: program::Extra = names.iter().map(|&name| (name.to_owned(), address.clone())).collect();
+    let mut extra: program::ExtraEnv = names.iter().map(|&name| (name.to_owned(), address.clone())).collect();
     for name in ["NO_PROXY", "no_proxy"] {
         extra.push((name.to_owned(), "localhost,127.0.0.1,::1".to_owned()));
     }

@@ -12,14 +12,14 @@ use super::processes::{field, has_ended, numbers_in};
 
 /// An amount of something.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct ByteEstimate {
     /// For certain.
     pub(super) bytes: u64,
     /// At most as much again.
     pub(super) perhaps: u64,
 }
 
-impl Held {
+impl ByteEstimate {
     /// How much to count, if all there is cannot be more than this.
     pub(super) fn within(self, most: u64) -> u64 {
         self.bytes + self.perhaps.min(most.saturating_sub(self.bytes))
@@ -43,11 +43,11 @@ const DOUBT: Duration = Duration::from_secs(1);
 
 /// Since when something has been in question.
 #[derive(Default)]
-pub(super) struct Doubt(Option<Instant>);
+pub(super) struct DoubtTimer(Option<Instant>);
 
-impl Doubt {
+impl DoubtTimer {
     /// Whether it is too much: for certain, or in question for so long.
-    pub(super) fn weigh(&mut self, held: Held, most: u64, is_too_much: impl Fn(u64) -> bool) -> bool {
+    pub(super) fn weigh(&mut self, held: ByteEstimate, most: u64, is_too_much: impl Fn(u64) -> bool) -> bool {
         if is_too_much(held.bytes) {
             return true;
         }
@@ -68,7 +68,7 @@ type Inode = (u64, u64);
 
 /// Bytes of files on disks that were removed while these processes have them open. `memory` is the device of files that
 /// are in memory, and have a limit of their own.
-pub(super) fn deleted_files(pids: &[i32], memory: Option<u64>) -> Held {
+pub(super) fn deleted_files(pids: &[i32], memory: Option<u64>) -> ByteEstimate {
     let (mut exact, mut mapped, mut is_unknown) = (BTreeMap::new(), BTreeMap::new(), false);
     for &pid in pids {
         // A thread may have descriptors of its own.
@@ -83,11 +83,11 @@ pub(super) fn deleted_files(pids: &[i32], memory: Option<u64>) -> Held {
     }
     let bytes = sum(exact.iter().filter(|((device, _), _)| Some(*device) != memory).map(|(_, bytes)| *bytes));
     let mapped = mapped.iter().filter(|(inode, _)| !exact.contains_key(*inode) && Some(inode.0) != memory);
-    Held { bytes, perhaps: if is_unknown { u64::MAX } else { sum(mapped.map(|(_, bytes)| *bytes)) } }
+    ByteEstimate { bytes, perhaps: if is_unknown { u64::MAX } else { sum(mapped.map(|(_, bytes)| *bytes)) } }
 }
 
 /// Bytes of the shared memory without a file that these processes have mapped, whether in use or only reserved.
-pub(super) fn shared_memory(pids: &[i32]) -> Held {
+pub(super) fn shared_memory(pids: &[i32]) -> ByteEstimate {
     let (mut segments, mut is_unknown) = (BTreeMap::new(), false);
     for &pid in pids {
         is_unknown |= !mappings(pid, &mut |mapping| {
@@ -96,7 +96,7 @@ pub(super) fn shared_memory(pids: &[i32]) -> Held {
             }
         });
     }
-    Held { bytes: 0, perhaps: if is_unknown { u64::MAX } else { sum(segments.into_values()) } }
+    ByteEstimate { bytes: 0, perhaps: if is_unknown { u64::MAX } else { sum(segments.into_values()) } }
 }
 
 fn grow(sizes: &mut BTreeMap<Inode, u64>, inode: Inode, size: u64) {
@@ -127,7 +127,7 @@ fn open_files(pid: i32, task: i32, found: &mut BTreeMap<Inode, u64>) -> bool {
 }
 
 /// A part of a process's addresses.
-struct Mapping {
+struct MemoryMapping {
     inode: Inode,
     /// How far into the file it reaches.
     end: u64,
@@ -136,12 +136,12 @@ struct Mapping {
     is_segment: bool,
 }
 
-impl Mapping {
+impl MemoryMapping {
     fn is_memory(&self) -> bool {
         self.is_shared_anonymous || self.is_segment
     }
 
-    fn of(line: &str) -> Option<Mapping> {
+    fn of(line: &str) -> Option<MemoryMapping> {
         let mut words = line.split_whitespace();
         let (range, _, offset, device, inode) =
             (words.next()?, words.next()?, words.next()?, words.next()?, words.next()?);
@@ -151,7 +151,7 @@ impl Mapping {
         let (major, minor) = device.split_once(':')?;
         let device = libc::makedev(number(major)?.try_into().ok()?, number(minor)?.try_into().ok()?);
         let is_deleted = line.ends_with(" (deleted)");
-        Some(Mapping {
+        Some(MemoryMapping {
             inode: (device, inode.parse().ok()?),
             end: number(offset)?.saturating_add(number(end)?.checked_sub(number(start)?)?),
             is_deleted,
@@ -162,13 +162,13 @@ impl Mapping {
 }
 
 /// Looks at the mappings of a process. Says whether they could be seen.
-fn mappings(pid: i32, look: &mut dyn FnMut(Mapping)) -> bool {
+fn mappings(pid: i32, look: &mut dyn FnMut(MemoryMapping)) -> bool {
     // The first thread may have ended, and then shows nothing.
     for task in numbers_in(format!("/proc/{pid}/task")) {
         match fs::read(format!("/proc/{pid}/task/{task}/maps")) {
             Ok(text) if text.is_empty() => {}
             Ok(text) => {
-                String::from_utf8_lossy(&text).lines().filter_map(Mapping::of).for_each(look);
+                String::from_utf8_lossy(&text).lines().filter_map(MemoryMapping::of).for_each(look);
                 return true;
             }
             Err(error) if may_be_skipped(&error, pid) => {}
@@ -186,22 +186,22 @@ pub(super) fn may_be_skipped(error: &std::io::Error, pid: i32) -> bool {
 
 /// The memory of the whole machine.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Machine {
+pub(super) struct MachineMemory {
     /// Shared, and what is swapped out.
     shared: u64,
     available: u64,
 }
 
-impl Machine {
-    pub(super) fn now() -> Machine {
+impl MachineMemory {
+    pub(super) fn now() -> MachineMemory {
         let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let swapped = field(&text, "SwapTotal:").saturating_sub(field(&text, "SwapFree:"));
         let shared = bytes_of(field(&text, "Shmem:").saturating_add(swapped), 1024);
-        Machine { shared, available: bytes_of(field(&text, "MemAvailable:"), 1024) }
+        MachineMemory { shared, available: bytes_of(field(&text, "MemAvailable:"), 1024) }
     }
 
     /// How much more is shared than in its best moment, and how much less is available. That moment may be this one.
-    pub(super) fn since(self, best: &mut Machine) -> (u64, u64) {
+    pub(super) fn since(self, best: &mut MachineMemory) -> (u64, u64) {
         best.shared = best.shared.min(self.shared);
         best.available = best.available.max(self.available);
         (self.shared - best.shared, best.available - self.available)
@@ -214,28 +214,28 @@ mod tests {
 
     #[test]
     fn what_is_in_question_counts_after_a_while() {
-        let (mut doubt, held) = (Doubt::default(), Held { bytes: 10, perhaps: u64::MAX });
+        let (mut doubt, held) = (DoubtTimer::default(), ByteEstimate { bytes: 10, perhaps: u64::MAX });
         assert!(!doubt.weigh(held, 100, |all| all > 50) && doubt.is_there());
         doubt.0 = Instant::now().checked_sub(DOUBT);
         assert!(doubt.weigh(held, 100, |all| all > 50));
         assert!(!doubt.weigh(held, 40, |all| all > 50) && !doubt.is_there(), "so much is not to be had");
-        assert!(doubt.weigh(Held { bytes: 51, perhaps: 0 }, 40, |all| all > 50), "what is seen counts at once");
+        assert!(doubt.weigh(ByteEstimate { bytes: 51, perhaps: 0 }, 40, |all| all > 50), "what is seen counts at once");
     }
 
     #[test]
     fn a_mapping_is_read_from_its_line() {
         let line = "7f2a00000000-7f2a06400000 rw-s 00001000 00:01 5123                       /dev/zero (deleted)";
-        let mapping = Mapping::of(line).unwrap();
+        let mapping = MemoryMapping::of(line).unwrap();
         assert_eq!((mapping.inode, mapping.end), ((libc::makedev(0, 1), 5123), 0x640_1000));
         assert!(mapping.is_shared_anonymous && mapping.is_deleted);
-        assert!(Mapping::of("7f2a00000000-7f2a06400000 rw-p 00000000 00:00 0 ").is_none());
+        assert!(MemoryMapping::of("7f2a00000000-7f2a06400000 rw-p 00000000 00:00 0 ").is_none());
     }
 
     #[test]
     fn what_is_not_certain_counts_as_far_as_it_can_be() {
-        let held = Held { bytes: 10, perhaps: u64::MAX };
+        let held = ByteEstimate { bytes: 10, perhaps: u64::MAX };
         assert_eq!((held.within(100), held.within(5)), (100, 10));
-        assert_eq!(Held { bytes: 10, perhaps: 20 }.within(100), 30);
+        assert_eq!(ByteEstimate { bytes: 10, perhaps: 20 }.within(100), 30);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::process::Pid;
 
 /// Who we are after a fork.
-pub(super) enum Fork {
+pub(super) enum ForkSide {
     Parent(Pid),
     Child,
 }
@@ -22,13 +22,13 @@ pub(super) const USER_MOUNT_PID_IPC_UTS_CGROUP: u64 = (libc::CLONE_NEWUSER
 pub(super) const NETWORK: u64 = libc::CLONE_NEWNET as u64;
 
 /// Forks into the given namespaces (none: 0). Only for processes with a single thread.
-pub(super) fn fork_into(namespaces: u64) -> io::Result<Fork> {
+pub(super) fn fork_into(namespaces: u64) -> io::Result<ForkSide> {
     // SAFETY: the launcher is re-executed for this and never starts a thread, so no lock can be held by another thread
     // at the moment of the copy. Without CLONE_VM and with a null stack this behaves as fork.
     let pid = unsafe { libc::syscall(libc::SYS_clone, namespaces | libc::SIGCHLD as u64, 0, 0, 0, 0) };
     match i32::try_from(pid) {
-        Ok(0) => Ok(Fork::Child),
-        Ok(pid) if pid > 0 => Pid::from_raw(pid).map(Fork::Parent).ok_or_else(io::Error::last_os_error),
+        Ok(0) => Ok(ForkSide::Child),
+        Ok(pid) if pid > 0 => Pid::from_raw(pid).map(ForkSide::Parent).ok_or_else(io::Error::last_os_error),
         _ => Err(io::Error::last_os_error()),
     }
 }
@@ -43,7 +43,7 @@ struct MountAttr {
 
 /// What a mount no longer allows.
 #[derive(Clone, Copy)]
-pub(super) enum Strict {
+pub(super) enum MountRestriction {
     /// Nothing may be written; no set-uid, no devices.
     ReadOnly,
     /// No set-uid, no devices.
@@ -54,11 +54,11 @@ pub(super) enum Strict {
 }
 
 /// Adds restrictions to a mount and all below it. Only adds, so locked flags of a user namespace stay.
-pub(super) fn restrict_mount(mount: BorrowedFd<'_>, strict: Strict, below: bool) -> io::Result<()> {
+pub(super) fn restrict_mount(mount: BorrowedFd<'_>, strict: MountRestriction, below: bool) -> io::Result<()> {
     let attr_set = match strict {
-        Strict::ReadOnly => libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
-        Strict::NoDevices => libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
-        Strict::Device => libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC,
+        MountRestriction::ReadOnly => libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
+        MountRestriction::NoDevices => libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
+        MountRestriction::Device => libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC,
     };
     let attr = MountAttr { attr_set, attr_clr: 0, propagation: 0, userns_fd: 0 };
     let flags = libc::AT_EMPTY_PATH | if below { libc::AT_RECURSIVE } else { 0 };

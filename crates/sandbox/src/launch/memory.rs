@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::attend::time_spent;
-use super::held::{Doubt, Held, Machine, sum};
-use super::processes::Family;
+use super::held::{ByteEstimate, DoubtTimer, MachineMemory, sum};
+use super::processes::ProcessFamily;
 use super::queued;
 
 /// Between two looks into the sockets, at least, unless it matters at once what is in them.
@@ -14,27 +14,33 @@ const REST: Duration = Duration::from_millis(200);
 const SHARE: u32 = 50;
 
 /// What was seen of it so far.
-pub(super) struct Memory {
-    family: Family,
+pub(super) struct MemoryMeter {
+    family: ProcessFamily,
     /// The most room that the machine has had.
-    best: Machine,
+    best: MachineMemory,
     /// What the last look into the sockets found. It holds until the next one.
-    queued: Held,
+    queued: ByteEstimate,
     /// When the sockets are looked into again, whatever the machine has lost: others may make room meanwhile.
     next_look: Instant,
-    doubt: Doubt,
+    doubt: DoubtTimer,
 }
 
-impl Memory {
-    pub(super) fn begin(family: Family) -> Memory {
+impl MemoryMeter {
+    pub(super) fn begin(family: ProcessFamily) -> MemoryMeter {
         let next_look = Instant::now() + REST;
-        Memory { family, best: Machine::now(), queued: Held::default(), next_look, doubt: Doubt::default() }
+        MemoryMeter {
+            family,
+            best: MachineMemory::now(),
+            queued: ByteEstimate::default(),
+            next_look,
+            doubt: DoubtTimer::default(),
+        }
     }
 
     /// Whether it takes more than it may. `quick` is what its processes show at once; what takes longer to find is looked
     /// for only where it could matter, and from time to time.
     pub(super) fn is_exceeded(&mut self, limit: u64, quick: u64) -> bool {
-        let (gained, lost) = Machine::now().since(&mut self.best);
+        let (gained, lost) = MachineMemory::now().since(&mut self.best);
         if self.matters(limit, quick, gained, lost) || Instant::now() >= self.next_look {
             let before = time_spent();
             self.queued = queued::in_sockets(&self.family.members(u64::MAX));
@@ -60,20 +66,20 @@ mod tests {
 
     #[test]
     fn what_the_last_look_left_in_question_is_looked_at_again_at_once() {
-        let mut memory = Memory::begin(Family::Descendants);
+        let mut memory = MemoryMeter::begin(ProcessFamily::Descendants);
         assert!(memory.matters(100, 50, 0, 60), "the machine has lost so much");
         assert!(!memory.matters(100, 50, 30, 40), "nothing was seen");
-        memory.queued = Held { bytes: 0, perhaps: u64::MAX };
+        memory.queued = ByteEstimate { bytes: 0, perhaps: u64::MAX };
         assert!(memory.matters(100, 50, 30, 40), "or the doubt would begin anew at every second tick");
-        memory.queued = Held { bytes: 60, perhaps: 0 };
+        memory.queued = ByteEstimate { bytes: 60, perhaps: 0 };
         assert!(memory.matters(100, 50, 0, 0));
         assert!(memory.matters(u64::MAX - 1, u64::MAX, u64::MAX, u64::MAX), "and no sum begins again at nothing");
     }
 
     #[test]
     fn what_was_seen_holds_until_the_next_look() {
-        let mut memory = Memory::begin(Family::Descendants);
-        let seen = Held { bytes: 7, perhaps: 0 };
+        let mut memory = MemoryMeter::begin(ProcessFamily::Descendants);
+        let seen = ByteEstimate { bytes: 7, perhaps: 0 };
         (memory.queued, memory.next_look) = (seen, Instant::now() + Duration::from_hours(1));
         assert!(!memory.is_exceeded(u64::MAX, 0));
         assert_eq!(memory.queued, seen);

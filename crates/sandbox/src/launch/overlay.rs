@@ -7,11 +7,11 @@ use std::path::Path;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
 
-use crate::staged::Stage;
+use crate::staged::OverlayStage;
 
 /// Makes the mount, not yet in its place. Refused where something is mounted in the workspace, and by file systems that
 /// cannot be a layer.
-pub(super) fn mount(stage: &Stage) -> io::Result<OwnedFd> {
+pub(super) fn mount(stage: &OverlayStage) -> io::Result<OwnedFd> {
     let open =
         |path: &Path| rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
     let layers = [

@@ -12,7 +12,7 @@ use super::held::{self, bytes_of};
 
 /// Which processes belong to a sandbox.
 #[derive(Clone, Copy)]
-pub(super) enum Family {
+pub(super) enum ProcessFamily {
     /// All that /proc shows but ourselves: we are the first process of a namespace.
     Namespace,
     /// Our descendants: we adopt those whose parents end.
@@ -21,29 +21,29 @@ pub(super) enum Family {
 
 /// What they use at one moment.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Usage {
+pub(super) struct ProcessUsage {
     pub(super) tasks: u64,
     pub(super) memory: u64,
     pub(super) written: u64,
 }
 
-impl Family {
+impl ProcessFamily {
     /// Its processes, or one more than `most` of them.
     pub(super) fn members(self, most: u64) -> Vec<i32> {
         match self {
-            Family::Namespace => numbers_in("/proc").into_iter().filter(|&pid| pid != 1).collect(),
-            Family::Descendants => descendants(most),
+            ProcessFamily::Namespace => numbers_in("/proc").into_iter().filter(|&pid| pid != 1).collect(),
+            ProcessFamily::Descendants => descendants(most),
         }
     }
 
     /// Nothing is read of any process if there are more of them than may be: that has to be noticed fast.
-    pub(super) fn usage(self, most: u64) -> Usage {
+    pub(super) fn usage(self, most: u64) -> ProcessUsage {
         let members = self.members(most);
         if members.len() as u64 > most {
-            return Usage { tasks: members.len() as u64, ..Usage::default() };
+            return ProcessUsage { tasks: members.len() as u64, ..ProcessUsage::default() };
         }
-        let unowned = Usage { memory: self.unowned_memory(), ..Usage::default() };
-        members.into_iter().map(usage_of).fold(unowned, |sum, one| Usage {
+        let unowned = ProcessUsage { memory: self.unowned_memory(), ..ProcessUsage::default() };
+        members.into_iter().map(usage_of).fold(unowned, |sum, one| ProcessUsage {
             tasks: sum.tasks.saturating_add(one.tasks),
             memory: sum.memory.saturating_add(one.memory),
             written: sum.written.saturating_add(one.written),
@@ -67,9 +67,9 @@ impl Family {
     /// that a process uses at the moment counts twice, which few would notice.
     fn unowned_memory(self) -> u64 {
         match self {
-            Family::Namespace => system_v(),
+            ProcessFamily::Namespace => system_v(),
             // There the calls that make them are refused, and what there is belongs to others.
-            Family::Descendants => 0,
+            ProcessFamily::Descendants => 0,
         }
     }
 }
@@ -112,7 +112,7 @@ pub(super) fn has_ended(pid: i32) -> bool {
     !status.contains("\nVmRSS:")
 }
 
-fn usage_of(pid: i32) -> Usage {
+fn usage_of(pid: i32) -> ProcessUsage {
     let status = status_of(pid);
     let written = match fs::read_to_string(format!("/proc/{pid}/io")) {
         Ok(io) => field(&io, "write_bytes:").saturating_sub(field(&io, "cancelled_write_bytes:")),
@@ -121,7 +121,7 @@ fn usage_of(pid: i32) -> Usage {
         Err(_) => 0,
     };
     let memory = fields(&status, &["RssAnon:", "RssShmem:", "VmSwap:"]);
-    Usage { tasks: field(&status, "Threads:").max(1), memory: held::sum([memory, unlisted(&status)]), written }
+    ProcessUsage { tasks: field(&status, "Threads:").max(1), memory: held::sum([memory, unlisted(&status)]), written }
 }
 
 /// What is in no list of pages: large ones that are set apart, and the tables of pages themselves.

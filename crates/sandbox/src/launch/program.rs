@@ -10,26 +10,26 @@ use rustix::fs::FileType;
 use rustix::process::{Pid, Signal};
 use serde::Serialize;
 
-use super::kernel::{self, Fork};
+use super::kernel::{self, ForkSide};
 use super::root::DEVICES;
 use super::{confine, steps};
-use crate::order::{Fault, Order, Task};
-use crate::policy::Level;
+use crate::order::{LaunchFault, LaunchOrder, LaunchTask};
+use crate::policy::SandboxLevel;
 
 /// What the sandbox adds to the environment: where home and temporary files are, and the proxy.
-pub(super) type Extra = Vec<(String, String)>;
+pub(super) type ExtraEnv = Vec<(String, String)>;
 
 /// Starts the program of the order in a child that gives up everything first. `Ok` means that it runs.
 pub(super) fn start(
-    order: &Order,
+    order: &LaunchOrder,
     private: Option<&Path>,
-    extra: &Extra,
+    extra: &ExtraEnv,
     stdin: Option<&OwnedFd>,
-) -> Result<Pid, Fault> {
-    let (mut news, writer) = io::pipe().map_err(Fault::set_up("making a pipe"))?;
-    let pid = match kernel::fork_into(0).map_err(Fault::set_up("starting a process"))? {
-        Fork::Parent(pid) => pid,
-        Fork::Child => {
+) -> Result<Pid, LaunchFault> {
+    let (mut news, writer) = io::pipe().map_err(LaunchFault::set_up("making a pipe"))?;
+    let pid = match kernel::fork_into(0).map_err(LaunchFault::set_up("starting a process"))? {
+        ForkSide::Parent(pid) => pid,
+        ForkSide::Child => {
             drop(news);
             steps::begin();
             match become_program(order, private, extra, stdin) {
@@ -42,7 +42,7 @@ pub(super) fn start(
     drop(writer);
     // The other end closes by itself at the moment the program is executed.
     let mut text = Vec::new();
-    news.read_to_end(&mut text).map_err(Fault::set_up("listening to a process"))?;
+    news.read_to_end(&mut text).map_err(LaunchFault::set_up("listening to a process"))?;
     if let Ok(fault) = serde_json::from_slice(&text) {
         return Err(fault);
     }
@@ -61,30 +61,35 @@ fn tell(mut writer: io::PipeWriter, message: &impl Serialize) {
 }
 
 /// Returns if something failed, or if nothing is to be run.
-fn become_program(order: &Order, private: Option<&Path>, extra: &Extra, stdin: Option<&OwnedFd>) -> Result<(), Fault> {
+fn become_program(
+    order: &LaunchOrder,
+    private: Option<&Path>,
+    extra: &ExtraEnv,
+    stdin: Option<&OwnedFd>,
+) -> Result<(), LaunchFault> {
     // A session of its own has no controlling terminal, and cannot get that of the user.
-    rustix::process::setsid().map_err(|error| Fault::set_up("leaving the terminal")(error.into()))?;
+    rustix::process::setsid().map_err(|error| LaunchFault::set_up("leaving the terminal")(error.into()))?;
     // At the level without namespaces this is what remains if the launcher itself is killed.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(|error| Fault::set_up("binding a process to its parent")(error.into()))?;
-    give_standard_input(stdin).map_err(Fault::set_up("connecting stdin"))?;
-    if order.level == Level::Full {
-        own_devices().map_err(Fault::set_up("connecting streams"))?;
+        .map_err(|error| LaunchFault::set_up("binding a process to its parent")(error.into()))?;
+    give_standard_input(stdin).map_err(LaunchFault::set_up("connecting stdin"))?;
+    if order.level == SandboxLevel::Full {
+        own_devices().map_err(LaunchFault::set_up("connecting streams"))?;
     }
-    kernel::close_on_exec_from(3).map_err(Fault::set_up("closing descriptors"))?;
+    kernel::close_on_exec_from(3).map_err(LaunchFault::set_up("closing descriptors"))?;
     kernel::default_signals();
     steps::mark("connecting streams");
     match &order.task {
-        Task::Probe => confine::confine(order.level, &order.policy, private, &order.filters),
-        Task::Run { program, args, env, cwd } => {
+        LaunchTask::Probe => confine::confine(order.level, &order.policy, private, &order.filters),
+        LaunchTask::Run { program, args, env, cwd } => {
             // Before Landlock, so that a folder that may not be read is named as what it is: not there.
             rustix::process::chdir(cwd)
-                .map_err(|error| Fault::set_up(format!("entering {}", cwd.display()))(error.into()))?;
+                .map_err(|error| LaunchFault::set_up(format!("entering {}", cwd.display()))(error.into()))?;
             confine::confine(order.level, &order.policy, private, &order.filters)?;
             #[expect(clippy::disallowed_methods, reason = "this is the sandbox: here processes begin")]
             let mut command = std::process::Command::new(program);
             command.args(args).env_clear().envs(env.iter().cloned()).envs(extra.iter().cloned());
-            Err(Fault::Program { errno: command.exec().raw_os_error().unwrap_or(libc::EIO) })
+            Err(LaunchFault::Program { errno: command.exec().raw_os_error().unwrap_or(libc::EIO) })
         }
     }
 }
@@ -131,13 +136,13 @@ pub(super) fn let_go_of_streams() -> io::Result<()> {
 }
 
 /// Home and temporary folders at a level.
-pub(super) fn places(order: &Order, private: Option<&Path>) -> Extra {
+pub(super) fn places(order: &LaunchOrder, private: Option<&Path>) -> ExtraEnv {
     let pair = |name: &str, value: String| (name.to_owned(), value);
     match (order.level, private) {
-        (Level::Full, _) => {
+        (SandboxLevel::Full, _) => {
             vec![pair("HOME", order.policy.home.display().to_string()), pair("TMPDIR", "/tmp".to_owned())]
         }
-        (Level::Landlock | Level::None, Some(private)) => {
+        (SandboxLevel::Landlock | SandboxLevel::None, Some(private)) => {
             let home = private.join("home").display().to_string();
             let temporary = private.join("tmp").display().to_string();
             ["TMPDIR", "TMP", "TEMP"]
@@ -146,6 +151,6 @@ pub(super) fn places(order: &Order, private: Option<&Path>) -> Extra {
                 .chain([pair("HOME", home)])
                 .collect()
         }
-        (Level::Landlock | Level::None, None) => Vec::new(),
+        (SandboxLevel::Landlock | SandboxLevel::None, None) => Vec::new(),
     }
 }

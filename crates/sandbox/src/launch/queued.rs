@@ -7,11 +7,11 @@ use std::os::unix::fs::MetadataExt;
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
 
-use super::held::{Held, sum};
+use super::held::{ByteEstimate, sum};
 use super::processes::{field, numbers_in};
 
 /// Bytes in the sockets that these processes have open.
-pub(super) fn in_sockets(pids: &[i32]) -> Held {
+pub(super) fn in_sockets(pids: &[i32]) -> ByteEstimate {
     let (mut ours, mut is_unknown) = (BTreeSet::new(), false);
     for &pid in pids {
         for task in numbers_in(format!("/proc/{pid}/task")) {
@@ -19,12 +19,12 @@ pub(super) fn in_sockets(pids: &[i32]) -> Held {
         }
     }
     if ours.is_empty() {
-        return Held::default();
+        return ByteEstimate::default();
     }
     // Where the kernel cannot be asked, nothing is known of them and nothing is counted.
     let asked = QUESTIONS.iter().filter_map(|question| question.ask().ok());
     let bytes = sum(asked.flatten().filter(|(inode, _)| ours.contains(inode)).map(|(_, bytes)| bytes));
-    Held { bytes, perhaps: if is_unknown { u64::MAX } else { 0 } }
+    ByteEstimate { bytes, perhaps: if is_unknown { u64::MAX } else { 0 } }
 }
 
 /// Adds the sockets of a thread. Says whether some wait in others, where they are in no list.
@@ -42,7 +42,7 @@ fn add_open(folder: &str, found: &mut BTreeSet<u64>) -> bool {
 }
 
 /// A question for the kernel's list of sockets, and how its answers are laid out.
-struct Question {
+struct SocketQuery {
     family: u8,
     protocol: u8,
     /// Where in an answer the socket's number is, and where the attributes begin.
@@ -52,16 +52,16 @@ struct Question {
     memory: u16,
 }
 
-const QUESTIONS: [Question; 5] = [
-    Question { family: libc::AF_UNIX as u8, protocol: 0, number: 4, attributes: 16, memory: 5 },
+const QUESTIONS: [SocketQuery; 5] = [
+    SocketQuery { family: libc::AF_UNIX as u8, protocol: 0, number: 4, attributes: 16, memory: 5 },
     inet(libc::AF_INET, libc::IPPROTO_TCP),
     inet(libc::AF_INET6, libc::IPPROTO_TCP),
     inet(libc::AF_INET, libc::IPPROTO_UDP),
     inet(libc::AF_INET6, libc::IPPROTO_UDP),
 ];
 
-const fn inet(family: i32, protocol: i32) -> Question {
-    Question { family: family as u8, protocol: protocol as u8, number: 68, attributes: 72, memory: 7 }
+const fn inet(family: i32, protocol: i32) -> SocketQuery {
+    SocketQuery { family: family as u8, protocol: protocol as u8, number: 68, attributes: 72, memory: 7 }
 }
 
 /// Attributes of a local socket: the one at its other end, and what waits in it.
@@ -71,7 +71,7 @@ const QUEUE: u16 = 4;
 const MESSAGE: usize = 16;
 const ATTRIBUTE: usize = 4;
 
-impl Question {
+impl SocketQuery {
     fn is_local(&self) -> bool {
         self.family == libc::AF_UNIX as u8
     }

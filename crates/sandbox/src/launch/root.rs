@@ -15,12 +15,12 @@ use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
 };
 
-use super::first::Inside;
-use super::kernel::{self, Strict};
+use super::first::WorkspaceMounts;
+use super::kernel::{self, MountRestriction};
 use super::{overlay, sockets};
-use crate::guard::Hold;
+use crate::guard::SelfMount;
 use crate::identity;
-use crate::order::Fault;
+use crate::order::LaunchFault;
 use crate::policy::{Network, Policy};
 
 /// Programs and libraries. A link among them (`/bin`, on most systems) stays a link.
@@ -72,10 +72,10 @@ pub(super) fn scratch_folders(policy: &Policy) -> [PathBuf; 4] {
 
 /// Builds the new root and makes it the root of this process, which must be alone in its namespaces. Says why the
 /// workspace is not staged, if it should be and is not.
-pub(super) fn enter(policy: &Policy, inside: &Inside<'_>) -> Result<Option<String>, Fault> {
+pub(super) fn enter(policy: &Policy, inside: &WorkspaceMounts<'_>) -> Result<Option<String>, LaunchFault> {
     let (holds, stage) = (inside.holds, inside.stage);
     rustix::mount::mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)
-        .map_err(|error| Fault::set_up("making mounts private")(error.into()))?;
+        .map_err(|error| LaunchFault::set_up("making mounts private")(error.into()))?;
     let mut plan = plan(policy)?;
     let overlay = stage.map(overlay::mount);
     let (overlay, unstaged) = match overlay {
@@ -86,13 +86,13 @@ pub(super) fn enter(policy: &Policy, inside: &Inside<'_>) -> Result<Option<Strin
     let is_staged = overlay.is_some();
     if let (Some(tree), Some(mount)) = (overlay, plan.iter_mut().rfind(|mount| mount.at == policy.workspace)) {
         // The last of them, which is on top: the workspace may be granted once more.
-        mount.what = What::Tree { tree, is_folder: true };
+        mount.what = MountContent::Tree { tree, is_folder: true };
     }
     let early = if is_staged { Vec::new() } else { guards(holds, None)? };
-    let root = tmpfs("755", "4m").map_err(Fault::set_up("making a root folder"))?;
+    let root = tmpfs("755", "4m").map_err(LaunchFault::set_up("making a root folder"))?;
     // Any folder does for a moment: all sources are already open.
-    attach(&root, CWD, "/usr").map_err(Fault::set_up("mounting a root folder"))?;
-    plan.extend(scratch(&root, policy).map_err(Fault::set_up("making temporary folders"))?);
+    attach(&root, CWD, "/usr").map_err(LaunchFault::set_up("mounting a root folder"))?;
+    plan.extend(scratch(&root, policy).map_err(LaunchFault::set_up("making temporary folders"))?);
     // Stable, so of two mounts on one place the later is on top.
     plan.sort_by_key(|mount| mount.at.components().count());
     put_all(&root, plan.into_iter().chain(early))?;
@@ -102,28 +102,28 @@ pub(super) fn enter(policy: &Policy, inside: &Inside<'_>) -> Result<Option<Strin
     }
     if let Some(sockets) = inside.sockets {
         let live = sockets.iter().filter(|path| sockets::is_live(path)).cloned().collect();
-        cover(&root, &live).map_err(Fault::set_up("covering sockets"))?;
+        cover(&root, &live).map_err(LaunchFault::set_up("covering sockets"))?;
     }
-    special(&root, policy).map_err(Fault::set_up("mounting /dev and /proc"))?;
-    files_of_our_own(&root, policy).map_err(Fault::set_up("writing /etc"))?;
-    pivot_into(&root).map_err(Fault::set_up("changing the root folder"))?;
+    special(&root, policy).map_err(LaunchFault::set_up("mounting /dev and /proc"))?;
+    files_of_our_own(&root, policy).map_err(LaunchFault::set_up("writing /etc"))?;
+    pivot_into(&root).map_err(LaunchFault::set_up("changing the root folder"))?;
     Ok(unstaged)
 }
 
-fn put_all(root: &OwnedFd, mounts: impl Iterator<Item = Mount>) -> Result<(), Fault> {
+fn put_all(root: &OwnedFd, mounts: impl Iterator<Item = Mount>) -> Result<(), LaunchFault> {
     for mount in mounts {
         let at = mount.at.clone();
-        mount.put_into(root).map_err(Fault::set_up(format!("mounting {}", at.display())))?;
+        mount.put_into(root).map_err(LaunchFault::set_up(format!("mounting {}", at.display())))?;
     }
     Ok(())
 }
 
 struct Mount {
     at: PathBuf,
-    what: What,
+    what: MountContent,
 }
 
-enum What {
+enum MountContent {
     Tree { tree: OwnedFd, is_folder: bool },
     Link(PathBuf),
 }
@@ -131,60 +131,61 @@ enum What {
 impl Mount {
     fn put_into(self, root: &OwnedFd) -> io::Result<()> {
         match self.what {
-            What::Link(target) => {
+            MountContent::Link(target) => {
                 make_folder(root, self.at.parent().unwrap_or(Path::new("/")))?;
                 Ok(rustix::fs::symlinkat(&target, root, relative(&self.at))?)
             }
-            What::Tree { tree, is_folder: true } => attach(&tree, make_folder(root, &self.at)?, ""),
-            What::Tree { tree, is_folder: false } => attach(&tree, make_file(root, &self.at)?, ""),
+            MountContent::Tree { tree, is_folder: true } => attach(&tree, make_folder(root, &self.at)?, ""),
+            MountContent::Tree { tree, is_folder: false } => attach(&tree, make_file(root, &self.at)?, ""),
         }
     }
 }
 
 /// What is shown of the host, opened but not yet in place.
-fn plan(policy: &Policy) -> Result<Vec<Mount>, Fault> {
+fn plan(policy: &Policy) -> Result<Vec<Mount>, LaunchFault> {
     let mut plan = Vec::new();
     for path in SYSTEM {
         match std::fs::read_link(path) {
-            Ok(target) => plan.push(Mount { at: path.into(), what: What::Link(target) }),
-            Err(_) => plan.extend(existing(Path::new(path), Strict::ReadOnly)?),
+            Ok(target) => plan.push(Mount { at: path.into(), what: MountContent::Link(target) }),
+            Err(_) => plan.extend(existing(Path::new(path), MountRestriction::ReadOnly)?),
         }
     }
     for name in ETC {
-        plan.extend(existing(&Path::new("/etc").join(name), Strict::ReadOnly)?);
+        plan.extend(existing(&Path::new("/etc").join(name), MountRestriction::ReadOnly)?);
     }
-    plan.extend(existing(Path::new("/sys/devices/system/cpu"), Strict::ReadOnly)?);
+    plan.extend(existing(Path::new("/sys/devices/system/cpu"), MountRestriction::ReadOnly)?);
     if policy.network == Network::Host {
         for path in NAMES {
-            plan.extend(existing(Path::new(path), Strict::ReadOnly)?);
+            plan.extend(existing(Path::new(path), MountRestriction::ReadOnly)?);
         }
     }
     let writable: Vec<&PathBuf> = policy.write.iter().chain([&policy.workspace]).collect();
     for path in policy.read.iter().filter(|path| !writable.iter().any(|folder| path.starts_with(folder))) {
-        plan.extend(existing(path, Strict::ReadOnly)?);
+        plan.extend(existing(path, MountRestriction::ReadOnly)?);
     }
     for path in writable {
-        let tree = tree(CWD, path, Strict::NoDevices).map_err(Fault::set_up(format!("opening {}", path.display())))?;
-        plan.push(Mount { at: path.clone(), what: What::Tree { tree, is_folder: true } });
+        let tree = tree(CWD, path, MountRestriction::NoDevices)
+            .map_err(LaunchFault::set_up(format!("opening {}", path.display())))?;
+        plan.push(Mount { at: path.clone(), what: MountContent::Tree { tree, is_folder: true } });
     }
     Ok(plan)
 }
 
 /// Guarded files and folders of the workspace, to be mounted over themselves: as the host has them, or as they are in the
 /// new root.
-fn guards(holds: &[Hold], root: Option<&OwnedFd>) -> Result<Vec<Mount>, Fault> {
+fn guards(holds: &[SelfMount], root: Option<&OwnedFd>) -> Result<Vec<Mount>, LaunchFault> {
     let mut guards = Vec::new();
     for hold in holds {
         let path = hold.path();
-        let doing = || Fault::set_up(format!("guarding {}", path.display()));
+        let doing = || LaunchFault::set_up(format!("guarding {}", path.display()));
         let opened = match root {
             Some(root) => open_in(root, hold.folder()).map_err(Into::into).and_then(|folder| hold.open_in(&folder)),
             None => hold.open(),
         };
         let Some(held) = opened.map_err(doing())? else { continue };
-        let strict = if hold.is_read_only { Strict::ReadOnly } else { Strict::NoDevices };
+        let strict = if hold.is_read_only { MountRestriction::ReadOnly } else { MountRestriction::NoDevices };
         let tree = tree(&held.opened, "", strict).map_err(doing())?;
-        guards.push(Mount { at: path, what: What::Tree { tree, is_folder: held.is_folder } });
+        guards.push(Mount { at: path, what: MountContent::Tree { tree, is_folder: held.is_folder } });
     }
     Ok(guards)
 }
@@ -200,27 +201,29 @@ fn cover(root: &OwnedFd, sockets: &BTreeSet<PathBuf>) -> io::Result<()> {
         // folder in the workspace may be granted by itself, and is then the host's.
         let is_the_hosts = std::fs::symlink_metadata(path).is_ok_and(|there| there.dev() == about.st_dev);
         if is_the_hosts && FileType::from_raw_mode(about.st_mode) == FileType::Socket {
-            attach(&tree(CWD, "/dev/null", Strict::Device)?, &place, "")?;
+            attach(&tree(CWD, "/dev/null", MountRestriction::Device)?, &place, "")?;
         }
     }
     Ok(())
 }
 
 /// A mount of a path, unless there is nothing.
-fn existing(path: &Path, strict: Strict) -> Result<Option<Mount>, Fault> {
+fn existing(path: &Path, strict: MountRestriction) -> Result<Option<Mount>, LaunchFault> {
     let Ok(metadata) = std::fs::metadata(path) else { return Ok(None) };
     match tree(CWD, path, strict) {
-        Ok(tree) => Ok(Some(Mount { at: path.to_owned(), what: What::Tree { tree, is_folder: metadata.is_dir() } })),
+        Ok(tree) => {
+            Ok(Some(Mount { at: path.to_owned(), what: MountContent::Tree { tree, is_folder: metadata.is_dir() } }))
+        }
         // Not to be entered by this user: then it is not there for a command either.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
-        Err(error) => Err(Fault::set_up(format!("opening {}", path.display()))(error)),
+        Err(error) => Err(LaunchFault::set_up(format!("opening {}", path.display()))(error)),
     }
 }
 
 /// One tmpfs for all temporary folders, so that its size bounds them together. Only parts of it are mounted.
 fn scratch(root: &OwnedFd, policy: &Policy) -> io::Result<Vec<Mount>> {
     let whole = tmpfs("755", &policy.limits.temporary.to_string())?;
-    kernel::restrict_mount(whole.as_fd(), Strict::NoDevices, false)?;
+    kernel::restrict_mount(whole.as_fd(), MountRestriction::NoDevices, false)?;
     let place = make_folder(root, Path::new("/.scratch"))?;
     attach(&whole, &place, "")?;
     let mut mounts = Vec::new();
@@ -228,7 +231,10 @@ fn scratch(root: &OwnedFd, policy: &Policy) -> io::Result<Vec<Mount>> {
         let mode = Mode::from_raw_mode(0o1777);
         rustix::fs::mkdirat(&whole, name, mode)?;
         rustix::fs::chmodat(&whole, name, mode, AtFlags::empty())?;
-        mounts.push(Mount { at, what: What::Tree { tree: tree(&whole, name, Strict::NoDevices)?, is_folder: true } });
+        mounts.push(Mount {
+            at,
+            what: MountContent::Tree { tree: tree(&whole, name, MountRestriction::NoDevices)?, is_folder: true },
+        });
     }
     for (name, text) in identity::files(&policy.git) {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
@@ -254,7 +260,7 @@ fn made(fs: &OwnedFd, flags: MountAttrFlags) -> io::Result<OwnedFd> {
 }
 
 /// A detached copy of what is mounted at the path and below it, with fewer rights.
-fn tree(at: impl AsFd, path: impl AsRef<Path>, strict: Strict) -> io::Result<OwnedFd> {
+fn tree(at: impl AsFd, path: impl AsRef<Path>, strict: MountRestriction) -> io::Result<OwnedFd> {
     let mut flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
     if path.as_ref().as_os_str().is_empty() {
         flags |= OpenTreeFlags::AT_EMPTY_PATH;
@@ -306,7 +312,7 @@ fn make_file(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
 /// The kernel's own file systems: a few devices, terminals, processes.
 fn special(root: &OwnedFd, policy: &Policy) -> io::Result<()> {
     for name in DEVICES {
-        let device = tree(CWD, Path::new("/dev").join(name), Strict::Device)?;
+        let device = tree(CWD, Path::new("/dev").join(name), MountRestriction::Device)?;
         attach(&device, make_file(root, &Path::new("/dev").join(name))?, "")?;
     }
     let terminals = rustix::mount::fsopen("devpts", FsOpenFlags::FSOPEN_CLOEXEC)?;
@@ -326,7 +332,7 @@ fn special(root: &OwnedFd, policy: &Policy) -> io::Result<()> {
     limit_pids(root, policy);
     // Real root owns these files even without any capability, and their modes are those of the whole machine. Landlock
     // lets nobody write here in any case.
-    kernel::restrict_mount(processes.as_fd(), Strict::ReadOnly, false)
+    kernel::restrict_mount(processes.as_fd(), MountRestriction::ReadOnly, false)
 }
 
 /// Bounds processes where RLIMIT_NPROC does not count, as for real root. Kernels before 6.14 have one value for the
@@ -373,7 +379,7 @@ fn files_of_our_own(root: &OwnedFd, policy: &Policy) -> io::Result<()> {
 }
 
 fn pivot_into(root: &OwnedFd) -> io::Result<()> {
-    kernel::restrict_mount(root.as_fd(), Strict::ReadOnly, false)?;
+    kernel::restrict_mount(root.as_fd(), MountRestriction::ReadOnly, false)?;
     let old = rustix::fs::openat(CWD, "/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     rustix::process::fchdir(root)?;
     rustix::process::pivot_root(".", ".")?;

@@ -18,15 +18,15 @@ const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOF
 /// A sweep may take a folder for a left one before it is held.
 const TRIES: usize = 8;
 
-pub(super) struct Scratch {
+pub(super) struct ScratchFolder {
     path: PathBuf,
     /// As long as it is held, nobody takes the folder for one that was left behind.
     _held: OwnedFd,
 }
 
-impl Scratch {
+impl ScratchFolder {
     /// Makes a folder that nobody else can enter.
-    pub(super) fn begin(parent: &Path, git: &[GitSetting]) -> io::Result<Scratch> {
+    pub(super) fn begin(parent: &Path, git: &[GitSetting]) -> io::Result<ScratchFolder> {
         DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
         sweep(parent);
         for _ in 0..TRIES {
@@ -35,7 +35,7 @@ impl Scratch {
             let folder = tempfile::Builder::new().prefix(PREFIX).permissions(only_ours).tempdir_in(parent)?;
             let path = folder.keep();
             let Some(held) = hold(&path).filter(|held| is_at(held, &path)) else { continue };
-            let scratch = Scratch { path, _held: held };
+            let scratch = ScratchFolder { path, _held: held };
             let home = scratch.path.join("home");
             std::fs::create_dir(&home)?;
             std::fs::create_dir(scratch.path.join("tmp"))?;
@@ -52,7 +52,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         remove(&self.path);
     }

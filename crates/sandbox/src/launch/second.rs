@@ -5,18 +5,23 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use super::attend::{self, Watch, attend};
-use super::desk::Desk;
-use super::processes::{self, Family};
-use super::scratch::Scratch;
+use super::attend::{self, ProgramSupervisor, attend};
+use super::desk::RequestHandler;
+use super::processes::{self, ProcessFamily};
+use super::scratch::ScratchFolder;
 use super::{kernel, program, steps};
-use crate::order::{Fault, News, Order, Task, Verdict};
+use crate::order::{LaunchFault, LaunchOrder, LaunchTask, LauncherEvent, LauncherResult};
 
 /// The desk is our own: its line leads to the launcher, which asks nothing, and closes when that is gone.
-pub(super) fn main(order: &Order, stdin: Option<OwnedFd>, desk: &Desk<'_>, private: Scratch) -> ! {
+pub(super) fn main(
+    order: &LaunchOrder,
+    stdin: Option<OwnedFd>,
+    desk: &RequestHandler<'_>,
+    private: ScratchFolder,
+) -> ! {
     let news = match live(order, stdin, desk, &private) {
-        Ok(verdict) => News::Ended(verdict),
-        Err(fault) => News::Fault(fault),
+        Ok(verdict) => LauncherEvent::Ended(verdict),
+        Err(fault) => LauncherEvent::Fault(fault),
     };
     if attend::is_gone(desk.line.as_fd()) {
         // What the launcher would have done.
@@ -27,26 +32,31 @@ pub(super) fn main(order: &Order, stdin: Option<OwnedFd>, desk: &Desk<'_>, priva
     std::process::exit(0)
 }
 
-fn live(order: &Order, stdin: Option<OwnedFd>, desk: &Desk<'_>, private: &Scratch) -> Result<Verdict, Fault> {
+fn live(
+    order: &LaunchOrder,
+    stdin: Option<OwnedFd>,
+    desk: &RequestHandler<'_>,
+    private: &ScratchFolder,
+) -> Result<LauncherResult, LaunchFault> {
     steps::begin();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-        .map_err(|error| Fault::set_up("adopting orphans")(error.into()))?;
+        .map_err(|error| LaunchFault::set_up("adopting orphans")(error.into()))?;
     let extra = program::places(order, Some(private.path()));
     let program = program::start(order, Some(private.path()), &extra, stdin.as_ref())?;
-    if matches!(order.task, Task::Probe) {
-        let _ = desk.line.send(&News::Steps(steps::all()), None);
+    if matches!(order.task, LaunchTask::Probe) {
+        let _ = desk.line.send(&LauncherEvent::Steps(steps::all()), None);
     }
     drop(stdin);
-    program::let_go_of_streams().map_err(Fault::set_up("opening /dev/null"))?;
+    program::let_go_of_streams().map_err(LaunchFault::set_up("opening /dev/null"))?;
     // Among a thousand busy processes our turn must come first. Only root may ask for that; others are held by the limit
     // on processes, which does not bind root.
     kernel::come_first();
-    let _ = desk.line.send(&News::Started, None);
+    let _ = desk.line.send(&LauncherEvent::Started, None);
     let own = [&order.policy.workspace].into_iter().chain(&order.policy.write).cloned();
     let folders: Vec<_> = own.chain([private.path().to_owned()]).collect();
-    let (exit, killed_for) = attend(&Watch {
+    let (exit, killed_for) = attend(&ProgramSupervisor {
         program,
-        family: Family::Descendants,
+        family: ProcessFamily::Descendants,
         limits: &order.policy.limits,
         lifetime: order.policy.lifetime,
         folders: &folders,
@@ -54,5 +64,5 @@ fn live(order: &Order, stdin: Option<OwnedFd>, desk: &Desk<'_>, private: &Scratc
         desk: Some(desk),
     });
     processes::end_descendants();
-    Ok(Verdict { exit, killed_for, ..Verdict::default() })
+    Ok(LauncherResult { exit, killed_for, ..LauncherResult::default() })
 }

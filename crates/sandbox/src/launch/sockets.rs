@@ -15,14 +15,14 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::kernel;
-use crate::order::Order;
-use crate::policy::{Level, Network, Policy};
+use crate::order::LaunchOrder;
+use crate::policy::{Network, Policy, SandboxLevel};
 
 /// The first version of Landlock with a rule for them.
 const LANDLOCK_WITH_SOCKETS: u32 = 9;
 
 /// What was bound to a path on this machine when a command began.
-pub(super) struct Sockets {
+pub(super) struct ServiceSockets {
     /// Each by its number and its name.
     bound: BTreeSet<(String, PathBuf)>,
     /// All that the command sees of the host's files.
@@ -31,14 +31,18 @@ pub(super) struct Sockets {
     folders: Vec<PathBuf>,
 }
 
-impl Sockets {
+impl ServiceSockets {
     /// Nothing, if there is nothing to cover: the command may reach them, or cannot in any case.
-    pub(super) fn before(order: &Order) -> Option<Sockets> {
+    pub(super) fn before(order: &LaunchOrder) -> Option<ServiceSockets> {
         let policy = &order.policy;
-        let is_open = order.level == Level::Full
+        let is_open = order.level == SandboxLevel::Full
             && policy.network != Network::Host
             && kernel::landlock_abi() < LANDLOCK_WITH_SOCKETS;
-        is_open.then(|| Sockets { bound: bound(), shown: shown(policy), folders: folders(policy).cloned().collect() })
+        is_open.then(|| ServiceSockets {
+            bound: bound(),
+            shown: shown(policy),
+            folders: folders(policy).cloned().collect(),
+        })
     }
 
     /// Those with a whole path, wherever that leads. Others are found by looking through the folders.

@@ -3,9 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::order::Step;
+use crate::order::SetupStep;
 
-static DONE: Mutex<(Option<Instant>, Vec<Step>)> = Mutex::new((None, Vec::new()));
+static DONE: Mutex<(Option<Instant>, Vec<SetupStep>)> = Mutex::new((None, Vec::new()));
 
 /// Starts counting anew: in a child, what its parent counted is not its own.
 pub(super) fn begin() {
@@ -17,16 +17,16 @@ pub(super) fn mark(name: &str) {
     let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();
     let time = done.0.replace(now).map_or_else(Default::default, |before| now - before);
-    done.1.push(Step { name: name.to_owned(), time });
+    done.1.push(SetupStep { name: name.to_owned(), time });
 }
 
 /// What was counted so far.
-pub(super) fn all() -> Vec<Step> {
+pub(super) fn all() -> Vec<SetupStep> {
     DONE.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
 }
 
 /// Adds what another process counted, which we waited for.
-pub(super) fn adopt(steps: Vec<Step>) {
+pub(super) fn adopt(steps: Vec<SetupStep>) {
     let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
     let theirs = steps.iter().map(|step| step.time).sum();
     done.1.extend(steps);

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::attend;
 use crate::channel::Channel;
-use crate::order::{Fault, News, Turns};
+use crate::order::{LaunchFault, LauncherEvent, WorkspaceSharing};
 
 /// How often it is tried.
 const TRY: Duration = Duration::from_millis(10);
@@ -19,30 +19,30 @@ const SILENCE: Duration = Duration::from_secs(1);
 
 /// The right to change a workspace, as long as it is held: a lock, which the kernel releases when this process and those it
 /// forked are gone. The file goes with it.
-pub(super) struct Turn {
+pub(super) struct WorkspaceLock {
     file: PathBuf,
     _lock: OwnedFd,
 }
 
-impl Turn {
+impl WorkspaceLock {
     /// Waits for it before a command begins.
-    pub(super) fn wait(turns: &Turns, asker: &Channel) -> Result<Turn, Fault> {
+    pub(super) fn wait(turns: &WorkspaceSharing, asker: &Channel) -> Result<WorkspaceLock, LaunchFault> {
         let asked = Instant::now();
         let mut is_told = false;
         loop {
-            let lock = try_lock(&turns.lock).map_err(Fault::set_up("waiting for other commands"))?;
+            let lock = try_lock(&turns.lock).map_err(LaunchFault::set_up("waiting for other commands"))?;
             if let Some(lock) = lock {
-                return Ok(Turn { file: turns.lock.clone(), _lock: lock });
+                return Ok(WorkspaceLock { file: turns.lock.clone(), _lock: lock });
             }
             if attend::is_gone(asker.as_fd()) {
-                return Err(Fault::SetUp { doing: "nobody waits for the command any more".to_owned(), errno: 0 });
+                return Err(LaunchFault::SetUp { doing: "nobody waits for the command any more".to_owned(), errno: 0 });
             }
             if asked.elapsed() >= turns.patience {
-                return Err(Fault::Waited(turns.patience));
+                return Err(LaunchFault::Waited(turns.patience));
             }
             if !is_told && asked.elapsed() >= SILENCE {
                 // If nobody hears it, that is noticed above.
-                let _ = asker.send(&News::Waiting, None);
+                let _ = asker.send(&LauncherEvent::Waiting, None);
                 is_told = true;
             }
             std::thread::sleep(TRY);
@@ -50,10 +50,10 @@ impl Turn {
     }
 
     /// Waits for it after a command has ended. Nothing, if whoever asked for the command is gone before.
-    pub(super) fn take(file: &Path, asker: BorrowedFd<'_>) -> io::Result<Option<Turn>> {
+    pub(super) fn take(file: &Path, asker: BorrowedFd<'_>) -> io::Result<Option<WorkspaceLock>> {
         loop {
             if let Some(lock) = try_lock(file)? {
-                return Ok(Some(Turn { file: file.to_owned(), _lock: lock }));
+                return Ok(Some(WorkspaceLock { file: file.to_owned(), _lock: lock }));
             }
             if attend::is_gone(asker) {
                 return Ok(None);
@@ -63,7 +63,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for WorkspaceLock {
     fn drop(&mut self) {
         // While it is locked: whoever opened it meanwhile sees that it has no name any more.
         let _ = rustix::fs::unlink(&self.file);

@@ -38,21 +38,21 @@ fn joined(bytes: &[u8]) -> (Vec<u8>, bool) {
 /// The host that a client asks for, if this is a greeting of TLS and names one.
 pub(super) fn server_name(bytes: &[u8]) -> Option<String> {
     let (joined, _) = joined(bytes);
-    let mut message = Reader(&joined);
+    let mut message = HelloReader(&joined);
     if message.number(1)? != u64::from(CLIENT_HELLO) {
         return None;
     }
-    let mut hello = Reader(message.block(3)?);
+    let mut hello = HelloReader(message.block(3)?);
     hello.take(2 + 32)?;
     hello.block(1)?;
     hello.block(2)?;
     hello.block(1)?;
-    let mut extensions = Reader(hello.block(2)?);
+    let mut extensions = HelloReader(hello.block(2)?);
     while !extensions.0.is_empty() {
         let kind = extensions.number(2)?;
         let content = extensions.block(2)?;
         if kind == u64::from(SERVER_NAME) {
-            let mut list = Reader(Reader(content).block(2)?);
+            let mut list = HelloReader(HelloReader(content).block(2)?);
             list.take(1)?;
             return String::from_utf8(list.block(2)?.to_vec()).ok();
         }
@@ -61,9 +61,9 @@ pub(super) fn server_name(bytes: &[u8]) -> Option<String> {
 }
 
 /// Takes a message apart from the front.
-struct Reader<'a>(&'a [u8]);
+struct HelloReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> HelloReader<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -76,7 +76,7 @@ impl<'a> Reader<'a> {
 
     /// A length in so many bytes, then that many bytes.
     fn block(&mut self, length: usize) -> Option<&'a [u8]> {
-        let mut ahead = Reader(self.0);
+        let mut ahead = HelloReader(self.0);
         let count = usize::try_from(ahead.number(length)?).ok()?;
         let block = ahead.take(count)?;
         self.0 = ahead.0;

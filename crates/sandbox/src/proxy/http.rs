@@ -5,23 +5,23 @@ use std::io;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::{Gate, PATIENCE};
+use super::{ConnectionGate, PATIENCE};
 
 /// Longer heads are no ordinary request's.
 const LONGEST_HEAD: usize = 64 << 10;
 
-pub(super) async fn answer(mut child: TcpStream, gate: &Gate) -> io::Result<()> {
+pub(super) async fn answer(mut child: TcpStream, gate: &ConnectionGate) -> io::Result<()> {
     let Some((head, rest)) = tokio::time::timeout(PATIENCE, read_head(&mut child)).await?? else { return Ok(()) };
     match parse(&head) {
         None => reply(&mut child, "400 Bad Request", "a proxy takes CONNECT host:port or GET http://host/").await,
-        Some(Wish::Tunnel { name, port }) => match gate.connect(&name, port).await {
+        Some(ProxyRequest::Tunnel { name, port }) => match gate.connect(&name, port).await {
             Ok(host) => {
                 child.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
                 gate.pass(child, host, &name, port).await
             }
             Err(why) => reply(&mut child, "403 Forbidden", &why).await,
         },
-        Some(Wish::Request { name, port, head, body }) => match gate.connect(&name, port).await {
+        Some(ProxyRequest::Request { name, port, head, body }) => match gate.connect(&name, port).await {
             Ok(host) => forward(child, host, &head, rest, body).await,
             Err(why) => reply(&mut child, "403 Forbidden", &why).await,
         },
@@ -43,7 +43,7 @@ async fn read_head(child: &mut TcpStream) -> io::Result<Option<(String, Vec<u8>)
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Wish {
+enum ProxyRequest {
     Tunnel {
         name: String,
         port: u16,
@@ -57,7 +57,7 @@ enum Wish {
     },
 }
 
-fn parse(head: &str) -> Option<Wish> {
+fn parse(head: &str) -> Option<ProxyRequest> {
     let mut lines = head.trim_end_matches("\r\n").split("\r\n");
     let mut first = lines.next()?.split(' ');
     let (method, target, version) = (first.next()?, first.next()?, first.next()?);
@@ -66,7 +66,7 @@ fn parse(head: &str) -> Option<Wish> {
     }
     if method == "CONNECT" {
         let (name, port) = authority(target, None)?;
-        return Some(Wish::Tunnel { name, port });
+        return Some(ProxyRequest::Tunnel { name, port });
     }
     let rest = target.strip_prefix("http://")?;
     let (place, path) = rest.find(['/', '?']).map_or((rest, ""), |at| rest.split_at(at));
@@ -91,7 +91,7 @@ fn parse(head: &str) -> Option<Wish> {
         out.push_str("\r\n");
     }
     out.push_str("\r\n");
-    Some(Wish::Request { name, port, head: out, body })
+    Some(ProxyRequest::Request { name, port, head: out, body })
 }
 
 /// A name and a port. No user, no path, no second meaning.
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_tunnel_names_host_and_port() {
         let wish = parse("CONNECT example.com:443 HTTP/1.1\r\nHost: other.org\r\n\r\n");
-        assert_eq!(wish, Some(Wish::Tunnel { name: "example.com".to_owned(), port: 443 }));
+        assert_eq!(wish, Some(ProxyRequest::Tunnel { name: "example.com".to_owned(), port: 443 }));
         for bad in ["example.com", "user@example.com:443", "example.com:x", "http://example.com:443", ":443", "a:1 b"] {
             assert_eq!(parse(&format!("CONNECT {bad} HTTP/1.1\r\n\r\n")), None, "{bad}");
         }
@@ -147,7 +147,7 @@ mod tests {
     fn a_plain_request_is_told_to_the_host_it_names() {
         let head =
             "GET http://example.com/a?b HTTP/1.1\r\nHost: other.org\r\nProxy-Authorization: x\r\nAccept: */*\r\n\r\n";
-        let wanted = Wish::Request {
+        let wanted = ProxyRequest::Request {
             name: "example.com".to_owned(),
             port: 80,
             head: "GET /a?b HTTP/1.1\r\nHost: example.com\r\nConnection: close\r\nAccept: */*\r\n\r\n".to_owned(),

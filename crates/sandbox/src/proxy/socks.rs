@@ -6,9 +6,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::{Gate, PATIENCE};
+use super::{ConnectionGate, PATIENCE};
 
-pub(super) async fn answer(mut child: TcpStream, gate: &Gate) -> io::Result<()> {
+pub(super) async fn answer(mut child: TcpStream, gate: &ConnectionGate) -> io::Result<()> {
     let Some((name, port)) = tokio::time::timeout(PATIENCE, wanted(&mut child)).await?? else { return Ok(()) };
     match gate.connect(&name, port).await {
         Ok(host) => {

@@ -9,7 +9,7 @@ async fn proxy(hosts: &[&str]) -> (Proxy, SocketAddr) {
     let rule = |address: IpAddr| {
         if address == IpAddr::from([127, 9, 9, 9]) { Err(NotPublic { address, what: "inner" }) } else { Ok(()) }
     };
-    let resolve = |name: String, port| -> Resolving {
+    let resolve = |name: String, port| -> ResolveFuture {
         let address = if name == "rebound.test" { [127, 9, 9, 9] } else { [127, 0, 0, 1] };
         Box::pin(
             async move { Ok(vec![SocketAddr::from((Ipv4Addr::LOCALHOST, port)), SocketAddr::from((address, port))]) },
@@ -19,7 +19,10 @@ async fn proxy(hosts: &[&str]) -> (Proxy, SocketAddr) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     (
-        Proxy::serve(listener, Gate { hosts, rule, resolve, refused: Mutex::default(), reached: Reached::default() }),
+        Proxy::serve(
+            listener,
+            ConnectionGate { hosts, rule, resolve, refused: Mutex::default(), reached: ReachedHosts::default() },
+        ),
         address,
     )
 }

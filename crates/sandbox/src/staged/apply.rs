@@ -14,18 +14,18 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit};
-use updraft_workspace::{Form, FormKind, Stamp};
+use updraft_workspace::{FileKind, FileMetadata, Stamp};
 
 use super::clear::open_up;
-use super::stage::{Stage, times};
-use crate::changed::{Changed, Unlisted};
-use crate::guard::{Made, names};
+use super::stage::{OverlayStage, times};
+use crate::changed::{StagedChange, UnlistedChanges};
+use crate::guard::{ChangedPaths, names};
 
 mod conflict;
 mod file;
 pub(super) mod list;
 
-use list::List;
+use list::ChangeList;
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// Folders inside each other that are looked into: each takes descriptors and room on the stack.
@@ -37,30 +37,30 @@ const SHOWN: usize = 200;
 
 /// What came of putting everything in its place.
 #[derive(Default)]
-pub(crate) struct Applied {
+pub(crate) struct ApplyResult {
     /// What could not be done.
     pub(crate) troubles: Vec<String>,
     /// What was done and is not listed.
-    pub(crate) unlisted: Unlisted,
+    pub(crate) unlisted: UnlistedChanges,
     /// All that the command made or touched and did not remove.
-    pub(crate) made: Made,
+    pub(crate) made: ChangedPaths,
     /// Paths that are not as the command left them, told among the troubles.
     pub(crate) lost: u64,
     /// Files that somebody else changed while it ran, too, for which nothing was done.
     pub(crate) conflicts: Vec<String>,
 }
 
-impl Applied {
+impl ApplyResult {
     /// Nothing could be done.
-    pub(crate) fn failed(error: &io::Error) -> Applied {
+    pub(crate) fn failed(error: &io::Error) -> ApplyResult {
         let why = format!("what the command changed is lost, it could not be put into the workspace: {error}");
-        Applied { troubles: vec![why], lost: 1, ..Applied::default() }
+        ApplyResult { troubles: vec![why], lost: 1, ..ApplyResult::default() }
     }
 }
 
 /// What becomes of a command's changes where somebody else changed the same files meanwhile.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Contested {
+pub(crate) enum ConflictPolicy {
     /// They take their place all the same, and what they replace is kept.
     Overwrite,
     /// Nothing is put into the workspace.
@@ -68,7 +68,7 @@ pub(crate) enum Contested {
 }
 
 /// Whether the command changed nothing.
-pub(crate) fn is_empty(stage: &Stage) -> io::Result<bool> {
+pub(crate) fn is_empty(stage: &OverlayStage) -> io::Result<bool> {
     let folder = rustix::fs::openat(CWD, &stage.folder, FOLDER, Mode::empty())?;
     let is = rustix::fs::statat(&folder, "upper", AtFlags::SYMLINK_NOFOLLOW)?;
     let is_as_it_was = (is.st_mode, is.st_mtime, is.st_mtime_nsec) == stage.as_it_was;
@@ -77,53 +77,53 @@ pub(crate) fn is_empty(stage: &Stage) -> io::Result<bool> {
 
 /// Whether the changes of another command, or something else, came into the workspace since the command began. Those that
 /// are just coming are waited for.
-pub(crate) fn has_moved_on(stage: &Stage) -> io::Result<bool> {
+pub(crate) fn has_moved_on(stage: &OverlayStage) -> io::Result<bool> {
     let workspace = open_workspace(stage)?;
     take_turns(&workspace);
     // Each command's changes end with the folder itself.
     Ok(is_later(stage.since, &rustix::fs::fstat(&workspace)?))
 }
 
-fn open_workspace(stage: &Stage) -> io::Result<OwnedFd> {
+fn open_workspace(stage: &OverlayStage) -> io::Result<OwnedFd> {
     let flags = FOLDER.difference(OFlags::NOFOLLOW);
     Ok(rustix::fs::openat(CWD, &stage.workspace, flags, Mode::empty())?)
 }
 
 /// Puts everything in its place, lists the changes, and says what could not be done. An error means that nothing was done.
-pub(crate) fn apply(stage: &Stage, contested: Contested) -> io::Result<Applied> {
+pub(crate) fn apply(stage: &OverlayStage, contested: ConflictPolicy) -> io::Result<ApplyResult> {
     allow_many_files();
     let workspace = open_workspace(stage)?;
     take_turns(&workspace);
     let folder = rustix::fs::openat(CWD, &stage.folder, FOLDER, Mode::empty())?;
     let is = rustix::fs::statat(&folder, "upper", AtFlags::SYMLINK_NOFOLLOW)?;
     let upper = open_up(&folder, OsStr::new("upper"))?;
-    if contested == Contested::Yield {
+    if contested == ConflictPolicy::Yield {
         let conflicts = conflict::conflicts(stage.since, &upper, &workspace)?;
         if !conflicts.is_empty() {
-            return Ok(Applied { conflicts, ..Applied::default() });
+            return Ok(ApplyResult { conflicts, ..ApplyResult::default() });
         }
     }
     let before = rustix::fs::openat(&folder, super::BEFORE, FOLDER, Mode::empty())?;
     let was = rustix::fs::fstat(&workspace)?;
-    let mut apply = Apply {
+    let mut apply = ChangeApplier {
         before,
         same_disk: is.st_dev == was.st_dev,
         since: stage.since,
-        list: List::open(&folder)?,
+        list: ChangeList::open(&folder)?,
         kept: 0,
         copied: 0,
         depth: 0,
-        made: Made::new(),
+        made: ChangedPaths::new(),
         is_full: is_full(&folder),
         lost: 0,
         troubles: Vec::new(),
         untold: 0,
     };
     apply.folder(Path::new(""), &upper, &workspace, false);
-    Apply::finish_folder(&workspace, &is);
+    ChangeApplier::finish_folder(&workspace, &is);
     let made = std::mem::take(&mut apply.made);
     let (unlisted, lost) = (apply.list.unlisted, apply.lost);
-    Ok(Applied { troubles: apply.told(), unlisted, made, lost, ..Applied::default() })
+    Ok(ApplyResult { troubles: apply.told(), unlisted, made, lost, ..ApplyResult::default() })
 }
 
 /// Whether nothing more can be written where the command's changes were gathered, so that what it wrote last may be cut short.
@@ -153,18 +153,18 @@ fn take_turns(workspace: &OwnedFd) {
     }
 }
 
-struct Apply {
+struct ChangeApplier {
     /// Where what was there goes.
     before: OwnedFd,
     same_disk: bool,
     since: (i64, u64),
-    list: List,
+    list: ChangeList,
     /// The last number under which something was to be kept.
     kept: u64,
     /// Bytes copied for undo, where nothing can be moved.
     copied: u64,
     depth: usize,
-    made: Made,
+    made: ChangedPaths,
     /// The disk was full when the command ended.
     is_full: bool,
     lost: u64,
@@ -172,7 +172,7 @@ struct Apply {
     untold: usize,
 }
 
-impl Apply {
+impl ChangeApplier {
     /// One folder of the upper layer, and the one of the workspace that it stands for. If it hides that one, what the
     /// command did not make again is gone.
     fn folder(&mut self, path: &Path, upper: &OwnedFd, workspace: &OwnedFd, hides: bool) {
@@ -326,10 +326,10 @@ impl Apply {
     /// did: if we are cut off in between, the list already says what has that number.
     fn change(
         &mut self,
-        mut change: Changed,
+        mut change: StagedChange,
         act: impl FnOnce(&mut Self, u64) -> io::Result<Option<u64>>,
     ) -> io::Result<()> {
-        let is_kept = change.was.is_some_and(|look| look.kind != FormKind::Folder) && !change.has_same_content;
+        let is_kept = change.was.is_some_and(|look| look.kind != FileKind::Folder) && !change.has_same_content;
         self.kept += 1;
         change.kept = is_kept.then_some(self.kept);
         let line = self.list.add(&change);
@@ -344,11 +344,11 @@ impl Apply {
 }
 
 /// A line of the list, as far as it is known before the change.
-fn changed(since: (i64, u64), path: &Path, was: Option<&Stat>, now: Option<&Stat>) -> Changed {
+fn changed(since: (i64, u64), path: &Path, was: Option<&Stat>, now: Option<&Stat>) -> StagedChange {
     let contested = was.is_some_and(|was| !is_folder(was) && is_later(since, was));
     let (was, now) = (was.map(look), now.map(look));
     let (is_exact, path) = (path.to_str().is_some(), path.to_string_lossy().into_owned());
-    Changed { path, is_exact, was, now, kept: None, has_same_content: false, contested }
+    StagedChange { path, is_exact, was, now, kept: None, has_same_content: false, contested }
 }
 
 /// The end of a path, which is what tells it from others.
@@ -380,7 +380,7 @@ fn is_folder(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Directory
 }
 
-fn look(stat: &Stat) -> Form {
+fn look(stat: &Stat) -> FileMetadata {
     Stamp::of(stat).form()
 }
 

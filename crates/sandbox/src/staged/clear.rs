@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::{BEFORE, CHANGES, CUT_OFF, Changed, PREFIX};
+use super::{BEFORE, CHANGES, CUT_OFF, PREFIX, StagedChange};
 use crate::guard::{allow_owner, names};
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -80,7 +80,7 @@ fn keep(path: &Path) -> Option<PathBuf> {
 }
 
 /// The list of changes of the command with this folder.
-pub(super) fn listed(path: &Path) -> io::Result<Vec<Changed>> {
+pub(super) fn listed(path: &Path) -> io::Result<Vec<StagedChange>> {
     let file = io::BufReader::new(File::open(path.join(CHANGES))?);
     let mut all = Vec::new();
     for one in serde_json::Deserializer::from_reader(file).into_iter() {
@@ -99,7 +99,7 @@ pub(crate) fn remove(path: &Path) {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return };
     let Ok(parent) = rustix::fs::openat(CWD, parent, FOLDER, Mode::empty()) else { return };
     let Ok(top) = open_up(&parent, name) else { return };
-    let mut removal = Removal { top, hoisted: 0 };
+    let mut removal = FolderRemoval { top, hoisted: 0 };
     loop {
         let before = removal.hoisted;
         removal.empty(None, 0);
@@ -111,12 +111,12 @@ pub(crate) fn remove(path: &Path) {
 }
 
 /// A command may nest folders deeper than there are descriptors: what lies too deep is brought to the top first.
-struct Removal {
+struct FolderRemoval {
     top: OwnedFd,
     hoisted: usize,
 }
 
-impl Removal {
+impl FolderRemoval {
     fn empty(&mut self, folder: Option<&OwnedFd>, depth: usize) {
         for name in names(folder.unwrap_or(&self.top)).unwrap_or_default() {
             let place = folder.unwrap_or(&self.top);

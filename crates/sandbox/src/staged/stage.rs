@@ -15,7 +15,7 @@ const LAG: Duration = Duration::from_millis(10);
 const TICKS: usize = 20;
 
 /// A command's folder, ready to be mounted over the workspace.
-pub(crate) struct Stage {
+pub(crate) struct OverlayStage {
     pub(crate) folder: PathBuf,
     pub(crate) workspace: PathBuf,
     /// When the command began: what changed in the workspace since is not its doing.
@@ -25,9 +25,9 @@ pub(crate) struct Stage {
     _lock: OwnedFd,
 }
 
-impl Stage {
+impl OverlayStage {
     /// Makes the layers. The upper one stands in for the workspace itself, so it has its mode and times.
-    pub(crate) fn prepare(folder: &Path, workspace: &Path) -> io::Result<Stage> {
+    pub(crate) fn prepare(folder: &Path, workspace: &Path) -> io::Result<OverlayStage> {
         let held = lock(folder)?;
         let stat = rustix::fs::statat(CWD, workspace, AtFlags::empty())?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -44,7 +44,7 @@ impl Stage {
         rustix::fs::fchmod(&upper, Mode::from_raw_mode(stat.st_mode & 0o7777))?;
         let since = beginning(&upper, &stat)?;
         let (folder, workspace) = (folder.to_owned(), workspace.to_owned());
-        Ok(Stage {
+        Ok(OverlayStage {
             folder,
             workspace,
             since,

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::support::{PROGRAM, Workspace, left_in, levels};
 use rustix::process::{Pid, Signal, kill_process};
-use updraft_sandbox::Level;
+use updraft_sandbox::SandboxLevel;
 
 /// Writes for ever, in processes that hide from signals, terminals and their parents.
 const SCRIPT: &str = "trap '' TERM INT HUP
@@ -16,7 +16,7 @@ nohup sh -c 'while true; do echo x >> plain; done' > nohup.txt 2>&1 &
 mkdir .vscode; echo evil > .vscode/tasks.json
 while true; do echo x >> main; done";
 
-fn start(level: Level, place: &Workspace) -> Child {
+fn start(level: SandboxLevel, place: &Workspace) -> Child {
     let policy = serde_json::to_string(&place.policy()).unwrap();
     let program = Command::new(PROGRAM)
         .args(["exec", &level.to_string(), &policy, "/bin/sh", "-c", SCRIPT])

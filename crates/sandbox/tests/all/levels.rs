@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::support::{PROGRAM, Workspace, can_test, run};
 use serde_json::Value;
-use updraft_sandbox::{Command, Level, Policy, Probe, SETUP_FAILED, Sandbox};
+use updraft_sandbox::{Command, Policy, SETUP_FAILED, Sandbox, SandboxLevel, SandboxSupport};
 
 fn program(args: &[&str]) -> Command {
     Command { args: args.iter().map(|&arg| arg.to_owned()).collect(), ..Command::new(PROGRAM) }
@@ -24,20 +24,21 @@ async fn nested(level: &str, script: &str) -> Value {
     let scratch = place.path().to_owned();
     let inner = Policy { scratch, ..Policy::strict(place.path().join("inner")) };
     let inner = serde_json::to_string(&inner).unwrap();
-    let ended =
-        run(Level::Full, &outer(&place), program(&["exec", level, &inner, "/bin/sh", "-c", script])).await.unwrap();
+    let ended = run(SandboxLevel::Full, &outer(&place), program(&["exec", level, &inner, "/bin/sh", "-c", script]))
+        .await
+        .unwrap();
     serde_json::from_slice(&ended.stdout.head).unwrap()
 }
 
 #[tokio::test]
 async fn the_probe_finds_the_lower_level_and_says_what_is_missing() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let place = Workspace::new();
-    let ended = run(Level::Full, &outer(&place), program(&["probe"])).await.unwrap();
-    let probe: Probe = serde_json::from_slice(&ended.stdout.head).unwrap();
-    assert_eq!(probe.level, Level::Landlock);
+    let ended = run(SandboxLevel::Full, &outer(&place), program(&["probe"])).await.unwrap();
+    let probe: SandboxSupport = serde_json::from_slice(&ended.stdout.head).unwrap();
+    assert_eq!(probe.level, SandboxLevel::Landlock);
     let first = &probe.missing[0];
     assert_eq!(first.what, "namespaces: a root folder, processes and a network of its own");
     assert!(first.cause.contains("Operation not permitted") && first.remedy.contains("user namespaces"), "{first:?}");
@@ -58,14 +59,14 @@ async fn every_step_of_a_set_up_is_accounted_for() {
             "seccomp",
             "starting the process",
         ];
-        let inside = if level == Level::Full { &inside[..] } else { &["starting a second process"] };
+        let inside = if level == SandboxLevel::Full { &inside[..] } else { &["starting a second process"] };
         assert_eq!(names, [&outside[..], inside, &last].concat(), "{level}");
     }
 }
 
 #[tokio::test]
 async fn the_full_level_is_refused_there_and_not_lowered() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let report = nested("full", "echo ran").await;
@@ -76,7 +77,7 @@ async fn the_full_level_is_refused_there_and_not_lowered() {
 
 #[tokio::test]
 async fn the_lower_level_confines_there_too() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let report = nested("landlock", "touch here && touch ../there; echo $?").await;

@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::os::unix::net::{UnixListener, UnixStream};
 
 use crate::support::{PROGRAM, Workspace, can_test, levels, run};
-use updraft_sandbox::{Command, Error, Level, Network, Policy};
+use updraft_sandbox::{Command, Error, Network, Policy, SandboxLevel};
 
 fn attempt(args: &[&str]) -> Command {
     let args = ["attempt"].iter().chain(args).map(|&arg| arg.to_owned()).collect();
@@ -57,14 +57,14 @@ async fn services_of_the_host_stay_out_of_reach_even_with_its_network() {
 
 #[tokio::test]
 async fn with_an_allow_list_only_the_proxy_is_there_and_it_says_no() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let (place, server) = (Workspace::new(), server());
     let network = Network::Allow(vec!["localhost".parse().unwrap()]);
     let policy = policy(&place, network);
     let answer = async |target: &str| {
-        let ended = run(Level::Full, &policy, attempt(&["ask-proxy", target])).await.unwrap();
+        let ended = run(SandboxLevel::Full, &policy, attempt(&["ask-proxy", target])).await.unwrap();
         let refused: Vec<String> = ended.refused.iter().map(ToString::to_string).collect();
         assert_eq!(ended.exit_code(), 1, "{target}");
         (ended.stdout.text(), refused)
@@ -77,7 +77,7 @@ async fn with_an_allow_list_only_the_proxy_is_there_and_it_says_no() {
     // The one name that is allowed is looked up by us, and leads to where nobody may go.
     let (text, _) = answer("localhost:443").await;
     assert!(text.contains("not a public address"), "{text}");
-    let ended = run(Level::Full, &policy, attempt(&["tcp", &server])).await.unwrap();
+    let ended = run(SandboxLevel::Full, &policy, attempt(&["tcp", &server])).await.unwrap();
     assert_eq!(ended.exit_code(), 1, "there is no way beside the proxy");
 }
 
@@ -85,6 +85,7 @@ async fn with_an_allow_list_only_the_proxy_is_there_and_it_says_no() {
 async fn an_allow_list_is_never_given_up_for_a_lower_level() {
     let place = Workspace::new();
     let network = Network::Allow(vec!["good.invalid".parse().unwrap()]);
-    let error = run(Level::Landlock, &policy(&place, network), attempt(&["tcp", "127.0.0.1:1"])).await.unwrap_err();
-    assert!(matches!(error, Error::Level { wanted: Level::Full, .. }), "{error}");
+    let error =
+        run(SandboxLevel::Landlock, &policy(&place, network), attempt(&["tcp", "127.0.0.1:1"])).await.unwrap_err();
+    assert!(matches!(error, Error::Level { wanted: SandboxLevel::Full, .. }), "{error}");
 }

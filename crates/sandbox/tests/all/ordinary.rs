@@ -7,10 +7,10 @@ use std::io::Write;
 use std::path::Path;
 
 use crate::support::{Workspace, levels, run, shell};
-use updraft_sandbox::{GitSetting, Level, Policy, Toolchain};
+use updraft_sandbox::{GitSetting, Policy, SandboxLevel, Toolchain};
 
 /// Runs the script at each level; it must end well. Skipped aloud without the tool.
-async fn works(tool: &str, script: &str, needs: Level) {
+async fn works(tool: &str, script: &str, needs: SandboxLevel) {
     if !Path::new(tool).exists() {
         std::io::stderr().write_all(format!("!! SKIP: no {tool} here\n").as_bytes()).unwrap();
         return;
@@ -27,7 +27,7 @@ async fn works(tool: &str, script: &str, needs: Level) {
 async fn git_makes_a_repository_and_commits() {
     let script = "set -e; git init -q . ; git config user.name n; git config user.email e; echo 1 > a; git add a; git commit -qm one; \
                   git checkout -q -b other; git worktree add -q wt; git log --oneline | grep one";
-    works("/usr/bin/git", script, Level::Landlock).await;
+    works("/usr/bin/git", script, SandboxLevel::Landlock).await;
 }
 
 #[tokio::test]
@@ -37,7 +37,7 @@ async fn git_clones_what_is_beside_it() {
                   git clone -q --mirror src c; git clone -q --shared src d; git clone -q --sparse src e; \
                   git clone -q --depth 1 file://$PWD/src f; git clone -q --no-tags --single-branch -o up ./src g; \
                   git -C a pull -q; git -C a push -q origin HEAD:refs/heads/new; git -C f log --oneline | grep one";
-    works("/usr/bin/git", script, Level::Landlock).await;
+    works("/usr/bin/git", script, SandboxLevel::Landlock).await;
 }
 
 #[tokio::test]
@@ -65,7 +65,7 @@ async fn git_that_cannot_write_its_settings_is_told_why_whatever_its_exit_code()
     if !Path::new("/usr/bin/git").exists() {
         return;
     }
-    for level in levels().filter(|level| *level == Level::Full) {
+    for level in levels().filter(|level| *level == SandboxLevel::Full) {
         let place = Workspace::new();
         run(level, &place.policy(), shell("git init -q . && git init -q sub")).await.unwrap();
         for script in
@@ -153,7 +153,7 @@ async fn a_rebase_stops_in_one_command_and_goes_on_in_another() {
 async fn archives_and_copies_keep_their_modes() {
     let script = "set -e; mkdir -p a/b; echo x > a/b/run; chmod 750 a/b/run; chmod 1777 a; tar cf a.tar a; mkdir c; tar xpf a.tar -C c; \
                   cp -a c/a d; install -m 755 d/b/run e; test -x e; test -x d/b/run; test -k d";
-    works("/usr/bin/tar", script, Level::Landlock).await;
+    works("/usr/bin/tar", script, SandboxLevel::Landlock).await;
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn a_compiler_builds_and_the_program_runs() {
     works(
         "/usr/bin/cc",
         "echo 'int main(){return 0;}' > m.c && cc m.c -o m && ./m && cc -c m.c -o $TMPDIR/m.o",
-        Level::Landlock,
+        SandboxLevel::Landlock,
     )
     .await;
 }
@@ -174,7 +174,7 @@ async fn python_uses_processes_threads_and_a_terminal() {
                   assert multiprocessing.Pool(2).map(abs, [-1, -2]) == [1, 2]\n\
                   tempfile.TemporaryFile().write(b'x')\n\
                   os.openpty()\nE";
-    works("/usr/bin/python3", script, Level::Full).await;
+    works("/usr/bin/python3", script, SandboxLevel::Full).await;
 }
 
 #[tokio::test]
@@ -186,7 +186,7 @@ async fn a_server_on_its_own_loopback_is_reached() {
                   \u{20} c = socket.create_connection(s.getsockname()[:2]); s.accept()[0].send(b'hi')\n\
                   \u{20} assert c.recv(2) == b'hi'\n\
                   socket.getaddrinfo('localhost', 80)\nE";
-    works("/usr/bin/python3", script, Level::Full).await;
+    works("/usr/bin/python3", script, SandboxLevel::Full).await;
 }
 
 #[tokio::test]
@@ -216,8 +216,12 @@ async fn cargo_builds_with_the_users_toolchain_and_a_private_home() {
 #[tokio::test]
 async fn node_runs_with_its_own_compiler() {
     let wasm = "new WebAssembly.Module(new Uint8Array([0,97,115,109,1,0,0,0]))";
-    works("/usr/bin/node", &format!("node -e '{wasm}; require(\"fs\").writeFileSync(\"x\", \"y\")'"), Level::Landlock)
-        .await;
+    works(
+        "/usr/bin/node",
+        &format!("node -e '{wasm}; require(\"fs\").writeFileSync(\"x\", \"y\")'"),
+        SandboxLevel::Landlock,
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -225,5 +229,5 @@ async fn the_usual_tools_find_what_they_need() {
     let script = "set -e; date; id; sort /dev/null; echo x > /dev/null; head -c 4 /dev/urandom | wc -c; mktemp; mktemp -d; \
                   touch ~/in-home; cat /proc/meminfo /proc/self/status; echo a | tee f; ln -s f l; mv f g; rm g l; mkfifo p; nproc; \
                   sh -c 'trap \"exit 0\" TERM; kill $$'; seq 1 100 | xargs -P 4 -n 10 echo; chmod 600 p; find . -type p; tar c p | tar t";
-    works("/usr/bin/find", script, Level::Landlock).await;
+    works("/usr/bin/find", script, SandboxLevel::Landlock).await;
 }

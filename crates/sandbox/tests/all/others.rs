@@ -6,15 +6,15 @@
 use std::path::Path;
 
 use crate::support::{PROGRAM, Workspace, can_test, shell};
-use updraft_sandbox::{Command, Ended, Level, Policy, Sandbox, Stdin};
+use updraft_sandbox::{ChildResult, Command, Policy, Sandbox, SandboxLevel, StdinMode};
 
 /// Runs a script that is told to go on once someone else has done their work; before that it runs up to `read`.
-async fn meanwhile(policy: &Policy, script: &str, work: impl FnOnce()) -> Ended {
+async fn meanwhile(policy: &Policy, script: &str, work: impl FnOnce()) -> ChildResult {
     let ready = tempfile::tempdir().unwrap();
     let script = script.replace("read x", &format!("echo > {}/now; read x", ready.path().display()));
     let policy = Policy { write: vec![ready.path().to_owned()], ..policy.clone() };
-    let command = Command { stdin: Stdin::Pipe, ..shell(&script) };
-    let mut child = Sandbox::new(PROGRAM, Level::Full).unwrap().spawn(&policy, command).await.unwrap();
+    let command = Command { stdin: StdinMode::Pipe, ..shell(&script) };
+    let mut child = Sandbox::new(PROGRAM, SandboxLevel::Full).unwrap().spawn(&policy, command).await.unwrap();
     let begun = child.stdin.take();
     while !ready.path().join("now").exists() {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
@@ -45,14 +45,14 @@ fn read(place: &Workspace, path: &str) -> String {
     std::fs::read_to_string(place.path().join(path)).unwrap_or_default()
 }
 
-fn moved(place: &Workspace, ended: &Ended) -> Vec<String> {
+fn moved(place: &Workspace, ended: &ChildResult) -> Vec<String> {
     let below = |path: &Path| path.strip_prefix(place.path()).unwrap().display().to_string();
     ended.moved_aside.iter().map(|one| below(&one.path)).collect()
 }
 
 #[tokio::test]
 async fn settings_that_the_user_edits_during_a_command_stay() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     for is_staged in [true, false] {
@@ -70,7 +70,7 @@ async fn settings_that_the_user_edits_during_a_command_stay() {
 
 #[tokio::test]
 async fn settings_that_the_user_makes_during_a_staged_command_stay() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let place = repository();
@@ -89,7 +89,7 @@ async fn settings_that_the_user_makes_during_a_staged_command_stay() {
 
 #[tokio::test]
 async fn what_the_user_puts_into_a_folder_that_a_command_removes_stays() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let place = Workspace::new();

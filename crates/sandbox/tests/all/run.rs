@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::support::{Workspace, can_test, left_in, levels, run, say, shell};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use updraft_sandbox::{
-    Capture, Captured, Command, Error, Exit, Killed, Level, Lifetime, Limits, Output, Policy, SETUP_FAILED, Sandbox,
-    Stdin,
+    CaptureOptions, CapturedStream, ChildLifetime, Command, Error, KillReason, OutputMode, Policy, ProgramExit,
+    ResourceLimits, SETUP_FAILED, Sandbox, SandboxLevel, StdinMode,
 };
 
 #[tokio::test]
@@ -19,7 +19,7 @@ async fn a_command_reads_and_writes_its_workspace() {
         place.write("in.txt", "hello");
         let ended =
             run(level, &place.policy(), shell("cat in.txt; echo out > out.txt; echo complaint >&2")).await.unwrap();
-        assert_eq!((ended.exit, ended.level), (Some(Exit::Code(0)), level));
+        assert_eq!((ended.exit, ended.level), (Some(ProgramExit::Code(0)), level));
         assert_eq!((ended.stdout.text().as_str(), ended.stderr.text().as_str()), ("hello", "complaint\n"));
         assert_eq!(std::fs::read_to_string(place.path().join("out.txt")).unwrap(), "out\n");
     }
@@ -29,7 +29,7 @@ async fn a_command_reads_and_writes_its_workspace() {
 async fn codes_and_signals_are_told_apart() {
     for level in levels() {
         let place = Workspace::new();
-        let codes = [("exit 7", Exit::Code(7), 7), ("kill -TERM $$", Exit::Signal(15), 143)];
+        let codes = [("exit 7", ProgramExit::Code(7), 7), ("kill -TERM $$", ProgramExit::Signal(15), 143)];
         for (script, exit, code) in codes {
             let ended = run(level, &place.policy(), shell(script)).await.unwrap();
             assert_eq!((ended.exit, ended.exit_code()), (Some(exit), code), "{level} {script}");
@@ -67,7 +67,7 @@ async fn a_set_up_that_fails_runs_nothing() {
 
 #[tokio::test]
 async fn a_workspace_that_is_too_wide_is_refused() {
-    let error = run(Level::Full, &Policy::strict("/"), shell("true")).await.unwrap_err();
+    let error = run(SandboxLevel::Full, &Policy::strict("/"), shell("true")).await.unwrap_err();
     assert!(matches!(error, Error::Policy { .. }), "{error}");
 }
 
@@ -98,7 +98,7 @@ async fn only_named_variables_reach_the_program() {
         let mut names: Vec<&str> = text.lines().filter_map(|line| line.split('=').next()).collect();
         names.sort_unstable();
         names.dedup();
-        let extra = if level == Level::Full { vec!["TMPDIR"] } else { vec!["TEMP", "TMP", "TMPDIR"] };
+        let extra = if level == SandboxLevel::Full { vec!["TMPDIR"] } else { vec!["TEMP", "TMP", "TMPDIR"] };
         assert_eq!(names, [vec!["HOME", "LC_ALL", "PATH"], extra].concat(), "{level}");
     }
 }
@@ -143,10 +143,13 @@ async fn input_is_empty_unless_a_pipe_is_asked_for() {
 async fn a_session_talks_through_pipes_until_it_is_let_go() {
     for level in levels() {
         let place = Workspace::new();
-        let limits = Limits { time: Some(Duration::from_millis(1)), ..Limits::default() };
-        let policy = Policy { lifetime: Lifetime::Session, limits, ..place.policy() };
-        let command =
-            Command { stdin: Stdin::Pipe, output: Output::Pipe(Capture::default()), ..Command::new("/bin/cat") };
+        let limits = ResourceLimits { time: Some(Duration::from_millis(1)), ..ResourceLimits::default() };
+        let policy = Policy { lifetime: ChildLifetime::Session, limits, ..place.policy() };
+        let command = Command {
+            stdin: StdinMode::Pipe,
+            output: OutputMode::Pipe(CaptureOptions::default()),
+            ..Command::new("/bin/cat")
+        };
         let mut child = Sandbox::new(crate::support::PROGRAM, level).unwrap().spawn(&policy, command).await.unwrap();
         let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout().unwrap());
         let mut lines = BufReader::new(stdout).lines();
@@ -164,9 +167,10 @@ async fn a_session_talks_through_pipes_until_it_is_let_go() {
 async fn guarded_files_are_looked_after_between_two_uses_of_a_session() {
     for level in levels() {
         let place = Workspace::new();
-        let policy = Policy { lifetime: Lifetime::Session, ..place.policy() };
+        let policy = Policy { lifetime: ChildLifetime::Session, ..place.policy() };
         let script = "while read word; do echo planted > $word; echo done; done";
-        let command = Command { stdin: Stdin::Pipe, output: Output::Pipe(Capture::default()), ..shell(script) };
+        let command =
+            Command { stdin: StdinMode::Pipe, output: OutputMode::Pipe(CaptureOptions::default()), ..shell(script) };
         let mut child = Sandbox::new(crate::support::PROGRAM, level).unwrap().spawn(&policy, command).await.unwrap();
         let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout().unwrap());
         let mut lines = BufReader::new(stdout).lines();
@@ -194,14 +198,15 @@ async fn a_server_that_floods_its_stderr_goes_on() {
     for level in levels() {
         let place = Workspace::new();
         let mut policy = limited(&place, |limits| limits.output = 1 << 20);
-        policy.lifetime = Lifetime::Session;
+        policy.lifetime = ChildLifetime::Session;
         let script = "head -c 5000000 /dev/zero >&2; echo alive; cat";
-        let command = Command { stdin: Stdin::Pipe, output: Output::Pipe(Capture::default()), ..shell(script) };
+        let command =
+            Command { stdin: StdinMode::Pipe, output: OutputMode::Pipe(CaptureOptions::default()), ..shell(script) };
         let mut child = Sandbox::new(crate::support::PROGRAM, level).unwrap().spawn(&policy, command).await.unwrap();
         let mut lines = BufReader::new(child.stdout().unwrap()).lines();
         assert_eq!(lines.next_line().await.unwrap().as_deref(), Some("alive"), "{level}");
         let ended = child.end().await.unwrap();
-        let Captured { head, tail, omitted, .. } = ended.stderr;
+        let CapturedStream { head, tail, omitted, .. } = ended.stderr;
         assert_eq!((head.len() + tail.len()) as u64 + omitted, 5_000_000);
     }
 }
@@ -211,8 +216,9 @@ async fn much_output_is_cut_in_the_middle_and_kept_in_a_file() {
     for level in levels() {
         let (place, elsewhere) = (Workspace::new(), Workspace::new());
         let file = elsewhere.path().join("all");
-        let capture = Capture { head: 10, tail: 10, stdout_file: Some(file.clone()), ..Capture::default() };
-        let command = Command { output: Output::Capture(capture), ..shell("seq 1 20000") };
+        let capture =
+            CaptureOptions { head: 10, tail: 10, stdout_file: Some(file.clone()), ..CaptureOptions::default() };
+        let command = Command { output: OutputMode::Capture(capture), ..shell("seq 1 20000") };
         let ended = run(level, &place.policy(), command).await.unwrap();
         assert_eq!(
             (ended.stdout.head.as_slice(), ended.stdout.tail.as_slice()),
@@ -223,7 +229,7 @@ async fn much_output_is_cut_in_the_middle_and_kept_in_a_file() {
     }
 }
 
-fn limited(place: &Workspace, change: impl FnOnce(&mut Limits)) -> Policy {
+fn limited(place: &Workspace, change: impl FnOnce(&mut ResourceLimits)) -> Policy {
     let mut policy = place.policy();
     change(&mut policy.limits);
     policy
@@ -235,7 +241,7 @@ async fn endless_output_ends_the_command() {
         let place = Workspace::new();
         let policy = limited(&place, |limits| limits.output = 1 << 20);
         let ended = run(level, &policy, shell("yes")).await.unwrap();
-        assert_eq!((ended.killed_for, ended.exit_code()), (Some(Killed::Output), 124), "{level}");
+        assert_eq!((ended.killed_for, ended.exit_code()), (Some(KillReason::Output), 124), "{level}");
     }
 }
 
@@ -256,7 +262,7 @@ async fn the_end_of_the_command_is_the_end_of_what_it_left_behind() {
     for level in levels() {
         let place = Workspace::new();
         let ended = run(level, &place.policy(), shell("(setsid sleep 1000 &) ; sleep 1000 & exit 3")).await.unwrap();
-        assert_eq!((ended.exit, left_in(&place)), (Some(Exit::Code(3)), Vec::new()), "{level}");
+        assert_eq!((ended.exit, left_in(&place)), (Some(ProgramExit::Code(3)), Vec::new()), "{level}");
     }
 }
 
@@ -284,7 +290,7 @@ async fn too_much_memory_ends_it_even_in_many_small_processes() {
         let place = Workspace::new();
         let policy = limited(&place, |limits| limits.memory = 100 << 20);
         let ended = run(level, &policy, shell(script)).await.unwrap();
-        assert_eq!(ended.killed_for, Some(Killed::Memory), "{level}: {ended:?}");
+        assert_eq!(ended.killed_for, Some(KillReason::Memory), "{level}: {ended:?}");
         assert_eq!(left_in(&place), [""; 0], "{level}");
     }
 }
@@ -301,7 +307,7 @@ async fn too_many_processes_are_refused_or_end_it() {
         });
         let ended = run(level, &policy, shell(script)).await.unwrap();
         let is_refused = ended.stderr.text().to_lowercase().contains("fork");
-        assert!(ended.killed_for == Some(Killed::Processes) || is_refused, "{level}: {ended:?}");
+        assert!(ended.killed_for == Some(KillReason::Processes) || is_refused, "{level}: {ended:?}");
         assert_eq!(left_in(&place), [""; 0], "{level}");
     }
 }
@@ -313,20 +319,20 @@ async fn filling_the_disk_ends_it() {
         let place = Workspace::new();
         let policy = limited(&place, |limits| limits.disk = 40 << 20);
         let ended = run(level, &policy, shell(script)).await.unwrap();
-        assert_eq!(ended.killed_for, Some(Killed::Disk), "{level}: {ended:?}");
+        assert_eq!(ended.killed_for, Some(KillReason::Disk), "{level}: {ended:?}");
     }
 }
 
 #[tokio::test]
 async fn temporary_folders_have_a_size_together() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let place = Workspace::new();
     let policy = limited(&place, |limits| limits.temporary = 8 << 20);
     let script =
         "head -c 6000000 /dev/zero > /tmp/a && head -c 6000000 /dev/zero > /dev/shm/b; echo $?; wc -c < /dev/shm/b";
-    let text = say(Level::Full, &policy, script).await;
+    let text = say(SandboxLevel::Full, &policy, script).await;
     assert!(text.starts_with("1\n") && text.contains("No space left"), "{text}");
 }
 
@@ -367,13 +373,13 @@ async fn a_grant_opens_what_it_names_and_no_more() {
 #[tokio::test]
 async fn the_private_folder_below_the_full_level_is_closed_to_other_users() {
     let place = Workspace::new();
-    let said = say(Level::Landlock, &place.policy(), "stat -c %a $(dirname $HOME)").await;
+    let said = say(SandboxLevel::Landlock, &place.policy(), "stat -c %a $(dirname $HOME)").await;
     assert_eq!(said, "700\n");
 }
 
 #[tokio::test]
 async fn the_modes_of_devices_stay_also_through_a_stream_of_ours() {
-    if !can_test(Level::Full) || !rustix::process::geteuid().is_root() {
+    if !can_test(SandboxLevel::Full) || !rustix::process::geteuid().is_root() {
         return;
     }
     // As a careless user gives it; it is the one of the whole machine, and only its present mode is set again.
@@ -381,13 +387,13 @@ async fn the_modes_of_devices_stay_also_through_a_stream_of_ours() {
     rustix::stdio::dup2_stdin(&device).unwrap();
     let script = "chmod $(stat -L -c %a /dev/stdin) /dev/stdin && echo changed";
     let place = Workspace::new();
-    for (level, changed) in [(Level::None, true), (Level::Full, false)] {
-        let command = Command { stdin: Stdin::Inherit, ..shell(script) };
+    for (level, changed) in [(SandboxLevel::None, true), (SandboxLevel::Full, false)] {
+        let command = Command { stdin: StdinMode::Inherit, ..shell(script) };
         let ended = run(level, &place.policy(), command).await.unwrap();
         assert_eq!(ended.stdout.text() == "changed\n", changed, "{level}: {}", ended.stderr.text());
     }
     // They are as usable as ever.
     let script =
         "echo x > /dev/null && echo out > /dev/stdout && echo err > /proc/self/fd/2 && head -c 1 /dev/zero | wc -c";
-    assert_eq!(say(Level::Full, &place.policy(), script).await, "out\n1\nerr\n");
+    assert_eq!(say(SandboxLevel::Full, &place.policy(), script).await, "out\n1\nerr\n");
 }

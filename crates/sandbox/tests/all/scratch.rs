@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use crate::support::{Workspace, can_test, run};
-use updraft_sandbox::{Command, Level, Policy};
+use updraft_sandbox::{Command, Policy, SandboxLevel};
 
 fn shell(script: &str) -> Command {
     Command { args: vec!["-c".into(), script.into()], ..Command::new("/bin/sh") }
@@ -19,7 +19,7 @@ fn left(scratch: &Path) -> Vec<String> {
 
 #[tokio::test]
 async fn each_command_has_a_folder_of_its_own_and_none_stays() {
-    for level in [Level::Landlock, Level::None].into_iter().filter(|level| can_test(*level)) {
+    for level in [SandboxLevel::Landlock, SandboxLevel::None].into_iter().filter(|level| can_test(*level)) {
         let (place, outside) = (Workspace::new(), tempfile::tempdir().unwrap());
         let scratch = outside.path().join("state/scratch");
         let policy = Policy { scratch: scratch.clone(), ..place.policy() };
@@ -27,7 +27,7 @@ async fn each_command_has_a_folder_of_its_own_and_none_stays() {
         let script = "echo mine > $TMPDIR/x; mkdir $HOME/locked; touch $HOME/locked/y; chmod 0 $HOME/locked; \
                       sleep 0.3; cat $TMPDIR/x; echo $TMPDIR";
         let (one, other) = tokio::join!(run(level, &policy, shell(script)), run(level, &policy, shell(script)));
-        let said = |ended: updraft_sandbox::Ended| String::from_utf8(ended.stdout.head).unwrap();
+        let said = |ended: updraft_sandbox::ChildResult| String::from_utf8(ended.stdout.head).unwrap();
         let (one, other) = (said(one.unwrap()), said(other.unwrap()));
         assert!(one.starts_with("mine\n") && other.starts_with("mine\n"), "{level}: {one}{other}");
         assert!(one.contains(&scratch.display().to_string()) && one != other, "{level}: {one}{other}");
@@ -37,13 +37,13 @@ async fn each_command_has_a_folder_of_its_own_and_none_stays() {
 
 #[tokio::test]
 async fn what_a_killed_launcher_left_is_removed_by_the_next() {
-    if !can_test(Level::Landlock) {
+    if !can_test(SandboxLevel::Landlock) {
         return;
     }
     let (place, outside) = (Workspace::new(), tempfile::tempdir().unwrap());
     let policy = Policy { scratch: outside.path().to_owned(), ..place.policy() };
     std::fs::create_dir_all(outside.path().join("updraft-sandbox-left/tmp/deep")).unwrap();
     std::fs::create_dir(outside.path().join("something-else")).unwrap();
-    run(Level::Landlock, &policy, shell("true")).await.unwrap();
+    run(SandboxLevel::Landlock, &policy, shell("true")).await.unwrap();
     assert_eq!(left(outside.path()), ["something-else"]);
 }

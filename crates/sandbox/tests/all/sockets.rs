@@ -7,18 +7,18 @@ use std::io::ErrorKind;
 use std::os::unix::net::UnixListener;
 
 use crate::support::{PROGRAM, Workspace, can_test, run, shell};
-use updraft_sandbox::{Command, Exit, Level, Lifetime, Network, Policy, Sandbox, Stdin};
+use updraft_sandbox::{ChildLifetime, Command, Network, Policy, ProgramExit, Sandbox, SandboxLevel, StdinMode};
 
 /// The command that tries to reach a socket.
 async fn reaches(policy: &Policy, path: &str) -> bool {
     let policy = Policy { read: vec![std::path::Path::new(PROGRAM).parent().unwrap().to_owned()], ..policy.clone() };
-    let ended = run(Level::Full, &policy, shell(&format!("{PROGRAM} attempt unix {path}"))).await.unwrap();
-    ended.exit == Some(Exit::Code(0))
+    let ended = run(SandboxLevel::Full, &policy, shell(&format!("{PROGRAM} attempt unix {path}"))).await.unwrap();
+    ended.exit == Some(ProgramExit::Code(0))
 }
 
 #[tokio::test]
 async fn a_service_in_the_workspace_is_reached_with_the_hosts_network_only() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let place = Workspace::new();
@@ -34,7 +34,7 @@ async fn a_service_in_the_workspace_is_reached_with_the_hosts_network_only() {
 
 #[tokio::test]
 async fn a_service_in_a_granted_folder_is_covered_also_for_a_staged_command() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let (place, other) = (Workspace::new(), Workspace::new());
@@ -48,7 +48,7 @@ async fn a_service_in_a_granted_folder_is_covered_also_for_a_staged_command() {
 
 #[tokio::test]
 async fn a_service_in_a_granted_folder_of_a_staged_workspace_is_covered() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let place = Workspace::new();
@@ -65,14 +65,14 @@ async fn a_service_in_a_granted_folder_of_a_staged_workspace_is_covered() {
     }
     // What the overlay shows is the command's own to remove.
     let policy = Policy { staged, ..place.policy() };
-    let ended = run(Level::Full, &policy, shell("rm beside")).await.unwrap();
-    assert_eq!(ended.exit, Some(Exit::Code(0)), "{}", ended.stderr.text());
+    let ended = run(SandboxLevel::Full, &policy, shell("rm beside")).await.unwrap();
+    assert_eq!(ended.exit, Some(ProgramExit::Code(0)), "{}", ended.stderr.text());
 }
 
 #[tokio::test]
 async fn what_a_command_listens_on_itself_works_and_what_is_left_of_others_can_be_replaced() {
     let python = "/usr/bin/python3";
-    if !can_test(Level::Full) || !std::path::Path::new(python).exists() {
+    if !can_test(SandboxLevel::Full) || !std::path::Path::new(python).exists() {
         return;
     }
     let place = Workspace::new();
@@ -85,19 +85,19 @@ for path in ['left', '/tmp/own', os.path.expanduser('~/own')]:
     assert listener.accept()[0].recv(1) == b'x'
 print('all')";
     let command = Command { args: vec!["-c".to_owned(), script.to_owned()], ..Command::new(python) };
-    let ended = run(Level::Full, &place.policy(), command).await.unwrap();
+    let ended = run(SandboxLevel::Full, &place.policy(), command).await.unwrap();
     assert_eq!(ended.stdout.text(), "all\n", "{}", ended.stderr.text());
 }
 
 #[tokio::test]
 async fn a_program_that_waits_is_not_used_again_once_a_service_has_appeared() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let (place, other) = (Workspace::new(), Workspace::new());
-    let policy = Policy { lifetime: Lifetime::Session, ..place.policy() };
-    let command = Command { stdin: Stdin::Pipe, ..Command::new("/bin/cat") };
-    let mut child = Sandbox::new(PROGRAM, Level::Full).unwrap().spawn(&policy, command).await.unwrap();
+    let policy = Policy { lifetime: ChildLifetime::Session, ..place.policy() };
+    let command = Command { stdin: StdinMode::Pipe, ..Command::new("/bin/cat") };
+    let mut child = Sandbox::new(PROGRAM, SandboxLevel::Full).unwrap().spawn(&policy, command).await.unwrap();
     let _elsewhere = UnixListener::bind(other.path().join("service")).unwrap();
     assert!(child.is_current().await.unwrap());
     let _service = UnixListener::bind(place.path().join("service")).unwrap();

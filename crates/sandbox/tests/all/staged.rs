@@ -10,8 +10,8 @@ use std::process::Stdio;
 
 use crate::support::{PROGRAM, Workspace, can_test, run, shell};
 use serde_json::Value;
-use updraft_sandbox::{Level, Policy};
-use updraft_workspace::FormKind;
+use updraft_sandbox::{Policy, SandboxLevel};
+use updraft_workspace::FileKind;
 
 /// An ordinary user that no machine has.
 const ORDINARY: u32 = 54_321;
@@ -149,7 +149,7 @@ const DOINGS: [&str; 22] = [
 
 #[test]
 fn the_workspace_becomes_what_it_would_have_become_without_staging() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     for user in users() {
@@ -170,7 +170,7 @@ fn the_workspace_becomes_what_it_would_have_become_without_staging() {
 fn another_disk_is_no_hindrance() {
     let Ok(elsewhere) = tempfile::tempdir_in("/dev/shm") else { return };
     let is_other = elsewhere.path().metadata().unwrap().dev() != std::env::temp_dir().metadata().unwrap().dev();
-    if !can_test(Level::Full) || !is_other {
+    if !can_test(SandboxLevel::Full) || !is_other {
         return;
     }
     // A pipe or a second name cannot be carried to another disk.
@@ -212,7 +212,7 @@ impl Drop for Disk {
 #[test]
 fn a_full_workspace_keeps_what_is_there_and_the_command_failed() {
     let place = Place::new(None);
-    let Some(_disk) = Disk::new(place.ws(), "size=1m").filter(|_| can_test(Level::Full)) else { return };
+    let Some(_disk) = Disk::new(place.ws(), "size=1m").filter(|_| can_test(SandboxLevel::Full)) else { return };
     place.script("head -c 400000 /dev/zero > big; echo old > piped; echo small > small");
     let report = place.run("head -c 900000 /dev/zero > big; rm piped; mkfifo piped; echo new > small", true);
     assert_eq!((&report["code"], &report["unstaged"]), (&serde_json::json!(125), &Value::Null), "{report}");
@@ -229,7 +229,8 @@ fn a_full_workspace_keeps_what_is_there_and_the_command_failed() {
 #[test]
 fn a_full_state_disk_changes_nothing_about_the_commands_end() {
     let mut place = Place::new(None);
-    let Some(disk) = Disk::new(place.folder.path().join("state"), "size=1m").filter(|_| can_test(Level::Full)) else {
+    let Some(disk) = Disk::new(place.folder.path().join("state"), "size=1m").filter(|_| can_test(SandboxLevel::Full))
+    else {
         return;
     };
     place.stage = Some(disk.0.clone());
@@ -250,7 +251,8 @@ fn a_full_state_disk_changes_nothing_about_the_commands_end() {
 #[test]
 fn a_command_that_says_nothing_of_a_full_disk_has_failed_and_its_files_are_named() {
     let mut place = Place::new(None);
-    let Some(disk) = Disk::new(place.folder.path().join("state"), "size=1m").filter(|_| can_test(Level::Full)) else {
+    let Some(disk) = Disk::new(place.folder.path().join("state"), "size=1m").filter(|_| can_test(SandboxLevel::Full))
+    else {
         return;
     };
     place.stage = Some(disk.0.clone());
@@ -268,7 +270,7 @@ fn a_command_that_says_nothing_of_a_full_disk_has_failed_and_its_files_are_named
 
 #[test]
 fn folders_deeper_than_there_are_descriptors_arrive_and_go() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let place = Place::new(None);
@@ -286,7 +288,7 @@ fn folders_deeper_than_there_are_descriptors_arrive_and_go() {
 
 #[test]
 fn what_a_command_that_was_cut_off_replaced_is_kept_and_named() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let place = Place::new(None);
@@ -305,7 +307,7 @@ fn what_a_command_that_was_cut_off_replaced_is_kept_and_named() {
 
 #[test]
 fn times_are_those_the_command_gave() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let place = Place::new(None);
@@ -319,7 +321,7 @@ fn times_are_those_the_command_gave() {
 
 #[tokio::test]
 async fn what_changed_is_listed_with_what_was_there() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let place = Workspace::new();
@@ -328,7 +330,7 @@ async fn what_changed_is_listed_with_what_was_there() {
     place.write("same", "same\n");
     let policy = Policy { staged: Some(place.path().with_extension("aside").join("staged")), ..place.policy() };
     let script = "echo new > a.txt; rm -r gone; mkdir made; echo m > made/m; echo same > same; chmod 600 same";
-    let ended = run(Level::Full, &policy, shell(script)).await.unwrap();
+    let ended = run(SandboxLevel::Full, &policy, shell(script)).await.unwrap();
     let staged = ended.staged.unwrap();
     let mut told = Vec::new();
     for one in staged.changes().unwrap() {
@@ -336,7 +338,7 @@ async fn what_changed_is_listed_with_what_was_there() {
         told.push((one.path, one.was.map(|look| look.kind), one.now.map(|look| look.kind), kept));
     }
     told.sort_by(|one, other| one.0.cmp(&other.0));
-    let (file, folder) = (Some(FormKind::File), Some(FormKind::Folder));
+    let (file, folder) = (Some(FileKind::File), Some(FileKind::Folder));
     let wanted = [
         ("a.txt", file, file, Some("old\n")),
         ("gone", folder, None, None),
@@ -353,16 +355,16 @@ async fn what_changed_is_listed_with_what_was_there() {
 
 #[tokio::test]
 async fn two_commands_at_once_both_count_and_a_file_of_both_is_named() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let place = Workspace::new();
     place.write("both", "old\n");
     let policy = Policy { staged: Some(place.path().with_extension("aside").join("staged")), ..place.policy() };
-    let first = run(Level::Full, &policy, shell("echo 1 > one; echo 1 > both; sleep 1"));
-    let second = run(Level::Full, &policy, shell("echo 2 > two; echo 2 > both; sleep 3"));
+    let first = run(SandboxLevel::Full, &policy, shell("echo 1 > one; echo 1 > both; sleep 1"));
+    let second = run(SandboxLevel::Full, &policy, shell("echo 2 > two; echo 2 > both; sleep 3"));
     let (first, second) = tokio::join!(first, second);
-    let contested = |ended: &updraft_sandbox::Ended| -> Vec<String> {
+    let contested = |ended: &updraft_sandbox::ChildResult| -> Vec<String> {
         let all = ended.staged.as_ref().unwrap().changes().unwrap();
         all.into_iter().filter(|one| one.contested).map(|one| one.path).collect()
     };
@@ -374,13 +376,13 @@ async fn two_commands_at_once_both_count_and_a_file_of_both_is_named() {
 
 #[tokio::test]
 async fn nothing_of_a_command_that_nobody_waits_for_reaches_the_workspace() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let place = Workspace::new();
     let staged = place.path().with_extension("aside").join("staged");
     let policy = Policy { staged: Some(staged.clone()), ..place.policy() };
-    let sandbox = updraft_sandbox::Sandbox::new(PROGRAM, Level::Full).unwrap();
+    let sandbox = updraft_sandbox::Sandbox::new(PROGRAM, SandboxLevel::Full).unwrap();
     let child = sandbox.spawn(&policy, shell("echo x > made; sleep 100")).await.unwrap();
     tokio::time::sleep(std::time::Duration::from_millis(200)).await;
     drop(child);
@@ -392,7 +394,7 @@ async fn nothing_of_a_command_that_nobody_waits_for_reaches_the_workspace() {
     }
     // What a process that was killed left behind goes with the next command.
     std::fs::create_dir_all(staged.join("command-left/upper")).unwrap();
-    let ended = run(Level::Full, &policy, shell("ls")).await.unwrap();
+    let ended = run(SandboxLevel::Full, &policy, shell("ls")).await.unwrap();
     assert_eq!(ended.stdout.text(), "");
     drop(ended);
     assert_eq!(std::fs::read_dir(&staged).unwrap().count(), 0);
@@ -400,7 +402,7 @@ async fn nothing_of_a_command_that_nobody_waits_for_reaches_the_workspace() {
 
 #[tokio::test]
 async fn a_hook_that_is_planted_is_moved_aside_as_ever() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let place = Workspace::new();
@@ -411,7 +413,7 @@ async fn a_hook_that_is_planted_is_moved_aside_as_ever() {
     let policy = Policy { staged: Some(place.path().with_extension("aside").join("staged")), ..place.policy() };
     let script = "echo evil > .git/hooks/pre-commit; echo evil >> .git/config; echo x > .git/index; \
                   mkdir -p sub/.vscode; echo evil > sub/.vscode/tasks.json; mv .git other; true";
-    let ended = run(Level::Full, &policy, shell(script)).await.unwrap();
+    let ended = run(SandboxLevel::Full, &policy, shell(script)).await.unwrap();
     assert!(ended.staged.is_some(), "{:?}", ended.unstaged);
     let moved: Vec<_> = ended.moved_aside.iter().map(|moved| moved.path.strip_prefix(place.path()).unwrap()).collect();
     assert_eq!(moved, [Path::new("sub/.vscode")]);

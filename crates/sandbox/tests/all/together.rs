@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use crate::support::{PROGRAM, Workspace, can_test, shell};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use updraft_sandbox::{Capture, Command, Ended, Level, Listener, Output, Policy, Sandbox};
+use updraft_sandbox::{CaptureOptions, ChildResult, Command, LineListener, OutputMode, Policy, Sandbox, SandboxLevel};
 
 /// Rounds of the test that has commands get in each other's way; `UPDRAFT_TEST_ROUNDS` asks for more.
 fn rounds() -> usize {
@@ -22,7 +22,7 @@ fn gathered(place: &Workspace) -> Policy {
 }
 
 /// Runs all of them at once, and gives how each ended in the same order.
-async fn all_at_once(level: Level, policy: &Policy, commands: Vec<Command>) -> Vec<Ended> {
+async fn all_at_once(level: SandboxLevel, policy: &Policy, commands: Vec<Command>) -> Vec<ChildResult> {
     let sandbox = Sandbox::new(PROGRAM, level).unwrap();
     let mut running = JoinSet::new();
     for (at, command) in commands.into_iter().enumerate() {
@@ -60,8 +60,11 @@ impl Gate {
         let script =
             format!("{before}\necho begun\ndd if={} bs=1 count=1 2>/dev/null >/dev/null\n{after}", gate.display());
         let came = self.came.clone();
-        let listener = Listener::to(move |line| came.add_permits(usize::from(line == "begun")));
-        Command { output: Output::Capture(Capture { listener, ..Capture::default() }), ..shell(&script) }
+        let listener = LineListener::to(move |line| came.add_permits(usize::from(line == "begun")));
+        Command {
+            output: OutputMode::Capture(CaptureOptions { listener, ..CaptureOptions::default() }),
+            ..shell(&script)
+        }
     }
 
     /// Waits until so many are at the gate, then opens it for them.
@@ -123,7 +126,7 @@ impl Shared {
 
 fn can_share() -> bool {
     let has = |program: &str| std::process::Command::new(program).arg("--version").output().is_ok();
-    let can = can_test(Level::Full) && has("git") && has("python3");
+    let can = can_test(SandboxLevel::Full) && has("git") && has("python3");
     if !can {
         std::io::stderr().write_all(b"!! SKIP: needs the level `full`, git and python3\n").unwrap();
     }
@@ -138,7 +141,7 @@ async fn commands_at_the_same_time_lose_nothing_of_each_other() {
     let (mut again, mut run) = (0, 0);
     for round in 0..rounds() {
         let shared = Shared::new(6);
-        let ended = all_at_once(Level::Full, &gathered(&shared.place), shared.commands()).await;
+        let ended = all_at_once(SandboxLevel::Full, &gathered(&shared.place), shared.commands()).await;
         for one in &ended {
             assert!(one.succeeded(), "round {round}: {one:?}");
             let is_told = one.troubles.iter().any(|told| told.contains("run again, alone"));
@@ -181,7 +184,7 @@ fn four_processes_lose_nothing_of_each_other() {
 
 #[tokio::test]
 async fn fifty_commands_that_meet_nowhere_are_under_way_at_the_same_time() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let (place, mut gate) = (Workspace::new(), Gate::new());
@@ -193,7 +196,7 @@ async fn fifty_commands_that_meet_nowhere_are_under_way_at_the_same_time() {
         _ => format!("mkdir -p common/deep; echo {at} > common/deep/{at}; rm -f no-such"),
     };
     let commands = (0..50).map(|at| gate.command(&doing(at), "true")).collect();
-    let running = all_at_once(Level::Full, &policy, commands);
+    let running = all_at_once(SandboxLevel::Full, &policy, commands);
     let opening = async {
         gate.all_have_come(50).await;
         gate.let_pass(50);
@@ -233,7 +236,7 @@ const MEETINGS: [Meeting; 14] = [
 
 #[tokio::test]
 async fn a_command_is_run_again_where_others_changed_what_it_changed() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     for (own, other, again_for, wanted) in MEETINGS {
@@ -242,7 +245,7 @@ async fn a_command_is_run_again_where_others_changed_what_it_changed() {
         if own.contains(" d") {
             place.write("d/in", "in\n");
         }
-        let sandbox = Sandbox::new(PROGRAM, Level::Full).unwrap();
+        let sandbox = Sandbox::new(PROGRAM, SandboxLevel::Full).unwrap();
         let (policy, command) = (gate.policy(&place), gate.command(&format!("({own}); code=$?"), "exit $code"));
         let opening = async {
             gate.all_have_come(1).await;
@@ -277,11 +280,11 @@ fn list(root: &Path, folder: &Path, found: &mut Vec<String>) {
 
 #[tokio::test]
 async fn files_that_others_change_each_time_are_overwritten_at_last_and_named() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let (place, mut gate) = (Workspace::new(), Gate::new());
-    let sandbox = Sandbox::new(PROGRAM, Level::Full).unwrap();
+    let sandbox = Sandbox::new(PROGRAM, SandboxLevel::Full).unwrap();
     let (policy, command) = (gate.policy(&place), gate.command("echo own >> f", "true"));
     let opening = async {
         for time in 1..=3 {
@@ -305,13 +308,13 @@ fn counting(outside: &Path) -> Command {
 
 #[tokio::test]
 async fn commands_that_reach_beyond_the_workspace_take_turns_and_run_once() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let (place, outside) = (Workspace::new(), tempfile::tempdir().unwrap());
     let policy = Policy { write: vec![outside.path().to_owned()], ..gathered(&place) };
     let commands = (0..8).map(|_| counting(outside.path())).collect();
-    let ended = all_at_once(Level::Full, &policy, commands).await;
+    let ended = all_at_once(SandboxLevel::Full, &policy, commands).await;
     assert!(ended.iter().all(|one| one.succeeded() && one.run_again_for.is_empty()), "{ended:?}");
     assert_eq!((read(place.path(), "n"), read(outside.path(), "count").lines().count()), ("8\n".to_owned(), 8));
     drop(ended);
@@ -321,24 +324,27 @@ async fn commands_that_reach_beyond_the_workspace_take_turns_and_run_once() {
 #[tokio::test]
 async fn commands_whose_changes_cannot_be_gathered_take_turns() {
     let count = "n=$(cat n 2>/dev/null || echo 0); echo $((n+1)) > n";
-    if can_test(Level::Landlock) {
+    if can_test(SandboxLevel::Landlock) {
         let place = Workspace::new();
-        let ended = all_at_once(Level::Landlock, &gathered(&place), (0..6).map(|_| shell(count)).collect()).await;
+        let ended =
+            all_at_once(SandboxLevel::Landlock, &gathered(&place), (0..6).map(|_| shell(count)).collect()).await;
         assert!(ended.iter().all(|one| one.succeeded() && one.unstaged.is_some()), "{ended:?}");
         assert_eq!(read(place.path(), "n"), "6\n");
     }
     let place = Workspace::new();
     let inner = place.path().join("inner");
     std::fs::create_dir(&inner).unwrap();
-    let Some(_disk) = crate::staged::Disk::new(inner, "size=1m").filter(|_| can_test(Level::Full)) else { return };
-    let ended = all_at_once(Level::Full, &gathered(&place), (0..6).map(|_| shell(count)).collect()).await;
+    let Some(_disk) = crate::staged::Disk::new(inner, "size=1m").filter(|_| can_test(SandboxLevel::Full)) else {
+        return;
+    };
+    let ended = all_at_once(SandboxLevel::Full, &gathered(&place), (0..6).map(|_| shell(count)).collect()).await;
     assert!(ended.iter().all(|one| one.succeeded() && one.unstaged.is_some()), "{ended:?}");
     assert_eq!(read(place.path(), "n"), "6\n");
 }
 
 #[tokio::test]
 async fn the_turn_of_a_process_that_is_killed_is_the_next_ones() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let (place, outside) = (Workspace::new(), tempfile::tempdir().unwrap());
@@ -353,7 +359,7 @@ async fn the_turn_of_a_process_that_is_killed_is_the_next_ones() {
     while !marker.exists() {
         tokio::task::yield_now().await;
     }
-    let waiting = all_at_once(Level::Full, &policy, vec![shell("echo own >> n")]);
+    let waiting = all_at_once(SandboxLevel::Full, &policy, vec![shell("echo own >> n")]);
     let killing = async {
         process.kill().unwrap();
         process.wait().unwrap();
@@ -365,21 +371,21 @@ async fn the_turn_of_a_process_that_is_killed_is_the_next_ones() {
 
 #[tokio::test]
 async fn whoever_watches_hears_that_a_command_is_run_again() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let (place, mut gate) = (Workspace::new(), Gate::new());
     let heard = Arc::new(Mutex::new(Vec::new()));
     let (ears, came) = (heard.clone(), gate.came.clone());
-    let listener = Listener::to(move |line| {
+    let listener = LineListener::to(move |line| {
         ears.lock().unwrap().push(line.to_owned());
         came.add_permits(usize::from(line == "begun"));
     });
     let command = Command {
-        output: Output::Capture(Capture { listener, ..Capture::default() }),
+        output: OutputMode::Capture(CaptureOptions { listener, ..CaptureOptions::default() }),
         ..gate.command("echo own >> f", "true")
     };
-    let sandbox = Sandbox::new(PROGRAM, Level::Full).unwrap();
+    let sandbox = Sandbox::new(PROGRAM, SandboxLevel::Full).unwrap();
     let policy = gate.policy(&place);
     let opening = async {
         gate.all_have_come(1).await;
@@ -395,17 +401,19 @@ async fn whoever_watches_hears_that_a_command_is_run_again() {
 
 #[tokio::test]
 async fn whoever_watches_hears_that_a_command_waits_for_another() {
-    if !can_test(Level::Full) {
+    if !can_test(SandboxLevel::Full) {
         return;
     }
     let (place, outside, mut gate) = (Workspace::new(), tempfile::tempdir().unwrap(), Gate::new());
     let policy = Policy { write: vec![outside.path().to_owned()], ..gate.policy(&place) };
-    let sandbox = Sandbox::new(PROGRAM, Level::Full).unwrap();
+    let sandbox = Sandbox::new(PROGRAM, SandboxLevel::Full).unwrap();
     let first = gate.command("true", "echo first > f");
     let (hear, mut heard) = tokio::sync::mpsc::unbounded_channel();
-    let listener = Listener::to(move |line| hear.send(line.to_owned()).unwrap());
-    let second =
-        Command { output: Output::Capture(Capture { listener, ..Capture::default() }), ..shell("cat f; echo second") };
+    let listener = LineListener::to(move |line| hear.send(line.to_owned()).unwrap());
+    let second = Command {
+        output: OutputMode::Capture(CaptureOptions { listener, ..CaptureOptions::default() }),
+        ..shell("cat f; echo second")
+    };
     let begin_second = async {
         gate.all_have_come(1).await;
         let opening = async {

@@ -18,14 +18,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use place::{Came, Place, Who, is_root};
 use support::levels;
 use table::{Attempt, By, Lower};
-use updraft_sandbox::Level;
+use updraft_sandbox::SandboxLevel;
 
 /// Makes all attempts of a class, some at a time, and names those that went otherwise than they should.
 fn make_all(attempts: &[Attempt], who: Who, at_least: usize) {
     if who == Who::Root && !is_root() {
         return aloud("attempts as root: these tests do not run as root");
     }
-    let levels: Vec<Level> = levels().collect();
+    let levels: Vec<SandboxLevel> = levels().collect();
     let fitting: Vec<&Attempt> = attempts.iter().filter(|attempt| fits(attempt.by, who)).collect();
     let (next, shown) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let wrong = Mutex::new(Vec::new());
@@ -33,7 +33,7 @@ fn make_all(attempts: &[Attempt], who: Who, at_least: usize) {
         for _ in 0..3 {
             scope.spawn(|| {
                 while let Some(attempt) = fitting.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if Place::new(who).make(attempt, Level::None) == Came::Nowhere {
+                    if Place::new(who).make(attempt, SandboxLevel::None) == Came::Nowhere {
                         aloud(&format!("`{}` as {who:?}: nobody can do that here", attempt.name));
                         continue;
                     }
@@ -59,10 +59,10 @@ fn fits(by: By, who: Who) -> bool {
     }
 }
 
-fn wrong_at(attempt: &Attempt, who: Who, level: Level) -> Option<String> {
+fn wrong_at(attempt: &Attempt, who: Who, level: SandboxLevel) -> Option<String> {
     let wanted = match (level, attempt.lower) {
-        (Level::Landlock, Lower::Passes) => Came::Through,
-        (Level::Full | Level::Landlock | Level::None, _) => Came::Nowhere,
+        (SandboxLevel::Landlock, Lower::Passes) => Came::Through,
+        (SandboxLevel::Full | SandboxLevel::Landlock | SandboxLevel::None, _) => Came::Nowhere,
     };
     let came = Place::new(who).make(attempt, level);
     (came != wanted).then(|| format!("{level} as {who:?}: `{}` came {came:?}", attempt.name))

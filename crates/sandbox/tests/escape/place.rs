@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use serde_json::Value;
-use updraft_sandbox::{Level, Limits, Policy};
+use updraft_sandbox::{Policy, ResourceLimits, SandboxLevel};
 
 use crate::support::{PROGRAM, left_pids};
 use crate::table::{Attempt, Sign};
@@ -139,10 +139,10 @@ impl Place {
     }
 
     /// Makes the attempt and looks what came of it.
-    pub(crate) fn make(mut self, attempt: &Attempt, level: Level) -> Came {
+    pub(crate) fn make(mut self, attempt: &Attempt, level: SandboxLevel) -> Came {
         let code = match level {
-            Level::None => self.without_sandbox(attempt),
-            Level::Full | Level::Landlock => self.in_sandbox(attempt, level),
+            SandboxLevel::None => self.without_sandbox(attempt),
+            SandboxLevel::Full | SandboxLevel::Landlock => self.in_sandbox(attempt, level),
         };
         let came = self.came(attempt.sign, code);
         self.clear(attempt.sign);
@@ -159,7 +159,7 @@ impl Place {
         status.code().map_or(-1, i64::from)
     }
 
-    fn in_sandbox(&self, attempt: &Attempt, level: Level) -> i64 {
+    fn in_sandbox(&self, attempt: &Attempt, level: SandboxLevel) -> i64 {
         let policy = serde_json::to_string(&self.policy()).unwrap();
         let mut command = Command::new(program());
         command.args(["exec", &level.to_string(), &policy, "/bin/sh", "-c", attempt.script]);
@@ -180,7 +180,13 @@ impl Place {
         if is_staged() {
             policy.staged = Some(self.aside.path().join("staged"));
         }
-        policy.limits = Limits { memory: 100 << 20, processes: 40, disk: 20 << 20, files: 500, ..Limits::default() };
+        policy.limits = ResourceLimits {
+            memory: 100 << 20,
+            processes: 40,
+            disk: 20 << 20,
+            files: 500,
+            ..ResourceLimits::default()
+        };
         policy
     }
 

@@ -6,15 +6,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use updraft_sandbox::{Command, Ended, Error, Level, Policy, Probe, Sandbox};
+use updraft_sandbox::{ChildResult, Command, Error, Policy, Sandbox, SandboxLevel, SandboxSupport};
 
 /// The program that stands in for `updraft`.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_updraft-sandbox-testing");
 
 /// What this machine offers, found out once for each test program.
 #[allow(clippy::disallowed_methods, reason = "asks the test program what it finds")]
-pub(crate) fn probe() -> &'static Probe {
-    static PROBE: OnceLock<Probe> = OnceLock::new();
+pub(crate) fn probe() -> &'static SandboxSupport {
+    static PROBE: OnceLock<SandboxSupport> = OnceLock::new();
     PROBE.get_or_init(|| {
         let output = std::process::Command::new(PROGRAM).arg("probe").output().unwrap();
         serde_json::from_slice(&output.stdout).unwrap()
@@ -22,7 +22,7 @@ pub(crate) fn probe() -> &'static Probe {
 }
 
 /// Whether the level can be tested here. If not, says so past the test runner's capture.
-pub(crate) fn can_test(level: Level) -> bool {
+pub(crate) fn can_test(level: SandboxLevel) -> bool {
     let can = probe().level >= level;
     if !can {
         let text = format!("!! SKIP: level `{level}` is not available on this machine: {:?}\n", probe().missing);
@@ -32,8 +32,8 @@ pub(crate) fn can_test(level: Level) -> bool {
 }
 
 /// The levels that confine, as far as this machine has them.
-pub(crate) fn levels() -> impl Iterator<Item = Level> {
-    [Level::Full, Level::Landlock].into_iter().filter(|level| can_test(*level))
+pub(crate) fn levels() -> impl Iterator<Item = SandboxLevel> {
+    [SandboxLevel::Full, SandboxLevel::Landlock].into_iter().filter(|level| can_test(*level))
 }
 
 pub(crate) struct Workspace(tempfile::TempDir);
@@ -69,12 +69,12 @@ pub(crate) fn shell(script: &str) -> Command {
     Command { args: vec!["-c".to_owned(), script.to_owned()], ..Command::new("/bin/sh") }
 }
 
-pub(crate) async fn run(level: Level, policy: &Policy, command: Command) -> Result<Ended, Error> {
+pub(crate) async fn run(level: SandboxLevel, policy: &Policy, command: Command) -> Result<ChildResult, Error> {
     Sandbox::new(PROGRAM, level)?.spawn(policy, command).await?.wait().await
 }
 
 /// Runs a script and gives what it printed.
-pub(crate) async fn say(level: Level, policy: &Policy, script: &str) -> String {
+pub(crate) async fn say(level: SandboxLevel, policy: &Policy, script: &str) -> String {
     let ended = run(level, policy, shell(script)).await.unwrap();
     ended.stdout.text() + &ended.stderr.text()
 }

@@ -18,18 +18,18 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 use tokio_tungstenite::tungstenite::{Error, Message as Frame};
 use tokio_tungstenite::{WebSocketStream, accept_hdr_async_with_config};
 
-use super::wire::{self, Fault, INVALID, LARGEST, NOT_LET_IN};
-use crate::token::Token;
+use super::wire::{self, BridgeFault, INVALID, LARGEST, NOT_LET_IN};
+use crate::token::ServeToken;
 
 /// Bytes of the message that shows the token, and of a buffer for it.
 const FIRST: usize = 4 << 10;
 /// Bytes of everything that is read before the token is shown, after the handshake.
 const READ: usize = 4 * FIRST;
 
-pub(super) type Socket = WebSocketStream<TcpStream>;
+pub(super) type HostSocket = WebSocketStream<TcpStream>;
 
 /// Lets in whoever shows the token; `None` if it was not shown.
-pub(super) async fn enter(stream: TcpStream, token: &Token) -> Result<Option<Socket>, Error> {
+pub(super) async fn enter(stream: TcpStream, token: &ServeToken) -> Result<Option<HostSocket>, Error> {
     let mut is_let_in = false;
     #[expect(clippy::result_large_err, reason = "the library's own type")]
     let check = |request: &Request, response: Response| {
@@ -41,7 +41,7 @@ pub(super) async fn enter(stream: TcpStream, token: &Token) -> Result<Option<Soc
     // Nothing of the first message is read here: a client that sends it before it has our answer is refused.
     let mut stream = accept_hdr_async_with_config(stream, check, Some(small)).await?.into_inner();
     if !is_let_in {
-        let sipped = Sipped { stream, left: READ };
+        let sipped = ByteLimitedStream { stream, left: READ };
         let mut socket = WebSocketStream::from_raw_socket(sipped, Role::Server, Some(small)).await;
         if !first_message(&mut socket, token).await? {
             let why = CloseFrame { code: CloseCode::Policy, reason: "show the token first".into() };
@@ -55,11 +55,11 @@ pub(super) async fn enter(stream: TcpStream, token: &Token) -> Result<Option<Soc
 }
 
 /// Whether the first message shows the token. Frames that only ask whether we are there are no messages.
-async fn first_message(socket: &mut WebSocketStream<Sipped>, token: &Token) -> Result<bool, Error> {
+async fn first_message(socket: &mut WebSocketStream<ByteLimitedStream>, token: &ServeToken) -> Result<bool, Error> {
     let first = loop {
         match socket.next().await.transpose()? {
             Some(Frame::Text(text)) => break wire::read(text.as_str()),
-            Some(Frame::Binary(_)) => break Err(wire::Unread::alone(INVALID, "send text, not bytes")),
+            Some(Frame::Binary(_)) => break Err(wire::MalformedMessage::alone(INVALID, "send text, not bytes")),
             Some(Frame::Ping(_) | Frame::Pong(_) | Frame::Frame(_)) => {}
             Some(Frame::Close(_)) | None => return Ok(false),
         }
@@ -67,7 +67,7 @@ async fn first_message(socket: &mut WebSocketStream<Sipped>, token: &Token) -> R
     let (id, given) = match first {
         Ok(message) => {
             let is_right = message.method == "auth" && token.is(message.params["token"].as_str().unwrap_or_default());
-            let refused = || Fault::new(NOT_LET_IN, "wrong token; the first message is `auth` with the `token`");
+            let refused = || BridgeFault::new(NOT_LET_IN, "wrong token; the first message is `auth` with the `token`");
             (message.id, if is_right { Ok(json!({ "success": true })) } else { Err(refused()) })
         }
         Err(unread) => (unread.id, Err(unread.fault)),
@@ -78,12 +78,12 @@ async fn first_message(socket: &mut WebSocketStream<Sipped>, token: &Token) -> R
 }
 
 /// A stream that gives one byte at a time, and not many of them.
-struct Sipped {
+struct ByteLimitedStream {
     stream: TcpStream,
     left: usize,
 }
 
-impl AsyncRead for Sipped {
+impl AsyncRead for ByteLimitedStream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.left == 0 {
             return Poll::Ready(Err(io::Error::other("too much was sent before the token")));
@@ -97,7 +97,7 @@ impl AsyncRead for Sipped {
     }
 }
 
-impl AsyncWrite for Sipped {
+impl AsyncWrite for ByteLimitedStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
@@ -113,7 +113,7 @@ impl AsyncWrite for Sipped {
 
 /// Whether the token was shown with the request; an error if a wrong one was, or if a web page asks.
 #[expect(clippy::result_large_err, reason = "the library's own type")]
-fn shown_at_the_door(request: &Request, token: &Token) -> Result<bool, ErrorResponse> {
+fn shown_at_the_door(request: &Request, token: &ServeToken) -> Result<bool, ErrorResponse> {
     let refuse = |status: StatusCode, why: &str| {
         let mut response = ErrorResponse::new(Some(why.to_owned()));
         *response.status_mut() = status;

@@ -13,14 +13,14 @@ use tokio_tungstenite::tungstenite::{Error, Message as Frame};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
-use updraft_workbench::Office;
-use updraft_workbench::office::{Changed, View, Work};
+use updraft_workbench::UpdraftService;
+use updraft_workbench::office::{RunRequest, RunView, WorkspaceFileChange};
 
-use super::door::{self, Socket};
+use super::door::{self, HostSocket};
 use super::lines;
-use super::wire::{self, Fault, INVALID, LARGEST, NOT_LET_IN, REFUSED, UNFIT, UNKNOWN};
-use crate::hall::{Guest, Hall};
-use crate::token::Token;
+use super::wire::{self, BridgeFault, INVALID, LARGEST, NOT_LET_IN, REFUSED, UNFIT, UNKNOWN};
+use crate::hall::{WaitingConnection, WaitingRoom};
+use crate::token::ServeToken;
 
 /// Clients at once that have shown the token: an editor has one or two.
 const MOST: usize = 64;
@@ -31,9 +31,16 @@ const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Serves the bridge until it is stopped. The listener should be one of this machine only. `read` is the largest content
 /// that `fs/read` gives, in bytes.
-pub async fn host(listener: TcpListener, token: Token, office: Office, read: u64, stop: CancellationToken) {
+pub async fn host(
+    listener: TcpListener,
+    token: ServeToken,
+    office: UpdraftService,
+    read: u64,
+    stop: CancellationToken,
+) {
     let last = Arc::new(Mutex::new(None));
-    let (tasks, hall, inside) = (TaskTracker::new(), Hall::for_at_most(MOST_WAITING), Arc::new(Semaphore::new(MOST)));
+    let (tasks, hall, inside) =
+        (TaskTracker::new(), WaitingRoom::for_at_most(MOST_WAITING), Arc::new(Semaphore::new(MOST)));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -48,8 +55,13 @@ pub async fn host(listener: TcpListener, token: Token, office: Office, read: u64
             continue;
         }
         let (guest, inside) = (hall.enter(), Arc::clone(&inside));
-        let client =
-            Client { token: token.clone(), office: office.clone(), read, last: Arc::clone(&last), stop: stop.clone() };
+        let client = BridgeSession {
+            token: token.clone(),
+            office: office.clone(),
+            read,
+            last: Arc::clone(&last),
+            stop: stop.clone(),
+        };
         tasks.spawn(async move {
             if let Err(error) = client.serve(stream, guest, &inside).await {
                 debug!(%error, "a client of the bridge is gone");
@@ -60,9 +72,9 @@ pub async fn host(listener: TcpListener, token: Token, office: Office, read: u64
     tasks.wait().await;
 }
 
-struct Client {
-    token: Token,
-    office: Office,
+struct BridgeSession {
+    token: ServeToken,
+    office: UpdraftService,
     /// Bytes that `fs/read` gives at most.
     read: u64,
     /// The run that was dispatched last over this bridge.
@@ -70,8 +82,8 @@ struct Client {
     stop: CancellationToken,
 }
 
-impl Client {
-    async fn serve(self, stream: TcpStream, guest: Guest, inside: &Semaphore) -> Result<(), Error> {
+impl BridgeSession {
+    async fn serve(self, stream: TcpStream, guest: WaitingConnection, inside: &Semaphore) -> Result<(), Error> {
         let entered = tokio::select! {
             entered = door::enter(stream, &self.token) => entered?,
             () = guest.must_leave() => return Ok(()),
@@ -92,7 +104,7 @@ impl Client {
         Ok(())
     }
 
-    async fn converse(&self, socket: &mut Socket) -> Result<(), Error> {
+    async fn converse(&self, socket: &mut HostSocket) -> Result<(), Error> {
         let mut changes = self.office.files.changes();
         loop {
             tokio::select! {
@@ -105,7 +117,7 @@ impl Client {
                     let Some(frame) = frame else { return Ok(()) };
                     let answer = match frame? {
                         Frame::Text(text) => self.answer(text.as_str()).await,
-                        Frame::Binary(_) => Some(wire::Unread::alone(INVALID, "send text, not bytes").answer()),
+                        Frame::Binary(_) => Some(wire::MalformedMessage::alone(INVALID, "send text, not bytes").answer()),
                         _ => None,
                     };
                     if let Some(answer) = answer {
@@ -127,21 +139,21 @@ impl Client {
         let answer = wire::answer(&message.id, given);
         if answer.len() > LARGEST {
             let why = format!("the answer has more than {} MB", LARGEST >> 20);
-            return Some(wire::answer(&message.id, Err(Fault::new(REFUSED, why))));
+            return Some(wire::answer(&message.id, Err(BridgeFault::new(REFUSED, why))));
         }
         Some(answer)
     }
 
-    async fn perform(&self, method: &str, params: &Value) -> Result<Value, Fault> {
+    async fn perform(&self, method: &str, params: &Value) -> Result<Value, BridgeFault> {
         let text = |name: &str| {
             let given = params[name].as_str().map(str::to_owned);
-            given.ok_or_else(|| Fault::new(UNFIT, format!("`{method}` needs the text `{name}`")))
+            given.ok_or_else(|| BridgeFault::new(UNFIT, format!("`{method}` needs the text `{name}`")))
         };
-        let refused = |fault: updraft_workbench::Fault| Fault::new(REFUSED, fault.in_one_line());
+        let refused = |fault: updraft_workbench::Fault| BridgeFault::new(REFUSED, fault.in_one_line());
         match method {
             // Shown once more: by clients that do not know whether their header was read.
             "auth" if self.token.is(params["token"].as_str().unwrap_or_default()) => Ok(json!({ "success": true })),
-            "auth" => Err(Fault::new(NOT_LET_IN, "wrong token")),
+            "auth" => Err(BridgeFault::new(NOT_LET_IN, "wrong token")),
             "fs/read" => self.content(text("path")?, params).await,
             "fs/write" => {
                 let (path, content) = (text("path")?, text("content")?);
@@ -155,14 +167,14 @@ impl Client {
                 let recursive = match &params["recursive"] {
                     Value::Null => true,
                     Value::Bool(recursive) => *recursive,
-                    _ => return Err(Fault::new(UNFIT, "`recursive` is true or false")),
+                    _ => return Err(BridgeFault::new(UNFIT, "`recursive` is true or false")),
                 };
                 let folder = if params["path"].is_null() { ".".to_owned() } else { text("path")? };
                 let listed = self.office.files.list(&folder, recursive).await.map_err(refused)?;
                 Ok(json!({ "files": listed.paths, "truncated": listed.is_cut }))
             }
             "agent/dispatch" => {
-                let work = Work { goal: text("prompt")?, agent: None };
+                let work = RunRequest { goal: text("prompt")?, agent: None };
                 let view = self.office.runs.dispatch(&work).await.map_err(refused)?;
                 *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(view.run.clone());
                 Ok(json!({ "success": true, "run": view.run }))
@@ -177,17 +189,17 @@ impl Client {
                 };
                 Ok(standing(&view.map_err(refused)?))
             }
-            _ => Err(Fault::new(UNKNOWN, format!("no method `{method}`"))),
+            _ => Err(BridgeFault::new(UNKNOWN, format!("no method `{method}`"))),
         }
     }
 
-    fn last_run(&self) -> Result<String, Fault> {
+    fn last_run(&self) -> Result<String, BridgeFault> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        last.ok_or_else(|| Fault::new(UNFIT, "no work was dispatched over this bridge yet; name a `run`"))
+        last.ok_or_else(|| BridgeFault::new(UNFIT, "no work was dispatched over this bridge yet; name a `run`"))
     }
 
     /// A file, or lines of it. More than the limit is refused, not cut: what is read may be written back.
-    async fn content(&self, path: String, params: &Value) -> Result<Value, Fault> {
+    async fn content(&self, path: String, params: &Value) -> Result<Value, BridgeFault> {
         let content = match self.office.files.read(&path).await {
             Ok(content) => content,
             Err(fault) => return Err(self.unread(&path, &fault.in_one_line()).await),
@@ -196,7 +208,7 @@ impl Client {
         let (content, told) = if start.is_none() && end.is_none() {
             (content, json!({}))
         } else {
-            let (start, end, total) = lines::range(&content, start, end).map_err(|why| Fault::new(UNFIT, why))?;
+            let (start, end, total) = lines::range(&content, start, end).map_err(|why| BridgeFault::new(UNFIT, why))?;
             let told = json!({ "start_line": start, "end_line": end, "lines_total": total });
             (lines::of(&content, start, end), told)
         };
@@ -207,7 +219,7 @@ impl Client {
                 content.len(),
                 self.read
             );
-            return Err(Fault { data: json!({ "exists": true }), ..Fault::new(REFUSED, why) });
+            return Err(BridgeFault { data: json!({ "exists": true }), ..BridgeFault::new(REFUSED, why) });
         }
         let mut told = told;
         told["content"] = content.into();
@@ -215,15 +227,15 @@ impl Client {
     }
 
     /// Why a file is not read, and whether there is something all the same: whoever waits for it wants to know.
-    async fn unread(&self, path: &str, why: &str) -> Fault {
+    async fn unread(&self, path: &str, why: &str) -> BridgeFault {
         let exists = self.office.files.exists(path).await.ok();
         let data = exists.map_or(Value::Null, |exists| json!({ "exists": exists }));
-        Fault { data, ..Fault::new(REFUSED, why) }
+        BridgeFault { data, ..BridgeFault::new(REFUSED, why) }
     }
 }
 
 /// A run as the bridge tells of it.
-fn standing(view: &View) -> Value {
+fn standing(view: &RunView) -> Value {
     let waits = view.waits.iter().map(|wait| json!({ "id": wait.id, "approval": wait.is_approval, "text": wait.text }));
     json!({
         "success": true, "run": view.run, "status": view.word(), "message": view.message,
@@ -232,7 +244,7 @@ fn standing(view: &View) -> Value {
 }
 
 /// A change as it is told to everyone.
-fn announced(Changed { path, bytes }: &Changed) -> String {
+fn announced(WorkspaceFileChange { path, bytes }: &WorkspaceFileChange) -> String {
     let told =
         bytes.map_or_else(|| json!({ "path": path, "deleted": true }), |bytes| json!({ "path": path, "bytes": bytes }));
     wire::notification("fs/changed", &told)

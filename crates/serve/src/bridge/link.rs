@@ -18,10 +18,10 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message as Frame};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
-use super::wire::{self, Fault, LARGEST, Message, NOT_LET_IN, UNKNOWN};
-use crate::token::Token;
+use super::wire::{self, BridgeFault, BridgeMessage, LARGEST, NOT_LET_IN, UNKNOWN};
+use crate::token::ServeToken;
 
-type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+type ClientSocket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// How long an answer is waited for.
 const ANSWER: Duration = Duration::from_mins(1);
@@ -34,42 +34,42 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 /// A connection to a bridge. Cheap to clone.
 #[derive(Clone)]
-pub struct Link(Arc<Inner>);
+pub struct BridgeClient(Arc<BridgeClientInner>);
 
-struct Inner {
+struct BridgeClientInner {
     url: String,
-    token: Token,
+    token: ServeToken,
     next: AtomicU64,
-    line: tokio::sync::Mutex<Option<Line>>,
+    line: tokio::sync::Mutex<Option<BridgeConnection>>,
     changed: broadcast::Sender<String>,
 }
 
 /// A connection that was made.
-struct Line {
-    send: SplitSink<Socket, Frame>,
-    waiting: Waiting,
+struct BridgeConnection {
+    send: SplitSink<ClientSocket, Frame>,
+    waiting: PendingReplies,
     reading: JoinSet<()>,
 }
 
 /// Who waits for which answer; nothing once the connection is lost.
 #[derive(Clone, Default)]
-struct Waiting(Arc<Mutex<BTreeMap<u64, oneshot::Sender<Message>>>>);
+struct PendingReplies(Arc<Mutex<BTreeMap<u64, oneshot::Sender<BridgeMessage>>>>);
 
-impl Waiting {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, oneshot::Sender<Message>>> {
+impl PendingReplies {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, oneshot::Sender<BridgeMessage>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Whether a request that may or may not have been heard may be made again.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Again {
+pub(super) enum RetryPermission {
     Yes,
     No,
 }
 
 /// What is at a path of the other side.
-pub(super) enum Seen {
+pub(super) enum RemoteContent {
     /// Nothing.
     Nothing,
     /// Text, in whatever form the host puts it.
@@ -81,16 +81,16 @@ pub(super) enum Seen {
 }
 
 /// Why a request has no answer.
-enum Lost {
+enum LostConnection {
     /// It was not sent.
     Before,
     /// It was sent, and then the connection was lost.
     After,
 }
 
-impl Link {
+impl BridgeClient {
     /// A link to an address of this machine. Nothing is connected yet. The error says what is wrong with the address.
-    pub fn to(url: &str, token: Token) -> Result<Self, String> {
+    pub fn to(url: &str, token: ServeToken) -> Result<Self, String> {
         let request =
             url.into_client_request().map_err(|error| format!("`{url}` is not the address of a WebSocket: {error}"))?;
         let host = request.uri().host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
@@ -102,7 +102,7 @@ impl Link {
             return Err("the address must not hold the token; use --token-file or UPDRAFT_BRIDGE_TOKEN".to_owned());
         }
         let (url, next, line) = (url.to_owned(), AtomicU64::new(1), tokio::sync::Mutex::default());
-        Ok(Self(Arc::new(Inner { url, token, next, line, changed: broadcast::channel(16).0 })))
+        Ok(Self(Arc::new(BridgeClientInner { url, token, next, line, changed: broadcast::channel(16).0 })))
     }
 
     /// Tells the path of every file that the other side says has changed.
@@ -111,72 +111,79 @@ impl Link {
     }
 
     /// Asks the other side. The error is for a model or a person: it says what to check.
-    pub(super) async fn ask(&self, method: &str, params: &Value, again: Again) -> Result<Value, String> {
+    pub(super) async fn ask(&self, method: &str, params: &Value, again: RetryPermission) -> Result<Value, String> {
         self.ask_twice(method, params, again).await.map_err(|trouble| self.in_words(method, trouble))
     }
 
     /// Looks for a file of the other side.
-    pub(super) async fn look(&self, path: &str) -> Result<Seen, String> {
-        match self.ask_twice("fs/read", &json!({ "path": path }), Again::Yes).await {
-            Ok(read) => Ok(Seen::Text(read)),
-            Err(Trouble::Said(fault)) => Ok(match fault.data["exists"].as_bool() {
-                Some(true) => Seen::Unreadable,
-                Some(false) => Seen::Nothing,
-                None => Seen::Unsaid,
+    pub(super) async fn look(&self, path: &str) -> Result<RemoteContent, String> {
+        match self.ask_twice("fs/read", &json!({ "path": path }), RetryPermission::Yes).await {
+            Ok(read) => Ok(RemoteContent::Text(read)),
+            Err(BridgeError::Said(fault)) => Ok(match fault.data["exists"].as_bool() {
+                Some(true) => RemoteContent::Unreadable,
+                Some(false) => RemoteContent::Nothing,
+                None => RemoteContent::Unsaid,
             }),
             Err(trouble) => Err(self.in_words("fs/read", trouble)),
         }
     }
 
-    async fn ask_twice(&self, method: &str, params: &Value, again: Again) -> Result<Value, Trouble> {
+    async fn ask_twice(&self, method: &str, params: &Value, again: RetryPermission) -> Result<Value, BridgeError> {
         let asked = self.ask_once(method, params).await;
-        if matches!(asked, Err(Trouble::Lost(Lost::Before))) || (again == Again::Yes && is_lost(&asked)) {
+        if matches!(asked, Err(BridgeError::Lost(LostConnection::Before)))
+            || (again == RetryPermission::Yes && is_lost(&asked))
+        {
             return self.ask_once(method, params).await;
         }
         asked
     }
 
-    fn in_words(&self, method: &str, trouble: Trouble) -> String {
+    fn in_words(&self, method: &str, trouble: BridgeError) -> String {
         let url = &self.0.url;
         match trouble {
-            Trouble::Said(fault) => fault.message,
-            Trouble::NotThere(why) => why,
-            Trouble::Silent => format!("`{method}` got no answer from {url} in {} s", ANSWER.as_secs()),
-            Trouble::Lost(_) => format!(
+            BridgeError::Said(fault) => fault.message,
+            BridgeError::NotThere(why) => why,
+            BridgeError::Silent => format!("`{method}` got no answer from {url} in {} s", ANSWER.as_secs()),
+            BridgeError::Lost(_) => format!(
                 "the connection to {url} broke off in the middle of `{method}`; whether it was done is not known"
             ),
         }
     }
 
-    async fn ask_once(&self, method: &str, params: &Value) -> Result<Value, Trouble> {
+    async fn ask_once(&self, method: &str, params: &Value) -> Result<Value, BridgeError> {
         let answered = {
             let mut line = self.0.line.lock().await;
             if line.as_mut().is_none_or(|line| line.reading.try_join_next().is_some() || line.reading.is_empty()) {
-                *line = Some(self.connect().await.map_err(Trouble::NotThere)?);
+                *line = Some(self.connect().await.map_err(BridgeError::NotThere)?);
             }
-            let Some(open) = line.as_mut() else { return Err(Trouble::Lost(Lost::Before)) };
+            let Some(open) = line.as_mut() else { return Err(BridgeError::Lost(LostConnection::Before)) };
             match tokio::time::timeout(ANSWER, self.send(open, method, params)).await {
                 Ok(Ok(answered)) => answered,
                 Ok(Err(_)) => {
                     *line = None;
-                    return Err(Trouble::Lost(Lost::Before));
+                    return Err(BridgeError::Lost(LostConnection::Before));
                 }
                 // It does not read what it is sent. Half of it may have gone, so nothing sensible can follow.
                 Err(_) => {
                     *line = None;
-                    return Err(Trouble::Silent);
+                    return Err(BridgeError::Silent);
                 }
             }
         };
         match tokio::time::timeout(ANSWER, answered).await {
-            Err(_) => Err(Trouble::Silent),
-            Ok(Err(_)) => Err(Trouble::Lost(Lost::After)),
-            Ok(Ok(Message { error: Some(fault), .. })) => Err(Trouble::Said(fault)),
+            Err(_) => Err(BridgeError::Silent),
+            Ok(Err(_)) => Err(BridgeError::Lost(LostConnection::After)),
+            Ok(Ok(BridgeMessage { error: Some(fault), .. })) => Err(BridgeError::Said(fault)),
             Ok(Ok(message)) => Ok(message.result),
         }
     }
 
-    async fn send(&self, line: &mut Line, method: &str, params: &Value) -> Result<oneshot::Receiver<Message>, Error> {
+    async fn send(
+        &self,
+        line: &mut BridgeConnection,
+        method: &str,
+        params: &Value,
+    ) -> Result<oneshot::Receiver<BridgeMessage>, Error> {
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
         let (send, answered) = oneshot::channel();
         line.waiting.lock().insert(id, send);
@@ -185,7 +192,7 @@ impl Link {
     }
 
     /// Connects and shows the token, knocking for a while if nobody opens.
-    async fn connect(&self) -> Result<Line, String> {
+    async fn connect(&self) -> Result<BridgeConnection, String> {
         let deadline = tokio::time::Instant::now() + KNOCK;
         loop {
             let url = &self.0.url;
@@ -221,7 +228,7 @@ impl Link {
         }
     }
 
-    async fn dial(&self) -> Result<Socket, Error> {
+    async fn dial(&self) -> Result<ClientSocket, Error> {
         let mut request = self.0.url.as_str().into_client_request()?;
         if let Ok(shown) = HeaderValue::from_str(&format!("Bearer {}", self.0.token.reveal())) {
             request.headers_mut().insert(header::AUTHORIZATION, shown);
@@ -231,10 +238,10 @@ impl Link {
     }
 
     /// Shows the token once more as the first message, for hosts that read no header, and begins to read.
-    async fn settle(&self, socket: Socket) -> Result<Line, String> {
+    async fn settle(&self, socket: ClientSocket) -> Result<BridgeConnection, String> {
         let (send, mut receive) = socket.split();
-        let (waiting, changed) = (Waiting::default(), self.0.changed.clone());
-        let mut line = Line { send, waiting: waiting.clone(), reading: JoinSet::new() };
+        let (waiting, changed) = (PendingReplies::default(), self.0.changed.clone());
+        let mut line = BridgeConnection { send, waiting: waiting.clone(), reading: JoinSet::new() };
         line.reading.spawn(async move {
             while let Some(Ok(frame)) = receive.next().await {
                 let Ok(text) = frame.to_text() else { continue };
@@ -250,10 +257,12 @@ impl Link {
         let shown = json!({ "token": self.0.token.reveal() });
         let answered = self.send(&mut line, "auth", &shown).await.map_err(|_| self.wrong_token())?;
         match tokio::time::timeout(GREETING, answered).await {
-            Ok(Ok(Message { error: Some(fault), .. })) if fault.code == NOT_LET_IN => Err(self.wrong_token()),
+            Ok(Ok(BridgeMessage { error: Some(fault), .. })) if fault.code == NOT_LET_IN => Err(self.wrong_token()),
             // It read the header, and knows no `auth`.
-            Ok(Ok(Message { error: Some(fault), .. })) if fault.code == UNKNOWN => Ok(line),
-            Ok(Ok(Message { error: Some(fault), .. })) => Err(format!("{} refused us: {}", self.0.url, fault.message)),
+            Ok(Ok(BridgeMessage { error: Some(fault), .. })) if fault.code == UNKNOWN => Ok(line),
+            Ok(Ok(BridgeMessage { error: Some(fault), .. })) => {
+                Err(format!("{} refused us: {}", self.0.url, fault.message))
+            }
             Ok(Ok(_)) => Ok(line),
             Ok(Err(_)) => Err(self.wrong_token()),
             Err(_) => Err(self.says_nothing()),
@@ -276,13 +285,13 @@ impl Link {
     }
 }
 
-enum Trouble {
-    Said(Fault),
+enum BridgeError {
+    Said(BridgeFault),
     NotThere(String),
     Silent,
-    Lost(Lost),
+    Lost(LostConnection),
 }
 
-fn is_lost(asked: &Result<Value, Trouble>) -> bool {
-    matches!(asked, Err(Trouble::Lost(_)))
+fn is_lost(asked: &Result<Value, BridgeError>) -> bool {
+    matches!(asked, Err(BridgeError::Lost(_)))
 }

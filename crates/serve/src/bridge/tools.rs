@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use updraft_mcp::server::{Plain, PlainTool};
+use updraft_mcp::server::{PlainBackend, PlainTool};
 
-use super::link::{Again, Link, Seen};
+use super::link::{BridgeClient, RemoteContent, RetryPermission};
 
 /// What is added to a prompt that has a signal file.
 const SIGNAL: &str = include_str!("signal.md");
@@ -31,11 +31,11 @@ const CONTROLS: [(&str, &str, &str); 4] = [
 ];
 
 /// The tools of a bridge, as a server.
-pub fn tools(link: &Link, version: &str) -> Plain {
+pub fn tools(link: &BridgeClient, version: &str) -> PlainBackend {
     let mut tools =
         vec![read(link.clone()), write(link.clone()), list(link.clone()), dispatch(link.clone()), wait(link.clone())];
     tools.extend(CONTROLS.map(|(name, method, text)| control(link.clone(), name, method, text)));
-    Plain::new("updraft-bridge", version, INSTRUCTIONS, tools)
+    PlainBackend::new("updraft-bridge", version, INSTRUCTIONS, tools)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "properties are written where they are handed over")]
@@ -43,7 +43,7 @@ fn schema(properties: Value, required: &[&str]) -> Value {
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
-fn read(link: Link) -> PlainTool {
+fn read(link: BridgeClient) -> PlainTool {
     let properties = json!({
         "path": { "type": "string" },
         "start_line": { "type": "integer", "minimum": 1, "description": "The first line to read; 1 if left out." },
@@ -52,7 +52,7 @@ fn read(link: Link) -> PlainTool {
     let function = move |arguments: Value| {
         let link = link.clone();
         async move {
-            let read = link.ask("fs/read", &arguments, Again::Yes).await?;
+            let read = link.ask("fs/read", &arguments, RetryPermission::Yes).await?;
             let (start, end) = (arguments["start_line"].as_u64(), arguments["end_line"].as_u64());
             if !read["start_line"].is_null() {
                 // The host has taken the lines out itself.
@@ -67,14 +67,14 @@ fn read(link: Link) -> PlainTool {
     PlainTool::new("read_file", text, schema(properties, &["path"]), function).reading()
 }
 
-fn write(link: Link) -> PlainTool {
+fn write(link: BridgeClient) -> PlainTool {
     let properties =
         json!({ "path": { "type": "string" }, "content": { "type": "string", "description": "The whole content." } });
     let function = move |arguments: Value| {
         let link = link.clone();
         async move {
             // The same content twice is the same file.
-            link.ask("fs/write", &arguments, Again::Yes).await?;
+            link.ask("fs/write", &arguments, RetryPermission::Yes).await?;
             Ok(Value::String(format!("wrote {}", arguments["path"].as_str().unwrap_or_default())))
         }
     };
@@ -82,7 +82,7 @@ fn write(link: Link) -> PlainTool {
     PlainTool::new("write_file", text, schema(properties, &["path", "content"]), function)
 }
 
-fn list(link: Link) -> PlainTool {
+fn list(link: BridgeClient) -> PlainTool {
     let properties = json!({
         "recursive": { "type": "boolean", "description": "Folders within too; true if left out." },
         "path": { "type": "string", "description": "Only what is in this folder." }
@@ -93,7 +93,7 @@ fn list(link: Link) -> PlainTool {
             if arguments["recursive"].is_null() {
                 arguments["recursive"] = json!(true);
             }
-            let listed = link.ask("fs/list", &arguments, Again::Yes).await?;
+            let listed = link.ask("fs/list", &arguments, RetryPermission::Yes).await?;
             Ok(shown(paths(&listed), arguments["path"].as_str(), listed["truncated"] == true))
         }
     };
@@ -101,7 +101,7 @@ fn list(link: Link) -> PlainTool {
     PlainTool::new("list_files", text, schema(properties, &[]), function).reading()
 }
 
-fn dispatch(link: Link) -> PlainTool {
+fn dispatch(link: BridgeClient) -> PlainTool {
     let properties = json!({
         "prompt": { "type": "string", "minLength": 1, "description": "What is to be done. It is all the agent is told." },
         "signal_file": { "type": "string", "minLength": 1, "description": "A file whose appearance shall mean that it is done. The agent is asked to create it." }
@@ -112,14 +112,14 @@ fn dispatch(link: Link) -> PlainTool {
             let mut prompt = arguments["prompt"].as_str().unwrap_or_default().to_owned();
             if let Some(file) = arguments["signal_file"].as_str() {
                 check(file)?;
-                if !matches!(appeared(&link, file, true).await?, Seen::Nothing) {
+                if !matches!(appeared(&link, file, true).await?, RemoteContent::Nothing) {
                     return Err(format!(
                         "`{file}` is there already, so its appearance would mean nothing; name another, or remove it"
                     ));
                 }
                 prompt = format!("{prompt}\n\n{}", SIGNAL.trim().replace("{file}", file));
             }
-            let given = link.ask("agent/dispatch", &json!({ "prompt": prompt }), Again::No).await?;
+            let given = link.ask("agent/dispatch", &json!({ "prompt": prompt }), RetryPermission::No).await?;
             let run = given["run"].as_str().map(|run| format!(" as run {run}")).unwrap_or_default();
             let wait = arguments["signal_file"].as_str();
             let wait = wait.map(|file| format!("; wait for `{file}` with wait_for_signal")).unwrap_or_default();
@@ -132,14 +132,14 @@ fn dispatch(link: Link) -> PlainTool {
 }
 
 /// A tool about work that was dispatched. Editors that only host an agent panel know nothing of it, and say so.
-fn control(link: Link, name: &'static str, method: &'static str, text: &'static str) -> PlainTool {
+fn control(link: BridgeClient, name: &'static str, method: &'static str, text: &'static str) -> PlainTool {
     let properties = json!({
         "run": { "type": "string", "minLength": 1, "description": "The run's id; the one that was dispatched last if left out." }
     });
     let function = move |arguments: Value| {
         let link = link.clone();
         async move {
-            let given = link.ask(method, &arguments, Again::Yes).await?;
+            let given = link.ask(method, &arguments, RetryPermission::Yes).await?;
             let word = |name: &str| given[name].as_str().unwrap_or_default().to_owned();
             let mut text = format!("run {} is {}: {}", word("run"), word("status"), word("message"));
             if !word("answer").is_empty() {
@@ -154,7 +154,7 @@ fn control(link: Link, name: &'static str, method: &'static str, text: &'static 
     if method == "agent/status" { tool.reading() } else { tool }
 }
 
-fn wait(link: Link) -> PlainTool {
+fn wait(link: BridgeClient) -> PlainTool {
     let properties = json!({
         "path": { "type": "string", "minLength": 1, "description": "The signal file." },
         "seconds": { "type": "integer", "minimum": 1, "maximum": LONGEST, "description": "How long to wait; 60 if left out." }
@@ -172,16 +172,16 @@ fn wait(link: Link) -> PlainTool {
                 let seen = appeared(&link, &path, looks % THOROUGH == 0).await?;
                 looks += 1;
                 match seen {
-                    Seen::Text(read) => {
+                    RemoteContent::Text(read) => {
                         let content = content(&read);
                         let text = format!("`{path}` has appeared\n{content}");
                         return Ok(json!({ "appeared": true, "content": content, "text": text }));
                     }
-                    Seen::Unreadable | Seen::Unsaid => {
+                    RemoteContent::Unreadable | RemoteContent::Unsaid => {
                         let text = format!("`{path}` has appeared; it is not text that can be read");
                         return Ok(json!({ "appeared": true, "text": text }));
                     }
-                    Seen::Nothing => {}
+                    RemoteContent::Nothing => {}
                 }
                 if tokio::time::Instant::now() >= deadline {
                     let text =
@@ -207,22 +207,22 @@ fn check(path: &str) -> Result<(), String> {
 }
 
 /// What is at a path. Where the host does not say, it is looked for in the list if that is wanted; else it counts as nothing.
-async fn appeared(link: &Link, path: &str, thorough: bool) -> Result<Seen, String> {
+async fn appeared(link: &BridgeClient, path: &str, thorough: bool) -> Result<RemoteContent, String> {
     let seen = link.look(path).await?;
     match seen {
         // It may have come between the reading and the looking.
-        Seen::Unreadable => return link.look(path).await,
-        Seen::Text(_) | Seen::Nothing => return Ok(seen),
-        Seen::Unsaid => {}
+        RemoteContent::Unreadable => return link.look(path).await,
+        RemoteContent::Text(_) | RemoteContent::Nothing => return Ok(seen),
+        RemoteContent::Unsaid => {}
     }
     if !thorough {
-        return Ok(Seen::Nothing);
+        return Ok(RemoteContent::Nothing);
     }
     let path = path.strip_prefix("./").unwrap_or(path).trim_end_matches('/');
     let within = format!("{path}/");
-    let listed = paths(&link.ask("fs/list", &json!({ "recursive": true }), Again::Yes).await?);
+    let listed = paths(&link.ask("fs/list", &json!({ "recursive": true }), RetryPermission::Yes).await?);
     let is_there = listed.iter().any(|listed| listed == path || listed.starts_with(&within));
-    Ok(if is_there { Seen::Unreadable } else { Seen::Nothing })
+    Ok(if is_there { RemoteContent::Unreadable } else { RemoteContent::Nothing })
 }
 
 /// The text, or some of its lines; then with their numbers as data.

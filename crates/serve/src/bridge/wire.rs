@@ -23,20 +23,20 @@ pub(super) const UNFIT: i64 = -32602;
 /// A message of either side.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Message {
+pub(super) struct BridgeMessage {
     /// Which request it is, or answers; null in a notification.
     pub(super) id: Value,
     /// What is asked or told; empty in an answer.
     pub(super) method: String,
     pub(super) params: Value,
     pub(super) result: Value,
-    pub(super) error: Option<Fault>,
+    pub(super) error: Option<BridgeFault>,
 }
 
 /// Why something was not done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Fault {
+pub(super) struct BridgeFault {
     pub(super) code: i64,
     pub(super) message: String,
     /// More about it. Of a file that cannot be read: whether anything is there, as `exists`.
@@ -44,13 +44,13 @@ pub(super) struct Fault {
     pub(super) data: Value,
 }
 
-impl Fault {
+impl BridgeFault {
     pub(super) fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: Value::Null }
     }
 }
 
-impl Message {
+impl BridgeMessage {
     /// Whether it wants an answer: others are notifications, or answers themselves.
     pub(super) fn is_request(&self) -> bool {
         !self.id.is_null() && !self.method.is_empty()
@@ -59,15 +59,15 @@ impl Message {
 
 /// A message that cannot be understood, and how it is answered.
 #[derive(Debug)]
-pub(super) struct Unread {
+pub(super) struct MalformedMessage {
     pub(super) id: Value,
-    pub(super) fault: Fault,
+    pub(super) fault: BridgeFault,
 }
 
-impl Unread {
+impl MalformedMessage {
     /// One whose id is not known.
     pub(super) fn alone(code: i64, why: &str) -> Self {
-        Self { id: Value::Null, fault: Fault::new(code, why) }
+        Self { id: Value::Null, fault: BridgeFault::new(code, why) }
     }
 
     pub(super) fn answer(self) -> String {
@@ -76,21 +76,22 @@ impl Unread {
 }
 
 /// Reads what a client sends: one object, and nothing but what JSON-RPC says.
-pub(super) fn read(text: &str) -> Result<Message, Unread> {
-    let given = serde_json::from_str(text).map_err(|error| Unread::alone(GARBAGE, &format!("not JSON: {error}")))?;
+pub(super) fn read(text: &str) -> Result<BridgeMessage, MalformedMessage> {
+    let given =
+        serde_json::from_str(text).map_err(|error| MalformedMessage::alone(GARBAGE, &format!("not JSON: {error}")))?;
     let Value::Object(mut given) = given else {
         let why = "expected one object with `jsonrpc`, `id` and `method`; batches are not spoken here";
-        return Err(Unread::alone(INVALID, why));
+        return Err(MalformedMessage::alone(INVALID, why));
     };
     let id = given.remove("id");
     let has_bad_id = id.as_ref().is_some_and(|id| !id.is_string() && !id.is_number());
     let id = id.filter(|_| !has_bad_id).unwrap_or_default();
-    let invalid = |why: &str| Err(Unread { id: id.clone(), fault: Fault::new(INVALID, why) });
+    let invalid = |why: &str| Err(MalformedMessage { id: id.clone(), fault: BridgeFault::new(INVALID, why) });
     if given.get("jsonrpc").is_none_or(|version| version != "2.0") {
         return invalid("`jsonrpc` must be \"2.0\"");
     }
     if !given.contains_key("method") && (given.contains_key("result") || given.contains_key("error")) {
-        return Ok(Message::default());
+        return Ok(BridgeMessage::default());
     }
     if has_bad_id {
         return invalid("`id` is a text or a number");
@@ -100,13 +101,16 @@ pub(super) fn read(text: &str) -> Result<Message, Unread> {
     };
     let params = given.remove("params").unwrap_or_default();
     match params {
-        Value::Object(_) | Value::Null => Ok(Message { id, method, params, ..Message::default() }),
-        _ => Err(Unread { id, fault: Fault::new(UNFIT, "`params` is an object: parameters have names here") }),
+        Value::Object(_) | Value::Null => Ok(BridgeMessage { id, method, params, ..BridgeMessage::default() }),
+        _ => Err(MalformedMessage {
+            id,
+            fault: BridgeFault::new(UNFIT, "`params` is an object: parameters have names here"),
+        }),
     }
 }
 
 /// Reads what a host sends, which may be less strict than we are. Nothing if it is no message at all.
-pub(super) fn read_leniently(text: &str) -> Option<Message> {
+pub(super) fn read_leniently(text: &str) -> Option<BridgeMessage> {
     let given: Value = serde_json::from_str(text).ok()?;
     given.is_object().then(|| serde_json::from_value(given).ok()).flatten()
 }
@@ -122,7 +126,7 @@ pub(super) fn notification(method: &str, params: &Value) -> String {
 }
 
 /// An answer.
-pub(super) fn answer(id: &Value, given: Result<Value, Fault>) -> String {
+pub(super) fn answer(id: &Value, given: Result<Value, BridgeFault>) -> String {
     match given {
         Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string(),
         Err(error) => json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string(),

@@ -5,28 +5,28 @@ use updraft_mcp::server::model::{
     ElicitRequest, ElicitRequestParams, ElicitationSchema, InputRequest, InputRequests, InputResponses,
 };
 use updraft_workbench::Fault;
-use updraft_workbench::office::{Runs, View, Wait};
+use updraft_workbench::office::{LiveRuns, PendingQuestion, RunView};
 
 /// Whether anything was said to the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Gave {
+pub(super) enum DeliveryStatus {
     Something,
     Nothing,
 }
 
 /// What a run waits for, as forms; the key is the place in the run, which is never used again.
-pub(super) fn requests(view: &View) -> InputRequests {
+pub(super) fn requests(view: &RunView) -> InputRequests {
     view.waits.iter().filter_map(|wait| Some((wait.id.clone(), request(wait)?))).collect()
 }
 
-fn request(wait: &Wait) -> Option<InputRequest> {
+fn request(wait: &PendingQuestion) -> Option<InputRequest> {
     let (message, schema) = if wait.is_approval { approval(wait) } else { question(wait) };
     let requested_schema: ElicitationSchema = serde_json::from_value(schema).ok()?;
     let form = ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
     Some(InputRequest::Elicitation(ElicitRequest::new(form)))
 }
 
-fn question(wait: &Wait) -> (String, Value) {
+fn question(wait: &PendingQuestion) -> (String, Value) {
     if wait.is_inquiry {
         let nothing = || json!({ "type": "object", "properties": {} });
         return (wait.text.clone(), wait.form.clone().unwrap_or_else(nothing));
@@ -39,7 +39,7 @@ fn question(wait: &Wait) -> (String, Value) {
     (wait.text.clone(), json!({ "type": "object", "properties": { "answer": answer }, "required": ["answer"] }))
 }
 
-fn approval(wait: &Wait) -> (String, Value) {
+fn approval(wait: &PendingQuestion) -> (String, Value) {
     let name = wait.call["name"].as_str().unwrap_or("a call");
     let arguments = updraft_run::argument_lines(&wait.call["args"]).join("\n");
     let message = format!("Allow `{name}`? {}.\n{arguments}", wait.text);
@@ -51,8 +51,8 @@ fn approval(wait: &Wait) -> (String, Value) {
 }
 
 /// Hands a run the answers to what it waits for. Keys that it does not wait for do not count.
-pub(super) async fn give(runs: &Runs, view: &View, replies: &InputResponses) -> Result<Gave, Fault> {
-    let mut gave = Gave::Nothing;
+pub(super) async fn give(runs: &LiveRuns, view: &RunView, replies: &InputResponses) -> Result<DeliveryStatus, Fault> {
+    let mut gave = DeliveryStatus::Nothing;
     for wait in &view.waits {
         let Some(reply) = replies.get(&wait.id) else { continue };
         let (run, id) = (&view.run, Some(wait.id.as_str()));
@@ -82,7 +82,7 @@ pub(super) async fn give(runs: &Runs, view: &View, replies: &InputResponses) -> 
             // Put off: it goes on waiting.
             _ => continue,
         }
-        gave = Gave::Something;
+        gave = DeliveryStatus::Something;
     }
     Ok(gave)
 }

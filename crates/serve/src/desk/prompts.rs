@@ -3,9 +3,9 @@
 use updraft_mcp::server::ErrorData;
 use updraft_mcp::server::model::{GetPromptResult, Prompt, PromptArgument, PromptMessage, Role};
 
-use updraft_mcp::server::Wanted;
+use updraft_mcp::server::PromptRequest;
 
-struct Pattern {
+struct PromptTemplate {
     name: &'static str,
     description: &'static str,
     /// The one thing it must be told, and what that is.
@@ -13,14 +13,14 @@ struct Pattern {
     text: &'static str,
 }
 
-const PATTERNS: [Pattern; 2] = [
-    Pattern {
+const PATTERNS: [PromptTemplate; 2] = [
+    PromptTemplate {
         name: "plan-and-execute",
         description: "Hand the design to Updraft's agents, wait for it, then carry it out yourself",
         argument: ("goal", "What is to be built or changed"),
         text: include_str!("plan-and-execute.md"),
     },
-    Pattern {
+    PromptTemplate {
         name: "review-and-fix",
         description: "Have Updraft's agents review what you have written, and fix what they find",
         argument: ("subject", "What is to be reviewed: files, a feature, a page"),
@@ -29,7 +29,7 @@ const PATTERNS: [Pattern; 2] = [
 ];
 
 pub(super) fn all() -> Vec<Prompt> {
-    let prompt = |pattern: &Pattern| {
+    let prompt = |pattern: &PromptTemplate| {
         let (name, text) = pattern.argument;
         let argument = PromptArgument::new(name).with_description(text).with_required(true);
         Prompt::new(pattern.name, Some(pattern.description), Some(vec![argument]))
@@ -37,7 +37,7 @@ pub(super) fn all() -> Vec<Prompt> {
     PATTERNS.iter().map(prompt).collect()
 }
 
-pub(super) fn fill_in(wanted: &Wanted) -> Result<GetPromptResult, ErrorData> {
+pub(super) fn fill_in(wanted: &PromptRequest) -> Result<GetPromptResult, ErrorData> {
     let pattern = PATTERNS.iter().find(|pattern| pattern.name == wanted.name);
     let pattern =
         pattern.ok_or_else(|| ErrorData::invalid_params(format!("no prompt named `{}`", wanted.name), None))?;

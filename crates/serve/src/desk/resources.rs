@@ -3,7 +3,7 @@
 use updraft_mcp::server::ErrorData;
 use updraft_mcp::server::model::{Resource, ResourceContents, ResourceTemplate};
 use updraft_workbench::Fault;
-use updraft_workbench::office::Runs;
+use updraft_workbench::office::LiveRuns;
 
 use super::shapes;
 
@@ -11,7 +11,7 @@ const RUNS: &str = "updraft://runs";
 const JSON: &str = "application/json";
 
 /// The list of runs, and each of the newest.
-pub(super) fn list(runs: &Runs) -> Result<Vec<Resource>, ErrorData> {
+pub(super) fn list(runs: &LiveRuns) -> Result<Vec<Resource>, ErrorData> {
     let all = Resource::new(RUNS, "runs").with_title("Runs").with_description("The newest runs in this workspace.");
     let mut resources = vec![all.with_mime_type(JSON)];
     for view in runs.list().map_err(|fault| refused(&fault))? {
@@ -34,7 +34,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     ]
 }
 
-pub(super) fn read(runs: &Runs, uri: &str) -> Result<Vec<ResourceContents>, ErrorData> {
+pub(super) fn read(runs: &LiveRuns, uri: &str) -> Result<Vec<ResourceContents>, ErrorData> {
     let unknown = || ErrorData::resource_not_found(format!("no resource `{uri}`"), None);
     let rest = uri.strip_prefix(RUNS).ok_or_else(unknown)?;
     if rest.is_empty() {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use updraft_mcp::server::model::{CallToolResult, ContentBlock, JsonObject};
 use updraft_run::Status;
-use updraft_workbench::office::{Document, Hit, Output, View, Wait};
+use updraft_workbench::office::{Document, FileToolOutput, PendingQuestion, RunView, SearchHit};
 
 /// A result of text and data. Clients that know no data read the text.
 fn both(text: impl Into<String>, data: Value) -> CallToolResult {
@@ -13,12 +13,12 @@ fn both(text: impl Into<String>, data: Value) -> CallToolResult {
 }
 
 /// How a run stands.
-pub(super) fn standing(view: &View) -> CallToolResult {
+pub(super) fn standing(view: &RunView) -> CallToolResult {
     both(in_words(view), data(view))
 }
 
 /// What a run came to; an error if it came to nothing.
-pub(super) fn result(view: &View) -> CallToolResult {
+pub(super) fn result(view: &RunView) -> CallToolResult {
     let mut data = data(view);
     data["answer"] = json!(view.answer);
     data["statistics"] = view.statistics.clone();
@@ -35,7 +35,7 @@ pub(super) fn result(view: &View) -> CallToolResult {
 }
 
 /// What a question came to.
-pub(super) fn answered(view: &View, session: &str, messages: Option<Vec<Value>>) -> CallToolResult {
+pub(super) fn answered(view: &RunView, session: &str, messages: Option<Vec<Value>>) -> CallToolResult {
     let mut result = result(view);
     if let Some(data) = &mut result.structured_content {
         data["session"] = json!(session);
@@ -47,7 +47,7 @@ pub(super) fn answered(view: &View, session: &str, messages: Option<Vec<Value>>)
 }
 
 /// Why an answer did not reach a run, and how that stands.
-pub(super) fn unanswered(why: &str, view: &View, session: Option<&str>) -> CallToolResult {
+pub(super) fn unanswered(why: &str, view: &RunView, session: Option<&str>) -> CallToolResult {
     let mut data = data(view);
     data["session"] = json!(session);
     let mut result = both(format!("{why}\n{}", in_words(view)), data);
@@ -55,7 +55,7 @@ pub(super) fn unanswered(why: &str, view: &View, session: Option<&str>) -> CallT
     result
 }
 
-pub(super) fn data(view: &View) -> Value {
+pub(super) fn data(view: &RunView) -> Value {
     json!({
         "run": view.run, "status": view.word(), "message": view.message, "goal": view.goal,
         "steps": view.steps, "done": view.done, "created": view.created, "updated": view.updated,
@@ -63,14 +63,14 @@ pub(super) fn data(view: &View) -> Value {
     })
 }
 
-fn wait(wait: &Wait) -> Value {
+fn wait(wait: &PendingQuestion) -> Value {
     let kind = if wait.is_approval { "approval" } else { "question" };
     let arguments = updraft_run::argument_lines(&wait.call["args"]);
     json!({ "id": wait.id, "kind": kind, "text": wait.text, "options": wait.options, "call": wait.call,
             "arguments": arguments })
 }
 
-fn in_words(view: &View) -> String {
+fn in_words(view: &RunView) -> String {
     let mut lines = vec![format!("run {} is {}: {}", view.run, view.word(), view.message)];
     if view.steps > 0 {
         lines.push(format!("{} of {} steps have ended", view.done, view.steps));
@@ -88,7 +88,7 @@ fn in_words(view: &View) -> String {
 }
 
 /// Documents found, in the shape that connectors of chat programs read: the text is the data as JSON.
-pub(super) fn hits(hits: &[Hit]) -> CallToolResult {
+pub(super) fn hits(hits: &[SearchHit]) -> CallToolResult {
     let results: Vec<Value> =
         hits.iter().map(|hit| json!({ "id": hit.id, "title": hit.title, "url": hit.url, "text": hit.text })).collect();
     let data = json!({ "results": results });
@@ -109,7 +109,7 @@ pub(super) fn document(document: &Document) -> CallToolResult {
 }
 
 /// What a tool of the workspace gave.
-pub(super) fn output(tool: &str, arguments: &JsonObject, output: Output) -> CallToolResult {
+pub(super) fn output(tool: &str, arguments: &JsonObject, output: FileToolOutput) -> CallToolResult {
     let mut data = match output.value {
         Some(Value::Object(data)) => Value::Object(data),
         _ => json!({}),

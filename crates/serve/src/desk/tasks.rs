@@ -3,7 +3,7 @@
 use serde_json::Value;
 use updraft_mcp::server::model::{DetailedTask, JsonObject, Task, TaskPayload, TaskStatus};
 use updraft_run::Status;
-use updraft_workbench::office::View;
+use updraft_workbench::office::RunView;
 
 use super::{asking, shapes};
 
@@ -11,7 +11,7 @@ use super::{asking, shapes};
 const POLL: u64 = 1_000;
 
 /// A run as a task, for the moment it is handed out. It is kept for as long as the journal keeps the run.
-pub(super) fn task(view: &View) -> Task {
+pub(super) fn task(view: &RunView) -> Task {
     let status = match view.status {
         Status::Waiting => TaskStatus::InputRequired,
         Status::Done | Status::Failed => TaskStatus::Completed,
@@ -25,7 +25,7 @@ pub(super) fn task(view: &View) -> Task {
 
 /// A run as a task with what it waits for or came to. A run that failed is a task that is complete with an error: only
 /// errors of the protocol are failures there.
-pub(super) fn detailed(view: &View) -> DetailedTask {
+pub(super) fn detailed(view: &RunView) -> DetailedTask {
     let payload = match view.status {
         Status::Waiting => TaskPayload::InputRequired { input_requests: asking::requests(view) },
         Status::Done | Status::Failed => TaskPayload::Completed { result: result(view) },
@@ -35,7 +35,7 @@ pub(super) fn detailed(view: &View) -> DetailedTask {
     DetailedTask::new(task(view), payload)
 }
 
-fn result(view: &View) -> JsonObject {
+fn result(view: &RunView) -> JsonObject {
     match serde_json::to_value(shapes::result(view)) {
         Ok(Value::Object(result)) => result,
         _ => JsonObject::new(),

@@ -10,7 +10,7 @@ pub(super) const FILES: [&str; 3] = ["read_file", "write_file", "list_files"];
 
 /// What a tool does to the world.
 #[derive(Clone, Copy)]
-enum Touches {
+enum ToolEffect {
     /// Nothing.
     Nothing,
     /// A run of ours: begins it, or says something to it.
@@ -26,13 +26,13 @@ pub(super) fn all() -> Vec<Tool> {
     tools
 }
 
-fn tool(name: &'static str, touches: Touches, text: &'static str, input: Value, output: Value) -> Tool {
+fn tool(name: &'static str, touches: ToolEffect, text: &'static str, input: Value, output: Value) -> Tool {
     let hints = match touches {
-        Touches::Nothing => ToolAnnotations::new().read_only(true).idempotent(true),
-        Touches::Run => ToolAnnotations::new().read_only(false).destructive(false).idempotent(false),
-        Touches::File => ToolAnnotations::new().read_only(false).destructive(true).idempotent(true),
+        ToolEffect::Nothing => ToolAnnotations::new().read_only(true).idempotent(true),
+        ToolEffect::Run => ToolAnnotations::new().read_only(false).destructive(false).idempotent(false),
+        ToolEffect::File => ToolAnnotations::new().read_only(false).destructive(true).idempotent(true),
     };
-    let open = matches!(touches, Touches::Run);
+    let open = matches!(touches, ToolEffect::Run);
     Tool::new(name, text, Arc::new(object(input)))
         .with_raw_output_schema(Arc::new(object(output)))
         .with_annotations(hints.open_world(open))
@@ -105,28 +105,28 @@ fn runs() -> Vec<Tool> {
     vec![
         tool(
             "query",
-            Touches::Run,
+            ToolEffect::Run,
             "Pursue a goal with agents in the workspace and wait for the answer. Gives the answer, the run's id, figures, and a session to go on with.",
             schema(query, &["query"]),
             result(answer),
         ),
         tool(
             "dispatch_agent_task",
-            Touches::Run,
+            ToolEffect::Run,
             "Start work for agents and return at once with the run's id. It goes on by itself; look with task_status, fetch what it came to with task_result.",
             schema(prompt, &["prompt"]),
             standing(),
         ),
         tool(
             "task_status",
-            Touches::Nothing,
+            ToolEffect::Nothing,
             "How a run stands, how far it is, and what it waits for.",
             run(),
             standing(),
         ),
         tool(
             "task_result",
-            Touches::Nothing,
+            ToolEffect::Nothing,
             "What a run came to, or has so far, with its figures.",
             run(),
             result(Value::Null),
@@ -149,19 +149,25 @@ fn control() -> Vec<Tool> {
         "answer": { "type": "string", "minLength": 1 }
     });
     vec![
-        tool("pause_task", Touches::Run, "Let a run begin nothing new; what is under way may end.", only(), standing()),
-        tool("resume_task", Touches::Run, "Go on with a run that was paused or cut off.", only(), standing()),
-        tool("cancel_task", Touches::Run, "Stop a run for good.", only(), standing()),
+        tool(
+            "pause_task",
+            ToolEffect::Run,
+            "Let a run begin nothing new; what is under way may end.",
+            only(),
+            standing(),
+        ),
+        tool("resume_task", ToolEffect::Run, "Go on with a run that was paused or cut off.", only(), standing()),
+        tool("cancel_task", ToolEffect::Run, "Stop a run for good.", only(), standing()),
         tool(
             "approve",
-            Touches::Run,
+            ToolEffect::Run,
             "Allow or refuse a call that a run waits to make. Ask the person you work for first.",
             schema(approve, &["run"]),
             standing(),
         ),
         tool(
             "answer_question",
-            Touches::Run,
+            ToolEffect::Run,
             "Answer a question of a run.",
             schema(answer, &["run", "answer"]),
             standing(),
@@ -195,35 +201,35 @@ fn files() -> Vec<Tool> {
     vec![
         tool(
             "search",
-            Touches::Nothing,
+            ToolEffect::Nothing,
             "Look for words in the workspace's files. Gives documents; fetch one by its id.",
             schema(json!({ "query": { "type": "string", "minLength": 1 } }), &["query"]),
             hits,
         ),
         tool(
             "fetch",
-            Touches::Nothing,
+            ToolEffect::Nothing,
             "Give a document that search found, whole up to 1 MB; of a larger one the beginning, and its metadata says so.",
             schema(json!({ "id": { "type": "string", "minLength": 1 } }), &["id"]),
             document,
         ),
         tool(
             "read_file",
-            Touches::Nothing,
+            ToolEffect::Nothing,
             "Read a text file of the workspace, or some of its lines.",
             schema(read, &["path"]),
             text.clone(),
         ),
         tool(
             "write_file",
-            Touches::File,
+            ToolEffect::File,
             "Write a file of the workspace, new or in place of what is there.",
             schema(write, &["path", "content"]),
             text.clone(),
         ),
         tool(
             "list_files",
-            Touches::Nothing,
+            ToolEffect::Nothing,
             "List the files of the workspace by path. Files that git ignores and hidden ones are left out.",
             schema(list, &[]),
             text,

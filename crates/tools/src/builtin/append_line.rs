@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use updraft_run::{Change, Class, Failure, Output, Prepared, Reply, ToolSpec};
-use updraft_workspace::{Links, Standing, text};
+use updraft_run::{EffectClass, Failure, FileChange, PreparedCall, Reply, ToolOutput, ToolSpec};
+use updraft_workspace::{LinkPolicy, PathContent, text};
 
 use super::change;
 use super::{failed, parse, reply, spec};
-use crate::limits::Limits;
-use crate::tool::{CallContext, Calling, Tool, Traits};
+use crate::limits::ToolLimits;
+use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 
 pub(super) struct AppendLine {
     spec: ToolSpec,
@@ -25,7 +25,7 @@ struct Args {
 }
 
 impl AppendLine {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new(limits: &ToolLimits) -> Self {
         let parameters = json!({
             "type": "object",
             "properties": {
@@ -45,16 +45,22 @@ impl Tool for AppendLine {
         &self.spec
     }
 
-    fn traits(&self) -> Traits {
+    fn traits(&self) -> ToolTraits {
         // Appending twice gives two lines, and one line more does not tell who wrote it.
-        Traits { class: Class::Opaque, group: "files", time: self.time, blocking: true, ..Traits::default() }
+        ToolTraits {
+            class: EffectClass::Opaque,
+            group: "files",
+            time: self.time,
+            blocking: true,
+            ..ToolTraits::default()
+        }
     }
 
-    fn prepare(&self, args: &Value, place: &updraft_workspace::Place) -> Prepared {
-        change::prepare(args, Class::Opaque, place)
+    fn prepare(&self, args: &Value, place: &updraft_workspace::Place) -> PreparedCall {
+        change::prepare(args, EffectClass::Opaque, place)
     }
 
-    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move {
             if cx.cancel.is_cancelled() {
                 return Reply::Cancelled;
@@ -69,30 +75,37 @@ impl Tool for AppendLine {
 const KEPT: usize = 256 << 10;
 
 /// Appends, and hashes the file before and after, unless it is so large that reading it would be most of the work.
-fn append(args: &Value, cx: &CallContext, most: usize) -> Result<Output, Failure> {
+fn append(args: &Value, cx: &CallContext, most: usize) -> Result<ToolOutput, Failure> {
     let Args { path, line } = parse(args)?;
     let place = &cx.place;
     let path = place.workspace.locate_for_writing(&path)?;
     let _turn = place.workspace.turn(&path);
-    let size = place.workspace.about(&path, Links::Never).map_or(0, |about| about.len as usize);
+    let size = place.workspace.about(&path, LinkPolicy::Never).map_or(0, |about| about.len as usize);
     let before = if size > most { None } else { Some(place.workspace.existing(&path, most)?) };
     let bytes = before.as_ref().and_then(|before| before.as_ref()?.bytes.as_deref());
     if let Some(why) = bytes.and_then(|bytes| text::why_not_added(bytes, &line)) {
         return failed(format!("`{path}` {why}"));
     }
     let changes = place.workspace.append(&path, &line, cx.around.reaches_outside)?;
-    let mut output = Output { text: format!("added a line to `{path}`\n"), changes, ..Output::default() };
+    let mut output = ToolOutput { text: format!("added a line to `{path}`\n"), changes, ..ToolOutput::default() };
     // It is written by now, so a file that cannot be read any more is no failure.
     if let (Some(before), Ok(after)) = (before, place.workspace.existing(&path, 0)) {
-        let (hash, was) = (before.as_ref().and_then(|existing| existing.hash), before.as_ref().map(Standing::form));
-        let now = after.as_ref().map(Standing::form);
+        let (hash, was) = (before.as_ref().and_then(|existing| existing.hash), before.as_ref().map(PathContent::form));
+        let now = after.as_ref().map(PathContent::form);
         let after = after.and_then(|existing| existing.hash);
-        output.changes.push(Change { path: path.to_string(), before: hash, after, was, now, ..Change::default() });
+        output.changes.push(FileChange {
+            path: path.to_string(),
+            before: hash,
+            after,
+            was,
+            now,
+            ..FileChange::default()
+        });
         let kept = before.and_then(|existing| existing.bytes).filter(|bytes| bytes.len() <= KEPT);
         kept.map(|bytes| cx.keep(bytes));
     } else {
         let now = change::look(place, &path);
-        output.changes.push(Change { path: path.to_string(), was: now, now, lost: true, ..Change::default() });
+        output.changes.push(FileChange { path: path.to_string(), was: now, now, lost: true, ..FileChange::default() });
     }
     Ok(output)
 }

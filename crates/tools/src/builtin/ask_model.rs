@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use updraft_run::{Class, Failure, FailureKind, Prepared, Reply, ToolSpec};
+use updraft_run::{EffectClass, Failure, FailureKind, PreparedCall, Reply, ToolSpec};
 use updraft_workspace::Place;
 
 use super::spec;
-use crate::tool::{CallContext, Calling, Tool, Traits};
+use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 
 /// The name of the tool that asks another model.
 pub const ASK_MODEL: &str = "ask_model";
@@ -36,16 +36,21 @@ impl Tool for AskModel {
         &self.0
     }
 
-    fn traits(&self) -> Traits {
+    fn traits(&self) -> ToolTraits {
         // It changes nothing; that asking twice may be billed twice, the run knows from the model it names.
-        Traits { class: Class::Pure, group: ASK_MODEL, time: Duration::from_mins(10), ..Traits::default() }
+        ToolTraits {
+            class: EffectClass::Pure,
+            group: ASK_MODEL,
+            time: Duration::from_mins(10),
+            ..ToolTraits::default()
+        }
     }
 
-    fn prepare(&self, args: &Value, _: &Place) -> Prepared {
-        Prepared { model: args["model"].as_str().map(str::to_owned), ..Prepared::default() }
+    fn prepare(&self, args: &Value, _: &Place) -> PreparedCall {
+        PreparedCall { model: args["model"].as_str().map(str::to_owned), ..PreparedCall::default() }
     }
 
-    fn call<'a>(&'a self, _: Value, _: &'a CallContext) -> Calling<'a> {
+    fn call<'a>(&'a self, _: Value, _: &'a CallContext) -> ToolFuture<'a> {
         let failure = Failure::new(FailureKind::Tool, "models are asked by the engine");
         Box::pin(async move { Reply::Failed(failure) })
     }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use updraft_run::{Class, Failure, FailureKind, Reply, ToolSpec};
+use updraft_run::{EffectClass, Failure, FailureKind, Reply, ToolSpec};
 
 use super::spec;
-use crate::tool::{CallContext, Calling, Tool, Traits};
+use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 
 /// What a model is told about putting a question to the user.
 pub fn ask_user_spec() -> ToolSpec {
@@ -43,11 +43,16 @@ impl Tool for AskUser {
         &self.0
     }
 
-    fn traits(&self) -> Traits {
-        Traits { class: Class::Pure, group: "ask_user", time: Duration::from_secs(1), ..Traits::default() }
+    fn traits(&self) -> ToolTraits {
+        ToolTraits {
+            class: EffectClass::Pure,
+            group: "ask_user",
+            time: Duration::from_secs(1),
+            ..ToolTraits::default()
+        }
     }
 
-    fn call<'a>(&'a self, _: Value, _: &'a CallContext) -> Calling<'a> {
+    fn call<'a>(&'a self, _: Value, _: &'a CallContext) -> ToolFuture<'a> {
         let failure = Failure::new(FailureKind::Tool, "questions are put by the run");
         Box::pin(async move { Reply::Failed(failure) })
     }

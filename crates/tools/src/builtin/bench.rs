@@ -5,26 +5,26 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use updraft_run::{Class, Output, Reply, ToolSpec};
+use updraft_run::{EffectClass, Reply, ToolOutput, ToolSpec};
 
 use super::{parse, spec, whole};
-use crate::tool::{CallContext, Calling, Tool, Traits};
+use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 
 /// A nap is at most this long.
 const LONGEST: u64 = 60_000;
 
 /// How `nap` sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Nap {
+pub enum NapMode {
     /// It gives its thread to others.
     Async,
     /// It holds its thread.
     Blocking,
 }
 
-pub(super) struct Echo(ToolSpec);
+pub(super) struct EchoTool(ToolSpec);
 
-impl Echo {
+impl EchoTool {
     pub(super) fn new() -> Self {
         let parameters = json!({
             "type": "object",
@@ -36,27 +36,27 @@ impl Echo {
     }
 }
 
-impl Tool for Echo {
+impl Tool for EchoTool {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
 
-    fn traits(&self) -> Traits {
-        traits(Duration::from_secs(1), Nap::Async)
+    fn traits(&self) -> ToolTraits {
+        traits(Duration::from_secs(1), NapMode::Async)
     }
 
-    fn call<'a>(&'a self, args: Value, _: &'a CallContext) -> Calling<'a> {
+    fn call<'a>(&'a self, args: Value, _: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move { said(format!("echo {}", args["x"])) })
     }
 }
 
-pub(super) struct Napping {
+pub(super) struct NapTool {
     spec: ToolSpec,
-    nap: Nap,
+    nap: NapMode,
 }
 
-impl Napping {
-    pub(super) fn new(nap: Nap) -> Self {
+impl NapTool {
+    pub(super) fn new(nap: NapMode) -> Self {
         let parameters = json!({
             "type": "object",
             "properties": {
@@ -71,39 +71,45 @@ impl Napping {
 }
 
 #[derive(Deserialize)]
-struct Length {
+struct NapArgs {
     #[serde(deserialize_with = "whole")]
     ms: Option<u64>,
 }
 
-impl Tool for Napping {
+impl Tool for NapTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn traits(&self) -> Traits {
+    fn traits(&self) -> ToolTraits {
         traits(Duration::from_millis(LONGEST + 1_000), self.nap)
     }
 
-    fn call<'a>(&'a self, args: Value, _: &'a CallContext) -> Calling<'a> {
+    fn call<'a>(&'a self, args: Value, _: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move {
-            let length = match parse::<Length>(&args) {
-                Ok(Length { ms }) => Duration::from_millis(ms.unwrap_or_default().min(LONGEST)),
+            let length = match parse::<NapArgs>(&args) {
+                Ok(NapArgs { ms }) => Duration::from_millis(ms.unwrap_or_default().min(LONGEST)),
                 Err(failure) => return Reply::Failed(failure),
             };
             match self.nap {
-                Nap::Async => tokio::time::sleep(length).await,
-                Nap::Blocking => std::thread::sleep(length),
+                NapMode::Async => tokio::time::sleep(length).await,
+                NapMode::Blocking => std::thread::sleep(length),
             }
             said(format!("slept {} ms", length.as_millis()))
         })
     }
 }
 
-fn traits(time: Duration, nap: Nap) -> Traits {
-    Traits { class: Class::Pure, group: "bench", time, blocking: nap == Nap::Blocking, ..Traits::default() }
+fn traits(time: Duration, nap: NapMode) -> ToolTraits {
+    ToolTraits {
+        class: EffectClass::Pure,
+        group: "bench",
+        time,
+        blocking: nap == NapMode::Blocking,
+        ..ToolTraits::default()
+    }
 }
 
 fn said(text: String) -> Reply {
-    Reply::Output(Arc::new(Output { text, ..Output::default() }))
+    Reply::Output(Arc::new(ToolOutput { text, ..ToolOutput::default() }))
 }

@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
-use updraft_run::{Change, Class, Expected, Facts, Failure, FailureKind, Form, Found, Hash, Output, Prepared, Reply};
-use updraft_workspace::{Inside, Links, Place, Replacement, Standing, hash, text};
+use updraft_run::{
+    ContentHash, EffectClass, EffectFacts, ExpectedWrite, Failure, FailureKind, FileChange, FileMetadata, PreparedCall,
+    RecoveryOutcome, Reply, ToolOutput,
+};
+use updraft_workspace::{LinkPolicy, PathContent, Place, WorkspacePath, WriteOutcome, hash, text};
 
 use crate::cut;
 use crate::tool::CallContext;
@@ -17,37 +20,37 @@ const DIFF: usize = 16 << 10;
 pub(super) const DIFFED: usize = 2 << 20;
 
 /// New content for a file, worked out but not yet written.
-pub(super) struct Plan {
-    pub(super) path: Inside,
-    pub(super) before: Option<Standing>,
+pub(super) struct WritePlan {
+    pub(super) path: WorkspacePath,
+    pub(super) before: Option<PathContent>,
     pub(super) after: Vec<u8>,
     /// What the model is told when it is done.
     pub(super) text: String,
 }
 
 /// What a call that reads the file or folder `path` would touch; without one, the whole workspace.
-pub(super) fn reading(args: &Value, place: &Place) -> Prepared {
-    let path = args["path"].as_str().map_or(Ok(Inside::root()), |path| place.workspace.locate(path));
+pub(super) fn reading(args: &Value, place: &Place) -> PreparedCall {
+    let path = args["path"].as_str().map_or(Ok(WorkspacePath::root()), |path| place.workspace.locate(path));
     // A path that leads nowhere is a failure of the call.
     let reads = path.map(|path| place.workspace.with_its_target(&path)).unwrap_or_default();
-    Prepared { reads, ..Prepared::default() }
+    PreparedCall { reads, ..PreparedCall::default() }
 }
 
 /// What a call that writes the file `path` would touch.
-pub(super) fn prepare(args: &Value, class: Class, place: &Place) -> Prepared {
+pub(super) fn prepare(args: &Value, class: EffectClass, place: &Place) -> PreparedCall {
     match locate(args, place) {
         Ok(path) => {
             let because = place.workspace.why_guarded(&path).map(str::to_owned);
             let outside = because.is_some();
             // What runs later runs outside of the sandbox, and so can send whatever it likes.
             let sends = outside;
-            Prepared { class, writes: vec![path.to_string()], outside, because, sends, ..Prepared::default() }
+            PreparedCall { class, writes: vec![path.to_string()], outside, because, sends, ..PreparedCall::default() }
         }
-        Err(fault) => Prepared { class, fault: Some(fault), ..Prepared::default() },
+        Err(fault) => PreparedCall { class, fault: Some(fault), ..PreparedCall::default() },
     }
 }
 
-fn locate(args: &Value, place: &Place) -> Result<Inside, Failure> {
+fn locate(args: &Value, place: &Place) -> Result<WorkspacePath, Failure> {
     place.workspace.locate_for_writing(args["path"].as_str().unwrap_or_default())
 }
 
@@ -56,7 +59,7 @@ const ATTEMPTS: usize = 10;
 
 /// Plans a change and carries it out, while nobody else of us writes that file: two edits at once both count. Where
 /// somebody else writes it all the same, the change is worked out again from what is there by then.
-pub(super) fn make(args: &Value, cx: &CallContext, plan: impl Fn(&Place) -> Result<Plan, Failure>) -> Reply {
+pub(super) fn make(args: &Value, cx: &CallContext, plan: impl Fn(&Place) -> Result<WritePlan, Failure>) -> Reply {
     let path = match locate(args, &cx.place) {
         Ok(path) => path,
         Err(failure) => return Reply::Failed(failure),
@@ -83,33 +86,33 @@ pub fn changed_lines(before: &str, after: &str) -> Option<(usize, usize)> {
     Some((count(ChangeTag::Insert), count(ChangeTag::Delete)))
 }
 
-impl Plan {
+impl WritePlan {
     /// The hashes by which it can be told later whether it was carried out.
-    pub(super) fn facts(&self) -> Facts {
-        let files = vec![Expected {
+    pub(super) fn facts(&self) -> EffectFacts {
+        let files = vec![ExpectedWrite {
             path: self.path.to_string(),
             before: self.before.as_ref().and_then(|existing| existing.hash),
             after: Some(hash(&self.after)),
         }];
-        Facts { files, ..Facts::default() }
+        EffectFacts { files, ..EffectFacts::default() }
     }
 
     /// The content that would be replaced, for undo.
     pub(super) fn images(self) -> Vec<Vec<u8>> {
-        let is_same = |existing: &Standing| existing.hash == Some(hash(&self.after));
+        let is_same = |existing: &PathContent| existing.hash == Some(hash(&self.after));
         self.before.filter(|existing| !is_same(existing)).and_then(|existing| existing.bytes).into_iter().collect()
     }
 
     /// Writes the file, and keeps what was there. Nothing if somebody else has changed the file since this was planned.
     fn carry_out(self, cx: &CallContext) -> Option<Reply> {
-        let change = Change {
+        let change = FileChange {
             path: self.path.to_string(),
             before: self.before.as_ref().and_then(|existing| existing.hash),
             after: Some(hash(&self.after)),
-            was: self.before.as_ref().map(Standing::form),
+            was: self.before.as_ref().map(PathContent::form),
             now: None,
             lost: self.before.as_ref().is_some_and(|existing| existing.bytes.is_none()),
-            ..Change::default()
+            ..FileChange::default()
         };
         let mut output = told(&self.path, change, self.text, self.after.len());
         if cx.cancel.is_cancelled() {
@@ -118,8 +121,8 @@ impl Plan {
         if let Some(mut change) = output.changes.pop() {
             let may = cx.around.reaches_outside;
             match cx.place.workspace.replace(&self.path, &self.after, self.before.as_ref(), may) {
-                Ok(Replacement::Done(folders)) => output.changes = folders,
-                Ok(Replacement::Overtaken) => return None,
+                Ok(WriteOutcome::Done(folders)) => output.changes = folders,
+                Ok(WriteOutcome::Overtaken) => return None,
                 Err(failure) => return Some(Reply::Failed(failure)),
             }
             change.now = look(&cx.place, &self.path);
@@ -140,15 +143,19 @@ impl Plan {
 }
 
 /// What the file is now, besides its content.
-pub(super) fn look(place: &Place, path: &Inside) -> Option<Form> {
+pub(super) fn look(place: &Place, path: &WorkspacePath) -> Option<FileMetadata> {
     // It is written by now, so one that somebody has taken away since is no failure.
-    place.workspace.about(path, Links::Never).ok().map(|about| about.form())
+    place.workspace.about(path, LinkPolicy::Never).ok().map(|about| about.form())
 }
 
 /// Whether a write happened, by the hashes before and after.
-pub(super) fn reconcile(facts: &Facts, place: &Place, text: impl FnOnce(&Expected) -> String) -> Found {
+pub(super) fn reconcile(
+    facts: &EffectFacts,
+    place: &Place,
+    text: impl FnOnce(&ExpectedWrite) -> String,
+) -> RecoveryOutcome {
     let [expected] = facts.files.as_slice() else {
-        return Found::CannotTell("the file's hashes before the write were not recorded".into());
+        return RecoveryOutcome::CannotTell("the file's hashes before the write were not recorded".into());
     };
     let current = place
         .workspace
@@ -156,23 +163,23 @@ pub(super) fn reconcile(facts: &Facts, place: &Place, text: impl FnOnce(&Expecte
         .and_then(|path| Ok((place.workspace.existing(&path, 0)?, path)));
     let (current, path) = match current {
         Ok((existing, path)) => (existing, path),
-        Err(Failure { message, .. }) => return Found::CannotTell(message),
+        Err(Failure { message, .. }) => return RecoveryOutcome::CannotTell(message),
     };
     let now = current.as_ref().and_then(|existing| existing.hash);
     if now == expected.after {
-        let now = current.as_ref().map(Standing::form);
+        let now = current.as_ref().map(PathContent::form);
         // A write keeps the mode of the file it replaces, so what it was can be told from what it is.
-        let was = now.filter(|_| expected.before.is_some()).map(|now| Form { len: 0, modified: None, ..now });
+        let was = now.filter(|_| expected.before.is_some()).map(|now| FileMetadata { len: 0, modified: None, ..now });
         let (before, after) = (expected.before, expected.after);
-        let change = Change { path: path.to_string(), before, after, was, now, ..Change::default() };
+        let change = FileChange { path: path.to_string(), before, after, was, now, ..FileChange::default() };
         let len = current.map_or(0, |existing| existing.stamp.len as usize);
-        return Found::Happened(Reply::Output(Arc::new(told(&path, change, text(expected), len))));
+        return RecoveryOutcome::Happened(Reply::Output(Arc::new(told(&path, change, text(expected), len))));
     }
     if now == expected.before {
-        return Found::DidNotHappen;
+        return RecoveryOutcome::DidNotHappen;
     }
-    let shown = |hash: Option<Hash>| hash.map_or_else(|| "absent".into(), |hash| format!("sha256 {hash}"));
-    Found::CannotTell(format!(
+    let shown = |hash: Option<ContentHash>| hash.map_or_else(|| "absent".into(), |hash| format!("sha256 {hash}"));
+    RecoveryOutcome::CannotTell(format!(
         "`{path}` is neither as it was before the write nor as it would be after it: now {}; before {}; after {}",
         shown(now),
         shown(expected.before),
@@ -181,26 +188,26 @@ pub(super) fn reconcile(facts: &Facts, place: &Place, text: impl FnOnce(&Expecte
 }
 
 /// The output of a write. A file that had the content already did not change.
-fn told(path: &Inside, change: Change, text: String, bytes: usize) -> Output {
+fn told(path: &WorkspacePath, change: FileChange, text: String, bytes: usize) -> ToolOutput {
     let created = change.before.is_none();
     let is_same = change.before == change.after;
-    Output {
+    ToolOutput {
         text: if is_same { format!("`{path}` has that content already; nothing was changed\n") } else { text },
         value: Some(json!({ "path": path.as_str(), "created": created, "bytes": bytes })),
         changes: if is_same { Vec::new() } else { vec![change] },
-        ..Output::default()
+        ..ToolOutput::default()
     }
 }
 
 /// A unified diff.
-pub(super) struct Unified {
+pub(super) struct UnifiedDiff {
     pub(super) text: String,
     added: usize,
     removed: usize,
 }
 
 /// What became of a file, if both sides are text and not too large.
-pub(super) fn unified(path: &str, old: &[u8], new: &[u8]) -> Option<Unified> {
+pub(super) fn unified(path: &str, old: &[u8], new: &[u8]) -> Option<UnifiedDiff> {
     if old.len() > DIFFED || new.len() > DIFFED {
         return None;
     }
@@ -210,12 +217,12 @@ pub(super) fn unified(path: &str, old: &[u8], new: &[u8]) -> Option<Unified> {
     let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
     let (before, after) = (format!("a/{path}"), format!("b/{path}"));
     let text = diff.unified_diff().context_radius(3).header(&before, &after).to_string();
-    Some(Unified { text, added, removed })
+    Some(UnifiedDiff { text, added, removed })
 }
 
 /// Adds a diff to a result.
-fn add_diff(value: &mut Value, path: &Inside, old: &[u8], new: &[u8]) {
-    let Some(Unified { text, added, removed }) = unified(path.as_str(), old, new) else { return };
+fn add_diff(value: &mut Value, path: &WorkspacePath, old: &[u8], new: &[u8]) {
+    let Some(UnifiedDiff { text, added, removed }) = unified(path.as_str(), old, new) else { return };
     value["added"] = added.into();
     value["removed"] = removed.into();
     value["diff"] = cut::head_and_tail(&text, DIFF).unwrap_or(text).into();

@@ -8,8 +8,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use updraft_run::{Change, FormKind, More, Output};
-use updraft_sandbox::{Changed, Ended, Staged, Unlisted};
+use updraft_run::{FileChange, FileKind, ToolOutput, UnlistedCount};
+use updraft_sandbox::{ChildResult, StagedChange, StagedChanges, UnlistedChanges};
 use updraft_workspace::{Changes, Workspace, bytes_of, hash};
 
 use super::change;
@@ -27,7 +27,13 @@ const NAMED: usize = 100;
 
 /// Adds to the output what the command changed in the workspace and beyond, where it may, and hands what was there before
 /// over to be kept.
-pub(crate) async fn tell(output: &mut Output, ended: &Ended, beyond: &[PathBuf], began: SystemTime, cx: &CallContext) {
+pub(crate) async fn tell(
+    output: &mut ToolOutput,
+    ended: &ChildResult,
+    beyond: &[PathBuf],
+    began: SystemTime,
+    cx: &CallContext,
+) {
     let (staged, workspace) = (ended.staged.clone(), cx.place.workspace.clone());
     let root = workspace.root().to_owned();
     let moved: BTreeSet<String> = ended
@@ -40,10 +46,10 @@ pub(crate) async fn tell(output: &mut Output, ended: &Ended, beyond: &[PathBuf],
         None => (Changes { list: seen::since(&workspace, began), ..Changes::default() }, Vec::new()),
     });
     let Ok((mut changes, remarks)) = gathered.await else { return };
-    let Unlisted { changes: more, taken } = ended.unlisted;
+    let UnlistedChanges { changes: more, taken } = ended.unlisted;
     if more > 0 {
         let why = format!("{more} more changes are not listed and cannot be undone; {taken} of them took a file away");
-        (changes.unlisted, output.more) = (Some(why), Some(More { changes: more, taken }));
+        (changes.unlisted, output.more) = (Some(why), Some(UnlistedCount { changes: more, taken }));
     }
     changes.list.extend(seen::beyond(beyond, began).await);
     if !output.text.is_empty() && !output.text.ends_with('\n') && (!remarks.is_empty() || ended.unstaged.is_some()) {
@@ -62,7 +68,7 @@ pub(crate) async fn tell(output: &mut Output, ended: &Ended, beyond: &[PathBuf],
 }
 
 /// Adds changes to an output after those that it has, and hands over what is to be kept of them.
-pub(crate) fn add(output: &mut Output, changes: Changes, cx: &CallContext) {
+pub(crate) fn add(output: &mut ToolOutput, changes: Changes, cx: &CallContext) {
     let Changes { list, images, diff, unlisted } = changes;
     output.unlisted = unlisted.or(output.unlisted.take());
     for image in images {
@@ -79,7 +85,7 @@ pub(crate) fn add(output: &mut Output, changes: Changes, cx: &CallContext) {
 }
 
 /// What the command changed, and what the model should know of it.
-fn gathered(staged: &Staged, workspace: &Workspace, moved: &BTreeSet<String>) -> (Changes, Vec<String>) {
+fn gathered(staged: &StagedChanges, workspace: &Workspace, moved: &BTreeSet<String>) -> (Changes, Vec<String>) {
     let mut all = match staged.changes() {
         Ok(all) => all,
         Err(error) => {
@@ -92,10 +98,10 @@ fn gathered(staged: &Staged, workspace: &Workspace, moved: &BTreeSet<String>) ->
         !Path::new(&one.path).ancestors().any(|above| above.to_str().is_some_and(|at| moved.contains(at)))
     });
     let mut gathering =
-        Gathering { staged, workspace, images: 0, read: 0, diffs: Diffs::default(), found: Changes::default() };
+        ChangeCollector { staged, workspace, images: 0, read: 0, diffs: Diffs::default(), found: Changes::default() };
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by_key(|at| all[*at].was.map_or(0, |look| look.len));
-    let mut changes = vec![Change::default(); all.len()];
+    let mut changes = vec![FileChange::default(); all.len()];
     for at in order {
         changes[at] = gathering.one(&all[at]);
     }
@@ -107,8 +113,8 @@ fn gathered(staged: &Staged, workspace: &Workspace, moved: &BTreeSet<String>) ->
     (found, remarks.collect())
 }
 
-struct Gathering<'a> {
-    staged: &'a Staged,
+struct ChangeCollector<'a> {
+    staged: &'a StagedChanges,
     workspace: &'a Workspace,
     images: u64,
     read: u64,
@@ -116,20 +122,20 @@ struct Gathering<'a> {
     found: Changes,
 }
 
-impl Gathering<'_> {
-    fn one(&mut self, changed: &Changed) -> Change {
+impl ChangeCollector<'_> {
+    fn one(&mut self, changed: &StagedChange) -> FileChange {
         let was = changed.was;
-        let mut change = Change { path: changed.path.clone(), was, now: changed.now, ..Change::default() };
+        let mut change = FileChange { path: changed.path.clone(), was, now: changed.now, ..FileChange::default() };
         if !changed.is_exact {
             change.lost = true;
             return change;
         }
         let old = match was.map(|form| form.kind) {
-            None | Some(FormKind::Folder) => Some(Vec::new()).filter(|_| was.is_none()),
-            Some(FormKind::File | FormKind::Link) => self.image(changed),
+            None | Some(FileKind::Folder) => Some(Vec::new()).filter(|_| was.is_none()),
+            Some(FileKind::File | FileKind::Link) => self.image(changed),
             Some(_) => None,
         };
-        let has_content = was.is_some_and(|form| form.kind != FormKind::Folder);
+        let has_content = was.is_some_and(|form| form.kind != FileKind::Folder);
         change.before = old.as_deref().filter(|_| has_content).map(hash);
         let new = self.after(&mut change);
         if changed.has_same_content {
@@ -147,13 +153,13 @@ impl Gathering<'_> {
     }
 
     /// What was there, if it is not more than is kept.
-    fn image(&mut self, changed: &Changed) -> Option<Vec<u8>> {
+    fn image(&mut self, changed: &StagedChange) -> Option<Vec<u8>> {
         let (number, look) = (changed.kept?, changed.was?);
         if look.len > LARGEST || self.images + look.len > IMAGES {
             return None;
         }
         self.images += look.len;
-        if look.kind == FormKind::Link {
+        if look.kind == FileKind::Link {
             return std::fs::read_link(self.staged.kept(number)).ok().map(|target| bytes_of(target.into_os_string()));
         }
         let mut bytes = Vec::new();
@@ -162,9 +168,9 @@ impl Gathering<'_> {
     }
 
     /// Hashes what the command left, and gives it if a diff can be made of it.
-    fn after(&mut self, change: &mut Change) -> Option<Vec<u8>> {
+    fn after(&mut self, change: &mut FileChange) -> Option<Vec<u8>> {
         let Some(now) = change.now else { return Some(Vec::new()) };
-        if now.kind == FormKind::Folder || now.len > LARGEST || self.read + now.len > READ {
+        if now.kind == FileKind::Folder || now.len > LARGEST || self.read + now.len > READ {
             return None;
         }
         self.read += now.len;

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use updraft_run::{Class, Facts, Failure, FailureKind, Found, Prepared, ToolSpec};
+use updraft_run::{EffectClass, EffectFacts, Failure, FailureKind, PreparedCall, RecoveryOutcome, ToolSpec};
 use updraft_workspace::{Place, text};
 
-use super::change::{self, Plan};
+use super::change::{self, WritePlan};
 use super::{failed, parse, spec};
-use crate::limits::Limits;
-use crate::tool::{CallContext, Calling, Tool, Traits};
+use crate::limits::ToolLimits;
+use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 
 pub(super) struct EditFile {
     spec: ToolSpec,
@@ -30,7 +30,7 @@ struct Args {
 }
 
 impl EditFile {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new(limits: &ToolLimits) -> Self {
         let parameters = json!({
             "type": "object",
             "properties": {
@@ -47,7 +47,7 @@ impl EditFile {
         Self { spec: spec("edit_file", description, parameters), file: limits.file, time: limits.time }
     }
 
-    fn plan(&self, args: &Value, place: &Place) -> Result<Plan, Failure> {
+    fn plan(&self, args: &Value, place: &Place) -> Result<WritePlan, Failure> {
         let Args { path, old, new, all } = parse(args)?;
         let path = place.workspace.locate_for_writing(&path)?;
         let Some(before) = place.workspace.existing(&path, self.file)? else {
@@ -66,7 +66,7 @@ impl EditFile {
         }
         let places = if replaced.count == 1 { "1 place".into() } else { format!("{} places", replaced.count) };
         let text = format!("edited `{path}`: replaced {places}\n");
-        Ok(Plan { path, before: Some(before), after: encoding.encode(&replaced.text), text })
+        Ok(WritePlan { path, before: Some(before), after: encoding.encode(&replaced.text), text })
     }
 }
 
@@ -75,29 +75,35 @@ impl Tool for EditFile {
         &self.spec
     }
 
-    fn traits(&self) -> Traits {
-        Traits { class: Class::Checkable, group: "files", time: self.time, blocking: true, ..Traits::default() }
+    fn traits(&self) -> ToolTraits {
+        ToolTraits {
+            class: EffectClass::Checkable,
+            group: "files",
+            time: self.time,
+            blocking: true,
+            ..ToolTraits::default()
+        }
     }
 
-    fn prepare(&self, args: &Value, place: &Place) -> Prepared {
-        let prepared = change::prepare(args, Class::Checkable, place);
+    fn prepare(&self, args: &Value, place: &Place) -> PreparedCall {
+        let prepared = change::prepare(args, EffectClass::Checkable, place);
         // What it says of a text that does not fit tells what stands in the file.
-        Prepared { reads: prepared.writes.clone(), ..prepared }
+        PreparedCall { reads: prepared.writes.clone(), ..prepared }
     }
 
-    fn facts(&self, args: &Value, place: &Place) -> Facts {
-        self.plan(args, place).map_or_else(|_| Facts::default(), |plan| plan.facts())
+    fn facts(&self, args: &Value, place: &Place) -> EffectFacts {
+        self.plan(args, place).map_or_else(|_| EffectFacts::default(), |plan| plan.facts())
     }
 
     fn images(&self, args: &Value, place: &Place) -> Vec<Vec<u8>> {
-        self.plan(args, place).map_or_else(|_| Vec::new(), Plan::images)
+        self.plan(args, place).map_or_else(|_| Vec::new(), WritePlan::images)
     }
 
-    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move { change::make(&args, cx, |place| self.plan(&args, place)) })
     }
 
-    fn reconcile(&self, _: &Value, facts: &Facts, place: &Place) -> Found {
+    fn reconcile(&self, _: &Value, facts: &EffectFacts, place: &Place) -> RecoveryOutcome {
         change::reconcile(facts, place, |expected| format!("edited `{}`\n", expected.path))
     }
 }

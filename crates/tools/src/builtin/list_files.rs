@@ -5,12 +5,12 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use updraft_run::{Class, Failure, Output, Prepared, ToolSpec};
-use updraft_workspace::{Found, Hidden, Inside, Place, Walk};
+use updraft_run::{EffectClass, Failure, PreparedCall, ToolOutput, ToolSpec};
+use updraft_workspace::{HiddenFiles, Place, Walk, WalkEntry, WorkspacePath};
 
 use super::{change, parse, reply, spec, whole};
-use crate::limits::Limits;
-use crate::tool::{CallContext, Calling, Tool, Traits};
+use crate::limits::ToolLimits;
+use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 
 pub(super) struct ListFiles {
     spec: ToolSpec,
@@ -28,15 +28,15 @@ struct Args {
 }
 
 #[derive(Default)]
-struct Listing {
-    files: Vec<(Inside, u64)>,
-    folders: Vec<Inside>,
+struct ListFilesResult {
+    files: Vec<(WorkspacePath, u64)>,
+    folders: Vec<WorkspacePath>,
     more: usize,
     is_cut: bool,
 }
 
 impl ListFiles {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new(limits: &ToolLimits) -> Self {
         let parameters = json!({
             "type": "object",
             "properties": {
@@ -55,23 +55,23 @@ impl ListFiles {
         }
     }
 
-    fn list(&self, args: &Value, place: &Place, cancel: &CancellationToken) -> Result<Output, Failure> {
+    fn list(&self, args: &Value, place: &Place, cancel: &CancellationToken) -> Result<ToolOutput, Failure> {
         let args: Args = parse(args)?;
-        let start = args.path.map_or(Ok(Inside::root()), |path| place.workspace.locate(&path))?;
+        let start = args.path.map_or(Ok(WorkspacePath::root()), |path| place.workspace.locate(&path))?;
         let recursive = args.recursive.unwrap_or(true);
         let limit = args.limit.map_or(self.listed, |limit| self.listed.min(limit as usize));
-        let mut walk = Walk::new(&place.workspace, &start, recursive, Hidden::LeftOut, self.walked)?;
-        let mut listing = Listing::default();
+        let mut walk = Walk::new(&place.workspace, &start, recursive, HiddenFiles::LeftOut, self.walked)?;
+        let mut listing = ListFilesResult::default();
         for found in walk.by_ref() {
             if cancel.is_cancelled() {
                 break;
             }
             let is_room = listing.files.len() + listing.folders.len() < limit;
             match found {
-                Found::Folder(_) if recursive => {}
+                WalkEntry::Folder(_) if recursive => {}
                 _ if !is_room => listing.more += 1,
-                Found::Folder(path) => listing.folders.push(path),
-                Found::File { path, bytes, .. } => listing.files.push((path, bytes)),
+                WalkEntry::Folder(path) => listing.folders.push(path),
+                WalkEntry::File { path, bytes, .. } => listing.files.push((path, bytes)),
             }
         }
         listing.is_cut = walk.is_cut();
@@ -84,21 +84,27 @@ impl Tool for ListFiles {
         &self.spec
     }
 
-    fn traits(&self) -> Traits {
-        Traits { class: Class::Pure, group: "files", time: self.time, blocking: true, ..Traits::default() }
+    fn traits(&self) -> ToolTraits {
+        ToolTraits {
+            class: EffectClass::Pure,
+            group: "files",
+            time: self.time,
+            blocking: true,
+            ..ToolTraits::default()
+        }
     }
 
-    fn prepare(&self, args: &Value, place: &Place) -> Prepared {
+    fn prepare(&self, args: &Value, place: &Place) -> PreparedCall {
         change::reading(args, place)
     }
 
-    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move { reply(self.list(&args, &cx.place, &cx.cancel)) })
     }
 }
 
-fn output(start: &Inside, listing: Listing) -> Output {
-    let Listing { files, folders, more, is_cut } = listing;
+fn output(start: &WorkspacePath, listing: ListFilesResult) -> ToolOutput {
+    let ListFilesResult { files, folders, more, is_cut } = listing;
     let mut lines: Vec<String> = folders.iter().map(|folder| format!("{}/", folder.on_one_line())).collect();
     lines.extend(files.iter().map(|(path, _)| path.on_one_line().into_owned()));
     lines.sort();
@@ -115,7 +121,7 @@ fn output(start: &Inside, listing: Listing) -> Output {
         files.iter().map(|(path, bytes)| json!({ "path": path.as_str(), "bytes": bytes })).collect();
     let mut value = json!({ "files": files, "more": more });
     if !folders.is_empty() {
-        value["folders"] = folders.iter().map(Inside::as_str).collect();
+        value["folders"] = folders.iter().map(WorkspacePath::as_str).collect();
     }
-    Output { text: lines.join("\n") + "\n", value: Some(value), ..Output::default() }
+    ToolOutput { text: lines.join("\n") + "\n", value: Some(value), ..ToolOutput::default() }
 }

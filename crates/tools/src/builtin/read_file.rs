@@ -8,17 +8,17 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use updraft_run::{Class, Failure, Output, PictureRef, Prepared, ToolSpec};
+use updraft_run::{EffectClass, Failure, PictureRef, PreparedCall, ToolOutput, ToolSpec};
 use updraft_workspace::{
-    Inside, Links, Place,
+    LinkPolicy, Place, WorkspacePath,
     text::{self, Encoding},
 };
 
 use super::{change, failed, parse, reply, spec, whole};
-use crate::limits::Limits;
+use crate::limits::ToolLimits;
 use crate::picture::{LARGEST_PICTURE, mime_of};
-use crate::tool::{CallContext, Calling, Tool, Traits};
-use window::{Seen, Window};
+use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
+use window::{Window, WindowText};
 
 pub(super) struct ReadFile {
     spec: ToolSpec,
@@ -40,7 +40,7 @@ struct Args {
 }
 
 impl ReadFile {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new(limits: &ToolLimits) -> Self {
         let parameters = json!({
             "type": "object",
             "properties": {
@@ -63,7 +63,7 @@ impl ReadFile {
         }
     }
 
-    fn read(&self, args: &Value, cx: &CallContext) -> Result<Output, Failure> {
+    fn read(&self, args: &Value, cx: &CallContext) -> Result<ToolOutput, Failure> {
         let (place, cancel) = (&cx.place, &cx.cancel);
         let args: Args = parse(args)?;
         let start = args.start_line.unwrap_or(1);
@@ -89,12 +89,12 @@ impl ReadFile {
 
     fn look(
         &self,
-        path: &Inside,
+        path: &WorkspacePath,
         place: &Place,
         mut window: Window,
         cancel: &CancellationToken,
-    ) -> Result<Seen, Failure> {
-        let (mut file, about) = place.workspace.open_file(path, Links::Inside)?;
+    ) -> Result<WindowText, Failure> {
+        let (mut file, about) = place.workspace.open_file(path, LinkPolicy::Inside)?;
         let io = |error: std::io::Error| Failure::new(updraft_run::FailureKind::Tool, format!("`{path}`: {error}"));
         let mut chunk = vec![0; 64 << 10];
         let mut filled = fill(&mut file, &mut chunk).map_err(io)?;
@@ -128,23 +128,29 @@ impl Tool for ReadFile {
         &self.spec
     }
 
-    fn traits(&self) -> Traits {
+    fn traits(&self) -> ToolTraits {
         // A thread costs some microseconds; a disk that hangs would otherwise stop everything, its time limit too.
-        Traits { class: Class::Pure, group: "files", time: self.time, blocking: true, ..Traits::default() }
+        ToolTraits {
+            class: EffectClass::Pure,
+            group: "files",
+            time: self.time,
+            blocking: true,
+            ..ToolTraits::default()
+        }
     }
 
-    fn prepare(&self, args: &Value, place: &Place) -> Prepared {
+    fn prepare(&self, args: &Value, place: &Place) -> PreparedCall {
         change::reading(args, place)
     }
 
-    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move { reply(self.read(&args, cx)) })
     }
 }
 
 /// The file as a picture, if it is one.
-fn picture(path: &Inside, cx: &CallContext) -> Result<Option<Output>, Failure> {
-    let (mut file, about) = cx.place.workspace.open_file(path, Links::Inside)?;
+fn picture(path: &WorkspacePath, cx: &CallContext) -> Result<Option<ToolOutput>, Failure> {
+    let (mut file, about) = cx.place.workspace.open_file(path, LinkPolicy::Inside)?;
     let io = |error: std::io::Error| Failure::new(updraft_run::FailureKind::Tool, format!("`{path}`: {error}"));
     let mut bytes = vec![0; 16];
     let filled = fill(&mut file, &mut bytes).map_err(io)?;
@@ -159,11 +165,11 @@ fn picture(path: &Inside, cx: &CallContext) -> Result<Option<Output>, Failure> {
     file.take(LARGEST_PICTURE).read_to_end(&mut bytes).map_err(io)?;
     let text = format!("[`{path}` is a picture ({mime}, {} bytes); it is shown next]\n", bytes.len());
     let shown = PictureRef { name: path.as_str().to_owned(), mime: mime.to_owned(), blob: cx.keep(bytes) };
-    Ok(Some(Output { text, pictures: vec![shown], ..Output::default() }))
+    Ok(Some(ToolOutput { text, pictures: vec![shown], ..ToolOutput::default() }))
 }
 
-fn output(path: &Inside, start: u64, seen: Seen) -> Output {
-    let Seen { text, end_line, lines_total, truncated } = seen;
+fn output(path: &WorkspacePath, start: u64, seen: WindowText) -> ToolOutput {
+    let WindowText { text, end_line, lines_total, truncated } = seen;
     let of = lines_total.map_or_else(String::new, |total| format!(" of {total}"));
     let note = match (truncated, text.is_empty()) {
         (true, _) if text.ends_with('\n') => {
@@ -173,7 +179,7 @@ fn output(path: &Inside, start: u64, seen: Seen) -> Output {
         (false, true) => format!("[`{path}` is empty]\n"),
         (false, false) => String::new(),
     };
-    Output {
+    ToolOutput {
         text: text + &note,
         value: Some(json!({
             "path": path.as_str(),
@@ -182,11 +188,11 @@ fn output(path: &Inside, start: u64, seen: Seen) -> Output {
             "lines_total": lines_total,
             "truncated": truncated,
         })),
-        ..Output::default()
+        ..ToolOutput::default()
     }
 }
 
-fn binary(path: &Inside) -> Failure {
+fn binary(path: &WorkspacePath) -> Failure {
     let message = format!("`{path}` is not text: expected UTF-8, or UTF-16 with a byte order mark");
     Failure::new(updraft_run::FailureKind::Tool, message)
 }

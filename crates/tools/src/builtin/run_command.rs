@@ -5,14 +5,16 @@ use std::time::{Duration, SystemTime};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use updraft_run::{Class, Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
-use updraft_sandbox::{Capture, Command, Ended, Level, Listener, MovedAside, Output as Streams};
+use updraft_run::{EffectClass, Failure, FailureKind, PreparedCall, Reply, ToolOutput, ToolSpec};
+use updraft_sandbox::{
+    CaptureOptions, ChildResult, Command, LineListener, MovedFile, OutputMode as Streams, SandboxLevel,
+};
 use updraft_workspace::Place;
 
 use super::{changes, parse, reply, spec, whole};
 use crate::confinement::{Confinement, NO_NETWORK, not_started};
 use crate::shell;
-use crate::tool::{CallContext, Calling, Tool, Traits};
+use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 
 /// What a command may take if it does not say.
 pub const USUAL_TIME: u64 = 120;
@@ -62,7 +64,7 @@ impl RunCommand {
         Self { spec: spec("run_command", &description, parameters), confinement }
     }
 
-    async fn run(&self, args: Value, cx: &CallContext) -> Result<Output, Failure> {
+    async fn run(&self, args: Value, cx: &CallContext) -> Result<ToolOutput, Failure> {
         let args: Args = parse(&args)?;
         let sandbox = self.confinement.sandbox().await?;
         let root = cx.place.workspace.root();
@@ -88,12 +90,12 @@ impl RunCommand {
         policy.limits.time = Some(set.map_or(time, |most| time.min(most)));
         let folder = args.folder.as_deref().map(|folder| cx.place.workspace.locate(folder)).transpose()?;
         let shown = cx.output.clone();
-        let listener = Listener::to(move |line| shown.line(line));
+        let listener = LineListener::to(move |line| shown.line(line));
         let command = Command {
             args: vec!["-c".to_owned(), args.command],
             env: self.confinement.environment.clone(),
             cwd: Some(folder.map_or_else(|| root.to_owned(), |folder| root.join(folder.as_str()))),
-            output: Streams::Capture(Capture { head: KEPT, tail: KEPT, listener, ..Capture::default() }),
+            output: Streams::Capture(CaptureOptions { head: KEPT, tail: KEPT, listener, ..CaptureOptions::default() }),
             ..Command::new("sh")
         };
         let began = now();
@@ -112,28 +114,28 @@ impl Tool for RunCommand {
         &self.spec
     }
 
-    fn traits(&self) -> Traits {
+    fn traits(&self) -> ToolTraits {
         let (group, time) = ("sandbox", Duration::from_secs(LONGEST_TIME + 60) + WAIT_FOR_OTHERS);
         if self.confinement.only_reads() {
-            return Traits { class: Class::Pure, group, time, ..Traits::default() };
+            return ToolTraits { class: EffectClass::Pure, group, time, ..ToolTraits::default() };
         }
-        Traits { group, time, ..self.confinement.traits() }
+        ToolTraits { group, time, ..self.confinement.traits() }
     }
 
-    fn prepare(&self, args: &Value, _place: &Place) -> Prepared {
-        let Traits { class, outside, sends, destroys, .. } = self.traits();
+    fn prepare(&self, args: &Value, _place: &Place) -> PreparedCall {
+        let ToolTraits { class, outside, sends, destroys, .. } = self.traits();
         let command = args["command"].as_str().map(str::to_owned);
         let parts = command.as_deref().map(shell::parts).unwrap_or_default();
         if self.confinement.only_reads() {
-            return Prepared { class, command, parts, only_reads: true, ..Prepared::default() };
+            return PreparedCall { class, command, parts, only_reads: true, ..PreparedCall::default() };
         }
         let (hosts, granted) = (self.confinement.hosts(), self.confinement.is_granted());
         let installs = shell::only_installs(&parts);
-        let fixed = Prepared { class, outside, sends, destroys, granted, installs, ..Prepared::default() };
-        Prepared { command, parts, hosts, lists_changes: self.confinement.gathers(), ..fixed }
+        let fixed = PreparedCall { class, outside, sends, destroys, granted, installs, ..PreparedCall::default() };
+        PreparedCall { command, parts, hosts, lists_changes: self.confinement.gathers(), ..fixed }
     }
 
-    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move {
             tokio::select! {
                 ended = self.run(args, cx) => reply(ended),
@@ -153,7 +155,7 @@ fn no_folder(error: &std::io::Error) -> Failure {
 }
 
 /// What a model is told of a file that was taken away.
-pub(crate) fn aside_in_words(moved: &MovedAside) -> String {
+pub(crate) fn aside_in_words(moved: &MovedFile) -> String {
     let (path, kept, why) = (moved.path.display(), moved.kept_at.display(), &moved.why);
     format!(
         "`{path}` would run later, outside the sandbox ({why}); it was moved to `{kept}` until the user approves it with `updraft aside`"
@@ -166,7 +168,7 @@ pub(crate) fn now() -> SystemTime {
 }
 
 /// What the model is told: how it ended, what it said, what was refused and moved.
-fn output(ended: &Ended, more_time: String) -> Output {
+fn output(ended: &ChildResult, more_time: String) -> ToolOutput {
     let mut lines = vec![head(ended)];
     lines.extend(ended.timed_out().then_some(more_time));
     lines.extend(ended.refused.iter().map(|refusal| format!("[{refusal}]")));
@@ -188,7 +190,7 @@ fn output(ended: &Ended, more_time: String) -> Output {
         value["run_again_for"] = json!(ended.run_again_for);
     }
     let (is_error, hosts) = (!ended.succeeded(), ended.reached.clone());
-    Output { text: lines.join("\n") + "\n", value: Some(value), is_error, hosts, ..Output::default() }
+    ToolOutput { text: lines.join("\n") + "\n", value: Some(value), is_error, hosts, ..ToolOutput::default() }
 }
 
 /// How a command gets more time.
@@ -202,28 +204,28 @@ fn more_time(set: Option<Duration>) -> String {
     }
 }
 
-fn head(ended: &Ended) -> String {
+fn head(ended: &ChildResult) -> String {
     let how = match ended.killed_for {
         Some(limit) => format!("ended by its limit ({limit:?})").to_lowercase(),
         None if ended.lost > 0 => format!("not all it wrote is there, exit code {}", ended.exit_code()),
         None => format!("exit code {}", ended.exit_code()),
     };
     let level = match ended.level {
-        Level::Full => String::new(),
-        Level::Landlock | Level::None => format!(", sandbox level {}", ended.level),
+        SandboxLevel::Full => String::new(),
+        SandboxLevel::Landlock | SandboxLevel::None => format!(", sandbox level {}", ended.level),
     };
     format!("[{how}, {:.1} s{level}]", ended.elapsed.as_secs_f64())
 }
 
 #[cfg(test)]
 mod tests {
-    use updraft_sandbox::Exit;
+    use updraft_sandbox::ProgramExit;
 
     use super::*;
 
-    fn ended() -> Ended {
-        Ended {
-            exit: Some(Exit::Code(0)),
+    fn ended() -> ChildResult {
+        ChildResult {
+            exit: Some(ProgramExit::Code(0)),
             killed_for: None,
             refused: Vec::new(),
             reached: Vec::new(),
@@ -231,28 +233,28 @@ mod tests {
             troubles: Vec::new(),
             staged: None,
             unstaged: None,
-            unlisted: updraft_sandbox::Unlisted::default(),
+            unlisted: updraft_sandbox::UnlistedChanges::default(),
             lost: 0,
             run_again_for: Vec::new(),
             waited: Duration::ZERO,
             elapsed: Duration::ZERO,
-            stdout: updraft_sandbox::Captured::default(),
-            stderr: updraft_sandbox::Captured::default(),
-            level: Level::Full,
+            stdout: updraft_sandbox::CapturedStream::default(),
+            stderr: updraft_sandbox::CapturedStream::default(),
+            level: SandboxLevel::Full,
         }
     }
 
     #[test]
     fn a_command_whose_files_did_not_fit_on_the_disk_has_failed() {
         let lost = "what the command did to `big` is lost: No space left on device".to_owned();
-        let output = output(&Ended { lost: 1, troubles: vec![lost.clone()], ..ended() }, String::new());
+        let output = output(&ChildResult { lost: 1, troubles: vec![lost.clone()], ..ended() }, String::new());
         assert_eq!(output.text, format!("[not all it wrote is there, exit code 125, 0.0 s]\n[{lost}]\n"));
         assert!(output.is_error);
     }
 
     #[test]
     fn that_a_command_was_run_again_is_in_its_result() {
-        let again = |run_again_for| output(&Ended { run_again_for, ..ended() }, String::new()).value.unwrap();
+        let again = |run_again_for| output(&ChildResult { run_again_for, ..ended() }, String::new()).value.unwrap();
         assert_eq!(again(vec!["log".to_owned()])["run_again_for"], json!(["log"]));
         assert_eq!(again(Vec::new()).get("run_again_for"), None);
     }

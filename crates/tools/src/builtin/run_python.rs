@@ -11,17 +11,17 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
-use updraft_run::{Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
+use updraft_run::{Failure, FailureKind, PreparedCall, Reply, ToolOutput, ToolSpec};
 use updraft_workspace::Place;
 
 use super::changes::seen;
 use super::{now, parse, reply, spec, whole};
 use crate::confinement::{Confinement, NO_NETWORK};
-use crate::tool::{Around, CallContext, Calling, Tool, Traits};
-use crate::worker::{Fault, Pool, Program, Python, Sizes, moved_aside, reached};
-use host::Tools;
-use told::Attempt;
-use traces::Traces;
+use crate::tool::{CallContext, RunContext, Tool, ToolFuture, ToolTraits};
+use crate::worker::{PoolLimits, PythonConfig, WorkerFault, WorkerPool, WorkerProgram, moved_aside, reached};
+use host::PythonHost;
+use told::VariantAttempt;
+use traces::FileStates;
 
 /// What code may take if it does not say.
 const USUAL_TIME: u64 = 60;
@@ -34,9 +34,9 @@ pub(super) struct RunPython {
     spec: ToolSpec,
     output: Value,
     confinement: Confinement,
-    python: Python,
+    python: PythonConfig,
     /// Made with the first call, when Python has been found.
-    pool: OnceCell<Pool>,
+    pool: OnceCell<WorkerPool>,
 }
 
 #[derive(Deserialize)]
@@ -50,7 +50,7 @@ struct Args {
 }
 
 impl RunPython {
-    fn new(confinement: Confinement, python: Python) -> Self {
+    fn new(confinement: Confinement, python: PythonConfig) -> Self {
         let parameters = json!({
             "type": "object",
             "properties": {
@@ -88,7 +88,7 @@ impl RunPython {
         Self { spec: spec("run_python", &description, parameters), output, confinement, python, pool: OnceCell::new() }
     }
 
-    async fn run(&self, args: Value, cx: &CallContext) -> Result<Output, Failure> {
+    async fn run(&self, args: Value, cx: &CallContext) -> Result<ToolOutput, Failure> {
         let args: Args = parse(&args)?;
         let codes: Vec<String> = args.code.into_iter().chain(args.variants).collect();
         if codes.is_empty() || codes.len() > VARIANTS {
@@ -97,7 +97,7 @@ impl RunPython {
         }
         let limit = Duration::from_secs(args.seconds.unwrap_or(USUAL_TIME).min(LONGEST_TIME));
         let pool = self.pool.get_or_try_init(|| self.make_pool(cx)).await?;
-        let tools = Tools::new(cx);
+        let tools = PythonHost::new(cx);
         let count = codes.len();
         let began = now();
         let attempts = self.attempts(pool, cx, &tools, codes, limit).await?;
@@ -106,38 +106,38 @@ impl RunPython {
         Ok(output)
     }
 
-    async fn make_pool(&self, cx: &CallContext) -> Result<Pool, Failure> {
+    async fn make_pool(&self, cx: &CallContext) -> Result<WorkerPool, Failure> {
         let found = self.python.find(&self.confinement, cx.place.workspace.root()).await?;
-        let program = Program { looks: self.confinement.only_reads(), ..self.python.worker(&found) };
-        Ok(Pool::new(self.confinement.clone(), program, Sizes::default()))
+        let program = WorkerProgram { looks: self.confinement.only_reads(), ..self.python.worker(&found) };
+        Ok(WorkerPool::new(self.confinement.clone(), program, PoolLimits::default()))
     }
 
     /// One after the other until one succeeds, the time is over, or a failed one may have had an effect.
     async fn attempts(
         &self,
-        pool: &Pool,
+        pool: &WorkerPool,
         cx: &CallContext,
-        tools: &Tools<'_>,
+        tools: &PythonHost<'_>,
         codes: Vec<String>,
         limit: Duration,
-    ) -> Result<Vec<Attempt>, Failure> {
+    ) -> Result<Vec<VariantAttempt>, Failure> {
         let deadline = Instant::now() + limit;
         let count = codes.len();
-        let mut attempts: Vec<Attempt> = Vec::new();
+        let mut attempts: Vec<VariantAttempt> = Vec::new();
         for (at, code) in codes.into_iter().enumerate() {
             let is_last = at + 1 == count;
             let before =
-                if is_last { None } else { Traces::of(&cx.place.workspace, &self.confinement.policy.write).await };
+                if is_last { None } else { FileStates::of(&cx.place.workspace, &self.confinement.policy.write).await };
             let began = Instant::now();
             let left = deadline.saturating_duration_since(began);
             let call = call(&code, &cx.around);
             let called = pool.call(cx.place.workspace.root(), &call, tools, left).await;
             self.confinement.remember(moved_aside(&called), &cx.around.run);
             tools.reached(reached(&called));
-            if let Err(Fault::NotStarted(failure)) = called {
+            if let Err(WorkerFault::NotStarted(failure)) = called {
                 return Err(failure);
             }
-            let mut attempt = Attempt::of(called, began.elapsed(), limit);
+            let mut attempt = VariantAttempt::of(called, began.elapsed(), limit);
             if let Err(why) = &attempt.came {
                 let refused = self.confinement.refused(why, cx.place.workspace.root());
                 attempt.notes.extend(refused);
@@ -158,8 +158,8 @@ impl RunPython {
     async fn why_not_go_on(
         &self,
         cx: &CallContext,
-        tools: &Tools<'_>,
-        before: Option<Traces>,
+        tools: &PythonHost<'_>,
+        before: Option<FileStates>,
         deadline: Instant,
     ) -> Option<String> {
         if Instant::now() >= deadline {
@@ -168,7 +168,7 @@ impl RunPython {
         if let Some(tool) = tools.unrepeatable() {
             return Some(format!("it called `{tool}`, which must not be done twice"));
         }
-        let after = Traces::of(&cx.place.workspace, &self.confinement.policy.write).await;
+        let after = FileStates::of(&cx.place.workspace, &self.confinement.policy.write).await;
         match (before, after) {
             (Some(before), Some(after)) => before.first_change(&after).map(|path| format!("it changed `{path}`")),
             (_, _) => Some("the workspace is too large to see whether it changed something".to_owned()),
@@ -177,7 +177,7 @@ impl RunPython {
 }
 
 /// What a worker is told.
-fn call(code: &str, around: &Around) -> Value {
+fn call(code: &str, around: &RunContext) -> Value {
     let variables: Map<String, Value> =
         around.variables.iter().map(|(name, value)| (name.clone(), (**value).clone())).collect();
     let tools: Map<String, Value> =
@@ -204,24 +204,24 @@ impl Tool for RunPython {
         Some(&self.output)
     }
 
-    fn traits(&self) -> Traits {
-        Traits { group: "sandbox", time: Duration::from_secs(LONGEST_TIME + 60), ..self.confinement.traits() }
+    fn traits(&self) -> ToolTraits {
+        ToolTraits { group: "sandbox", time: Duration::from_secs(LONGEST_TIME + 60), ..self.confinement.traits() }
     }
 
     fn changes_unseen(&self) -> bool {
         true
     }
 
-    fn prepare(&self, _args: &Value, _place: &Place) -> Prepared {
-        let Traits { class, outside, sends, destroys, .. } = self.traits();
+    fn prepare(&self, _args: &Value, _place: &Place) -> PreparedCall {
+        let ToolTraits { class, outside, sends, destroys, .. } = self.traits();
         if self.confinement.only_reads() {
-            return Prepared { class, only_reads: true, ..Prepared::default() };
+            return PreparedCall { class, only_reads: true, ..PreparedCall::default() };
         }
         let (hosts, granted) = (self.confinement.hosts(), self.confinement.is_granted());
-        Prepared { class, outside, sends, destroys, hosts, granted, ..Prepared::default() }
+        PreparedCall { class, outside, sends, destroys, hosts, granted, ..PreparedCall::default() }
     }
 
-    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move {
             tokio::select! {
                 ended = self.run(args, cx) => reply(ended),
@@ -232,6 +232,6 @@ impl Tool for RunPython {
     }
 }
 
-pub(super) fn tool(confinement: Confinement, python: Python) -> Arc<dyn Tool> {
+pub(super) fn tool(confinement: Confinement, python: PythonConfig) -> Arc<dyn Tool> {
     Arc::new(RunPython::new(confinement, python))
 }

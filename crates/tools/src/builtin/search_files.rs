@@ -8,17 +8,17 @@ use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use updraft_run::{Class, Failure, FailureKind, Output, Prepared, ToolSpec};
+use updraft_run::{EffectClass, Failure, FailureKind, PreparedCall, ToolOutput, ToolSpec};
 use updraft_workspace::{
-    Found, Hidden, Inside, Links, Place, Walk,
+    HiddenFiles, LinkPolicy, Place, Walk, WalkEntry, WorkspacePath,
     text::{self, Encoding},
 };
 
 use super::{change, parse, reply, spec, whole};
 use crate::cut;
-use crate::limits::Limits;
-use crate::tool::{CallContext, Calling, Tool, Traits};
-use hits::Hits;
+use crate::limits::ToolLimits;
+use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
+use hits::LineMatches;
 
 /// Bytes of a compiled expression. Time grows with this times the text, so it is well below the library's own limit.
 const PATTERN: usize = 2 << 20;
@@ -29,7 +29,7 @@ const SNIFFED: usize = 8 << 10;
 
 pub(super) struct SearchFiles {
     spec: ToolSpec,
-    limits: Limits,
+    limits: ToolLimits,
 }
 
 #[derive(Deserialize)]
@@ -44,7 +44,7 @@ struct Args {
 }
 
 impl SearchFiles {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new(limits: &ToolLimits) -> Self {
         let parameters = json!({
             "type": "object",
             "properties": {
@@ -61,26 +61,26 @@ impl SearchFiles {
         Self { spec: spec("search_files", description, parameters), limits: limits.clone() }
     }
 
-    fn search(&self, args: &Value, place: &Place, cancel: &CancellationToken) -> Result<Output, Failure> {
+    fn search(&self, args: &Value, place: &Place, cancel: &CancellationToken) -> Result<ToolOutput, Failure> {
         let args: Args = parse(args)?;
         let regex = compile(&args.pattern, args.ignore_case.unwrap_or(false))?;
-        let start = args.path.map_or(Ok(Inside::root()), |path| place.workspace.locate(&path))?;
+        let start = args.path.map_or(Ok(WorkspacePath::root()), |path| place.workspace.locate(&path))?;
         let limit = args.limit.map_or(self.limits.matches, |limit| self.limits.matches.min(limit as usize));
-        let mut hits = Hits::new(limit, args.context.unwrap_or(0).min(10) as usize);
+        let mut hits = LineMatches::new(limit, args.context.unwrap_or(0).min(10) as usize);
 
-        if !place.workspace.about(&start, Links::Inside)?.is_folder() {
+        if !place.workspace.about(&start, LinkPolicy::Inside)?.is_folder() {
             let bytes = self.read(&start, place).map_err(|unread| unread.failure(&start))?;
             hits.search(&start, &bytes, &regex, cancel);
             return Ok(hits.output());
         }
-        let mut walk = Walk::new(&place.workspace, &start, true, Hidden::LeftOut, self.limits.walked)?;
+        let mut walk = Walk::new(&place.workspace, &start, true, HiddenFiles::LeftOut, self.limits.walked)?;
         let mut left = self.limits.searched;
         for found in walk.by_ref() {
             if cancel.is_cancelled() || hits.is_full() {
                 break;
             }
             // A link's content is found under its own name.
-            let Found::File { path, bytes, is_link: false } = found else { continue };
+            let WalkEntry::File { path, bytes, is_link: false } = found else { continue };
             // Smaller ones may still fit.
             if bytes > left && bytes <= self.limits.file as u64 {
                 hits.cut_short();
@@ -91,9 +91,9 @@ impl SearchFiles {
                     left -= (content.len() as u64).min(left);
                     hits.search(&path, &content, &regex, cancel);
                 }
-                Err(Unread::TooLarge { .. }) => hits.leave_out(&path),
+                Err(FileSkipReason::TooLarge { .. }) => hits.leave_out(&path),
                 // Unreadable, binary, or gone since: nothing to be found there.
-                Err(Unread::Other(_)) => {}
+                Err(FileSkipReason::Other(_)) => {}
             }
         }
         if walk.is_cut() {
@@ -103,9 +103,9 @@ impl SearchFiles {
     }
 
     /// A file's text as UTF-8, or close to it, unless it is not text or too large.
-    fn read(&self, path: &Inside, place: &Place) -> Result<Vec<u8>, Unread> {
-        let failed = |why: String| Unread::Other(Failure::new(FailureKind::Tool, format!("`{path}` {why}")));
-        let (mut file, about) = place.workspace.open_file(path, Links::Inside).map_err(Unread::Other)?;
+    fn read(&self, path: &WorkspacePath, place: &Place) -> Result<Vec<u8>, FileSkipReason> {
+        let failed = |why: String| FileSkipReason::Other(Failure::new(FailureKind::Tool, format!("`{path}` {why}")));
+        let (mut file, about) = place.workspace.open_file(path, LinkPolicy::Inside).map_err(FileSkipReason::Other)?;
         let most = self.limits.file as u64;
         let mut bytes = Vec::with_capacity(about.len.min(most) as usize + 1);
         let not_text = || failed("is not text: expected UTF-8, or UTF-16 with a byte order mark".into());
@@ -117,7 +117,7 @@ impl SearchFiles {
             return Err(not_text());
         }
         if about.len > most {
-            return Err(Unread::TooLarge { most });
+            return Err(FileSkipReason::TooLarge { most });
         }
         file.take(most.saturating_sub(bytes.len() as u64)).read_to_end(&mut bytes).map_err(io)?;
         if is_wide {
@@ -129,18 +129,18 @@ impl SearchFiles {
 }
 
 /// Why a file was not searched.
-enum Unread {
+enum FileSkipReason {
     /// It is text, as far as one can see, but more than is held in memory.
     TooLarge { most: u64 },
     /// It is not text, or cannot be read.
     Other(Failure),
 }
 
-impl Unread {
-    fn failure(self, path: &Inside) -> Failure {
+impl FileSkipReason {
+    fn failure(self, path: &WorkspacePath) -> Failure {
         match self {
-            Unread::Other(failure) => failure,
-            Unread::TooLarge { most } => {
+            FileSkipReason::Other(failure) => failure,
+            FileSkipReason::TooLarge { most } => {
                 let why = format!("`{path}` is larger than {most} bytes, too large to be searched");
                 Failure::new(FailureKind::Tool, why)
             }
@@ -153,15 +153,21 @@ impl Tool for SearchFiles {
         &self.spec
     }
 
-    fn traits(&self) -> Traits {
-        Traits { class: Class::Pure, group: "files", time: self.limits.time, blocking: true, ..Traits::default() }
+    fn traits(&self) -> ToolTraits {
+        ToolTraits {
+            class: EffectClass::Pure,
+            group: "files",
+            time: self.limits.time,
+            blocking: true,
+            ..ToolTraits::default()
+        }
     }
 
-    fn prepare(&self, args: &Value, place: &Place) -> Prepared {
+    fn prepare(&self, args: &Value, place: &Place) -> PreparedCall {
         change::reading(args, place)
     }
 
-    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move { reply(self.search(&args, &cx.place, &cx.cancel)) })
     }
 }

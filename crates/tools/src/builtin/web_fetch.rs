@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use updraft_run::{Class, Failure, FailureKind, Output, Prepared, Reply, ToolSpec};
+use updraft_run::{EffectClass, Failure, FailureKind, PreparedCall, Reply, ToolOutput, ToolSpec};
 use updraft_workspace::Place;
 
 use super::{parse, spec};
 use crate::cut;
-use crate::tool::{CallContext, Calling, Tool, Traits};
-use crate::web::{Fetched, Fetcher, Link, Page, Target, Trouble, Web};
+use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
+use crate::web::{FetchError, FetchedPage, Fetcher, PageLink, PageText, Target, WebConfig};
 
 pub(super) struct WebFetch {
     spec: ToolSpec,
@@ -28,7 +28,7 @@ struct Args {
 }
 
 impl WebFetch {
-    fn new(web: Web) -> Self {
+    fn new(web: WebConfig) -> Self {
         let parameters = json!({
             "type": "object",
             "properties": {
@@ -60,7 +60,7 @@ impl WebFetch {
         Self { spec: spec("web_fetch", description, parameters), output, fetcher: Fetcher::new(web) }
     }
 
-    async fn fetch(&self, args: Value, cx: &CallContext) -> Result<Output, Trouble> {
+    async fn fetch(&self, args: Value, cx: &CallContext) -> Result<ToolOutput, FetchError> {
         let Args { url, extract } = parse(&args)?;
         let fetched = self.fetcher.fetch(&url).await?;
         if let Some(elsewhere) = &fetched.elsewhere {
@@ -72,18 +72,18 @@ impl WebFetch {
             self.read(fetched, cx).await?
         } else {
             let text = fetched.text.clone();
-            (fetched, Page { title: String::new(), text, links: Vec::new(), is_cut: false })
+            (fetched, PageText { title: String::new(), text, links: Vec::new(), is_cut: false })
         };
         Ok(output(&fetched, page, self.fetcher.web.limits.text)?)
     }
 
     /// Parsing a page keeps a thread busy, so it gets one of its own; it is told when nobody waits for it any more.
-    async fn read(&self, fetched: Fetched, cx: &CallContext) -> Result<(Fetched, Page), Failure> {
+    async fn read(&self, fetched: FetchedPage, cx: &CallContext) -> Result<(FetchedPage, PageText), Failure> {
         let stop: CancellationToken = cx.cancel.child_token();
         let _stop = stop.clone().drop_guard();
         let limits = self.fetcher.web.limits.clone();
         let reading = tokio::task::spawn_blocking(move || {
-            let page = Page::read(&fetched.text, &fetched.url, &limits, &stop);
+            let page = PageText::read(&fetched.text, &fetched.url, &limits, &stop);
             (fetched, page)
         });
         let broken = "the page could not be read as HTML; `extract: false` gives its source";
@@ -96,43 +96,50 @@ impl Tool for WebFetch {
         &self.spec
     }
 
-    fn traits(&self) -> Traits {
+    fn traits(&self) -> ToolTraits {
         // It only reads, so agents that may change nothing can have it. But whoever chooses the address chooses what is
         // sent: every call is a send, and leaves this machine.
         let time = self.fetcher.web.limits.time;
-        Traits { class: Class::Pure, group: "browser", outside: true, sends: true, time, ..Traits::default() }
+        ToolTraits {
+            class: EffectClass::Pure,
+            group: "browser",
+            outside: true,
+            sends: true,
+            time,
+            ..ToolTraits::default()
+        }
     }
 
     fn output(&self) -> Option<&Value> {
         Some(&self.output)
     }
 
-    fn prepare(&self, args: &Value, _place: &Place) -> Prepared {
-        let Traits { class, outside, sends, .. } = self.traits();
+    fn prepare(&self, args: &Value, _place: &Place) -> PreparedCall {
+        let ToolTraits { class, outside, sends, .. } = self.traits();
         match Target::parse(args["url"].as_str().unwrap_or_default(), &self.fetcher.web) {
             Ok(target) => {
-                Prepared { class, outside, sends, hosts: vec![target.host().to_owned()], ..Prepared::default() }
+                PreparedCall { class, outside, sends, hosts: vec![target.host().to_owned()], ..PreparedCall::default() }
             }
-            Err(fault) => Prepared { class, outside, sends, fault: Some(fault), ..Prepared::default() },
+            Err(fault) => PreparedCall { class, outside, sends, fault: Some(fault), ..PreparedCall::default() },
         }
     }
 
-    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move {
             match self.fetch(args, cx).await {
                 Ok(output) => Reply::Output(Arc::new(output)),
-                Err(Trouble::Lasting(failure)) => Reply::Failed(failure),
-                Err(Trouble::Passing(failure)) => cx.transient(failure),
+                Err(FetchError::Lasting(failure)) => Reply::Failed(failure),
+                Err(FetchError::Passing(failure)) => cx.transient(failure),
             }
         })
     }
 }
 
-pub(super) fn tool(web: Web) -> Arc<dyn Tool> {
+pub(super) fn tool(web: WebConfig) -> Arc<dyn Tool> {
     Arc::new(WebFetch::new(web))
 }
 
-fn redirected(fetched: &Fetched, elsewhere: &str) -> Output {
+fn redirected(fetched: &FetchedPage, elsewhere: &str) -> ToolOutput {
     let (elsewhere, status) = (cut::line(elsewhere, 2000), fetched.status.as_u16());
     let text = format!(
         "[{status}: `{}` redirects to another site, which was not asked; to go there, fetch `{elsewhere}`]\n",
@@ -142,11 +149,11 @@ fn redirected(fetched: &Fetched, elsewhere: &str) -> Output {
         "url": cut::line(fetched.url.as_str(), 2000), "status": status, "title": "", "content_type": "",
         "links": [], "truncated": false, "redirect": elsewhere
     });
-    Output { text, value: Some(value), ..from_outside(fetched) }
+    ToolOutput { text, value: Some(value), ..from_outside(fetched) }
 }
 
-fn output(fetched: &Fetched, page: Page, most: usize) -> Result<Output, Failure> {
-    let Page { title, text, links, is_cut } = page;
+fn output(fetched: &FetchedPage, page: PageText, most: usize) -> Result<ToolOutput, Failure> {
+    let PageText { title, text, links, is_cut } = page;
     let mut words = String::new();
     if !title.is_empty() {
         let _ = writeln!(words, "# {}\n", visible(&title));
@@ -161,10 +168,10 @@ fn output(fetched: &Fetched, page: Page, most: usize) -> Result<Output, Failure>
         "status": fetched.status.as_u16(),
         "title": title,
         "content_type": fetched.media,
-        "links": links.iter().map(|Link { text, url }| json!({ "text": visible(text), "url": url })).collect::<Vec<_>>(),
+        "links": links.iter().map(|PageLink { text, url }| json!({ "text": visible(text), "url": url })).collect::<Vec<_>>(),
         "truncated": truncated,
     });
-    Ok(Output {
+    Ok(ToolOutput {
         text: enclosed(fetched, words.trim_end(), truncated)?,
         value: Some(value),
         is_error: !fetched.status.is_success(),
@@ -172,13 +179,13 @@ fn output(fetched: &Fetched, page: Page, most: usize) -> Result<Output, Failure>
     })
 }
 
-fn from_outside(fetched: &Fetched) -> Output {
+fn from_outside(fetched: &FetchedPage) -> ToolOutput {
     let origins = vec![cut::line(fetched.url.as_str(), 200)];
-    Output { untrusted: true, origins, hosts: fetched.hosts.clone(), ..Output::default() }
+    ToolOutput { untrusted: true, origins, hosts: fetched.hosts.clone(), ..ToolOutput::default() }
 }
 
 /// The page between two lines of ours. The last one carries a mark that the page could not know when it was written.
-fn enclosed(fetched: &Fetched, words: &str, truncated: bool) -> Result<String, Failure> {
+fn enclosed(fetched: &FetchedPage, words: &str, truncated: bool) -> Result<String, Failure> {
     let mut mark = [0; 8];
     getrandom::fill(&mut mark)
         .map_err(|_| Failure::new(FailureKind::Config, "the system gives no randomness to mark the page with"))?;

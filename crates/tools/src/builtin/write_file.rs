@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use updraft_run::{Class, Facts, Failure, Found, Prepared, ToolSpec};
+use updraft_run::{EffectClass, EffectFacts, Failure, PreparedCall, RecoveryOutcome, ToolSpec};
 use updraft_workspace::{Place, text};
 
-use super::change::{self, Plan};
+use super::change::{self, WritePlan};
 use super::{failed, parse, spec};
-use crate::limits::Limits;
-use crate::tool::{CallContext, Calling, Tool, Traits};
+use crate::limits::ToolLimits;
+use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 
 pub(super) struct WriteFile {
     spec: ToolSpec,
@@ -25,7 +25,7 @@ struct Args {
 }
 
 impl WriteFile {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new(limits: &ToolLimits) -> Self {
         let parameters = json!({
             "type": "object",
             "properties": {
@@ -39,7 +39,7 @@ impl WriteFile {
         Self { spec: spec("write_file", description, parameters), file: limits.file, time: limits.time }
     }
 
-    fn plan(&self, args: &Value, place: &Place) -> Result<Plan, Failure> {
+    fn plan(&self, args: &Value, place: &Place) -> Result<WritePlan, Failure> {
         let Args { path, content } = parse(args)?;
         if content.len() > self.file {
             return failed(format!("the content has {} bytes; expected at most {}", content.len(), self.file));
@@ -56,7 +56,7 @@ impl WriteFile {
         if after.len() > self.file {
             return failed(format!("`{path}` would have {} bytes; expected at most {}", after.len(), self.file));
         }
-        Ok(Plan { path, before, after, text })
+        Ok(WritePlan { path, before, after, text })
     }
 }
 
@@ -65,27 +65,33 @@ impl Tool for WriteFile {
         &self.spec
     }
 
-    fn traits(&self) -> Traits {
-        Traits { class: Class::Checkable, group: "files", time: self.time, blocking: true, ..Traits::default() }
+    fn traits(&self) -> ToolTraits {
+        ToolTraits {
+            class: EffectClass::Checkable,
+            group: "files",
+            time: self.time,
+            blocking: true,
+            ..ToolTraits::default()
+        }
     }
 
-    fn prepare(&self, args: &Value, place: &Place) -> Prepared {
-        change::prepare(args, Class::Checkable, place)
+    fn prepare(&self, args: &Value, place: &Place) -> PreparedCall {
+        change::prepare(args, EffectClass::Checkable, place)
     }
 
-    fn facts(&self, args: &Value, place: &Place) -> Facts {
-        self.plan(args, place).map_or_else(|_| Facts::default(), |plan| plan.facts())
+    fn facts(&self, args: &Value, place: &Place) -> EffectFacts {
+        self.plan(args, place).map_or_else(|_| EffectFacts::default(), |plan| plan.facts())
     }
 
     fn images(&self, args: &Value, place: &Place) -> Vec<Vec<u8>> {
-        self.plan(args, place).map_or_else(|_| Vec::new(), Plan::images)
+        self.plan(args, place).map_or_else(|_| Vec::new(), WritePlan::images)
     }
 
-    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move { change::make(&args, cx, |place| self.plan(&args, place)) })
     }
 
-    fn reconcile(&self, args: &Value, facts: &Facts, place: &Place) -> Found {
+    fn reconcile(&self, args: &Value, facts: &EffectFacts, place: &Place) -> RecoveryOutcome {
         let len = args["content"].as_str().map_or(0, str::len);
         change::reconcile(facts, place, |expected| told(&expected.path, len, expected.before.is_none()))
     }

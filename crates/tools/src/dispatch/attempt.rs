@@ -11,8 +11,8 @@ use tokio::runtime::Handle;
 use tokio::task::JoinError;
 use updraft_run::{Millis, Reply};
 
-use super::Panicked;
-use crate::tool::{CallContext, Calling, Tool, Traits};
+use super::ToolPanic;
+use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 
 /// Calls once. `cx` belongs to this attempt alone: it is cancelled when the attempt is over.
 pub(super) async fn make(tool: &Arc<dyn Tool>, args: Value, cx: &CallContext, grace: Duration) -> Reply {
@@ -28,7 +28,7 @@ pub(super) async fn make(tool: &Arc<dyn Tool>, args: Value, cx: &CallContext, gr
     }
 }
 
-async fn in_place(tool: &Arc<dyn Tool>, args: Value, cx: &CallContext, traits: Traits) -> Reply {
+async fn in_place(tool: &Arc<dyn Tool>, args: Value, cx: &CallContext, traits: ToolTraits) -> Reply {
     let name = &tool.spec().name;
     tokio::select! {
         biased;
@@ -37,7 +37,13 @@ async fn in_place(tool: &Arc<dyn Tool>, args: Value, cx: &CallContext, traits: T
     }
 }
 
-async fn on_a_thread(tool: &Arc<dyn Tool>, args: Value, cx: &CallContext, traits: Traits, grace: Duration) -> Reply {
+async fn on_a_thread(
+    tool: &Arc<dyn Tool>,
+    args: Value,
+    cx: &CallContext,
+    traits: ToolTraits,
+    grace: Duration,
+) -> Reply {
     let name = &tool.spec().name;
     let mut thread = {
         let (tool, cx, runtime) = (Arc::clone(tool), cx.clone(), Handle::current());
@@ -66,7 +72,7 @@ async fn on_a_thread(tool: &Arc<dyn Tool>, args: Value, cx: &CallContext, traits
 }
 
 /// Waits until the call is to stop, and says why.
-async fn stopped(cx: &CallContext, traits: Traits) -> Reply {
+async fn stopped(cx: &CallContext, traits: ToolTraits) -> Reply {
     tokio::select! {
         biased;
         () = cx.cancel.cancelled() => Reply::Cancelled,
@@ -74,8 +80,8 @@ async fn stopped(cx: &CallContext, traits: Traits) -> Reply {
     }
 }
 
-async fn unless_panicking<'a>(name: &str, start: impl FnOnce() -> Calling<'a>) -> Reply {
-    let panicked = || Reply::Failed(Panicked::of(name).0);
+async fn unless_panicking<'a>(name: &str, start: impl FnOnce() -> ToolFuture<'a>) -> Reply {
+    let panicked = || Reply::Failed(ToolPanic::of(name).0);
     let Ok(mut calling) = catch_unwind(AssertUnwindSafe(start)) else { return panicked() };
     let poll = poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| calling.as_mut().poll(context))) {
         Ok(poll) => poll,
@@ -89,6 +95,6 @@ fn reply_of(joined: Result<Reply, JoinError>, name: &str) -> Reply {
         Ok(reply) => reply,
         // The runtime is shutting down before the thread began.
         Err(error) if error.is_cancelled() => Reply::Cancelled,
-        Err(_) => Reply::Failed(Panicked::of(name).0),
+        Err(_) => Reply::Failed(ToolPanic::of(name).0),
     }
 }

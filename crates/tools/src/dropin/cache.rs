@@ -4,25 +4,25 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use updraft_run::Hash;
+use updraft_run::ContentHash;
 
-use super::definition::Described;
+use super::definition::FileDescription;
 
 /// What the files of one folder said.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Cache {
+pub(super) struct DescriptionCache {
     /// What read them: a newer reader may find more.
     reader: String,
-    files: BTreeMap<String, Entry>,
+    files: BTreeMap<String, DescriptionEntry>,
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Entry {
-    hash: Hash,
-    described: Described,
+struct DescriptionEntry {
+    hash: ContentHash,
+    described: FileDescription,
 }
 
-impl Cache {
+impl DescriptionCache {
     /// What is kept for a folder. Nothing, if another reader wrote it or it cannot be read.
     pub(super) fn load(cache: &Path, folder: &Path, reader: &str) -> Self {
         let kept = std::fs::read(file(cache, folder)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
@@ -34,12 +34,12 @@ impl Cache {
         Self { reader: reader.to_owned(), ..Self::default() }
     }
 
-    pub(super) fn get(&self, name: &str, hash: &Hash) -> Option<&Described> {
+    pub(super) fn get(&self, name: &str, hash: &ContentHash) -> Option<&FileDescription> {
         self.files.get(name).filter(|entry| entry.hash == *hash).map(|entry| &entry.described)
     }
 
-    pub(super) fn put(&mut self, name: &str, hash: Hash, described: Described) {
-        self.files.insert(name.to_owned(), Entry { hash, described });
+    pub(super) fn put(&mut self, name: &str, hash: ContentHash, described: FileDescription) {
+        self.files.insert(name.to_owned(), DescriptionEntry { hash, described });
     }
 
     /// Keeps it for the next time, without the files that are gone. What cannot be kept is found out again.
@@ -64,15 +64,15 @@ mod tests {
     fn what_was_kept_counts_for_the_same_content_and_the_same_reader_only() {
         let place = tempfile::tempdir().unwrap();
         let (old, new) = (updraft_workspace::hash(b"old"), updraft_workspace::hash(b"new"));
-        let mut cache = Cache::load(place.path(), Path::new("/tools"), "1");
-        cache.put("a.py", old, Described::faulty("broken"));
-        cache.put("gone.py", old, Described::default());
+        let mut cache = DescriptionCache::load(place.path(), Path::new("/tools"), "1");
+        cache.put("a.py", old, FileDescription::faulty("broken"));
+        cache.put("gone.py", old, FileDescription::default());
         cache.save(place.path(), Path::new("/tools"), |name| name == "a.py");
 
-        let again = Cache::load(place.path(), Path::new("/tools"), "1");
-        assert_eq!(again.get("a.py", &old), Some(&Described::faulty("broken")));
+        let again = DescriptionCache::load(place.path(), Path::new("/tools"), "1");
+        assert_eq!(again.get("a.py", &old), Some(&FileDescription::faulty("broken")));
         assert_eq!((again.get("a.py", &new), again.get("gone.py", &old)), (None, None));
-        assert_eq!(Cache::load(place.path(), Path::new("/tools"), "2").get("a.py", &old), None);
-        assert_eq!(Cache::load(place.path(), Path::new("/others"), "1").get("a.py", &old), None);
+        assert_eq!(DescriptionCache::load(place.path(), Path::new("/tools"), "2").get("a.py", &old), None);
+        assert_eq!(DescriptionCache::load(place.path(), Path::new("/others"), "1").get("a.py", &old), None);
     }
 }

@@ -34,12 +34,12 @@ pub(super) struct Annotations {
 
 /// All that a file says.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Described {
+pub(super) struct FileDescription {
     pub(super) tools: Vec<Definition>,
     pub(super) problems: Vec<Problem>,
 }
 
-impl Described {
+impl FileDescription {
     /// A file of which nothing can be used.
     pub(super) fn faulty(text: impl Into<String>) -> Self {
         Self { tools: Vec::new(), problems: vec![Problem::new(Severity::Error, 1, text)] }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
-use updraft_sandbox::{Capture, Command, Ended, Network, Output, Stdin};
+use updraft_sandbox::{CaptureOptions, ChildResult, Command, Network, OutputMode, StdinMode};
 
-use super::Shared;
-use super::definition::{Annotations, Definition, Described, Problem, Severity};
-use super::find::{Found, Kind, is_executable};
+use super::DropInsShared;
+use super::definition::{Annotations, Definition, FileDescription, Problem, Severity};
+use super::find::{CandidateFile, CandidateKind, is_executable};
 use crate::schema::Schema;
 
 /// Reads Python by its syntax alone.
@@ -30,27 +30,27 @@ pub(super) fn reader(python: &str) -> String {
 }
 
 /// What each file says, and whether it would say the same again.
-pub(super) async fn files(shared: &Shared, found: &[&Found]) -> Vec<(Described, bool)> {
+pub(super) async fn files(shared: &DropInsShared, found: &[&CandidateFile]) -> Vec<(FileDescription, bool)> {
     let sources: Vec<&[u8]> = found.iter().filter_map(|&file| source(file)).collect();
     let mut listed = if sources.is_empty() { Vec::new() } else { python(shared, &sources).await }.into_iter();
     let mut described = Vec::with_capacity(found.len());
     for file in found {
         described.push(match file.kind {
-            Kind::Python => listed.next().unwrap_or_default(),
-            Kind::Program => program(shared, &file.path).await,
+            CandidateKind::Python => listed.next().unwrap_or_default(),
+            CandidateKind::Program => program(shared, &file.path).await,
         });
     }
     described.into_iter().map(|(described, keep)| (checked(described), keep)).collect()
 }
 
-fn source(file: &Found) -> Option<&[u8]> {
-    let content = file.content.as_ref().ok().filter(|_| file.kind == Kind::Python)?;
+fn source(file: &CandidateFile) -> Option<&[u8]> {
+    let content = file.content.as_ref().ok().filter(|_| file.kind == CandidateKind::Python)?;
     Some(&content.source)
 }
 
 /// Lists Python files. None of them is run.
-pub(super) async fn python(shared: &Shared, sources: &[&[u8]]) -> Vec<(Described, bool)> {
-    let failed = |why: String| sources.iter().map(|_| (Described::faulty(why.clone()), false)).collect();
+pub(super) async fn python(shared: &DropInsShared, sources: &[&[u8]]) -> Vec<(FileDescription, bool)> {
+    let failed = |why: String| sources.iter().map(|_| (FileDescription::faulty(why.clone()), false)).collect();
     let ended = match list(shared, sources).await {
         Ok(ended) => ended,
         Err(why) => return failed(why),
@@ -68,18 +68,18 @@ pub(super) async fn python(shared: &Shared, sources: &[&[u8]]) -> Vec<(Described
     };
     let read = |line: &str| {
         let described = serde_json::from_str(line);
-        described.unwrap_or_else(|error| Described::faulty(format!("its definitions cannot be used: {error}")))
+        described.unwrap_or_else(|error| FileDescription::faulty(format!("its definitions cannot be used: {error}")))
     };
     sources
         .iter()
         .map(|_| match lines.next() {
             Some(line) => (read(line), true),
-            None => (Described::faulty(lost()), false),
+            None => (FileDescription::faulty(lost()), false),
         })
         .collect()
 }
 
-async fn list(shared: &Shared, sources: &[&[u8]]) -> Result<Ended, String> {
+async fn list(shared: &DropInsShared, sources: &[&[u8]]) -> Result<ChildResult, String> {
     let lengths: Vec<usize> = sources.iter().map(|source| source.len()).collect();
     let mut input = serde_json::to_vec(&lengths).unwrap_or_default();
     input.push(b'\n');
@@ -90,8 +90,8 @@ async fn list(shared: &Shared, sources: &[&[u8]]) -> Result<Ended, String> {
     let command = Command { args, ..Command::new(&shared.settings.python) };
     let read = interpreter(&shared.settings.python);
     run(shared, command, read, &input, LISTING_TIME, ANSWERS).await.map_err(|error| match error {
-        Trouble::Missing => missing(&shared.settings.python),
-        Trouble::Other(why) => why,
+        DescribeError::Missing => missing(&shared.settings.python),
+        DescribeError::Other(why) => why,
     })
 }
 
@@ -101,15 +101,16 @@ pub(super) fn missing(python: &str) -> String {
 }
 
 /// Asks a program what it is. Whatever else it does, it does in an empty folder.
-pub(super) async fn program(shared: &Shared, path: &Path) -> (Described, bool) {
-    let note =
-        |text: String| (Described { tools: Vec::new(), problems: vec![Problem::new(Severity::Note, 1, text)] }, true);
+pub(super) async fn program(shared: &DropInsShared, path: &Path) -> (FileDescription, bool) {
+    let note = |text: String| {
+        (FileDescription { tools: Vec::new(), problems: vec![Problem::new(Severity::Note, 1, text)] }, true)
+    };
     let command = Command { args: vec!["--describe".into()], ..Command::new(path.display().to_string()) };
     let folder = path.parent().map(Path::to_owned);
     let ended = match run(shared, command, folder.into_iter().collect(), b"", PROGRAM_TIME, DESCRIPTION).await {
         Ok(ended) => ended,
-        Err(Trouble::Missing) => return note("it cannot be run: its interpreter is not there".into()),
-        Err(Trouble::Other(why)) => return (Described::faulty(why), false),
+        Err(DescribeError::Missing) => return note("it cannot be run: its interpreter is not there".into()),
+        Err(DescribeError::Other(why)) => return (FileDescription::faulty(why), false),
     };
     if ended.timed_out() {
         return note(format!("it did not answer `--describe` within {} s, so it is no tool", PROGRAM_TIME.as_secs()));
@@ -120,17 +121,17 @@ pub(super) async fn program(shared: &Shared, path: &Path) -> (Described, bool) {
     match serde_json::from_slice::<Value>(&ended.stdout.head) {
         Ok(Value::Object(said)) if said.contains_key("name") => {
             let definition = definition(&Value::Object(said));
-            (definition.unwrap_or_else(Described::faulty), true)
+            (definition.unwrap_or_else(FileDescription::faulty), true)
         }
         Err(error) if error.to_string().contains("recursion limit") => {
-            (Described::faulty("its definition is nested too deep to be read"), true)
+            (FileDescription::faulty("its definition is nested too deep to be read"), true)
         }
         Ok(_) | Err(_) => note("it did not answer `--describe` with a tool definition, so it is no tool".into()),
     }
 }
 
 /// A definition as a program gave it, in our words or in MCP's.
-fn definition(said: &Value) -> Result<Described, String> {
+fn definition(said: &Value) -> Result<FileDescription, String> {
     let text = |name: &str| said[name].as_str().map(str::to_owned);
     let parameters = [&said["parameters"], &said["inputSchema"]].into_iter().find(|schema| !schema.is_null());
     let annotations = match &said["annotations"] {
@@ -146,11 +147,11 @@ fn definition(said: &Value) -> Result<Described, String> {
         annotations,
         context: false,
     };
-    Ok(Described { tools: vec![tool], problems: Vec::new() })
+    Ok(FileDescription { tools: vec![tool], problems: Vec::new() })
 }
 
 /// Leaves out tools whose schemas cannot be used, and says why. Compiling them is done here, once for each content.
-fn checked(mut described: Described) -> Described {
+fn checked(mut described: FileDescription) -> FileDescription {
     let faults = &mut described.problems;
     described.tools.retain(|tool| {
         let arguments = Schema::new(&tool.parameters).and_then(|schema| schema.takes_arguments().and(schema.check()));
@@ -166,7 +167,7 @@ fn checked(mut described: Described) -> Described {
 }
 
 /// Why something could not be run.
-enum Trouble {
+enum DescribeError {
     /// The program is not there.
     Missing,
     Other(String),
@@ -174,14 +175,14 @@ enum Trouble {
 
 /// Runs something in an empty folder, without network, and gives what it said.
 async fn run(
-    shared: &Shared,
+    shared: &DropInsShared,
     command: Command,
     read: Vec<PathBuf>,
     input: &[u8],
     time: Duration,
     most: usize,
-) -> Result<Ended, Trouble> {
-    let other = |error: &dyn std::fmt::Display| Trouble::Other(format!("it could not be looked at: {error}"));
+) -> Result<ChildResult, DescribeError> {
+    let other = |error: &dyn std::fmt::Display| DescribeError::Other(format!("it could not be looked at: {error}"));
     let confinement = &shared.settings.confinement;
     let sandbox = confinement.sandbox().await.map_err(|failure| other(&failure.message))?;
     let empty = tempfile::tempdir().map_err(|error| other(&error))?;
@@ -193,15 +194,15 @@ async fn run(
     policy.limits.memory = policy.limits.memory.min(super::MEMORY * 3 / 2);
     let command = Command {
         env: confinement.environment.clone(),
-        stdin: Stdin::Pipe,
-        output: Output::Capture(Capture { head: most, tail: 0, ..Capture::default() }),
+        stdin: StdinMode::Pipe,
+        output: OutputMode::Capture(CaptureOptions { head: most, tail: 0, ..CaptureOptions::default() }),
         ..command
     };
     let mut child = sandbox.spawn(&policy, command).await.map_err(|error| match &error {
         updraft_sandbox::Error::Program { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            Trouble::Missing
+            DescribeError::Missing
         }
-        updraft_sandbox::Error::Program { .. } => Trouble::Missing,
+        updraft_sandbox::Error::Program { .. } => DescribeError::Missing,
         _ => other(&error),
     })?;
     if let Some(mut stdin) = child.stdin.take() {

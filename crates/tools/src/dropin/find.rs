@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-use updraft_run::Hash;
+use updraft_run::ContentHash;
 
 use super::ToolFolder;
 
@@ -16,31 +16,31 @@ const LARGEST_HASHED: u64 = 4 << 20;
 
 /// A file that may be a tool.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct CandidateFile {
     pub(super) path: PathBuf,
     /// As people know it: relative to the workspace, or the whole path.
     pub(super) shown: String,
-    pub(super) kind: Kind,
+    pub(super) kind: CandidateKind,
     /// Its content, and the hash of it; or why it cannot be used.
-    pub(super) content: Result<Content, String>,
+    pub(super) content: Result<ToolFileContent, String>,
 }
 
 /// What is in a file.
 #[derive(Clone, Debug)]
-pub(super) struct Content {
-    pub(super) hash: Hash,
+pub(super) struct ToolFileContent {
+    pub(super) hash: ContentHash,
     /// Of Python files only: programs are started, not read.
     pub(super) source: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CandidateKind {
     Python,
     Program,
 }
 
 /// The candidates in a folder, in name order. A folder that is not there has none.
-pub(super) fn in_folder(folder: &ToolFolder) -> Result<Vec<Found>, String> {
+pub(super) fn in_folder(folder: &ToolFolder) -> Result<Vec<CandidateFile>, String> {
     let mut found = Vec::new();
     let entries = entries(&folder.path)?;
     // A workspace may come from elsewhere, and what it links to is not its own.
@@ -58,13 +58,13 @@ pub(super) fn in_folder(folder: &ToolFolder) -> Result<Vec<Found>, String> {
             continue;
         }
         let path = entry.path();
-        let kind = if is_python { Kind::Python } else { Kind::Program };
+        let kind = if is_python { CandidateKind::Python } else { CandidateKind::Program };
         // Links to data are nobody's tools; only what looks like one is worth a word.
         if about.is_symlink() && !is_python {
             continue;
         }
         let content = read(&path, kind);
-        found.push(Found { shown: format!("{}/{name}", folder.shown), path, kind, content });
+        found.push(CandidateFile { shown: format!("{}/{name}", folder.shown), path, kind, content });
     }
     found.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
@@ -83,17 +83,17 @@ fn entries(folder: &Path) -> Result<Vec<DirEntry>, String> {
 }
 
 /// What is in a file now.
-pub(super) fn read(path: &Path, kind: Kind) -> Result<Content, String> {
+pub(super) fn read(path: &Path, kind: CandidateKind) -> Result<ToolFileContent, String> {
     let mut file = open(path)?;
     let about = file.metadata().map_err(|error| format!("it cannot be read: {error}"))?;
     if !about.is_file() {
         return Err("it is no ordinary file".into());
     }
-    if kind == Kind::Python && about.len() > LARGEST_SOURCE {
+    if kind == CandidateKind::Python && about.len() > LARGEST_SOURCE {
         return Err(format!("it has {} bytes; expected at most {LARGEST_SOURCE}", about.len()));
     }
     if about.len() > LARGEST_HASHED {
-        return Ok(Content { hash: updraft_workspace::hash(told(&about).as_bytes()), source: Vec::new() });
+        return Ok(ToolFileContent { hash: updraft_workspace::hash(told(&about).as_bytes()), source: Vec::new() });
     }
     let mut bytes = Vec::new();
     file.by_ref()
@@ -101,7 +101,7 @@ pub(super) fn read(path: &Path, kind: Kind) -> Result<Content, String> {
         .read_to_end(&mut bytes)
         .map_err(|error| format!("it cannot be read: {error}"))?;
     let hash = updraft_workspace::hash(&bytes);
-    Ok(Content { hash, source: if kind == Kind::Python { bytes } else { Vec::new() } })
+    Ok(ToolFileContent { hash, source: if kind == CandidateKind::Python { bytes } else { Vec::new() } })
 }
 
 /// Opens a file that is no link, without ever waiting for it: a workspace may come from elsewhere.
@@ -139,14 +139,14 @@ fn told(about: &Metadata) -> String {
 }
 
 /// The hash of all Python files of a folder together: a worker that imported one may have imported others.
-pub(super) fn generation(folder: &Path) -> Hash {
+pub(super) fn generation(folder: &Path) -> ContentHash {
     let mut files = entries(folder).unwrap_or_default();
     files.retain(is_python);
     files.sort_by_key(DirEntry::file_name);
     let mut whole = Sha256::new();
     for entry in files {
-        let hash = read(&entry.path(), Kind::Python).map(|content| content.hash.to_string());
+        let hash = read(&entry.path(), CandidateKind::Python).map(|content| content.hash.to_string());
         whole.update(format!("{} {}\n", entry.file_name().display(), hash.unwrap_or_default()).as_bytes());
     }
-    Hash(whole.finalize().into())
+    ContentHash(whole.finalize().into())
 }

@@ -7,29 +7,29 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use updraft_run::{Class, Failure, FailureKind, Hash, Millis, Output, Reply, ToolSpec};
-use updraft_sandbox::{Ended, Killed};
+use updraft_run::{ContentHash, EffectClass, Failure, FailureKind, Millis, Reply, ToolOutput, ToolSpec};
+use updraft_sandbox::{ChildResult, KillReason};
 
-use super::definition::Described;
-use super::find::{self, Kind};
-use super::{Listed, Shared, describe};
-use crate::tool::{CallContext, Calling, Log, Source, Tool, Traits};
-use crate::worker::{self, Answering, Fault, Host, Pool, Sizes};
+use super::definition::FileDescription;
+use super::find::{self, CandidateKind};
+use super::{DropInsShared, ListedTool, describe};
+use crate::tool::{CallContext, CallLog, Tool, ToolFuture, ToolSource, ToolTraits};
+use crate::worker::{self, PoolLimits, WorkerAnswerFuture, WorkerFault, WorkerHost, WorkerPool};
 
 /// Imports the file and serves calls.
 const CALLING: &str = concat!(include_str!("python/convert.py"), include_str!("python/calling.py"));
 /// Until the interpreter itself is ready; the file is imported with the first call, in the call's time.
 const START: Duration = Duration::from_secs(30);
 
-pub(super) struct Function {
-    listed: Listed,
+pub(super) struct PythonTool {
+    listed: ListedTool,
     /// What the file says since it was changed, by its content.
-    later: Mutex<Option<(Hash, Arc<Described>)>>,
-    shared: Arc<Shared>,
+    later: Mutex<Option<(ContentHash, Arc<FileDescription>)>>,
+    shared: Arc<DropInsShared>,
 }
 
-impl Function {
-    pub(super) fn new(shared: Arc<Shared>, listed: Listed) -> Self {
+impl PythonTool {
+    pub(super) fn new(shared: Arc<DropInsShared>, listed: ListedTool) -> Self {
         Self { listed, later: Mutex::default(), shared }
     }
 
@@ -40,7 +40,7 @@ impl Function {
         if self.listed.definition.context {
             call["context"] = context(cx);
         }
-        let host = Listening::new(cx.log.clone());
+        let host = PrintForwarder::new(cx.log.clone());
         let writable = self.shared.writable(workspace, self.listed.traits.class).await?;
         let called = pool.call(&writable, &call, &host, self.shared.settings.time).await;
         host.finish();
@@ -53,15 +53,15 @@ impl Function {
             }
             Ok(done) if !done.end["failure"].is_null() => Err(self.raised(&done.end["failure"], workspace)),
             Ok(done) => {
-                let mut output = Output { hosts: done.reached, ..self.output(done.value.unwrap_or_default()) };
+                let mut output = ToolOutput { hosts: done.reached, ..self.output(done.value.unwrap_or_default()) };
                 output.text.push_str(&crate::left_behind(&done.moved_aside, &done.troubles));
                 Ok(Reply::Output(Arc::new(output)))
             }
-            Err(Fault::NotStarted(failure)) => Err(failure),
-            Err(Fault::TimedOut { limit, .. }) if is_imported => {
+            Err(WorkerFault::NotStarted(failure)) => Err(failure),
+            Err(WorkerFault::TimedOut { limit, .. }) if is_imported => {
                 Ok(Reply::TimedOut { limit: Millis(limit.as_millis() as u64) })
             }
-            Err(Fault::TimedOut { limit, .. }) => Err(Failure::new(
+            Err(WorkerFault::TimedOut { limit, .. }) => Err(Failure::new(
                 FailureKind::Timeout,
                 format!(
                     "importing `{}` took longer than {} s, so none of its tools can be called; what runs when it is \
@@ -70,19 +70,19 @@ impl Function {
                     limit.as_secs()
                 ),
             )),
-            Err(Fault::Ended { ended, .. }) => Err(self.failed(self.gone(is_imported, ended.as_deref()))),
-            Err(Fault::Forged { why, .. }) => {
+            Err(WorkerFault::Ended { ended, .. }) => Err(self.failed(self.gone(is_imported, ended.as_deref()))),
+            Err(WorkerFault::Forged { why, .. }) => {
                 Err(self.failed(format!("the worker of `{}` said {why}, and was ended", self.listed.shown)))
             }
         }
     }
 
     /// The workers for the file as it is now. Others go on with what they were started with until their calls end.
-    async fn pool(&self, workspace: &Path) -> Result<Pool, Failure> {
+    async fn pool(&self, workspace: &Path) -> Result<WorkerPool, Failure> {
         let (path, folder) =
             (self.listed.path.clone(), self.listed.path.parent().map(PathBuf::from).unwrap_or_default());
         let looked = tokio::task::spawn_blocking(move || {
-            find::read(&path, Kind::Python).map(|content| (content, find::generation(&folder)))
+            find::read(&path, CandidateKind::Python).map(|content| (content, find::generation(&folder)))
         });
         let looked = looked.await.map_err(|_| self.failed("the file could not be looked at"))?;
         let (content, generation) = looked.map_err(|why| self.failed(format!("`{}`: {why}", self.listed.shown)))?;
@@ -90,7 +90,7 @@ impl Function {
             self.compare(content.hash, &content.source).await?;
         }
         let mut pools = self.shared.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (self.listed.path.clone(), self.listed.traits.class == Class::Pure);
+        let key = (self.listed.path.clone(), self.listed.traits.class == EffectClass::Pure);
         if let Some((of, pool)) = pools.get(&key)
             && *of == generation
         {
@@ -101,14 +101,14 @@ impl Function {
         Ok(pool)
     }
 
-    fn new_pool(&self, workspace: &Path) -> Pool {
+    fn new_pool(&self, workspace: &Path) -> WorkerPool {
         let settings = &self.shared.settings;
         let mut confinement = settings.confinement.clone();
         confinement.policy.limits.memory = confinement.policy.limits.memory.min(super::MEMORY);
-        if self.listed.traits.class == Class::Pure {
+        if self.listed.traits.class == EffectClass::Pure {
             confinement.policy = confinement.policy_for_reading(workspace);
         }
-        let program = worker::Program {
+        let program = worker::WorkerProgram {
             name: format!("Python for `{}`", self.listed.shown),
             program: settings.python.clone(),
             // Not `-S`: whoever installed a package for the interpreter expects tools to find it.
@@ -118,11 +118,11 @@ impl Function {
             hello: json!({ "path": self.listed.path, "folder": workspace }),
             start: START,
         };
-        Pool::new(confinement, program, Sizes::default())
+        WorkerPool::new(confinement, program, PoolLimits::default())
     }
 
     /// Whether the changed file still has this function, with the same parameters and result.
-    async fn compare(&self, hash: Hash, source: &[u8]) -> Result<(), Failure> {
+    async fn compare(&self, hash: ContentHash, source: &[u8]) -> Result<(), Failure> {
         let known = self.later.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let described = if let Some((_, described)) = known.filter(|(of, _)| *of == hash) {
             described
@@ -150,7 +150,7 @@ impl Function {
         Ok(())
     }
 
-    fn output(&self, value: Value) -> Output {
+    fn output(&self, value: Value) -> ToolOutput {
         let text = match &value {
             Value::Null => "(it returned nothing)".to_owned(),
             Value::String(text) => text.clone(),
@@ -158,13 +158,13 @@ impl Function {
         };
         let (untrusted, value) = (self.listed.traits.sends, Some(value).filter(|value| !value.is_null()));
         let origins = if untrusted { vec![self.listed.shown.clone()] } else { Vec::new() };
-        Output { text, value, untrusted, origins, ..Output::default() }
+        ToolOutput { text, value, untrusted, origins, ..ToolOutput::default() }
     }
 
     /// An exception, with the line of the user's own code.
     fn raised(&self, told: &Value, workspace: &Path) -> Failure {
         #[derive(Deserialize)]
-        struct Raised {
+        struct PythonException {
             doing: String,
             r#type: String,
             message: String,
@@ -172,10 +172,10 @@ impl Function {
             line: Option<u32>,
             text: String,
         }
-        let Ok(raised) = Raised::deserialize(told) else {
+        let Ok(raised) = PythonException::deserialize(told) else {
             return self.failed(format!("`{}` failed", self.listed.spec.name));
         };
-        let Raised { doing, r#type: kind, message, file, line, text } = raised;
+        let PythonException { doing, r#type: kind, message, file, line, text } = raised;
         let file = match PathBuf::from(&file) {
             path if path == self.listed.path => self.listed.shown.clone(),
             path => path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or(file),
@@ -193,7 +193,7 @@ impl Function {
     }
 
     /// A worker that ended in the midst of a call.
-    fn gone(&self, is_imported: bool, ended: Option<&Ended>) -> String {
+    fn gone(&self, is_imported: bool, ended: Option<&ChildResult>) -> String {
         let doing = if is_imported {
             format!("calling `{}`", self.listed.spec.name)
         } else {
@@ -202,7 +202,7 @@ impl Function {
         let how = match ended {
             None => "it ended without a word".to_owned(),
             Some(ended) => match ended.killed_for {
-                Some(Killed::Memory) => format!("it took more than {} MiB of memory", super::MEMORY >> 20),
+                Some(KillReason::Memory) => format!("it took more than {} MiB of memory", super::MEMORY >> 20),
                 Some(limit) => format!("it was ended by its limit ({limit:?})").to_lowercase(),
                 None => format!("it ended itself with exit code {}", ended.exit_code()),
             },
@@ -218,12 +218,12 @@ impl Function {
     }
 }
 
-impl Tool for Function {
+impl Tool for PythonTool {
     fn spec(&self) -> &ToolSpec {
         &self.listed.spec
     }
 
-    fn traits(&self) -> Traits {
+    fn traits(&self) -> ToolTraits {
         self.listed.traits
     }
 
@@ -231,8 +231,8 @@ impl Tool for Function {
         self.listed.definition.output.as_ref()
     }
 
-    fn source(&self) -> Source {
-        Source::File(self.listed.shown.clone())
+    fn source(&self) -> ToolSource {
+        ToolSource::File(self.listed.shown.clone())
     }
 
     fn words_from(&self) -> Option<String> {
@@ -243,7 +243,7 @@ impl Tool for Function {
         true
     }
 
-    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move {
             tokio::select! {
                 reply = self.run(args, cx) => reply.unwrap_or_else(Reply::Failed),
@@ -267,14 +267,14 @@ fn context(cx: &CallContext) -> Value {
 }
 
 /// Hears what a function prints, and hands it on line by line.
-struct Listening {
-    log: Log,
+struct PrintForwarder {
+    log: CallLog,
     rest: Mutex<String>,
     is_imported: AtomicBool,
 }
 
-impl Listening {
-    fn new(log: Log) -> Self {
+impl PrintForwarder {
+    fn new(log: CallLog) -> Self {
         Self { log, rest: Mutex::default(), is_imported: AtomicBool::new(false) }
     }
 
@@ -286,8 +286,8 @@ impl Listening {
     }
 }
 
-impl Host for Listening {
-    fn answer(&self, what: Value) -> Answering<'_> {
+impl WorkerHost for PrintForwarder {
+    fn answer(&self, what: Value) -> WorkerAnswerFuture<'_> {
         if what == "imported" {
             self.is_imported.store(true, Ordering::Relaxed);
         }

@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use updraft_run::{Class, Failure, FailureKind, Millis, Output, Reply, ToolSpec};
-use updraft_sandbox::{Command, Ended, Stdin};
+use updraft_run::{EffectClass, Failure, FailureKind, Millis, Reply, ToolOutput, ToolSpec};
+use updraft_sandbox::{ChildResult, Command, StdinMode};
 
-use super::find::{self, Kind};
-use super::{Listed, Shared, describe};
+use super::find::{self, CandidateKind};
+use super::{DropInsShared, ListedTool, describe};
 use crate::builtin::{WAIT_FOR_OTHERS, changes, now};
-use crate::tool::{CallContext, Calling, Source, Tool, Traits};
+use crate::tool::{CallContext, Tool, ToolFuture, ToolSource, ToolTraits};
 
-pub(super) struct Program {
-    listed: Listed,
-    shared: Arc<Shared>,
+pub(super) struct ProgramTool {
+    listed: ListedTool,
+    shared: Arc<DropInsShared>,
 }
 
-impl Program {
-    pub(super) fn new(shared: Arc<Shared>, listed: Listed) -> Self {
+impl ProgramTool {
+    pub(super) fn new(shared: Arc<DropInsShared>, listed: ListedTool) -> Self {
         Self { listed, shared }
     }
 
@@ -27,19 +27,19 @@ impl Program {
         let writable = self.shared.writable(workspace, self.listed.traits.class).await?;
         let sandbox = settings.confinement.sandbox().await?;
         let confinement = &settings.confinement;
-        let only_reads = self.listed.traits.class == Class::Pure;
+        let only_reads = self.listed.traits.class == EffectClass::Pure;
         let mut policy =
             if only_reads { confinement.policy_for_reading(&writable) } else { confinement.policy_for(&writable) };
         policy.read.extend(self.shared.readable(workspace, self.listed.traits.class));
         policy.limits.memory = policy.limits.memory.min(super::MEMORY);
         policy.limits.time = Some(settings.time);
-        if self.listed.traits.class != Class::Pure {
+        if self.listed.traits.class != EffectClass::Pure {
             policy.staged.clone_from(&settings.confinement.staged);
         }
         let command = Command {
             env: settings.confinement.environment.clone(),
             cwd: Some(workspace.to_owned()),
-            stdin: Stdin::Pipe,
+            stdin: StdinMode::Pipe,
             ..Command::new(self.listed.path.display().to_string())
         };
         let not_run = |error: updraft_sandbox::Error| {
@@ -50,7 +50,7 @@ impl Program {
         settings.confinement.remember(&ended.moved_aside, &cx.around.run);
         ended.stderr.text().lines().filter(|_| ended.succeeded()).for_each(|line| cx.log.line(line));
         let mut output = self.output(&ended);
-        if self.listed.traits.class != Class::Pure {
+        if self.listed.traits.class != EffectClass::Pure {
             changes::tell(&mut output, &ended, &policy.write, began + ended.waited, cx).await;
         }
         if ended.timed_out() && output.changes.is_empty() {
@@ -65,7 +65,7 @@ impl Program {
             let why = format!("`{}` was changed since it described itself: {how}", self.listed.shown);
             Err(Failure::new(FailureKind::Validation, why))
         };
-        let content = match find::read(&self.listed.path, Kind::Program) {
+        let content = match find::read(&self.listed.path, CandidateKind::Program) {
             Ok(content) => content,
             Err(why) => return changed(&why),
         };
@@ -85,10 +85,10 @@ impl Program {
         }
     }
 
-    fn output(&self, ended: &Ended) -> Output {
+    fn output(&self, ended: &ChildResult) -> ToolOutput {
         let (said, hosts) = (ended.stdout.text(), ended.reached.clone());
         if !ended.succeeded() {
-            return Output { text: self.failed(ended, &said), is_error: true, hosts, ..Output::default() };
+            return ToolOutput { text: self.failed(ended, &said), is_error: true, hosts, ..ToolOutput::default() };
         }
         let value = serde_json::from_str::<Value>(&said).ok();
         let text = match &value {
@@ -98,10 +98,10 @@ impl Program {
         let text = text + &crate::left_behind(&ended.moved_aside, &ended.troubles);
         let (untrusted, value) = (self.listed.traits.sends, value.filter(|value| !value.is_null()));
         let origins = if untrusted { vec![self.listed.shown.clone()] } else { Vec::new() };
-        Output { text, value, untrusted, origins, hosts, ..Output::default() }
+        ToolOutput { text, value, untrusted, origins, hosts, ..ToolOutput::default() }
     }
 
-    fn failed(&self, ended: &Ended, said: &str) -> String {
+    fn failed(&self, ended: &ChildResult, said: &str) -> String {
         let how = match ended.killed_for {
             Some(limit) => format!("was ended by its limit ({limit:?})").to_lowercase(),
             None => format!("ended with exit code {}", ended.exit_code()),
@@ -116,29 +116,29 @@ impl Program {
     }
 }
 
-impl Tool for Program {
+impl Tool for ProgramTool {
     fn spec(&self) -> &ToolSpec {
         &self.listed.spec
     }
 
-    fn traits(&self) -> Traits {
-        let Traits { time, .. } = self.listed.traits;
-        Traits { time: time + WAIT_FOR_OTHERS, ..self.listed.traits }
+    fn traits(&self) -> ToolTraits {
+        let ToolTraits { time, .. } = self.listed.traits;
+        ToolTraits { time: time + WAIT_FOR_OTHERS, ..self.listed.traits }
     }
 
     fn output(&self) -> Option<&Value> {
         self.listed.definition.output.as_ref()
     }
 
-    fn source(&self) -> Source {
-        Source::File(self.listed.shown.clone())
+    fn source(&self) -> ToolSource {
+        ToolSource::File(self.listed.shown.clone())
     }
 
     fn words_from(&self) -> Option<String> {
         self.listed.words_from.clone()
     }
 
-    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> Calling<'a> {
+    fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move {
             tokio::select! {
                 reply = self.run(&args, cx) => reply.unwrap_or_else(Reply::Failed),

@@ -40,22 +40,22 @@ const DEEPER_MAPS: [&str; 2] = ["properties", "patternProperties"];
 
 /// What validating against a schema costs.
 #[derive(Debug)]
-pub(super) struct Bounds {
+pub(super) struct SchemaBounds {
     parts: u64,
     depth: usize,
 }
 
-impl Bounds {
+impl SchemaBounds {
     /// Measures a schema, or says why it is refused.
     pub(super) fn of(schema: &Value) -> Result<Self, String> {
         if !schema.is_object() {
             return Err("expected a JSON object".into());
         }
-        let size = Size::of(schema, DEPTH).ok_or_else(|| format!("it is nested deeper than {DEPTH} levels"))?;
+        let size = ValueSize::of(schema, DEPTH).ok_or_else(|| format!("it is nested deeper than {DEPTH} levels"))?;
         if size.bytes > BYTES {
             return Err(format!("it has {} bytes or more; expected at most {BYTES}", size.bytes));
         }
-        let mut survey = Survey { root: schema, marks: HashMap::new() };
+        let mut survey = SchemaSurvey { root: schema, marks: HashMap::new() };
         survey.refuse_loops(schema)?;
         survey.marks.clear();
         let cost = survey.cost(schema, CHAIN)?;
@@ -67,7 +67,7 @@ impl Bounds {
 
     /// Whether arguments are small enough to be validated, or why not.
     pub(super) fn admit(&self, args: &Value) -> Result<(), String> {
-        let size = Size::of(args, self.depth)
+        let size = ValueSize::of(args, self.depth)
             .ok_or_else(|| format!("the arguments are nested deeper than {} levels", self.depth))?;
         if (size.values as u64).saturating_mul(self.parts) > WORK {
             return Err(format!("{} values are too many for this tool's schema", size.values));
@@ -82,12 +82,12 @@ fn depth_for(returns: u64) -> usize {
     (1..=DEPTH).rev().find(affordable).unwrap_or(1)
 }
 
-struct Size {
+struct ValueSize {
     values: usize,
     bytes: usize,
 }
 
-impl Size {
+impl ValueSize {
     /// How large a value is; `None` if it is deeper than `depth`.
     fn of(value: &Value, depth: usize) -> Option<Self> {
         let mut size = Self { values: 0, bytes: 0 };
@@ -116,23 +116,23 @@ impl Size {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Cost {
+struct SchemaCost {
     parts: u64,
     returns: u64,
 }
 
-enum Mark {
+enum VisitMark {
     Open,
-    Done(Cost),
+    Done(SchemaCost),
 }
 
-struct Survey<'a> {
+struct SchemaSurvey<'a> {
     root: &'a Value,
     /// By the address of a part: it stays where it is while `root` is borrowed.
-    marks: HashMap<*const Value, Mark>,
+    marks: HashMap<*const Value, VisitMark>,
 }
 
-impl<'a> Survey<'a> {
+impl<'a> SchemaSurvey<'a> {
     /// Walks every part and refuses one that leads back to itself without going deeper into the arguments.
     fn refuse_loops(&mut self, part: &'a Value) -> Result<(), String> {
         let mut stack = vec![part];
@@ -151,33 +151,33 @@ impl<'a> Survey<'a> {
     fn refuse_loop_at(&mut self, part: &'a Value, chain: usize) -> Result<(), String> {
         let chain = shorter(chain)?;
         match self.marks.get(&std::ptr::from_ref(part)) {
-            Some(Mark::Done(_)) => return Ok(()),
-            Some(Mark::Open) => return Err("it refers to itself without end".into()),
+            Some(VisitMark::Done(_)) => return Ok(()),
+            Some(VisitMark::Open) => return Err("it refers to itself without end".into()),
             None => {}
         }
-        self.marks.insert(part, Mark::Open);
+        self.marks.insert(part, VisitMark::Open);
         for next in self.same(part)? {
             self.refuse_loop_at(next, chain)?;
         }
-        self.marks.insert(part, Mark::Done(Cost::default()));
+        self.marks.insert(part, VisitMark::Done(SchemaCost::default()));
         Ok(())
     }
 
-    fn cost(&mut self, part: &'a Value, chain: usize) -> Result<Cost, String> {
+    fn cost(&mut self, part: &'a Value, chain: usize) -> Result<SchemaCost, String> {
         let chain = shorter(chain)?;
         match self.marks.get(&std::ptr::from_ref(part)) {
-            Some(Mark::Done(cost)) => return Ok(*cost),
-            Some(Mark::Open) => return Ok(Cost { parts: 1, returns: 1 }),
+            Some(VisitMark::Done(cost)) => return Ok(*cost),
+            Some(VisitMark::Open) => return Ok(SchemaCost { parts: 1, returns: 1 }),
             None => {}
         }
-        self.marks.insert(part, Mark::Open);
-        let mut sum = Cost { parts: 1, returns: 0 };
+        self.marks.insert(part, VisitMark::Open);
+        let mut sum = SchemaCost { parts: 1, returns: 0 };
         for next in self.same(part)?.into_iter().chain(deeper(part)) {
             let cost = self.cost(next, chain)?;
             sum.parts = sum.parts.saturating_add(cost.parts);
             sum.returns = sum.returns.saturating_add(cost.returns);
         }
-        self.marks.insert(part, Mark::Done(sum));
+        self.marks.insert(part, VisitMark::Done(sum));
         Ok(sum)
     }
 

@@ -1,7 +1,7 @@
 //! Whether a command does nothing but have package managers install packages by name, from the registries they are set to,
 //! and build or test the workspace with them.
 
-use updraft_run::Part;
+use updraft_run::SimpleCommand;
 
 /// Package managers, with the words by which they install, build and test.
 const INSTALLERS: [(&str, &[&str]); 13] = [
@@ -21,11 +21,11 @@ const INSTALLERS: [(&str, &[&str]); 13] = [
 ];
 
 /// Whether every part of a command does only that, or fetches nothing at all.
-pub(crate) fn only_installs(parts: &[Part]) -> bool {
+pub(crate) fn only_installs(parts: &[SimpleCommand]) -> bool {
     !parts.is_empty() && parts.iter().all(|part| !part.uncertain && !part.hides && installs(part))
 }
 
-fn installs(part: &Part) -> bool {
+fn installs(part: &SimpleCommand) -> bool {
     let words: Option<Vec<&str>> = part.words.iter().map(Option::as_deref).collect();
     match words.as_deref() {
         Some(["cd", _]) => true,

@@ -1,6 +1,6 @@
 //! Simple commands that run others: which of them are looked into, and which cannot be.
 
-use updraft_run::Part;
+use updraft_run::SimpleCommand;
 
 use super::{DEEPEST, add_parts, unknown};
 
@@ -33,7 +33,7 @@ const INTERPRETERS: [&str; 10] = ["python", "python3", "node", "deno", "bun", "p
 const TEXTS: [&str; 9] = ["-", "-c", "-e", "-E", "-p", "-r", "--eval", "--print", "eval"];
 
 /// Adds one simple command, and what it runs.
-pub(super) fn add(words: Vec<Option<String>>, depth: usize, parts: &mut Vec<Part>) {
+pub(super) fn add(words: Vec<Option<String>>, depth: usize, parts: &mut Vec<SimpleCommand>) {
     let mut words = words.into_iter().peekable();
     while let Some(Some(word)) = words.next_if(|word| word.as_deref().is_some_and(|word| word.contains('='))) {
         parts.push(assignment(word));
@@ -45,16 +45,20 @@ pub(super) fn add(words: Vec<Option<String>>, depth: usize, parts: &mut Vec<Part
 }
 
 /// `NAME=value` before a command. A value that could name a program, a place or a command makes the rest uncertain.
-fn assignment(word: String) -> Part {
+fn assignment(word: String) -> SimpleCommand {
     let (name, value) = word.split_once('=').unwrap_or_default();
     let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     let is_plain = value.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-,=".contains(&b));
-    Part { uncertain: !is_name || !is_plain || name.ends_with("PATH"), words: vec![Some(word)], ..Part::default() }
+    SimpleCommand {
+        uncertain: !is_name || !is_plain || name.ends_with("PATH"),
+        words: vec![Some(word)],
+        ..SimpleCommand::default()
+    }
 }
 
-fn program(words: Vec<Option<String>>, depth: usize, parts: &mut Vec<Part>) {
+fn program(words: Vec<Option<String>>, depth: usize, parts: &mut Vec<SimpleCommand>) {
     let Some(Some(first)) = words.first().filter(|_| depth <= DEEPEST) else {
-        parts.push(Part { words, ..unknown() });
+        parts.push(SimpleCommand { words, ..unknown() });
         return;
     };
     let name = first.rsplit('/').next().unwrap_or(first);
@@ -67,7 +71,7 @@ fn program(words: Vec<Option<String>>, depth: usize, parts: &mut Vec<Part>) {
     let hides = INTERPRETERS.contains(&name) && (rest.is_empty() || rest.iter().copied().any(is_text));
     let (wraps, uncertain) =
         (matches!(inner, Inner::Words(_) | Inner::Text(_)), runs || matches!(inner, Inner::Unknown));
-    parts.push(Part { words, uncertain, hides, wraps });
+    parts.push(SimpleCommand { words, uncertain, hides, wraps });
     match inner {
         Inner::Words(words) => add(words, depth + 1, parts),
         Inner::Text(text) => add_parts(&text, depth + 1, parts),

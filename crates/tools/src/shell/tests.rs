@@ -8,7 +8,7 @@ use super::*;
 
 /// The parts in words: `?` for what is not known, `!` before what is uncertain, `~` before what only wraps.
 fn shown(text: &str) -> Vec<String> {
-    let line = |part: &Part| {
+    let line = |part: &SimpleCommand| {
         let mark = if part.uncertain { "!" } else { "" };
         let wraps = if part.wraps { "~" } else { "" };
         let words: Vec<&str> = part.words.iter().map(|word| word.as_deref().unwrap_or("?")).collect();

@@ -10,7 +10,7 @@ use reqwest::{Response, StatusCode};
 use updraft_run::{Failure, FailureKind};
 use url::Url;
 
-use super::names::NoAddress;
+use super::names::ResolveError;
 use super::target::Target;
 use super::unpack::{self, unpack};
 use super::{Fetcher, charset};
@@ -18,7 +18,7 @@ use crate::cut;
 
 /// What came back for an address.
 #[derive(Debug)]
-pub(crate) struct Fetched {
+pub(crate) struct FetchedPage {
     /// Where it stands in the end.
     pub(crate) url: Url,
     pub(crate) status: StatusCode,
@@ -35,22 +35,22 @@ pub(crate) struct Fetched {
 
 /// Why nothing came back.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum FetchError {
     /// Asking again will not help.
     Lasting(Failure),
     /// It may pass by itself.
     Passing(Failure),
 }
 
-impl From<Failure> for Trouble {
+impl From<Failure> for FetchError {
     fn from(failure: Failure) -> Self {
-        Trouble::Lasting(failure)
+        FetchError::Lasting(failure)
     }
 }
 
 impl Fetcher {
     /// Fetches a page. May be dropped half way, which closes the connection.
-    pub(crate) async fn fetch(&self, address: &str) -> Result<Fetched, Trouble> {
+    pub(crate) async fn fetch(&self, address: &str) -> Result<FetchedPage, FetchError> {
         let mut target = Target::parse(address, &self.web)?;
         let client = self.client().await?;
         let mut hosts: Vec<String> = Vec::new();
@@ -69,25 +69,25 @@ impl Fetcher {
             let next = target.follow(&location, &self.web)?;
             if !target.is_same_site(&next) {
                 let (media, text, elsewhere) = (String::new(), String::new(), Some(next.url));
-                return Ok(Fetched { url: target.url, status, media, text, is_cut: false, elsewhere, hosts });
+                return Ok(FetchedPage { url: target.url, status, media, text, is_cut: false, elsewhere, hosts });
             }
             target = next;
         }
         let (most, host) = (self.web.limits.redirects, target.host());
-        Err(Trouble::Lasting(failed(format!("`{host}` redirects more than {most} times"))))
+        Err(FetchError::Lasting(failed(format!("`{host}` redirects more than {most} times"))))
     }
 
-    async fn taken_in(&self, url: Url, hosts: Vec<String>, mut response: Response) -> Result<Fetched, Trouble> {
+    async fn taken_in(&self, url: Url, hosts: Vec<String>, mut response: Response) -> Result<FetchedPage, FetchError> {
         let status = response.status();
         let host = url.host_str().unwrap_or_default();
         if is_passing(status) {
-            return Err(Trouble::Passing(failed(format!("`{host}` answers {status}; it may work later"))));
+            return Err(FetchError::Passing(failed(format!("`{host}` answers {status}; it may work later"))));
         }
         let kind = header(response.headers(), &CONTENT_TYPE).unwrap_or_default();
         let (media, charset) = media(&kind);
         if !media.is_empty() && !is_text(&media) {
             let size = header(response.headers(), &CONTENT_LENGTH).and_then(|len| len.parse::<u64>().ok());
-            return Err(Trouble::Lasting(not_text(&url, &media, size)));
+            return Err(FetchError::Lasting(not_text(&url, &media, size)));
         }
         let packing = header(response.headers(), &CONTENT_ENCODING).unwrap_or_default().trim().to_ascii_lowercase();
         let most = self.web.limits.body;
@@ -115,7 +115,7 @@ impl Fetcher {
         let (text, len, was_longer) =
             unpacked.map_err(|why| failed(format!("what `{host}` gave is not readable: {why}")))?;
         let text = text.ok_or_else(|| not_text(&url, &media, Some(len as u64)))?;
-        Ok(Fetched { url, status, media, text, is_cut: is_cut || was_longer, elsewhere: None, hosts })
+        Ok(FetchedPage { url, status, media, text, is_cut: is_cut || was_longer, elsewhere: None, hosts })
     }
 }
 
@@ -166,12 +166,12 @@ fn is_passing(status: StatusCode) -> bool {
 }
 
 /// What the client could not do, in words, and whether it may pass.
-fn trouble(host: &str, error: &reqwest::Error) -> Trouble {
+fn trouble(host: &str, error: &reqwest::Error) -> FetchError {
     let mut cause: Option<&dyn Error> = Some(error);
     let mut may_pass = error.is_timeout();
     while let Some(this) = cause {
-        if let Some(NoAddress(failure)) = this.downcast_ref() {
-            return Trouble::Lasting(failure.clone());
+        if let Some(ResolveError(failure)) = this.downcast_ref() {
+            return FetchError::Lasting(failure.clone());
         }
         may_pass |= this.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message);
         may_pass |= this.downcast_ref::<io::Error>().is_some_and(|error| {
@@ -188,7 +188,7 @@ fn trouble(host: &str, error: &reqwest::Error) -> Trouble {
         cause = this.source();
     }
     let failure = failed(format!("`{host}` could not be read: {}", chain(error)));
-    if may_pass { Trouble::Passing(failure) } else { Trouble::Lasting(failure) }
+    if may_pass { FetchError::Passing(failure) } else { FetchError::Lasting(failure) }
 }
 
 /// An error and its causes in one line, without the address: that one is long, and known.

@@ -7,35 +7,35 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use updraft_run::{Failure, FailureKind};
 use updraft_sandbox::address::public_only;
 
-use super::{Detour, Web, dns};
+use super::{AddressOverride, WebConfig, dns};
 
 /// Resolves names for the client, which connects to what it is given here and never asks again.
 #[derive(Clone)]
-pub(super) struct Names {
+pub(super) struct PublicResolver {
     loopback: bool,
     dns: Option<SocketAddr>,
-    detour: Option<Detour>,
+    detour: Option<AddressOverride>,
 }
 
 /// Why a name gave no address to connect to.
 #[derive(Debug)]
-pub(super) struct NoAddress(pub(super) Failure);
+pub(super) struct ResolveError(pub(super) Failure);
 
-impl fmt::Display for NoAddress {
+impl fmt::Display for ResolveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl std::error::Error for NoAddress {}
+impl std::error::Error for ResolveError {}
 
-impl Names {
-    pub(super) fn new(web: &Web) -> Self {
+impl PublicResolver {
+    pub(super) fn new(web: &WebConfig) -> Self {
         Self { loopback: web.loopback, dns: web.dns, detour: web.detour.clone() }
     }
 
-    async fn addresses(&self, name: &str) -> Result<Vec<SocketAddr>, NoAddress> {
-        let failed = |kind, why: String| NoAddress(Failure::new(kind, format!("`{name}` {why}")));
+    async fn addresses(&self, name: &str) -> Result<Vec<SocketAddr>, ResolveError> {
+        let failed = |kind, why: String| ResolveError(Failure::new(kind, format!("`{name}` {why}")));
         let found = match self.dns {
             // This machine's own name is no business of a name server.
             Some(server) if name != "localhost" => dns::lookup(server, name).await,
@@ -58,7 +58,7 @@ impl Names {
     }
 }
 
-impl Resolve for Names {
+impl Resolve for PublicResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let names = self.clone();
         Box::pin(async move {

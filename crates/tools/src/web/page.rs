@@ -30,22 +30,22 @@ const SHORTEST: usize = 200;
 
 /// What a page says.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Page {
+pub(crate) struct PageText {
     pub(crate) title: String,
     pub(crate) text: String,
-    pub(crate) links: Vec<Link>,
+    pub(crate) links: Vec<PageLink>,
     /// There was more of it than was read.
     pub(crate) is_cut: bool,
 }
 
 /// A link and what it is called.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Link {
+pub(crate) struct PageLink {
     pub(crate) text: String,
     pub(crate) url: String,
 }
 
-impl Page {
+impl PageText {
     /// Reads a page. Takes a while: not for a thread that others wait for. Stops early when it is cancelled.
     pub(crate) fn read(html: &str, url: &Url, limits: &WebLimits, stop: &CancellationToken) -> Self {
         let (document, is_cut) = parse(html, limits.html, stop);
@@ -87,8 +87,8 @@ fn title(document: &Document) -> String {
 }
 
 /// Links to other pages, each once, in the order they stand.
-fn links(document: &Document, url: &Url, most: usize) -> Vec<Link> {
-    let mut links: Vec<Link> = Vec::new();
+fn links(document: &Document, url: &Url, most: usize) -> Vec<PageLink> {
+    let mut links: Vec<PageLink> = Vec::new();
     let mut here = url.clone();
     here.set_fragment(None);
     for node in document.select("a[href]").nodes() {
@@ -100,7 +100,7 @@ fn links(document: &Document, url: &Url, most: usize) -> Vec<Link> {
         let is_page = matches!(to.scheme(), "https" | "http") && to.as_str().len() <= 2000 && to != here;
         if is_page && !links.iter().any(|link| link.url == to.as_str()) {
             let text = node.text().split_whitespace().take(20).collect::<Vec<_>>().join(" ");
-            links.push(Link { text: cut::line(&text, 100), url: to.into() });
+            links.push(PageLink { text: cut::line(&text, 100), url: to.into() });
         }
     }
     links

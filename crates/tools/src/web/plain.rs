@@ -41,16 +41,16 @@ const BLOCKS: [&str; 31] = [
 ];
 
 /// How large a document is.
-pub(super) struct Size {
+pub(super) struct DocumentSize {
     pub(super) nodes: usize,
     pub(super) depth: usize,
 }
 
 /// Measures a document.
-pub(super) fn size(document: &Document) -> Size {
-    let mut size = Size { nodes: 0, depth: 0 };
+pub(super) fn size(document: &Document) -> DocumentSize {
+    let mut size = DocumentSize { nodes: 0, depth: 0 };
     walk(document, |_, step| {
-        if let Step::Into(depth) = step {
+        if let NodeStep::Into(depth) = step {
             size.nodes += 1;
             size.depth = size.depth.max(depth);
         }
@@ -67,7 +67,7 @@ pub(super) fn text(document: &Document, most: usize) -> String {
             return false;
         }
         if node.is_text() {
-            if matches!(step, Step::Into(_)) {
+            if matches!(step, NodeStep::Into(_)) {
                 add_words(&mut text, &node.text());
             }
             return true;
@@ -80,7 +80,7 @@ pub(super) fn text(document: &Document, most: usize) -> String {
             text.truncate(text.trim_end().len());
             text.push('\n');
         }
-        if matches!(step, Step::Into(_)) {
+        if matches!(step, NodeStep::Into(_)) {
             match &*name {
                 "li" => text.push_str("- "),
                 "td" | "th" if !text.ends_with(['\n', ' ']) => text.push_str(" | "),
@@ -110,7 +110,7 @@ fn add_words(text: &mut String, more: &str) {
 
 /// A step of a walk.
 #[derive(Clone, Copy)]
-enum Step {
+enum NodeStep {
     /// Into a node, so many levels down.
     Into(usize),
     /// Out of one that has been walked.
@@ -118,18 +118,18 @@ enum Step {
 }
 
 /// Visits every node below the root, before and after what is in it; `visit` says whether to look inside.
-fn walk(document: &Document, mut visit: impl FnMut(&NodeRef<'_>, Step) -> bool) {
+fn walk(document: &Document, mut visit: impl FnMut(&NodeRef<'_>, NodeStep) -> bool) {
     let mut depth = 0;
     let mut next = document.root().first_child();
     while let Some(node) = next.take() {
-        let looks_inside = visit(&node, Step::Into(depth + 1));
+        let looks_inside = visit(&node, NodeStep::Into(depth + 1));
         if looks_inside && let Some(child) = node.first_child() {
             depth += 1;
             next = Some(child);
             continue;
         }
         if looks_inside {
-            visit(&node, Step::OutOf);
+            visit(&node, NodeStep::OutOf);
         }
         let mut from = node;
         loop {
@@ -139,7 +139,7 @@ fn walk(document: &Document, mut visit: impl FnMut(&NodeRef<'_>, Step) -> bool) 
             }
             let Some(above) = from.parent().filter(|_| depth > 0) else { return };
             depth -= 1;
-            visit(&above, Step::OutOf);
+            visit(&above, NodeStep::OutOf);
             from = above;
         }
     }

@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 
 use updraft_run::{Failure, FailureKind};
-use updraft_sandbox::address::{Host, is_written_address};
+use updraft_sandbox::address::{HostPattern, is_written_address};
 use url::Url;
 
-use super::Web;
+use super::WebConfig;
 use crate::cut;
 
 /// Longer ones are no addresses of pages, and would carry more than a question.
@@ -39,7 +39,7 @@ pub(crate) struct Target {
 
 impl Target {
     /// Judges an address as it is written.
-    pub(crate) fn parse(text: &str, web: &Web) -> Result<Self, Failure> {
+    pub(crate) fn parse(text: &str, web: &WebConfig) -> Result<Self, Failure> {
         let shown = || cut::line(text, 200);
         if text.len() > LONGEST {
             return refused(&shown(), &format!("is longer than {LONGEST} bytes"));
@@ -72,7 +72,7 @@ impl Target {
     }
 
     /// Judges where a redirect leads, as seen from here.
-    pub(crate) fn follow(&self, location: &str, web: &Web) -> Result<Self, Failure> {
+    pub(crate) fn follow(&self, location: &str, web: &WebConfig) -> Result<Self, Failure> {
         let whole = self.url.join(location).map_err(|_| {
             Failure::new(
                 FailureKind::Tool,
@@ -100,7 +100,7 @@ impl Target {
         bare(self.host()) == bare(other.host()) && self.url.port() == other.url.port()
     }
 
-    fn judge(mut url: Url, web: &Web) -> Result<Self, Failure> {
+    fn judge(mut url: Url, web: &WebConfig) -> Result<Self, Failure> {
         url.set_fragment(None);
         let shown = cut::line(url.as_str(), 200);
         let host = url.host_str().unwrap_or_default().to_owned();
@@ -114,7 +114,7 @@ impl Target {
         if is_written_address(&host) {
             return refused(&shown, "names a network address; only names of public hosts are fetched");
         }
-        if host.ends_with('.') || host.parse::<Host>().is_err() {
+        if host.ends_with('.') || host.parse::<HostPattern>().is_err() {
             return refused(&shown, "has a host that is written in an odd way");
         }
         let Some((_, ending)) = host.rsplit_once('.') else {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use updraft_run::{Change, FormKind, Hash};
+use updraft_run::{ContentHash, FileChange, FileKind};
 use updraft_workspace::{Changes, Workspace, hash};
 
 use super::snapshot::{Entry, Snapshot};
@@ -12,13 +12,13 @@ use crate::diffs::Diffs;
 const HASHED: u64 = 32 << 20;
 
 /// What others are known to have changed in between: what it is since.
-pub(super) type Moved = BTreeMap<Vec<u8>, Option<Entry>>;
+pub(super) type ChangesByOthers = BTreeMap<Vec<u8>, Option<Entry>>;
 
 /// Everything that is not as it was. `is_unsure` says of a path whether somebody else may have changed it.
 pub(super) fn compare(
     workspace: &Workspace,
     before: &Snapshot,
-    moved: &Moved,
+    moved: &ChangesByOthers,
     after: &Snapshot,
     is_unsure: impl Fn(Option<&Entry>) -> bool,
 ) -> Changes {
@@ -39,8 +39,8 @@ pub(super) fn compare(
             Ok(name) => (name.to_owned(), true),
             Err(_) => (String::from_utf8_lossy(path).into_owned(), false),
         };
-        let has_content = was.is_some_and(|was| was.form().kind != FormKind::Folder);
-        let change = Change {
+        let has_content = was.is_some_and(|was| was.form().kind != FileKind::Folder);
+        let change = FileChange {
             before: old.as_deref().map(hash),
             after: new.as_deref().map(hash).or_else(|| hash_of(workspace, &name, now)),
             was: was.map(Entry::form),
@@ -65,7 +65,7 @@ pub(super) fn compare(
 /// Whether the stamps alone say that nothing changed.
 fn is_known_same(was: Option<&Entry>, now: Option<&Entry>) -> bool {
     let (Some(was), Some(now)) = (was, now) else { return false };
-    if was.form().kind == FormKind::Folder && now.form().kind == FormKind::Folder {
+    if was.form().kind == FileKind::Folder && now.form().kind == FileKind::Folder {
         // It is stamped anew with everything that comes or goes in it, which is listed by itself.
         return was.form().mode == now.form().mode;
     }
@@ -87,9 +87,9 @@ fn bytes(entry: Option<&Entry>) -> Option<Vec<u8>> {
 }
 
 /// The hash of a file whose content was not kept, if it is still the one that was looked at.
-fn hash_of(workspace: &Workspace, path: &str, now: Option<&Entry>) -> Option<Hash> {
+fn hash_of(workspace: &Workspace, path: &str, now: Option<&Entry>) -> Option<ContentHash> {
     let form = now?.form();
-    if form.kind != FormKind::File || form.len > HASHED {
+    if form.kind != FileKind::File || form.len > HASHED {
         return None;
     }
     let standing = workspace.standing(&workspace.locate(path).ok()?, 0).ok()??;

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::Arc;
 
-use updraft_run::Form;
-use updraft_workspace::{GRAIN, How, Kind, Links, Stamp, Workspace, ago, stamp_of};
+use updraft_run::FileMetadata;
+use updraft_workspace::{GRAIN, LinkPolicy, OpenMode, PathKind, Stamp, Workspace, ago, stamp_of};
 
 use super::store::{Content, Store};
 
@@ -44,12 +44,12 @@ impl Entry {
     }
 
     /// As it is recorded, besides its content.
-    pub(super) fn form(&self) -> Form {
+    pub(super) fn form(&self) -> FileMetadata {
         self.stamp.form()
     }
 
     fn has_content(&self) -> bool {
-        matches!(self.stamp.kind, Kind::File | Kind::Link)
+        matches!(self.stamp.kind, PathKind::File | PathKind::Link)
     }
 }
 
@@ -95,7 +95,7 @@ pub(super) fn look(workspace: &Workspace, last: Option<&Snapshot>, store: Option
 pub(super) fn one(workspace: &Workspace, path: &str, store: Option<&Arc<Store>>) -> Option<Entry> {
     let inside = workspace.locate(path).ok()?;
     let settled = ago(GRAIN);
-    let bare = workspace.about(&inside, Links::Never).ok().map(|about| Entry::of(about, settled));
+    let bare = workspace.about(&inside, LinkPolicy::Never).ok().map(|about| Entry::of(about, settled));
     match store {
         Some(store) if bare.as_ref().is_none_or(|bare| bare.has_content() && bare.stamp.len <= LARGEST) => {
             read(workspace, path, settled, store).or(bare)
@@ -106,12 +106,12 @@ pub(super) fn one(workspace: &Workspace, path: &str, store: Option<&Arc<Store>>)
 
 fn read(workspace: &Workspace, path: &str, settled: i64, store: &Arc<Store>) -> Option<Entry> {
     let (above, name) = path.rsplit_once('/').unwrap_or((".", path));
-    let folder = workspace.folder().folder(above, Links::Never).ok()?;
+    let folder = workspace.folder().folder(above, LinkPolicy::Never).ok()?;
     let mut entry = Entry::of(folder.look(name).ok()?, settled);
     let bytes = match entry.stamp.kind {
-        Kind::Link => folder.read_link(name).ok()?,
-        Kind::File => {
-            let file = folder.file(name, How::Read, Links::Never).ok()?;
+        PathKind::Link => folder.read_link(name).ok()?,
+        PathKind::File => {
+            let file = folder.file(name, OpenMode::Read, LinkPolicy::Never).ok()?;
             let mut bytes = Vec::with_capacity(usize::try_from(entry.stamp.len).ok()?);
             (&file).take(LARGEST + 1).read_to_end(&mut bytes).ok()?;
             // Somebody may be writing it at this moment.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::compare::Moved;
+use super::compare::ChangesByOthers;
 use super::snapshot::Entry;
 
 /// The calls that are under way in one workspace.
@@ -23,7 +23,7 @@ struct Call {
     is_unseen: bool,
     /// Another of that kind was under way at the same time.
     has_met: bool,
-    moved: Moved,
+    moved: ChangesByOthers,
     /// How often it was told something.
     told: u64,
 }
@@ -50,7 +50,7 @@ pub(super) struct Ending {
     /// Calls that tell their changes are still under way.
     pub(super) others_go_on: bool,
     /// What others have told.
-    pub(super) moved: Moved,
+    pub(super) moved: ChangesByOthers,
 }
 
 impl UnderWay {
@@ -59,7 +59,8 @@ impl UnderWay {
         let mut calls = self.calls();
         calls.next += 1;
         let number = calls.next;
-        let mut new = Call { number, key: key.to_owned(), is_unseen, has_met: false, moved: Moved::new(), told: 0 };
+        let mut new =
+            Call { number, key: key.to_owned(), is_unseen, has_met: false, moved: ChangesByOthers::new(), told: 0 };
         for other in calls.all.iter_mut().filter(|other| is_unseen && other.is_unseen) {
             if !other.is_kin(&new) {
                 (other.has_met, new.has_met) = (true, true);

@@ -2,7 +2,7 @@
 
 /// What a frame is, as a letter. The table in the module above says who says which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FrameKind {
     Hello = b'H' as isize,
     Ready = b'R' as isize,
     Call = b'C' as isize,
@@ -13,10 +13,10 @@ pub(super) enum Kind {
     Done = b'D' as isize,
 }
 
-impl Kind {
+impl FrameKind {
     /// What a worker may say. Our own words are none of them.
     fn of_worker(letter: u8) -> Option<Self> {
-        [Kind::Ready, Kind::Printed, Kind::Question, Kind::Value, Kind::Done]
+        [FrameKind::Ready, FrameKind::Printed, FrameKind::Question, FrameKind::Value, FrameKind::Done]
             .into_iter()
             .find(|kind| *kind as u8 == letter)
     }
@@ -29,7 +29,7 @@ const LENGTH: usize = 4;
 const HEAD: usize = 1 + size_of::<Nonce>();
 
 /// One frame, as bytes.
-pub(super) fn frame(kind: Kind, nonce: Nonce, payload: &[u8]) -> Vec<u8> {
+pub(super) fn frame(kind: FrameKind, nonce: Nonce, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(LENGTH + HEAD + payload.len());
     bytes.extend_from_slice(&((HEAD + payload.len()) as u32).to_le_bytes());
     bytes.push(kind as u8);
@@ -40,14 +40,14 @@ pub(super) fn frame(kind: Kind, nonce: Nonce, payload: &[u8]) -> Vec<u8> {
 
 /// A frame that a worker sent.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Frame {
-    pub(super) kind: Kind,
+pub(super) struct WorkerFrame {
+    pub(super) kind: FrameKind,
     pub(super) nonce: Nonce,
     pub(super) payload: Vec<u8>,
 }
 
 /// Takes the first frame out of what has come so far. Nothing, if it is not whole yet.
-pub(super) fn take(bytes: &mut Vec<u8>, largest: usize) -> Result<Option<Frame>, String> {
+pub(super) fn take(bytes: &mut Vec<u8>, largest: usize) -> Result<Option<WorkerFrame>, String> {
     let Some((length, rest)) = bytes.split_first_chunk::<LENGTH>() else { return Ok(None) };
     let length = u32::from_le_bytes(*length) as usize;
     if !(HEAD..=HEAD + largest).contains(&length) {
@@ -55,10 +55,10 @@ pub(super) fn take(bytes: &mut Vec<u8>, largest: usize) -> Result<Option<Frame>,
     }
     let Some(whole) = rest.get(..length) else { return Ok(None) };
     let (head, payload) = whole.split_at(HEAD);
-    let kind = Kind::of_worker(head[0]).ok_or_else(|| format!("a frame of kind {:?}", char::from(head[0])))?;
+    let kind = FrameKind::of_worker(head[0]).ok_or_else(|| format!("a frame of kind {:?}", char::from(head[0])))?;
     let mut nonce = Nonce::default();
     nonce.copy_from_slice(&head[1..]);
-    let frame = Frame { kind, nonce, payload: payload.to_vec() };
+    let frame = WorkerFrame { kind, nonce, payload: payload.to_vec() };
     bytes.drain(..LENGTH + length);
     Ok(Some(frame))
 }
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_frame_is_read_back_however_it_comes() {
-        let sent = frame(Kind::Value, *b"12345678", b"[1]");
+        let sent = frame(FrameKind::Value, *b"12345678", b"[1]");
         let mut bytes = Vec::new();
         for byte in &sent[..sent.len() - 1] {
             bytes.push(*byte);
@@ -77,7 +77,7 @@ mod tests {
         }
         bytes.push(sent[sent.len() - 1]);
         bytes.push(7);
-        let wanted = Frame { kind: Kind::Value, nonce: *b"12345678", payload: b"[1]".to_vec() };
+        let wanted = WorkerFrame { kind: FrameKind::Value, nonce: *b"12345678", payload: b"[1]".to_vec() };
         assert_eq!(take(&mut bytes, 100), Ok(Some(wanted)));
         assert_eq!(bytes, [7]);
     }
@@ -87,6 +87,6 @@ mod tests {
         let fault = |bytes: &[u8]| take(&mut bytes.to_vec(), 100).unwrap_err();
         assert_eq!(fault(b"hello world"), "a frame of 1819043176 bytes; from 9 to 109 were expected");
         assert_eq!(fault(&[0, 0, 0, 0]), "a frame of 0 bytes; from 9 to 109 were expected");
-        assert_eq!(fault(&frame(Kind::Answer, *b"12345678", b"{}")), "a frame of kind 'A'");
+        assert_eq!(fault(&frame(FrameKind::Answer, *b"12345678", b"{}")), "a frame of kind 'A'");
     }
 }

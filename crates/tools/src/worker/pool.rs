@@ -10,15 +10,15 @@ use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use updraft_run::{Failure, FailureKind};
-use updraft_sandbox::{Ended, Lifetime, Policy};
+use updraft_sandbox::{ChildLifetime, ChildResult, Policy};
 
-use super::process::{Broken, Worker};
-use super::{Done, Fault, Host, Printed, Program};
+use super::process::{Worker, WorkerError};
+use super::{PrintedOutput, WorkerFault, WorkerHost, WorkerOutput, WorkerProgram};
 use crate::confinement::Confinement;
 
 /// How many workers there are, and how much each may say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sizes {
+pub struct PoolLimits {
     /// Workers that serve a call at the same time. Further calls wait for their turn, within their own time.
     pub at_once: usize,
     /// Workers that are kept while nothing is to be done.
@@ -35,7 +35,7 @@ pub struct Sizes {
     pub stderr: usize,
 }
 
-impl Default for Sizes {
+impl Default for PoolLimits {
     fn default() -> Self {
         Self {
             at_once: 64,
@@ -51,14 +51,14 @@ impl Default for Sizes {
 
 /// Workers of one program, for any number of workspaces. Cheap to clone; dropping the last clone ends them all.
 #[derive(Clone)]
-pub struct Pool(Arc<Inner>);
+pub struct WorkerPool(Arc<PoolInner>);
 
-struct Inner {
+struct PoolInner {
     confinement: Confinement,
-    program: Program,
-    sizes: Sizes,
+    program: WorkerProgram,
+    sizes: PoolLimits,
     turns: Semaphore,
-    idle: Mutex<Vec<Idle>>,
+    idle: Mutex<Vec<IdleWorker>>,
     /// Stands where the workspace would for workers that only look, so that nothing of the user's can be written.
     empty: OnceCell<TempDir>,
     /// The one task that ends workers which have waited for too long; none while nobody waits.
@@ -66,16 +66,16 @@ struct Inner {
 }
 
 /// A worker that waits for a call.
-struct Idle {
+struct IdleWorker {
     worker: Worker,
     workspace: PathBuf,
     since: Instant,
 }
 
-impl Pool {
+impl WorkerPool {
     /// A pool that has no workers yet. Each is confined to the workspace of its first call.
-    pub fn new(confinement: Confinement, program: Program, sizes: Sizes) -> Self {
-        Self(Arc::new(Inner {
+    pub fn new(confinement: Confinement, program: WorkerProgram, sizes: PoolLimits) -> Self {
+        Self(Arc::new(PoolInner {
             confinement,
             program,
             sizes,
@@ -89,25 +89,31 @@ impl Pool {
     /// Makes a call in a workspace, within a time that includes waiting for a worker.
     ///
     /// Dropping this future ends the worker and everything it started.
-    pub async fn call(&self, workspace: &Path, call: &Value, host: &dyn Host, limit: Duration) -> Result<Done, Fault> {
+    pub async fn call(
+        &self,
+        workspace: &Path,
+        call: &Value,
+        host: &dyn WorkerHost,
+        limit: Duration,
+    ) -> Result<WorkerOutput, WorkerFault> {
         let deadline = Instant::now() + limit;
         let call = call.to_string();
         if call.len() > self.0.sizes.frame {
             let why = format!("the call takes {} bytes; at most {} can be told", call.len(), self.0.sizes.frame);
-            return Err(Fault::NotStarted(Failure::new(FailureKind::Validation, why)));
+            return Err(WorkerFault::NotStarted(Failure::new(FailureKind::Validation, why)));
         }
-        let mut printed = Printed::default();
+        let mut printed = PrintedOutput::default();
         let ready = tokio::time::timeout_at(deadline, async {
             let turn = self.0.turns.acquire().await;
             (turn, self.0.ready(workspace).await)
         });
-        let Ok((_turn, ready)) = ready.await else { return Err(Fault::TimedOut { limit, printed, ended: None }) };
+        let Ok((_turn, ready)) = ready.await else { return Err(WorkerFault::TimedOut { limit, printed, ended: None }) };
         let mut worker = ready?;
         let reached = worker.reached();
         let mark = reached.mark();
         let called = tokio::time::timeout_at(deadline, worker.call(call.as_bytes(), host, &mut printed)).await;
         // What earlier calls of the same worker reached is theirs.
-        let own = |ended: Option<Box<Ended>>| {
+        let own = |ended: Option<Box<ChildResult>>| {
             ended.map(|mut ended| {
                 ended.reached = reached.since(mark);
                 ended
@@ -115,12 +121,12 @@ impl Pool {
         };
         match called {
             Ok(Ok((value, end))) => {
-                let done = Done { reached: reached.since(mark), ..Done::of(value, end, printed) };
+                let done = WorkerOutput { reached: reached.since(mark), ..WorkerOutput::of(value, end, printed) };
                 Ok(self.0.done(worker, workspace, done).await)
             }
-            Ok(Err(Broken::Ended)) => Err(Fault::Ended { printed, ended: own(worker.ended().await) }),
-            Ok(Err(Broken::Forged(why))) => Err(Fault::Forged { why, ended: own(worker.end().await) }),
-            Err(_) => Err(Fault::TimedOut { limit, printed, ended: own(worker.end().await) }),
+            Ok(Err(WorkerError::Ended)) => Err(WorkerFault::Ended { printed, ended: own(worker.ended().await) }),
+            Ok(Err(WorkerError::Forged(why))) => Err(WorkerFault::Forged { why, ended: own(worker.end().await) }),
+            Err(_) => Err(WorkerFault::TimedOut { limit, printed, ended: own(worker.end().await) }),
         }
     }
 
@@ -138,15 +144,15 @@ impl Pool {
     }
 }
 
-impl Done {
-    fn of(value: Option<Value>, end: Value, printed: Printed) -> Self {
+impl WorkerOutput {
+    fn of(value: Option<Value>, end: Value, printed: PrintedOutput) -> Self {
         Self { value, end, printed, reached: Vec::new(), moved_aside: Vec::new(), troubles: Vec::new() }
     }
 }
 
-impl Inner {
+impl PoolInner {
     /// A worker for this workspace: one that waits, or a new one.
-    async fn ready(&self, workspace: &Path) -> Result<Worker, Fault> {
+    async fn ready(&self, workspace: &Path) -> Result<Worker, WorkerFault> {
         while let Some(mut worker) = self.take_idle(workspace) {
             if worker.is_fit().await {
                 return Ok(worker);
@@ -163,12 +169,12 @@ impl Inner {
         Some(idle.remove(at).worker)
     }
 
-    async fn policy(&self, workspace: &Path) -> Result<Policy, Fault> {
+    async fn policy(&self, workspace: &Path) -> Result<Policy, WorkerFault> {
         let policy = self.confinement.policy_for(workspace);
         if !self.program.looks {
             return Ok(policy);
         }
-        let not_started = |why: String| Fault::NotStarted(Failure::new(FailureKind::Security, why));
+        let not_started = |why: String| WorkerFault::NotStarted(Failure::new(FailureKind::Security, why));
         // The folder itself must be one that code may work in, also where it only looks at it.
         policy.check().map_err(|error| not_started(error.to_string()))?;
         let empty = self.empty.get_or_try_init(|| async { tempfile::tempdir() }).await;
@@ -176,33 +182,33 @@ impl Inner {
         Ok(self.confinement.policy_for_looking(workspace, empty.path()))
     }
 
-    async fn start(&self, workspace: &Path) -> Result<Worker, Fault> {
-        let Program { name, read, hello, start, .. } = &self.program;
-        let sandbox = self.confinement.sandbox().await.map_err(Fault::NotStarted)?;
+    async fn start(&self, workspace: &Path) -> Result<Worker, WorkerFault> {
+        let WorkerProgram { name, read, hello, start, .. } = &self.program;
+        let sandbox = self.confinement.sandbox().await.map_err(WorkerFault::NotStarted)?;
         let mut policy = self.policy(workspace).await?;
-        policy.lifetime = Lifetime::Session;
+        policy.lifetime = ChildLifetime::Session;
         policy.read.extend(read.iter().cloned());
         let environment = &self.confinement.environment;
         let started = Worker::start(&sandbox, &policy, workspace, environment, &self.program, self.sizes).await;
         let mut worker = started.map_err(|error| {
-            Fault::NotStarted(Failure::new(FailureKind::Security, format!("{name} was not started: {error}")))
+            WorkerFault::NotStarted(Failure::new(FailureKind::Security, format!("{name} was not started: {error}")))
         })?;
         let mut hello = hello.clone();
         hello["level"] = Value::String(sandbox.level().to_string());
         let why = match tokio::time::timeout(*start, worker.greet(&hello)).await {
             Ok(Ok(())) => return Ok(worker),
-            Ok(Err(Broken::Forged(why))) => format!("it said {why}"),
-            Ok(Err(Broken::Ended)) => "it ended at once".to_owned(),
+            Ok(Err(WorkerError::Forged(why))) => format!("it said {why}"),
+            Ok(Err(WorkerError::Ended)) => "it ended at once".to_owned(),
             Err(_) => format!("it was not ready after {} s", start.as_secs()),
         };
         let ended = worker.end().await;
         let stderr = ended.map(|ended| ended.stderr.text()).unwrap_or_default();
         let why = format!("{name} did not start: {why}; {}", crate::cut::line(stderr.trim(), 2_000));
-        Err(Fault::NotStarted(Failure::new(FailureKind::Tool, why.trim_end_matches("; "))))
+        Err(WorkerFault::NotStarted(Failure::new(FailureKind::Tool, why.trim_end_matches("; "))))
     }
 
     /// Keeps the worker for the next call, or ends it if it is spent.
-    async fn done(self: &Arc<Self>, mut worker: Worker, workspace: &Path, mut done: Done) -> Done {
+    async fn done(self: &Arc<Self>, mut worker: Worker, workspace: &Path, mut done: WorkerOutput) -> WorkerOutput {
         let is_spent = done.end["spent"] == Value::Bool(true);
         let looked_after = if is_spent { None } else { worker.look_after().await };
         let Some((moved_aside, troubles)) = looked_after else {
@@ -215,7 +221,7 @@ impl Inner {
         (done.moved_aside, done.troubles) = (moved_aside, troubles);
         let too_many = {
             let mut idle = self.idle();
-            idle.push(Idle { worker, workspace: workspace.to_owned(), since: Instant::now() });
+            idle.push(IdleWorker { worker, workspace: workspace.to_owned(), since: Instant::now() });
             (idle.len() > self.sizes.idle).then(|| idle.remove(0))
         };
         if let Some(oldest) = too_many {
@@ -225,7 +231,7 @@ impl Inner {
         done
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<IdleWorker>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -241,12 +247,12 @@ impl Inner {
 }
 
 /// Ends workers that have waited for too long, until nobody waits any more. Holds no pool while it sleeps.
-async fn sweep(pool: Weak<Inner>, idle_time: Duration) {
+async fn sweep(pool: Weak<PoolInner>, idle_time: Duration) {
     let mut wake = Instant::now() + idle_time;
     loop {
         tokio::time::sleep_until(wake).await;
         let Some(pool) = pool.upgrade() else { return };
-        let old: Vec<Idle> = {
+        let old: Vec<IdleWorker> = {
             let mut idle = pool.idle();
             let now = Instant::now();
             let (old, young) = std::mem::take(&mut *idle).into_iter().partition(|one| one.since + idle_time <= now);

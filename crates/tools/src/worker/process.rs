@@ -10,11 +10,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use updraft_sandbox::{
-    Capture, Child, Command, Ended, MovedAside, Output, Policy, Reached, Reader, Sandbox, Stdin, Writer,
+    CaptureOptions, Child, ChildResult, Command, MovedFile, OutputMode, Policy, ReachedHosts, Sandbox, StdinMode,
+    StdinWriter, StdoutReader,
 };
 
-use super::frame::{self, Frame, Kind, Nonce};
-use super::{Host, Printed, Program, Sizes};
+use super::frame::{self, FrameKind, Nonce, WorkerFrame};
+use super::{PoolLimits, PrintedOutput, WorkerHost, WorkerProgram};
 
 /// The nonce of what belongs to no call.
 const NO_CALL: Nonce = [0; 8];
@@ -26,31 +27,31 @@ const LAST_WAIT: Duration = Duration::from_secs(5);
 /// One worker.
 pub(super) struct Worker {
     child: Child,
-    input: Writer,
-    output: Reader,
+    input: StdinWriter,
+    output: StdoutReader,
     /// What has come and is not taken yet.
     come: Vec<u8>,
-    sizes: Sizes,
+    sizes: PoolLimits,
 }
 
 /// Why a worker cannot go on.
 #[derive(Debug)]
-pub(super) enum Broken {
+pub(super) enum WorkerError {
     /// It closed its pipes, which is its end.
     Ended,
     /// It said what no worker may say.
     Forged(String),
 }
 
-impl From<io::Error> for Broken {
+impl From<io::Error> for WorkerError {
     /// Our ends of the pipes fail only when theirs are closed.
     fn from(_: io::Error) -> Self {
-        Broken::Ended
+        WorkerError::Ended
     }
 }
 
 #[derive(Deserialize)]
-struct Question {
+struct WorkerQuestion {
     id: u64,
     what: Value,
 }
@@ -62,15 +63,19 @@ impl Worker {
         policy: &Policy,
         folder: &Path,
         environment: &[(String, String)],
-        program: &Program,
-        sizes: Sizes,
+        program: &WorkerProgram,
+        sizes: PoolLimits,
     ) -> Result<Self, updraft_sandbox::Error> {
         let command = Command {
             args: program.args.clone(),
             env: environment.to_vec(),
             cwd: Some(folder.to_owned()),
-            stdin: Stdin::Pipe,
-            output: Output::Pipe(Capture { head: sizes.stderr, tail: sizes.stderr, ..Capture::default() }),
+            stdin: StdinMode::Pipe,
+            output: OutputMode::Pipe(CaptureOptions {
+                head: sizes.stderr,
+                tail: sizes.stderr,
+                ..CaptureOptions::default()
+            }),
             ..Command::new(&program.program)
         };
         let mut child = sandbox.spawn(policy, command).await?;
@@ -81,13 +86,13 @@ impl Worker {
     }
 
     /// Says what it is told once, and waits until it is ready.
-    pub(super) async fn greet(&mut self, hello: &Value) -> Result<(), Broken> {
-        self.input.write_all(&frame::frame(Kind::Hello, NO_CALL, hello.to_string().as_bytes())).await?;
+    pub(super) async fn greet(&mut self, hello: &Value) -> Result<(), WorkerError> {
+        self.input.write_all(&frame::frame(FrameKind::Hello, NO_CALL, hello.to_string().as_bytes())).await?;
         loop {
             if let Some(said) = self.take()? {
                 return match said {
-                    Frame { kind: Kind::Ready, nonce: NO_CALL, .. } => Ok(()),
-                    other => Err(Broken::Forged(format!("{:?} before it was ready", other.kind))),
+                    WorkerFrame { kind: FrameKind::Ready, nonce: NO_CALL, .. } => Ok(()),
+                    other => Err(WorkerError::Forged(format!("{:?} before it was ready", other.kind))),
                 };
             }
             self.read().await?;
@@ -95,7 +100,7 @@ impl Worker {
     }
 
     /// The hosts that it reaches through the proxy.
-    pub(super) fn reached(&self) -> Reached {
+    pub(super) fn reached(&self) -> ReachedHosts {
         self.child.reached()
     }
 
@@ -113,7 +118,7 @@ impl Worker {
     }
 
     /// Takes files that run later out of the way, as at the end of a command. Nothing, if it cannot go on.
-    pub(super) async fn look_after(&mut self) -> Option<(Vec<MovedAside>, Vec<String>)> {
+    pub(super) async fn look_after(&mut self) -> Option<(Vec<MovedFile>, Vec<String>)> {
         self.child.look_after().await.ok()
     }
 
@@ -121,11 +126,11 @@ impl Worker {
     pub(super) async fn call(
         &mut self,
         call: &[u8],
-        host: &dyn Host,
-        printed: &mut Printed,
-    ) -> Result<(Option<Value>, Value), Broken> {
+        host: &dyn WorkerHost,
+        printed: &mut PrintedOutput,
+    ) -> Result<(Option<Value>, Value), WorkerError> {
         let nonce = new_nonce()?;
-        let mut to_say = frame::frame(Kind::Call, nonce, call);
+        let mut to_say = frame::frame(FrameKind::Call, nonce, call);
         let mut said = 0;
         let mut asked = 0;
         let mut answers = FuturesUnordered::new();
@@ -133,22 +138,24 @@ impl Worker {
         loop {
             while let Some(frame) = self.take()? {
                 if frame.nonce != nonce {
-                    return Err(Broken::Forged("a frame that does not belong to this call".to_owned()));
+                    return Err(WorkerError::Forged("a frame that does not belong to this call".to_owned()));
                 }
                 match frame.kind {
-                    Kind::Printed => self.hear(&frame.payload, host, printed),
-                    Kind::Value if value.is_none() => value = Some(read(&frame.payload)?),
-                    Kind::Question => {
-                        let question: Question = read(&frame.payload)?;
+                    FrameKind::Printed => self.hear(&frame.payload, host, printed),
+                    FrameKind::Value if value.is_none() => value = Some(read(&frame.payload)?),
+                    FrameKind::Question => {
+                        let question: WorkerQuestion = read(&frame.payload)?;
                         asked += 1;
                         if question.id != asked || answers.len() >= self.sizes.questions {
                             let (id, open) = (question.id, answers.len());
-                            return Err(Broken::Forged(format!("question {id}, as number {asked}, with {open} open")));
+                            return Err(WorkerError::Forged(format!(
+                                "question {id}, as number {asked}, with {open} open"
+                            )));
                         }
                         answers.push(async move { (question.id, host.answer(question.what).await) });
                     }
-                    Kind::Done => return Ok((value, read(&frame.payload)?)),
-                    other => return Err(Broken::Forged(format!("{other:?} in the middle of a call"))),
+                    FrameKind::Done => return Ok((value, read(&frame.payload)?)),
+                    other => return Err(WorkerError::Forged(format!("{other:?} in the middle of a call"))),
                 }
             }
             tokio::select! {
@@ -158,35 +165,35 @@ impl Worker {
                     to_say.drain(..said);
                     said = 0;
                     let answer = json!({ "id": id, "value": value }).to_string();
-                    to_say.extend(frame::frame(Kind::Answer, nonce, answer.as_bytes()));
+                    to_say.extend(frame::frame(FrameKind::Answer, nonce, answer.as_bytes()));
                 }
             }
         }
     }
 
     /// Ends it and everything it started, and waits until they are gone. Nothing, if that could not be seen.
-    pub(super) async fn end(self) -> Option<Box<Ended>> {
+    pub(super) async fn end(self) -> Option<Box<ChildResult>> {
         let Self { child, .. } = self;
         let ended = tokio::time::timeout(LAST_WAIT, child.end()).await;
         ended.ok().and_then(Result::ok).map(Box::new)
     }
 
     /// How it ended by itself.
-    pub(super) async fn ended(self) -> Option<Box<Ended>> {
+    pub(super) async fn ended(self) -> Option<Box<ChildResult>> {
         let Self { child, .. } = self;
         let ended = tokio::time::timeout(LAST_WAIT, child.wait()).await;
         ended.ok().and_then(Result::ok).map(Box::new)
     }
 
-    fn take(&mut self) -> Result<Option<Frame>, Broken> {
-        frame::take(&mut self.come, self.sizes.frame).map_err(Broken::Forged)
+    fn take(&mut self) -> Result<Option<WorkerFrame>, WorkerError> {
+        frame::take(&mut self.come, self.sizes.frame).map_err(WorkerError::Forged)
     }
 
-    async fn read(&mut self) -> Result<(), Broken> {
+    async fn read(&mut self) -> Result<(), WorkerError> {
         read_some(&mut self.output, &mut self.come).await
     }
 
-    fn hear(&self, bytes: &[u8], host: &dyn Host, printed: &mut Printed) {
+    fn hear(&self, bytes: &[u8], host: &dyn WorkerHost, printed: &mut PrintedOutput) {
         let fits = bytes.len().min(self.sizes.printed.saturating_sub(printed.head.len()));
         printed.head.extend_from_slice(&bytes[..fits]);
         printed.omitted += (bytes.len() - fits) as u64;
@@ -195,18 +202,19 @@ impl Worker {
 }
 
 /// May be dropped half way: what was read is kept.
-async fn read_some(output: &mut Reader, come: &mut Vec<u8>) -> Result<(), Broken> {
+async fn read_some(output: &mut StdoutReader, come: &mut Vec<u8>) -> Result<(), WorkerError> {
     come.reserve(READ);
-    if output.read_buf(come).await? == 0 { Err(Broken::Ended) } else { Ok(()) }
+    if output.read_buf(come).await? == 0 { Err(WorkerError::Ended) } else { Ok(()) }
 }
 
 /// JSON from a worker. serde_json bounds its depth; the frame bounds its length.
-fn read<T: for<'de> Deserialize<'de>>(payload: &[u8]) -> Result<T, Broken> {
-    serde_json::from_slice(payload).map_err(|error| Broken::Forged(format!("JSON that cannot be read: {error}")))
+fn read<T: for<'de> Deserialize<'de>>(payload: &[u8]) -> Result<T, WorkerError> {
+    serde_json::from_slice(payload).map_err(|error| WorkerError::Forged(format!("JSON that cannot be read: {error}")))
 }
 
-fn new_nonce() -> Result<Nonce, Broken> {
+fn new_nonce() -> Result<Nonce, WorkerError> {
     let mut nonce = Nonce::default();
-    getrandom::fill(&mut nonce).map_err(|error| Broken::Forged(format!("the system gives no randomness: {error}")))?;
+    getrandom::fill(&mut nonce)
+        .map_err(|error| WorkerError::Forged(format!("the system gives no randomness: {error}")))?;
     Ok(nonce)
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use updraft_run::{Failure, FailureKind};
 use updraft_sandbox::{Command, Policy, Sandbox};
 
-use super::Program;
+use super::WorkerProgram;
 use crate::confinement::Confinement;
 
 /// The oldest Python that the workers' own code runs on.
@@ -19,7 +19,7 @@ const ASK: &str = "import sys; print(sys.implementation.name, *sys.version_info[
 
 /// Which Python is used, and what it may import beyond the standard library.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Python {
+pub struct PythonConfig {
     /// A path. Without one, the first `python3` on `PATH` that is new enough.
     pub program: Option<PathBuf>,
     /// Whether packages installed for it may be imported.
@@ -37,7 +37,7 @@ pub struct FoundPython {
     pub version: (u32, u32, u32),
 }
 
-impl Python {
+impl PythonConfig {
     /// Finds it and asks for its version, in the sandbox. A failure says what to do.
     pub async fn find(&self, confinement: &Confinement, workspace: &Path) -> Result<FoundPython, Failure> {
         if cfg!(windows) {
@@ -63,11 +63,11 @@ impl Python {
     }
 
     /// The worker that this Python makes.
-    pub(crate) fn worker(&self, found: &FoundPython) -> Program {
+    pub(crate) fn worker(&self, found: &FoundPython) -> WorkerProgram {
         let mut args = vec!["-I"];
         args.extend((!self.packages).then_some("-S"));
         args.extend(["-B", "-X", "utf8", "-c", SCRIPT]);
-        Program {
+        WorkerProgram {
             name: "Python".to_owned(),
             program: found.program.clone(),
             args: args.into_iter().map(str::to_owned).collect(),

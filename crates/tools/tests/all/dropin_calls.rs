@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::common::dropped::Dropped;
 use serde_json::{Value, json};
 use updraft_run::{FailureKind, Reply};
-use updraft_tools::Log;
+use updraft_tools::CallLog;
 
 const TYPED: &str = r#"
 from __future__ import annotations
@@ -122,7 +122,7 @@ async fn a_function_knows_the_run_and_its_prints_are_log_lines() {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let mut cx = dropped.world.cx();
     let heard = Arc::clone(&lines);
-    cx.log = Log::to(move |line| heard.lock().unwrap().push(line.to_owned()));
+    cx.log = CallLog::to(move |line| heard.lock().unwrap().push(line.to_owned()));
     cx.around.run = "run7".into();
     cx.around.context = Some(Arc::new(|| json!({"workspace": {"root": "/ws"}, "history": [{"step": 1}]})));
     let Reply::Output(output) = dropped.with("tell", json!({"n": 1}), &cx).await else { panic!("no output") };

@@ -377,7 +377,7 @@ async fn without_a_sandbox_only_tools_of_trusted_folders_are_run() {
                 echo '{\"name\": \"mine\", \"description\": \"x\", \"parameters\": {\"type\": \"object\"}}'\n";
     let Some(mut dropped) = Dropped::new(&[]).await else { return };
     dropped.put("mine", said);
-    dropped.settings.confinement.level = Some(updraft_sandbox::Level::None);
+    dropped.settings.confinement.level = Some(updraft_sandbox::SandboxLevel::None);
     dropped.settings.folders[0].is_trusted = false;
     dropped.list().await;
     assert!(dropped.tools().is_empty() && !dropped.world.path("tools/ran").exists());

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::common::{World, call};
 use serde_json::json;
 use updraft_run::Reply;
-use updraft_tools::Limits;
+use updraft_tools::ToolLimits;
 
 #[tokio::test]
 async fn a_file_is_read_as_it_is_with_its_facts_as_data() {
@@ -43,7 +43,7 @@ async fn a_range_of_lines_is_read_and_a_wrong_one_explained() {
 
 #[tokio::test]
 async fn a_long_file_is_cut_after_a_whole_line_and_says_where_to_read_on() {
-    let world = World::with(Limits { read: 100, ..Limits::default() });
+    let world = World::with(ToolLimits { read: 100, ..ToolLimits::default() });
     let lines: String = (1..=50).map(|n| format!("line {n}\n")).collect();
     world.put("a.txt", &lines);
     let output = world.output("read_file", json!({ "path": "a.txt" })).await;
@@ -152,7 +152,7 @@ async fn a_listing_of_one_level_shows_folders_and_a_long_one_says_how_many_more(
     assert_eq!(output.value.as_ref().unwrap()["more"], 1);
     assert_eq!(world.text("list_files", json!({ "path": "b", "limit": 5 })).await, "b/x\n");
 
-    let small = World::with(Limits { walked: 10, ..Limits::default() });
+    let small = World::with(ToolLimits { walked: 10, ..ToolLimits::default() });
     for n in 0..30 {
         small.put(&format!("{n}"), "");
     }
@@ -185,7 +185,7 @@ async fn a_search_gives_path_line_and_text_in_a_fixed_order() {
 
 #[tokio::test]
 async fn one_large_file_hides_no_other_and_is_named() {
-    let world = World::with(Limits { file: 1000, searched: 1500, ..Limits::default() });
+    let world = World::with(ToolLimits { file: 1000, searched: 1500, ..ToolLimits::default() });
     world.put("a.log", "hit\n".repeat(300));
     world.put("b.img", vec![0; 5000]);
     world.put("c.txt", format!("{}\nhit c\n", "-".repeat(900)));
@@ -249,7 +249,7 @@ async fn hostile_expressions_are_refused_or_quick() {
 
 #[tokio::test]
 async fn a_search_stops_when_it_is_cancelled() {
-    let world = World::with(Limits { file: 256 << 20, ..Limits::default() });
+    let world = World::with(ToolLimits { file: 256 << 20, ..ToolLimits::default() });
     world.put("big.txt", "some words on a line\n".repeat(5_000_000));
     let cx = world.cx();
     let stop = cx.cancel.clone();
@@ -267,7 +267,7 @@ async fn a_search_stops_when_it_is_cancelled() {
 
 #[tokio::test]
 async fn a_search_reads_no_more_than_its_limit() {
-    let world = World::with(Limits { searched: 1_000, ..Limits::default() });
+    let world = World::with(ToolLimits { searched: 1_000, ..ToolLimits::default() });
     for n in 0..10 {
         world.put(&format!("{n}.txt"), "word\n".repeat(60));
     }

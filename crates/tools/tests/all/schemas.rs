@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::common::scripted::{Scripted, at_once, says, world};
 use crate::common::{World, call};
 use serde_json::{Value, json};
-use updraft_run::{Class, Reply, ToolCall};
+use updraft_run::{EffectClass, Reply, ToolCall};
 use updraft_tools::{Error, Registry};
 
 #[tokio::test]
@@ -72,7 +72,7 @@ fn hostile_schemas_are_refused_in_no_time() {
         (json!({ "$dynamicRef": "#x" }), "not supported"),
     ] {
         let mut registry = Registry::default();
-        let tool = Scripted::new(Class::Pure, |_, _| at_once(says(""))).with_parameters(schema.clone());
+        let tool = Scripted::new(EffectClass::Pure, |_, _| at_once(says(""))).with_parameters(schema.clone());
         match registry.insert(Arc::new(tool)) {
             Err(Error::Schema { why: found, .. }) => assert!(found.contains(why), "{found}"),
             other => panic!("{schema} gave {other:?}"),
@@ -91,7 +91,7 @@ async fn a_schema_that_refers_to_itself_is_used_as_deep_as_is_cheap() {
             "additionalProperties": false
         } }
     });
-    let world = world(Scripted::new(Class::Pure, |_, _| at_once(says("fine"))).with_parameters(tree));
+    let world = world(Scripted::new(EffectClass::Pure, |_, _| at_once(says("fine"))).with_parameters(tree));
     let nested = |depth| (0..depth).fold(json!({}), |inner, _| json!({ "left": inner }));
     assert_eq!(world.text("scripted", nested(10)).await, "fine");
     assert!(
@@ -101,7 +101,7 @@ async fn a_schema_that_refers_to_itself_is_used_as_deep_as_is_cheap() {
     assert!(world.fault("scripted", nested(100)).unwrap().contains("nested deeper"));
 
     let doubling = json!({ "anyOf": [{ "properties": { "a": { "$ref": "#" } } }, { "properties": { "a": { "$ref": "#" } } }], "required": ["z"] });
-    let world = self::world(Scripted::new(Class::Pure, |_, _| at_once(says("fine"))).with_parameters(doubling));
+    let world = self::world(Scripted::new(EffectClass::Pure, |_, _| at_once(says("fine"))).with_parameters(doubling));
     let nested = (0..60).fold(json!({}), |inner, _| json!({ "a": inner }));
     assert!(world.fault("scripted", nested).unwrap().contains("nested deeper"));
     let nested = (0..15).fold(json!({}), |inner, _| json!({ "a": inner }));
@@ -112,7 +112,7 @@ async fn a_schema_that_refers_to_itself_is_used_as_deep_as_is_cheap() {
 #[tokio::test]
 async fn a_pattern_that_backtracks_does_not_hold_up_the_call() {
     let schema = json!({ "properties": { "a": { "pattern": "^(?!x)(a|a)*(?<!b)c$" } } });
-    let world = world(Scripted::new(Class::Pure, |_, _| at_once(says("fine"))).with_parameters(schema));
+    let world = world(Scripted::new(EffectClass::Pure, |_, _| at_once(says("fine"))).with_parameters(schema));
     let begun = Instant::now();
     assert!(world.fault("scripted", json!({ "a": "a".repeat(10_000) })).is_some());
     assert_eq!(world.text("scripted", json!({ "a": "aac" })).await, "fine");

@@ -9,7 +9,7 @@ use crate::common::names::Names;
 use crate::common::site::{Answer, Site, page, with};
 use serde_json::json;
 use updraft_run::{Failure, FailureKind, Reply};
-use updraft_tools::{Detour, Limits, Registry, Web};
+use updraft_tools::{AddressOverride, Registry, ToolLimits, WebConfig};
 
 /// A web with a name server of its own, in which every checked address leads to one site on loopback.
 struct Net {
@@ -25,20 +25,24 @@ const PUBLIC: &str = "93.184.216.34";
 
 impl Net {
     async fn new(zone: &[(&str, &[&str])], says: impl Fn(&str) -> Answer + Send + Sync + 'static) -> Self {
-        Self::with(zone, says, Web::default()).await
+        Self::with(zone, says, WebConfig::default()).await
     }
 
-    async fn with(zone: &[(&str, &[&str])], says: impl Fn(&str) -> Answer + Send + Sync + 'static, web: Web) -> Self {
+    async fn with(
+        zone: &[(&str, &[&str])],
+        says: impl Fn(&str) -> Answer + Send + Sync + 'static,
+        web: WebConfig,
+    ) -> Self {
         let (site, names) = (Site::secure(&SITE, says).await, Names::serve(zone).await);
         let reached = Arc::new(Mutex::new(Vec::new()));
         let (there, noted) = (site.address, Arc::clone(&reached));
-        let detour = Detour::new(move |address| {
+        let detour = AddressOverride::new(move |address| {
             noted.lock().unwrap().push(address);
             there
         });
         let certificates = site.authority.clone().into_bytes();
-        let web = Web { certificates, dns: Some(names.address), detour: Some(detour), ..web };
-        let limits = Limits::default();
+        let web = WebConfig { certificates, dns: Some(names.address), detour: Some(detour), ..web };
+        let limits = ToolLimits::default();
         let world = World::of(Registry::standard(&limits).with_web(web), limits);
         Self { world, site, names, reached }
     }
@@ -199,7 +203,7 @@ const REDIRECTS: [(&str, &str); 16] = [
 #[tokio::test]
 async fn a_redirect_is_judged_like_the_first_address() {
     // A page that redirects can do so even where this machine may be reached.
-    for web in [Web::default(), Web { loopback: true, ..Web::default() }] {
+    for web in [WebConfig::default(), WebConfig { loopback: true, ..WebConfig::default() }] {
         let says = |path: &str| match path[1..].parse::<usize>() {
             Ok(at) => with("302 Found", &[("location", REDIRECTS[at].1)], ""),
             Err(_) => page("text/plain", "reached"),

@@ -10,12 +10,12 @@ use crate::common::site::{Answer, Site, page, with};
 use crate::common::{World, call};
 use flate2::Compression;
 use serde_json::{Value, json};
-use updraft_run::{Class, Reply};
-use updraft_tools::{Limits, Registry, Web, WebLimits};
+use updraft_run::{EffectClass, Reply};
+use updraft_tools::{Registry, ToolLimits, WebConfig, WebLimits};
 
 fn world(limits: WebLimits) -> World {
-    let ours = Limits { backoff: Duration::from_millis(1), ..Limits::default() };
-    let web = Web { loopback: true, limits, ..Web::default() };
+    let ours = ToolLimits { backoff: Duration::from_millis(1), ..ToolLimits::default() };
+    let web = WebConfig { loopback: true, limits, ..WebConfig::default() };
     World::of(Registry::standard(&ours).with_web(web), ours)
 }
 
@@ -215,7 +215,7 @@ async fn what_is_not_text_is_refused_with_its_kind_and_size() {
     }
 }
 
-fn is_cut(output: &updraft_run::Output) -> bool {
+fn is_cut(output: &updraft_run::ToolOutput) -> bool {
     let said = output.text.lines().next().unwrap().contains("; cut, there is more of it.");
     assert_eq!(output.value.as_ref().unwrap()["truncated"], Value::Bool(said), "{}", &output.text[..200]);
     said
@@ -332,7 +332,7 @@ async fn every_fetch_is_a_send_that_leaves_this_machine() {
     let prepared =
         world.dispatcher.prepare(&call("web_fetch", json!({ "url": "https://EXAMPLE.com/?q=1" })), &world.place);
     let found = (prepared.class, prepared.outside, prepared.sends, &prepared.hosts[..], prepared.fault);
-    assert_eq!(found, (Class::Pure, true, true, &["example.com".to_owned()][..], None));
+    assert_eq!(found, (EffectClass::Pure, true, true, &["example.com".to_owned()][..], None));
     let named = world.dispatcher.registry().specs_for(&["browser"]);
     assert_eq!(named.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>(), ["web_fetch"]);
 }
@@ -340,8 +340,8 @@ async fn every_fetch_is_a_send_that_leaves_this_machine() {
 #[tokio::test]
 async fn this_machine_is_reached_only_where_that_was_said() {
     let site = Site::plain(|_| page("text/plain", "reached")).await;
-    let limits = Limits::default();
-    let world = World::of(Registry::standard(&limits).with_web(Web::default()), limits);
+    let limits = ToolLimits::default();
+    let world = World::of(Registry::standard(&limits).with_web(WebConfig::default()), limits);
     for url in
         [site.url("/"), site.url("/").replace("127.0.0.1", "localhost"), site.url("/").replace("http:", "https:")]
     {

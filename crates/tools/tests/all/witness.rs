@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::common::{World, call};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
-use updraft_run::{Change, Failure, FailureKind, Output, Reply, ToolSpec};
-use updraft_tools::{CallContext, Calling, Dispatcher, Limits, Registry, Tool, Traits, Witness};
+use updraft_run::{Failure, FailureKind, FileChange, Reply, ToolOutput, ToolSpec};
+use updraft_tools::{CallContext, ChangeWitness, Dispatcher, Registry, Tool, ToolFuture, ToolLimits, ToolTraits};
 
 type Act = dyn Fn(&Path) + Send + Sync;
 
@@ -34,15 +34,15 @@ impl Tool for Silent {
         &self.spec
     }
 
-    fn traits(&self) -> Traits {
-        Traits::default()
+    fn traits(&self) -> ToolTraits {
+        ToolTraits::default()
     }
 
     fn changes_unseen(&self) -> bool {
         true
     }
 
-    fn call<'a>(&'a self, _: Value, cx: &'a CallContext) -> Calling<'a> {
+    fn call<'a>(&'a self, _: Value, cx: &'a CallContext) -> ToolFuture<'a> {
         Box::pin(async move {
             if let Some(others) = &self.meets {
                 others.wait().await;
@@ -54,25 +54,25 @@ impl Tool for Silent {
             if self.fails {
                 return Reply::Failed(Failure::new(FailureKind::Tool, "it broke"));
             }
-            Reply::Output(Arc::new(Output { text: "done".into(), ..Output::default() }))
+            Reply::Output(Arc::new(ToolOutput { text: "done".into(), ..ToolOutput::default() }))
         })
     }
 }
 
 /// A workspace with these tools beside the usual ones, and a witness that keeps contents.
 fn world(tools: Vec<Silent>) -> World {
-    let limits = Limits::default();
+    let limits = ToolLimits::default();
     let mut registry = Registry::standard(&limits);
     for tool in tools {
         registry.insert(Arc::new(tool)).unwrap();
     }
     let mut world = World::new();
-    let witness = Witness::new(Some(world.folder.path().join("kept")));
+    let witness = ChangeWitness::new(Some(world.folder.path().join("kept")));
     world.dispatcher = Dispatcher::new(registry, limits).with_witness(witness);
     world
 }
 
-async fn called(world: &World, tool: &str, key: &str) -> (Arc<Output>, Vec<Vec<u8>>) {
+async fn called(world: &World, tool: &str, key: &str) -> (Arc<ToolOutput>, Vec<Vec<u8>>) {
     let cx = CallContext::new(world.place.clone(), key);
     let called = world.dispatcher.call(&call(tool, json!({})), &cx).await;
     match called.reply {
@@ -81,8 +81,8 @@ async fn called(world: &World, tool: &str, key: &str) -> (Arc<Output>, Vec<Vec<u
     }
 }
 
-fn verbs(changes: &[Change]) -> Vec<String> {
-    let verb = |change: &Change| match (change.was.is_some(), change.now.is_some()) {
+fn verbs(changes: &[FileChange]) -> Vec<String> {
+    let verb = |change: &FileChange| match (change.was.is_some(), change.now.is_some()) {
         (false, _) => "made",
         (true, false) => "removed",
         (true, true) => "changed",

@@ -6,18 +6,20 @@ use std::os::unix::fs::PermissionsExt;
 use crate::common::{World, call};
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use updraft_run::{Change, Class, Expected, Facts, Found, Hash, Prepared, Reply};
-use updraft_tools::Limits;
+use updraft_run::{
+    ContentHash, EffectClass, EffectFacts, ExpectedWrite, FileChange, PreparedCall, RecoveryOutcome, Reply,
+};
+use updraft_tools::ToolLimits;
 
-fn hash(bytes: impl AsRef<[u8]>) -> Option<Hash> {
-    Some(Hash(Sha256::digest(bytes).into()))
+fn hash(bytes: impl AsRef<[u8]>) -> Option<ContentHash> {
+    Some(ContentHash(Sha256::digest(bytes).into()))
 }
 
-type Told<'a> = (&'a str, Option<Hash>, Option<Hash>, Option<u32>, Option<u32>);
+type Told<'a> = (&'a str, Option<ContentHash>, Option<ContentHash>, Option<u32>, Option<u32>);
 
 /// Path, hashes and modes of changes.
-fn told(changes: &[Change]) -> Vec<Told<'_>> {
-    let mode = |form: Option<updraft_run::Form>| form.map(|form| form.mode);
+fn told(changes: &[FileChange]) -> Vec<Told<'_>> {
+    let mode = |form: Option<updraft_run::FileMetadata>| form.map(|form| form.mode);
     changes.iter().map(|one| (one.path.as_str(), one.before, one.after, mode(one.was), mode(one.now))).collect()
 }
 
@@ -44,7 +46,10 @@ async fn a_new_file_is_written_with_its_folders() {
     let world = World::new();
     let args = json!({ "path": "a/b/c.txt", "content": "one\ntwo\n" });
     let prepared = world.dispatcher.prepare(&call("write_file", args.clone()), &world.place);
-    assert_eq!(prepared, Prepared { class: Class::Checkable, writes: vec!["a/b/c.txt".into()], ..Prepared::default() });
+    assert_eq!(
+        prepared,
+        PreparedCall { class: EffectClass::Checkable, writes: vec!["a/b/c.txt".into()], ..PreparedCall::default() }
+    );
 
     let output = world.output("write_file", args).await;
     assert_eq!(world.content("a/b/c.txt"), b"one\ntwo\n");
@@ -83,7 +88,7 @@ async fn writing_what_is_there_already_changes_nothing() {
 
 #[tokio::test]
 async fn a_write_that_fails_leaves_the_folder_as_it_was() {
-    let world = World::with(Limits { file: 1_000, ..Limits::default() });
+    let world = World::with(ToolLimits { file: 1_000, ..ToolLimits::default() });
     world.put("a.txt", "old\n");
     let name = "x".repeat(300);
     assert!(world.failure("write_file", json!({ "path": name, "content": "x" })).await.message.contains("too long"));
@@ -218,19 +223,21 @@ async fn the_hashes_before_and_after_tell_what_became_of_a_write() {
             world.put("a.txt", before);
         }
         let facts = world.dispatcher.facts(&write, &world.place).await;
-        let expected = Expected { path: "a.txt".into(), before: before.and_then(hash), after: hash("new\n") };
-        assert_eq!(facts, Facts { files: vec![expected.clone()], ..Facts::default() });
-        assert_eq!(world.dispatcher.reconcile(&write, &facts, &world.place).await, Found::DidNotHappen);
+        let expected = ExpectedWrite { path: "a.txt".into(), before: before.and_then(hash), after: hash("new\n") };
+        assert_eq!(facts, EffectFacts { files: vec![expected.clone()], ..EffectFacts::default() });
+        assert_eq!(world.dispatcher.reconcile(&write, &facts, &world.place).await, RecoveryOutcome::DidNotHappen);
 
         let Reply::Output(done) = world.dispatcher.call(&write, &world.cx()).await.reply else { panic!("no output") };
-        let Found::Happened(Reply::Output(found)) = world.dispatcher.reconcile(&write, &facts, &world.place).await
+        let RecoveryOutcome::Happened(Reply::Output(found)) =
+            world.dispatcher.reconcile(&write, &facts, &world.place).await
         else {
             panic!("it happened")
         };
         assert_eq!((&found.text, told(&found.changes)), (&done.text, told(&done.changes)));
 
         world.put("a.txt", "someone else\n");
-        let Found::CannotTell(evidence) = world.dispatcher.reconcile(&write, &facts, &world.place).await else {
+        let RecoveryOutcome::CannotTell(evidence) = world.dispatcher.reconcile(&write, &facts, &world.place).await
+        else {
             panic!("nobody can tell")
         };
         assert!(evidence.contains("neither as it was before"), "{evidence}");
@@ -245,14 +252,17 @@ async fn the_hashes_tell_what_became_of_an_edit() {
     let edit = call("edit_file", json!({ "path": "a.txt", "old": "one\n", "new": "1\n" }));
     let facts = world.dispatcher.facts(&edit, &world.place).await;
     assert_eq!(facts.files[0].after, hash("1\r\ntwo\r\n"));
-    assert_eq!(world.dispatcher.reconcile(&edit, &facts, &world.place).await, Found::DidNotHappen);
+    assert_eq!(world.dispatcher.reconcile(&edit, &facts, &world.place).await, RecoveryOutcome::DidNotHappen);
     world.dispatcher.call(&edit, &world.cx()).await;
-    assert!(matches!(world.dispatcher.reconcile(&edit, &facts, &world.place).await, Found::Happened(Reply::Output(_))));
+    assert!(matches!(
+        world.dispatcher.reconcile(&edit, &facts, &world.place).await,
+        RecoveryOutcome::Happened(Reply::Output(_))
+    ));
 
     // An edit that would fail has no hashes, so nothing can be said about it later.
     let facts = world.dispatcher.facts(&edit, &world.place).await;
-    assert_eq!(facts, Facts::default());
-    assert!(matches!(world.dispatcher.reconcile(&edit, &facts, &world.place).await, Found::CannotTell(_)));
+    assert_eq!(facts, EffectFacts::default());
+    assert!(matches!(world.dispatcher.reconcile(&edit, &facts, &world.place).await, RecoveryOutcome::CannotTell(_)));
 }
 
 #[tokio::test]
@@ -260,7 +270,10 @@ async fn lines_are_appended_one_after_the_other() {
     let world = World::new();
     let prepared =
         world.dispatcher.prepare(&call("append_line", json!({ "path": "log/a", "line": "x" })), &world.place);
-    assert_eq!(prepared, Prepared { class: Class::Opaque, writes: vec!["log/a".into()], ..Prepared::default() });
+    assert_eq!(
+        prepared,
+        PreparedCall { class: EffectClass::Opaque, writes: vec!["log/a".into()], ..PreparedCall::default() }
+    );
     for line in ["one", "", "three"] {
         assert_eq!(
             world.text("append_line", json!({ "path": "log/a", "line": line })).await,
@@ -279,7 +292,7 @@ async fn lines_are_appended_one_after_the_other() {
     assert!(world.fault("append_line", json!({ "path": "open", "line": "two\nlines" })).unwrap().contains("`/line`"));
     let facts =
         world.dispatcher.facts(&call("append_line", json!({ "path": "open", "line": "x" })), &world.place).await;
-    assert_eq!(facts, Facts::default());
+    assert_eq!(facts, EffectFacts::default());
 }
 
 #[tokio::test]

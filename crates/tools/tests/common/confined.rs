@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use updraft_sandbox::{Level, Policy, Sandbox};
+use updraft_sandbox::{Policy, Sandbox, SandboxLevel};
 use updraft_tools::Confinement;
 
 const LAUNCHER: &str = env!("CARGO_BIN_EXE_updraft-tools-testing");
@@ -14,7 +14,7 @@ pub(crate) const PYTHON: &str = "/usr/bin/python3";
 /// How children are confined here. Nothing, said past the test runner's capture, where that cannot be tested.
 pub(crate) async fn confinement() -> Option<Confinement> {
     let why = match Sandbox::probe(LAUNCHER).await {
-        Ok(probe) if probe.level == Level::None => "there is no sandbox on this machine".to_owned(),
+        Ok(probe) if probe.level == SandboxLevel::None => "there is no sandbox on this machine".to_owned(),
         Ok(_) if !Path::new(PYTHON).exists() => format!("there is no {PYTHON}"),
         Ok(_) => {
             let path = ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
-use updraft_run::{Failure, Output, Reply};
-use updraft_tools::{CallContext, Dispatcher, DropIns, Limits, Listing, Look, Registry, ToolFolder};
+use updraft_run::{Failure, Reply, ToolOutput};
+use updraft_tools::{CacheUse, CallContext, Dispatcher, DropInListing, DropIns, Registry, ToolFolder, ToolLimits};
 
 use super::confined::{self, PYTHON};
 use super::{World, call};
 
 pub(crate) struct Dropped {
     pub(crate) world: World,
-    pub(crate) listing: Listing,
+    pub(crate) listing: DropInListing,
     pub(crate) settings: DropIns,
 }
 
@@ -35,7 +35,7 @@ impl Dropped {
             time,
             marked: Vec::new(),
         };
-        let mut dropped = Self { world, listing: Listing::default(), settings };
+        let mut dropped = Self { world, listing: DropInListing::default(), settings };
         for (name, text) in files {
             dropped.put(name, text);
         }
@@ -53,9 +53,9 @@ impl Dropped {
 
     /// Looks into the folder again, as the next run does.
     pub(crate) async fn list(&mut self) {
-        let mut registry = Registry::standard(&Limits::default());
-        self.listing = self.settings.clone().register(&mut registry, Look::Kept).await;
-        self.world.dispatcher = Dispatcher::new(registry, Limits::default());
+        let mut registry = Registry::standard(&ToolLimits::default());
+        self.listing = self.settings.clone().register(&mut registry, CacheUse::Kept).await;
+        self.world.dispatcher = Dispatcher::new(registry, ToolLimits::default());
     }
 
     /// `file: tool` for every tool.
@@ -74,7 +74,7 @@ impl Dropped {
         files.flat_map(line).collect()
     }
 
-    pub(crate) async fn output(&self, name: &str, args: Value) -> Output {
+    pub(crate) async fn output(&self, name: &str, args: Value) -> ToolOutput {
         match self.world.call(name, args).await {
             Reply::Output(output) => (*output).clone(),
             other => panic!("expected an output, found {other:?}"),

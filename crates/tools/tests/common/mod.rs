@@ -12,8 +12,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
-use updraft_run::{Failure, Output, Reply, ToolCall};
-use updraft_tools::{CallContext, Dispatcher, Limits, Place, Registry, Workspace};
+use updraft_run::{Failure, Reply, ToolCall, ToolOutput};
+use updraft_tools::{CallContext, Dispatcher, Place, Registry, ToolLimits, Workspace};
 
 pub(crate) struct World {
     pub(crate) folder: tempfile::TempDir,
@@ -23,14 +23,14 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
-        Self::with(Limits::default())
+        Self::with(ToolLimits::default())
     }
 
-    pub(crate) fn with(limits: Limits) -> Self {
+    pub(crate) fn with(limits: ToolLimits) -> Self {
         Self::of(Registry::standard(&limits), limits)
     }
 
-    pub(crate) fn of(registry: Registry, limits: Limits) -> Self {
+    pub(crate) fn of(registry: Registry, limits: ToolLimits) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("work")).unwrap();
         let place = Place { workspace: Workspace::open(&folder.path().join("work")).unwrap() };
@@ -64,7 +64,7 @@ impl World {
         self.dispatcher.call(&call(name, args), &self.cx()).await.reply
     }
 
-    pub(crate) async fn output(&self, name: &str, args: Value) -> Arc<Output> {
+    pub(crate) async fn output(&self, name: &str, args: Value) -> Arc<ToolOutput> {
         match self.call(name, args).await {
             Reply::Output(output) => output,
             other => panic!("expected an output, found {other:?}"),
@@ -103,6 +103,6 @@ pub(crate) fn call(name: &str, args: Value) -> ToolCall {
 pub(crate) fn written_down(aside: &std::path::Path) -> Vec<String> {
     let folders = std::fs::read_dir(aside).unwrap().flatten();
     let texts = folders.filter_map(|folder| std::fs::read(folder.path().join(updraft_tools::MOVED)).ok());
-    let moved = texts.flat_map(|text| serde_json::from_slice::<Vec<updraft_tools::Moved>>(&text).unwrap());
+    let moved = texts.flat_map(|text| serde_json::from_slice::<Vec<updraft_tools::MovedFileRecord>>(&text).unwrap());
     moved.map(|moved| moved.path.file_name().unwrap().to_string_lossy().into_owned()).collect()
 }

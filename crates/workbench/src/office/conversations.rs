@@ -8,10 +8,10 @@ use tokio_util::sync::CancellationToken;
 use updraft_engine::messages;
 use updraft_run::{Goal, Input, RunId};
 
-use super::heard::{Heard, next_of, rest_of};
-use super::runs::Runs;
+use super::heard::{RunBroadcast, next_of, rest_of};
+use super::runs::LiveRuns;
 use super::sessions::Sessions;
-use super::shapes::{Answered, Listener, Progress, Query};
+use super::shapes::{Query, QueryAnswer, RunListener, RunProgress};
 use super::steering::goal;
 use super::view;
 use crate::fault::Fault;
@@ -19,8 +19,8 @@ use crate::fault::Fault;
 /// The conversations of an office. Cheap to clone.
 #[derive(Clone)]
 pub struct Conversations {
-    pub(super) runs: Runs,
-    pub(super) heard: Heard,
+    pub(super) runs: LiveRuns,
+    pub(super) heard: RunBroadcast,
     pub(super) sessions: Arc<Sessions>,
 }
 
@@ -41,8 +41,8 @@ impl Conversations {
     }
 
     /// Pursues a goal and waits until it is reached, or a person must be asked. The future may be dropped: then nobody waits
-    /// any more, and what was begun goes on, unless [`Listener::unwanted`] says otherwise.
-    pub async fn query(&self, query: Query, listener: Listener) -> Result<Answered, Fault> {
+    /// any more, and what was begun goes on, unless [`RunListener::unwanted`] says otherwise.
+    pub async fn query(&self, query: Query, listener: RunListener) -> Result<QueryAnswer, Fault> {
         if let Some(session) = &query.session {
             self.catch_up(session).await?;
         }
@@ -60,7 +60,7 @@ impl Conversations {
     }
 
     /// Waits again for a run that was begun by [`query`](Self::query).
-    pub async fn follow(&self, run: &str, query: Query, listener: Listener) -> Result<Answered, Fault> {
+    pub async fn follow(&self, run: &str, query: Query, listener: RunListener) -> Result<QueryAnswer, Fault> {
         let id = self.runs.find(run)?;
         let session = query.session.clone().unwrap_or_default();
         self.wait(id, (query, session), listener, self.heard.listen()).await
@@ -87,12 +87,12 @@ impl Conversations {
         &self,
         id: RunId,
         (query, session): (Query, String),
-        listener: Listener,
-        mut heard: broadcast::Receiver<(RunId, Progress)>,
-    ) -> Result<Answered, Fault> {
+        listener: RunListener,
+        mut heard: broadcast::Receiver<(RunId, RunProgress)>,
+    ) -> Result<QueryAnswer, Fault> {
         let mut unwanted =
-            Unwanted { runs: self.runs.clone(), id: id.clone(), listener: listener.clone(), is_over: false };
-        let pass_on = |(run, progress): (RunId, Progress)| {
+            QueryCancelGuard { runs: self.runs.clone(), id: id.clone(), listener: listener.clone(), is_over: false };
+        let pass_on = |(run, progress): (RunId, RunProgress)| {
             if run == id {
                 let _ = listener.progress.send(progress);
             }
@@ -115,19 +115,19 @@ impl Conversations {
         }
         let messages = query.history.then(|| messages(self.runs.journal(), &id)).transpose();
         let messages = messages?;
-        Ok(Answered { view, session, messages })
+        Ok(QueryAnswer { view, session, messages })
     }
 }
 
 /// Cancels the run of a question that is no longer wanted. A client that only went away may come back for it.
-struct Unwanted {
-    runs: Runs,
+struct QueryCancelGuard {
+    runs: LiveRuns,
     id: RunId,
-    listener: Listener,
+    listener: RunListener,
     is_over: bool,
 }
 
-impl Drop for Unwanted {
+impl Drop for QueryCancelGuard {
     fn drop(&mut self) {
         if self.is_over || !self.listener.unwanted.is_cancelled() || self.runs.is_stopping() {
             return;

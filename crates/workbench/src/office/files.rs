@@ -1,11 +1,11 @@
 //! The workspace's files as programs need them: whole, all of them, and of whatever kind; under the rules of the tools.
 
 use serde_json::{Value, json};
-use updraft_run::{Change, Failure, FormKind, ToolCall};
-use updraft_tools::{Hidden, Inside, Workspace};
+use updraft_run::{Failure, FileChange, FileKind, ToolCall};
+use updraft_tools::{HiddenFiles, Workspace, WorkspacePath};
 
-use super::find::Files;
-use super::shapes::{Changed, Document, Listed};
+use super::find::WorkspaceFiles;
+use super::shapes::{Document, FileList, WorkspaceFileChange};
 use crate::fault::Fault;
 
 /// Bytes of a file that is read whole: as many as can be written.
@@ -15,7 +15,7 @@ const FETCHED: u64 = 1 << 20;
 /// Files and folders that one listing looks at.
 const WALKED: usize = 200_000;
 
-impl Files {
+impl WorkspaceFiles {
     /// The text of a file, exactly as it stands there.
     pub async fn read(&self, path: &str) -> Result<String, Fault> {
         self.may("read_file", json!({ "path": path }))?;
@@ -34,19 +34,20 @@ impl Files {
     }
 
     /// The files of a folder, and of those within.
-    pub async fn list(&self, folder: &str, recursive: bool) -> Result<Listed, Fault> {
+    pub async fn list(&self, folder: &str, recursive: bool) -> Result<FileList, Fault> {
         self.may("list_files", json!({ "path": folder, "recursive": recursive }))?;
-        let look =
-            move |workspace: &Workspace, folder: &Inside| workspace.paths(folder, recursive, Hidden::Shown, WALKED);
+        let look = move |workspace: &Workspace, folder: &WorkspacePath| {
+            workspace.paths(folder, recursive, HiddenFiles::Shown, WALKED)
+        };
         let found = self.look_at(folder, look).await?;
         let folders = found.folders.into_iter().map(|folder| format!("{folder}/"));
-        Ok(Listed { paths: folders.chain(found.files).collect(), is_cut: found.is_cut })
+        Ok(FileList { paths: folders.chain(found.files).collect(), is_cut: found.is_cut })
     }
 
     /// Every file, for a search, which looks only at those that may be read: its path and, for a link, where it leads.
     pub(super) async fn all(&self) -> Result<Vec<Vec<String>>, Fault> {
-        let look = |workspace: &Workspace, root: &Inside| {
-            let files = workspace.paths(root, true, Hidden::LeftOut, WALKED)?.files;
+        let look = |workspace: &Workspace, root: &WorkspacePath| {
+            let files = workspace.paths(root, true, HiddenFiles::LeftOut, WALKED)?.files;
             let located = files.iter().filter_map(|file| workspace.locate(file).ok());
             Ok(located.map(|path| workspace.with_its_target(&path)).collect())
         };
@@ -75,7 +76,7 @@ impl Files {
     pub(super) async fn look_at<T: Send + 'static>(
         &self,
         path: &str,
-        look: impl FnOnce(&Workspace, &Inside) -> Result<T, Failure> + Send + 'static,
+        look: impl FnOnce(&Workspace, &WorkspacePath) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, Fault> {
         let workspace = self.place.workspace.clone();
         let refused = |failure: Failure| Fault::usage(failure.message);
@@ -86,14 +87,14 @@ impl Files {
 }
 
 /// The files among what a call has changed. Folders are not told of: they come and go with what is in them.
-pub(super) fn changed(changes: &[Change]) -> impl Iterator<Item = Changed> {
-    let is_folder = |change: &&Change| {
+pub(super) fn changed(changes: &[FileChange]) -> impl Iterator<Item = WorkspaceFileChange> {
+    let is_folder = |change: &&FileChange| {
         let form = change.now.or(change.was);
-        form.is_some_and(|form| form.kind == FormKind::Folder)
+        form.is_some_and(|form| form.kind == FileKind::Folder)
     };
     changes.iter().filter(move |change| !is_folder(change)).map(|change| {
         // Older tools say only that there is content, not how much.
         let bytes = change.now.map(|form| form.len).or(change.after.map(|_| 0));
-        Changed { path: change.path.clone(), bytes }
+        WorkspaceFileChange { path: change.path.clone(), bytes }
     })
 }

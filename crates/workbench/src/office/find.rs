@@ -6,12 +6,13 @@ use serde_json::Value;
 use tokio::sync::broadcast;
 use tracing::info;
 use updraft_run::{
-    Approvals, Layer, Origins, Outcome, Permission, Prepared, Reply, Rights, Rules, Settings, ToolCall, outcome_words,
+    ApprovalMode, Origins, Permission, PreparedCall, Reply, Rights, RightsLayer, Rules, RunSettings, ToolCall,
+    ToolCallOutcome, outcome_words,
 };
 use updraft_tools::{CallContext, Dispatcher, Place, Workspace};
 
 use super::files::changed;
-use super::shapes::{Changed, Hit, Output};
+use super::shapes::{FileToolOutput, SearchHit, WorkspaceFileChange};
 use crate::fault::Fault;
 
 /// Documents that a search gives.
@@ -28,23 +29,23 @@ const LOOKED_THROUGH: u64 = 32 << 20;
 const SEARCHED: u64 = 256 << 20;
 
 /// The files of the workspace, reached by tools.
-pub struct Files {
+pub struct WorkspaceFiles {
     pub(super) dispatcher: Dispatcher,
     pub(super) place: Place,
     /// What may be done: the mode and the rules that runs have too.
-    pub(super) settings: Settings,
+    pub(super) settings: RunSettings,
     /// Who wants to hear of files that change.
-    pub(super) changed: broadcast::Sender<Changed>,
+    pub(super) changed: broadcast::Sender<WorkspaceFileChange>,
 }
 
-impl Files {
+impl WorkspaceFiles {
     /// Tells of files that clients and runs of this process change. Whoever is slow misses some.
-    pub fn changes(&self) -> broadcast::Receiver<Changed> {
+    pub fn changes(&self) -> broadcast::Receiver<WorkspaceFileChange> {
         self.changed.subscribe()
     }
 
     /// Calls a tool, if the rules that hold for runs let whoever comes in here do so.
-    pub async fn call(&self, tool: &str, args: Value) -> Result<Output, Fault> {
+    pub async fn call(&self, tool: &str, args: Value) -> Result<FileToolOutput, Fault> {
         let call = ToolCall { id: "1".into(), name: tool.to_owned(), args, fault: None };
         let prepared = self.dispatcher.prepare(&call, &self.place);
         if let Some(fault) = prepared.fault {
@@ -61,12 +62,13 @@ impl Files {
 
     /// Whether a call may be made. What an agent would need approval for is refused, under `--yes` too: a person said that
     /// of their own runs, and here nobody sees what is asked. A rule that allows it is a word about the very thing.
-    pub(super) fn weigh(&self, tool: &str, prepared: &Prepared) -> Result<(), Fault> {
+    pub(super) fn weigh(&self, tool: &str, prepared: &PreparedCall) -> Result<(), Fault> {
         if self.settings.deny.iter().any(|denied| denied == tool) {
             return Err(Fault::usage(format!("`{tool}` is denied by `deny` in the settings")));
         }
         let none = Rules::default();
-        let client = Layer { whose: "a client", mode: Some(Approvals::Refuse), read_only: false, rules: &none };
+        let client =
+            RightsLayer { whose: "a client", mode: Some(ApprovalMode::Refuse), read_only: false, rules: &none };
         match Rights::of(&self.settings, &[]).child(client).weigh(tool, prepared, &Origins::default()) {
             Permission::Allowed => Ok(()),
             Permission::Denied(failure) => Err(Fault::usage(failure.message)),
@@ -78,7 +80,7 @@ impl Files {
         }
     }
 
-    async fn perform(&self, call: &ToolCall, prepared: &Prepared) -> Result<Output, Fault> {
+    async fn perform(&self, call: &ToolCall, prepared: &PreparedCall) -> Result<FileToolOutput, Fault> {
         let mut context = CallContext::new(self.place.clone(), "mcp");
         context.around.reaches_outside = prepared.outside;
         let called = self.dispatcher.call(call, &context).await;
@@ -88,15 +90,15 @@ impl Files {
                     // Nobody may listen.
                     let _ = self.changed.send(change);
                 }
-                Ok(Output { text: output.text.clone(), value: output.value.clone() })
+                Ok(FileToolOutput { text: output.text.clone(), value: output.value.clone() })
             }
-            other => Err(Fault::usage(outcome_words(&Outcome::Replied(other)).into_owned())),
+            other => Err(Fault::usage(outcome_words(&ToolCallOutcome::Replied(other)).into_owned())),
         }
     }
 
     /// Documents that hold words of the query, those that hold more of them first. What may not be read is not looked at, so
     /// that nothing in the answer tells of what it holds.
-    pub async fn search(&self, query: &str) -> Result<Vec<Hit>, Fault> {
+    pub async fn search(&self, query: &str) -> Result<Vec<SearchHit>, Fault> {
         let words: Vec<String> = words(query);
         if words.is_empty() {
             return Err(Fault::usage("the query has no words to look for"));
@@ -119,12 +121,12 @@ impl Files {
     /// Whether a search may show a file, given by its path and where that leads: what cannot be searched or read is not
     /// found either.
     fn may_show(&self, reads: &[String]) -> Result<(), Fault> {
-        let reading = Prepared { reads: reads.to_vec(), ..Prepared::default() };
+        let reading = PreparedCall { reads: reads.to_vec(), ..PreparedCall::default() };
         ["search_files", "read_file"].iter().try_for_each(|tool| self.weigh(tool, &reading))
     }
 
-    fn hit(&self, path: String, found: &Found) -> Hit {
-        Hit { title: path.clone(), url: self.url(&path), text: found.lines.join("\n"), id: path }
+    fn hit(&self, path: String, found: &FileScore) -> SearchHit {
+        SearchHit { title: path.clone(), url: self.url(&path), text: found.lines.join("\n"), id: path }
     }
 
     pub(super) fn url(&self, path: &str) -> String {
@@ -142,19 +144,19 @@ impl Files {
 }
 
 #[derive(Default)]
-struct Found {
+struct FileScore {
     score: usize,
     lines: Vec<String>,
 }
 
 /// Those of the files that have words in their names or texts.
-fn matching(workspace: &Workspace, files: Vec<Vec<String>>, words: &[String]) -> Vec<(String, Found)> {
+fn matching(workspace: &Workspace, files: Vec<Vec<String>>, words: &[String]) -> Vec<(String, FileScore)> {
     let (mut found, mut left) = (Vec::new(), SEARCHED);
     for reads in files {
         let [path, elsewhere @ ..] = reads.as_slice() else { continue };
         let name = path.to_lowercase();
         let named = words.iter().filter(|word| name.contains(word.as_str())).count();
-        let mut one = Found { score: 15 * named, ..Found::default() };
+        let mut one = FileScore { score: 15 * named, ..FileScore::default() };
         // The content of a link is found under its own name.
         if elsewhere.is_empty()
             && left > 0
@@ -171,7 +173,7 @@ fn matching(workspace: &Workspace, files: Vec<Vec<String>>, words: &[String]) ->
     found
 }
 
-impl Found {
+impl FileScore {
     /// Counts the lines that hold each word, and keeps the first.
     fn take_in(&mut self, text: &str, words: &[String]) {
         let lower = text.to_lowercase();
@@ -240,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_line_is_shown_where_the_word_stands_and_counts_for_each_word_it_holds() {
-        let mut found = Found::default();
+        let mut found = FileScore::default();
         let text = format!("{} the Weft is here {}\nweft and warp\nnothing\n", "x".repeat(1_000), "y".repeat(1_000));
         found.take_in(&text, &["weft".to_owned(), "warp".to_owned(), "loom".to_owned()]);
         assert_eq!(found.score, (10 + 2) + (10 + 1));

@@ -3,29 +3,29 @@
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tracing::debug;
-use updraft_engine::{Delta, Watch};
-use updraft_run::{Address, Effect, Event, Record, Reply, Run, RunId, StepId};
+use updraft_engine::{Delta, RunWatcher};
+use updraft_run::{Effect, EffectAddress, Event, Record, Reply, Run, RunId, StepId};
 
 use super::files::changed;
-use super::shapes::{Changed, Progress};
+use super::shapes::{RunProgress, WorkspaceFileChange};
 
 /// Words on progress and changes kept for a listener that is slow; older ones are lost.
 const KEPT: usize = 256;
 
 /// Tells what happens in the runs of this process. Handed to the engine as its watcher.
 #[derive(Clone)]
-pub(crate) struct Heard {
-    progress: broadcast::Sender<(RunId, Progress)>,
+pub(crate) struct RunBroadcast {
+    progress: broadcast::Sender<(RunId, RunProgress)>,
     /// Of files that runs and clients change.
-    pub(crate) changed: broadcast::Sender<Changed>,
+    pub(crate) changed: broadcast::Sender<WorkspaceFileChange>,
 }
 
-impl Heard {
+impl RunBroadcast {
     pub(crate) fn new() -> Self {
         Self { progress: broadcast::channel(KEPT).0, changed: broadcast::channel(KEPT).0 }
     }
 
-    pub(crate) fn listen(&self) -> broadcast::Receiver<(RunId, Progress)> {
+    pub(crate) fn listen(&self) -> broadcast::Receiver<(RunId, RunProgress)> {
         self.progress.subscribe()
     }
 }
@@ -53,7 +53,7 @@ pub(crate) fn rest_of<T: Clone>(heard: &mut broadcast::Receiver<T>) -> Vec<T> {
     }
 }
 
-impl Watch for Heard {
+impl RunWatcher for RunBroadcast {
     fn is_watching(&self) -> bool {
         self.progress.receiver_count() + self.changed.receiver_count() > 0
     }
@@ -71,11 +71,11 @@ impl Watch for Heard {
         }
         let done = run.steps().filter(|step| step.has_ended()).count();
         for message in record.events.iter().filter_map(|event| in_words(event, run)) {
-            let _ = self.progress.send((id.clone(), Progress { done, steps: run.steps().count(), message }));
+            let _ = self.progress.send((id.clone(), RunProgress { done, steps: run.steps().count(), message }));
         }
     }
 
-    fn delta(&self, _: &RunId, _: &Address, _: Delta<'_>) {}
+    fn delta(&self, _: &RunId, _: &EffectAddress, _: Delta<'_>) {}
 }
 
 fn in_words(event: &Event, run: &Run) -> Option<String> {

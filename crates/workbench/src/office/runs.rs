@@ -7,16 +7,16 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::warn;
-use updraft_engine::{Engine, Handle, PersonResponse, ResponseStatus};
-use updraft_journal::{Filter, Journal};
+use updraft_engine::{Engine, PersonResponse, ResponseStatus, RunHandle};
+use updraft_journal::{Journal, RunFilter};
 use updraft_run::{Goal, Input, RunId, Status};
 
 use crate::fault::Fault;
 use crate::journal::new_id;
 use crate::moment;
 use crate::places::unguessable;
-use crate::resume::Resumed;
-use crate::settings::Settings;
+use crate::resume::ResumeOutcome;
+use crate::settings::WorkspaceSettings;
 use crate::start::NewGoal;
 use crate::workbench::Workbench;
 
@@ -28,16 +28,16 @@ const LOOK: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// What a run is opened for that nobody is at work on. Stopping is always possible.
 #[derive(Clone, Copy)]
-enum Waking {
+enum ReopenReason {
     ToGoOn,
     ToStop,
 }
 
 /// The runs of this process. Cheap to clone.
 #[derive(Clone)]
-pub struct Runs(Arc<Inner>);
+pub struct LiveRuns(Arc<OfficeRunsInner>);
 
-struct Inner {
+struct OfficeRunsInner {
     bench: Workbench,
     engine: Engine,
     workspace: String,
@@ -49,14 +49,14 @@ struct Inner {
     opening: tokio::sync::Mutex<()>,
 }
 
-impl Runs {
+impl LiveRuns {
     pub(super) fn new(bench: Workbench, engine: Engine, stop: CancellationToken) -> Self {
         let workspace = bench.folder.display().to_string();
         let (tasks, driven, opening) = (TaskTracker::new(), Mutex::default(), tokio::sync::Mutex::default());
-        Self(Arc::new(Inner { bench, engine, workspace, stop, tasks, driven, opening }))
+        Self(Arc::new(OfficeRunsInner { bench, engine, workspace, stop, tasks, driven, opening }))
     }
 
-    pub(super) fn settings(&self) -> &Settings {
+    pub(super) fn settings(&self) -> &WorkspaceSettings {
         &self.0.bench.settings
     }
 
@@ -83,7 +83,7 @@ impl Runs {
     /// The newest runs of this workspace.
     pub(super) fn newest(&self, most: usize) -> Result<Vec<RunId>, Fault> {
         let workspace = Some(self.0.workspace.clone());
-        let filter = Filter { workspace, limit: Some(most), ..Filter::default() };
+        let filter = RunFilter { workspace, limit: Some(most), ..RunFilter::default() };
         let runs = self.journal().list(&filter)?;
         Ok(runs.into_iter().map(|run| run.id).collect())
     }
@@ -106,7 +106,7 @@ impl Runs {
         self.0.tasks.spawn(work);
     }
 
-    fn drive(&self, handle: Handle) {
+    fn drive(&self, handle: RunHandle) {
         let (runs, id, rests) = (self.clone(), handle.id().clone(), CancellationToken::new());
         self.driven().insert(id.clone(), rests.clone());
         self.0.tasks.spawn(async move {
@@ -116,7 +116,7 @@ impl Runs {
                 // What was said to it while it came to rest is taken up at once.
                 Ok(rested) if !rested.was_stopped && !rested.run.is_over() => {
                     if runs.journal().inbox(&id).is_ok_and(|inbox| !inbox.is_empty()) {
-                        let _ = runs.wake(&id, Waking::ToGoOn).await;
+                        let _ = runs.wake(&id, ReopenReason::ToGoOn).await;
                     }
                 }
                 Ok(_) => {}
@@ -127,22 +127,22 @@ impl Runs {
     }
 
     /// Goes on with a run, unless someone is at work on it.
-    async fn wake(&self, id: &RunId, waking: Waking) -> Result<(), Fault> {
+    async fn wake(&self, id: &RunId, waking: ReopenReason) -> Result<(), Fault> {
         let _turn = self.0.opening.lock().await;
         if self.driven().contains_key(id) || self.is_stopping() {
             return Ok(());
         }
         let opened = match waking {
-            Waking::ToGoOn => self.0.bench.resume(id, Vec::new()).await,
-            Waking::ToStop => self.0.bench.reopen(id).await,
+            ReopenReason::ToGoOn => self.0.bench.resume(id, Vec::new()).await,
+            ReopenReason::ToStop => self.0.bench.reopen(id).await,
         };
         match opened {
-            Ok(Resumed::Here(handle)) => {
+            Ok(ResumeOutcome::Here(handle)) => {
                 self.drive(*handle);
                 Ok(())
             }
             // Its owner reads what is left for it.
-            Ok(Resumed::Elsewhere { .. }) => Ok(()),
+            Ok(ResumeOutcome::Elsewhere { .. }) => Ok(()),
             Err(fault) => Err(Fault { message: format!("run {id} does not go on here: {}", fault.message), ..fault }),
         }
     }
@@ -173,7 +173,7 @@ impl Runs {
 
     async fn until_taken(&self, id: &RunId, input: &Input) -> Result<(), Fault> {
         let stops = matches!(input, Input::Pause | Input::Cancel { step: None, .. });
-        self.wake(id, if stops { Waking::ToStop } else { Waking::ToGoOn }).await?;
+        self.wake(id, if stops { ReopenReason::ToStop } else { ReopenReason::ToGoOn }).await?;
         let mut changes = self.journal().changes();
         let deadline = tokio::time::Instant::now() + PATIENCE;
         while self.journal().inbox(id)?.iter().any(|waiting| waiting.input == *input)
@@ -216,9 +216,9 @@ impl Runs {
     /// Goes on with the runs of the process before: those that came in by our door and were cut off, and those that
     /// have been answered since.
     pub(super) async fn recover(&self) -> Result<usize, Fault> {
-        let list = |status| self.journal().list(&Filter { status: Some(status), ..Filter::default() });
+        let list = |status| self.journal().list(&RunFilter { status: Some(status), ..RunFilter::default() });
         let mut left = list(Status::Running)?;
-        left.retain(updraft_journal::Summary::was_cut_off);
+        left.retain(updraft_journal::RunSummary::was_cut_off);
         for run in list(Status::Waiting)? {
             if !run.is_owned() && self.journal().inbox(&run.id).is_ok_and(|inbox| !inbox.is_empty()) {
                 left.push(run);
@@ -231,7 +231,7 @@ impl Runs {
             if !is_ours {
                 continue;
             }
-            match self.wake(&run.id, Waking::ToGoOn).await {
+            match self.wake(&run.id, ReopenReason::ToGoOn).await {
                 Ok(()) => count += 1,
                 Err(fault) => warn!(run = %run.id, why = fault.in_one_line(), "a run was left as it is"),
             }

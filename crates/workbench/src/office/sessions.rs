@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tracing::warn;
-use updraft_journal::{Change, Journal, Stored};
+use updraft_journal::{Change, Journal, StoredValue};
 use updraft_run::Origins;
 
 use crate::places::unguessable;
@@ -138,7 +138,7 @@ impl Sessions {
             let is_fresh = changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < self.limits.age));
             let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
             if is_fresh && serde_json::from_str::<Conversation>(&text).is_ok() {
-                let set = move |stored: Option<Stored>| {
+                let set = move |stored: Option<StoredValue>| {
                     (stored.map_or_else(|| Change::Set(text.clone()), |_| Change::Nothing), ())
                 };
                 let kept = self.journal.change_stored(SCOPE, &entry.file_name().to_string_lossy(), set).await;
@@ -158,7 +158,7 @@ impl Sessions {
         change: impl Fn(&mut Conversation) -> T + Send + 'static,
     ) -> Result<Option<T>, String> {
         let (workspace, age) = (self.workspace.clone(), self.limits.age);
-        let change = move |stored: Option<Stored>| {
+        let change = move |stored: Option<StoredValue>| {
             let found = stored.as_ref().and_then(|stored| known(stored, &workspace, age));
             let Some(mut said) = found else { return (Change::Nothing, None) };
             let given = change(&mut said);
@@ -168,7 +168,7 @@ impl Sessions {
     }
 }
 
-fn known(stored: &Stored, workspace: &str, age: Duration) -> Option<Conversation> {
+fn known(stored: &StoredValue, workspace: &str, age: Duration) -> Option<Conversation> {
     let said: Conversation = serde_json::from_str(&stored.value).ok().filter(|_| stored.age < age)?;
     (said.workspace == workspace).then_some(said)
 }
@@ -201,7 +201,8 @@ mod tests {
         SessionLimits { age: Duration::from_mins(30), sweep: Duration::from_mins(1), most: 256, turns: 3 };
 
     fn sessions(folder: &tempfile::TempDir, workspace: &str, limits: SessionLimits) -> Sessions {
-        let journal = Journal::open(&folder.path().join("journal.db"), updraft_journal::Options::default()).unwrap();
+        let journal =
+            Journal::open(&folder.path().join("journal.db"), updraft_journal::JournalOptions::default()).unwrap();
         Sessions::new(journal, workspace.to_owned(), limits)
     }
 

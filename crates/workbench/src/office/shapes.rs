@@ -7,7 +7,7 @@ use updraft_run::Status;
 
 /// A goal, and how it is to be pursued.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Work {
+pub struct RunRequest {
     /// The goal.
     pub goal: String,
     /// One agent instead of a plan.
@@ -16,7 +16,7 @@ pub struct Work {
 
 /// A run, as someone outside sees it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct View {
+pub struct RunView {
     /// Its id. Nobody can guess it.
     pub run: String,
     /// How it stands: `Running`, `Waiting` for a person (see `waits`), `Paused` until it is resumed, whether by a person,
@@ -29,7 +29,7 @@ pub struct View {
     /// What it came to, or has so far.
     pub answer: String,
     /// What it waits for.
-    pub waits: Vec<Wait>,
+    pub waits: Vec<PendingQuestion>,
     /// How many of its steps have ended.
     pub done: usize,
     /// How many steps it has.
@@ -42,7 +42,7 @@ pub struct View {
     pub updated: String,
 }
 
-impl View {
+impl RunView {
     /// The word for how it stands that programs outside know it by.
     pub fn word(&self) -> &'static str {
         if self.status == Status::Running { "working" } else { self.status.as_str() }
@@ -51,7 +51,7 @@ impl View {
 
 /// A question or an approval that a run waits for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wait {
+pub struct PendingQuestion {
     /// Its place in the run; never used again for another.
     pub id: String,
     /// Whether a call is to be allowed; otherwise a question is to be answered.
@@ -70,7 +70,7 @@ pub struct Wait {
 
 /// How far something has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct RunProgress {
     /// Steps that have ended.
     pub done: usize,
     /// Steps there are.
@@ -81,8 +81,8 @@ pub struct Progress {
 
 /// Something found by a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hit {
-    /// What [`Files::fetch`](super::Files::fetch) knows it by.
+pub struct SearchHit {
+    /// What [`WorkspaceFiles::fetch`](super::WorkspaceFiles::fetch) knows it by.
     pub id: String,
     /// Its name for people.
     pub title: String,
@@ -109,7 +109,7 @@ pub struct Document {
 
 /// The files of a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listed {
+pub struct FileList {
     /// Paths of files, and of folders with a slash at the end.
     pub paths: Vec<String>,
     /// There are more than these.
@@ -118,7 +118,7 @@ pub struct Listed {
 
 /// A file of the workspace that was written or taken away.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Changed {
+pub struct WorkspaceFileChange {
     /// Its path.
     pub path: String,
     /// How large it is now; nothing if it is gone.
@@ -127,7 +127,7 @@ pub struct Changed {
 
 /// What a tool of the workspace gave.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Output {
+pub struct FileToolOutput {
     /// As text.
     pub text: String,
     /// As data, where it has some.
@@ -138,7 +138,7 @@ pub struct Output {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
     /// What is asked.
-    pub work: Work,
+    pub work: RunRequest,
     /// The conversation it goes on with.
     pub session: Option<String>,
     /// Whether the messages of the run are wanted too.
@@ -147,9 +147,9 @@ pub struct Query {
 
 /// What a question came to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answered {
+pub struct QueryAnswer {
     /// The run.
-    pub view: View,
+    pub view: RunView,
     /// The conversation, to go on with.
     pub session: String,
     /// The messages of the run, where they were asked for.
@@ -158,14 +158,14 @@ pub struct Answered {
 
 /// Whoever waits for a run. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Listener {
+pub struct RunListener {
     /// Told how far it has come; may have gone.
-    pub progress: mpsc::UnboundedSender<Progress>,
+    pub progress: mpsc::UnboundedSender<RunProgress>,
     /// Cancelled when the result is no longer wanted at all.
     pub unwanted: CancellationToken,
 }
 
-impl Listener {
+impl RunListener {
     /// Someone who hears nothing and wants the result.
     pub fn deaf() -> Self {
         Self { progress: mpsc::unbounded_channel().0, unwanted: CancellationToken::new() }

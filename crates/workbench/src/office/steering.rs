@@ -4,23 +4,23 @@ use std::time::Duration;
 
 use serde_json::Value;
 use updraft_engine::{EdgeList, PersonResponse, node_link};
-use updraft_run::{Address, Effect, Goal, Input, Kind, Mode, Run, RunId, Verdict};
+use updraft_run::{Effect, EffectAddress, EffectKind, Goal, Input, Run, RunId, RunMode, Verdict};
 
-use super::runs::Runs;
-use super::shapes::{View, Work};
+use super::runs::LiveRuns;
+use super::shapes::{RunRequest, RunView};
 use super::view;
 use crate::fault::Fault;
 
 /// Runs in a list for others: the newest are what anyone looks for.
 const LISTED: usize = 50;
 
-impl Runs {
-    fn seen(&self, id: &RunId) -> Result<View, Fault> {
+impl LiveRuns {
+    fn seen(&self, id: &RunId) -> Result<RunView, Fault> {
         view::view(self.journal(), id)
     }
 
     /// Says something to a run that is not over, and gives how it stands then.
-    async fn say(&self, run: &str, input: impl FnOnce(&Run) -> Result<Input, Fault>) -> Result<View, Fault> {
+    async fn say(&self, run: &str, input: impl FnOnce(&Run) -> Result<Input, Fault>) -> Result<RunView, Fault> {
         let id = self.find(run)?;
         let report = view::report(self.journal(), &id)?;
         if report.run.is_over() {
@@ -38,29 +38,29 @@ impl Runs {
     }
 
     /// Begins to pursue a goal. When this is done, the goal is safe on disk.
-    pub async fn dispatch(&self, work: &Work) -> Result<View, Fault> {
+    pub async fn dispatch(&self, work: &RunRequest) -> Result<RunView, Fault> {
         let text = work.goal.clone();
         let id = self.start(goal(work, text)).await?;
         self.seen(&id)
     }
 
     /// How a run stands.
-    pub fn view(&self, run: &str) -> Result<View, Fault> {
+    pub fn view(&self, run: &str) -> Result<RunView, Fault> {
         self.seen(&self.find(run)?)
     }
 
     /// Lets a run begin nothing new.
-    pub async fn pause(&self, run: &str) -> Result<View, Fault> {
+    pub async fn pause(&self, run: &str) -> Result<RunView, Fault> {
         self.say(run, |_| Ok(Input::Pause)).await
     }
 
     /// Goes on with a run that was paused, cut off or short of budget.
-    pub async fn resume(&self, run: &str) -> Result<View, Fault> {
+    pub async fn resume(&self, run: &str) -> Result<RunView, Fault> {
         self.say(run, |_| Ok(Input::Resume { budget: None, approvals: None })).await
     }
 
     /// Stops a run for good.
-    pub async fn cancel(&self, run: &str) -> Result<View, Fault> {
+    pub async fn cancel(&self, run: &str) -> Result<RunView, Fault> {
         let id = self.find(run)?;
         self.say(run, |_| Ok(Input::Cancel { by: "a client".into(), step: None })).await?;
         // What had begun is being stopped: that is soon.
@@ -69,7 +69,7 @@ impl Runs {
     }
 
     /// Allows or refuses a call; without an id, the only one that waits.
-    pub async fn approve(&self, run: &str, id: Option<&str>, allow: bool, because: String) -> Result<View, Fault> {
+    pub async fn approve(&self, run: &str, id: Option<&str>, allow: bool, because: String) -> Result<RunView, Fault> {
         self.say(run, |run| {
             let is_approval = |effect: &Effect| matches!(effect, Effect::Approval { .. });
             let at = meant(run, id, is_approval, "an approval")?;
@@ -82,7 +82,7 @@ impl Runs {
     }
 
     /// Answers a question; without an id, the only one that is open.
-    pub async fn answer(&self, run: &str, id: Option<&str>, text: String) -> Result<View, Fault> {
+    pub async fn answer(&self, run: &str, id: Option<&str>, text: String) -> Result<RunView, Fault> {
         self.say(run, |run| {
             let is_question = |effect: &Effect| matches!(effect, Effect::Question { .. });
             let at = meant(run, id, is_question, "an answer")?;
@@ -95,7 +95,7 @@ impl Runs {
     }
 
     /// Says that a question will not be answered.
-    pub async fn decline(&self, run: &str, id: &str) -> Result<View, Fault> {
+    pub async fn decline(&self, run: &str, id: &str) -> Result<RunView, Fault> {
         self.say(run, |run| {
             let is_question = |effect: &Effect| matches!(effect, Effect::Question { .. });
             let at = meant(run, Some(id), is_question, "an answer")?;
@@ -105,7 +105,7 @@ impl Runs {
     }
 
     /// The newest runs.
-    pub fn list(&self) -> Result<Vec<View>, Fault> {
+    pub fn list(&self) -> Result<Vec<RunView>, Fault> {
         let newest = self.newest(LISTED)?;
         newest.iter().map(|id| self.seen(id)).collect()
     }
@@ -121,25 +121,25 @@ impl Runs {
     }
 }
 
-pub(super) fn goal(work: &Work, text: String) -> Goal {
-    let mode = work.agent.clone().map_or(Mode::Plan, Mode::Agent);
+pub(super) fn goal(work: &RunRequest, text: String) -> Goal {
+    let mode = work.agent.clone().map_or(RunMode::Plan, RunMode::Agent);
     Goal { text, mode, ..Goal::default() }
 }
 
 /// The one open question or approval that is meant.
-fn meant(run: &Run, id: Option<&str>, wanted: impl Fn(&Effect) -> bool, what: &str) -> Result<Address, Fault> {
+fn meant(run: &Run, id: Option<&str>, wanted: impl Fn(&Effect) -> bool, what: &str) -> Result<EffectAddress, Fault> {
     let open = run.open().iter().filter(|(_, open)| wanted(&open.effect)).map(|(at, _)| at.clone());
-    let open: Vec<Address> = open.collect();
+    let open: Vec<EffectAddress> = open.collect();
     let listed = || open.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     match (id, open.as_slice()) {
         (_, []) => Err(Fault::usage(format!("the run does not wait for {what}; it is {}", run.status()))),
         (None, [one]) => Ok(one.clone()),
         (None, _) => Err(Fault::usage(format!("several are open; say which one with `id`: {}", listed()))),
         (Some(id), _) => {
-            let at: Address =
+            let at: EffectAddress =
                 id.parse().map_err(|_| Fault::usage(format!("`{id}` is not an id; open are: {}", listed())))?;
             // People name the call as well as its approval.
-            let at = if what == "an approval" { at.sibling(Kind::Approve, at.n) } else { at };
+            let at = if what == "an approval" { at.sibling(EffectKind::Approve, at.n) } else { at };
             let found = open.contains(&at).then_some(at);
             found.ok_or_else(|| Fault::usage(format!("`{id}` is not open; open are: {}", listed())))
         }

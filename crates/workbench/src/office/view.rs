@@ -1,28 +1,28 @@
 //! A run as someone outside sees it.
 
 use serde_json::Value;
-use updraft_engine::{Report, command_to_go_on, failure_of, waiting_for, why_stopped};
+use updraft_engine::{RunReport, command_to_go_on, failure_of, waiting_for, why_stopped};
 use updraft_journal::Journal;
-use updraft_run::{Phase, Run, RunId, State, Status};
+use updraft_run::{Run, RunId, RunPhase, Status, StepState};
 
-use super::shapes::{View, Wait};
+use super::shapes::{PendingQuestion, RunView};
 use crate::fault::Fault;
 use crate::moment;
 
 /// How a run stands, from its journal.
-pub(super) fn view(journal: &Journal, id: &RunId) -> Result<View, Fault> {
+pub(super) fn view(journal: &Journal, id: &RunId) -> Result<RunView, Fault> {
     Ok(of(&report(journal, id)?))
 }
 
-pub(super) fn report(journal: &Journal, id: &RunId) -> Result<Report, Fault> {
-    Ok(Report::of(journal, id)?)
+pub(super) fn report(journal: &Journal, id: &RunId) -> Result<RunReport, Fault> {
+    Ok(RunReport::of(journal, id)?)
 }
 
-pub(super) fn of(report: &Report) -> View {
+pub(super) fn of(report: &RunReport) -> RunView {
     let run = &report.run;
-    let waits: Vec<Wait> = waiting_for(run).iter().map(wait).collect();
+    let waits: Vec<PendingQuestion> = waiting_for(run).iter().map(wait).collect();
     let status = seen(run, report.head.is_owned());
-    View {
+    RunView {
         run: report.head.id.to_string(),
         status,
         message: message(&report.head.id, run, status, &waits),
@@ -52,17 +52,17 @@ fn seen(run: &Run, is_owned: bool) -> Status {
     }
 }
 
-fn message(id: &RunId, run: &Run, status: Status, waits: &[Wait]) -> String {
+fn message(id: &RunId, run: &Run, status: Status, waits: &[PendingQuestion]) -> String {
     match status {
         Status::Done => "it ended well".to_owned(),
         Status::Failed | Status::Cancelled => failure_of(run).map(|why| why.message.clone()).unwrap_or_default(),
         Status::Waiting => waits.first().map_or_else(|| "it waits".to_owned(), |wait| wait.text.clone()),
         Status::Paused => match run.phase() {
-            Phase::Exhausted(_) => {
+            RunPhase::Exhausted(_) => {
                 let why = why_stopped(run).unwrap_or_default();
                 format!("{why}; `{}` goes on", command_to_go_on(id, run))
             }
-            Phase::Paused => "a person paused it".to_owned(),
+            RunPhase::Paused => "a person paused it".to_owned(),
             _ => "it was interrupted: the process that was at work on it is gone; resume it to go on".to_owned(),
         },
         _ => at_work(run),
@@ -70,16 +70,16 @@ fn message(id: &RunId, run: &Run, status: Status, waits: &[Wait]) -> String {
 }
 
 fn at_work(run: &Run) -> String {
-    let is_busy = |state: &State| !matches!(state, State::Waiting | State::Ready);
+    let is_busy = |state: &StepState| !matches!(state, StepState::Waiting | StepState::Ready);
     let busy = run.steps().filter(|step| !step.has_ended() && is_busy(&step.state));
     let busy: Vec<String> = busy.take(3).map(|step| format!("{} ({})", step.spec.id, step.spec.agent)).collect();
     if busy.is_empty() { "it is about to go on".to_owned() } else { format!("at work: {}", busy.join(", ")) }
 }
 
-fn wait(value: &Value) -> Wait {
+fn wait(value: &Value) -> PendingQuestion {
     let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
     let options = value["options"].as_array().into_iter().flatten();
-    Wait {
+    PendingQuestion {
         id: text("id"),
         is_approval: value["kind"] == "approval",
         text: text("text"),

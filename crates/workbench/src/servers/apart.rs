@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use updraft_mcp::config::{Link, Secret, ServerConfig};
+use updraft_mcp::config::{Secret, ServerConfig, TransportConfig};
 
 /// A remark about a server whose command line names something in the workspace without saying so; none about others.
 pub(super) fn remark(server: &ServerConfig, workspace: &Path) -> Option<String> {
-    let Link::Stdio { command, args, cwd: None, .. } = &server.link else { return None };
+    let TransportConfig::Stdio { command, args, cwd: None, .. } = &server.link else { return None };
     let program = command.contains('/').then_some(command.as_str());
     let mut words = program.into_iter().chain(args.iter().map(Secret::reveal));
     let named = words.find_map(|word| {

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use updraft_journal::hash_of;
-use updraft_mcp::{Keys, Later};
+use updraft_mcp::{HostFuture, SecretStore};
 
-use crate::places::{self, Places};
+use crate::places::{self, AppFolders};
 
 /// How often it is looked whether another process is done with a login, and how many times: one that was stopped in the
 /// middle of it does not keep others out for ever.
@@ -17,11 +17,11 @@ const LOOK: Duration = Duration::from_millis(50);
 const LOOKS: u32 = 1_200;
 
 /// A file for each server and address.
-pub struct KeyFiles(PathBuf);
+pub struct SecretFiles(PathBuf);
 
-impl KeyFiles {
+impl SecretFiles {
     /// Those of this machine.
-    pub fn new(places: &Places) -> Self {
+    pub fn new(places: &AppFolders) -> Self {
         Self(places.state.join("mcp").join("keys"))
     }
 
@@ -55,7 +55,7 @@ fn remove(file: &Path) -> std::io::Result<()> {
     }
 }
 
-impl Keys for KeyFiles {
+impl SecretStore for SecretFiles {
     fn load(&self, server: &str, address: &str) -> Option<Vec<u8>> {
         std::fs::read(self.file(server, address)).ok()
     }
@@ -66,7 +66,7 @@ impl Keys for KeyFiles {
         updraft_tools::replace_private(&file, &secret)
     }
 
-    fn alone(&self, server: &str, address: &str) -> Later<'_, Option<Box<dyn Any + Send>>> {
+    fn alone(&self, server: &str, address: &str) -> HostFuture<'_, Option<Box<dyn Any + Send>>> {
         let file = self.file(server, address);
         // Empty files that stay: whoever holds a lock holds this very file.
         let lock = self.0.with_file_name("locks").join(file.file_name().unwrap_or_default());

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use updraft_mcp::config::{Fault as Wrong, Format, ServerConfig, Written, read, read_written};
+use updraft_mcp::config::{ConfigFault as Wrong, ConfigFormat, ServerConfig, WrittenServer, read, read_written};
 
 use super::{format_of, own_file};
-use crate::places::{self, Places};
+use crate::places::{self, AppFolders};
 use crate::plain::read_text;
 use crate::settings::read_dotenv;
 
@@ -18,29 +18,29 @@ const LISTS: [&str; 2] = ["UPDRAFT_MCP_SERVERS", "GEMINI_MCP_SERVERS"];
 const FILE: &str = "MCP_SERVERS_CONFIG";
 
 /// One place that names servers.
-pub struct Source {
+pub struct ServerSource {
     /// What people call it.
     pub shown: String,
     /// The file, where it is one.
     pub file: Option<PathBuf>,
     text: String,
-    format: Format,
+    format: ConfigFormat,
 }
 
 /// The places that are the user's own: the environment, and files outside of the workspace.
-pub(crate) fn of_user(places: &Places, workspace: &Path) -> (Vec<Source>, Vec<Wrong>) {
+pub(crate) fn of_user(places: &AppFolders, workspace: &Path) -> (Vec<ServerSource>, Vec<Wrong>) {
     let mut found = lists(&|name| places::set(name), "");
     let mut faults = Vec::new();
     if let Some(file) = places::set(FILE).filter(|file| !is_of_workspace(file, workspace)) {
         named_file(Path::new(&file), &mut found, &mut faults);
     }
     let files = [own_file(places), places.config.join("mcp_servers.json")];
-    found.extend(files.iter().filter_map(|file| Source::read(file)));
+    found.extend(files.iter().filter_map(|file| ServerSource::read(file)));
     (found, faults)
 }
 
 /// The places that are the workspace's: its files, whoever names them, and what its `.env` says.
-pub fn of_workspace(workspace: &Path) -> (Vec<Source>, Vec<Wrong>) {
+pub fn of_workspace(workspace: &Path) -> (Vec<ServerSource>, Vec<Wrong>) {
     let dotenv = read_dotenv(&workspace.join(".env"));
     let of_dotenv = |name: &str| dotenv.get(name).filter(|value| !value.trim().is_empty()).cloned();
     let mut found = lists(&of_dotenv, " in .env");
@@ -49,7 +49,7 @@ pub fn of_workspace(workspace: &Path) -> (Vec<Source>, Vec<Wrong>) {
     if let Some(file) = named.filter(|file| places::set(FILE).is_none() || is_of_workspace(file, workspace)) {
         named_file(&workspace.join(file), &mut found, &mut faults);
     }
-    found.extend(IN_WORKSPACE.iter().filter_map(|file| Source::read(&workspace.join(file))));
+    found.extend(IN_WORKSPACE.iter().filter_map(|file| ServerSource::read(&workspace.join(file))));
     (found, faults)
 }
 
@@ -66,17 +66,17 @@ pub fn is_list(file: &str) -> bool {
     IN_WORKSPACE.contains(&file) || places::set(FILE).is_some_and(|named| Path::new(&named).ends_with(file))
 }
 
-fn lists(find: &dyn Fn(&str) -> Option<String>, place: &str) -> Vec<Source> {
+fn lists(find: &dyn Fn(&str) -> Option<String>, place: &str) -> Vec<ServerSource> {
     let source = |name: &&str| {
         let text = find(name)?;
-        Some(Source { shown: format!("{name}{place}"), file: None, text, format: Format::Json })
+        Some(ServerSource { shown: format!("{name}{place}"), file: None, text, format: ConfigFormat::Json })
     };
     LISTS.iter().filter_map(source).collect()
 }
 
 /// A file that somebody names is missed where it is not there.
-fn named_file(file: &Path, found: &mut Vec<Source>, faults: &mut Vec<Wrong>) {
-    match Source::read(file) {
+fn named_file(file: &Path, found: &mut Vec<ServerSource>, faults: &mut Vec<Wrong>) {
+    match ServerSource::read(file) {
         Some(source) => found.push(source),
         None => faults.push(Wrong {
             file: FILE.to_owned(),
@@ -87,7 +87,7 @@ fn named_file(file: &Path, found: &mut Vec<Source>, faults: &mut Vec<Wrong>) {
     }
 }
 
-impl Source {
+impl ServerSource {
     fn read(file: &Path) -> Option<Self> {
         let text = read_text(file).ok()?;
         let shown = file.display().to_string();
@@ -100,7 +100,7 @@ impl Source {
     }
 
     /// The servers as they are written.
-    pub fn written(&self) -> Vec<(String, Written)> {
+    pub fn written(&self) -> Vec<(String, WrittenServer)> {
         read_written(&self.text, self.format, &self.shown).0
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use updraft_mcp::config::{Link, Secret, ServerConfig, program_of};
+use updraft_mcp::config::{Secret, ServerConfig, TransportConfig, program_of};
 
 use crate::places;
 
@@ -15,7 +15,7 @@ const INTERPRETERS: [&str; 20] = [
 
 /// The program that the command names, and for an interpreter the files among its arguments.
 pub(crate) fn program_files(server: &ServerConfig, workspace: &Path) -> Vec<PathBuf> {
-    let Link::Stdio { command, args, cwd, .. } = &server.link else { return Vec::new() };
+    let TransportConfig::Stdio { command, args, cwd, .. } = &server.link else { return Vec::new() };
     let folder = cwd.as_ref().map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd));
     let program = if command.contains('/') { Some(folder.join(command)) } else { places::on_path(command) };
     let takes_files = INTERPRETERS.contains(&program_of(command));

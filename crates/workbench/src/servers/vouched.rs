@@ -5,19 +5,19 @@ use std::path::PathBuf;
 
 use crate::fault::Fault;
 use crate::list_file;
-use crate::places::Places;
+use crate::places::AppFolders;
 
-fn file(places: &Places) -> PathBuf {
+fn file(places: &AppFolders) -> PathBuf {
     places.state.join("mcp").join("vouched.json")
 }
 
 /// The seals of the descriptions that count.
-pub fn seals(places: &Places) -> BTreeSet<String> {
+pub fn seals(places: &AppFolders) -> BTreeSet<String> {
     list_file::load::<BTreeMap<String, String>>(&file(places)).into_values().collect()
 }
 
 /// Keeps the seal of a server's descriptions in place of an older one, or takes it back. False if nothing changes.
-pub fn keep(places: &Places, server: &str, seal: Option<&str>) -> Result<bool, Fault> {
+pub fn keep(places: &AppFolders, server: &str, seal: Option<&str>) -> Result<bool, Fault> {
     let before = list_file::change(&file(places), |all: &mut BTreeMap<String, String>| match seal {
         Some(seal) => all.insert(server.to_owned(), seal.to_owned()),
         None => all.remove(server),

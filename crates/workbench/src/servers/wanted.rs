@@ -1,10 +1,10 @@
 //! Whose servers a run needs: a server that no agent of it may use is not even looked at.
 
 use updraft_engine::Agents;
-use updraft_mcp::Names;
-use updraft_tools::{Registry, Source};
+use updraft_mcp::ToolNames;
+use updraft_tools::{Registry, ToolSource};
 
-use super::Configured;
+use super::ConfiguredServers;
 
 /// The group of servers' tools, and those that our own tools are in, whether there are any of them now or not.
 const GROUP: &str = "mcp";
@@ -26,33 +26,33 @@ const HELPERS: [&str; 10] = [
 
 /// The tools that are wanted.
 #[derive(Clone, Copy, Debug)]
-pub enum Wanted<'a> {
+pub enum WantedTools<'a> {
     /// Whatever there is.
     All,
     /// Those of agents, by names and groups as agents' files have them.
     Of(&'a [String]),
 }
 
-impl Wanted<'_> {
+impl WantedTools<'_> {
     /// Whether tools of this server can be among them. `own` are those that are no server's.
     pub(super) fn needs(self, prefix: &str, server: &str, own: &Registry) -> bool {
-        let Wanted::Of(names) = self else { return true };
+        let WantedTools::Of(names) = self else { return true };
         let is_ours = |name: &str| {
             OURS.contains(&name) || own.get(name).is_some() || own.iter().any(|tool| tool.traits().group == name)
         };
-        names.iter().any(|name| name == GROUP || !is_ours(name) && Names::may_be_of(prefix, server, name))
+        names.iter().any(|name| name == GROUP || !is_ours(name) && ToolNames::may_be_of(prefix, server, name))
     }
 }
 
 /// Leaves out the agents whose files name a tool, group or server that is not there, and says so.
 ///
 /// A server that is switched off or has not come yet may have the tool, so names that could be of one are let pass.
-pub fn leave_out_mistaken(agents: &mut Agents, registry: &Registry, configured: &Configured) {
+pub fn leave_out_mistaken(agents: &mut Agents, registry: &Registry, configured: &ConfiguredServers) {
     let prefix = configured.prefix();
     let servers = || configured.servers.iter().map(|(server, _)| server.name.as_str());
-    let has_come = |server: &str| registry.iter().any(|tool| tool.source() == Source::Server(server.to_owned()));
+    let has_come = |server: &str| registry.iter().any(|tool| tool.source() == ToolSource::Server(server.to_owned()));
     let is_known = |name: &str| {
-        let is_of = |server: &str| name == server || !has_come(server) && Names::may_be_of(prefix, server, name);
+        let is_of = |server: &str| name == server || !has_come(server) && ToolNames::may_be_of(prefix, server, name);
         name == GROUP
             || OURS.contains(&name)
             || HELPERS.contains(&name)
@@ -78,16 +78,16 @@ pub fn leave_out_mistaken(agents: &mut Agents, registry: &Registry, configured: 
 
 #[cfg(test)]
 mod tests {
-    use updraft_tools::Limits;
+    use updraft_tools::ToolLimits;
 
     use super::*;
 
     #[test]
     fn a_server_is_needed_by_those_who_name_its_group_or_one_of_its_tools() {
-        let own = Registry::standard(&Limits::default());
+        let own = Registry::standard(&ToolLimits::default());
         let needs = |wanted: &[&str], server: &str| {
             let wanted: Vec<String> = wanted.iter().map(|&name| name.to_owned()).collect();
-            Wanted::Of(&wanted).needs("mcp", server, &own)
+            WantedTools::Of(&wanted).needs("mcp", server, &own)
         };
         assert!(!needs(&[], "git"));
         assert!(!needs(&["files", "read_file", "browser", "ask_user"], "git"));
@@ -95,6 +95,6 @@ mod tests {
         assert!(needs(&["mcp_git_log"], "git") && !needs(&["mcp_git_log"], "time"));
         // By its bare name a tool may be anybody's.
         assert!(needs(&["git_log"], "time"));
-        assert!(Wanted::All.needs("mcp", "git", &own));
+        assert!(WantedTools::All.needs("mcp", "git", &own));
     }
 }

@@ -3,25 +3,25 @@
 use std::path::{Path, PathBuf};
 
 use toml::Spanned;
-use updraft_run::{Approvals, Millis};
+use updraft_run::{ApprovalMode, Millis};
 
-use super::meant::Origin;
+use super::meant::SettingOrigin;
 use super::web::WrittenWeb;
-use super::written::{Written, WrittenBudget, WrittenLog, dollars_to_cost};
+use super::written::{WrittenBudget, WrittenLog, WrittenSettings, dollars_to_cost};
 use crate::fault::Fault;
 use crate::{moment, places, plain};
 
 /// What one source says, and where it stands.
-pub(crate) struct Layer {
-    pub(crate) written: Written,
-    pub(crate) origin: Origin,
+pub(crate) struct SettingsLayer {
+    pub(crate) written: WrittenSettings,
+    pub(crate) origin: SettingOrigin,
     pub(crate) file: PathBuf,
     text: String,
 }
 
-impl Layer {
+impl SettingsLayer {
     /// Reads a file; one that is not there says nothing.
-    pub(crate) fn file(path: &Path, origin: Origin) -> Result<Self, Fault> {
+    pub(crate) fn file(path: &Path, origin: SettingOrigin) -> Result<Self, Fault> {
         let text = match plain::read_text(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -38,9 +38,9 @@ impl Layer {
         };
         let time = |text: &str| moment::duration(text).map(|length| Millis(length.as_millis() as u64));
         let approvals = |text: &str| {
-            Approvals::from_word(text).ok_or_else(|| "expected `ask`, `refuse`, `allow` or `read-only`".into())
+            ApprovalMode::from_word(text).ok_or_else(|| "expected `ask`, `refuse`, `allow` or `read-only`".into())
         };
-        let written = Written {
+        let written = WrittenSettings {
             model: places::set("UPDRAFT_MODEL").map(unplaced),
             turns: number("UPDRAFT_TURNS")?,
             query_turns: number("UPDRAFT_QUERY_TURNS")?,
@@ -62,7 +62,7 @@ impl Layer {
             cache: parsed("UPDRAFT_CACHE", yes_or_no)?,
             approvals: parsed("UPDRAFT_APPROVALS", approvals)?,
             mode: parsed("UPDRAFT_MODE", |text| {
-                Approvals::from_mode(text).ok_or_else(|| "expected `read-only`, `workspace` or `full`".into())
+                ApprovalMode::from_mode(text).ok_or_else(|| "expected `read-only`, `workspace` or `full`".into())
             })?,
             budget: WrittenBudget {
                 cost: parsed("UPDRAFT_BUDGET", dollars)?,
@@ -73,33 +73,33 @@ impl Layer {
             },
             web: WrittenWeb { loopback: parsed("UPDRAFT_WEB_LOOPBACK", yes_or_no)?, ..WrittenWeb::default() },
             log: WrittenLog { level: places::set("UPDRAFT_LOG").map(unplaced) },
-            ..Written::default()
+            ..WrittenSettings::default()
         };
-        Ok(Self { written, origin: Origin::Environment, file: PathBuf::new(), text: String::new() })
+        Ok(Self { written, origin: SettingOrigin::Environment, file: PathBuf::new(), text: String::new() })
     }
 
     /// What was said on the command line.
-    pub(crate) fn flags(written: Written) -> Self {
-        Self { written, origin: Origin::Flag, file: PathBuf::new(), text: String::new() }
+    pub(crate) fn flags(written: WrittenSettings) -> Self {
+        Self { written, origin: SettingOrigin::Flag, file: PathBuf::new(), text: String::new() }
     }
 
     /// Where a value came from, in one line.
     pub(crate) fn source<T>(&self, value: &Spanned<T>) -> String {
         match self.origin {
-            Origin::User | Origin::Workspace | Origin::Stranger => {
+            SettingOrigin::User | SettingOrigin::Workspace | SettingOrigin::Stranger => {
                 format!("{} {}", self.origin.word(), self.place(value))
             }
-            Origin::Default | Origin::Environment | Origin::Flag => self.origin.word().to_owned(),
+            SettingOrigin::Default | SettingOrigin::Environment | SettingOrigin::Flag => self.origin.word().to_owned(),
         }
     }
 
     /// Where a value stands, for a person.
     pub(crate) fn place<T>(&self, value: &Spanned<T>) -> String {
         match self.origin {
-            Origin::Default => "default".into(),
-            Origin::Environment => "the environment".into(),
-            Origin::Flag => "the command line".into(),
-            Origin::User | Origin::Workspace | Origin::Stranger => {
+            SettingOrigin::Default => "default".into(),
+            SettingOrigin::Environment => "the environment".into(),
+            SettingOrigin::Flag => "the command line".into(),
+            SettingOrigin::User | SettingOrigin::Workspace | SettingOrigin::Stranger => {
                 format!("{}:{}", self.file.display(), line_of(&self.text, value.span().start))
             }
         }
@@ -156,7 +156,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config.toml");
         std::fs::write(&file, text).unwrap();
-        let fault = Layer::file(&file, Origin::User).err().unwrap();
+        let fault = SettingsLayer::file(&file, SettingOrigin::User).err().unwrap();
         (fault.message.replace(&folder.path().display().to_string(), ""), fault.hints)
     }
 

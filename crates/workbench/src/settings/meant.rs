@@ -1,22 +1,22 @@
 //! What is meant: every value present, checked, and knowing where it came from.
 
 use toml::Spanned;
-use updraft_run::{Approvals, Budget, Millis, Rules as CallRules, Settings as Rules, Think};
+use updraft_run::{ApprovalMode, Budget, Millis, Rules as CallRules, RunSettings as Rules, ThinkingEffort};
 
-use super::layer::Layer;
-use super::models::Models;
+use super::layer::SettingsLayer;
+use super::models::ModelSettings;
 use super::rules;
-use super::sandbox::Confined;
-use super::serving::Serving;
-use super::spending::Spending;
-use super::tools::Tools;
-use super::web::Pages;
+use super::sandbox::SandboxSettings;
+use super::serving::ServeSettings;
+use super::spending::SpendingLimits;
+use super::tools::ToolSettings;
+use super::web::WebSettings;
 use crate::fault::Fault;
 use crate::moment;
 
 /// Where a value came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum SettingOrigin {
     Default,
     User,
     /// A workspace that is trusted.
@@ -27,143 +27,143 @@ pub(crate) enum Origin {
     Flag,
 }
 
-impl Origin {
+impl SettingOrigin {
     pub(super) fn word(self) -> &'static str {
         match self {
-            Origin::Default => "default",
-            Origin::User => "user",
-            Origin::Workspace | Origin::Stranger => "workspace",
-            Origin::Environment => "environment",
-            Origin::Flag => "flag",
+            SettingOrigin::Default => "default",
+            SettingOrigin::User => "user",
+            SettingOrigin::Workspace | SettingOrigin::Stranger => "workspace",
+            SettingOrigin::Environment => "environment",
+            SettingOrigin::Flag => "flag",
         }
     }
 }
 
 /// A value and where it came from.
 #[derive(Clone, Debug)]
-pub struct Sourced<T> {
+pub struct SettingValue<T> {
     /// The value.
     pub value: T,
     /// Where it came from, for people.
     pub from: String,
 }
 
-impl<T> Sourced<T> {
+impl<T> SettingValue<T> {
     pub(super) fn default_of(value: T) -> Self {
-        Self { value, from: Origin::Default.word().into() }
+        Self { value, from: SettingOrigin::Default.word().into() }
     }
 
     /// Whether nobody has set it.
     pub(crate) fn is_default(&self) -> bool {
-        self.from == Origin::Default.word()
+        self.from == SettingOrigin::Default.word()
     }
 }
 
 /// All settings.
 #[derive(Clone, Debug)]
-pub struct Meant {
+pub struct EffectiveSettings {
     /// The model, as it was written.
-    pub model: Sourced<String>,
-    pub(crate) turns: Sourced<u32>,
-    pub(crate) query_turns: Sourced<u32>,
+    pub model: SettingValue<String>,
+    pub(crate) turns: SettingValue<u32>,
+    pub(crate) query_turns: SettingValue<u32>,
     /// The turns of `updraft run --agent`.
-    pub(crate) agent_turns: Sourced<u32>,
-    pub(crate) parallel: Sourced<u32>,
-    pub(crate) revisits: Sourced<u32>,
-    pub(crate) replans: Sourced<u32>,
-    pub(crate) plan_attempts: Sourced<u32>,
-    pub(crate) repeats: Sourced<u32>,
-    pub(crate) max_steps: Sourced<u32>,
-    pub(crate) compact_at: Sourced<u64>,
-    pub(crate) compact_keep: Sourced<u32>,
-    pub(crate) max_output: Sourced<u64>,
+    pub(crate) agent_turns: SettingValue<u32>,
+    pub(crate) parallel: SettingValue<u32>,
+    pub(crate) revisits: SettingValue<u32>,
+    pub(crate) replans: SettingValue<u32>,
+    pub(crate) plan_attempts: SettingValue<u32>,
+    pub(crate) repeats: SettingValue<u32>,
+    pub(crate) max_steps: SettingValue<u32>,
+    pub(crate) compact_at: SettingValue<u64>,
+    pub(crate) compact_keep: SettingValue<u32>,
+    pub(crate) max_output: SettingValue<u64>,
     /// Who decides about calls that reach beyond workspace and sandbox.
-    pub approvals: Sourced<Approvals>,
+    pub approvals: SettingValue<ApprovalMode>,
     /// Tools that no agent gets.
-    pub deny: Sourced<Vec<String>>,
+    pub deny: SettingValue<Vec<String>>,
     /// What is allowed, asked about and denied.
     pub rules: CallRules,
     /// What a run may spend.
-    pub(crate) budget: Spending,
+    pub(crate) budget: SpendingLimits,
     /// What each of its steps may spend.
-    pub(crate) step_budget: Spending,
+    pub(crate) step_budget: SpendingLimits,
     /// How much models think.
-    pub(crate) think: Sourced<Think>,
+    pub(crate) think: SettingValue<ThinkingEffort>,
     /// How long a model may say nothing before its answer begins.
-    pub(crate) silence: Sourced<Millis>,
+    pub(crate) silence: SettingValue<Millis>,
     /// How long it may say nothing in the midst of an answer.
-    pub(crate) stall: Sourced<Millis>,
+    pub(crate) stall: SettingValue<Millis>,
     /// How long a model that is not available is waited for.
-    pub(crate) max_wait: Sourced<Millis>,
+    pub(crate) max_wait: SettingValue<Millis>,
     /// Whether `auto` looks for servers on this machine.
-    pub(crate) probe: Sourced<bool>,
+    pub(crate) probe: SettingValue<bool>,
     /// Whether identical requests are answered from a cache.
-    pub(crate) cache: Sourced<bool>,
-    pub(crate) models: Models,
+    pub(crate) cache: SettingValue<bool>,
+    pub(crate) models: ModelSettings,
     /// Tools of the user's own.
-    pub tools: Tools,
+    pub tools: ToolSettings,
     /// Which Python runs agents' code; empty for the first on `PATH`.
-    pub(crate) python_program: Sourced<String>,
+    pub(crate) python_program: SettingValue<String>,
     /// Whether that code may import installed packages.
-    pub(crate) python_packages: Sourced<bool>,
+    pub(crate) python_packages: SettingValue<bool>,
     /// How pages of the web are reached.
-    pub(crate) web: Pages,
+    pub(crate) web: WebSettings,
     /// Conversations of clients, and the bridge.
-    pub serving: Serving,
+    pub serving: ServeSettings,
     /// What is logged: a level or a filter.
-    pub log: Sourced<String>,
+    pub log: SettingValue<String>,
     /// What agents' commands may do.
-    pub sandbox: Confined,
+    pub sandbox: SandboxSettings,
     /// Whether what commands change is gathered, so that it can be undone.
-    pub(crate) undo_commands: Sourced<bool>,
+    pub(crate) undo_commands: SettingValue<bool>,
 }
 
-impl Default for Meant {
+impl Default for EffectiveSettings {
     fn default() -> Self {
         let rules = Rules::default();
         Self {
-            model: Sourced::default_of("auto".into()),
-            turns: Sourced::default_of(rules.turns),
-            query_turns: Sourced::default_of(rules.query_turns),
-            agent_turns: Sourced::default_of(50),
-            parallel: Sourced::default_of(rules.parallel),
-            revisits: Sourced::default_of(rules.revisits),
-            replans: Sourced::default_of(rules.replans),
-            plan_attempts: Sourced::default_of(rules.plan_attempts),
-            repeats: Sourced::default_of(rules.repeats),
-            max_steps: Sourced::default_of(rules.max_steps),
-            compact_at: Sourced::default_of(rules.compact_at),
-            compact_keep: Sourced::default_of(rules.compact_keep),
-            max_output: Sourced::default_of(rules.max_output),
-            approvals: Sourced::default_of(Approvals::Ask),
-            deny: Sourced::default_of(Vec::new()),
+            model: SettingValue::default_of("auto".into()),
+            turns: SettingValue::default_of(rules.turns),
+            query_turns: SettingValue::default_of(rules.query_turns),
+            agent_turns: SettingValue::default_of(50),
+            parallel: SettingValue::default_of(rules.parallel),
+            revisits: SettingValue::default_of(rules.revisits),
+            replans: SettingValue::default_of(rules.replans),
+            plan_attempts: SettingValue::default_of(rules.plan_attempts),
+            repeats: SettingValue::default_of(rules.repeats),
+            max_steps: SettingValue::default_of(rules.max_steps),
+            compact_at: SettingValue::default_of(rules.compact_at),
+            compact_keep: SettingValue::default_of(rules.compact_keep),
+            max_output: SettingValue::default_of(rules.max_output),
+            approvals: SettingValue::default_of(ApprovalMode::Ask),
+            deny: SettingValue::default_of(Vec::new()),
             rules: CallRules::default(),
-            budget: Spending::default(),
-            step_budget: Spending::default(),
-            think: Sourced::default_of(Think::Auto),
-            silence: Sourced::default_of(Millis(300_000)),
-            stall: Sourced::default_of(Millis(120_000)),
-            max_wait: Sourced::default_of(Millis(600_000)),
-            probe: Sourced::default_of(true),
-            cache: Sourced::default_of(false),
-            models: Models::default(),
-            tools: Tools::default(),
-            python_program: Sourced::default_of(String::new()),
-            python_packages: Sourced::default_of(false),
-            web: Pages::default(),
-            serving: Serving::default(),
-            log: Sourced::default_of("info".into()),
-            sandbox: Confined::default(),
-            undo_commands: Sourced::default_of(true),
+            budget: SpendingLimits::default(),
+            step_budget: SpendingLimits::default(),
+            think: SettingValue::default_of(ThinkingEffort::Auto),
+            silence: SettingValue::default_of(Millis(300_000)),
+            stall: SettingValue::default_of(Millis(120_000)),
+            max_wait: SettingValue::default_of(Millis(600_000)),
+            probe: SettingValue::default_of(true),
+            cache: SettingValue::default_of(false),
+            models: ModelSettings::default(),
+            tools: ToolSettings::default(),
+            python_program: SettingValue::default_of(String::new()),
+            python_packages: SettingValue::default_of(false),
+            web: WebSettings::default(),
+            serving: ServeSettings::default(),
+            log: SettingValue::default_of("info".into()),
+            sandbox: SandboxSettings::default(),
+            undo_commands: SettingValue::default_of(true),
         }
     }
 }
 
-impl Meant {
+impl EffectiveSettings {
     /// Takes over what a layer says; what it may not decide is named in `ignored`.
-    pub(crate) fn take(&mut self, layer: &Layer, ignored: &mut Vec<String>) -> Result<(), Fault> {
+    pub(crate) fn take(&mut self, layer: &SettingsLayer, ignored: &mut Vec<String>) -> Result<(), Fault> {
         let written = &layer.written;
-        let mut taking = Taking { layer, ignored };
+        let mut taking = LayerMerge { layer, ignored };
         taking.free("model", &mut self.model, written.model.as_ref());
         taking.within("turns", 1..=1000, &mut self.turns, written.turns.as_ref())?;
         taking.within("query_turns", 1..=1000, &mut self.query_turns, written.query_turns.as_ref())?;
@@ -194,7 +194,7 @@ impl Meant {
         self.budget.take("budget", &mut taking, &written.budget);
         self.step_budget.take("step_budget", &mut taking, &written.step_budget);
         if let Some(think) = &written.think {
-            let Some(meant) = Think::parse(think.get_ref()) else {
+            let Some(meant) = ThinkingEffort::parse(think.get_ref()) else {
                 let place = layer.place(think);
                 let what = format!("{place}: `think` is `{}`", think.get_ref());
                 return Err(Fault::config(format!(
@@ -226,7 +226,7 @@ impl Meant {
         for (name, slot) in [("tools.python", &mut self.tools.python), ("python.program", &mut self.python_program)] {
             if slot.value.contains('/') && !std::path::Path::new(&slot.value).is_absolute() {
                 ignored.push(format!("`{name}`, which is in the workspace"));
-                *slot = Sourced::default_of(String::new());
+                *slot = SettingValue::default_of(String::new());
             }
         }
     }
@@ -261,7 +261,7 @@ impl Meant {
 
     /// Every setting: name, value as TOML, where it came from.
     pub fn list(&self) -> Vec<(String, String, String)> {
-        fn row<T>(name: &str, sourced: &Sourced<T>, value: impl Fn(&T) -> String) -> (String, String, String) {
+        fn row<T>(name: &str, sourced: &SettingValue<T>, value: impl Fn(&T) -> String) -> (String, String, String) {
             (name.to_owned(), value(&sourced.value), sourced.from.clone())
         }
         let mut rows = vec![
@@ -303,29 +303,29 @@ impl Meant {
 }
 
 /// Taking over the values of one layer.
-pub(super) struct Taking<'a> {
-    pub(super) layer: &'a Layer,
+pub(super) struct LayerMerge<'a> {
+    pub(super) layer: &'a SettingsLayer,
     ignored: &'a mut Vec<String>,
 }
 
-impl Taking<'_> {
+impl LayerMerge<'_> {
     /// A value that only a trusted source may decide.
-    pub(super) fn free<T: Clone>(&mut self, name: &str, slot: &mut Sourced<T>, written: Option<&Spanned<T>>) {
+    pub(super) fn free<T: Clone>(&mut self, name: &str, slot: &mut SettingValue<T>, written: Option<&Spanned<T>>) {
         self.ordered(name, slot, written, |_, _| false);
     }
 
     /// A value that only the user decides, never a file of a workspace, trusted or not.
-    pub(super) fn own<T: Clone>(&mut self, name: &str, slot: &mut Sourced<T>, written: Option<&Spanned<T>>) {
+    pub(super) fn own<T: Clone>(&mut self, name: &str, slot: &mut SettingValue<T>, written: Option<&Spanned<T>>) {
         match self.layer.origin {
-            Origin::Workspace | Origin::Stranger if written.is_some() => {
+            SettingOrigin::Workspace | SettingOrigin::Stranger if written.is_some() => {
                 self.ignored.push(format!("`{name}`, which only your own settings decide"));
             }
-            Origin::Default
-            | Origin::User
-            | Origin::Workspace
-            | Origin::Stranger
-            | Origin::Environment
-            | Origin::Flag => {
+            SettingOrigin::Default
+            | SettingOrigin::User
+            | SettingOrigin::Workspace
+            | SettingOrigin::Stranger
+            | SettingOrigin::Environment
+            | SettingOrigin::Flag => {
                 self.ordered(name, slot, written, |_, _| true);
             }
         }
@@ -336,7 +336,7 @@ impl Taking<'_> {
         &mut self,
         name: &str,
         bounds: std::ops::RangeInclusive<T>,
-        slot: &mut Sourced<T>,
+        slot: &mut SettingValue<T>,
         written: Option<&Spanned<T>>,
     ) -> Result<(), Fault> {
         if let Some(value) = written.filter(|value| !bounds.contains(value.get_ref())) {
@@ -356,7 +356,7 @@ impl Taking<'_> {
         &mut self,
         name: &str,
         bounds: std::ops::RangeInclusive<Millis>,
-        slot: &mut Sourced<Millis>,
+        slot: &mut SettingValue<Millis>,
         written: Option<&Spanned<Millis>>,
     ) -> Result<(), Fault> {
         if let Some(value) = written.filter(|value| !bounds.contains(value.get_ref())) {
@@ -372,7 +372,7 @@ impl Taking<'_> {
     pub(super) fn limit<T: Copy + PartialOrd>(
         &mut self,
         name: &str,
-        slot: &mut Sourced<Option<T>>,
+        slot: &mut SettingValue<Option<T>>,
         written: Option<&Spanned<T>>,
     ) {
         let written = written.map(|value| Spanned::new(value.span(), Some(*value.get_ref())));
@@ -383,16 +383,16 @@ impl Taking<'_> {
     pub(super) fn ordered<T: Clone>(
         &mut self,
         name: &str,
-        slot: &mut Sourced<T>,
+        slot: &mut SettingValue<T>,
         written: Option<&Spanned<T>>,
         is_stricter: impl Fn(&T, &T) -> bool,
     ) {
         let Some(value) = written else { return };
-        if self.layer.origin == Origin::Stranger && !is_stricter(value.get_ref(), &slot.value) {
+        if self.layer.origin == SettingOrigin::Stranger && !is_stricter(value.get_ref(), &slot.value) {
             self.ignored.push(format!("`{name}`"));
             return;
         }
-        *slot = Sourced { value: value.get_ref().clone(), from: self.source(value) };
+        *slot = SettingValue { value: value.get_ref().clone(), from: self.source(value) };
     }
 
     fn source<T>(&self, value: &Spanned<T>) -> String {
@@ -406,13 +406,13 @@ mod tests {
 
     use super::*;
 
-    fn meant(origin: Origin, text: &str) -> (Meant, Vec<String>) {
+    fn meant(origin: SettingOrigin, text: &str) -> (EffectiveSettings, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config.toml");
         std::fs::write(&file, text).unwrap();
-        let mut meant = Meant::default();
+        let mut meant = EffectiveSettings::default();
         let mut ignored = Vec::new();
-        meant.take(&Layer::file(&file, origin).unwrap(), &mut ignored).unwrap();
+        meant.take(&SettingsLayer::file(&file, origin).unwrap(), &mut ignored).unwrap();
         (meant, ignored)
     }
 
@@ -421,20 +421,20 @@ mod tests {
 
     #[test]
     fn a_stranger_can_only_tighten() {
-        let (meant, ignored) = meant(Origin::Stranger, MIXED);
+        let (meant, ignored) = meant(SettingOrigin::Stranger, MIXED);
         assert_eq!(
             (meant.turns.value, meant.parallel.value, meant.budget.cost.value),
             (3, 64, Some(Cost(500_000_000)))
         );
-        assert_eq!((meant.model.value.as_str(), meant.approvals.value), ("auto", Approvals::Ask));
+        assert_eq!((meant.model.value.as_str(), meant.approvals.value), ("auto", ApprovalMode::Ask));
         assert_eq!(meant.deny.value, ["nap"]);
         assert_eq!(ignored, ["`model`", "`parallel`", "`approvals`", "the price of a/b"]);
     }
 
     #[test]
     fn the_user_decides_everything_and_each_value_knows_its_line() {
-        let (meant, ignored) = meant(Origin::User, MIXED);
-        assert_eq!((meant.parallel.value, meant.approvals.value), (500, Approvals::Allow));
+        let (meant, ignored) = meant(SettingOrigin::User, MIXED);
+        assert_eq!((meant.parallel.value, meant.approvals.value), (500, ApprovalMode::Allow));
         assert!(meant.parallel.from.ends_with("config.toml:3"), "{}", meant.parallel.from);
         assert!(ignored.is_empty() && meant.models.prices.contains_key("a/b"));
     }

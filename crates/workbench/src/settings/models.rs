@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use toml::Spanned;
-use updraft_models::{Limit, Price, Spec, Speech};
+use updraft_models::{DialectKind, ModelSpec, Price, RateLimit};
 
-use super::layer::Layer;
-use super::meant::{Origin, Sourced};
+use super::layer::SettingsLayer;
+use super::meant::{SettingOrigin, SettingValue};
 use crate::fault::Fault;
 use crate::moment;
 
@@ -59,24 +59,24 @@ pub(crate) struct WrittenPrice {
 
 /// A provider as it is meant.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Provider {
+pub(crate) struct ProviderSettings {
     pub(crate) base: Option<String>,
     pub(crate) key_env: Option<String>,
-    pub(crate) speech: Option<Speech>,
+    pub(crate) speech: Option<DialectKind>,
 }
 
 /// All that is meant about models.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Models {
-    pub(crate) profiles: BTreeMap<String, Sourced<String>>,
-    pub(crate) providers: BTreeMap<String, Sourced<Provider>>,
-    pub(crate) limits: BTreeMap<String, Sourced<Limit>>,
-    pub(crate) prices: BTreeMap<String, Sourced<Price>>,
+pub(crate) struct ModelSettings {
+    pub(crate) profiles: BTreeMap<String, SettingValue<String>>,
+    pub(crate) providers: BTreeMap<String, SettingValue<ProviderSettings>>,
+    pub(crate) limits: BTreeMap<String, SettingValue<RateLimit>>,
+    pub(crate) prices: BTreeMap<String, SettingValue<Price>>,
 }
 
-impl Models {
+impl ModelSettings {
     /// Takes over what a layer says. A stranger says nothing here: whoever sets an address gets the key.
-    pub(super) fn take(&mut self, layer: &Layer, ignored: &mut Vec<String>) -> Result<(), Fault> {
+    pub(super) fn take(&mut self, layer: &SettingsLayer, ignored: &mut Vec<String>) -> Result<(), Fault> {
         let written = &layer.written;
         table("profile", &mut self.profiles, layer, &written.profiles, ignored, WrittenProfile::meant)?;
         table("provider", &mut self.providers, layer, &written.providers, ignored, WrittenProvider::meant)?;
@@ -91,7 +91,7 @@ impl Models {
             rows.push((format!("profiles.{name}"), format!("{:?}", profile.value), profile.from.clone()));
         }
         for (name, provider) in &self.providers {
-            let Provider { base, key_env, .. } = &provider.value;
+            let ProviderSettings { base, key_env, .. } = &provider.value;
             let value = format!(
                 "{{ base_url = {:?}, key_env = {:?} }}",
                 base.as_deref().unwrap_or_default(),
@@ -119,8 +119,8 @@ impl Models {
 }
 
 /// A limit as a line.
-pub fn limit_in_words(limit: &Limit) -> String {
-    let Limit { requests, tokens, spacing, concurrency } = limit;
+pub fn limit_in_words(limit: &RateLimit) -> String {
+    let RateLimit { requests, tokens, spacing, concurrency } = limit;
     let mut parts = Vec::new();
     parts.extend(requests.map(|n| format!("{n} requests a minute")));
     parts.extend(tokens.map(|n| format!("{n} tokens a minute")));
@@ -133,21 +133,21 @@ pub fn limit_in_words(limit: &Limit) -> String {
 
 fn table<W: Clone, T>(
     what: &str,
-    meant: &mut BTreeMap<String, Sourced<T>>,
-    layer: &Layer,
+    meant: &mut BTreeMap<String, SettingValue<T>>,
+    layer: &SettingsLayer,
     written: &BTreeMap<String, Spanned<W>>,
     ignored: &mut Vec<String>,
     understand: impl Fn(&W) -> Result<T, String>,
 ) -> Result<(), Fault> {
     for (name, entry) in written {
-        if layer.origin == Origin::Stranger {
+        if layer.origin == SettingOrigin::Stranger {
             ignored.push(format!("the {what} of {name}"));
             continue;
         }
         let place = layer.place(entry);
         let value = understand(entry.get_ref())
             .map_err(|why| Fault::config(format!("{place}: the {what} of `{name}`: {why}")))?;
-        meant.insert(name.clone(), Sourced { value, from: layer.source(entry) });
+        meant.insert(name.clone(), SettingValue { value, from: layer.source(entry) });
     }
     Ok(())
 }
@@ -167,7 +167,7 @@ impl WrittenProfile {
         let all = std::iter::once(&self.model).chain(&self.fallback).map(|model| {
             let sign = if model.contains('?') { '&' } else { '?' };
             let text = if settings.is_empty() { model.clone() } else { format!("{model}{sign}{}", settings.join("&")) };
-            let spec = Spec::parse(&text).map_err(|error| error.to_string())?;
+            let spec = ModelSpec::parse(&text).map_err(|error| error.to_string())?;
             if spec.name.is_empty() && spec.provider != "builtin" {
                 return Err(format!("`{model}` is not a model; expected PROVIDER/NAME"));
             }
@@ -178,30 +178,30 @@ impl WrittenProfile {
 }
 
 impl WrittenProvider {
-    fn meant(&self) -> Result<Provider, String> {
+    fn meant(&self) -> Result<ProviderSettings, String> {
         let speech = match self.speaks.as_deref() {
             None => None,
-            Some("openai" | "chat") => Some(Speech::Chat),
-            Some("responses") => Some(Speech::Responses),
-            Some("anthropic") => Some(Speech::Anthropic),
-            Some("gemini") => Some(Speech::Gemini),
-            Some("ollama") => Some(Speech::Ollama),
+            Some("openai" | "chat") => Some(DialectKind::Chat),
+            Some("responses") => Some(DialectKind::Responses),
+            Some("anthropic") => Some(DialectKind::Anthropic),
+            Some("gemini") => Some(DialectKind::Gemini),
+            Some("ollama") => Some(DialectKind::Ollama),
             Some(other) => {
                 return Err(format!("`speaks` is `{other}`; expected openai, responses, anthropic, gemini or ollama"));
             }
         };
-        Ok(Provider { base: self.base_url.clone(), key_env: self.key_env.clone(), speech })
+        Ok(ProviderSettings { base: self.base_url.clone(), key_env: self.key_env.clone(), speech })
     }
 }
 
 impl WrittenLimit {
-    fn meant(&self) -> Result<Limit, String> {
+    fn meant(&self) -> Result<RateLimit, String> {
         let spacing = self.spacing.as_deref().map(moment::duration).transpose()?.unwrap_or(Duration::ZERO);
         if self.requests_per_minute == Some(0) || self.tokens_per_minute == Some(0) || self.concurrency == Some(0) {
             return Err("nothing could ever be asked with a limit of 0".to_owned());
         }
         let (requests, tokens) = (self.requests_per_minute, self.tokens_per_minute);
-        Ok(Limit { requests, tokens, spacing, concurrency: self.concurrency })
+        Ok(RateLimit { requests, tokens, spacing, concurrency: self.concurrency })
     }
 }
 

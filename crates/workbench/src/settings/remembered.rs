@@ -3,23 +3,23 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use updraft_run::{Effect, Input, Rule, Run, Scope};
+use updraft_run::{ApprovalScope, Effect, Input, Rule, Run};
 
 use crate::fault::Fault;
 use crate::list_file;
-use crate::places::Places;
+use crate::places::AppFolders;
 
 /// Where such a rule comes from, for people.
 const FROM: &str = "always, in this workspace";
 
 /// Rules by the canonical path of their workspace.
-pub struct Remembered {
+pub struct RememberedRules {
     folders: BTreeMap<String, Vec<String>>,
 }
 
-impl Remembered {
+impl RememberedRules {
     /// What is remembered on this machine.
-    pub fn load(places: &Places) -> Self {
+    pub fn load(places: &AppFolders) -> Self {
         Self { folders: list_file::load(&file(places)) }
     }
 
@@ -30,7 +30,7 @@ impl Remembered {
     }
 
     /// Remembers rules for a workspace, beside whatever another process has remembered meanwhile.
-    pub fn add(places: &Places, workspace: &str, rules: &[String]) -> Result<(), Fault> {
+    pub fn add(places: &AppFolders, workspace: &str, rules: &[String]) -> Result<(), Fault> {
         list_file::change(&file(places), |folders: &mut BTreeMap<String, Vec<String>>| {
             let known = folders.entry(workspace.to_owned()).or_default();
             for rule in rules {
@@ -42,7 +42,7 @@ impl Remembered {
     }
 
     /// Forgets a rule; false if it was not there.
-    pub fn remove(places: &Places, workspace: &Path, rule: &str) -> Result<bool, Fault> {
+    pub fn remove(places: &AppFolders, workspace: &Path, rule: &str) -> Result<bool, Fault> {
         list_file::change(&file(places), |folders: &mut BTreeMap<String, Vec<String>>| {
             let Some(known) = folders.get_mut(&workspace.display().to_string()) else { return false };
             let before = known.len();
@@ -52,18 +52,18 @@ impl Remembered {
     }
 }
 
-fn file(places: &Places) -> PathBuf {
+fn file(places: &AppFolders) -> PathBuf {
     places.state.join("allowed.json")
 }
 
 /// Keeps what was allowed for the whole workspace, if an input says so.
-pub fn keep(places: &Places, run: &Run, input: &Input) -> Result<(), Fault> {
+pub fn keep(places: &AppFolders, run: &Run, input: &Input) -> Result<(), Fault> {
     let Input::Verdict { id: Some(id), verdict } = input else { return Ok(()) };
-    if !verdict.allow || verdict.always != Some(Scope::Workspace) {
+    if !verdict.allow || verdict.always != Some(ApprovalScope::Workspace) {
         return Ok(());
     }
     match run.open().get(id).map(|open| &open.effect) {
-        Some(Effect::Approval { always, .. }) => Remembered::add(places, &run.settings().workspace, always),
+        Some(Effect::Approval { always, .. }) => RememberedRules::add(places, &run.settings().workspace, always),
         _ => Ok(()),
     }
 }

@@ -4,8 +4,8 @@ use serde::Deserialize;
 use toml::Spanned;
 use updraft_run::{Rule, Rules};
 
-use super::layer::Layer;
-use super::meant::Origin;
+use super::layer::SettingsLayer;
+use super::meant::SettingOrigin;
 use crate::fault::Fault;
 
 /// The table `[rules]` as it was written.
@@ -18,7 +18,7 @@ pub(crate) struct WrittenRules {
 }
 
 /// Takes over the rules of a layer. They only ever add up: the strictest counts.
-pub(super) fn take(rules: &mut Rules, layer: &Layer, ignored: &mut Vec<String>) -> Result<(), Fault> {
+pub(super) fn take(rules: &mut Rules, layer: &SettingsLayer, ignored: &mut Vec<String>) -> Result<(), Fault> {
     let WrittenRules { allow, ask, deny } = &layer.written.rules;
     let read = |written: &Spanned<String>| {
         let place = layer.place(written);
@@ -26,7 +26,7 @@ pub(super) fn take(rules: &mut Rules, layer: &Layer, ignored: &mut Vec<String>) 
     };
     for written in allow {
         let rule = read(written)?;
-        if layer.origin == Origin::Stranger {
+        if layer.origin == SettingOrigin::Stranger {
             ignored.push(format!("the rule that allows `{rule}`"));
         } else {
             rules.allow.push(rule);

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use toml::Spanned;
-use updraft_sandbox::{GitSetting, Level, Limits, Network, Policy, Toolchain};
+use updraft_sandbox::{GitSetting, Network, Policy, ResourceLimits, SandboxLevel, Toolchain};
 
-use super::layer::Layer;
-use super::meant::{Origin, Sourced};
+use super::layer::SettingsLayer;
+use super::meant::{SettingOrigin, SettingValue};
 use crate::fault::Fault;
 use crate::moment;
-use crate::places::{self, Places};
+use crate::places::{self, AppFolders};
 
 /// The table `[sandbox]`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -39,48 +39,48 @@ pub(crate) enum WrittenNetwork {
 
 /// The sandbox as it is meant.
 #[derive(Clone, Debug)]
-pub struct Confined {
+pub struct SandboxSettings {
     /// What of the network they reach.
-    pub network: Sourced<Network>,
+    pub network: SettingValue<Network>,
     /// Names of toolchains in the home folder, or folders.
-    pub(crate) toolchains: Sourced<Vec<String>>,
+    pub(crate) toolchains: SettingValue<Vec<String>>,
     /// More paths that they may read.
-    pub read: Sourced<Vec<PathBuf>>,
+    pub read: SettingValue<Vec<PathBuf>>,
     /// More folders that they may write.
-    pub write: Sourced<Vec<PathBuf>>,
+    pub write: SettingValue<Vec<PathBuf>>,
     /// The level to run at; absent for the best there is.
-    pub level: Sourced<Option<Level>>,
-    pub(crate) environment: Sourced<Vec<String>>,
-    pub(crate) memory: Sourced<u64>,
-    pub(crate) processes: Sourced<u64>,
-    pub(crate) disk: Sourced<u64>,
+    pub level: SettingValue<Option<SandboxLevel>>,
+    pub(crate) environment: SettingValue<Vec<String>>,
+    pub(crate) memory: SettingValue<u64>,
+    pub(crate) processes: SettingValue<u64>,
+    pub(crate) disk: SettingValue<u64>,
     /// How long one command may take; absent for the usual.
-    pub time: Sourced<Option<Duration>>,
+    pub time: SettingValue<Option<Duration>>,
 }
 
-impl Default for Confined {
+impl Default for SandboxSettings {
     fn default() -> Self {
-        let limits = Limits::default();
+        let limits = ResourceLimits::default();
         Self {
-            network: Sourced::default_of(Network::None),
-            toolchains: Sourced::default_of(["rust", "node", "python", "go", "java"].map(str::to_owned).into()),
-            read: Sourced::default_of(Vec::new()),
-            write: Sourced::default_of(Vec::new()),
-            level: Sourced::default_of(None),
-            environment: Sourced::default_of(Vec::new()),
-            memory: Sourced::default_of(limits.memory),
-            processes: Sourced::default_of(limits.processes),
-            disk: Sourced::default_of(limits.disk),
-            time: Sourced::default_of(None),
+            network: SettingValue::default_of(Network::None),
+            toolchains: SettingValue::default_of(["rust", "node", "python", "go", "java"].map(str::to_owned).into()),
+            read: SettingValue::default_of(Vec::new()),
+            write: SettingValue::default_of(Vec::new()),
+            level: SettingValue::default_of(None),
+            environment: SettingValue::default_of(Vec::new()),
+            memory: SettingValue::default_of(limits.memory),
+            processes: SettingValue::default_of(limits.processes),
+            disk: SettingValue::default_of(limits.disk),
+            time: SettingValue::default_of(None),
         }
     }
 }
 
-impl Confined {
+impl SandboxSettings {
     /// Takes over what a layer says. A stranger can only tighten; nobody but the user can do without a sandbox.
-    pub(super) fn take(&mut self, layer: &Layer, ignored: &mut Vec<String>) -> Result<(), Fault> {
+    pub(super) fn take(&mut self, layer: &SettingsLayer, ignored: &mut Vec<String>) -> Result<(), Fault> {
         let written = &layer.written.sandbox;
-        let mut taking = Taking { layer, ignored };
+        let mut taking = SandboxMerge { layer, ignored };
         taking.put("network", &mut self.network, written.network.as_ref(), network, |new, old| match (new, old) {
             (Network::None, _) | (_, Network::Host) => true,
             (Network::Allow(new), Network::Allow(old)) => new.iter().all(|host| old.contains(host)),
@@ -96,12 +96,13 @@ impl Confined {
         taking.add("read", &mut self.read, written.read.as_ref(), path)?;
         taking.add("write", &mut self.write, written.write.as_ref(), path)?;
         taking.add("environment", &mut self.environment, written.environment.as_ref(), |name| Ok(name.to_owned()))?;
-        let is_ours = matches!(layer.origin, Origin::Workspace | Origin::Stranger);
+        let is_ours = matches!(layer.origin, SettingOrigin::Workspace | SettingOrigin::Stranger);
         if is_ours && written.level.as_ref().is_some_and(|level| level.get_ref() == "none") {
             taking.ignored.push("`sandbox.level`".to_owned());
         } else {
             // Where nothing was chosen, the best is meant: only the highest is no lower.
-            let is_stricter = |new: &Option<Level>, old: &Option<Level>| *new >= old.or(Some(Level::Full));
+            let is_stricter =
+                |new: &Option<SandboxLevel>, old: &Option<SandboxLevel>| *new >= old.or(Some(SandboxLevel::Full));
             taking.put("level", &mut self.level, written.level.as_ref(), |text| level(text), is_stricter)?;
         }
         taking.put("memory", &mut self.memory, written.memory.as_ref(), |text| size(text), |new, old| new <= old)?;
@@ -119,7 +120,7 @@ impl Confined {
     }
 
     /// What every child may do; its workspace is put in for each.
-    pub(crate) fn policy(&self, places: &Places) -> Policy {
+    pub(crate) fn policy(&self, places: &AppFolders) -> Policy {
         let mut policy = Policy::strict("/nonexistent");
         let home = places::home().and_then(|home| home.canonicalize().ok());
         for one in &self.toolchains.value {
@@ -177,27 +178,27 @@ fn git(home: &Path) -> Vec<GitSetting> {
 }
 
 /// Taking over the values of one layer.
-struct Taking<'a> {
-    layer: &'a Layer,
+struct SandboxMerge<'a> {
+    layer: &'a SettingsLayer,
     ignored: &'a mut Vec<String>,
 }
 
-impl Taking<'_> {
+impl SandboxMerge<'_> {
     /// A value, which a stranger may only tighten.
     fn put<W, T>(
         &mut self,
         name: &str,
-        slot: &mut Sourced<T>,
+        slot: &mut SettingValue<T>,
         written: Option<&Spanned<W>>,
         understand: impl Fn(&W) -> Result<T, String>,
         is_stricter: impl Fn(&T, &T) -> bool,
     ) -> Result<(), Fault> {
         let Some(written) = written else { return Ok(()) };
         let value = understand(written.get_ref()).map_err(|why| self.fault(name, written, &why))?;
-        if self.layer.origin == Origin::Stranger && !is_stricter(&value, &slot.value) {
+        if self.layer.origin == SettingOrigin::Stranger && !is_stricter(&value, &slot.value) {
             self.ignored.push(format!("`sandbox.{name}`"));
         } else {
-            *slot = Sourced { value, from: self.layer.source(written) };
+            *slot = SettingValue { value, from: self.layer.source(written) };
         }
         Ok(())
     }
@@ -206,12 +207,12 @@ impl Taking<'_> {
     fn add<T: PartialEq>(
         &mut self,
         name: &str,
-        slot: &mut Sourced<Vec<T>>,
+        slot: &mut SettingValue<Vec<T>>,
         written: Option<&Spanned<Vec<String>>>,
         understand: impl Fn(&str) -> Result<T, String>,
     ) -> Result<(), Fault> {
         let Some(written) = written.filter(|list| !list.get_ref().is_empty()) else { return Ok(()) };
-        if self.layer.origin == Origin::Stranger {
+        if self.layer.origin == SettingOrigin::Stranger {
             self.ignored.push(format!("`sandbox.{name}`"));
             return Ok(());
         }
@@ -252,11 +253,11 @@ fn toolchains(written: &[String]) -> Result<Vec<String>, String> {
     written.iter().map(known).collect()
 }
 
-fn level(text: &str) -> Result<Option<Level>, String> {
+fn level(text: &str) -> Result<Option<SandboxLevel>, String> {
     match text {
-        "full" => Ok(Some(Level::Full)),
-        "landlock" => Ok(Some(Level::Landlock)),
-        "none" => Ok(Some(Level::None)),
+        "full" => Ok(Some(SandboxLevel::Full)),
+        "landlock" => Ok(Some(SandboxLevel::Landlock)),
+        "none" => Ok(Some(SandboxLevel::None)),
         other => Err(format!("`{other}` is no level; expected full, landlock or none")),
     }
 }
@@ -299,12 +300,12 @@ fn at_least_one(number: u64) -> Result<u64, String> {
 mod tests {
     use super::*;
 
-    fn taken(origin: Origin, text: &str) -> Result<(Confined, Vec<String>), String> {
+    fn taken(origin: SettingOrigin, text: &str) -> Result<(SandboxSettings, Vec<String>), String> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config.toml");
         std::fs::write(&file, text).unwrap();
-        let (mut confined, mut ignored) = (Confined::default(), Vec::new());
-        let layer = Layer::file(&file, origin).map_err(|fault| fault.message)?;
+        let (mut confined, mut ignored) = (SandboxSettings::default(), Vec::new());
+        let layer = SettingsLayer::file(&file, origin).map_err(|fault| fault.message)?;
         confined.take(&layer, &mut ignored).map_err(|fault| fault.message)?;
         Ok((confined, ignored))
     }
@@ -314,50 +315,54 @@ mod tests {
 
     #[test]
     fn a_stranger_can_only_tighten() {
-        let (confined, ignored) = taken(Origin::Stranger, LAX).unwrap();
+        let (confined, ignored) = taken(SettingOrigin::Stranger, LAX).unwrap();
         assert_eq!((confined.network.value, confined.level.value), (Network::None, None));
         assert!(confined.read.value.is_empty() && confined.write.value.is_empty());
         let all = ["network", "read", "write", "environment", "level", "memory", "time"]
             .map(|name| format!("`sandbox.{name}`"));
         assert_eq!(ignored, all);
         let (confined, ignored) =
-            taken(Origin::Stranger, "[sandbox]\nlevel = \"full\"\ntoolchains = []\nmemory = \"64 MiB\"\n").unwrap();
-        assert_eq!((confined.level.value, confined.memory.value), (Some(Level::Full), 64 << 20));
+            taken(SettingOrigin::Stranger, "[sandbox]\nlevel = \"full\"\ntoolchains = []\nmemory = \"64 MiB\"\n")
+                .unwrap();
+        assert_eq!((confined.level.value, confined.memory.value), (Some(SandboxLevel::Full), 64 << 20));
         assert!(ignored.is_empty() && confined.toolchains.value.is_empty());
     }
 
     #[test]
     fn what_is_not_set_counts_as_what_is_usual() {
         let (confined, ignored) =
-            taken(Origin::Stranger, "[sandbox]\nlevel = \"landlock\"\ntime = \"121s\"\n").unwrap();
+            taken(SettingOrigin::Stranger, "[sandbox]\nlevel = \"landlock\"\ntime = \"121s\"\n").unwrap();
         assert_eq!((confined.level.value, confined.time.value), (None, None));
         assert_eq!(ignored, ["`sandbox.level`", "`sandbox.time`"]);
-        let (confined, ignored) = taken(Origin::Stranger, "[sandbox]\ntime = \"2m\"\n").unwrap();
+        let (confined, ignored) = taken(SettingOrigin::Stranger, "[sandbox]\ntime = \"2m\"\n").unwrap();
         assert_eq!((confined.time.value, ignored), (Some(Duration::from_mins(2)), Vec::new()));
     }
 
     #[test]
     fn a_stranger_may_keep_to_what_the_user_set() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut confined, mut ignored) = (Confined::default(), Vec::new());
+        let (mut confined, mut ignored) = (SandboxSettings::default(), Vec::new());
         for (origin, text) in [
-            (Origin::User, "[sandbox]\nlevel = \"landlock\"\ntime = \"10m\"\n"),
-            (Origin::Stranger, "[sandbox]\nlevel = \"landlock\"\ntime = \"9m\"\n"),
+            (SettingOrigin::User, "[sandbox]\nlevel = \"landlock\"\ntime = \"10m\"\n"),
+            (SettingOrigin::Stranger, "[sandbox]\nlevel = \"landlock\"\ntime = \"9m\"\n"),
         ] {
             let file = folder.path().join("config.toml");
             std::fs::write(&file, text).unwrap();
-            confined.take(&Layer::file(&file, origin).ok().unwrap(), &mut ignored).ok().unwrap();
+            confined.take(&SettingsLayer::file(&file, origin).ok().unwrap(), &mut ignored).ok().unwrap();
         }
-        assert_eq!((confined.level.value, confined.time.value), (Some(Level::Landlock), Some(Duration::from_mins(9))));
+        assert_eq!(
+            (confined.level.value, confined.time.value),
+            (Some(SandboxLevel::Landlock), Some(Duration::from_mins(9)))
+        );
         assert!(ignored.is_empty());
     }
 
     #[test]
     fn no_workspace_does_away_with_the_sandbox_and_the_user_can() {
-        let (confined, ignored) = taken(Origin::Workspace, LAX).unwrap();
+        let (confined, ignored) = taken(SettingOrigin::Workspace, LAX).unwrap();
         assert_eq!((confined.level.value, confined.network.value), (None, Network::Host));
         assert_eq!(ignored, ["`sandbox.level`"]);
-        assert_eq!(taken(Origin::User, LAX).unwrap().0.level.value, Some(Level::None));
+        assert_eq!(taken(SettingOrigin::User, LAX).unwrap().0.level.value, Some(SandboxLevel::None));
     }
 
     #[test]
@@ -372,7 +377,7 @@ mod tests {
             ("toolchains = [\"cobol\"]", "is no toolchain"),
             ("level = \"high\"", "expected full, landlock or none"),
         ] {
-            let fault = taken(Origin::User, &format!("[sandbox]\n{text}\n")).unwrap_err();
+            let fault = taken(SettingOrigin::User, &format!("[sandbox]\n{text}\n")).unwrap_err();
             assert!(fault.contains(says), "{fault}");
         }
     }

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use toml::Spanned;
 use updraft_run::Millis;
 
-use super::meant::{Sourced, Taking};
-use super::written::{Written, size, time};
+use super::meant::{LayerMerge, SettingValue};
+use super::written::{WrittenSettings, size, time};
 use crate::fault::Fault;
 use crate::{SessionLimits, moment};
 
@@ -36,31 +36,31 @@ pub(crate) struct WrittenBridge {
 
 /// What is meant by them.
 #[derive(Clone, Debug)]
-pub struct Serving {
-    age: Sourced<Millis>,
-    sweep: Sourced<Millis>,
-    most: Sourced<u32>,
-    turns: Sourced<u32>,
+pub struct ServeSettings {
+    age: SettingValue<Millis>,
+    sweep: SettingValue<Millis>,
+    most: SettingValue<u32>,
+    turns: SettingValue<u32>,
     /// Bytes that `fs/read` gives at once.
-    pub bridge_read: Sourced<u64>,
+    pub bridge_read: SettingValue<u64>,
 }
 
-impl Default for Serving {
+impl Default for ServeSettings {
     fn default() -> Self {
         let limits = SessionLimits::default();
-        let millis = |time: Duration| Sourced::default_of(Millis(time.as_millis() as u64));
+        let millis = |time: Duration| SettingValue::default_of(Millis(time.as_millis() as u64));
         Self {
             age: millis(limits.age),
             sweep: millis(limits.sweep),
-            most: Sourced::default_of(limits.most as u32),
-            turns: Sourced::default_of(limits.turns as u32),
-            bridge_read: Sourced::default_of(100_000),
+            most: SettingValue::default_of(limits.most as u32),
+            turns: SettingValue::default_of(limits.turns as u32),
+            bridge_read: SettingValue::default_of(100_000),
         }
     }
 }
 
-impl Serving {
-    pub(super) fn take(&mut self, taking: &mut Taking<'_>, written: &Written) -> Result<(), Fault> {
+impl ServeSettings {
+    pub(super) fn take(&mut self, taking: &mut LayerMerge<'_>, written: &WrittenSettings) -> Result<(), Fault> {
         let sessions = &written.sessions;
         taking.lasting("sessions.age", SECOND..=MONTH, &mut self.age, sessions.age.as_ref())?;
         taking.lasting("sessions.sweep", SECOND..=MONTH, &mut self.sweep, sessions.sweep.as_ref())?;
@@ -71,7 +71,7 @@ impl Serving {
 
     /// The limits of conversations.
     pub fn sessions(&self) -> SessionLimits {
-        let time = |millis: &Sourced<Millis>| Duration::from_millis(millis.value.0);
+        let time = |millis: &SettingValue<Millis>| Duration::from_millis(millis.value.0);
         SessionLimits {
             age: time(&self.age),
             sweep: time(&self.sweep),
@@ -82,7 +82,7 @@ impl Serving {
 
     /// Every setting: name, value as TOML, where it came from.
     pub(super) fn list(&self) -> Vec<(String, String, String)> {
-        let length = |millis: &Sourced<Millis>| format!("{:?}", moment::length(millis.value));
+        let length = |millis: &SettingValue<Millis>| format!("{:?}", moment::length(millis.value));
         vec![
             ("sessions.age".into(), length(&self.age), self.age.from.clone()),
             ("sessions.sweep".into(), length(&self.sweep), self.sweep.from.clone()),

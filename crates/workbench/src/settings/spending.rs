@@ -2,35 +2,35 @@
 
 use updraft_run::{Budget, Cost, Millis};
 
-use super::meant::{Sourced, Taking};
+use super::meant::{LayerMerge, SettingValue};
 use super::written::WrittenBudget;
 use crate::moment;
 
 /// The limits of a run or of one step.
 #[derive(Clone, Debug)]
-pub(crate) struct Spending {
-    pub(crate) cost: Sourced<Option<Cost>>,
-    pub(crate) tokens: Sourced<Option<u64>>,
-    pub(crate) time: Sourced<Option<Millis>>,
-    pub(crate) turns: Sourced<Option<u64>>,
-    pub(crate) calls: Sourced<Option<u64>>,
+pub(crate) struct SpendingLimits {
+    pub(crate) cost: SettingValue<Option<Cost>>,
+    pub(crate) tokens: SettingValue<Option<u64>>,
+    pub(crate) time: SettingValue<Option<Millis>>,
+    pub(crate) turns: SettingValue<Option<u64>>,
+    pub(crate) calls: SettingValue<Option<u64>>,
 }
 
-impl Default for Spending {
+impl Default for SpendingLimits {
     fn default() -> Self {
         Self {
-            cost: Sourced::default_of(None),
-            tokens: Sourced::default_of(None),
-            time: Sourced::default_of(None),
-            turns: Sourced::default_of(None),
-            calls: Sourced::default_of(None),
+            cost: SettingValue::default_of(None),
+            tokens: SettingValue::default_of(None),
+            time: SettingValue::default_of(None),
+            turns: SettingValue::default_of(None),
+            calls: SettingValue::default_of(None),
         }
     }
 }
 
-impl Spending {
+impl SpendingLimits {
     /// Takes over what a layer says in the table of this name.
-    pub(super) fn take(&mut self, table: &str, taking: &mut Taking<'_>, written: &WrittenBudget) {
+    pub(super) fn take(&mut self, table: &str, taking: &mut LayerMerge<'_>, written: &WrittenBudget) {
         taking.limit(&format!("{table}.cost"), &mut self.cost, written.cost.as_ref());
         taking.limit(&format!("{table}.tokens"), &mut self.tokens, written.tokens.as_ref());
         taking.limit(&format!("{table}.time"), &mut self.time, written.time.as_ref());

@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 use updraft_run::Millis;
-use updraft_tools::Limits;
+use updraft_tools::ToolLimits;
 
-use super::meant::{Sourced, Taking};
+use super::meant::{LayerMerge, SettingValue};
 use super::written::{size, time};
 use crate::fault::Fault;
 use crate::moment;
@@ -37,45 +37,45 @@ pub(crate) struct WrittenTools {
 
 /// What is meant by it.
 #[derive(Clone, Debug)]
-pub struct Tools {
+pub struct ToolSettings {
     /// Relative to the workspace, or whole paths.
-    pub folders: Sourced<Vec<String>>,
+    pub folders: SettingValue<Vec<String>>,
     /// A name to be found on `PATH`, or a path that may be relative to the workspace; empty for that of agents' code.
-    pub(crate) python: Sourced<String>,
+    pub(crate) python: SettingValue<String>,
     /// How long one call may take.
-    pub(crate) time: Sourced<Millis>,
+    pub(crate) time: SettingValue<Millis>,
     /// The same for the tools that come with the program and have no time of their own.
-    built_in_time: Sourced<Millis>,
+    built_in_time: SettingValue<Millis>,
     /// Bytes that `read_file` gives at once.
-    read: Sourced<u64>,
+    read: SettingValue<u64>,
     /// Bytes of any tool's output that a model is shown.
-    output: Sourced<u64>,
+    output: SettingValue<u64>,
     /// How often a call that may be repeated is tried again after a failure that may pass.
-    retries: Sourced<u32>,
+    retries: SettingValue<u32>,
     /// The wait before the first new try; it doubles from then on.
-    backoff: Sourced<Millis>,
+    backoff: SettingValue<Millis>,
 }
 
-impl Default for Tools {
+impl Default for ToolSettings {
     fn default() -> Self {
-        let limits = Limits::default();
-        let millis = |time: Duration| Sourced::default_of(Millis(time.as_millis() as u64));
+        let limits = ToolLimits::default();
+        let millis = |time: Duration| SettingValue::default_of(Millis(time.as_millis() as u64));
         Self {
-            folders: Sourced::default_of(vec!["tools".into(), ".updraft/tools".into()]),
-            python: Sourced::default_of(String::new()),
-            time: Sourced::default_of(Millis(60_000)),
+            folders: SettingValue::default_of(vec!["tools".into(), ".updraft/tools".into()]),
+            python: SettingValue::default_of(String::new()),
+            time: SettingValue::default_of(Millis(60_000)),
             built_in_time: millis(limits.time),
-            read: Sourced::default_of(limits.read as u64),
-            output: Sourced::default_of(limits.output as u64),
-            retries: Sourced::default_of(limits.retries),
+            read: SettingValue::default_of(limits.read as u64),
+            output: SettingValue::default_of(limits.output as u64),
+            retries: SettingValue::default_of(limits.retries),
             backoff: millis(limits.backoff),
         }
     }
 }
 
-impl Tools {
+impl ToolSettings {
     /// Takes over what a layer says.
-    pub(super) fn take(&mut self, taking: &mut Taking<'_>, written: &WrittenTools) -> Result<(), Fault> {
+    pub(super) fn take(&mut self, taking: &mut LayerMerge<'_>, written: &WrittenTools) -> Result<(), Fault> {
         taking.free("tools.folders", &mut self.folders, written.folders.as_ref());
         taking.free("tools.python", &mut self.python, written.python.as_ref());
         taking.ordered("tools.time", &mut self.time, written.time.as_ref(), |new, old| new <= old);
@@ -89,17 +89,17 @@ impl Tools {
     }
 
     /// The limits of calls.
-    pub(crate) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> ToolLimits {
         let time = |millis: Millis| Duration::from_millis(millis.0);
         let output = self.output.value as usize;
-        Limits {
+        ToolLimits {
             // A file is cut once, by the tool that knows its lines, so what is read stays below what is shown.
             read: (self.read.value as usize).min(output - output / 8),
             output,
             time: time(self.built_in_time.value),
             retries: self.retries.value,
             backoff: time(self.backoff.value),
-            ..Limits::default()
+            ..ToolLimits::default()
         }
     }
 
@@ -126,14 +126,14 @@ impl Tools {
 mod tests {
     use std::time::Duration;
 
-    use crate::settings::{Layer, Meant, Origin};
+    use crate::settings::{EffectiveSettings, SettingOrigin, SettingsLayer};
 
-    fn taken(origin: Origin, text: &str) -> Result<Meant, String> {
+    fn taken(origin: SettingOrigin, text: &str) -> Result<EffectiveSettings, String> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config.toml");
         std::fs::write(&file, text).unwrap();
-        let mut meant = Meant::default();
-        meant.take(&Layer::file(&file, origin).unwrap(), &mut Vec::new()).map_err(|fault| fault.message)?;
+        let mut meant = EffectiveSettings::default();
+        meant.take(&SettingsLayer::file(&file, origin).unwrap(), &mut Vec::new()).map_err(|fault| fault.message)?;
         Ok(meant)
     }
 
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn limits_are_those_of_the_settings() {
-        let meant = taken(Origin::User, LIMITS).unwrap();
+        let meant = taken(SettingOrigin::User, LIMITS).unwrap();
         let tools = meant.tools.limits();
         assert_eq!((tools.read, tools.output, tools.retries), (200_000, 1 << 20, 0));
         assert_eq!((tools.backoff, tools.time), (Duration::from_secs(3), Duration::from_secs(5)));
@@ -152,15 +152,15 @@ mod tests {
         let sessions = meant.serving.sessions();
         assert_eq!((sessions.age, sessions.sweep), (Duration::from_hours(1), Duration::from_secs(10)));
         assert_eq!((sessions.most, sessions.turns, meant.serving.bridge_read.value), (3, 4, 1_000_000));
-        assert_eq!(taken(Origin::User, "[tools]\noutput = 8000\n").unwrap().tools.limits().read, 7_000);
+        assert_eq!(taken(SettingOrigin::User, "[tools]\noutput = 8000\n").unwrap().tools.limits().read, 7_000);
     }
 
     #[test]
     fn what_is_no_limit_is_named_and_a_stranger_can_only_lower() {
-        let stranger = taken(Origin::Stranger, LIMITS).unwrap();
+        let stranger = taken(SettingOrigin::Stranger, LIMITS).unwrap();
         let tools = stranger.tools.limits();
         assert_eq!((tools.read, tools.retries, stranger.serving.bridge_read.value), (100_000, 0, 100_000));
-        let wrong = |text: &str| taken(Origin::User, text).unwrap_err();
+        let wrong = |text: &str| taken(SettingOrigin::User, text).unwrap_err();
         assert!(wrong("[sessions]\nsweep = \"0 s\"\n").contains("`sessions.sweep` is 0.0 s; expected from"));
         assert!(wrong("[tools]\nread = 5\n").contains("`tools.read` is 5; expected a number from 1000"));
     }

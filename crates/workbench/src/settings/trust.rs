@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use updraft_journal::hash_of;
 
-use super::layer::Layer;
-use super::meant::Origin;
+use super::layer::SettingsLayer;
+use super::meant::SettingOrigin;
 use crate::fault::Fault;
-use crate::places::Places;
+use crate::places::AppFolders;
 use crate::servers::{self, Variables, program_files};
 use crate::{list_file, plain};
 
@@ -22,7 +22,7 @@ const MOST_BYTES: u64 = 512 << 20;
 
 /// How a workspace stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum TrustState {
     /// Its files count.
     Trusted,
     /// It has files that would count if it were trusted.
@@ -31,18 +31,18 @@ pub enum Standing {
     Changed,
 }
 
-impl Standing {
+impl TrustState {
     /// Whether its files count in full.
     pub fn is_trusted(&self) -> bool {
-        *self == Standing::Trusted
+        *self == TrustState::Trusted
     }
 
     /// What does not count, in words. Settings are named one by one elsewhere.
     pub fn ignored(&self) -> Vec<String> {
         match self {
-            Standing::Trusted => Vec::new(),
-            Standing::Changed => vec!["its agents, prompts, .env, MCP servers and prices".into()],
-            Standing::Stranger(files) => {
+            TrustState::Trusted => Vec::new(),
+            TrustState::Changed => vec!["its agents, prompts, .env, MCP servers and prices".into()],
+            TrustState::Stranger(files) => {
                 let mut words: Vec<String> = Vec::new();
                 let mut add = |is_there: bool, word: &str| words.extend(is_there.then(|| word.to_owned()));
                 add(files.iter().any(|file| file.starts_with(".updraft/agents/")), "what its agents would widen");
@@ -56,42 +56,42 @@ impl Standing {
 }
 
 /// The workspaces that were trusted, by their canonical path.
-pub struct Trusted {
+pub struct TrustedWorkspaces {
     file: PathBuf,
     /// The user's own settings, which may name folders of tools.
     settings: PathBuf,
     folders: BTreeMap<String, String>,
 }
 
-impl Trusted {
+impl TrustedWorkspaces {
     /// Those of this machine.
-    pub fn load(places: &Places) -> Self {
+    pub fn load(places: &AppFolders) -> Self {
         let file = places.state.join("trusted.json");
         let folders = list_file::load(&file);
         Self { file, settings: places.settings(), folders }
     }
 
     /// How a workspace stands. Of a stranger's only so much is looked at as people are told.
-    pub fn standing(&self, workspace: &Path) -> Standing {
+    pub fn standing(&self, workspace: &Path) -> TrustState {
         if !self.folders.contains_key(&workspace.display().to_string()) {
             let tools = self.folders_of_tools(workspace).into_iter().filter(|folder| workspace.join(folder).is_dir());
             let lists = servers::of_workspace(workspace).0.into_iter().filter_map(|source| source.file);
             let mut files = settings_of(workspace);
             files.extend(tools.chain(lists.map(|file| within(workspace, &file))));
-            return Standing::Stranger(files.iter().map(|file| file.to_string_lossy().into_owned()).collect());
+            return TrustState::Stranger(files.iter().map(|file| file.to_string_lossy().into_owned()).collect());
         }
         let counted = self.what_counts(workspace);
-        if self.is_as_trusted(workspace, &counted) { Standing::Trusted } else { Standing::Changed }
+        if self.is_as_trusted(workspace, &counted) { TrustState::Trusted } else { TrustState::Changed }
     }
 
     /// Whether what counts is as it was when the workspace was trusted.
-    pub fn is_as_trusted(&self, workspace: &Path, counted: &Counted) -> bool {
+    pub fn is_as_trusted(&self, workspace: &Path, counted: &TrustContent) -> bool {
         let hash = counted.hash.as_ref().ok();
         hash.is_some() && self.folders.get(&workspace.display().to_string()) == hash
     }
 
     /// What of a workspace only counts in full if it is trusted, as it is now.
-    pub fn what_counts(&self, workspace: &Path) -> Counted {
+    pub fn what_counts(&self, workspace: &Path) -> TrustContent {
         let mut files = settings_of(workspace);
         files.extend(of_servers(workspace));
         let mut seen = BTreeSet::new();
@@ -100,7 +100,7 @@ impl Trusted {
         files.sort();
         files.dedup();
         let hash = large.map_or_else(|| Ok(fingerprint(workspace, &files)), Err);
-        Counted { files, hash }
+        TrustContent { files, hash }
     }
 
     /// The folders in which tools are looked for.
@@ -108,7 +108,7 @@ impl Trusted {
         let mut tools: BTreeSet<PathBuf> = ["tools", ".updraft/tools"].map(PathBuf::from).into();
         // Settings that cannot be read are named when they are needed, and name no folders here.
         let files = [self.settings.clone(), workspace.join(".updraft/config.toml")];
-        for layer in files.iter().filter_map(|file| Layer::file(file, Origin::Stranger).ok()) {
+        for layer in files.iter().filter_map(|file| SettingsLayer::file(file, SettingOrigin::Stranger).ok()) {
             let named = layer.written.tools.folders.iter().flat_map(|list| list.get_ref().iter());
             let within = named.filter_map(|name| workspace.join(name).strip_prefix(workspace).ok().map(Path::to_owned));
             tools.extend(within.map(|path| path.components().collect()));
@@ -117,7 +117,7 @@ impl Trusted {
     }
 
     /// Records a workspace as it was looked at.
-    pub fn add(&self, workspace: &Path, counted: &Counted) -> Result<(), Fault> {
+    pub fn add(&self, workspace: &Path, counted: &TrustContent) -> Result<(), Fault> {
         let hash = counted.hash.clone().map_err(|folder| too_much(&folder))?;
         list_file::change(&self.file, |folders: &mut BTreeMap<String, String>| {
             folders.insert(workspace.display().to_string(), hash);
@@ -133,7 +133,7 @@ impl Trusted {
 }
 
 /// What of a workspace only counts in full if it is trusted.
-pub struct Counted {
+pub struct TrustContent {
     /// In path order.
     pub files: Vec<PathBuf>,
     /// What tells it apart from what it may become; or the folder in which there is too much for that.

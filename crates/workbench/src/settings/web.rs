@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 use updraft_run::Millis;
-use updraft_tools::{Web, WebLimits};
+use updraft_tools::{WebConfig, WebLimits};
 
-use super::meant::{Sourced, Taking};
+use super::meant::{LayerMerge, SettingValue};
 use super::written::{size, time};
 use crate::fault::Fault;
 use crate::{moment, plain};
@@ -34,34 +34,34 @@ pub(crate) struct WrittenWeb {
 
 /// How pages of the web are reached.
 #[derive(Clone, Debug)]
-pub(crate) struct Pages {
+pub(crate) struct WebSettings {
     /// Whether this machine may be reached, for tests.
-    loopback: Sourced<bool>,
+    loopback: SettingValue<bool>,
     /// A file of certificates to trust besides the system's.
-    certificates: Sourced<Option<String>>,
+    certificates: SettingValue<Option<String>>,
     /// The name server to ask in place of the system.
-    dns: Sourced<Option<SocketAddr>>,
+    dns: SettingValue<Option<SocketAddr>>,
     /// How long one page may take.
-    time: Sourced<Millis>,
+    time: SettingValue<Millis>,
     /// Bytes of a page's text that a model is shown.
-    text: Sourced<u64>,
+    text: SettingValue<u64>,
 }
 
-impl Default for Pages {
+impl Default for WebSettings {
     fn default() -> Self {
         let limits = WebLimits::default();
         Self {
-            time: Sourced::default_of(Millis(limits.time.as_millis() as u64)),
-            text: Sourced::default_of(limits.text as u64),
-            loopback: Sourced::default_of(false),
-            certificates: Sourced::default_of(None),
-            dns: Sourced::default_of(None),
+            time: SettingValue::default_of(Millis(limits.time.as_millis() as u64)),
+            text: SettingValue::default_of(limits.text as u64),
+            loopback: SettingValue::default_of(false),
+            certificates: SettingValue::default_of(None),
+            dns: SettingValue::default_of(None),
         }
     }
 }
 
-impl Pages {
-    pub(super) fn take(&mut self, taking: &mut Taking<'_>, written: &WrittenWeb) -> Result<(), Fault> {
+impl WebSettings {
+    pub(super) fn take(&mut self, taking: &mut LayerMerge<'_>, written: &WrittenWeb) -> Result<(), Fault> {
         taking.own("web.loopback", &mut self.loopback, written.loopback.as_ref());
         let certificates =
             written.certificates.as_ref().map(|file| Spanned::new(file.span(), Some(file.get_ref().clone())));
@@ -83,7 +83,7 @@ impl Pages {
     }
 
     /// The settings for the tool.
-    pub(crate) fn web(&self) -> Result<Web, Fault> {
+    pub(crate) fn web(&self) -> Result<WebConfig, Fault> {
         let certificates = match &self.certificates.value {
             None => Vec::new(),
             Some(file) => plain::read(Path::new(file), LARGEST_CERTIFICATES).map_err(|error| {
@@ -92,7 +92,13 @@ impl Pages {
         };
         let time = Duration::from_millis(self.time.value.0);
         let limits = WebLimits { time, text: self.text.value as usize, ..WebLimits::default() };
-        Ok(Web { loopback: self.loopback.value, certificates, dns: self.dns.value, limits, ..Web::default() })
+        Ok(WebConfig {
+            loopback: self.loopback.value,
+            certificates,
+            dns: self.dns.value,
+            limits,
+            ..WebConfig::default()
+        })
     }
 
     /// Every setting: name, value as TOML, where it came from.
@@ -112,38 +118,38 @@ impl Pages {
 
 #[cfg(test)]
 mod tests {
-    use crate::settings::{Layer, Meant, Origin};
+    use crate::settings::{EffectiveSettings, SettingOrigin, SettingsLayer};
 
-    fn taken(origin: Origin, text: &str) -> Result<(bool, Vec<String>), String> {
+    fn taken(origin: SettingOrigin, text: &str) -> Result<(bool, Vec<String>), String> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config.toml");
         std::fs::write(&file, text).unwrap();
-        let (mut meant, mut ignored) = (Meant::default(), Vec::new());
-        meant.take(&Layer::file(&file, origin).unwrap(), &mut ignored).map_err(|fault| fault.message)?;
+        let (mut meant, mut ignored) = (EffectiveSettings::default(), Vec::new());
+        meant.take(&SettingsLayer::file(&file, origin).unwrap(), &mut ignored).map_err(|fault| fault.message)?;
         Ok((meant.web.web().map_err(|fault| fault.message)?.loopback, ignored))
     }
 
     #[test]
     fn a_workspace_cannot_open_this_machine_however_trusted_it_is() {
         let text = "[web]\nloopback = true\ncertificates = \"/nonexistent\"\ndns = \"127.0.0.1:5353\"\n";
-        for origin in [Origin::Workspace, Origin::Stranger] {
+        for origin in [SettingOrigin::Workspace, SettingOrigin::Stranger] {
             let (loopback, ignored) = taken(origin, text).unwrap();
             assert_eq!(
                 (loopback, ignored.len(), ignored[0].as_str()),
                 (false, 3, "`web.loopback`, which only your own settings decide")
             );
         }
-        assert_eq!(taken(Origin::User, "[web]\nloopback = true\ndns = \"::1\"\n"), Ok((true, Vec::new())));
+        assert_eq!(taken(SettingOrigin::User, "[web]\nloopback = true\ndns = \"::1\"\n"), Ok((true, Vec::new())));
     }
 
     #[test]
     fn what_cannot_be_used_is_named() {
-        let unreadable = taken(Origin::User, "[web]\ncertificates = \"/nonexistent\"\n").unwrap_err();
+        let unreadable = taken(SettingOrigin::User, "[web]\ncertificates = \"/nonexistent\"\n").unwrap_err();
         assert!(
             unreadable.starts_with("`web.certificates` names `/nonexistent`, which cannot be read"),
             "{unreadable}"
         );
-        let unknown = taken(Origin::User, "[web]\ndns = \"quad9\"\n").unwrap_err();
+        let unknown = taken(SettingOrigin::User, "[web]\ndns = \"quad9\"\n").unwrap_err();
         assert!(
             unknown.ends_with("config.toml:2: `web.dns` is `quad9`; expected an address like `9.9.9.9`"),
             "{unknown}"

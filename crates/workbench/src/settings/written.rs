@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
 use toml::Spanned;
-use updraft_run::{Approvals, Budget, Cost, Millis};
+use updraft_run::{ApprovalMode, Budget, Cost, Millis};
 
 use super::models::{WrittenLimit, WrittenPrice, WrittenProfile, WrittenProvider};
 use super::rules::WrittenRules;
@@ -17,7 +17,7 @@ use crate::moment;
 /// A `config.toml` as it was written.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Written {
+pub(crate) struct WrittenSettings {
     pub(crate) model: Option<Spanned<String>>,
     pub(crate) turns: Option<Spanned<u32>>,
     pub(crate) query_turns: Option<Spanned<u32>>,
@@ -32,10 +32,10 @@ pub(crate) struct Written {
     pub(crate) compact_keep: Option<Spanned<u32>>,
     pub(crate) max_output: Option<Spanned<u64>>,
     #[serde(deserialize_with = "approvals")]
-    pub(crate) approvals: Option<Spanned<Approvals>>,
+    pub(crate) approvals: Option<Spanned<ApprovalMode>>,
     /// The other name of `approvals`, in three words.
     #[serde(deserialize_with = "mode")]
-    pub(crate) mode: Option<Spanned<Approvals>>,
+    pub(crate) mode: Option<Spanned<ApprovalMode>>,
     pub(crate) deny: Option<Spanned<Vec<String>>>,
     pub(crate) rules: WrittenRules,
     pub(crate) budget: WrittenBudget,
@@ -112,20 +112,20 @@ pub(crate) struct WrittenUndo {
 }
 
 /// `approvals`: one of four words.
-fn approvals<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<Approvals>>, D::Error> {
-    known(deserializer, Approvals::from_word, "`allow`, `ask`, `refuse`, `read-only`")
+fn approvals<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<ApprovalMode>>, D::Error> {
+    known(deserializer, ApprovalMode::from_word, "`allow`, `ask`, `refuse`, `read-only`")
 }
 
 /// `mode`: one of three words.
-fn mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<Approvals>>, D::Error> {
-    known(deserializer, Approvals::from_mode, "`read-only`, `workspace`, `full`")
+fn mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<ApprovalMode>>, D::Error> {
+    known(deserializer, ApprovalMode::from_mode, "`read-only`, `workspace`, `full`")
 }
 
 fn known<'de, D: Deserializer<'de>>(
     deserializer: D,
-    read: fn(&str) -> Option<Approvals>,
+    read: fn(&str) -> Option<ApprovalMode>,
     all: &str,
-) -> Result<Option<Spanned<Approvals>>, D::Error> {
+) -> Result<Option<Spanned<ApprovalMode>>, D::Error> {
     let word = Spanned::<String>::deserialize(deserializer)?;
     let found = read(word.get_ref());
     let unknown = || serde::de::Error::custom(format!("unknown variant `{}`, expected one of {all}", word.get_ref()));
@@ -150,14 +150,14 @@ pub(super) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
 pub(super) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<u64>>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Size {
+    enum WrittenSize {
         Bytes(u64),
         Text(String),
     }
-    let written = Spanned::<Size>::deserialize(deserializer)?;
+    let written = Spanned::<WrittenSize>::deserialize(deserializer)?;
     let bytes = match written.get_ref() {
-        Size::Bytes(bytes) => *bytes,
-        Size::Text(text) => bytes_in(text).map_err(serde::de::Error::custom)?,
+        WrittenSize::Bytes(bytes) => *bytes,
+        WrittenSize::Text(text) => bytes_in(text).map_err(serde::de::Error::custom)?,
     };
     Ok(Some(Spanned::new(written.span(), bytes)))
 }

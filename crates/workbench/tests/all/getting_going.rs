@@ -4,17 +4,18 @@ use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
 use updraft_journal::Journal;
-use updraft_run::{Approvals, Budget, Goal, Level, Mode, Run, RunId};
+use updraft_run::{ApprovalMode, Budget, Goal, Level, Run, RunId, RunMode};
 use updraft_sandbox::Network;
-use updraft_workbench::office::Work;
+use updraft_workbench::office::RunRequest;
 use updraft_workbench::{
-    Attendance, Confine, Flags, Fork, Kind, NewGoal, Notice, Office, Places, Resumed, StoredRun, Workbench, journal,
+    AppFolders, Attendance, Confine, Flags, Fork, Kind, NewGoal, Notice, ResumeOutcome, StoredRun, UpdraftService,
+    Workbench, journal,
 };
 
 /// A folder to work in, and one for what Updraft keeps.
 struct Room {
     _kept: tempfile::TempDir,
-    places: Places,
+    places: AppFolders,
     folder: std::path::PathBuf,
     told: Arc<Mutex<Vec<Notice>>>,
 }
@@ -24,7 +25,7 @@ impl Room {
         let kept = tempfile::tempdir().unwrap();
         let folder = kept.path().canonicalize().unwrap().join("project");
         std::fs::create_dir(&folder).unwrap();
-        Self { places: Places::under(&kept.path().join("home")), _kept: kept, folder, told: Arc::default() }
+        Self { places: AppFolders::under(&kept.path().join("home")), _kept: kept, folder, told: Arc::default() }
     }
 
     /// Whoever attends stops each run before it begins anything.
@@ -39,7 +40,7 @@ impl Room {
     }
 
     /// Starts a run that rests at once.
-    async fn start(&self, bench: &Workbench, mode: Mode) -> RunId {
+    async fn start(&self, bench: &Workbench, mode: RunMode) -> RunId {
         let goal = Goal { text: "What is here?".into(), mode, ..Goal::default() };
         let id = journal::new_id().unwrap();
         let handle = bench.start(id.clone(), NewGoal { goal, ..NewGoal::default() }).await.unwrap();
@@ -62,12 +63,12 @@ fn stored(journal: &Journal, id: &RunId) -> Run {
 async fn a_run_begins_with_what_was_said_and_people_are_told_by_values() {
     let room = Room::new();
     let budget = Budget { turns: Some(7), ..Budget::default() };
-    let bench = room.open(Flags { approvals: Some(Approvals::ReadOnly), budget, ..flags() });
-    let id = room.start(&bench, Mode::Plan).await;
+    let bench = room.open(Flags { approvals: Some(ApprovalMode::ReadOnly), budget, ..flags() });
+    let id = room.start(&bench, RunMode::Plan).await;
     let run = stored(bench.journal().unwrap(), &id);
     let settings = run.settings();
     assert_eq!((settings.model.as_str(), settings.sandbox), ("builtin", Level::None));
-    assert_eq!((settings.approvals, settings.least_turns), (Approvals::ReadOnly, Some(7)));
+    assert_eq!((settings.approvals, settings.least_turns), (ApprovalMode::ReadOnly, Some(7)));
     assert_eq!(settings.grants.as_ref().unwrap().flags.level, Some(Level::None));
     let model = Notice::Model { name: "builtin".into(), why: None };
     assert_eq!(*room.told.lock().unwrap(), [model, Notice::Unconfined]);
@@ -78,14 +79,14 @@ async fn an_agent_named_by_a_program_outside_has_the_turns_of_one_named_in_the_t
     let room = Room::new();
     let stop = CancellationToken::new();
     let (office, left) =
-        Office::open(&room.places, &room.folder, flags(), stop.clone(), Arc::new(|_| {})).await.unwrap();
-    let work = Work { goal: "What is here?".into(), agent: Some("researcher".into()) };
+        UpdraftService::open(&room.places, &room.folder, flags(), stop.clone(), Arc::new(|_| {})).await.unwrap();
+    let work = RunRequest { goal: "What is here?".into(), agent: Some("researcher".into()) };
     let outside = office.runs.dispatch(&work).await.unwrap();
     assert_eq!(left, 0);
     stop.cancel();
     office.close().await;
     let bench = room.open(flags());
-    let id = room.start(&bench, Mode::Agent("researcher".into())).await;
+    let id = room.start(&bench, RunMode::Agent("researcher".into())).await;
     let turns = |id: &RunId| stored(bench.journal().unwrap(), id).settings().query_turns;
     assert_eq!(turns(&RunId::parse(&outside.run).unwrap()), turns(&id));
 }
@@ -93,8 +94,8 @@ async fn an_agent_named_by_a_program_outside_has_the_turns_of_one_named_in_the_t
 #[tokio::test]
 async fn a_run_that_only_reads_goes_on_on_its_own_workbench_and_not_where_tools_may_write() {
     let room = Room::new();
-    let bench = room.open(Flags { approvals: Some(Approvals::ReadOnly), ..flags() });
-    let id = room.start(&bench, Mode::Plan).await;
+    let bench = room.open(Flags { approvals: Some(ApprovalMode::ReadOnly), ..flags() });
+    let id = room.start(&bench, RunMode::Plan).await;
     bench.journal().unwrap().clone().close().await;
     let shared = room.open(flags());
     let refused = shared.resume(&id, Vec::new()).await.err().unwrap();
@@ -104,15 +105,15 @@ async fn a_run_that_only_reads_goes_on_on_its_own_workbench_and_not_where_tools_
     let run = stored(kept, &id);
     let at = StoredRun::new(&run, kept).unwrap();
     let own = Workbench::open_for(&at, &room.places, Flags::default(), room.attendance()).unwrap();
-    assert_eq!(own.settings.meant.approvals.value, Approvals::ReadOnly);
-    assert!(matches!(own.resume(&id, Vec::new()).await, Ok(Resumed::Here(_))));
+    assert_eq!(own.settings.meant.approvals.value, ApprovalMode::ReadOnly);
+    assert!(matches!(own.resume(&id, Vec::new()).await, Ok(ResumeOutcome::Here(_))));
 }
 
 #[tokio::test]
 async fn a_run_keeps_the_rights_it_was_started_with_and_a_fork_those_that_are_said_with_it() {
     let room = Room::new();
     let bench = room.open(flags());
-    let from = room.start(&bench, Mode::Plan).await;
+    let from = room.start(&bench, RunMode::Plan).await;
     let journal = bench.journal().unwrap();
     let run = stored(journal, &from);
     let said = Confine { network: Some(Network::Host), ..Confine::default() };

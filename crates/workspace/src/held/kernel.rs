@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-use crate::Links;
+use crate::LinkPolicy;
 
 /// Opens a path that cannot lead out of `dir`.
 pub(super) fn open(
@@ -15,12 +15,12 @@ pub(super) fn open(
     path: &Path,
     flags: OFlags,
     mode: Mode,
-    links: Links,
+    links: LinkPolicy,
 ) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     let resolve = match links {
-        Links::Inside => resolve,
-        Links::Never => resolve | ResolveFlags::NO_SYMLINKS,
+        LinkPolicy::Inside => resolve,
+        LinkPolicy::Never => resolve | ResolveFlags::NO_SYMLINKS,
     };
     // The kernel says AGAIN when a rename elsewhere kept it from being sure that nothing escaped.
     for _ in 0..100 {
@@ -33,6 +33,6 @@ pub(super) fn open(
 }
 
 /// What is at such a path.
-pub(super) fn stat(dir: BorrowedFd<'_>, path: &Path, links: Links) -> Result<Stat, Errno> {
+pub(super) fn stat(dir: BorrowedFd<'_>, path: &Path, links: LinkPolicy) -> Result<Stat, Errno> {
     rustix::fs::fstat(open(dir, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), links)?)
 }

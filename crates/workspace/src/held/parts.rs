@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::Links;
+use crate::LinkPolicy;
 
 /// Links that are gone along for one path: as many as Linux follows.
 const MOST_LINKS: usize = 40;
@@ -23,13 +23,13 @@ pub(super) fn open(
     path: &Path,
     flags: OFlags,
     mode: Mode,
-    links: Links,
+    links: LinkPolicy,
 ) -> Result<OwnedFd, Errno> {
     go(dir, path, links, |folder, name| rustix::fs::openat(folder, name, flags | OFlags::NOFOLLOW, mode))
 }
 
 /// What is at such a path.
-pub(super) fn stat(dir: BorrowedFd<'_>, path: &Path, links: Links) -> Result<Stat, Errno> {
+pub(super) fn stat(dir: BorrowedFd<'_>, path: &Path, links: LinkPolicy) -> Result<Stat, Errno> {
     go(dir, path, links, |folder, name| {
         let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
         if FileType::from_raw_mode(stat.st_mode).is_symlink() { Err(Errno::LOOP) } else { Ok(stat) }
@@ -40,10 +40,10 @@ pub(super) fn stat(dir: BorrowedFd<'_>, path: &Path, links: Links) -> Result<Sta
 fn go<T>(
     dir: BorrowedFd<'_>,
     path: &Path,
-    links: Links,
+    links: LinkPolicy,
     at_the_end: impl Fn(BorrowedFd<'_>, &OsStr) -> Result<T, Errno>,
 ) -> Result<T, Errno> {
-    let mut way = Way { dir, held: Vec::new(), ahead: Vec::new() };
+    let mut way = PathWalk { dir, held: Vec::new(), ahead: Vec::new() };
     way.put_ahead(path)?;
     let mut followed = 0;
     while let Some(part) = way.ahead.pop() {
@@ -72,7 +72,7 @@ fn go<T>(
         // A link in the way: systems name it by different errors, so we look.
         let Some(target) = way.link(&part, error)? else { return Err(error) };
         followed += 1;
-        if matches!(links, Links::Never) || followed > MOST_LINKS {
+        if matches!(links, LinkPolicy::Never) || followed > MOST_LINKS {
             return Err(Errno::LOOP);
         }
         way.put_ahead(&target)?;
@@ -84,7 +84,7 @@ const FOLDER: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
 
 /// Where we are, how we came here, and what is ahead.
-struct Way<'a> {
+struct PathWalk<'a> {
     dir: BorrowedFd<'a>,
     /// The folders that were entered, the innermost last.
     held: Vec<OwnedFd>,
@@ -92,7 +92,7 @@ struct Way<'a> {
     ahead: Vec<OsString>,
 }
 
-impl Way<'_> {
+impl PathWalk<'_> {
     fn here(&self) -> BorrowedFd<'_> {
         self.held.last().map_or(self.dir, AsFd::as_fd)
     }

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use super::*;
 
 /// Opens a path both ways: which file each gives, or why not.
-fn both(dir: &File, path: &str, flags: OFlags, links: Links) -> [Result<u64, Errno>; 2] {
-    type Open = fn(BorrowedFd<'_>, &Path, OFlags, Mode, Links) -> Result<std::os::fd::OwnedFd, Errno>;
+fn both(dir: &File, path: &str, flags: OFlags, links: LinkPolicy) -> [Result<u64, Errno>; 2] {
+    type Open = fn(BorrowedFd<'_>, &Path, OFlags, Mode, LinkPolicy) -> Result<std::os::fd::OwnedFd, Errno>;
     let ways: [Open; 2] = [beneath::open, parts::open];
     ways.map(|open| {
         let opened = open(dir.as_fd(), Path::new(path), flags | OFlags::CLOEXEC, Mode::empty(), links)?;
@@ -18,7 +18,7 @@ fn both(dir: &File, path: &str, flags: OFlags, links: Links) -> [Result<u64, Err
 }
 
 /// The same for looking without opening.
-fn both_looks(dir: &File, path: &str, links: Links) -> [Result<u64, Errno>; 2] {
+fn both_looks(dir: &File, path: &str, links: LinkPolicy) -> [Result<u64, Errno>; 2] {
     let looks = [beneath::stat(dir.as_fd(), Path::new(path), links), parts::stat(dir.as_fd(), Path::new(path), links)];
     looks.map(|look| look.map(|stat| stat.st_ino))
 }
@@ -60,7 +60,7 @@ proptest! {
         let links: Vec<_> = links.into_iter().map(|(at, target)| (at.to_owned(), target)).collect();
         let (_outer, dir) = tree(&links);
         for path in paths {
-            for how in [Links::Inside, Links::Never] {
+            for how in [LinkPolicy::Inside, LinkPolicy::Never] {
                 for flags in [OFlags::RDONLY, OFlags::RDONLY | OFlags::DIRECTORY] {
                     let [kernel, parts] = both(&dir, &path, flags, how);
                     prop_assert_eq!(kernel, parts, "{} with {:?}", path, links);
@@ -80,11 +80,11 @@ fn nothing_outside_is_reached_part_by_part() {
     let open =
         |path: &str, links| parts::open(dir.as_fd(), Path::new(path), OFlags::RDONLY, Mode::empty(), links).err();
     for path in ["out", "up", "root", "../f", "a/../../f", "/etc/passwd"] {
-        assert_eq!(open(path, Links::Inside), Some(Errno::XDEV), "{path}");
+        assert_eq!(open(path, LinkPolicy::Inside), Some(Errno::XDEV), "{path}");
     }
-    assert_eq!(open("round", Links::Inside), Some(Errno::LOOP));
-    assert_eq!(open("in", Links::Inside), None);
-    assert_eq!(open("in", Links::Never), Some(Errno::LOOP));
+    assert_eq!(open("round", LinkPolicy::Inside), Some(Errno::LOOP));
+    assert_eq!(open("in", LinkPolicy::Inside), None);
+    assert_eq!(open("in", LinkPolicy::Never), Some(Errno::LOOP));
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_new_file_is_never_made_through_a_link() {
     let (outer, dir) = tree(&links);
     let flags = OFlags::RDWR | OFlags::CREATE;
     let made =
-        |path: &str, flags| parts::open(dir.as_fd(), Path::new(path), flags, bits(0o666), Links::Never).map(drop);
+        |path: &str, flags| parts::open(dir.as_fd(), Path::new(path), flags, bits(0o666), LinkPolicy::Never).map(drop);
     assert_eq!(made("dangling", flags), Err(Errno::LOOP));
     assert_eq!(made("dangling", flags | OFlags::EXCL), Err(Errno::EXIST));
     assert_eq!(made("a/made", flags), Ok(()));

@@ -6,25 +6,25 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use updraft_engine::Words;
-use updraft_journal::{Blob, Export, Head, Journal, Status};
+use updraft_engine::RosterTexts;
+use updraft_journal::{Blob, Export, Journal, RunHeader, Status};
 use updraft_models::choose;
-use updraft_run::{AgentCard, Budget, Input, Record, Reflect, Reply, Roster, Run, RunId, Start, Timestamp};
+use updraft_run::{AgentCard, Budget, Input, Record, ReflectionMode, Reply, Roster, Run, RunId, RunStart, Timestamp};
 use updraft_workbench::{Flags, UNKNOWN_MODEL};
 
-use super::session::{Session, Stands};
-use crate::args::Import;
-use crate::fault::{Fault, Outcome};
-use crate::places::Places;
-use crate::settings::Settings;
+use super::session::{ImportedRun, ImportedStatus};
+use crate::args::ImportArgs;
+use crate::fault::{CliError, CliResult};
+use crate::places::AppFolders;
+use crate::settings::WorkspaceSettings;
 use crate::{cast, journal, moment, out, places, reach, tools};
 
-pub(super) async fn import(places: &Places, args: &Import, text: &str) -> Outcome {
+pub(super) async fn import(places: &AppFolders, args: &ImportArgs, text: &str) -> CliResult {
     let workspace = places::workspace(args.workspace.as_deref())?;
     let flags = Flags { model: args.model.clone(), ..Flags::default() };
-    let settings = Settings::load(places, &workspace, &flags)?;
+    let settings = WorkspaceSettings::load(places, &workspace, &flags)?;
     let (agents, prompts) = cast::load(places, &workspace, &settings)?;
-    let session = Session::read(text, &args.file.display().to_string(), &agents)?;
+    let session = ImportedRun::read(text, &args.file.display().to_string(), &agents)?;
     let mut rules = settings.meant.rules();
     session.check(&agents, rules.max_steps)?;
     let spec = reach::model_spec(&settings.meant.model.value);
@@ -39,7 +39,7 @@ pub(super) async fn import(places: &Places, args: &Import, text: &str) -> Outcom
     rules.parallel += session.open_steps() as u32;
 
     let dispatcher = tools::dispatcher(places, &workspace, &settings).await?;
-    let (mut roster, words) = Words::gather(
+    let (mut roster, words) = RosterTexts::gather(
         agents.iter(),
         &prompts,
         &|wanted: &[String]| dispatcher.registry().specs_for(wanted),
@@ -52,7 +52,7 @@ pub(super) async fn import(places: &Places, args: &Import, text: &str) -> Outcom
     let roster = Roster { words: Some(words.hash()), ..roster };
     let (goal, plan) = session.start();
     let created = session.created().unwrap_or_else(moment::now);
-    let start = Start {
+    let start = RunStart {
         goal,
         roster: Arc::new(taking_all(&roster, &session)),
         settings: Arc::new(rules),
@@ -60,18 +60,18 @@ pub(super) async fn import(places: &Places, args: &Import, text: &str) -> Outcom
         plan: plan.map(Arc::new),
     };
     let journal = journal::open(places)?;
-    let head = Head {
+    let head = RunHeader {
         workspace: start.settings.workspace.clone(),
         model: start.settings.model.clone(),
-        ..Head::new(id_for(&journal, args, &session)?, start.goal.text.clone(), created)
+        ..RunHeader::new(id_for(&journal, args, &session)?, start.goal.text.clone(), created)
     };
     let (run, records) = again(&session, start, roster, created);
     if let [first, rest @ ..] = session.missing_in(&run).as_slice() {
         let and = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-        return Err(Fault::failed(format!("the step `{first}`{and} cannot be planned where the file has it"))
+        return Err(CliError::failed(format!("the step `{first}`{and} cannot be planned where the file has it"))
             .hint(format!("`updraft run --plan {} \"GOAL\"` carries the graph out anew", args.file.display())));
     }
-    let head = Head { status: Status::from_word(run.status()), ..head };
+    let head = RunHeader { status: Status::from_word(run.status()), ..head };
     say_what_differs(&session, &run);
     if !run.is_over() {
         let id = &head.id;
@@ -81,10 +81,10 @@ pub(super) async fn import(places: &Places, args: &Import, text: &str) -> Outcom
 }
 
 /// The roster without what would question a result, and with every agent that the file names.
-fn taking_all(roster: &Roster, session: &Session) -> Roster {
+fn taking_all(roster: &Roster, session: &ImportedRun) -> Roster {
     let mut all = roster.clone();
     for card in &mut all.agents {
-        (card.reflect, card.schema) = (Reflect::Rule, None);
+        (card.reflect, card.schema) = (ReflectionMode::Rule, None);
     }
     let strangers: BTreeSet<&str> = session.agents().filter(|name| roster.agent(name).is_none()).collect();
     all.agents.extend(strangers.into_iter().map(|name| AgentCard { name: name.to_owned(), ..AgentCard::default() }));
@@ -93,9 +93,9 @@ fn taking_all(roster: &Roster, session: &Session) -> Roster {
 }
 
 /// The id that was asked for, the file's own if it is free, or a new one.
-fn id_for(journal: &Journal, args: &Import, session: &Session) -> Result<RunId, Fault> {
+fn id_for(journal: &Journal, args: &ImportArgs, session: &ImportedRun) -> Result<RunId, CliError> {
     if let Some(id) = &args.id {
-        return RunId::parse(id).map_err(|bad| Fault::usage(bad.to_string()));
+        return RunId::parse(id).map_err(|bad| CliError::usage(bad.to_string()));
     }
     match session.name().and_then(|name| RunId::parse(name).ok()) {
         Some(own) if journal.head(&own).is_err() => Ok(own),
@@ -108,7 +108,7 @@ fn id_for(journal: &Journal, args: &Import, session: &Session) -> Result<RunId, 
 }
 
 /// Goes through the run again, with the file's results in the order they came.
-fn again(session: &Session, start: Start, roster: Roster, created: Timestamp) -> (Run, Vec<Record>) {
+fn again(session: &ImportedRun, start: RunStart, roster: Roster, created: Timestamp) -> (Run, Vec<Record>) {
     let (mut run, mut records, mut now) = (Run::default(), Vec::new(), created);
     records.push(run.advance(Input::Start(Box::new(start)), now));
     loop {
@@ -126,7 +126,7 @@ fn again(session: &Session, start: Start, roster: Roster, created: Timestamp) ->
 }
 
 /// What follows on all results: what was cancelled is, and what is open waits.
-fn at_last(session: &Session, run: &Run, roster: Roster) -> Vec<Input> {
+fn at_last(session: &ImportedRun, run: &Run, roster: Roster) -> Vec<Input> {
     let cancel = |step| Input::Cancel { by: "the imported file".into(), step };
     if session.was_cancelled() {
         let stopped = run.open().iter().map(|(id, open)| {
@@ -135,17 +135,17 @@ fn at_last(session: &Session, run: &Run, roster: Roster) -> Vec<Input> {
         });
         return std::iter::once(cancel(None)).chain(stopped).collect();
     }
-    let stopped = run.steps().filter(|step| session.stands(&step.spec.id) == Stands::Stopped);
+    let stopped = run.steps().filter(|step| session.stands(&step.spec.id) == ImportedStatus::Stopped);
     let stopped = stopped.map(|step| cancel(Some(step.spec.id.clone())));
     stopped.chain([Input::Reload { roster: Arc::new(roster), strange: None }, Input::Pause]).collect()
 }
 
-fn say_what_differs(session: &Session, run: &Run) {
+fn say_what_differs(session: &ImportedRun, run: &Run) {
     let differs = |step: &&updraft_run::Step| match session.stands(&step.spec.id) {
-        Stands::Done => step.status() != "completed",
-        Stands::Failed => step.status() != "failed",
-        Stands::Stopped => !matches!(step.status(), "cancelled" | "skipped"),
-        Stands::Open => step.has_ended(),
+        ImportedStatus::Done => step.status() != "completed",
+        ImportedStatus::Failed => step.status() != "failed",
+        ImportedStatus::Stopped => !matches!(step.status(), "cancelled" | "skipped"),
+        ImportedStatus::Open => step.has_ended(),
     };
     for step in run.steps().filter(differs).take(20) {
         let id = &step.spec.id;

@@ -6,27 +6,27 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use updraft_engine::Agents;
 use updraft_run::{
-    Address, AgentRole, Answer, Cost, Failure, FailureKind, Goal, Graph, Kind, Mode, Reply, Run, StepId, StepSpec,
-    Surroundings, Timestamp, Usage,
+    AgentRole, Cost, EffectAddress, EffectKind, Failure, FailureKind, Goal, Graph, GraphContext, ModelAnswer, Reply,
+    Run, RunMode, StepId, StepSpec, Timestamp, TokenUsage,
 };
 
-use crate::fault::Fault;
+use crate::fault::CliError;
 use crate::moment;
 
 /// A run as another tool, or another Updraft, wrote it down.
-pub(super) struct Session {
+pub(super) struct ImportedRun {
     /// What stands beside the nodes: the goal, the variables, the run's name.
     about: Map<String, Value>,
     nodes: BTreeMap<StepId, Map<String, Value>>,
     /// Every step, with those that made the plan.
     graph: Graph,
     files: Vec<String>,
-    mode: Mode,
+    mode: RunMode,
 }
 
 /// How a step stands in the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stands {
+pub(super) enum ImportedStatus {
     Done,
     Failed,
     /// It was cancelled, or left out.
@@ -34,10 +34,10 @@ pub(super) enum Stands {
     Open,
 }
 
-impl Session {
-    pub(super) fn read(text: &str, shown: &str, agents: &Agents) -> Result<Self, Fault> {
+impl ImportedRun {
+    pub(super) fn read(text: &str, shown: &str, agents: &Agents) -> Result<Self, CliError> {
         let no_graph = |why: &dyn std::fmt::Display| {
-            Fault::usage(format!("`{shown}` is neither a run's journal nor a graph: {why}"))
+            CliError::usage(format!("`{shown}` is neither a run's journal nor a graph: {why}"))
                 .hint("`updraft export --format jsonl` and `--format node-link` write what can be imported")
         };
         let mut data: Value = serde_json::from_str(text).map_err(|error| no_graph(&error))?;
@@ -78,12 +78,12 @@ impl Session {
     }
 
     /// How a step stands.
-    pub(super) fn stands(&self, step: &StepId) -> Stands {
+    pub(super) fn stands(&self, step: &StepId) -> ImportedStatus {
         match self.word(step) {
-            "completed" | "complete" | "done" | "success" | "succeeded" => Stands::Done,
-            "failed" | "error" | "failure" => Stands::Failed,
-            "cancelled" | "canceled" | "skipped" | "stopped" => Stands::Stopped,
-            _ => Stands::Open,
+            "completed" | "complete" | "done" | "success" | "succeeded" => ImportedStatus::Done,
+            "failed" | "error" | "failure" => ImportedStatus::Failed,
+            "cancelled" | "canceled" | "skipped" | "stopped" => ImportedStatus::Stopped,
+            _ => ImportedStatus::Open,
         }
     }
 
@@ -98,7 +98,7 @@ impl Session {
     }
 
     pub(super) fn open_steps(&self) -> usize {
-        self.graph.steps.iter().filter(|step| self.stands(&step.id) == Stands::Open).count()
+        self.graph.steps.iter().filter(|step| self.stands(&step.id) == ImportedStatus::Open).count()
     }
 
     /// The steps that a run made from it lacks.
@@ -126,7 +126,7 @@ impl Session {
             mode: self.mode.clone(),
             ..Goal::default()
         };
-        (goal, (self.mode == Mode::Given).then(|| self.graph.clone()))
+        (goal, (self.mode == RunMode::Given).then(|| self.graph.clone()))
     }
 
     /// The steps of each plan the run had: where a step failed and the run did not, the planner was asked again.
@@ -151,17 +151,17 @@ impl Session {
     fn was_replaced(&self, step: &StepSpec) -> bool {
         let went_on = !matches!(self.about.get("status").and_then(Value::as_str), Some("failed" | "cancelled"));
         let is_work = !matches!(step.id.as_str(), "plan" | "distill");
-        self.mode != Mode::Given && went_on && is_work && self.stands(&step.id) == Stands::Failed
+        self.mode != RunMode::Given && went_on && is_work && self.stands(&step.id) == ImportedStatus::Failed
     }
 
     /// Every fault of the graph. What is over may name agents and variables that are not known here.
-    pub(super) fn check(&self, agents: &Agents, max_steps: u32) -> Result<(), Fault> {
-        let over = || self.graph.steps.iter().filter(|step| self.stands(&step.id) != Stands::Open);
+    pub(super) fn check(&self, agents: &Agents, max_steps: u32) -> Result<(), CliError> {
+        let over = || self.graph.steps.iter().filter(|step| self.stands(&step.id) != ImportedStatus::Open);
         let known = agents.iter().map(|agent| agent.name.as_str()).chain(over().map(|step| step.agent.as_str()));
         let mut variables: BTreeSet<&str> = self.globals().map(|(name, _)| name.as_str()).collect();
         variables.extend(over().flat_map(|step| &step.reads).map(String::as_str));
         let max_steps = max_steps as usize;
-        let around = Surroundings { agents: known.collect(), variables, max_steps, ..Surroundings::default() };
+        let around = GraphContext { agents: known.collect(), variables, max_steps, ..GraphContext::default() };
         // What a new plan stands in for may clash with it.
         let valid = self.graph.steps.iter().filter(|step| !self.was_replaced(step)).cloned().collect();
         match (Graph { steps: valid }).faults(&around) {
@@ -176,10 +176,10 @@ impl Session {
     }
 
     /// Whether it is known what came of the first question to a step's model.
-    pub(super) fn is_answered(&self, ask: &Address) -> bool {
-        let is_over = matches!(self.stands(&ask.step), Stands::Done | Stands::Failed);
-        let is_planner = self.mode != Mode::Given && ask.step.as_str() == "plan";
-        ask.kind == Kind::Ask
+    pub(super) fn is_answered(&self, ask: &EffectAddress) -> bool {
+        let is_over = matches!(self.stands(&ask.step), ImportedStatus::Done | ImportedStatus::Failed);
+        let is_planner = self.mode != RunMode::Given && ask.step.as_str() == "plan";
+        ask.kind == EffectKind::Ask
             && ask.turn == 0
             && if is_planner { is_over || ask.visit < self.replans() } else { is_over && ask.visit == 0 }
     }
@@ -187,28 +187,28 @@ impl Session {
     /// What a step's model is taken to have said, so that the step comes to what the file says.
     pub(super) fn reply(&self, spec: &StepSpec, visit: u32) -> Option<Reply> {
         let node = self.nodes.get(&spec.id)?;
-        let is_planned = self.mode != Mode::Given;
+        let is_planned = self.mode != RunMode::Given;
         let plan = || self.plans().get(visit as usize).map(|steps| json!({ "steps": steps }).to_string());
         let text = match (self.stands(&spec.id), spec.id.as_str()) {
             (_, "plan") if is_planned && visit < self.replans() => plan()?,
-            (Stands::Open | Stands::Stopped, _) => return None,
-            (Stands::Failed, _) => {
+            (ImportedStatus::Open | ImportedStatus::Stopped, _) => return None,
+            (ImportedStatus::Failed, _) => {
                 let why = node.get("error").map(plain).filter(|why| !why.is_empty());
                 let why = why.unwrap_or_else(|| "the imported file says that it failed".into());
                 let used = Some(Box::new(usage(node))).filter(|used| used.tokens() > 0);
                 return Some(Reply::Failed(Failure { usage: used, ..Failure::new(FailureKind::Tool, why) }));
             }
-            (Stands::Done, "plan") if is_planned => plan()?,
-            (Stands::Done, "distill") if is_planned => output(node),
-            (Stands::Done, _) if spec.writes.is_empty() => said(output(node)),
-            (Stands::Done, _) => {
+            (ImportedStatus::Done, "plan") if is_planned => plan()?,
+            (ImportedStatus::Done, "distill") if is_planned => output(node),
+            (ImportedStatus::Done, _) if spec.writes.is_empty() => said(output(node)),
+            (ImportedStatus::Done, _) => {
                 let values = spec.writes.iter().map(|name| (name.clone(), self.value(spec, node, name)));
                 Value::Object(values.collect()).to_string()
             }
         };
         // A planner that was asked several times has the sum of them: it is counted once.
-        let usage = if visit == 0 { usage(node) } else { Usage { cost: Some(Cost(0)), ..Usage::default() } };
-        Some(Reply::Answer(Arc::new(Answer { text, usage, ..Answer::default() })))
+        let usage = if visit == 0 { usage(node) } else { TokenUsage { cost: Some(Cost(0)), ..TokenUsage::default() } };
+        Some(Reply::Answer(Arc::new(ModelAnswer { text, usage, ..ModelAnswer::default() })))
     }
 
     /// The value of a variable that a step wrote.
@@ -238,7 +238,7 @@ impl Session {
 }
 
 /// Planned by a step of the run, as ours are, or given.
-fn mode_of(graph: &Graph, has_files: bool, agents: &Agents) -> Mode {
+fn mode_of(graph: &Graph, has_files: bool, agents: &Agents) -> RunMode {
     let step = |id: &str| graph.steps.iter().find(|step| step.id.as_str() == id);
     let is_by = |id: &str, role: AgentRole| match (step(id), agents.in_role(role)) {
         (Some(step), Some(agent)) => step.agent == agent.name,
@@ -246,11 +246,11 @@ fn mode_of(graph: &Graph, has_files: bool, agents: &Agents) -> Mode {
     };
     let fits = is_by("distill", AgentRole::Distiller) == has_files;
     if fits && is_by("plan", AgentRole::Planner) {
-        Mode::Plan
+        RunMode::Plan
     } else if fits && is_by("plan", AgentRole::Router) {
-        Mode::Swarm
+        RunMode::Swarm
     } else {
-        Mode::Given
+        RunMode::Given
     }
 }
 
@@ -269,10 +269,10 @@ fn output(node: &Map<String, Value>) -> String {
 }
 
 /// What a step used. Others estimate tokens, and write fractions of them.
-fn usage(node: &Map<String, Value>) -> Usage {
+fn usage(node: &Map<String, Value>) -> TokenUsage {
     let number = |key: &str| node.get(key).and_then(Value::as_f64).map_or(0, |number| number.max(0.0).round() as u64);
     let cost = node.get("cost").and_then(Value::as_f64).map(|dollars| Cost((dollars * 1e9).round() as u64));
-    Usage { input: number("input_tokens"), output: number("output_tokens"), cost, ..Usage::default() }
+    TokenUsage { input: number("input_tokens"), output: number("output_tokens"), cost, ..TokenUsage::default() }
 }
 
 /// A value as the export writes it: strings bare, the rest as JSON.

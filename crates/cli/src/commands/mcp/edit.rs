@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use updraft_mcp::config::{Fault as Wrong, Servers as Theirs, Written, WrittenGrants};
+use updraft_mcp::config::{ConfigFault as Wrong, ServerFile as Theirs, WrittenGrants, WrittenServer};
 
-use super::own::Own;
+use super::own::UserServerFile;
 use crate::args::McpAdd;
-use crate::fault::{Code, Fault, Outcome};
+use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::out;
-use crate::places::{self, Places};
-use crate::servers::{KeyFiles, cut_off, forget_fetched, own_file, written_in};
+use crate::places::{self, AppFolders};
+use crate::servers::{SecretFiles, cut_off, forget_fetched, own_file, written_in};
 
-pub(super) fn add(places: &Places, args: McpAdd) -> Outcome {
+pub(super) fn add(places: &AppFolders, args: McpAdd) -> CliResult {
     let mut words = args.command.into_iter();
     let grants = WrittenGrants { network: args.network, read: args.read, write: args.write };
-    let server = Written {
+    let server = WrittenServer {
         kind: args.transport,
         command: words.next(),
         args: words.collect(),
@@ -26,16 +26,16 @@ pub(super) fn add(places: &Places, args: McpAdd) -> Outcome {
         enabled: true,
         trust: args.trust_hints,
         sandbox: (grants != WrittenGrants::default()).then_some(grants),
-        ..Written::default()
+        ..WrittenServer::default()
     };
     // Whether a variable is set is a matter of when it is used.
     server.mean(&args.name, &|_| Some("x".to_owned())).map_err(|(field, what)| {
-        Fault::usage(format!("`{field}`: {what}")).hint("`updraft mcp add --help` shows examples")
+        CliError::usage(format!("`{field}`: {what}")).hint("`updraft mcp add --help` shows examples")
     })?;
     let file = own_file(places);
-    let mut own = Own::read(&file)?;
+    let mut own = UserServerFile::read(&file)?;
     if own.has(&args.name) {
-        return Err(Fault::usage(format!("there is already a server named `{}`", args.name))
+        return Err(CliError::usage(format!("there is already a server named `{}`", args.name))
             .hint(format!("`updraft mcp remove {}` first", args.name)));
     }
     own.insert(&args.name, &server);
@@ -50,31 +50,31 @@ pub(super) fn add(places: &Places, args: McpAdd) -> Outcome {
     if let Some(advice) = cut_off(server.command.iter().chain(&server.args).map(String::as_str)).filter(|_| !reaches) {
         out::note(&format!("  hint: {advice}; `updraft mcp remove {}` first", args.name));
     }
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
-pub(super) fn remove(places: &Places, name: &str) -> Outcome {
+pub(super) fn remove(places: &AppFolders, name: &str) -> CliResult {
     let file = own_file(places);
-    let mut own = Own::read(&file)?;
+    let mut own = UserServerFile::read(&file)?;
     if !own.remove(name) {
-        return Err(Fault::usage(format!("there is no server named `{name}` in {}", file.display()))
+        return Err(CliError::usage(format!("there is no server named `{name}` in {}", file.display()))
             .hint("`updraft mcp list` says where each is configured"));
     }
     own.save(&file)?;
     forget_fetched(places, name);
     let forgot =
-        KeyFiles::new(places).forget(name).map_err(|error| Fault::file("forget the login in", &file, &error))?;
+        SecretFiles::new(places).forget(name).map_err(|error| CliError::file("forget the login in", &file, &error))?;
     let login = if forgot { ", and its login" } else { "" };
     out::note(&format!("removed `{name}` from {}{login}", file.display()));
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
-pub(super) fn import(places: &Places, from: &Path) -> Outcome {
+pub(super) fn import(places: &AppFolders, from: &Path) -> CliResult {
     if !from.is_file() {
-        return Err(Fault::usage(format!("there is no file `{}`", from.display())));
+        return Err(CliError::usage(format!("there is no file `{}`", from.display())));
     }
     let file = own_file(places);
-    let mut own = Own::read(&file)?;
+    let mut own = UserServerFile::read(&file)?;
     let Theirs { servers: found, mut faults, left: strange } = written_in(from)?;
     let found = found.into_iter().map(|(name, server)| (name, without_inputs(server)));
     let (found, unfit): (Vec<_>, Vec<_>) = found.partition(|(name, server)| server.fault(name).is_none());
@@ -86,7 +86,7 @@ pub(super) fn import(places: &Places, from: &Path) -> Outcome {
         out::note(&format!("left out: {}", out::harmless(&fault.to_string())));
     }
     if found.is_empty() && !faults.is_empty() {
-        return Err(Fault::config(format!("nothing could be taken over from `{}`", from.display())));
+        return Err(CliError::config(format!("nothing could be taken over from `{}`", from.display())));
     }
     let (mut taken, mut left, mut off, mut asks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (name, server) in found {
@@ -118,7 +118,7 @@ pub(super) fn import(places: &Places, from: &Path) -> Outcome {
     if !asks.is_empty() {
         out::note(&format!("  hint: these variables must be set: {}", asks.join(", ")));
     }
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
 fn named(names: &[String]) -> String {
@@ -126,7 +126,7 @@ fn named(names: &[String]) -> String {
 }
 
 /// What an editor would ask its user for becomes a variable: `${input:api-key}` is `${API_KEY}`.
-fn without_inputs(mut server: Written) -> Written {
+fn without_inputs(mut server: WrittenServer) -> WrittenServer {
     let change = |text: &mut String| {
         while let Some(at) = text.find("${input:") {
             let Some(length) = text[at..].find('}') else { return };
@@ -144,9 +144,9 @@ fn without_inputs(mut server: Written) -> Written {
 }
 
 /// The variables that a server needs and that are not set.
-fn variables(server: &Written) -> Vec<String> {
+fn variables(server: &WrittenServer) -> Vec<String> {
     let asked = std::cell::RefCell::new(Vec::new());
-    let server = Written { env_file: None, ..server.clone() };
+    let server = WrittenServer { env_file: None, ..server.clone() };
     let _ = server.mean("x", &|name| {
         if places::env(name).is_none() && !["workspaceFolder", "userHome"].contains(&name) {
             asked.borrow_mut().push(name.to_owned());
@@ -156,10 +156,10 @@ fn variables(server: &Written) -> Vec<String> {
     asked.into_inner()
 }
 
-fn pairs(list: &[String], between: char, form: &str) -> Result<BTreeMap<String, String>, Fault> {
+fn pairs(list: &[String], between: char, form: &str) -> Result<BTreeMap<String, String>, CliError> {
     let pair = |text: &String| match text.split_once(between) {
         Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
-        None => Err(Fault::usage(format!("`{text}` is not of the form {form}"))),
+        None => Err(CliError::usage(format!("`{text}` is not of the form {form}"))),
     };
     list.iter().map(pair).collect()
 }

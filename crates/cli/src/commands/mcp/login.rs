@@ -5,65 +5,65 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
-use updraft_mcp::config::Link;
-use updraft_mcp::{Doorman, Later, Server, refused_login};
+use updraft_mcp::config::TransportConfig;
+use updraft_mcp::{HostFuture, LoginBrowser, Server, refused_login};
 
 use super::meant;
 use crate::args::McpServer;
-use crate::fault::{Code, Fault, Outcome};
+use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::out;
-use crate::places::Places;
-use crate::servers::{self, KeyFiles};
+use crate::places::AppFolders;
+use crate::servers::{self, SecretFiles};
 
 /// As long as a person may take to log in.
 const PATIENCE: Duration = Duration::from_mins(10);
 const PAGE: &str = "You are signed in. This page can be closed.\n";
 
-pub(super) async fn login(places: &Places, args: &McpServer) -> Outcome {
+pub(super) async fn login(places: &AppFolders, args: &McpServer) -> CliResult {
     let (found, settings, workspace) = meant(places, &args.place)?;
     let Some((config, _)) = found.servers.iter().find(|(config, _)| config.name == args.name) else {
-        return Err(
-            Fault::usage(format!("there is no MCP server named `{}`", args.name)).hint("`updraft mcp list` names them")
-        );
+        return Err(CliError::usage(format!("there is no MCP server named `{}`", args.name))
+            .hint("`updraft mcp list` names them"));
     };
-    if matches!(config.link, Link::Stdio { .. }) {
-        return Err(Fault::usage(format!("`{}` is a program on this machine; it takes no login", args.name)));
+    if matches!(config.link, TransportConfig::Stdio { .. }) {
+        return Err(CliError::usage(format!("`{}` is a program on this machine; it takes no login", args.name)));
     }
     let listener = TcpListener::bind("127.0.0.1:0").await;
-    let listener = listener.map_err(|error| Fault::failed(format!("could not listen on loopback: {error}")))?;
-    let port = listener.local_addr().map_err(|error| Fault::failed(error.to_string()))?.port();
+    let listener = listener.map_err(|error| CliError::failed(format!("could not listen on loopback: {error}")))?;
+    let port = listener.local_addr().map_err(|error| CliError::failed(error.to_string()))?.port();
     let mut host = servers::host(places, &settings, &workspace, false).await?;
-    host.doorman = Some(Arc::new(Loopback { listener, port }));
+    host.doorman = Some(Arc::new(LoopbackLogin { listener, port }));
     let mut config = config.clone();
     (config.patience.start, config.enabled) = (PATIENCE, true);
     let server = Server::new(config, Arc::new(host));
     let checked = server.check().await;
     server.close().await;
-    let known = checked.map_err(|error| Fault::failed(format!("`{}`: {error}", args.name)))?;
+    let known = checked.map_err(|error| CliError::failed(format!("`{}`: {error}", args.name)))?;
     out::note(&format!("signed in at `{}`; it has {} tools", args.name, known.tools.len()));
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
 /// Forgets every login at servers of this name.
-pub(super) fn logout(places: &Places, name: &str) -> Outcome {
-    let was = KeyFiles::new(places).forget(name);
-    let was = was.map_err(|error| Fault::failed(format!("the login at `{name}` could not be forgotten: {error}")))?;
+pub(super) fn logout(places: &AppFolders, name: &str) -> CliResult {
+    let was = SecretFiles::new(places).forget(name);
+    let was =
+        was.map_err(|error| CliError::failed(format!("the login at `{name}` could not be forgotten: {error}")))?;
     out::note(&if was { format!("signed out at `{name}`") } else { format!("nobody was signed in at `{name}`") });
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
 /// Shows the login page's address, and waits on loopback for the browser to come back.
-struct Loopback {
+struct LoopbackLogin {
     listener: TcpListener,
     port: u16,
 }
 
-impl Doorman for Loopback {
+impl LoginBrowser for LoopbackLogin {
     fn comes_back_to(&self) -> String {
         format!("http://127.0.0.1:{}/callback", self.port)
     }
 
-    fn visit(&self, server: &str, page: &str) -> Later<'_, Result<String, String>> {
+    fn visit(&self, server: &str, page: &str) -> HostFuture<'_, Result<String, String>> {
         let page = out::harmless(page);
         out::note(&format!("to sign in at `{server}`, open this page in a browser on this machine:\n\n  {page}\n"));
         Box::pin(async {

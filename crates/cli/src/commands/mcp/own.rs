@@ -3,28 +3,28 @@
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use updraft_mcp::config::{Format, Written, document};
+use updraft_mcp::config::{ConfigFormat, WrittenServer, document};
 
-use crate::fault::Fault;
+use crate::fault::CliError;
 use crate::places;
 
 /// The shape that is written where there is none yet.
 const TABLE: &str = "mcpServers";
 
-pub(super) struct Own(Value);
+pub(super) struct UserServerFile(Value);
 
-impl Own {
+impl UserServerFile {
     /// Reads it; one that is not there names nobody.
-    pub(super) fn read(file: &Path) -> Result<Self, Fault> {
+    pub(super) fn read(file: &Path) -> Result<Self, CliError> {
         let text = match std::fs::read_to_string(file) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self(json!({ TABLE: {} }))),
-            Err(error) => return Err(Fault::file("read", file, &error)),
+            Err(error) => return Err(CliError::file("read", file, &error)),
         };
-        let whole = document(&text, Format::Json);
-        let whole = whole.map_err(|why| Fault::config(format!("{}: {why}", file.display())))?;
+        let whole = document(&text, ConfigFormat::Json);
+        let whole = whole.map_err(|why| CliError::config(format!("{}: {why}", file.display())))?;
         if !whole.is_object() && !whole.is_array() {
-            return Err(Fault::config(format!("{}: expected `{TABLE}` or a list of servers", file.display())));
+            return Err(CliError::config(format!("{}: expected `{TABLE}` or a list of servers", file.display())));
         }
         Ok(Self(whole))
     }
@@ -37,7 +37,7 @@ impl Own {
         }
     }
 
-    pub(super) fn insert(&mut self, name: &str, server: &Written) {
+    pub(super) fn insert(&mut self, name: &str, server: &WrittenServer) {
         let mut entry = serde_json::to_value(server).unwrap_or_default();
         match self.table_mut() {
             Some(Value::Object(table)) => {
@@ -65,7 +65,7 @@ impl Own {
     }
 
     /// Writes it, all or nothing.
-    pub(super) fn save(&self, file: &Path) -> Result<(), Fault> {
+    pub(super) fn save(&self, file: &Path) -> Result<(), CliError> {
         let mut text = serde_json::to_string_pretty(&self.0).unwrap_or_default();
         text.push('\n');
         Ok(places::replace_private(file, text.as_bytes())?)

@@ -6,14 +6,14 @@ use serde_json::{Map, Value, json};
 use updraft_mcp::{Error, Server, Servers};
 
 use super::meant;
-use crate::args::{McpCheck, McpPrompt, McpRead, Place};
-use crate::fault::{Code, Fault, Outcome};
+use crate::args::{McpCheck, McpPrompt, McpRead, WorkspaceFlags};
+use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::out;
-use crate::places::Places;
+use crate::places::AppFolders;
 
-pub(super) async fn resources(places: &Places, args: &McpCheck) -> Outcome {
+pub(super) async fn resources(places: &AppFolders, args: &McpCheck) -> CliResult {
     let servers = open(places, &args.place).await?;
-    let mut worst = Code::Done;
+    let mut worst = CliExitCode::Done;
     for server in named(&servers, args.name.as_deref())? {
         let name = &server.config().name;
         match server.resources().await {
@@ -33,9 +33,9 @@ pub(super) async fn resources(places: &Places, args: &McpCheck) -> Outcome {
     Ok(worst)
 }
 
-pub(super) async fn prompts(places: &Places, args: &McpCheck) -> Outcome {
+pub(super) async fn prompts(places: &AppFolders, args: &McpCheck) -> CliResult {
     let servers = open(places, &args.place).await?;
-    let mut worst = Code::Done;
+    let mut worst = CliExitCode::Done;
     for server in named(&servers, args.name.as_deref())? {
         let name = &server.config().name;
         match server.prompts().await {
@@ -55,7 +55,7 @@ pub(super) async fn prompts(places: &Places, args: &McpCheck) -> Outcome {
     Ok(worst)
 }
 
-pub(super) async fn read(places: &Places, args: &McpRead) -> Outcome {
+pub(super) async fn read(places: &AppFolders, args: &McpRead) -> CliResult {
     let servers = open(places, &args.place).await?;
     let read = one(&servers, &args.server)?.read(&args.uri).await;
     servers.close().await;
@@ -65,16 +65,16 @@ pub(super) async fn read(places: &Places, args: &McpRead) -> Outcome {
     } else {
         out::answer(&out::harmless(&text));
     }
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
-pub(super) async fn prompt(places: &Places, args: &McpPrompt) -> Outcome {
+pub(super) async fn prompt(places: &AppFolders, args: &McpPrompt) -> CliResult {
     let pair = |text: &String| {
         let (name, value) =
-            text.split_once('=').ok_or_else(|| Fault::usage(format!("`{text}`: expected NAME=VALUE")))?;
+            text.split_once('=').ok_or_else(|| CliError::usage(format!("`{text}`: expected NAME=VALUE")))?;
         Ok((name.to_owned(), Value::from(value)))
     };
-    let arguments: Map<String, Value> = args.arguments.iter().map(pair).collect::<Result<_, Fault>>()?;
+    let arguments: Map<String, Value> = args.arguments.iter().map(pair).collect::<Result<_, CliError>>()?;
     let servers = open(places, &args.place).await?;
     let filled = one(&servers, &args.server)?.prompt(&args.name, arguments).await;
     servers.close().await;
@@ -85,19 +85,19 @@ pub(super) async fn prompt(places: &Places, args: &McpPrompt) -> Outcome {
             out::line(&out::harmless(&format!("{role}: {words}")));
         }
     }
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
-async fn open(places: &Places, place: &Place) -> Result<Servers, Fault> {
+async fn open(places: &AppFolders, place: &WorkspaceFlags) -> Result<Servers, CliError> {
     let (found, settings, workspace) = meant(places, place)?;
     Ok(found.servers(places, &settings, &workspace).await?)
 }
 
-fn one<'a>(servers: &'a Servers, name: &str) -> Result<&'a Arc<Server>, Fault> {
-    servers.get(name).map_err(|error| Fault::usage(error.to_string()))
+fn one<'a>(servers: &'a Servers, name: &str) -> Result<&'a Arc<Server>, CliError> {
+    servers.get(name).map_err(|error| CliError::usage(error.to_string()))
 }
 
-fn named<'a>(servers: &'a Servers, name: Option<&str>) -> Result<Vec<&'a Arc<Server>>, Fault> {
+fn named<'a>(servers: &'a Servers, name: Option<&str>) -> Result<Vec<&'a Arc<Server>>, CliError> {
     match name {
         Some(name) => Ok(vec![one(servers, name)?]),
         None => Ok(servers.iter().collect()),
@@ -109,15 +109,15 @@ fn say(parts: &[&str]) {
     out::line(&out::harmless(&parts.join("  ")));
 }
 
-fn failed(server: &str, error: &Error) -> Fault {
-    Fault::failed(out::harmless(&format!("MCP server `{server}`: {error}")))
+fn failed(server: &str, error: &Error) -> CliError {
+    CliError::failed(out::harmless(&format!("MCP server `{server}`: {error}")))
 }
 
 /// Says what is wrong with a server. One that has nothing of the kind is not at fault, unless it was asked for by name.
-fn complain(name: &str, error: &Error, is_meant: bool) -> Option<Code> {
+fn complain(name: &str, error: &Error, is_meant: bool) -> Option<CliExitCode> {
     if matches!(error, Error::Refused { .. }) && !is_meant {
         return None;
     }
     out::note(&out::harmless(&format!("{name}: {error}")));
-    Some(Code::Failed)
+    Some(CliExitCode::Failed)
 }

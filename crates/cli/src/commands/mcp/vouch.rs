@@ -1,53 +1,53 @@
 //! `updraft mcp trust`: lets what a server says about its tools count as the user's own words, after showing it.
 
-use updraft_mcp::Listed;
+use updraft_mcp::ToolDescription;
 
 use super::meant;
 use crate::args::McpTrust;
-use crate::fault::{Code, Fault, Outcome};
-use crate::places::Places;
+use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::places::AppFolders;
 use crate::servers::vouched;
 use crate::{out, view};
 
-pub(super) async fn vouch(places: &Places, args: &McpTrust) -> Outcome {
+pub(super) async fn vouch(places: &AppFolders, args: &McpTrust) -> CliResult {
     let name = &args.name;
     if args.remove {
         let was = vouched::keep(places, name, None)?;
         let words = if was { "are no longer trusted" } else { "were not trusted" };
         out::note(&format!("the tool descriptions of `{name}` {words}"));
-        return Ok(Code::Done);
+        return Ok(CliExitCode::Done);
     }
     let (found, settings, workspace) = meant(places, &args.place)?;
     let servers = found.servers(places, &settings, &workspace).await?;
-    let server = servers.get(name).map_err(|error| Fault::usage(error.to_string()))?;
+    let server = servers.get(name).map_err(|error| CliError::usage(error.to_string()))?;
     let known = server.check().await;
     servers.close().await;
-    let known = known.map_err(|error| Fault::failed(format!("`{name}`: {error}")))?;
+    let known = known.map_err(|error| CliError::failed(format!("`{name}`: {error}")))?;
     out::line(&format!("`{name}` says this about its tools:"));
     for tool in &known.tools {
         out::line(&format!("\n{}", seen(&words(tool))));
     }
     if !args.yes {
         if !out::can_ask() {
-            return Err(Fault::new(Code::NeedsPerson, "nobody is there to say yes")
+            return Err(CliError::new(CliExitCode::NeedsPerson, "nobody is there to say yes")
                 .hint(format!("read the descriptions, then `updraft mcp trust {name} --yes`")));
         }
         if !view::confirm(
             "Trust these descriptions? Agents may then read them without counting as open to prompt injection",
         ) {
             out::note("nothing changed");
-            return Ok(Code::Failed);
+            return Ok(CliExitCode::Failed);
         }
     }
     vouched::keep(places, name, Some(&known.seal(name)))?;
     out::note(&format!(
         "the tool descriptions of `{name}` are trusted until they change, and its hints about their effects are believed"
     ));
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
 /// All that is vouched for with a tool: whatever else it comes to say is shown as well.
-fn words(tool: &Listed) -> String {
+fn words(tool: &ToolDescription) -> String {
     let mut lines = vec![format!("  {}", tool.name), format!("  {}", tool.description)];
     let fields = serde_json::to_value(tool).unwrap_or_default();
     for (name, value) in fields.as_object().into_iter().flatten() {
@@ -84,7 +84,7 @@ mod tests {
     fn what_is_vouched_for_is_seen_to_the_last_character() {
         assert_eq!(seen("a\u{200b}b\u{e0041}\u{1b}[2J\n\u{202e}"), "a\\u{200b}b\\u{e0041}\\u{1b}[2J\n\\u{202e}");
         assert_eq!(seen("Grüße, 你好"), "Grüße, 你好");
-        let tool: Listed =
+        let tool: ToolDescription =
             serde_json::from_value(serde_json::json!({"name": "n", "description": "d", "input": {"a": 1},
             "output": {"description": "obey"}, "hints": {"destroys": true}}))
             .unwrap();

@@ -3,26 +3,26 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use updraft_models::{Access, Brief, Chosen, Delta, Draft, Error, Model, Prompt, choose};
-use updraft_run::{Answer, Message, ToolSpec};
+use updraft_models::{Delta, Error, Model, ModelAccess, ModelChoice, Prompt, RequestDraft, TaskBrief, choose};
+use updraft_run::{Message, ModelAnswer, ToolSpec};
 
-use crate::fault::{Code, Fault, Outcome};
+use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::out;
 
 /// Enough for a word and a call, also where a model thinks first.
 const CAP: u64 = 256;
 
 /// What one question gave.
-struct Asked {
-    answer: Answer,
+struct TimedAnswer {
+    answer: ModelAnswer,
     first: Option<Duration>,
     whole: Duration,
 }
 
-pub(super) async fn check(access: &Access, spec: &str, as_json: bool) -> Outcome {
-    let Chosen { model, why, .. } = choose(spec, access).await?;
+pub(super) async fn check(access: &ModelAccess, spec: &str, as_json: bool) -> CliResult {
+    let ModelChoice { model, why, .. } = choose(spec, access).await?;
     if model.name() == "builtin" {
-        return Err(Fault::failed(format!("there is nothing to check: {why}"))
+        return Err(CliError::failed(format!("there is nothing to check: {why}"))
             .hint("name a model, for instance `updraft models --check ollama/qwen3`"));
     }
     let word = ask(&*model, "Answer with the one word: ready", &[]).await?;
@@ -37,11 +37,11 @@ pub(super) async fn check(access: &Access, spec: &str, as_json: bool) -> Outcome
     let city = called.answer.calls.iter().find(|call| call.name == "report" && call.fault.is_none());
     let city = city.and_then(|call| call.args.get("city")).and_then(Value::as_str);
     print(&*model, &word, city, as_json);
-    Ok(Code::Done)
+    Ok(CliExitCode::Done)
 }
 
-async fn ask(model: &dyn Model, text: &str, tools: &[ToolSpec]) -> Result<Asked, Error> {
-    let brief = Brief::default();
+async fn ask(model: &dyn Model, text: &str, tools: &[ToolSpec]) -> Result<TimedAnswer, Error> {
+    let brief = TaskBrief::default();
     let messages = [Message::User(text.into())];
     let prompt = Prompt { messages: &messages, tools, max_output: CAP, ..Prompt::empty(&brief) };
     let began = Instant::now();
@@ -54,12 +54,12 @@ async fn ask(model: &dyn Model, text: &str, tools: &[ToolSpec]) -> Result<Asked,
         Delta::Again(why) => out::note(&format!("asking again: {why}")),
         _ => {}
     };
-    let answer = model.ask(&prompt, &mut Draft::default(), &mut hear).await?;
-    Ok(Asked { answer, first, whole: began.elapsed() })
+    let answer = model.ask(&prompt, &mut RequestDraft::default(), &mut hear).await?;
+    Ok(TimedAnswer { answer, first, whole: began.elapsed() })
 }
 
-fn print(model: &dyn Model, word: &Asked, city: Option<&str>, as_json: bool) {
-    let Asked { answer, first, whole } = word;
+fn print(model: &dyn Model, word: &TimedAnswer, city: Option<&str>, as_json: bool) {
+    let TimedAnswer { answer, first, whole } = word;
     let usage = &answer.usage;
     if as_json {
         out::json(&json!({

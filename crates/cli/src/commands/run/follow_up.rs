@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use updraft_engine::failure_of;
-use updraft_run::{Goal, Mode, Origins, Run, RunId};
+use updraft_run::{Goal, Origins, Run, RunId, RunMode};
 use updraft_workbench::{SessionLimits, with_conversation};
 
-use crate::fault::Fault;
+use crate::fault::CliError;
 use crate::journal;
-use crate::places::Places;
+use crate::places::AppFolders;
 
 /// The conversation that a goal goes on with.
 pub(super) struct FollowUp {
@@ -18,23 +18,23 @@ pub(super) struct FollowUp {
     turns: VecDeque<(String, String)>,
     /// Where words of the answers came from: they are not the user's for being told with their goal.
     origins: Origins,
-    mode: Mode,
+    mode: RunMode,
 }
 
 impl FollowUp {
     /// Reads the newest run of a folder, and those that it followed up on itself.
-    pub(super) fn find(places: &Places, workspace: &Path) -> Result<Self, Fault> {
+    pub(super) fn find(places: &AppFolders, workspace: &Path) -> Result<Self, CliError> {
         let journal = journal::open_with_runs(places)?;
         let newest = journal::newest_in(&journal, workspace)?;
         if journal.head(&newest)?.is_owned() {
-            return Err(Fault::usage(format!("run {newest} is still at work; its answer is not known yet")).hint(
+            return Err(CliError::usage(format!("run {newest} is still at work; its answer is not known yet")).hint(
                 format!(
                     "`updraft tell {newest} \"…\"` says something to it; `updraft events {newest} --follow` follows it"
                 ),
             ));
         }
         let mut found =
-            Self { follows: newest.clone(), turns: VecDeque::new(), origins: Origins::default(), mode: Mode::Plan };
+            Self { follows: newest.clone(), turns: VecDeque::new(), origins: Origins::default(), mode: RunMode::Plan };
         let (mut next, most) = (Some(newest), SessionLimits::default().turns);
         while let Some(id) = next.take().filter(|_| found.turns.len() < most) {
             // One that was removed since is where the conversation begins.
@@ -55,7 +55,7 @@ impl FollowUp {
         let turns: Vec<(&str, &str)> = self.turns.iter().map(|(asked, said)| (asked.as_str(), said.as_str())).collect();
         let text = with_conversation(&goal.text, &turns);
         let mode = match (&goal.mode, &self.mode) {
-            (Mode::Plan, Mode::Agent(_) | Mode::Swarm) => self.mode.clone(),
+            (RunMode::Plan, RunMode::Agent(_) | RunMode::Swarm) => self.mode.clone(),
             (named, _) => named.clone(),
         };
         let (follows, origins) = (Some(self.follows.clone()), self.origins.clone());

@@ -80,7 +80,7 @@ impl Flow {
 
     /// The lines. A word that is longer than a line stands on one of its own, so that addresses stay whole.
     pub(super) fn lines(&self, room: usize, paint: Paint) -> Vec<String> {
-        let mut lines = Lines { paint, room, done: Vec::new(), line: String::new(), used: 0 };
+        let mut lines = LineBuilder { paint, room, done: Vec::new(), line: String::new(), used: 0 };
         let (mut word, mut is_spaced): (Vec<(&str, Style)>, bool) = (Vec::new(), false);
         for piece in &self.0 {
             match piece {
@@ -104,7 +104,7 @@ impl Flow {
     }
 }
 
-struct Lines {
+struct LineBuilder {
     paint: Paint,
     room: usize,
     done: Vec<String>,
@@ -112,7 +112,7 @@ struct Lines {
     used: usize,
 }
 
-impl Lines {
+impl LineBuilder {
     /// Adds a word, on a new line where it does not fit. Says whether there was one.
     fn add(&mut self, word: &[(&str, Style)], is_spaced: bool) -> bool {
         let width: usize = word.iter().map(|(text, _)| fit::width(text)).sum();

@@ -5,7 +5,7 @@ use updraft_run::StepId;
 use super::super::call::CallEnd;
 use super::super::fit::{self, column, cut};
 use super::super::words::{count, symbol};
-use super::row::{Row, Speech};
+use super::row::{ModelActivity, StepRow};
 use super::{Drawing, SPINNER};
 use crate::moment;
 use crate::out::Paint;
@@ -27,7 +27,7 @@ pub(super) struct Screen {
 }
 
 /// The widths of the columns that all steps share.
-struct Columns {
+struct ColumnWidths {
     name: usize,
     agent: usize,
     time: usize,
@@ -39,9 +39,9 @@ impl Drawing {
         let Screen { paint, rows, columns, .. } = screen;
         let mut lines = vec![self.title(paint, columns), String::new()];
         let chosen = self.choose(rows.saturating_sub(lines.len() + 1));
-        let chosen: Vec<(&StepId, &Row)> =
+        let chosen: Vec<(&StepId, &StepRow)> =
             chosen.into_iter().filter_map(|step| Some((step, self.rows.get(step)?))).collect();
-        let widths = Columns::of(&chosen, columns);
+        let widths = ColumnWidths::of(&chosen, columns);
         let at_work = chosen.iter().filter(|(_, row)| row.status == "running").count().max(1);
         let left = rows.saturating_sub(lines.len() + chosen.len() + 1);
         let details = if screen.is_live { (left / at_work).clamp(1, DETAILS) } else { DETAILS };
@@ -91,7 +91,7 @@ impl Drawing {
     }
 
     /// The line of a step: how it stands, its name, who does it, how long, and what it is for.
-    fn head(&self, step: &StepId, row: &Row, widths: &Columns, screen: Screen) -> String {
+    fn head(&self, step: &StepId, row: &StepRow, widths: &ColumnWidths, screen: Screen) -> String {
         let Screen { paint, columns, .. } = screen;
         let sign = match row.status {
             "running" if screen.is_live => paint.cyan(SPINNER[self.frame % SPINNER.len()]),
@@ -120,8 +120,8 @@ impl Drawing {
     }
 }
 
-impl Columns {
-    fn of(chosen: &[(&StepId, &Row)], columns: usize) -> Self {
+impl ColumnWidths {
+    fn of(chosen: &[(&StepId, &StepRow)], columns: usize) -> Self {
         let widest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or_default();
         let name = widest(&mut chosen.iter().map(|(step, _)| fit::width(step.as_str())));
         let agent = widest(&mut chosen.iter().map(|(_, row)| fit::width(&row.agent)));
@@ -131,13 +131,13 @@ impl Columns {
     }
 }
 
-fn time(row: &Row) -> String {
+fn time(row: &StepRow) -> String {
     let length = |began| moment::length(row.ended.unwrap_or_else(moment::now).since(began));
     row.began.map(length).unwrap_or_default()
 }
 
 /// `4 turns, 6 calls, 1 failed`.
-fn figures(row: &Row) -> String {
+fn figures(row: &StepRow) -> String {
     let mut words = Vec::new();
     if row.turns > 1 {
         words.push(count(row.turns, "turn"));
@@ -155,7 +155,7 @@ fn figures(row: &Row) -> String {
 }
 
 /// What stands below a step: its calls and words while it is at work, or why it failed.
-fn below(row: &Row, most: usize, screen: Screen) -> Vec<String> {
+fn below(row: &StepRow, most: usize, screen: Screen) -> Vec<String> {
     let Screen { paint, columns, .. } = screen;
     let room = columns.saturating_sub(INDENT).max(10);
     let indented = |text: String| format!("{}{text}", " ".repeat(INDENT));
@@ -186,7 +186,7 @@ fn below(row: &Row, most: usize, screen: Screen) -> Vec<String> {
 }
 
 /// Calls that ended last, those under way with the last lines they printed, then what the model says.
-fn at_work(row: &Row, most: usize, room: usize, paint: Paint) -> Vec<String> {
+fn at_work(row: &StepRow, most: usize, room: usize, paint: Paint) -> Vec<String> {
     let mut now = Vec::new();
     for call in row.calls.iter().filter(|call| call.end.is_none()) {
         now.push(paint.cyan(&cut(&call.words, room)));
@@ -196,14 +196,14 @@ fn at_work(row: &Row, most: usize, room: usize, paint: Paint) -> Vec<String> {
         now.push(paint.yellow(&cut(&row.note, room)));
     }
     match row.speech() {
-        Some(Speech::About(text)) if row.note.is_empty() => now.push(paint.dim(&cut(&text, room))),
-        Some(Speech::Own(text)) => {
+        Some(ModelActivity::About(text)) if row.note.is_empty() => now.push(paint.dim(&cut(&text, room))),
+        Some(ModelActivity::Own(text)) => {
             let mut said = fit::wrap(text, room);
             said.retain(|line| !line.is_empty());
             let last = said.iter().skip(said.len().saturating_sub(most.saturating_sub(1).max(1)));
             now.extend(last.map(|line| paint.dim(line)));
         }
-        Some(Speech::About(_)) | None => {}
+        Some(ModelActivity::About(_)) | None => {}
     }
     now.truncate(most);
     let ended = row.calls.iter().rev().filter_map(|call| Some((call, call.end.as_ref()?)));

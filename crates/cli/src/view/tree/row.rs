@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use updraft_models::Delta;
-use updraft_run::{Address, Judgement, Kind, Role, Step, Timestamp};
+use updraft_run::{EffectAddress, EffectKind, Judgement, Step, StepRole, Timestamp};
 
 use super::super::call::CallEnd;
 use crate::out;
@@ -17,7 +17,7 @@ const SPEECH: usize = 2_000;
 
 /// One step as it is drawn.
 #[derive(Default)]
-pub(super) struct Row {
+pub(super) struct StepRow {
     pub(super) agent: String,
     pub(super) description: String,
     pub(super) status: &'static str,
@@ -38,7 +38,7 @@ pub(super) struct Row {
     /// Why there was a new plan because of it.
     pub(super) replanned: Option<String>,
     is_plan: bool,
-    asked: Option<Kind>,
+    asked: Option<EffectKind>,
     speech: String,
     is_thinking: bool,
     drafted: Option<String>,
@@ -46,7 +46,7 @@ pub(super) struct Row {
 
 /// A call that is or was under way.
 pub(super) struct CallLine {
-    at: Address,
+    at: EffectAddress,
     pub(super) words: String,
     /// Absent while it is under way.
     pub(super) end: Option<CallEnd>,
@@ -55,20 +55,20 @@ pub(super) struct CallLine {
 }
 
 /// What a step's model is at.
-pub(super) enum Speech<'a> {
+pub(super) enum ModelActivity<'a> {
     /// In our words: nothing was said yet, or nothing for people to read.
     About(String),
     /// In its own.
     Own(&'a str),
 }
 
-impl Row {
+impl StepRow {
     /// Takes what is known of the step itself.
     pub(super) fn look(&mut self, step: &Step) {
         if self.agent.is_empty() {
             self.agent.clone_from(&step.spec.agent);
             self.description = out::short(&step.spec.description, 300);
-            self.is_plan = step.role == Role::Plan;
+            self.is_plan = step.role == StepRole::Plan;
         }
         self.status = step.status();
         self.turns = step.ledger.turns;
@@ -76,14 +76,14 @@ impl Row {
         self.halted = step.halted.as_ref().map(|why| why.message.clone()).unwrap_or_default();
         if step.has_ended() {
             self.note.clear();
-            if let updraft_run::State::Failed(why) = &step.state {
+            if let updraft_run::StepState::Failed(why) = &step.state {
                 self.why.clone_from(&why.message);
             }
         }
     }
 
     /// A model is asked.
-    pub(super) fn asks(&mut self, id: &Address, at: Timestamp) {
+    pub(super) fn asks(&mut self, id: &EffectAddress, at: Timestamp) {
         self.began.get_or_insert(at);
         self.ended = None;
         self.asked = Some(id.kind);
@@ -92,8 +92,8 @@ impl Row {
     }
 
     /// The model, tool or person replied.
-    pub(super) fn replied(&mut self, id: &Address, end: &CallEnd) {
-        if id.kind != Kind::Call {
+    pub(super) fn replied(&mut self, id: &EffectAddress, end: &CallEnd) {
+        if id.kind != EffectKind::Call {
             self.asked = None;
             self.note.clear();
             return;
@@ -106,7 +106,7 @@ impl Row {
     }
 
     /// A call is wanted, or was refused before it could be.
-    pub(super) fn calls(&mut self, id: &Address, words: String) {
+    pub(super) fn calls(&mut self, id: &EffectAddress, words: String) {
         self.asked = None;
         if self.calls.iter().any(|call| call.at == *id) {
             return;
@@ -155,7 +155,7 @@ impl Row {
     }
 
     /// A tool says how it is getting on, or a command prints.
-    pub(super) fn prints(&mut self, id: &Address, line: &str) {
+    pub(super) fn prints(&mut self, id: &EffectAddress, line: &str) {
         if let Some(call) = self.calls.iter_mut().find(|call| call.at == *id) {
             call.printed.push_back(line.to_owned());
             if call.printed.len() > PRINTED {
@@ -165,20 +165,20 @@ impl Row {
     }
 
     /// What the model is at, while it is asked. Plans and results are for the program: they are not shown as they come.
-    pub(super) fn speech(&self) -> Option<Speech<'_>> {
-        let about = |text: &str| Some(Speech::About(text.to_owned()));
+    pub(super) fn speech(&self) -> Option<ModelActivity<'_>> {
+        let about = |text: &str| Some(ModelActivity::About(text.to_owned()));
         let said = self.speech.trim();
         match self.asked? {
-            Kind::Judge => return about("weighing the result"),
-            Kind::Compact => return about("summarising older turns"),
+            EffectKind::Judge => return about("weighing the result"),
+            EffectKind::Compact => return about("summarising older turns"),
             _ => {}
         }
         match &self.drafted {
-            Some(name) => Some(Speech::About(format!("preparing a call of {name}"))),
+            Some(name) => Some(ModelActivity::About(format!("preparing a call of {name}"))),
             None if said.is_empty() => about("waiting for the model"),
             None if self.is_plan && !self.is_thinking => about("writing the plan"),
             None if said.starts_with(['{', '[']) || said.starts_with("```json") => about("writing its result"),
-            None => Some(Speech::Own(said)),
+            None => Some(ModelActivity::Own(said)),
         }
     }
 }

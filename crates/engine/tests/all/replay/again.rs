@@ -6,11 +6,11 @@ use crate::support::{self, World, by, calls, goal, says, settings, specs, start,
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
-use updraft_engine::{Agent, Agents, Engine, NewRun, Options, Prompts, Watch};
-use updraft_models::{Asking, Delta, Draft, Hear, Model, Price, Prompt};
+use updraft_engine::{Agent, Agents, Engine, EngineOptions, NewRun, Prompts, RunWatcher};
+use updraft_models::{Delta, DeltaCallback, Model, ModelFuture, Price, Prompt, RequestDraft};
 use updraft_run::{
-    Address, Answer, Budget, Effect, Event, ForkChange, Graph, Input, Limit, Message, Phase, Record, Reply, Run, RunId,
-    Usage,
+    Budget, BudgetLimit, Effect, EffectAddress, Event, ForkChange, Graph, Input, Message, ModelAnswer, Record, Reply,
+    Run, RunId, RunPhase, TokenUsage,
 };
 
 #[tokio::test]
@@ -59,7 +59,10 @@ async fn a_run_that_used_up_its_budget_and_went_on_is_given_again() {
         } else {
             says("done")
         };
-        Answer { usage: Usage { input: prompt.estimated_tokens(), output: 50, ..Usage::default() }, ..said }
+        ModelAnswer {
+            usage: TokenUsage { input: prompt.estimated_tokens(), output: 50, ..TokenUsage::default() },
+            ..said
+        }
     });
     let (agents, prompts) = (Agents::compiled_in().unwrap(), Prompts::compiled_in());
     let new = NewRun {
@@ -77,7 +80,7 @@ async fn a_run_that_used_up_its_budget_and_went_on_is_given_again() {
     let mut rested = engine.start(id("capped"), new).await.unwrap().drive().await.unwrap();
     let mut tokens = 9_500;
     while !rested.run.is_over() {
-        assert_eq!(*rested.run.phase(), Phase::Exhausted(Limit::Tokens));
+        assert_eq!(*rested.run.phase(), RunPhase::Exhausted(BudgetLimit::Tokens));
         tokens += 2_000;
         let mut handle = engine.open(&id("capped")).await.unwrap();
         let budget = Budget { tokens: Some(tokens), ..Budget::default() };
@@ -155,7 +158,7 @@ impl Model for Silent {
         None
     }
 
-    fn ask<'a>(&'a self, _: &'a Prompt<'a>, _: &'a mut Draft, _: Hear<'a>) -> Asking<'a> {
+    fn ask<'a>(&'a self, _: &'a Prompt<'a>, _: &'a mut RequestDraft, _: DeltaCallback<'a>) -> ModelFuture<'a> {
         Box::pin(std::future::pending())
     }
 }
@@ -164,27 +167,27 @@ impl Model for Silent {
 #[derive(Default)]
 struct Begins(Notify);
 
-impl Watch for Begins {
+impl RunWatcher for Begins {
     fn record(&self, _: &RunId, _: u64, record: &Record, _: &Run) {
         if record.events.iter().any(|event| matches!(event, Event::Begun { .. })) {
             self.0.notify_one();
         }
     }
 
-    fn delta(&self, _: &RunId, _: &Address, _: Delta<'_>) {}
+    fn delta(&self, _: &RunId, _: &EffectAddress, _: Delta<'_>) {}
 }
 
 #[tokio::test]
 async fn a_question_that_was_cut_off_and_asked_again_in_an_earlier_workspace_is_given_again() {
     let world = World::quick();
-    let first = world.engine_with(Arc::new(Silent), Options::default());
+    let first = world.engine_with(Arc::new(Silent), EngineOptions::default());
     drop(start(&first, "back", by("thinker", "think"), settings(&world.workspace()), None).await);
     first.journal().clone().close().await;
 
     // The question begins in a workspace with one file more, and is cut off.
     std::fs::write(world.workspace().join("more.txt"), "more").unwrap();
     let begins: Arc<Begins> = Arc::default();
-    let options = Options { watch: begins.clone(), ..Options::default() };
+    let options = EngineOptions { watch: begins.clone(), ..EngineOptions::default() };
     let second = world.engine_with(Arc::new(Silent), options);
     let handle = second.open(&id("back")).await.unwrap();
     handle.sender().send(Input::Tell { message: "begin".into() });
@@ -214,7 +217,7 @@ async fn a_question_that_waited_for_money_while_the_workspace_changed_is_given_a
         }
         (step, _) => says(format!("{step} {}", if words(prompt).contains("new.txt") { "saw it" } else { "did not" })),
     });
-    let engine = Engine::new(world.journal(), Arc::new(hands), Options::default());
+    let engine = Engine::new(world.journal(), Arc::new(hands), EngineOptions::default());
     let steps = vec![
         step("a", "stamper", &[], &["a"]),
         step("b", "thinker", &[], &["b"]),
@@ -243,7 +246,7 @@ async fn a_question_that_waited_for_money_while_the_workspace_changed_is_given_a
 }
 
 /// Starts a run of one thinking step, with these agents.
-async fn thinks(engine: &Engine, run: &str, world: &World, agents: &Agents) -> updraft_engine::Handle {
+async fn thinks(engine: &Engine, run: &str, world: &World, agents: &Agents) -> updraft_engine::RunHandle {
     let new = NewRun {
         goal: goal("think"),
         settings: settings(&world.workspace()),
@@ -300,7 +303,8 @@ async fn a_run_that_takes_its_agents_anew_goes_on_with_them_at_once() {
     let mut agents = worker_with(&["ask_user"]);
     let other = Agent { prompt: "Work otherwise.".into(), ..agents.get("worker").unwrap().clone() };
     agents.insert(other);
-    let (roster, words) = updraft_engine::Words::gather(agents.iter(), &Prompts::compiled_in(), &specs, &|_| true);
+    let (roster, words) =
+        updraft_engine::RosterTexts::gather(agents.iter(), &Prompts::compiled_in(), &specs, &|_| true);
     let blob = updraft_journal::Blob::new(serde_json::to_vec(&words).unwrap());
     let roster = Arc::new(updraft_run::Roster { words: Some(blob.hash()), ..roster });
     engine.journal().put_blobs(&id("anew"), vec![blob]).await.unwrap();

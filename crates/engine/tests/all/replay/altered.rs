@@ -5,8 +5,8 @@ use crate::support::World;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use updraft_engine::{Differs, Replayed, replay};
-use updraft_run::{Address, Kind};
+use updraft_engine::{DifferenceKind, ReplayReport, replay};
+use updraft_run::{EffectAddress, EffectKind};
 
 /// The journal as a file, to be altered behind the engine's back.
 struct Tampering {
@@ -67,7 +67,7 @@ impl Tampering {
         panic!("there is no such event");
     }
 
-    fn replay(&self) -> Result<Replayed, updraft_engine::Error> {
+    fn replay(&self) -> Result<ReplayReport, updraft_engine::Error> {
         replay(&self.world.journal(), &id(self.run))
     }
 
@@ -75,8 +75,8 @@ impl Tampering {
     fn first_difference(&self) -> (u64, String) {
         let first = self.replay().unwrap().differences.into_iter().next().unwrap();
         let what = match first.what {
-            Differs::Event { decided, .. } => decided.unwrap_or_default(),
-            Differs::Prompt { id, .. } => format!("prompt of {id}"),
+            DifferenceKind::Event { decided, .. } => decided.unwrap_or_default(),
+            DifferenceKind::Prompt { id, .. } => format!("prompt of {id}"),
         };
         (first.event, what)
     }
@@ -92,7 +92,7 @@ fn spoil(name: &str, event: &mut Value) -> bool {
         "cancelled" => longer(&mut event["by"]),
         "profiled" => event["files"] = json!("others"),
         _ if event.get("id").is_some() => {
-            let mut at: Address = event["id"].as_str().unwrap().parse().unwrap();
+            let mut at: EffectAddress = event["id"].as_str().unwrap().parse().unwrap();
             at.turn += 7;
             event["id"] = json!(at.to_string());
         }
@@ -192,8 +192,8 @@ async fn rules_that_decide_otherwise_are_named_by_the_first_event_that_differs()
     let before = tampering.records().into_iter().filter(|(_, seq, _)| *seq <= event);
     let before: Vec<Value> = before.flat_map(|(_, _, body)| body["e"].as_array().unwrap().clone()).collect();
     let wanted = &before[event as usize - 1];
-    let at: Address = wanted["wanted"]["id"].as_str().unwrap().parse().unwrap();
-    assert_eq!((at.turn, at.kind), (1, Kind::Ask), "{wanted}");
+    let at: EffectAddress = wanted["wanted"]["id"].as_str().unwrap().parse().unwrap();
+    assert_eq!((at.turn, at.kind), (1, EffectKind::Ask), "{wanted}");
 }
 
 #[tokio::test]
@@ -202,7 +202,7 @@ async fn words_that_were_altered_are_named_by_the_first_prompt_made_of_them() {
     let file = tampering.file();
     let (_, _, first) = tampering.records().remove(0);
     let old = first["e"][0]["started"]["roster"]["words"].as_str().unwrap().to_owned();
-    let old: updraft_run::Hash = old.parse().unwrap();
+    let old: updraft_run::ContentHash = old.parse().unwrap();
     let bytes: Vec<u8> = file.query_row("SELECT body FROM blobs WHERE hash = ?1", [old.0], |row| row.get(0)).unwrap();
     let mut words: Value = serde_json::from_slice(&bytes).unwrap();
     words["agents"]["stamper"]["prompt"] = json!("Do not work.");
@@ -219,13 +219,13 @@ async fn words_that_were_altered_are_named_by_the_first_prompt_made_of_them() {
     tampering.alter(|name, event| {
         let is_it = name == "started";
         if is_it {
-            event["roster"]["words"] = json!(updraft_run::Hash(hash).to_string());
+            event["roster"]["words"] = json!(updraft_run::ContentHash(hash).to_string());
         }
         is_it
     });
     let (_, what) = tampering.first_difference();
     assert_eq!(what, "prompt of one/0/0/ask.0");
     let all = tampering.replay().unwrap().differences;
-    let stampers = |what: &Differs| matches!(what, Differs::Prompt { id, .. } if ["one", "two", "around"].contains(&id.step.as_str()));
+    let stampers = |what: &DifferenceKind| matches!(what, DifferenceKind::Prompt { id, .. } if ["one", "two", "around"].contains(&id.step.as_str()));
     assert!(all.len() >= 6 && all.iter().all(|difference| stampers(&difference.what)), "{all:?}");
 }

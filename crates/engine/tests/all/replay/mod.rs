@@ -7,7 +7,7 @@ mod altered;
 use crate::support::World;
 use crate::support::stamps::{Outside, ScriptedHands, Wrong, begin, look_at, to_the_end};
 use std::sync::{Arc, Mutex};
-use updraft_engine::{Engine, Options, Replayed, prompts_of, replay};
+use updraft_engine::{Engine, EngineOptions, ReplayReport, prompts_of, replay};
 use updraft_run::{Event, RunId};
 
 fn id(text: &str) -> RunId {
@@ -19,7 +19,7 @@ fn events(engine: &Engine, run: &str) -> Vec<Event> {
 }
 
 /// A replay that gives everything again: all events, and a prompt for every question that began.
-fn gives_everything_again(engine: &Engine, run: &str) -> Replayed {
+fn gives_everything_again(engine: &Engine, run: &str) -> ReplayReport {
     let replayed = replay(engine.journal(), &id(run)).unwrap();
     assert_eq!(replayed.differences, [], "{run}");
     let events = events(engine, run);
@@ -42,7 +42,7 @@ async fn stamped(world: &World, run: &str, acts: Option<u32>) -> Engine {
     let outside: Arc<Mutex<Outside>> = Arc::default();
     look_at(&outside).acts = acts;
     let engine = |outside: &Arc<Mutex<Outside>>| {
-        Engine::new(world.journal(), Arc::new(ScriptedHands::new(outside, Wrong::Nothing)), Options::default())
+        Engine::new(world.journal(), Arc::new(ScriptedHands::new(outside, Wrong::Nothing)), EngineOptions::default())
     };
     let first = engine(&outside);
     let handle = begin(&first, &id(run), &world.workspace()).await;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use updraft_models::Brief;
+use updraft_models::TaskBrief;
 use updraft_run::{AgentRole, Graph, Message, ToolSpec};
 
 use super::world::{World, ask, tools};
 
-fn brief(agent: &str, goal: &str) -> Brief {
+fn brief(agent: &str, goal: &str) -> TaskBrief {
     let role = match agent {
         "planner" => AgentRole::Planner,
         "router" => AgentRole::Router,
@@ -16,13 +16,13 @@ fn brief(agent: &str, goal: &str) -> Brief {
         "qa" | "reviewer" => AgentRole::Judge,
         _ => AgentRole::Work,
     };
-    Brief {
+    TaskBrief {
         agent: agent.into(),
         role,
         goal: goal.into(),
         step: "only".into(),
         task: "Do it.".into(),
-        ..Brief::default()
+        ..TaskBrief::default()
     }
 }
 
@@ -67,10 +67,10 @@ fn a_swarm_researches_reviews_and_answers() {
         plan.steps.iter().map(|step| step.agent.as_str()).collect::<Vec<_>>(),
         ["researcher", "reviewer", "thinker"]
     );
-    let found = world.converse(&Brief { writes: vec!["findings".into()], ..brief("researcher", goal) });
+    let found = world.converse(&TaskBrief { writes: vec!["findings".into()], ..brief("researcher", goal) });
     let findings: Value = serde_json::from_str::<Value>(&found).unwrap()["findings"].clone();
     let inputs = [("findings".to_owned(), Arc::new(findings))].into();
-    let answer = world.converse(&Brief { inputs, writes: vec!["answer".into()], ..brief("thinker", goal) });
+    let answer = world.converse(&TaskBrief { inputs, writes: vec!["answer".into()], ..brief("thinker", goal) });
     assert!(answer.starts_with("- \"The tank at Marlowe holds 40 litres.\" (a.md:1)"), "{answer}");
 }
 
@@ -91,7 +91,7 @@ fn the_last_turn_is_an_answer() {
 #[test]
 fn without_tools_it_quotes_its_inputs() {
     let inputs = [("notes".to_owned(), Arc::new(json!("Some text.\nTom is the cook.\n")))].into();
-    let answer = ask(&Brief { inputs, ..brief("thinker", "Who is Tom?") }, &[], &[]).text;
+    let answer = ask(&TaskBrief { inputs, ..brief("thinker", "Who is Tom?") }, &[], &[]).text;
     assert!(answer.contains("Tom is the cook."), "{answer}");
     assert!(ask(&brief("thinker", "Who is Tom?"), &[], &[]).text.contains("nothing to read"));
 }
@@ -99,7 +99,7 @@ fn without_tools_it_quotes_its_inputs() {
 #[test]
 fn files_handed_over_are_profiled() {
     let world = World::new().with("a.md", "\n# Tanks\n\nText.\n");
-    let answer = world.converse(&Brief { files: vec!["a.md".into()], ..brief("distiller", "") });
+    let answer = world.converse(&TaskBrief { files: vec!["a.md".into()], ..brief("distiller", "") });
     let profile: Value = serde_json::from_str(&answer).unwrap();
     assert_eq!(profile, json!({ "files": [{ "path": "a.md", "kind": "document", "lines": 4, "title": "# Tanks" }] }));
 }
@@ -108,7 +108,7 @@ fn files_handed_over_are_profiled() {
 fn a_person_is_asked_once() {
     let spec = ToolSpec { name: "ask_user".into(), description: String::new(), parameters: json!({}) };
     let brief =
-        Brief { task: "Which colour?".into(), writes: vec!["colour".into()], ..brief("clarification", "Paint it") };
+        TaskBrief { task: "Which colour?".into(), writes: vec!["colour".into()], ..brief("clarification", "Paint it") };
     let first = ask(&brief, &[], std::slice::from_ref(&spec));
     assert_eq!(first.calls[0].args, json!({ "question": "Which colour?" }));
     let result = updraft_run::ToolResult {
@@ -125,7 +125,8 @@ fn a_person_is_asked_once() {
 fn judges_accept_and_reviewers_say_that_they_did_not_judge() {
     let verdict = |agent: &str, text: &str, writes: &[&str]| -> Value {
         let writes = writes.iter().map(|name| (*name).to_owned()).collect();
-        serde_json::from_str(&ask(&Brief { writes, ..brief(agent, "Who is Tom?") }, &[told(text)], &[]).text).unwrap()
+        serde_json::from_str(&ask(&TaskBrief { writes, ..brief(agent, "Who is Tom?") }, &[told(text)], &[]).text)
+            .unwrap()
     };
     let judge = "Judge whether a step's result fits. Answer with {\"verdict\": \"accept|retry\"}";
     assert_eq!(verdict("retriever", judge, &["hits"]), json!({ "verdict": "accept", "feedback": "" }));
@@ -154,6 +155,6 @@ fn what_takes_a_language_model_is_declined_in_one_sentence() {
 #[test]
 fn a_formatter_hands_its_input_on() {
     let inputs = [("draft".to_owned(), Arc::new(json!("As it is.")))].into();
-    let brief = Brief { inputs, writes: vec!["report".into()], ..brief("formatter", "A report") };
+    let brief = TaskBrief { inputs, writes: vec!["report".into()], ..brief("formatter", "A report") };
     assert_eq!(ask(&brief, &[], &[]).text, "As it is.");
 }

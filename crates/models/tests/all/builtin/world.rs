@@ -9,8 +9,8 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use regex::Regex;
 use serde_json::{Value, json};
-use updraft_models::{Brief, Builtin, Draft, Model, Prompt};
-use updraft_run::{AgentRole, Answer, Graph, Message, StepSpec, ToolCall, ToolResult, ToolSpec};
+use updraft_models::{BuiltinModel, Model, Prompt, RequestDraft, TaskBrief};
+use updraft_run::{AgentRole, Graph, Message, ModelAnswer, StepSpec, ToolCall, ToolResult, ToolSpec};
 
 /// What `read_file` gives at most.
 const READ: usize = 100_000;
@@ -39,7 +39,8 @@ impl World {
 
     /// Plans a goal and runs the plan; the last step's answer.
     pub(crate) fn answer(&self, goal: &str) -> String {
-        let brief = Brief { agent: "planner".into(), role: AgentRole::Planner, goal: goal.into(), ..Brief::default() };
+        let brief =
+            TaskBrief { agent: "planner".into(), role: AgentRole::Planner, goal: goal.into(), ..TaskBrief::default() };
         let plan: Graph = serde_json::from_str(&ask(&brief, &[], &[]).text).unwrap();
         let mut variables: BTreeMap<String, Arc<Value>> = BTreeMap::new();
         let mut last = String::new();
@@ -54,20 +55,20 @@ impl World {
 
     fn step(&self, goal: &str, step: &StepSpec, variables: &BTreeMap<String, Arc<Value>>) -> String {
         let inputs = step.reads.iter().map(|name| (name.clone(), variables[name].clone())).collect();
-        let brief = Brief {
+        let brief = TaskBrief {
             agent: step.agent.clone(),
             goal: goal.into(),
             step: step.id.to_string(),
             task: step.prompt.clone(),
             inputs,
             writes: step.writes.clone(),
-            ..Brief::default()
+            ..TaskBrief::default()
         };
         self.converse(&brief)
     }
 
     /// One step: asks, calls and asks again until there is an answer.
-    pub(crate) fn converse(&self, brief: &Brief) -> String {
+    pub(crate) fn converse(&self, brief: &TaskBrief) -> String {
         let tools = tools();
         let tools = if matches!(brief.agent.as_str(), "summarizer" | "thinker") { &[][..] } else { &tools };
         let mut messages = vec![Message::User("Do the step.".into())];
@@ -165,11 +166,11 @@ fn written(name: &str, text: &str) -> Value {
     parsed.and_then(|value| value.get(name).cloned()).unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
-pub(crate) fn ask(brief: &Brief, messages: &[Message], tools: &[ToolSpec]) -> Answer {
+pub(crate) fn ask(brief: &TaskBrief, messages: &[Message], tools: &[ToolSpec]) -> ModelAnswer {
     let prompt = Prompt { tools, messages, max_output: 8_192, ..Prompt::empty(brief) };
-    let mut draft = Draft::default();
-    let first = Builtin.ask(&prompt, &mut draft, &mut |_| {}).now_or_never().unwrap().unwrap();
-    let second = Builtin.ask(&prompt, &mut draft, &mut |_| {}).now_or_never().unwrap().unwrap();
+    let mut draft = RequestDraft::default();
+    let first = BuiltinModel.ask(&prompt, &mut draft, &mut |_| {}).now_or_never().unwrap().unwrap();
+    let second = BuiltinModel.ask(&prompt, &mut draft, &mut |_| {}).now_or_never().unwrap().unwrap();
     assert_eq!(first, second, "the same prompt has the same answer");
     first
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use updraft_models::{Limit, Limits};
+use updraft_models::{RateLimit, RateLimiter};
 
 /// What tells a child its work.
 const WORK: &str = "UPDRAFT_LIMITS_CHILD";
@@ -23,13 +23,13 @@ pub(crate) struct Work {
     pub(crate) path: &'static str,
     pub(crate) count: u32,
     pub(crate) window: Duration,
-    pub(crate) limit: Limit,
+    pub(crate) limit: RateLimit,
 }
 
 impl Work {
     pub(crate) fn new(file: &Path, server: SocketAddr) -> Self {
         let window = Duration::from_secs(1);
-        Self { file: file.to_owned(), server, path: "/", count: 1, window, limit: Limit::default() }
+        Self { file: file.to_owned(), server, path: "/", count: 1, window, limit: RateLimit::default() }
     }
 
     fn to_text(&self) -> String {
@@ -47,7 +47,7 @@ impl Work {
         let (count, window) = (number()?, Duration::from_millis(number()?.into()));
         let (requests, concurrency) = (number()?, number()?);
         let some = |number: u32| (number > 0).then_some(number);
-        let limit = Limit { requests: some(requests), concurrency: some(concurrency), ..Limit::default() };
+        let limit = RateLimit { requests: some(requests), concurrency: some(concurrency), ..RateLimit::default() };
         Some(Self { file: parts.next()?.into(), server, path, count, window, limit })
     }
 }
@@ -95,7 +95,7 @@ pub(crate) fn be_a_child() {
     let Ok(text) = std::env::var(WORK) else { return };
     let work = Work::parse(&text).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let limits = Limits::over(Some(work.file.clone()), work.window);
+    let limits = RateLimiter::over(Some(work.file.clone()), work.window);
     runtime.block_on(async {
         let (half, rest) = (work.count / 2, work.count - work.count / 2);
         let all = async { tokio::join!(send(&work, &limits, half), send(&work, &limits, rest)) };
@@ -103,7 +103,7 @@ pub(crate) fn be_a_child() {
     });
 }
 
-async fn send(work: &Work, limits: &Limits, count: u32) {
+async fn send(work: &Work, limits: &RateLimiter, count: u32) {
     for _ in 0..count {
         let permit = limits.admit("gemini", &work.limit, 0, &mut |_| {}).await;
         let mut stream = TcpStream::connect(work.server).await.unwrap();

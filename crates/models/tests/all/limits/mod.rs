@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crowd::{Crowd, Work};
 use server::Server;
-use updraft_models::Limit;
+use updraft_models::RateLimit;
 
 const A_SECOND: Duration = Duration::from_secs(1);
 
@@ -33,7 +33,7 @@ fn eight_processes_share_a_limit_over_real_minutes() {
 fn eight_processes(window: Duration, each: u32) -> usize {
     let server = Server::start(15, window);
     let folder = tempfile::tempdir().unwrap();
-    let limit = Limit { requests: Some(15), ..Limit::default() };
+    let limit = RateLimit { requests: Some(15), ..RateLimit::default() };
     let work = Work { window, limit, count: each, ..Work::new(&folder.path().join("limits.db"), server.address()) };
 
     let crowd = Crowd::start(8, &work);
@@ -47,7 +47,7 @@ fn eight_processes(window: Duration, each: u32) -> usize {
 fn processes_that_were_killed_give_their_places_back_and_the_rest_go_on() {
     let server = Server::start(1_000, A_SECOND);
     let folder = tempfile::tempdir().unwrap();
-    let limit = Limit { concurrency: Some(2), ..Limit::default() };
+    let limit = RateLimit { concurrency: Some(2), ..RateLimit::default() };
     let work = Work { limit, count: 2, ..Work::new(&folder.path().join("limits.db"), server.address()) };
 
     // Two processes take all places, and are killed when their requests are with the server.
@@ -66,7 +66,7 @@ fn requests_of_killed_processes_still_count() {
     let window = A_SECOND;
     let server = Server::start(5, window);
     let folder = tempfile::tempdir().unwrap();
-    let limit = Limit { requests: Some(5), ..Limit::default() };
+    let limit = RateLimit { requests: Some(5), ..RateLimit::default() };
     let work = Work { window, limit, count: 4, ..Work::new(&folder.path().join("limits.db"), server.address()) };
 
     let doomed = Crowd::start(3, &Work { path: "/hold", count: 1, ..work.clone() });

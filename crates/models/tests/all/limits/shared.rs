@@ -3,21 +3,21 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use updraft_models::{Limit, Limits};
+use updraft_models::{RateLimit, RateLimiter};
 
-const ONE: Limit = Limit { concurrency: Some(1), requests: None, tokens: None, spacing: Duration::ZERO };
+const ONE: RateLimit = RateLimit { concurrency: Some(1), requests: None, tokens: None, spacing: Duration::ZERO };
 
 /// Longer than anything here takes, unless it never comes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-fn two() -> (tempfile::TempDir, Limits, Limits) {
+fn two() -> (tempfile::TempDir, RateLimiter, RateLimiter) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("limits.db");
-    (folder, Limits::at(&path), Limits::at(&path))
+    (folder, RateLimiter::at(&path), RateLimiter::at(&path))
 }
 
 /// Whether a request may go now, without waiting.
-async fn goes(limits: &Limits, limit: &Limit) -> bool {
+async fn goes(limits: &RateLimiter, limit: &RateLimit) -> bool {
     let mut waits = 0;
     let admitted = tokio::time::timeout(Duration::ZERO, limits.admit("a", limit, 0, &mut |_| waits += 1)).await;
     admitted.is_ok()
@@ -51,7 +51,7 @@ async fn a_pause_is_seen_by_the_other_with_a_limit_or_without() {
     let (_folder, here, there) = two();
     here.pause("a", Duration::from_mins(10));
 
-    for limit in [ONE, Limit::default()] {
+    for limit in [ONE, RateLimit::default()] {
         assert!(!goes(&here, &limit).await);
         assert!(!goes(&there, &limit).await);
     }
@@ -60,7 +60,7 @@ async fn a_pause_is_seen_by_the_other_with_a_limit_or_without() {
 
 #[tokio::test]
 async fn who_waits_is_told_how_long() {
-    let limits = Limits::in_process();
+    let limits = RateLimiter::in_process();
     limits.pause("a", Duration::from_mins(10));
     let mut told = Vec::new();
 
@@ -74,7 +74,7 @@ async fn who_waits_is_told_how_long() {
 async fn an_account_without_a_limit_makes_no_file() {
     let (folder, here, _) = two();
 
-    drop(here.admit("a", &Limit::default(), 0, &mut |_| {}).await);
+    drop(here.admit("a", &RateLimit::default(), 0, &mut |_| {}).await);
 
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -87,7 +87,7 @@ async fn a_file_that_cannot_be_used_does_not_stop_the_work_and_is_left_alone() {
     let nowhere = folder.path().join("no/such/folder/limits.db");
 
     for path in [&text, &nowhere] {
-        let limits = Limits::at(path);
+        let limits = RateLimiter::at(path);
         let permit = limits.admit("a", &ONE, 0, &mut |_| {}).await;
         assert!(!goes(&limits, &ONE).await, "kept in this process");
         drop(permit);
@@ -107,14 +107,14 @@ async fn a_file_of_ours_that_was_broken_is_begun_anew() {
     std::fs::write(&path, &bytes).unwrap();
 
     let permit = there.admit("a", &ONE, 0, &mut |_| {}).await;
-    assert!(!goes(&Limits::at(&path), &ONE).await, "shared again");
+    assert!(!goes(&RateLimiter::at(&path), &ONE).await, "shared again");
     drop(permit);
 }
 
 #[tokio::test]
 async fn many_in_one_process_all_go_and_never_more_than_allowed() {
-    let limits = Limits::in_process();
-    let limit = Limit { concurrency: Some(3), ..Limit::default() };
+    let limits = RateLimiter::in_process();
+    let limit = RateLimit { concurrency: Some(3), ..RateLimit::default() };
     let (open, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
 
     let work = (0..40).map(|_| async {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use updraft_models::{Error, Model, resolve};
-use updraft_run::{Answer, Finish, ToolCall, Usage};
+use updraft_run::{FinishReason, ModelAnswer, TokenUsage, ToolCall};
 
 use super::server::{Act, Server, broken, status, stream, stream_in};
 use super::talk::{Talk, access};
@@ -41,7 +41,7 @@ const END: &str =
     r#"{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":9}}"#;
 const STOP: &str = r#"{"type":"message_stop"}"#;
 
-async fn hear(exchange: Vec<Act>) -> (Answer, Vec<String>) {
+async fn hear(exchange: Vec<Act>) -> (ModelAnswer, Vec<String>) {
     let server = Server::new(vec![exchange]).await;
     let mut talk = Talk::new();
     let answer = talk.ask(&*claude(CLAUDE, &server)).await.unwrap();
@@ -73,11 +73,14 @@ async fn text_reasoning_and_usage_are_folded_and_heard() {
     ])))
     .await;
 
-    let usage = Usage { input: 1108, output: 9, cached: 1000, stored: 100, reasoning: 4, ..Usage::default() };
+    let usage = TokenUsage { input: 1108, output: 9, cached: 1000, stored: 100, reasoning: 4, ..TokenUsage::default() };
     let block = json!({"type": "thinking", "thinking": "Hm, well.", "signature": "c2ln"});
     let opaque = vec![json!({"of": CLAUDE, "text": 0, "calls": 0, "block": block})];
     let text = "Grüß Gott\n".to_owned();
-    assert_eq!(answer, Answer { text, reasoning: "Hm, well.".to_owned(), usage, opaque, ..Answer::default() });
+    assert_eq!(
+        answer,
+        ModelAnswer { text, reasoning: "Hm, well.".to_owned(), usage, opaque, ..ModelAnswer::default() }
+    );
     assert_eq!(heard, ["reasoning Hm, ", "reasoning well.", "text Grüß", "text  Gott\n"]);
 }
 
@@ -106,7 +109,7 @@ async fn calls_in_pieces_are_the_same_however_the_stream_is_cut() {
             let (answer, heard) = hear(stream_in(size, &text)).await;
 
             assert_eq!(answer.calls, expected, "{size}");
-            assert_eq!(answer.finish, Finish::Stop);
+            assert_eq!(answer.finish, FinishReason::Stop);
             assert_eq!(heard, ["text So: ", "call read", "call list"]);
         }
     }
@@ -123,14 +126,14 @@ async fn calls_without_an_id_get_one_of_their_own() {
 #[tokio::test]
 async fn each_reason_to_stop_is_understood() {
     for (reason, finish) in [
-        ("end_turn", Finish::Stop),
-        ("stop_sequence", Finish::Stop),
-        ("tool_use", Finish::Stop),
-        ("pause_turn", Finish::Stop),
-        ("a_new_one", Finish::Stop),
-        ("max_tokens", Finish::Length),
-        ("model_context_window_exceeded", Finish::Length),
-        ("refusal", Finish::Filtered),
+        ("end_turn", FinishReason::Stop),
+        ("stop_sequence", FinishReason::Stop),
+        ("tool_use", FinishReason::Stop),
+        ("pause_turn", FinishReason::Stop),
+        ("a_new_one", FinishReason::Stop),
+        ("max_tokens", FinishReason::Length),
+        ("model_context_window_exceeded", FinishReason::Length),
+        ("refusal", FinishReason::Filtered),
     ] {
         let (answer, _) = hear(stream(&says("a").replace("end_turn", reason))).await;
 
@@ -159,7 +162,7 @@ async fn a_server_that_does_not_stream_is_understood() {
     .await;
 
     assert_eq!(answer.calls, [call("a", "f", json!({"x": 1}))]);
-    assert_eq!(answer.usage, Usage { input: 3, output: 4, ..Usage::default() });
+    assert_eq!(answer.usage, TokenUsage { input: 3, output: 4, ..TokenUsage::default() });
     assert_eq!(answer.opaque.len(), 1);
     assert_eq!(heard, ["reasoning Hm.", "text So:", "call f"]);
 }

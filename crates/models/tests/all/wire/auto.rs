@@ -1,12 +1,12 @@
 //! What `auto` takes where a server is configured but no key is.
 
-use updraft_models::{Access, Reach, choose};
+use updraft_models::{ModelAccess, ProviderAccess, choose};
 
 use super::server::{Server, status};
 
 async fn chosen(server: &Server) -> (String, String) {
-    let reach = Reach { base: Some(server.base()), ..Reach::default() };
-    let access = Access { reach: [("openai-compatible".to_owned(), reach)].into(), ..Access::default() };
+    let reach = ProviderAccess { base: Some(server.base()), ..ProviderAccess::default() };
+    let access = ModelAccess { reach: [("openai-compatible".to_owned(), reach)].into(), ..ModelAccess::default() };
     let chosen = choose("auto", &access).await.unwrap();
     (chosen.model.name().to_owned(), chosen.why.replace(&server.base(), "BASE"))
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use updraft_models::Draft;
-use updraft_run::{Answer, Message, ToolCall, ToolResult, ToolSpec};
+use updraft_models::RequestDraft;
+use updraft_run::{Message, ModelAnswer, ToolCall, ToolResult, ToolSpec};
 
 use super::server::{Server, says, stream};
 use super::talk::{Talk, model};
@@ -24,11 +24,11 @@ fn long_talk() -> Talk {
     let calls = vec![call("a", json!({"path": "x\ny"})), call("b", Value::Null)];
     talk.messages = vec![
         Message::User("Hello".into()),
-        Message::Assistant(Arc::new(Answer { calls, reasoning: "not sent".to_owned(), ..Answer::default() })),
+        Message::Assistant(Arc::new(ModelAnswer { calls, reasoning: "not sent".to_owned(), ..ModelAnswer::default() })),
         Message::Results(vec![result("a", "{\"role\":\"tool\"}"), result("b", "")]),
-        Message::Assistant(Arc::new(Answer { text: "Done".to_owned(), ..Answer::default() })),
+        Message::Assistant(Arc::new(ModelAnswer { text: "Done".to_owned(), ..ModelAnswer::default() })),
         Message::User("Thanks".into()),
-        Message::Assistant(Arc::new(Answer::default())),
+        Message::Assistant(Arc::new(ModelAnswer::default())),
         Message::User("More".into()),
     ];
     talk
@@ -90,7 +90,7 @@ async fn a_conversation_that_became_shorter_is_written_anew() {
     talk.ask(&*model).await.unwrap();
     talk.messages.truncate(1);
     talk.ask(&*model).await.unwrap();
-    talk.draft = Draft::default();
+    talk.draft = RequestDraft::default();
     talk.ask(&*model).await.unwrap();
 
     let bodies = server.bodies();

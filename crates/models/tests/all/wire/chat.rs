@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use updraft_models::{Price, resolve};
-use updraft_run::{Answer, Cost, Finish, Message, ToolCall, Usage};
+use updraft_run::{Cost, FinishReason, Message, ModelAnswer, TokenUsage, ToolCall};
 
 use super::server::{Server, events, says, status, stream, stream_in};
 use super::talk::{CHAT, Talk, access, hear, model};
@@ -25,9 +25,9 @@ async fn text_reasoning_and_usage_are_folded_and_heard() {
     ])))
     .await;
 
-    let usage = Usage { input: 20, output: 9, cached: 16, reasoning: 4, ..Usage::default() };
+    let usage = TokenUsage { input: 20, output: 9, cached: 16, reasoning: 4, ..TokenUsage::default() };
     let text = "Grüß Gott\n".to_owned();
-    assert_eq!(answer, Answer { text, reasoning: "Hm, well.".to_owned(), usage, ..Answer::default() });
+    assert_eq!(answer, ModelAnswer { text, reasoning: "Hm, well.".to_owned(), usage, ..ModelAnswer::default() });
     assert_eq!(heard, ["reasoning Hm, ", "reasoning well.", "text Grüß", "text  Gott\n"]);
 }
 
@@ -108,7 +108,7 @@ async fn a_call_cut_off_by_the_limit_has_a_fault_even_where_it_reads_well() {
     ])))
     .await;
 
-    assert_eq!(answer.finish, Finish::Length);
+    assert_eq!(answer.finish, FinishReason::Length);
     let fault = Some("the answer was cut off at the limit on output".to_owned());
     assert_eq!(answer.calls, [ToolCall { fault, ..call("a", "rm", json!({})) }]);
 }
@@ -159,7 +159,7 @@ async fn missing_usage_is_estimated_and_a_known_price_gives_the_cost() {
     let mut talk = Talk { priced: true, ..Talk::new() };
     let answer = talk.ask(&*resolve(CHAT, &access).unwrap()).await.unwrap();
     let cost = Some(Cost(11_000));
-    assert_eq!(answer.usage, Usage { input: 7, output: 2, cost, price: Some(price), ..Usage::default() });
+    assert_eq!(answer.usage, TokenUsage { input: 7, output: 2, cost, price: Some(price), ..TokenUsage::default() });
 }
 
 #[tokio::test]
@@ -173,9 +173,9 @@ async fn a_server_that_does_not_stream_is_understood() {
     ))
     .await;
 
-    let usage = Usage { input: 3, output: 4, ..Usage::default() };
+    let usage = TokenUsage { input: 3, output: 4, ..TokenUsage::default() };
     let calls = vec![call("a", "f", json!({"x": "object"}))];
-    assert_eq!(answer, Answer { text: "two parts".to_owned(), calls, usage, ..Answer::default() });
+    assert_eq!(answer, ModelAnswer { text: "two parts".to_owned(), calls, usage, ..ModelAnswer::default() });
     assert_eq!(heard, ["text two parts", "call f"]);
 }
 
@@ -198,6 +198,6 @@ async fn reasoning_that_is_counted_beside_the_answer_is_added() {
             ),
         ])))
         .await;
-        assert_eq!(answer.usage, Usage { input: 20, output, reasoning: 4, ..Usage::default() });
+        assert_eq!(answer.usage, TokenUsage { input: 20, output, reasoning: 4, ..TokenUsage::default() });
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use updraft_models::{Access, Error, Outage, Patience, resolve};
+use updraft_models::{Error, ModelAccess, Outage, RetryPolicy, resolve};
 
 use super::houses::{HOUSES, House};
 use super::server::{Act, Server, chunk, chunked, head, status, whole};
@@ -198,8 +198,8 @@ async fn an_answer_that_trickles_is_an_answer() {
         let acts = vec![Act::Send(head.into_bytes()), trickle, Act::Send(rest.to_vec()), Act::Close];
         let server = Server::new(vec![acts]).await;
         // Less than the whole takes.
-        let patience = Patience { silence: every * 300, stall: every * 60, ..access(&server).patience };
-        let model = resolve(house.spec, &Access { patience, ..access(&server) }).unwrap();
+        let patience = RetryPolicy { silence: every * 300, stall: every * 60, ..access(&server).patience };
+        let model = resolve(house.spec, &ModelAccess { patience, ..access(&server) }).unwrap();
 
         assert_eq!(Talk::new().ask(&*model).await.unwrap().text, "whole");
     });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use updraft_models::{Model, resolve};
-use updraft_run::{Answer, Finish, ToolCall, Usage};
+use updraft_run::{FinishReason, ModelAnswer, TokenUsage, ToolCall};
 
 use super::server::{Act, Server, status, stream, stream_in};
 use super::talk::{Talk, access};
@@ -28,7 +28,7 @@ pub(crate) fn says(text: &str) -> String {
     )])
 }
 
-async fn hear(exchange: Vec<Act>) -> (Answer, Vec<String>) {
+async fn hear(exchange: Vec<Act>) -> (ModelAnswer, Vec<String>) {
     let server = Server::new(vec![exchange]).await;
     let mut talk = Talk::new();
     let answer = talk.ask(&*model(&server, FLASH)).await.unwrap();
@@ -54,9 +54,9 @@ async fn text_reasoning_and_usage_are_folded_and_heard() {
     ])))
     .await;
 
-    let usage = Usage { input: 260, output: 13, cached: 100, pictures: 17, reasoning: 4, ..Usage::default() };
+    let usage = TokenUsage { input: 260, output: 13, cached: 100, pictures: 17, reasoning: 4, ..TokenUsage::default() };
     let text = "Grüß Gott".to_owned();
-    assert_eq!(answer, Answer { text, reasoning: "Hm, well.".to_owned(), usage, ..Answer::default() });
+    assert_eq!(answer, ModelAnswer { text, reasoning: "Hm, well.".to_owned(), usage, ..ModelAnswer::default() });
     assert_eq!(heard, ["reasoning Hm, ", "reasoning well.", "text Grüß", "text  Gott"]);
 }
 
@@ -80,7 +80,7 @@ async fn parallel_calls_are_the_same_however_the_stream_is_cut() {
 
             assert_eq!(answer.calls[..2], expected, "{size}");
             assert_eq!(answer.calls[2], call("c1.2", "now", json!({})));
-            assert_eq!((answer.opaque.as_slice(), answer.finish), (marks.as_slice(), Finish::Stop));
+            assert_eq!((answer.opaque.as_slice(), answer.finish), (marks.as_slice(), FinishReason::Stop));
             assert_eq!(heard, ["text Ich läse", "call read", "call list", "call now"]);
         }
     }
@@ -89,12 +89,12 @@ async fn parallel_calls_are_the_same_however_the_stream_is_cut() {
 #[tokio::test]
 async fn reasons_to_stop_are_told_apart() {
     let cases = [
-        ("STOP", Finish::Stop),
-        ("MAX_TOKENS", Finish::Length),
-        ("SAFETY", Finish::Filtered),
-        ("RECITATION", Finish::Filtered),
-        ("PROHIBITED_CONTENT", Finish::Filtered),
-        ("A_NEW_ONE", Finish::Filtered),
+        ("STOP", FinishReason::Stop),
+        ("MAX_TOKENS", FinishReason::Length),
+        ("SAFETY", FinishReason::Filtered),
+        ("RECITATION", FinishReason::Filtered),
+        ("PROHIBITED_CONTENT", FinishReason::Filtered),
+        ("A_NEW_ONE", FinishReason::Filtered),
     ];
     for (reason, finish) in cases {
         let (answer, _) = hear(stream(&events(&[
@@ -114,9 +114,9 @@ async fn a_blocked_prompt_is_filtered() {
     ])))
     .await;
 
-    let usage = Usage { input: 7, ..Usage::default() };
+    let usage = TokenUsage { input: 7, ..TokenUsage::default() };
     let withheld = "SAFETY".to_owned();
-    assert_eq!(answer, Answer { finish: Finish::Filtered, withheld, usage, ..Answer::default() });
+    assert_eq!(answer, ModelAnswer { finish: FinishReason::Filtered, withheld, usage, ..ModelAnswer::default() });
 }
 
 #[tokio::test]
@@ -140,7 +140,7 @@ async fn a_call_that_google_could_not_read_is_told_to_the_model() {
 
     let fault = "the call could not be read; write it as a function call with JSON: Malformed function call: print(default_api.read(path='a'))";
     assert_eq!(answer.calls, [ToolCall { fault: Some(fault.to_owned()), ..call("c1.0", "read", json!({})) }]);
-    assert_eq!((answer.finish, answer.usage.input), (Finish::Stop, 9));
+    assert_eq!((answer.finish, answer.usage.input), (FinishReason::Stop, 9));
     assert_eq!(heard, ["call read"]);
 }
 
@@ -164,8 +164,8 @@ async fn a_server_that_does_not_stream_is_understood() {
     for body in [format!("[{one}\n,\r\n{two}]"), whole] {
         let (answer, _) = hear(status(200, "", &body)).await;
 
-        let usage = Usage { input: 3, output: 4, ..Usage::default() };
-        assert_eq!(answer, Answer { text: "two parts".to_owned(), usage, ..Answer::default() });
+        let usage = TokenUsage { input: 3, output: 4, ..TokenUsage::default() };
+        assert_eq!(answer, ModelAnswer { text: "two parts".to_owned(), usage, ..ModelAnswer::default() });
     }
 }
 

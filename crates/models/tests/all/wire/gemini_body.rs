@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use updraft_models::{Draft, resolve};
-use updraft_run::{Answer, Message, Picture, Think, ToolCall, ToolResult, ToolSpec};
+use updraft_models::{RequestDraft, resolve};
+use updraft_run::{Message, ModelAnswer, Picture, ThinkingEffort, ToolCall, ToolResult, ToolSpec};
 
 use super::gemini::{FLASH, THREE, events, model, says};
 use super::server::{Server, stream};
@@ -20,7 +20,7 @@ fn result(call: &str, text: &str, is_error: bool) -> ToolResult {
     ToolResult { call: call.to_owned(), name: "read".to_owned(), text: text.to_owned(), is_error }
 }
 
-fn said(answer: Answer) -> Message {
+fn said(answer: ModelAnswer) -> Message {
     Message::Assistant(Arc::new(answer))
 }
 
@@ -36,12 +36,18 @@ fn long_talk() -> Talk {
         Picture { name: "a.png".to_owned(), mime: "image/png".to_owned(), bytes: (*b"\x89PNG\r\n\x1a\n").into() };
     talk.messages = vec![
         Message::User("Hello".into()),
-        said(Answer { text: "So:".to_owned(), calls, reasoning: "not sent".to_owned(), opaque, ..Answer::default() }),
+        said(ModelAnswer {
+            text: "So:".to_owned(),
+            calls,
+            reasoning: "not sent".to_owned(),
+            opaque,
+            ..ModelAnswer::default()
+        }),
         Message::Results(vec![result("toolu_01A", "{\"role\":1}", false), result("call_b", "no such file", true)]),
-        said(Answer { calls: vec![odd], ..Answer::default() }),
+        said(ModelAnswer { calls: vec![odd], ..ModelAnswer::default() }),
         Message::Results(vec![ToolResult { name: "read file".to_owned(), ..result("c3.0", "", true) }]),
         Message::Pictures([picture].into()),
-        said(Answer::default()),
+        said(ModelAnswer::default()),
         Message::User("Thanks".into()),
         Message::User("More".into()),
     ];
@@ -88,7 +94,7 @@ async fn each_body_begins_with_the_one_before_and_is_the_same_when_made_anew() {
     let mut grown = long_talk();
     for length in [1, 3, 5, 6, 7, 9] {
         grown.messages = whole.messages[..length].to_vec();
-        grown.think = if length == 5 { Think::High } else { Think::Auto };
+        grown.think = if length == 5 { ThinkingEffort::High } else { ThinkingEffort::Auto };
         grown.ask(&*model).await.unwrap();
     }
     long_talk().ask(&*model).await.unwrap();
@@ -110,11 +116,11 @@ async fn signatures_come_back_beside_the_parts_they_came_with() {
     let mut talk = Talk::new();
     let answer = talk.ask(&*model(&server, THREE)).await.unwrap();
     // What the journal keeps is enough.
-    let answer: Answer = serde_json::from_str(&serde_json::to_string(&answer).unwrap()).unwrap();
+    let answer: ModelAnswer = serde_json::from_str(&serde_json::to_string(&answer).unwrap()).unwrap();
     talk.messages.push(said(answer));
     talk.messages.push(Message::Results(vec![result("c1.0", "1", false), result("c1.1", "2", false)]));
     talk.ask(&*model(&server, THREE)).await.unwrap();
-    talk.draft = Draft::default();
+    talk.draft = RequestDraft::default();
     talk.ask(&*model(&server, FLASH)).await.unwrap();
 
     let spoken = |body: &str| serde_json::from_str::<Value>(body).unwrap()["contents"][1]["parts"].clone();
@@ -135,22 +141,52 @@ async fn signatures_come_back_beside_the_parts_they_came_with() {
 #[tokio::test]
 async fn thinking_is_asked_for_as_each_family_wants_it() {
     let cases = [
-        ("gemini-2.0-flash", Think::High, 100, json!(null)),
-        ("gemini-2.5-flash", Think::Auto, 8_292, json!({"includeThoughts": true})),
-        ("gemini-2.5-flash", Think::Off, 100, json!({"thinkingBudget": 0})),
-        ("gemini-2.5-flash", Think::Low, 2_148, json!({"includeThoughts": true, "thinkingBudget": 2_048})),
-        ("gemini-2.5-flash", Think::Tokens(99_999), 24_676, json!({"includeThoughts": true, "thinkingBudget": 24_576})),
-        ("gemini-2.5-flash-lite", Think::Auto, 100, json!(null)),
-        ("gemini-2.5-flash-lite", Think::Tokens(9), 612, json!({"includeThoughts": true, "thinkingBudget": 512})),
-        ("gemini-2.5-pro", Think::Off, 228, json!({"includeThoughts": true, "thinkingBudget": 128})),
-        ("gemini-3-flash-preview", Think::Off, 1_124, json!({"includeThoughts": true, "thinkingLevel": "MINIMAL"})),
-        ("gemini-3.5-flash", Think::Medium, 12_388, json!({"includeThoughts": true, "thinkingLevel": "MEDIUM"})),
-        ("gemini-3.8-flash", Think::Off, 4_196, json!({"includeThoughts": true, "thinkingLevel": "LOW"})),
-        ("gemini-3-pro-preview", Think::Medium, 24_676, json!({"includeThoughts": true, "thinkingLevel": "HIGH"})),
-        ("gemini-3.1-pro-preview", Think::Off, 4_196, json!({"includeThoughts": true, "thinkingLevel": "LOW"})),
+        ("gemini-2.0-flash", ThinkingEffort::High, 100, json!(null)),
+        ("gemini-2.5-flash", ThinkingEffort::Auto, 8_292, json!({"includeThoughts": true})),
+        ("gemini-2.5-flash", ThinkingEffort::Off, 100, json!({"thinkingBudget": 0})),
+        ("gemini-2.5-flash", ThinkingEffort::Low, 2_148, json!({"includeThoughts": true, "thinkingBudget": 2_048})),
+        (
+            "gemini-2.5-flash",
+            ThinkingEffort::Tokens(99_999),
+            24_676,
+            json!({"includeThoughts": true, "thinkingBudget": 24_576}),
+        ),
+        ("gemini-2.5-flash-lite", ThinkingEffort::Auto, 100, json!(null)),
+        (
+            "gemini-2.5-flash-lite",
+            ThinkingEffort::Tokens(9),
+            612,
+            json!({"includeThoughts": true, "thinkingBudget": 512}),
+        ),
+        ("gemini-2.5-pro", ThinkingEffort::Off, 228, json!({"includeThoughts": true, "thinkingBudget": 128})),
+        (
+            "gemini-3-flash-preview",
+            ThinkingEffort::Off,
+            1_124,
+            json!({"includeThoughts": true, "thinkingLevel": "MINIMAL"}),
+        ),
+        (
+            "gemini-3.5-flash",
+            ThinkingEffort::Medium,
+            12_388,
+            json!({"includeThoughts": true, "thinkingLevel": "MEDIUM"}),
+        ),
+        ("gemini-3.8-flash", ThinkingEffort::Off, 4_196, json!({"includeThoughts": true, "thinkingLevel": "LOW"})),
+        (
+            "gemini-3-pro-preview",
+            ThinkingEffort::Medium,
+            24_676,
+            json!({"includeThoughts": true, "thinkingLevel": "HIGH"}),
+        ),
         (
             "gemini-3.1-pro-preview",
-            Think::Tokens(3_000),
+            ThinkingEffort::Off,
+            4_196,
+            json!({"includeThoughts": true, "thinkingLevel": "LOW"}),
+        ),
+        (
+            "gemini-3.1-pro-preview",
+            ThinkingEffort::Tokens(3_000),
             3_100,
             json!({"includeThoughts": true, "thinkingLevel": "LOW"}),
         ),

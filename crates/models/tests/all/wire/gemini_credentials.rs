@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use updraft_models::{Access, Error, Google, Http, resolve};
+use updraft_models::{Error, GoogleProject, Http, ModelAccess, resolve};
 
 use super::gemini::says;
 use super::server::{Server, status, stream};
@@ -16,14 +16,15 @@ const KEY: &str = include_str!("gemini_key.pem");
 const GRANTED: &str = r#"{"access_token":"ya29.first","expires_in":3599,"token_type":"Bearer"}"#;
 
 /// A project on this server, with a file of credentials and no token.
-fn project(server: &Server, credentials: Option<Value>) -> (Access, TempDir) {
+fn project(server: &Server, credentials: Option<Value>) -> (ModelAccess, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("credentials.json");
     let mut access = access(server);
     if let Some(reach) = access.reach.get_mut("vertex") {
         reach.key = None;
     }
-    access.google = Google { project: Some("mine".to_owned()), location: Some("eu".to_owned()), ..Google::default() };
+    access.google =
+        GoogleProject { project: Some("mine".to_owned()), location: Some("eu".to_owned()), ..GoogleProject::default() };
     if let Some(credentials) = credentials {
         std::fs::write(&path, credentials.to_string()).unwrap();
         access.google.credentials = Some(path);
@@ -203,14 +204,14 @@ async fn a_token_that_was_given_needs_no_credentials() {
 async fn what_is_missing_or_not_supported_is_said_before_anything_is_sent() {
     let server = Server::new(Vec::new()).await;
     let (mut access, folder) = project(&server, Some(json!({"type": "external_account", "audience": "x"})));
-    let said = |access: &Access| resolve(MODEL, access).err().unwrap().to_string();
+    let said = |access: &ModelAccess| resolve(MODEL, access).err().unwrap().to_string();
     let words = said(&access);
     assert!(words.contains("`external_account` (workload identity federation), which is not supported"), "{words}");
 
     access.google.credentials = Some(folder.path().join("absent.json"));
     assert!(said(&access).contains("absent.json"));
 
-    access.google = Google::default();
+    access.google = GoogleProject::default();
     assert_eq!(said(&access), "no Google Cloud project is set");
     assert_eq!(server.heads().len(), 0);
 }

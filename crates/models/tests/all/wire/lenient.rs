@@ -1,7 +1,7 @@
 //! Answers that are nearly right, in every dialect, streamed and at once: they were paid for, so they are read.
 
 use updraft_models::resolve;
-use updraft_run::Answer;
+use updraft_run::ModelAnswer;
 
 use super::houses::{HOUSES, House};
 use super::server::{Server, chunked};
@@ -11,7 +11,7 @@ use super::talk::{Talk, access};
 const MARK: &str = "\u{feff}";
 
 /// The answer to one request.
-async fn answer(house: &House, content_type: &str, body: &str) -> Answer {
+async fn answer(house: &House, content_type: &str, body: &str) -> ModelAnswer {
     let server = Server::new(vec![chunked(content_type, 7, body.as_bytes())]).await;
     let model = resolve(house.spec, &access(&server)).unwrap();
     let answered = Talk::new().ask(&*model).await;
@@ -20,7 +20,7 @@ async fn answer(house: &House, content_type: &str, body: &str) -> Answer {
 }
 
 /// The same answer as a stream and at once.
-async fn in_both_ways(house: &House, text: &str, count: &str, odd: &str) -> [Answer; 2] {
+async fn in_both_ways(house: &House, text: &str, count: &str, odd: &str) -> [ModelAnswer; 2] {
     let fill = |form: &str| form.replace("TEXT", text).replace("COUNT", count).replace("ODD", odd);
     let stream = fill(house.part) + &fill(house.counted);
     let whole = fill(house.whole);

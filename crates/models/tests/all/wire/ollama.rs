@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use updraft_models::{Access, Error, Reach, choose, resolve};
-use updraft_run::{Answer, Finish, Message, Picture, Think, ToolCall, ToolResult, ToolSpec, Usage};
+use updraft_models::{Error, ModelAccess, ProviderAccess, choose, resolve};
+use updraft_run::{
+    FinishReason, Message, ModelAnswer, Picture, ThinkingEffort, TokenUsage, ToolCall, ToolResult, ToolSpec,
+};
 
 use super::server::{Act, Server, lines, lines_in, status};
 use super::talk::{Talk, access};
@@ -26,7 +28,7 @@ fn says(text: &str) -> Vec<Act> {
     ])
 }
 
-async fn hear(exchange: Vec<Act>) -> (Answer, Vec<String>) {
+async fn hear(exchange: Vec<Act>) -> (ModelAnswer, Vec<String>) {
     let server = Server::new(vec![exchange]).await;
     let mut talk = Talk::new();
     let answer = talk.ask(&*resolve(QWEN, &access(&server)).unwrap()).await.unwrap();
@@ -58,10 +60,10 @@ async fn text_thoughts_and_usage_are_folded_and_heard() {
     ]))
     .await;
 
-    let usage = Usage { input: 20, output: 9, ..Usage::default() };
+    let usage = TokenUsage { input: 20, output: 9, ..TokenUsage::default() };
     let opaque = vec![json!({"of": QWEN})];
     let (text, reasoning) = ("Grüß Gott\n".to_owned(), "Hm, well.".to_owned());
-    assert_eq!(answer, Answer { text, reasoning, usage, opaque, ..Answer::default() });
+    assert_eq!(answer, ModelAnswer { text, reasoning, usage, opaque, ..ModelAnswer::default() });
     assert_eq!(heard, ["reasoning Hm, ", "reasoning well.", "text Grüß", "text  Gott\n"]);
 }
 
@@ -86,7 +88,7 @@ async fn calls_are_the_same_however_the_lines_are_cut() {
             let (answer, heard) = hear(lines_in(size, &text)).await;
 
             assert_eq!(answer.calls, expected, "{size}");
-            assert_eq!(answer.finish, Finish::Stop);
+            assert_eq!(answer.finish, FinishReason::Stop);
             assert_eq!(heard, ["call read", "call list", "call now", "call odd"]);
         }
     }
@@ -100,10 +102,10 @@ async fn an_answer_that_reached_the_limit_says_so() {
     ]))
     .await;
 
-    assert_eq!(answer.finish, Finish::Length);
+    assert_eq!(answer.finish, FinishReason::Length);
     let fault = Some("the answer was cut off at the limit on output".to_owned());
     assert_eq!(answer.calls, [ToolCall { fault, ..call("c1.0", "rm", json!({})) }]);
-    assert_eq!(answer.usage, Usage { input: 5, ..Usage::default() });
+    assert_eq!(answer.usage, TokenUsage { input: 5, ..TokenUsage::default() });
 }
 
 #[tokio::test]
@@ -118,7 +120,7 @@ async fn lines_that_are_called_one_document_and_one_that_is_are_understood() {
     for text in [PARALLEL.join("\n"), PARALLEL[3].replace("\"\"", "\n\"hi\"")] {
         let (answer, _) = hear(status(200, "", &text)).await;
 
-        assert_eq!(answer.usage, Usage { input: 1, output: 1, ..Usage::default() });
+        assert_eq!(answer.usage, TokenUsage { input: 1, output: 1, ..TokenUsage::default() });
         assert_eq!((answer.calls.len(), answer.text.as_str()), if text.contains("hi") { (0, "hi") } else { (4, "") });
     }
 }
@@ -136,18 +138,18 @@ fn result(call: &str, name: &str, text: &str, is_error: bool) -> ToolResult {
 fn long_talk() -> Talk {
     let mut talk = Talk::new();
     talk.tools = vec![read_spec()];
-    let said = |answer: Answer| Message::Assistant(Arc::new(answer));
-    let ours = Answer {
+    let said = |answer: ModelAnswer| Message::Assistant(Arc::new(answer));
+    let ours = ModelAnswer {
         calls: vec![call("a", "read", json!({"path": "x\ny"})), call("toolu_01|b", "read", Value::Null)],
         reasoning: "Let me look.".to_owned(),
         opaque: vec![json!({"of": QWEN})],
-        ..Answer::default()
+        ..ModelAnswer::default()
     };
-    let theirs = Answer {
+    let theirs = ModelAnswer {
         text: "Done".to_owned(),
         reasoning: "not for us".to_owned(),
         opaque: vec![json!({"of": "anthropic/claude", "signature": "x"})],
-        ..Answer::default()
+        ..ModelAnswer::default()
     };
     let picture =
         |name: &str| Picture { name: name.into(), mime: "image/png".into(), bytes: b"\x89PNG\r\n\x1a\n"[..].into() };
@@ -158,7 +160,7 @@ fn long_talk() -> Talk {
         said(theirs),
         Message::User("Thanks".into()),
         Message::User("Really".into()),
-        said(Answer::default()),
+        said(ModelAnswer::default()),
         Message::Pictures(vec![picture("a.png"), picture("b.png")].into()),
         Message::User("More".into()),
     ];
@@ -217,7 +219,14 @@ async fn each_body_begins_with_the_one_before_and_is_the_same_when_made_anew() {
 
 #[tokio::test]
 async fn thinking_is_asked_for_in_the_words_of_the_model() {
-    let levels = [Think::Auto, Think::Off, Think::Low, Think::Medium, Think::High, Think::Tokens(3_000)];
+    let levels = [
+        ThinkingEffort::Auto,
+        ThinkingEffort::Off,
+        ThinkingEffort::Low,
+        ThinkingEffort::Medium,
+        ThinkingEffort::High,
+        ThinkingEffort::Tokens(3_000),
+    ];
     let of = async |spec: &str, capabilities: &[&str]| -> Vec<(Value, u64)> {
         let mut talks = levels.map(|think| Talk { think, ..Talk::new() });
         let bodies = bodies(spec, capabilities, &mut talks).await;
@@ -243,7 +252,7 @@ async fn a_server_that_says_nothing_about_the_model_is_not_told_to_think() {
     let server = Server::always(says("hi")).await;
     let model = resolve(QWEN, &access(&server)).unwrap();
     let mut omitted = Vec::new();
-    for think in [Think::High, Think::Off] {
+    for think in [ThinkingEffort::High, ThinkingEffort::Off] {
         omitted.push(Talk { think, ..Talk::new() }.ask(&*model).await.unwrap().omitted);
     }
     let said = format!("{} cannot be told how much to think, so `think` did not count", model.name());
@@ -351,8 +360,8 @@ async fn auto_finds_a_host_as_people_write_it() {
     let tags = json!({"models": [{"name": "old", "capabilities": ["completion"]}, {"name": "able", "capabilities": ["tools"]}]});
     let server = Server::always(status(200, "", &tags.to_string())).await;
     let written = format!(" {}/ ", server.root().trim_start_matches("http://"));
-    let reach = Reach { base: Some(written), ..Reach::default() };
-    let access = Access { reach: [("ollama".to_owned(), reach)].into(), ..Access::default() };
+    let reach = ProviderAccess { base: Some(written), ..ProviderAccess::default() };
+    let access = ModelAccess { reach: [("ollama".to_owned(), reach)].into(), ..ModelAccess::default() };
 
     let chosen = choose("auto", &access).await.unwrap();
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use updraft_models::{Error, Model, resolve};
-use updraft_run::{Answer, Finish, ToolCall, Usage};
+use updraft_run::{FinishReason, ModelAnswer, TokenUsage, ToolCall};
 
 use super::anthropic::events;
 use super::server::{Act, Server, broken, status, stream, stream_in};
@@ -32,7 +32,7 @@ pub(crate) fn says(text: &str) -> String {
 
 const END: &str = r#"{"type":"response.completed","response":{"object":"response","status":"completed","output":[],"usage":{"input_tokens":20,"input_tokens_details":{"cached_tokens":16,"cache_write_tokens":2},"output_tokens":9,"output_tokens_details":{"reasoning_tokens":4},"total_tokens":29}}}"#;
 
-async fn hear(exchange: Vec<Act>) -> (Answer, Vec<String>) {
+async fn hear(exchange: Vec<Act>) -> (ModelAnswer, Vec<String>) {
     let server = Server::new(vec![exchange]).await;
     let mut talk = Talk::new();
     let answer = talk.ask(&*gpt(GPT, &server)).await.unwrap();
@@ -63,14 +63,14 @@ async fn text_reasoning_and_usage_are_folded_and_heard() {
     ])))
     .await;
 
-    let usage = Usage { input: 20, output: 9, cached: 16, stored: 2, reasoning: 4, ..Usage::default() };
+    let usage = TokenUsage { input: 20, output: 9, cached: 16, stored: 2, reasoning: 4, ..TokenUsage::default() };
     let item = json!({"id": "rs_1", "type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm,"}], "encrypted_content": "whole"});
     let opaque = vec![
         json!({"of": GPT, "text": 0, "calls": 0, "item": item}),
         json!({"of": GPT, "text": 0, "calls": 0, "phase": "final_answer"}),
     ];
     let (text, reasoning) = ("Grüß Gott\n".to_owned(), "Hm,\n\nwell.".to_owned());
-    assert_eq!(answer, Answer { text, reasoning, usage, opaque, ..Answer::default() });
+    assert_eq!(answer, ModelAnswer { text, reasoning, usage, opaque, ..ModelAnswer::default() });
     assert_eq!(heard, ["reasoning Hm,", "reasoning \n\n", "reasoning well.", "text Grüß", "text  Gott\n"]);
 }
 
@@ -113,7 +113,7 @@ async fn calls_without_an_id_get_one_of_their_own() {
 
 #[tokio::test]
 async fn an_answer_that_is_not_complete_says_why() {
-    for (reason, finish) in [("max_output_tokens", Finish::Length), ("content_filter", Finish::Filtered)] {
+    for (reason, finish) in [("max_output_tokens", FinishReason::Length), ("content_filter", FinishReason::Filtered)] {
         let end = format!(
             r#"{{"type":"response.incomplete","response":{{"status":"incomplete","incomplete_details":{{"reason":"{reason}"}},"usage":{{"input_tokens":1,"output_tokens":2}}}}}}"#
         );
@@ -122,7 +122,7 @@ async fn an_answer_that_is_not_complete_says_why() {
                 .await;
 
         assert_eq!(answer.finish, finish);
-        assert_eq!(answer.usage, Usage { input: 1, output: 2, ..Usage::default() });
+        assert_eq!(answer.usage, TokenUsage { input: 1, output: 2, ..TokenUsage::default() });
         assert!(answer.calls.iter().all(|call| call.fault.is_some() && call.args == json!({})));
     }
 }
@@ -141,7 +141,7 @@ async fn a_server_that_does_not_stream_is_understood() {
     .await;
 
     assert_eq!(answer.calls, [call("a", "f", json!({"x": 1}))]);
-    assert_eq!(answer.usage, Usage { input: 3, output: 4, ..Usage::default() });
+    assert_eq!(answer.usage, TokenUsage { input: 3, output: 4, ..TokenUsage::default() });
     assert_eq!(answer.opaque.len(), 1);
     assert_eq!(heard, ["reasoning Hm.", "text So:", "call f"]);
 }

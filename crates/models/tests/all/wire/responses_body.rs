@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use updraft_run::{Answer, Message, Picture, Think, ToolCall, ToolResult, ToolSpec};
+use updraft_run::{Message, ModelAnswer, Picture, ThinkingEffort, ToolCall, ToolResult, ToolSpec};
 
 use super::responses::{GPT, gpt, says};
 use super::server::{Server, stream};
@@ -17,7 +17,7 @@ fn result(call: &str, text: &str) -> ToolResult {
     ToolResult { call: call.to_owned(), name: "read".to_owned(), text: text.to_owned(), is_error: false }
 }
 
-fn answer(answer: Answer) -> Message {
+fn answer(answer: ModelAnswer) -> Message {
     Message::Assistant(Arc::new(answer))
 }
 
@@ -43,13 +43,23 @@ fn long_talk() -> Talk {
     let svg = Picture { name: "b.svg".to_owned(), mime: "image/svg+xml".to_owned(), ..png.clone() };
     talk.messages = vec![
         Message::User("Hello".into()),
-        answer(Answer { text: "So:".to_owned(), calls, opaque, reasoning: "not sent".to_owned(), ..Answer::default() }),
+        answer(ModelAnswer {
+            text: "So:".to_owned(),
+            calls,
+            opaque,
+            reasoning: "not sent".to_owned(),
+            ..ModelAnswer::default()
+        }),
         Message::Results(vec![result("call_1", "gone"), result("c1.0", "")]),
         Message::Pictures([png, svg].into()),
-        answer(Answer::default()),
+        answer(ModelAnswer::default()),
         Message::User("Thanks".into()),
-        answer(Answer { text: "Done".to_owned(), opaque: vec![json!("odd"), json!({"of": GPT})], ..Answer::default() }),
-        answer(Answer { opaque: vec![thought(GPT, 0, 0, "rs_alone")], ..Answer::default() }),
+        answer(ModelAnswer {
+            text: "Done".to_owned(),
+            opaque: vec![json!("odd"), json!({"of": GPT})],
+            ..ModelAnswer::default()
+        }),
+        answer(ModelAnswer { opaque: vec![thought(GPT, 0, 0, "rs_alone")], ..ModelAnswer::default() }),
         Message::User("More".into()),
     ];
     talk
@@ -92,7 +102,8 @@ async fn each_body_begins_with_the_one_before_and_is_the_same_when_made_anew() {
     let model = gpt(GPT, &server);
     let whole = long_talk();
     let mut grown = long_talk();
-    let thoughts = [Think::Auto, Think::Off, Think::High, Think::Low, Think::Medium];
+    let thoughts =
+        [ThinkingEffort::Auto, ThinkingEffort::Off, ThinkingEffort::High, ThinkingEffort::Low, ThinkingEffort::Medium];
     for (length, think) in [1, 3, 4, 6, 9].into_iter().zip(thoughts) {
         grown.messages = whole.messages[..length].to_vec();
         grown.think = think;
@@ -123,18 +134,30 @@ async fn tail(model: &str, talk: &mut Talk) -> String {
 #[tokio::test]
 async fn models_that_think_are_told_how_much_and_others_are_not() {
     for (model, think, expected) in [
-        ("gpt-4.1", Think::High, r#""max_output_tokens":100}"#),
-        ("gpt-5-chat-latest", Think::High, r#""max_output_tokens":100}"#),
-        ("o3", Think::Low, r#""max_output_tokens":2148,"reasoning":{"effort":"low","summary":"auto"}}"#),
-        ("gpt-5", Think::Off, r#""max_output_tokens":1124,"reasoning":{"effort":"minimal","summary":"auto"}}"#),
-        ("gpt-5.4-mini", Think::Off, r#""max_output_tokens":100,"reasoning":{"effort":"none"}}"#),
-        ("gpt-5.1-codex", Think::Off, r#""max_output_tokens":1124,"reasoning":{"effort":"low","summary":"auto"}}"#),
-        ("gpt-6-luna", Think::Off, r#""max_output_tokens":100,"reasoning":{"effort":"none"}}"#),
-        ("gpt-6.1-sol", Think::Off, r#""max_output_tokens":1124,"reasoning":{"effort":"low","summary":"auto"}}"#),
-        ("gpt-6-astra", Think::Auto, r#""max_output_tokens":8292,"reasoning":{"summary":"auto"}}"#),
+        ("gpt-4.1", ThinkingEffort::High, r#""max_output_tokens":100}"#),
+        ("gpt-5-chat-latest", ThinkingEffort::High, r#""max_output_tokens":100}"#),
+        ("o3", ThinkingEffort::Low, r#""max_output_tokens":2148,"reasoning":{"effort":"low","summary":"auto"}}"#),
+        (
+            "gpt-5",
+            ThinkingEffort::Off,
+            r#""max_output_tokens":1124,"reasoning":{"effort":"minimal","summary":"auto"}}"#,
+        ),
+        ("gpt-5.4-mini", ThinkingEffort::Off, r#""max_output_tokens":100,"reasoning":{"effort":"none"}}"#),
+        (
+            "gpt-5.1-codex",
+            ThinkingEffort::Off,
+            r#""max_output_tokens":1124,"reasoning":{"effort":"low","summary":"auto"}}"#,
+        ),
+        ("gpt-6-luna", ThinkingEffort::Off, r#""max_output_tokens":100,"reasoning":{"effort":"none"}}"#),
+        (
+            "gpt-6.1-sol",
+            ThinkingEffort::Off,
+            r#""max_output_tokens":1124,"reasoning":{"effort":"low","summary":"auto"}}"#,
+        ),
+        ("gpt-6-astra", ThinkingEffort::Auto, r#""max_output_tokens":8292,"reasoning":{"summary":"auto"}}"#),
         (
             "gpt-6-astra",
-            Think::Tokens(5_000),
+            ThinkingEffort::Tokens(5_000),
             r#""max_output_tokens":5100,"reasoning":{"effort":"medium","summary":"auto"}}"#,
         ),
     ] {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use updraft_models::{Access, Error, Patience, Reach, Token, resolve};
+use updraft_models::{Error, ModelAccess, ProviderAccess, RetryPolicy, SecretString, resolve};
 
 use super::server::{Act, Server, broken, events, says, silent_after, status, stream, whole};
 use super::talk::{CHAT, Talk, access, model};
@@ -195,7 +195,7 @@ async fn a_server_that_lingers_after_the_end_costs_little() {
 #[tokio::test]
 async fn dropping_the_future_closes_the_connection() {
     let server = Server::always(silent_after(HALF)).await;
-    let model = resolve(CHAT, &Access { patience: Patience::default(), ..access(&server) }).unwrap();
+    let model = resolve(CHAT, &ModelAccess { patience: RetryPolicy::default(), ..access(&server) }).unwrap();
 
     let asked = tokio::time::timeout(Duration::from_millis(1_500), Talk::new().ask(&*model)).await;
 
@@ -223,8 +223,8 @@ async fn hundreds_may_ask_at_once() {
 #[test]
 fn addresses_and_keys_are_checked_before_anything_is_sent() {
     let at = |base: &str, key: &str| {
-        let reach = Reach { base: Some(base.to_owned()), key: Some(Token::new(key)), speech: None };
-        resolve("openai/m", &Access { reach: [("openai".to_owned(), reach)].into(), ..Access::default() })
+        let reach = ProviderAccess { base: Some(base.to_owned()), key: Some(SecretString::new(key)), speech: None };
+        resolve("openai/m", &ModelAccess { reach: [("openai".to_owned(), reach)].into(), ..ModelAccess::default() })
     };
     assert!(at("https://example.com/v1/", "sk").is_ok());
     for base in ["", "example.com/v1", "file:///etc/passwd", "http://"] {

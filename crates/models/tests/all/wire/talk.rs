@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use updraft_models::{Access, Brief, Delta, Draft, Error, Limit, Model, Patience, Prompt, Reach, Token, resolve};
-use updraft_run::{Answer, Message, Think, ToolSpec};
+use updraft_models::{
+    Delta, Error, Model, ModelAccess, Prompt, ProviderAccess, RateLimit, RequestDraft, RetryPolicy, SecretString,
+    TaskBrief, resolve,
+};
+use updraft_run::{Message, ModelAnswer, ThinkingEffort, ToolSpec};
 
 use super::server::Server;
 
@@ -12,13 +15,13 @@ pub(crate) struct Talk {
     pub(crate) tools: Vec<ToolSpec>,
     pub(crate) messages: Vec<Message>,
     pub(crate) schema: Option<serde_json::Value>,
-    pub(crate) think: Think,
+    pub(crate) think: ThinkingEffort,
     pub(crate) attempt: u32,
     /// Whether what it cost is looked at: the table of prices changes with the world.
     pub(crate) priced: bool,
-    pub(crate) draft: Draft,
+    pub(crate) draft: RequestDraft,
     pub(crate) heard: Vec<String>,
-    pub(crate) brief: Brief,
+    pub(crate) brief: TaskBrief,
 }
 
 impl Talk {
@@ -27,23 +30,23 @@ impl Talk {
             tools: Vec::new(),
             messages: vec![Message::User("Hello".into())],
             schema: None,
-            think: Think::Auto,
+            think: ThinkingEffort::Auto,
             attempt: 1,
             priced: false,
-            draft: Draft::default(),
+            draft: RequestDraft::default(),
             heard: Vec::new(),
-            brief: Brief::default(),
+            brief: TaskBrief::default(),
         }
     }
 
-    pub(crate) async fn ask(&mut self, model: &dyn Model) -> Result<Answer, Error> {
+    pub(crate) async fn ask(&mut self, model: &dyn Model) -> Result<ModelAnswer, Error> {
         let prompt = Prompt {
             system: "Be brief.",
             tools: &self.tools,
             messages: &self.messages,
             max_output: 100,
             think: self.think,
-            need: Think::Auto,
+            need: ThinkingEffort::Auto,
             attempt: self.attempt,
             schema: self.schema.as_ref(),
             brief: &self.brief,
@@ -70,9 +73,9 @@ impl Talk {
 }
 
 /// Everybody is where this server is.
-pub(crate) fn access(server: &Server) -> Access {
-    let reach = |path: &str| Reach {
-        key: Some(Token::new("sk-secret-of-ours")),
+pub(crate) fn access(server: &Server) -> ModelAccess {
+    let reach = |path: &str| ProviderAccess {
+        key: Some(SecretString::new("sk-secret-of-ours")),
         base: Some(format!("{}{path}", server.root())),
         speech: None,
     };
@@ -85,16 +88,16 @@ pub(crate) fn access(server: &Server) -> Access {
         ("vertex", "/v1"),
         ("ollama", ""),
     ];
-    Access {
-        limit: [("gemini".to_owned(), Limit::default())].into(),
+    ModelAccess {
+        limit: [("gemini".to_owned(), RateLimit::default())].into(),
         reach: everybody.iter().map(|(name, path)| ((*name).to_owned(), reach(path))).collect(),
-        patience: Patience {
+        patience: RetryPolicy {
             first_wait: Duration::from_millis(1),
             silence: Duration::from_millis(1_500),
             stall: Duration::from_millis(300),
-            ..Patience::default()
+            ..RetryPolicy::default()
         },
-        ..Access::default()
+        ..ModelAccess::default()
     }
 }
 
@@ -106,7 +109,7 @@ pub(crate) fn model(server: &Server) -> Arc<dyn Model> {
 }
 
 /// One exchange: what the answer is, and what was heard.
-pub(crate) async fn hear(exchange: Vec<super::server::Act>) -> (Answer, Vec<String>) {
+pub(crate) async fn hear(exchange: Vec<super::server::Act>) -> (ModelAnswer, Vec<String>) {
     let server = Server::new(vec![exchange]).await;
     let mut talk = Talk::new();
     let answer = talk.ask(&*model(&server)).await.unwrap();

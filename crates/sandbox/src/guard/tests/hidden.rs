@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_folder_that_is_made_a_repository_is_guarded_as_before() {
-    for level in [Level::Full, Level::Landlock] {
+    for level in [SandboxLevel::Full, SandboxLevel::Landlock] {
         let world = World::new();
         world.write(".mcp.json", "known");
         world.write("config/app.toml", "the user's own");
@@ -17,7 +17,7 @@ fn a_folder_that_is_made_a_repository_is_guarded_as_before() {
             world.write("config/.envrc", "evil");
         });
         assert_eq!(moved, [".envrc", ".zed", "config/.envrc", "info/.envrc"]);
-        let moved = world.moved_after(Level::Landlock, |world| world.write(".mcp.json", "evil"));
+        let moved = world.moved_after(SandboxLevel::Landlock, |world| world.write(".mcp.json", "evil"));
         assert_eq!(moved, [".mcp.json*"]);
         assert!(world.path("config/app.toml").exists());
     }
@@ -30,7 +30,7 @@ fn a_workspace_is_known_by_its_own_name() {
     for (name, file) in [(".config", "fish/config.fish"), (".config", "git/config"), (".cargo", "config.toml")] {
         let folder = home.path().join(name);
         fs::create_dir_all(&folder).unwrap();
-        let guard = Guard::before(&folder, Level::Full, &[]).unwrap();
+        let guard = FolderGuard::before(&folder, SandboxLevel::Full, &[]).unwrap();
         fs::create_dir_all(folder.join(file).parent().unwrap()).unwrap();
         fs::write(folder.join(file), "evil").unwrap();
         guard.after(Some(aside.path()), None);
@@ -41,7 +41,7 @@ fn a_workspace_is_known_by_its_own_name() {
 #[test]
 fn nothing_hides_among_objects() {
     let world = World::new();
-    let moved = world.moved_after(Level::Full, |world| {
+    let moved = world.moved_after(SandboxLevel::Full, |world| {
         for place in ["pack/q", "ab/q", "info/q", "q"] {
             let place = format!(".git/objects/{place}");
             world.write(&format!("{place}/HEAD"), "ref: refs/heads/main\n");
@@ -59,7 +59,7 @@ fn nothing_hides_among_objects() {
 #[test]
 fn a_repository_behind_a_link_is_not_where_git_keeps_such() {
     let world = World::new();
-    let moved = world.moved_after(Level::Full, |world| {
+    let moved = world.moved_after(SandboxLevel::Full, |world| {
         world.write("q/x", "");
         fs::create_dir_all(world.path(".git/modules")).unwrap();
         symlink("../../q", world.path(".git/modules/sub")).unwrap();
@@ -72,7 +72,7 @@ fn a_repository_behind_a_link_is_not_where_git_keeps_such() {
 
 #[test]
 fn a_link_into_installed_packages_opens_them() {
-    for level in [Level::Full, Level::Landlock] {
+    for level in [SandboxLevel::Full, SandboxLevel::Landlock] {
         let world = World::new();
         world.write("node_modules/x/.vscode/settings.json", "of the package");
         world.write("node_modules/x/index.js", "");
@@ -105,7 +105,7 @@ fn a_way_that_is_turned_into_packages_is_seen_where_it_turns() {
     symlink("middle/x", world.path("src/app")).unwrap();
     symlink("../safe", world.path("src/middle")).unwrap();
     world.wait_until_settled();
-    let guard = world.guard(Level::Full);
+    let guard = world.guard(SandboxLevel::Full);
     fs::remove_file(world.path("src/middle")).unwrap();
     symlink("../node_modules", world.path("src/middle")).unwrap();
     let made = [PathBuf::from("src"), PathBuf::from("src/middle")].into();
@@ -127,9 +127,9 @@ fn no_path_is_too_long() {
         let flags = OFlags::WRONLY | OFlags::CREATE;
         rustix::fs::openat(&at, ".envrc", flags, Mode::RWXU).unwrap();
     };
-    let moved = world.moved_after(Level::Full, evil);
+    let moved = world.moved_after(SandboxLevel::Full, evil);
     assert!(matches!(&moved[..], [one] if one.ends_with("/.envrc")), "{moved:?}");
     evil(&world);
     // It is the user's own by now, and no reason to refuse commands.
-    assert_eq!(world.moved_after(Level::Full, |world| drop(held(&world.guard(Level::Full)))), [""; 0]);
+    assert_eq!(world.moved_after(SandboxLevel::Full, |world| drop(held(&world.guard(SandboxLevel::Full)))), [""; 0]);
 }

@@ -27,7 +27,7 @@ fn linked() -> World {
 
 #[test]
 fn every_link_on_the_way_is_looked_after() {
-    for level in [Level::Full, Level::Landlock] {
+    for level in [SandboxLevel::Full, SandboxLevel::Landlock] {
         let world = linked();
         let moved = world.moved_after(level, |world| {
             world.write("missing", "evil");
@@ -46,7 +46,7 @@ fn every_link_on_the_way_is_looked_after() {
 #[test]
 fn below_the_full_level_what_is_behind_a_link_is_put_back() {
     let world = linked();
-    let moved = world.moved_after(Level::Landlock, |world| {
+    let moved = world.moved_after(SandboxLevel::Landlock, |world| {
         world.write("scripts/pre-push", "evil");
         world.write("c", "evil");
         fs::rename(world.path("dot"), world.path("dot2")).unwrap();
@@ -58,7 +58,7 @@ fn below_the_full_level_what_is_behind_a_link_is_put_back() {
 
 #[test]
 fn a_link_put_into_the_way_is_taken_out() {
-    for level in [Level::Full, Level::Landlock] {
+    for level in [SandboxLevel::Full, SandboxLevel::Landlock] {
         let world = linked();
         world.write(".git/config", "[core]\n\thooksPath = tools/hooks\n");
         world.write("tools/hooks/pre-commit", "known");
@@ -78,7 +78,7 @@ fn what_is_behind_a_link_is_read_only_and_the_rest_is_not() {
     let world = linked();
     symlink("../src", world.path(".git/around")).unwrap();
     symlink("..", world.path("src/.vscode")).unwrap();
-    let held = held(&world.guard(Level::Full));
+    let held = held(&world.guard(SandboxLevel::Full));
     for path in ["c", "real/rc", "dot/claude", "scripts/pre-push"] {
         assert!(held.contains(&(path.to_owned(), true)), "{path}: {held:?}");
     }
@@ -90,7 +90,7 @@ fn a_repository_behind_a_link_stays_writable() {
     let world = World::new();
     fs::rename(world.path(".git"), world.path("kept")).unwrap();
     symlink("kept", world.path(".git")).unwrap();
-    let held = held(&world.guard(Level::Full));
+    let held = held(&world.guard(SandboxLevel::Full));
     assert!(held.contains(&("kept".to_owned(), false)) && !held.contains(&("kept".to_owned(), true)), "{held:?}");
 }
 
@@ -129,11 +129,11 @@ fn settings_name_what_they_run_in_many_ways() {
     for path in named.iter().filter(|path| !path.contains(".cfg")) {
         world.write(path, "known");
     }
-    let held = held(&world.guard(Level::Full));
+    let held = held(&world.guard(SandboxLevel::Full));
     for free in ["src", "src/main.rs", ".git/HEAD", "tools", "sub"] {
         assert!(!held.contains(&(free.to_owned(), true)), "{free}: {held:?}");
     }
-    let mut moved = world.moved_after(Level::Landlock, |world| {
+    let mut moved = world.moved_after(SandboxLevel::Landlock, |world| {
         for path in named {
             world.write(path, "evil");
         }
@@ -148,7 +148,7 @@ fn settings_name_what_they_run_in_many_ways() {
 fn what_settings_name_is_guarded_before_it_is_there() {
     let world = World::new();
     world.write(".git/config", "[alias]\n\tx = !sh s.sh\n\tb = !make build\n[core]\n\thooksPath = later\n");
-    let moved = world.moved_after(Level::Full, |world| {
+    let moved = world.moved_after(SandboxLevel::Full, |world| {
         world.write("s.sh", "evil");
         world.write("later/pre-commit", "evil");
         world.write("build/out", "fine");

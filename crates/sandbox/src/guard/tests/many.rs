@@ -6,7 +6,7 @@ use super::*;
 fn a_crowd_in_a_new_folder_shields_nothing() {
     let world = World::new();
     world.write(".claude/settings.json", "known");
-    let moved = world.moved_after(Level::Landlock, |world| {
+    let moved = world.moved_after(SandboxLevel::Landlock, |world| {
         fs::create_dir_all(world.path("A/.zed/deep")).unwrap();
         for number in 0..20_500 {
             fs::write(world.path(&format!("A/.zed/deep/{number}")), "").unwrap();
@@ -24,7 +24,7 @@ fn a_crowd_in_a_new_folder_shields_nothing() {
 #[test]
 fn a_crowd_beside_known_files_is_moved_but_not_told_one_by_one() {
     let world = World::new();
-    let guard = world.guard(Level::Landlock);
+    let guard = world.guard(SandboxLevel::Landlock);
     for number in 0..1_500 {
         world.write(&format!(".vscode/{number}.json"), "evil");
     }
@@ -48,10 +48,10 @@ fn a_crowd_of_the_users_stays_and_is_looked_after() {
     }
     let sockets: Vec<_> = (0..21).map(|folder| world.path(&format!(".claude/trees/{folder}/socket"))).collect();
     let _bound: Vec<_> = sockets.iter().map(|path| std::os::unix::net::UnixListener::bind(path).unwrap()).collect();
-    let found: BTreeSet<_> = world.guard(Level::Landlock).sockets().collect();
+    let found: BTreeSet<_> = world.guard(SandboxLevel::Landlock).sockets().collect();
     assert_eq!(found, sockets.into_iter().collect(), "whatever number they come after");
     world.wait_until_settled();
-    let moved = world.moved_after(Level::Landlock, |world| {
+    let moved = world.moved_after(SandboxLevel::Landlock, |world| {
         for folder in 0..21 {
             world.write(&format!(".claude/trees/{folder}/7"), "evil");
         }

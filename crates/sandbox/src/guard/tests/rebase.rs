@@ -6,7 +6,7 @@ const TODO: &str = ".git/rebase-merge/git-rebase-todo";
 
 #[test]
 fn lines_that_run_something_are_taken_out_of_a_rebase() {
-    for level in [Level::Full, Level::Landlock] {
+    for level in [SandboxLevel::Full, SandboxLevel::Landlock] {
         let world = World::new();
         world.write(TODO, "pick 1 one\nexec make\npick 2 two\n");
         let moved = world.moved_after(level, |world| world.write(TODO, "exec make\nexec evil\npick 2 two\n"));
@@ -17,7 +17,7 @@ fn lines_that_run_something_are_taken_out_of_a_rebase() {
 
 #[test]
 fn subjects_of_commits_may_be_in_any_encoding() {
-    for level in [Level::Full, Level::Landlock] {
+    for level in [SandboxLevel::Full, SandboxLevel::Landlock] {
         let world = World::new();
         world.write(TODO, "");
         fs::write(world.path(TODO), b"pick 1 caf\xe9\npick 2 th\xe9\n").unwrap();
@@ -32,7 +32,7 @@ fn subjects_of_commits_may_be_in_any_encoding() {
 
 #[test]
 fn a_rebase_goes_on_and_ends_as_it_likes() {
-    for level in [Level::Full, Level::Landlock] {
+    for level in [SandboxLevel::Full, SandboxLevel::Landlock] {
         let world = World::new();
         world.write(TODO, "pick 1 one\nexec make\npick 2 two\n");
         assert!(!held(&world.guard(level)).iter().any(|(path, _)| path.contains("rebase")));
@@ -47,7 +47,7 @@ fn a_rebase_goes_on_and_ends_as_it_likes() {
 #[test]
 fn a_rebase_elsewhere_is_no_way_around() {
     let world = World::new();
-    let moved = world.moved_after(Level::Full, |world| {
+    let moved = world.moved_after(SandboxLevel::Full, |world| {
         world.write("evil/git-rebase-todo", "exec evil\n");
         symlink("../evil", world.path(".git/rebase-merge")).unwrap();
         world.write(".git/worktrees/w/HEAD", "");

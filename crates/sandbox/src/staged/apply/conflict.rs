@@ -21,18 +21,18 @@ const NAMED: usize = 3;
 
 /// Names the first of them. What is too deep to be looked at is never applied either.
 pub(super) fn conflicts(since: (i64, u64), upper: &OwnedFd, workspace: &OwnedFd) -> io::Result<Vec<String>> {
-    let mut search = Search { since, found: Vec::new(), depth: 0 };
+    let mut search = ConflictSearch { since, found: Vec::new(), depth: 0 };
     search.folder(Path::new(""), upper, workspace, false)?;
     Ok(search.found)
 }
 
-struct Search {
+struct ConflictSearch {
     since: (i64, u64),
     found: Vec<String>,
     depth: usize,
 }
 
-impl Search {
+impl ConflictSearch {
     fn folder(&mut self, path: &Path, upper: &OwnedFd, ws: &OwnedFd, hides: bool) -> io::Result<()> {
         if self.depth >= DEEPEST {
             return Ok(());

@@ -10,15 +10,15 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use super::super::stage::times;
-use super::{Apply, changed, exchange, is_folder, shown};
-use crate::staged::Changed;
+use super::{ChangeApplier, changed, exchange, is_folder, shown};
+use crate::staged::StagedChange;
 
 /// Larger files are taken as changed without reading both.
 const COMPARED: i64 = 8 << 20;
 /// What is copied for undo in all, where nothing can be moved.
 const COPIED: u64 = 64 << 20;
 
-impl Apply {
+impl ChangeApplier {
     pub(super) fn file(
         &mut self,
         path: &Path,
@@ -43,7 +43,7 @@ impl Apply {
             return Ok(());
         }
         // The copy first: as long as it is not whole, what is there stays.
-        let beside = Beside::copy(upper, is, ws, name)?;
+        let beside = SiblingCopy::copy(upper, is, ws, name)?;
         self.change(change, |apply, number| {
             let kept = was.as_ref().and_then(|was| apply.keep(ws, name, was, number));
             beside.put(name).inspect_err(|_| apply.forget(kept))?;
@@ -55,7 +55,7 @@ impl Apply {
     fn touch(&mut self, path: &Path, is: &Stat, ws: &OwnedFd, was: &Stat, name: &OsStr) -> io::Result<()> {
         if is.st_mode != was.st_mode {
             let change = changed(self.since, path, Some(was), Some(is));
-            self.change(Changed { has_same_content: true, ..change }, |_, _| {
+            self.change(StagedChange { has_same_content: true, ..change }, |_, _| {
                 rustix::fs::chmodat(ws, name, Mode::from_raw_mode(is.st_mode & 0o7777), AtFlags::empty())?;
                 Ok(None)
             })?;
@@ -204,17 +204,17 @@ fn strip(upper: &OwnedFd, is: &Stat, name: &OsStr) {
 }
 
 /// A copy in the workspace beside the place it is for. Gone again unless it is put there.
-struct Beside<'a> {
+struct SiblingCopy<'a> {
     folder: &'a OwnedFd,
     name: String,
 }
 
-impl<'a> Beside<'a> {
-    fn copy(upper: &OwnedFd, is: &Stat, ws: &'a OwnedFd, name: &OsStr) -> io::Result<Beside<'a>> {
+impl<'a> SiblingCopy<'a> {
+    fn copy(upper: &OwnedFd, is: &Stat, ws: &'a OwnedFd, name: &OsStr) -> io::Result<SiblingCopy<'a>> {
         let beside = format!(".updraft-{:x}-{:x}.tmp", std::process::id(), is.st_ino);
         let _ = rustix::fs::unlinkat(ws, &beside, AtFlags::empty());
         copy(upper, is, name, ws, OsStr::new(&beside))?;
-        Ok(Beside { folder: ws, name: beside })
+        Ok(SiblingCopy { folder: ws, name: beside })
     }
 
     /// In one step, in place of what is there.
@@ -223,7 +223,7 @@ impl<'a> Beside<'a> {
     }
 }
 
-impl Drop for Beside<'_> {
+impl Drop for SiblingCopy<'_> {
     fn drop(&mut self) {
         // Nothing has that name once it is in its place.
         let _ = rustix::fs::unlinkat(self.folder, &self.name, AtFlags::empty());

@@ -6,10 +6,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 
 use rustix::fs::{FallocateFlags, Mode, OFlags};
-use updraft_workspace::FormKind;
+use updraft_workspace::FileKind;
 
-use super::super::{CHANGES, Changed};
-use crate::changed::Unlisted;
+use super::super::{CHANGES, StagedChange};
+use crate::changed::UnlistedChanges;
 
 /// Beyond this, changes are made and no longer listed: nobody undoes so many one by one.
 const MOST: usize = 20_000;
@@ -18,21 +18,21 @@ const MOST_BYTES: usize = 4 << 20;
 /// Bytes that are set aside before a command begins, so that a disk it fills has room for some hundred changes.
 const RESERVED: u64 = 64 << 10;
 
-pub(super) struct List {
+pub(super) struct ChangeList {
     file: File,
     end: u64,
     count: usize,
     names: usize,
     /// Changes that were made and could not be written down.
-    pub(super) unlisted: Unlisted,
+    pub(super) unlisted: UnlistedChanges,
 }
 
 /// Where a line begins.
 #[derive(Clone, Copy)]
-pub(super) enum Line {
+pub(super) enum LinePosition {
     At(u64),
     /// It was not written.
-    Missing(Unlisted),
+    Missing(UnlistedChanges),
 }
 
 /// Makes the list of a command that is about to begin.
@@ -44,25 +44,25 @@ pub(in crate::staged) fn reserve(folder: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-impl List {
-    pub(super) fn open(folder: &OwnedFd) -> io::Result<List> {
+impl ChangeList {
+    pub(super) fn open(folder: &OwnedFd) -> io::Result<ChangeList> {
         let file =
             rustix::fs::openat(folder, CHANGES, OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(List { file: File::from(file), end: 0, count: 0, names: 0, unlisted: Unlisted::default() })
+        Ok(ChangeList { file: File::from(file), end: 0, count: 0, names: 0, unlisted: UnlistedChanges::default() })
     }
 
-    pub(super) fn add(&mut self, one: &Changed) -> Line {
+    pub(super) fn add(&mut self, one: &StagedChange) -> LinePosition {
         if let Some(start) = self.try_add(one) {
-            return Line::At(start);
+            return LinePosition::At(start);
         }
-        let takes = one.was.is_some_and(|was| was.kind != FormKind::Folder) && !one.has_same_content;
-        let missing = Unlisted { changes: 1, taken: takes.into() };
+        let takes = one.was.is_some_and(|was| was.kind != FileKind::Folder) && !one.has_same_content;
+        let missing = UnlistedChanges { changes: 1, taken: takes.into() };
         self.unlisted.changes += missing.changes;
         self.unlisted.taken += missing.taken;
-        Line::Missing(missing)
+        LinePosition::Missing(missing)
     }
 
-    fn try_add(&mut self, one: &Changed) -> Option<u64> {
+    fn try_add(&mut self, one: &StagedChange) -> Option<u64> {
         if self.count >= MOST || self.names + one.path.len() > MOST_BYTES {
             return None;
         }
@@ -80,10 +80,10 @@ impl List {
     }
 
     /// Strikes out the last line: the change was not made, or not so.
-    pub(super) fn take_back(&mut self, line: Line) {
+    pub(super) fn take_back(&mut self, line: LinePosition) {
         let start = match line {
-            Line::At(start) => start,
-            Line::Missing(missing) => {
+            LinePosition::At(start) => start,
+            LinePosition::Missing(missing) => {
                 self.unlisted.changes -= missing.changes;
                 self.unlisted.taken -= missing.taken;
                 return;

@@ -1,6 +1,6 @@
 //! Replacing exactly, and saying what is nearest where nothing is the same.
 
-use updraft_workspace::text::Endings;
+use updraft_workspace::text::LineEndings;
 
 use crate::cut;
 
@@ -12,22 +12,22 @@ const SHOWN: usize = 200;
 const NAMED: usize = 5;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Replaced {
+pub(super) struct EditedText {
     pub(super) text: String,
     pub(super) count: usize,
 }
 
 /// `text` with `new` in place of `old`, which must occur once unless `all` are wanted. The error says why not, in words
 /// for a model.
-pub(super) fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<Replaced, String> {
+pub(super) fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<EditedText, String> {
     if old.is_empty() {
         return Err("`old` is empty".into());
     }
     // Models write `\n`, whatever the file has.
-    let endings = Endings::of(text);
+    let endings = LineEndings::of(text);
     let (mut wanted, mut put) = (endings.apply(old), endings.apply(new));
-    if endings == Endings::Mixed && !text.contains(&wanted) {
-        (wanted, put) = (Endings::CrLf.apply(old), Endings::CrLf.apply(new));
+    if endings == LineEndings::Mixed && !text.contains(&wanted) {
+        (wanted, put) = (LineEndings::CrLf.apply(old), LineEndings::CrLf.apply(new));
     }
     if wanted == put {
         return Err("`old` and `new` are the same".into());
@@ -35,10 +35,10 @@ pub(super) fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<Rep
     let starts = occurrences(text, &wanted);
     match starts.as_slice() {
         [] => Err(format!("`old` does not occur in it{}", nearest(text, old))),
-        [_] => Ok(Replaced { text: text.replacen(&wanted, &put, 1), count: 1 }),
+        [_] => Ok(EditedText { text: text.replacen(&wanted, &put, 1), count: 1 }),
         several if all => {
             let count = text.matches(&wanted).count().min(several.len());
-            Ok(Replaced { text: text.replace(&wanted, &put), count })
+            Ok(EditedText { text: text.replace(&wanted, &put), count })
         }
         several => Err(format!(
             "`old` occurs {} times, on lines {}; give more of the lines around it so that it occurs once, or set `all`",
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn overlapping_occurrences_are_not_taken_for_one() {
         assert!(replace("aaa", "aa", "b", false).unwrap_err().contains("2 times"));
-        assert_eq!(replace("aaa", "aa", "b", true), Ok(Replaced { text: "ba".into(), count: 1 }));
+        assert_eq!(replace("aaa", "aa", "b", true), Ok(EditedText { text: "ba".into(), count: 1 }));
     }
 
     #[test]

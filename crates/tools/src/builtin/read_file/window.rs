@@ -16,7 +16,7 @@ pub(super) struct Window {
 
 /// What was seen through a window.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct WindowText {
     pub(super) text: String,
     /// The last line of which there is something in `text`; the line before the first if there is nothing.
     pub(super) end_line: u64,
@@ -53,14 +53,14 @@ impl Window {
     }
 
     /// What was seen; `None` if it is not text. `whole` says whether the file was taken in to its end.
-    pub(super) fn finish(mut self, whole: bool) -> Option<Seen> {
+    pub(super) fn finish(mut self, whole: bool) -> Option<WindowText> {
         if self.is_full {
             self.trim();
         }
         let text = String::from_utf8(self.kept).ok().filter(|text| !text.contains('\0'))?;
         let lines = text.bytes().filter(|byte| *byte == b'\n').count() as u64;
         let is_open = !text.is_empty() && !text.ends_with('\n');
-        Some(Seen {
+        Some(WindowText {
             end_line: self.lines.start() + lines + u64::from(is_open) - 1,
             lines_total: whole.then_some(self.line - 1 + u64::from(self.has_begun)),
             // A file that was not taken in to its end has wanted lines left if the window was still open.

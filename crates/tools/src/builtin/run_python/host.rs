@@ -4,37 +4,37 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use updraft_run::{Change, Outcome, Output, Reply, ToolCall, outcome_words};
+use updraft_run::{FileChange, Reply, ToolCall, ToolCallOutcome, ToolOutput, outcome_words};
 
 use crate::tool::CallContext;
-use crate::worker::{Answering, Host};
+use crate::worker::{WorkerAnswerFuture, WorkerHost};
 
 /// What code can ask of us.
-pub(super) struct Tools<'a> {
+pub(super) struct PythonHost<'a> {
     cx: &'a CallContext,
-    touched: Mutex<Touched>,
+    touched: Mutex<CodeEffects>,
 }
 
 /// What the calls of one piece of code did.
 #[derive(Default)]
-struct Touched {
+struct CodeEffects {
     calls: u32,
     /// The first tool that must not be called twice.
     unrepeatable: Option<String>,
     is_untrusted: bool,
     origins: Vec<String>,
     hosts: Vec<String>,
-    changes: Vec<Change>,
+    changes: Vec<FileChange>,
 }
 
 #[derive(Deserialize)]
-struct Wish {
+struct CodeCall {
     tool: String,
     #[serde(default)]
     args: Value,
 }
 
-impl<'a> Tools<'a> {
+impl<'a> PythonHost<'a> {
     pub(super) fn new(cx: &'a CallContext) -> Self {
         Self { cx, touched: Mutex::default() }
     }
@@ -55,7 +55,7 @@ impl<'a> Tools<'a> {
     }
 
     /// The output of the code, with what came in and went out by its calls.
-    pub(super) fn with_what_they_touched(&self, mut output: Output) -> Output {
+    pub(super) fn with_what_they_touched(&self, mut output: ToolOutput) -> ToolOutput {
         let touched = self.touched();
         output.untrusted |= touched.is_untrusted;
         output.origins.extend(touched.origins.iter().cloned());
@@ -64,12 +64,12 @@ impl<'a> Tools<'a> {
         output
     }
 
-    fn touched(&self) -> MutexGuard<'_, Touched> {
+    fn touched(&self) -> MutexGuard<'_, CodeEffects> {
         self.touched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn make(&self, what: Value) -> Result<Value, String> {
-        let Wish { tool, args } =
+        let CodeCall { tool, args } =
             serde_json::from_value(what).map_err(|error| format!("this is no call of a tool: {error}"))?;
         let Some(caller) = &self.cx.around.caller else {
             return Err("tools cannot be called from code here: this call does not belong to a run".to_owned());
@@ -92,11 +92,11 @@ impl<'a> Tools<'a> {
         let output = match reply {
             Reply::Output(output) => output,
             Reply::Failed(failure) => return Err(failure.message),
-            other => return Err(outcome_words(&Outcome::Replied(other)).into_owned()),
+            other => return Err(outcome_words(&ToolCallOutcome::Replied(other)).into_owned()),
         };
         let mut touched = self.touched();
         touched.is_untrusted |= output.untrusted;
-        let Touched { origins, hosts, changes, .. } = &mut *touched;
+        let CodeEffects { origins, hosts, changes, .. } = &mut *touched;
         origins.extend(output.origins.iter().filter(|one| !origins.contains(one)).cloned().collect::<Vec<_>>());
         hosts.extend(output.hosts.iter().filter(|one| !hosts.contains(one)).cloned().collect::<Vec<_>>());
         changes.extend(output.changes.iter().cloned());
@@ -107,8 +107,8 @@ impl<'a> Tools<'a> {
     }
 }
 
-impl Host for Tools<'_> {
-    fn answer(&self, what: Value) -> Answering<'_> {
+impl WorkerHost for PythonHost<'_> {
+    fn answer(&self, what: Value) -> WorkerAnswerFuture<'_> {
         Box::pin(async move {
             match self.make(what).await {
                 Ok(value) => value,

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use updraft_run::Output;
-use updraft_sandbox::{Ended, Killed};
+use updraft_run::ToolOutput;
+use updraft_sandbox::{ChildResult, KillReason};
 
 use super::super::run_command::aside_in_words;
-use crate::worker::{Done, Fault, Printed};
+use crate::worker::{PrintedOutput, WorkerFault, WorkerOutput};
 
 /// One variant that was tried.
-pub(super) struct Attempt {
+pub(super) struct VariantAttempt {
     /// The result as data and as text, or why there is none.
     pub(super) came: Result<(Value, String), String>,
     /// What was printed, its middle left out.
@@ -26,7 +26,7 @@ pub(super) struct Attempt {
 /// What a child says of its code. It says what it likes, so whatever is missing has a default.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Said {
+struct ChildReport {
     ok: bool,
     result: Value,
     shown: String,
@@ -37,7 +37,7 @@ struct Said {
 /// What its parent says of its end.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct End {
+struct ParentReport {
     seconds: f64,
     status: i64,
     left: bool,
@@ -46,8 +46,8 @@ struct End {
     tail: String,
 }
 
-impl Attempt {
-    pub(super) fn of(called: Result<Done, Fault>, elapsed: Duration, limit: Duration) -> Self {
+impl VariantAttempt {
+    pub(super) fn of(called: Result<WorkerOutput, WorkerFault>, elapsed: Duration, limit: Duration) -> Self {
         match called {
             Ok(done) => Self::of_done(done),
             Err(fault) => Self::of_fault(fault, elapsed, limit),
@@ -58,9 +58,9 @@ impl Attempt {
         self.came.is_ok()
     }
 
-    fn of_done(done: Done) -> Self {
-        let end: End = serde_json::from_value(done.end).unwrap_or_default();
-        let said = done.value.map(|value| serde_json::from_value::<Said>(value).unwrap_or_default());
+    fn of_done(done: WorkerOutput) -> Self {
+        let end: ParentReport = serde_json::from_value(done.end).unwrap_or_default();
+        let said = done.value.map(|value| serde_json::from_value::<ChildReport>(value).unwrap_or_default());
         let mut notes = Vec::new();
         if let Some(threads) = said.as_ref().map(|said| said.threads).filter(|threads| *threads > 0) {
             notes.push(format!("{threads} of its threads still ran at the end and were ended"));
@@ -79,17 +79,17 @@ impl Attempt {
         Self { came, printed, seconds: end.seconds, notes, stopped: None }
     }
 
-    fn of_fault(fault: Fault, elapsed: Duration, limit: Duration) -> Self {
+    fn of_fault(fault: WorkerFault, elapsed: Duration, limit: Duration) -> Self {
         let (why, printed, ended) = match fault {
-            Fault::NotStarted(failure) => (failure.message, Printed::default(), None),
-            Fault::TimedOut { printed, ended, .. } => {
+            WorkerFault::NotStarted(failure) => (failure.message, PrintedOutput::default(), None),
+            WorkerFault::TimedOut { printed, ended, .. } => {
                 let why = format!("it took longer than {} s and was ended", limit.as_secs());
                 (why, printed, ended)
             }
-            Fault::Ended { printed, ended } => (ended_words(ended.as_deref()), printed, ended),
-            Fault::Forged { why, ended } => {
+            WorkerFault::Ended { printed, ended } => (ended_words(ended.as_deref()), printed, ended),
+            WorkerFault::Forged { why, ended } => {
                 let why = format!("it spoke in Python's place ({why}), and was ended");
-                (why, Printed::default(), ended)
+                (why, PrintedOutput::default(), ended)
             }
         };
         let mut notes = Vec::new();
@@ -103,7 +103,7 @@ impl Attempt {
 }
 
 /// Code that ended its own process, or crashed it.
-fn without_a_word(end: &End) -> String {
+fn without_a_word(end: &ParentReport) -> String {
     let lines: Vec<String> = end.crash.lines().filter_map(crash_line).collect();
     let how = match end.status {
         code if code >= 0 => format!("the code ended Python itself, with exit code {code}"),
@@ -134,14 +134,14 @@ fn signal_name(signal: i64) -> String {
     format!("signal {signal} ({name})")
 }
 
-fn ended_words(ended: Option<&Ended>) -> String {
+fn ended_words(ended: Option<&ChildResult>) -> String {
     let Some(ended) = ended else { return "Python ended, and nobody saw how".to_owned() };
     let limit = match ended.killed_for {
-        Some(Killed::Memory) => "it took too much memory",
-        Some(Killed::Processes) => "it started too many processes",
-        Some(Killed::Disk) => "it filled the disk",
-        Some(Killed::Output) => "it said too much",
-        Some(Killed::Time) => "it took too long",
+        Some(KillReason::Memory) => "it took too much memory",
+        Some(KillReason::Processes) => "it started too many processes",
+        Some(KillReason::Disk) => "it filled the disk",
+        Some(KillReason::Output) => "it said too much",
+        Some(KillReason::Time) => "it took too long",
         None => {
             let stderr = ended.stderr.text();
             let last: Vec<&str> = stderr.trim().lines().rev().take(3).collect();
@@ -152,7 +152,7 @@ fn ended_words(ended: Option<&Ended>) -> String {
     format!("{limit}, and was ended")
 }
 
-fn joined(printed: &Printed, omitted: u64, tail: &str) -> String {
+fn joined(printed: &PrintedOutput, omitted: u64, tail: &str) -> String {
     let head = String::from_utf8_lossy(&printed.head);
     match printed.omitted + omitted {
         0 => format!("{head}{tail}"),
@@ -162,8 +162,8 @@ fn joined(printed: &Printed, omitted: u64, tail: &str) -> String {
 
 /// What the model is told of the variants that were tried, of so many: how it ended, the result or the error of the last
 /// one, what it printed.
-pub(super) fn output(attempts: &[Attempt], of: usize) -> Output {
-    let Some(last) = attempts.last() else { return Output::default() };
+pub(super) fn output(attempts: &[VariantAttempt], of: usize) -> ToolOutput {
+    let Some(last) = attempts.last() else { return ToolOutput::default() };
     let seconds: f64 = attempts.iter().map(|attempt| attempt.seconds).sum();
     let how = if last.is_good() { "done in" } else { "failed after" };
     let mut lines = vec![format!("[{how} {seconds:.2} s]")];
@@ -184,11 +184,11 @@ pub(super) fn output(attempts: &[Attempt], of: usize) -> Output {
         Ok((result, _)) => value["result"] = result.clone(),
         Err(why) => value["error"] = json!(why),
     }
-    Output { text: lines.join("\n") + "\n", value: Some(value), is_error: !last.is_good(), ..Output::default() }
+    ToolOutput { text: lines.join("\n") + "\n", value: Some(value), is_error: !last.is_good(), ..ToolOutput::default() }
 }
 
 /// Which variant succeeded, why others failed, and why some were not tried.
-fn variants(attempts: &[Attempt], of: usize) -> Vec<String> {
+fn variants(attempts: &[VariantAttempt], of: usize) -> Vec<String> {
     let tried = attempts.len();
     let mut lines = Vec::new();
     for (at, attempt) in attempts.iter().enumerate() {

@@ -9,9 +9,9 @@ use updraft_workspace::{Stamp, Workspace, bytes_of, is_draft};
 const MOST: usize = 50_000;
 /// The state of every file. The time of the last change of a file's state cannot be set by anyone.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Traces(BTreeMap<Vec<u8>, Stamp>);
+pub(super) struct FileStates(BTreeMap<Vec<u8>, Stamp>);
 
-impl Traces {
+impl FileStates {
     /// Looks at everything, in the workspace and in folders beyond that may be written. Nothing, if there is too much of it or it cannot be read.
     pub(super) async fn of(workspace: &Workspace, beyond: &[PathBuf]) -> Option<Self> {
         let (workspace, beyond) = (workspace.clone(), beyond.to_vec());
@@ -64,13 +64,13 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         std::fs::create_dir(at("in")).unwrap();
         let workspace = Workspace::open(folder.path()).unwrap();
-        let before = Traces::of(&workspace, &[]).await.unwrap();
+        let before = FileStates::of(&workspace, &[]).await.unwrap();
         let draft = format!("in/.updraft-{:x}-7.tmp", std::process::id());
         std::fs::write(at(&draft), "half").unwrap();
-        let now = Traces::of(&workspace, &[]).await.unwrap();
+        let now = FileStates::of(&workspace, &[]).await.unwrap();
         assert_eq!((before.first_change(&now), now.first_change(&before)), (None, None));
         std::fs::write(at("in/.updraft-x.tmp"), "whole").unwrap();
-        let now = Traces::of(&workspace, &[]).await.unwrap();
+        let now = FileStates::of(&workspace, &[]).await.unwrap();
         assert_eq!(before.first_change(&now).as_deref(), Some("in/.updraft-x.tmp"));
     }
 }

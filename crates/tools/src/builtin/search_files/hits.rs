@@ -5,8 +5,8 @@ use std::fmt::Write;
 use regex::bytes::Regex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use updraft_run::Output;
-use updraft_workspace::Inside;
+use updraft_run::ToolOutput;
+use updraft_workspace::WorkspacePath;
 
 /// Bytes shown of a line.
 const SHOWN: usize = 300;
@@ -17,7 +17,7 @@ const PIECE: usize = 16 << 10;
 /// Bytes of the next piece that are searched with each, for what begins in one and ends in the other.
 const OVERLAP: usize = 1 << 10;
 
-pub(super) struct Hits {
+pub(super) struct LineMatches {
     limit: usize,
     context: usize,
     text: String,
@@ -28,7 +28,7 @@ pub(super) struct Hits {
     too_large: Vec<String>,
 }
 
-impl Hits {
+impl LineMatches {
     pub(super) fn new(limit: usize, context: usize) -> Self {
         let (text, found, too_large) = (String::new(), Vec::new(), Vec::new());
         Self { limit, context, text, found, files: 0, is_full: false, more: false, too_large }
@@ -40,7 +40,7 @@ impl Hits {
     }
 
     /// Remembers a file that is too large to be searched.
-    pub(super) fn leave_out(&mut self, path: &Inside) {
+    pub(super) fn leave_out(&mut self, path: &WorkspacePath) {
         self.too_large.push(path.on_one_line().into_owned());
     }
 
@@ -49,7 +49,7 @@ impl Hits {
         self.more = true;
     }
 
-    pub(super) fn search(&mut self, path: &Inside, content: &[u8], regex: &Regex, cancel: &CancellationToken) {
+    pub(super) fn search(&mut self, path: &WorkspacePath, content: &[u8], regex: &Regex, cancel: &CancellationToken) {
         self.files += 1;
         let lines: Vec<&[u8]> = lines(content).collect();
         // The next line that has not been shown.
@@ -85,13 +85,13 @@ impl Hits {
     }
 
     /// Shows lines of context.
-    fn show(&mut self, path: &Inside, lines: &[&[u8]], range: std::ops::Range<usize>) {
+    fn show(&mut self, path: &WorkspacePath, lines: &[&[u8]], range: std::ops::Range<usize>) {
         for index in range {
             let _ = writeln!(self.text, "{}-{}- {}", path.on_one_line(), index + 1, excerpt(lines[index], 0));
         }
     }
 
-    pub(super) fn output(mut self) -> Output {
+    pub(super) fn output(mut self) -> ToolOutput {
         if self.found.is_empty() {
             let _ = writeln!(self.text, "[no line matches in {} files]", self.files);
         }
@@ -107,7 +107,7 @@ impl Hits {
             self.too_large.truncate(NAMED);
             value["too_large"] = self.too_large.into();
         }
-        Output { text: self.text, value: Some(value), ..Output::default() }
+        ToolOutput { text: self.text, value: Some(value), ..ToolOutput::default() }
     }
 }
 

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
-use super::{Part, constructs, is_uncertain, parts, shown};
+use super::{SimpleCommand, constructs, is_uncertain, parts, shown};
 
 /// What texts are made of. Nothing of it names a file outside of the folder.
 const PIECES: &str = "git push¦git push¦git push¦; git push ;¦\ngit push\n¦git ¦push¦echo ¦a¦x¦ ¦ ¦ ¦\n¦\n¦;¦;¦&¦&&¦||¦|¦|&¦(¦)¦{ ¦; }¦}¦{}¦\
@@ -98,7 +98,7 @@ impl Stage {
 }
 
 /// Whether a call is one of a part: the same words, up to the first that only running tells.
-fn is_of(part: &Part, call: &[String]) -> bool {
+fn is_of(part: &SimpleCommand, call: &[String]) -> bool {
     let mut words = part.words.iter();
     if words.next().and_then(Option::as_deref) != Some("git") {
         return false;

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use updraft_run::{Class, Failure, FailureKind, Output, Reply, ToolCall, ToolSpec};
-use updraft_tools::{CallContext, Caller, Calling};
+use updraft_run::{EffectClass, Failure, FailureKind, Reply, ToolCall, ToolOutput, ToolSpec};
+use updraft_tools::{CallContext, Caller, ToolFuture};
 
 use super::{World, output, told};
 
@@ -13,28 +13,33 @@ use super::{World, output, told};
 struct Calls(Mutex<Vec<ToolCall>>);
 
 impl Caller for Calls {
-    fn call(&self, call: ToolCall) -> Calling<'_> {
+    fn call(&self, call: ToolCall) -> ToolFuture<'_> {
         let args = call.args.clone();
         let reply = match call.name.as_str() {
-            "read_file" => {
-                Reply::Output(Arc::new(Output { text: format!("text of {}", args["path"]), ..Output::default() }))
-            }
-            "data" => Reply::Output(Arc::new(Output {
+            "read_file" => Reply::Output(Arc::new(ToolOutput {
+                text: format!("text of {}", args["path"]),
+                ..ToolOutput::default()
+            })),
+            "data" => Reply::Output(Arc::new(ToolOutput {
                 text: "in words".into(),
                 value: Some(json!({ "n": args })),
                 untrusted: true,
                 origins: vec!["https://example.com/".into()],
-                ..Output::default()
+                ..ToolOutput::default()
             })),
             "write_file" => Reply::Failed(Failure::new(FailureKind::Security, "needs approval; ask for it yourself")),
-            _ => Reply::Output(Arc::new(Output { text: "went wrong".into(), is_error: true, ..Output::default() })),
+            _ => Reply::Output(Arc::new(ToolOutput {
+                text: "went wrong".into(),
+                is_error: true,
+                ..ToolOutput::default()
+            })),
         };
         self.0.lock().unwrap().push(call);
         Box::pin(async move { reply })
     }
 
-    fn class(&self, call: &ToolCall) -> Class {
-        if call.name == "read_file" { Class::Pure } else { Class::Opaque }
+    fn class(&self, call: &ToolCall) -> EffectClass {
+        if call.name == "read_file" { EffectClass::Pure } else { EffectClass::Opaque }
     }
 }
 

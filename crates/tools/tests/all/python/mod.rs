@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use crate::common::confined;
 use serde_json::{Value, json};
-use updraft_run::{Output, Reply};
-use updraft_tools::worker::Python;
-use updraft_tools::{CallContext, Limits, Registry};
+use updraft_run::{Reply, ToolOutput};
+use updraft_tools::worker::PythonConfig;
+use updraft_tools::{CallContext, Registry, ToolLimits};
 
 struct World {
     inner: crate::common::World,
@@ -18,8 +18,8 @@ struct World {
 
 impl World {
     async fn new() -> Option<Self> {
-        let registry = Registry::default().with_python(confined::confinement().await?, Python::default());
-        Some(Self { inner: crate::common::World::of(registry, Limits::default()) })
+        let registry = Registry::default().with_python(confined::confinement().await?, PythonConfig::default());
+        Some(Self { inner: crate::common::World::of(registry, ToolLimits::default()) })
     }
 
     async fn call(&self, args: Value) -> Reply {
@@ -30,7 +30,7 @@ impl World {
         self.inner.dispatcher.call(&crate::common::call("run_python", args), cx).await.reply
     }
 
-    async fn output(&self, args: Value) -> Arc<Output> {
+    async fn output(&self, args: Value) -> Arc<ToolOutput> {
         output(self.call(args).await)
     }
 
@@ -55,7 +55,7 @@ impl World {
     }
 }
 
-fn output(reply: Reply) -> Arc<Output> {
+fn output(reply: Reply) -> Arc<ToolOutput> {
     match reply {
         Reply::Output(output) => output,
         other => panic!("expected an output, found {other:?}"),
@@ -63,7 +63,7 @@ fn output(reply: Reply) -> Arc<Output> {
 }
 
 /// The text after the line with the time.
-fn told(output: &Output) -> String {
+fn told(output: &ToolOutput) -> String {
     let (head, rest) = output.text.split_once('\n').unwrap();
     assert!(head.starts_with("[done in ") || head.starts_with("[failed after "), "{head}");
     rest.trim_end().to_owned()

@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use updraft_run::{FailureKind, Reply};
-use updraft_sandbox::Level;
-use updraft_tools::worker::Python;
-use updraft_tools::{Limits, Registry};
+use updraft_sandbox::SandboxLevel;
+use updraft_tools::worker::PythonConfig;
+use updraft_tools::{Registry, ToolLimits};
 
 use super::{World, output, told};
 use crate::common::{self, confined};
@@ -248,8 +248,8 @@ async fn hooks_that_code_plants_are_written_down_also_where_it_fails_or_takes_to
     let Some(mut confinement) = confined::confinement().await else { return };
     let aside = tempfile::tempdir().unwrap();
     confinement.policy.aside = Some(aside.path().to_owned());
-    let registry = Registry::default().with_python(confinement, Python::default());
-    let world = World { inner: common::World::of(registry, Limits::default()) };
+    let registry = Registry::default().with_python(confinement, PythonConfig::default());
+    let world = World { inner: common::World::of(registry, ToolLimits::default()) };
     for (count, end) in ["1", "raise ValueError", "import time; time.sleep(60)"].into_iter().enumerate() {
         let code = format!("open('.envrc', 'w').write('echo planted')\n{end}");
         world.call(json!({ "code": code, "seconds": 8 })).await;
@@ -273,9 +273,9 @@ async fn what_a_person_plants_meanwhile_stays() {
 #[tokio::test]
 async fn without_namespaces_it_is_the_same() {
     let Some(mut confinement) = confined::confinement().await else { return };
-    confinement.level = Some(Level::Landlock);
-    let registry = Registry::default().with_python(confinement, Python::default());
-    let world = World { inner: common::World::of(registry, Limits::default()) };
+    confinement.level = Some(SandboxLevel::Landlock);
+    let registry = Registry::default().with_python(confinement, PythonConfig::default());
+    let world = World { inner: common::World::of(registry, ToolLimits::default()) };
     assert_eq!(world.result("import json\njson.dumps = None\n1 + 1").await, json!(2));
     let left = "import os, tempfile\nopen(os.path.join(tempfile.gettempdir(), 'left'), 'w').write('x')";
     assert_eq!(world.result(left).await, json!(1));
@@ -313,9 +313,9 @@ async fn a_python_that_is_missing_or_too_old_is_named_with_the_remedy() {
     let Some(confinement) = confined::confinement().await else { return };
     let old = tempfile::tempdir().unwrap();
     let program = old.path().join("work/python3");
-    let python = Python { program: Some(program.clone()), ..Python::default() };
+    let python = PythonConfig { program: Some(program.clone()), ..PythonConfig::default() };
     let registry = Registry::default().with_python(confinement, python);
-    let world = common::World::of(registry, Limits::default());
+    let world = common::World::of(registry, ToolLimits::default());
     let failure = world.failure("run_python", json!({ "code": "1" })).await;
     assert_eq!(failure.kind, FailureKind::Config);
     assert!(failure.message.contains("does not start") && failure.message.contains("[python] program"), "{failure}");
@@ -323,7 +323,7 @@ async fn a_python_that_is_missing_or_too_old_is_named_with_the_remedy() {
     let script = "#!/bin/sh\necho cpython 3 7 16 /usr/bin/python3\n";
     world.put("python3", script);
     std::fs::set_permissions(world.path("python3"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let python = Python { program: Some(world.path("python3")), ..Python::default() };
+    let python = PythonConfig { program: Some(world.path("python3")), ..PythonConfig::default() };
     let root = world.place.workspace.root().to_owned();
     let why = python.find(&confined::confinement().await.unwrap(), &root).await.unwrap_err();
     assert!(why.message.contains("is Python 3.7.16, which is too old"), "{why}");
