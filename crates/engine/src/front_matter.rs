@@ -51,19 +51,44 @@ pub(crate) fn read(text: &str) -> Result<FrontMatter, Misread> {
         let what = "the front matter has no closing `---`".into();
         return Err(Misread { line: lines.len() + 1, what });
     };
-    let yaml = lines[..closing].join("\n");
+    let front = prose_in_quotes(&lines[..closing]);
     // Many tools write prose with colons without quotes, and read it so.
-    let fields = fields(&yaml).or_else(|fault| fields(&with_quotes(&lines[..closing])).map_err(|_| fault))?;
+    let fields = fields(&front.join("\n")).or_else(|fault| fields(&with_quotes(&front)).map_err(|_| fault))?;
     Ok(FrontMatter { fields, body: lines[closing + 1..].join("\n").trim().to_owned() })
 }
 
-/// The same lines with quotes around prose that is not YAML without them.
-fn with_quotes(lines: &[&str]) -> String {
-    let quoted = lines.iter().map(|line| match line.split_once(": ") {
-        Some((key, value)) if !key.contains([' ', '"', '\'', '#']) && needs_quotes(value.trim()) => {
-            format!("{key}: '{}'", value.trim().replace('\'', "''"))
+/// The same lines with quotes around sentences that YAML would cut short (` #` begins a comment) or take for something else.
+fn prose_in_quotes(lines: &[&str]) -> Vec<String> {
+    let goes_on = |at: usize| lines.get(at + 1).is_some_and(|next| next.starts_with([' ', '\t']));
+    let quoted = lines.iter().enumerate().map(|(at, line)| match line.split_once(": ") {
+        Some((key @ ("purpose" | "description"), value)) if !goes_on(at) && is_misleading(value.trim()) => {
+            in_quotes(key, value)
         }
         _ => (*line).to_owned(),
+    });
+    quoted.collect()
+}
+
+fn is_misleading(sentence: &str) -> bool {
+    match sentence.chars().next() {
+        Some('|' | '>') | None => false,
+        Some(quote @ ('"' | '\'')) => sentence.len() < 2 || !sentence.ends_with(quote),
+        Some('[' | '{' | '&' | '*' | '!') => true,
+        Some(_) => sentence.contains(" #"),
+    }
+}
+
+fn in_quotes(key: &str, value: &str) -> String {
+    format!("{key}: '{}'", value.trim().replace('\'', "''"))
+}
+
+/// The same lines with quotes around prose that is not YAML without them.
+fn with_quotes(lines: &[String]) -> String {
+    let quoted = lines.iter().map(|line| match line.split_once(": ") {
+        Some((key, value)) if !key.contains([' ', '"', '\'', '#']) && needs_quotes(value.trim()) => {
+            in_quotes(key, value)
+        }
+        _ => line.clone(),
     });
     quoted.collect::<Vec<_>>().join("\n")
 }
@@ -81,7 +106,12 @@ fn fields(yaml: &str) -> Result<Vec<Field>, Misread> {
             Event::StreamStart | Event::DocumentStart(_) | Event::Nothing => {}
             Event::StreamEnd | Event::DocumentEnd => return Ok(Vec::new()),
             event => match reader.node(event, 0)? {
-                Node::Map(fields) => return reader.next().map(|_| fields),
+                Node::Map(fields) => {
+                    return match (reader.next()?, reader.next()?) {
+                        (Event::DocumentEnd, Event::StreamEnd) => Ok(fields),
+                        _ => Err(reader.misread("expected nothing more before the closing `---`")),
+                    };
+                }
                 Node::Text { text, .. } if text.is_empty() => return Ok(Vec::new()),
                 Node::Text { .. } | Node::List(_) => {
                     return Err(reader.misread("expected lines of the form `key: value`"));

@@ -180,8 +180,10 @@ impl Run {
                 grants.network.clone_from(network);
             }
         } else if let Some(said) = &mut grants.flags.level {
-            // What was said later counts in the place of what it began with.
-            *said = level;
+            // What was said later counts in the place of what it began with; nobody says that there is none to be had.
+            if matches!(level, Level::None | Level::Landlock | Level::Full) {
+                *said = level;
+            }
         }
     }
 

@@ -58,7 +58,7 @@ impl AgentRole {
     }
 
     /// The role that an agent had by its name, in journals from before roles were written down. Judges were written down.
-    fn by_old_name(name: &str) -> Self {
+    pub fn by_old_name(name: &str) -> Self {
         match name {
             "planner" => Self::Planner,
             "router" => Self::Router,

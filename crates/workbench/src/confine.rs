@@ -48,7 +48,8 @@ pub(crate) fn keep(began: &GrantFlags, flags: &mut Confine) -> Vec<String> {
         flags.network = network.parse().ok();
         kept.push(format!("--network {network}"));
     }
-    if let Some(level) = began.level.as_ref().filter(|_| flags.level.is_none()) {
+    let is_level = |level: &&Level| matches!(level, Level::None | Level::Landlock | Level::Full);
+    if let Some(level) = began.level.as_ref().filter(is_level).filter(|_| flags.level.is_none()) {
         flags.level = Some(*level);
         kept.push(format!("--level {level}"));
     }

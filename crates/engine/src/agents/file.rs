@@ -9,24 +9,29 @@ use super::Agent;
 use crate::Error;
 use crate::front_matter::{self, Field, Misread};
 
-/// What a field may be called.
-const FIELDS: [&str; 15] = [
+/// What a field may be called: in small letters, without `_` and `-`.
+const FIELDS: [&str; 18] = [
     "name",
     "purpose",
     "description",
     "tools",
-    "mcp_servers",
+    "mcpservers",
     "model",
     "think",
+    "thinking",
     "turns",
+    "maxturns",
     "role",
     "reflect",
     "permissions",
     "mode",
     "ask",
     "deny",
+    "disallowedtools",
     "schema",
 ];
+/// What the name of a field has that limits an agent. Such a field is never left out of account in silence.
+const LIMITING: [&str; 6] = ["deny", "denied", "allow", "permission", "readonly", "tool"];
 
 impl Agent {
     /// Reads an agent's file. Faults name the file, the line and what was expected.
@@ -38,7 +43,7 @@ impl Agent {
         let mut description = None;
         for field in &read.fields {
             let place = format!("{}:{}", file.display(), field.line);
-            let set = match field.key.as_str() {
+            let set = match plain(&field.key).as_str() {
                 "description" => line_of(field).map(|text| description = Some(text)),
                 _ => agent.set(field, &place),
             };
@@ -60,10 +65,10 @@ impl Agent {
     }
 
     fn set(&mut self, field: &Field, place: &str) -> Result<(), String> {
-        match field.key.as_str() {
+        match plain(&field.key).as_str() {
             "name" => word(field)?.clone_into(&mut self.name),
             "purpose" => self.purpose = line_of(field)?,
-            "tools" | "mcp_servers" | "mcpServers" => self.tools.extend(words(field)?),
+            "tools" | "mcpservers" => self.tools.extend(words(field)?),
             "model" => {
                 let model = word(field)?;
                 self.model = (!matches!(model, "" | "inherit")).then(|| model.to_owned());
@@ -72,7 +77,7 @@ impl Agent {
                 let think = ThinkingEffort::parse(word(field)?);
                 self.think = think.ok_or_else(|| not(field, "auto, off, low, medium, high or a number"))?;
             }
-            "turns" | "maxTurns" => match word(field)?.parse() {
+            "turns" | "maxturns" => match word(field)?.parse() {
                 Ok(turns @ 1..=1000) => self.turns = Some(turns),
                 _ => return Err(not(field, "a number from 1 to 1000")),
             },
@@ -98,18 +103,31 @@ impl Agent {
                 _ => return Err(not(field, "`read-only`, `workspace` or `full`")),
             },
             "ask" => self.narrowed.rules.ask.extend(rules(field, place)?),
-            "deny" | "disallowedTools" => self.narrowed.rules.deny.extend(rules(field, place)?),
+            "deny" | "disallowedtools" => self.narrowed.rules.deny.extend(rules(field, place)?),
             "schema" => match schema(field) {
                 schema @ Value::Object(_) => self.schema = Some(schema),
                 _ => return Err("`schema` must be a JSON Schema object, as JSON or as YAML".into()),
             },
+            // Claude Code's; all but this one allow more than an agent here may do by itself.
+            "permissionmode" => self.read_only |= word(field)? == "plan",
             other => match FIELDS.iter().find(|known| strsim::osa_distance(known, other) == 1) {
-                Some(known) => return Err(format!("`{other}` is not known here; write `{known}`")),
-                None => self.ignored.push(other.to_owned()),
+                Some(known) => return Err(format!("`{}` is not known here; write `{known}`", field.key)),
+                None if LIMITING.iter().any(|part| other.contains(part)) => {
+                    return Err(format!(
+                        "`{}` is not known here; write `tools`, `deny`, `ask`, `mode` or `permissions: read-only`",
+                        field.key
+                    ));
+                }
+                None => self.ignored.push(field.key.clone()),
             },
         }
         Ok(())
     }
+}
+
+/// The name of a field as all its spellings come to: `maxTurns`, `max_turns`, `max-turns`.
+fn plain(key: &str) -> String {
+    key.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
 }
 
 /// The value of a field that is one scalar.

@@ -122,7 +122,18 @@ fn prose_may_take_several_lines_stand_in_quotes_or_hold_colons() {
     ] {
         assert_eq!(purpose(written), wanted, "{written}");
     }
-    assert_eq!(purpose("description: `x` is mended."), "`x` is mended.");
+    for sentence in
+        ["`x` is mended.", "Handles issue #12 of it.", "\"Careful\" reviewer", "[draft] Writes", "*Reviews*"]
+    {
+        assert_eq!(purpose(&format!("description: {sentence}")), sentence);
+    }
+}
+
+#[test]
+fn limits_of_other_tools_files_count_however_they_are_spelt() {
+    let agent =
+        read("---\npurpose: A.\nmax_turns: 3\ndisallowed-tools: run_command\npermissionMode: plan\n---\nWork.\n");
+    assert_eq!((agent.turns, agent.read_only, agent.narrowed.rules.deny.len()), (Some(3), true, 1));
 }
 
 #[test]
@@ -158,7 +169,10 @@ fn faults_name_the_file_the_line_and_what_to_write() {
         ("---\npurpos: A.\n---\n", "stem.md:2: `purpos` is not known here; write `purpose`"),
         ("---\npurpose: A.\ndney: [x]\n---\n", "stem.md:3: `dney` is not known here; write `deny`"),
         ("---\npurpose: A.\ntools: {a: b}\n---\n", "stem.md:3: `tools` is not a list of words"),
-        ("---\npurpose: [A]\n---\n", "stem.md:2: `purpose` is a list or an object"),
+        ("---\npurpose:\n- A\n---\n", "stem.md:2: `purpose` is a list or an object"),
+        ("---\npurpose: A.\nread_only: true\n---\n", "stem.md:3: `read_only` is not known here; write `tools`, `deny`"),
+        ("---\npurpose: A.\ndisallowedTool: x\n---\n", "`disallowedTool` is not known here; write `disallowedtools`"),
+        ("---\npurpose: A.\n...\ndeny: [x]\n---\n", "expected nothing more before the closing `---`"),
         ("---\npurpose: A.\npurpose: B.\n---\n", "stem.md:3: `purpose` stands here twice"),
         ("---\npurpose: A.\ntools: [files\n---\n", "stands in quotes"),
         ("---\njust words\n---\n", "stem.md:2: expected lines of the form `key: value`"),

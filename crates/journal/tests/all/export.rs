@@ -42,7 +42,7 @@ async fn the_lines_can_be_read_by_anyone() {
     let lines: Vec<&str> = lines.lines().collect();
     assert_eq!(
         lines[0],
-        r#"{"updraft":1,"run":"r","goal":"the goal of r","workspace":"","model":"","status":"running","created":1000,"version":"0.1.0"}"#
+        r#"{"updraft":1,"run":"r","goal":"the goal of r","workspace":"","model":"","status":"running","created":1000,"version":"0.2.0"}"#
     );
     assert_eq!(
         lines[1],
@@ -74,7 +74,7 @@ async fn a_faulty_line_is_named() {
     assert_eq!(fault("\"seq\":3", "\"seq\":4"), "line 3 of the export: it should begin with event 3 and begins with 4");
     assert_eq!(
         fault("\"updraft\":1", "\"updraft\":2"),
-        "line 1 of the export: it has form 2 of Updraft 0.1.0; known here: 1"
+        "line 1 of the export: it has form 2 of Updraft 0.2.0; known here: 1"
     );
     assert!(fault("plain text", "other text").contains("its content has the hash"));
     assert_eq!(parse_export(&mut &b""[..]).unwrap_err().to_string(), "line 1 of the export: there is nothing");

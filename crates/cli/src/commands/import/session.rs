@@ -240,9 +240,9 @@ impl ImportedRun {
 /// Planned by a step of the run, as ours are, or given.
 fn mode_of(graph: &Graph, has_files: bool, agents: &Agents) -> RunMode {
     let step = |id: &str| graph.steps.iter().find(|step| step.id.as_str() == id);
-    let is_by = |id: &str, role: AgentRole| match (step(id), agents.in_role(role)) {
-        (Some(step), Some(agent)) => step.agent == agent.name,
-        _ => false,
+    let is_by = |id: &str, role: AgentRole| {
+        let is_ours = |name: &str| agents.in_role(role).is_some_and(|agent| agent.name == name);
+        step(id).is_some_and(|step| is_ours(&step.agent) || AgentRole::by_old_name(&step.agent) == role)
     };
     let fits = is_by("distill", AgentRole::Distiller) == has_files;
     if fits && is_by("plan", AgentRole::Planner) {
