@@ -93,6 +93,20 @@ struct RoamingRun {
     folders: scan::FolderSnapshot,
 }
 
+/// Whether a run may be changing any file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RoamingState {
+    /// It may, and what it changes is told by the times of files and by new folders, once it has come to rest.
+    Open,
+    /// Only commands under way may, and each lists what it changed when it ends. What they move is written anew.
+    Listed,
+    /// It does not.
+    Ended,
+}
+
+/// The state of a book before and after it was written to.
+pub(crate) type StampChange = (Option<Box<Stamp>>, Option<Box<Stamp>>);
+
 /// What is left of a run's changes after an undo.
 #[derive(Clone, Copy, Debug)]
 pub enum UndoRemains<'a> {
@@ -164,25 +178,42 @@ impl WorkspaceMarks {
         if files.is_empty() {
             return Ok(());
         }
+        let lists_nothing = files.contains_key(EVERYTHING).then_some(RoamingState::Open);
+        self.update(run, files, lists_nothing, now).map(drop)
+    }
+
+    /// The same, with what becomes of the run's mark of everything, if anything does.
+    pub(crate) fn update(
+        &self,
+        run: &RunId,
+        files: &BTreeMap<String, Origins>,
+        state: Option<RoamingState>,
+        now: Timestamp,
+    ) -> Result<StampChange, Error> {
         // Taken before anyone waits for us: there may be many.
-        let roams_anew = files.contains_key(EVERYTHING) && !self.read()?.roaming.contains_key(run);
-        let folders = roams_anew.then(|| scan::folders(Path::new(&self.workspace)));
-        self.change(|page| {
+        let has_folders = |page: &MarkTable| page.roaming.get(run).is_some_and(|roaming| roaming.folders.is_some());
+        let folders = match state {
+            Some(RoamingState::Open) if !has_folders(&self.read()?) => scan::folders(Path::new(&self.workspace)),
+            _ => None,
+        };
+        let _lock = self.lock()?;
+        let before = self.stamp();
+        self.change_locked(|page| {
             for (path, origins) in files {
                 if path == EVERYTHING {
-                    let folders = folders.clone().flatten();
-                    let roaming = RoamingRun { origins: Origins::default(), since: now, folders };
-                    page.roaming.entry(run.clone()).or_insert(roaming).origins.merge(origins);
+                    let anew = RoamingRun { origins: Origins::default(), since: now, folders: None };
+                    let roaming = page.roaming.entry(run.clone()).or_insert(anew);
+                    roaming.origins.merge(origins);
+                    roaming.folders = roaming.folders.take().or_else(|| folders.clone());
                 } else {
                     page.mark(run, path, origins).gone = false;
                 }
             }
-        })
-    }
-
-    /// A run has said which files it changed, and those are marked: it is no longer thought to be changing any file.
-    pub(crate) fn end_roaming(&self, run: &RunId) -> Result<(), Error> {
-        self.change(|page| drop(page.roaming.remove(run)))
+            if state == Some(RoamingState::Ended) {
+                page.roaming.remove(run);
+            }
+        })?;
+        Ok((before, self.stamp()))
     }
 
     /// Which state the book is in; `None` where nothing was ever marked. Boxed, as whoever drives a run holds some of them.
@@ -296,6 +327,12 @@ impl WorkspaceMarks {
 
     /// Changes the book while nobody else does. Whoever reads it finds it as it was or as it is now, whole.
     fn change<T>(&self, act: impl FnOnce(&mut MarkTable) -> T) -> Result<T, Error> {
+        let _lock = self.lock()?;
+        self.change_locked(act)
+    }
+
+    /// Nobody else changes the book while this is held.
+    fn lock(&self) -> Result<fs::File, Error> {
         let lock = || {
             let folder = self.file.parent().unwrap_or(Path::new("."));
             let (mut builder, mut options) = private();
@@ -305,7 +342,10 @@ impl WorkspaceMarks {
             lock.lock()?;
             Ok(lock)
         };
-        let _lock = lock().map_err(|source| Error::Unwritten { file: self.file.clone(), source })?;
+        lock().map_err(|source| Error::Unwritten { file: self.file.clone(), source })
+    }
+
+    fn change_locked<T>(&self, act: impl FnOnce(&mut MarkTable) -> T) -> Result<T, Error> {
         let before = rows::read(&self.file)?;
         let mut page = match &before {
             Some(before) => before.page.clone(),

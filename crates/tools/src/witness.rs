@@ -213,7 +213,7 @@ impl WatchedWorkspace {
         let looking = tokio::task::spawn_blocking(move || {
             let (Some(first), Some(after)) = (before.snapshot, after) else {
                 let changes = seen::since(&workspace, before.at);
-                let list = changes.into_iter().map(|one| FileChange { unsure: ending.has_met, ..one }).collect();
+                let list = changes.list.into_iter().map(|one| FileChange { unsure: ending.has_met, ..one }).collect();
                 let why = format!(
                     "the workspace has more than {MOST} files: what changed is known by the times of the first of them"
                 );

@@ -37,8 +37,8 @@ impl Workspace {
     /// Looks at up to `most` files and folders. Only stamps are read, and no link is followed.
     pub fn survey(&self, most: usize) -> Survey {
         let mut survey = Survey::default();
-        let mut left = vec![PathBuf::new()];
-        while let Some(path) = left.pop() {
+        let mut left = vec![(PathBuf::new(), Vec::new())];
+        while let Some((path, within)) = left.pop() {
             let here = if path.as_os_str().is_empty() { Path::new(".") } else { &path };
             let Ok(folder) = self.folder().folder(here, LinkPolicy::Never) else {
                 survey.is_partial = true;
@@ -59,11 +59,13 @@ impl Workspace {
                 }
                 // It may be gone since.
                 let Ok(stamp) = folder.look(&name) else { continue };
-                let path = path.join(name);
-                survey.stamps.insert(bytes_of(path.clone().into_os_string()), stamp);
+                // With `/` on every system.
+                let mut bytes = within.clone();
+                bytes.extend(bytes_of(name.clone()));
                 if stamp.is_folder() {
-                    left.push(path);
+                    left.push((path.join(name), [&bytes[..], b"/"].concat()));
                 }
+                survey.stamps.insert(bytes, stamp);
             }
         }
         survey

@@ -58,6 +58,61 @@ fn what_is_too_large_to_keep_is_named_and_stays_where_it_was_moved_to() {
 }
 
 #[test]
+fn what_may_hold_a_file_that_was_not_kept_is_named_and_stays() {
+    let world = World::new();
+    if !can_stage(&world) {
+        return;
+    }
+    large(&world, "big.log", 70, "data");
+    large(&world, "big.csv", 80, "data");
+    commands(
+        &world,
+        &["gzip big.log; echo made > made.txt", "mkdir data; mv big.csv data/", "echo more >> data/big.csv"],
+    );
+    let undone = world.updraft(&["undo", "--yes"]).code(1).says("big.log.gz: it may be a moved file");
+    assert!(undone.err.contains("data/big.csv: it may be a moved file"), "{}", undone.err);
+    assert!(world.ws().join("big.log.gz").exists() && end(&world, "data/big.csv").is_some());
+    assert!(!world.ws().join("made.txt").exists(), "what is too small to hold it goes");
+    world.updraft(&["undo", "--yes", "--force"]).code(1);
+    assert!(!world.ws().join("big.log.gz").exists());
+}
+
+#[test]
+fn a_repository_that_holds_what_may_be_a_moved_file_stays_as_a_whole() {
+    let world = World::new();
+    if !can_stage(&world) {
+        return;
+    }
+    large(&world, "data.bin", 70, "data");
+    world.file(".git/notes", "before\n");
+    commands(&world, &["mv data.bin .git/data.bin; echo after > .git/notes"]);
+    let undone = world.updraft(&["undo", "--yes"]).code(1).says(".git/data.bin: it may be a moved file");
+    assert!(undone.err.contains(".git/notes: `.git/data.bin` in the same repository"), "{}", undone.err);
+    assert_eq!(content(&world, ".git/notes"), "after\n");
+}
+
+#[test]
+fn what_an_undo_of_an_earlier_version_moved_is_named_by_redo_and_stays() {
+    let world = World::new();
+    if !can_stage(&world) {
+        return;
+    }
+    commands(&world, &["mkdir data; mv a.txt data/; echo made > made.txt"]);
+    world.updraft(&["undo", "--yes"]).code(0);
+    let record = world.home().join("undone").join(world.last()).join("1.json");
+    let mut stored: Value = serde_json::from_slice(&std::fs::read(&record).unwrap()).unwrap();
+    let moves = stored["moves"].as_array_mut().unwrap();
+    moves.iter_mut().find(|one| one["path"] == "a.txt").unwrap()["taken_from"] = json!("data/a.txt");
+    std::fs::write(&record, stored.to_string()).unwrap();
+
+    let redone =
+        world.updraft(&["undo", "--redo", "--yes"]).code(1).says("a.txt: an undo by an earlier version moved it");
+    assert!(redone.err.contains("data/a.txt: an undo by an earlier version moved it"), "{}", redone.err);
+    assert_eq!(content(&world, "a.txt"), "hello\n");
+    assert!(world.ws().join("made.txt").exists() && !world.ws().join("data/a.txt").exists());
+}
+
+#[test]
 fn what_could_not_be_brought_back_is_not_removed_even_by_force() {
     let world = World::new();
     if !can_stage(&world) {

@@ -7,7 +7,7 @@ use updraft_run::{Event, Input, Origins, Record, Reply, Run};
 
 use super::{QueuedInput, RunDriver};
 use crate::Error;
-use crate::marks::{MarkStore, Stamp, WorkspaceMarks};
+use crate::marks::{MarkStore, RoamingState, Stamp, WorkspaceMarks};
 
 /// The marks of a run's workspace, as far as the run knows them.
 pub(crate) struct KnownMarks {
@@ -20,6 +20,8 @@ pub(crate) struct KnownMarks {
     heard: Option<Box<Stamp>>,
     /// What this run has marked.
     kept: BTreeMap<String, Origins>,
+    /// What it has said of changes anywhere.
+    roaming: RoamingState,
     /// The state of the book when it was last written to.
     written: Option<Box<Stamp>>,
     /// Which of those stood in it then: a person may have cleared some since, or taken the run back.
@@ -32,7 +34,8 @@ impl KnownMarks {
         let (workspace, mut kept) = (run.settings().workspace.clone(), run.tainted().clone());
         kept.remove(".");
         let (book, standing) = (marks.book(&workspace), BTreeSet::new());
-        Self { marks: marks.clone(), book, workspace, is_unopened: true, heard: None, kept, written: None, standing }
+        let (marks, roaming) = (marks.clone(), RoamingState::Ended);
+        Self { marks, book, workspace, is_unopened: true, heard: None, kept, roaming, written: None, standing }
     }
 }
 
@@ -66,12 +69,17 @@ impl RunDriver {
     pub(super) fn keep_marks(&mut self, records: &[Record]) -> Result<(), Error> {
         let Some(known) = self.marks.as_mut() else { return Ok(()) };
         let mut tainted = self.run.tainted().clone();
-        let roaming = self.run.roaming();
-        if !roaming.is_empty() {
-            tainted.entry(".".to_owned()).or_default().merge(&roaming);
+        let under_way = self.run.roaming();
+        let roaming = match (tainted.contains_key("."), under_way.is_empty()) {
+            (true, _) => RoamingState::Open,
+            (false, false) => RoamingState::Listed,
+            (false, true) => RoamingState::Ended,
+        };
+        if !under_way.is_empty() {
+            tainted.entry(".".to_owned()).or_default().merge(&under_way);
         }
         let written = written(&self.run, records);
-        if known.kept == tainted && written.is_empty() {
+        if known.kept == tainted && known.roaming == roaming && written.is_empty() {
             return Ok(());
         }
         let stamp = known.book.stamp();
@@ -80,21 +88,32 @@ impl RunDriver {
         }
         let is_news = |path: &String, origins: &Origins| {
             let is_new = known.kept.get(path).is_none_or(|kept| !origins.are_within(kept.names()));
-            is_new || (written.contains(path) && !known.standing.contains(path))
+            let is_other = path == "." && known.roaming != roaming;
+            is_new || is_other || (written.contains(path) && !known.standing.contains(path))
         };
         let news = tainted.iter().filter(|(path, origins)| is_news(path, origins));
         let news: BTreeMap<_, _> = news.map(|(path, origins)| (path.clone(), origins.clone())).collect();
-        if !news.is_empty() {
-            known.book.add(&self.id, &news, self.engine.now())?;
-            known.written = known.book.stamp();
-            known.standing.extend(news.keys().cloned());
-            known.kept.extend(news);
+        let has_ended = known.roaming != roaming && roaming == RoamingState::Ended;
+        if news.is_empty() && !has_ended {
+            return Ok(());
         }
-        if !tainted.contains_key(".") && known.kept.remove(".").is_some() {
-            known.book.end_roaming(&self.id)?;
-            known.written = known.book.stamp();
+        let state = (has_ended || news.contains_key(".")).then_some(roaming);
+        let (before, after) = known.book.update(&self.id, &news, state, self.engine.now())?;
+        if known.heard == before {
+            // Nobody else has written since, and of itself the run need not hear.
+            known.heard.clone_from(&after);
+        }
+        if known.written != before {
+            known.standing.clear();
+        }
+        known.written = after;
+        if has_ended {
+            known.kept.remove(".");
             known.standing.remove(".");
         }
+        known.standing.extend(news.keys().cloned());
+        known.kept.extend(news);
+        known.roaming = roaming;
         Ok(())
     }
 

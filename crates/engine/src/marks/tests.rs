@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use updraft_run::{Origins, RunId, Timestamp};
 
-use super::{MarkStore, UndoRemains, WorkspaceMarks};
+use super::{MarkStore, RoamingState, UndoRemains, WorkspaceMarks};
 
 fn run(name: &str) -> RunId {
     RunId::parse(name).unwrap()
@@ -116,6 +116,25 @@ fn what_lies_in_a_folder_whose_path_is_new_is_new_there_whatever_its_time() {
         }
         assert_eq!(world.marked(), expected);
     }
+}
+
+#[test]
+fn the_folders_are_kept_from_where_changes_are_no_longer_listed() {
+    let later = Timestamp(i64::MAX / 2_000_000);
+    let world = World::new();
+    let (book, ws) = (world.book(), world.folder.path().join("ws"));
+    std::fs::create_dir(ws.join("d")).unwrap();
+    world.file("d/notes.md", "words");
+    for state in [RoamingState::Listed, RoamingState::Ended, RoamingState::Listed, RoamingState::Open] {
+        let files = if state == RoamingState::Ended { BTreeMap::new() } else { of(".", "p") };
+        let (before, after) = book.update(&run("one"), &files, Some(state), later).unwrap();
+        assert!(before != after && after == book.stamp());
+        assert_eq!(world.marked().len(), files.len());
+    }
+    std::fs::rename(ws.join("d"), ws.join("e")).unwrap();
+    world.file("e/more.md", "words");
+    book.settle(&run("one")).unwrap();
+    assert_eq!(world.marked(), ["e/more.md", "e/notes.md"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use updraft_run::{Failure, FileKind};
 use updraft_tools::{PathContent, Workspace, WorkspacePath};
 
-use super::plan::{SkippedPath, TOO_LARGE, UndoMove, UndoSkipReason};
+use super::plan::{MOVED, SkippedPath, TOO_LARGE, UndoMove, UndoSkipReason};
 use super::record::UndoRecord;
 use super::side::{PathSnapshot, is_same};
 use super::{ContentSource, LARGEST, UndoResult};
@@ -14,7 +14,11 @@ use super::{ContentSource, LARGEST, UndoResult};
 pub(super) fn carry_out(workspace: &Workspace, source: &ContentSource<'_>, record: &UndoRecord) -> UndoResult {
     let mut hand = UndoExecutor { workspace, source, undone: UndoResult::default() };
     let depth = |one: &&UndoMove| one.path.matches('/').count();
-    let mut moves: Vec<&UndoMove> = record.moves.iter().collect();
+    let moved = record.moved();
+    let (stay, mut moves): (Vec<&UndoMove>, Vec<&UndoMove>) =
+        record.moves.iter().partition(|one| moved.contains(one.path.as_str()));
+    let why = || UndoSkipReason::Failed(MOVED.to_owned());
+    hand.undone.left.extend(stay.iter().map(|one| SkippedPath { path: one.path.clone(), why: why() }));
     moves.sort_by_key(|one| std::cmp::Reverse(depth(one)));
     let (folders, files): (Vec<&UndoMove>, Vec<&UndoMove>) = moves.into_iter().partition(|one| is_folder(one.from));
     for one in files.iter().filter(|one| is_removal(one)) {

@@ -44,6 +44,9 @@ pub struct UndoMove {
     /// Contents that the wanted one may be the beginning of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) later: Vec<ContentHash>,
+    /// Where an undo of an earlier version moved it back from. Only read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) taken_from: Option<String>,
 }
 
 /// A path that an undo does not touch, and why.
@@ -101,6 +104,11 @@ impl fmt::Display for UndoSkipReason {
 pub(super) const TOO_LARGE: &str =
     "it is too large to keep (more than 256 MB), so nobody could bring it back: move it away, then undo";
 
+pub(super) const MOVED: &str = "an undo by an earlier version moved it, so it stays where it is: move it yourself";
+
+/// How many times smaller a file can get by packing it; `gzip` reaches 1,032.
+const PACKED: u64 = 1_100;
+
 pub(super) struct UndoPlanner<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) source: &'a ContentSource<'a>,
@@ -131,8 +139,8 @@ impl UndoPlanner<'_> {
             }
         }
         if !self.force {
-            keep_repositories_whole(&mut plan);
             keep_what_may_be_moved(&mut plan, changes);
+            keep_repositories_whole(&mut plan);
         }
         plan
     }
@@ -141,9 +149,14 @@ impl UndoPlanner<'_> {
     pub(super) fn back(&self, record: &UndoRecord) -> UndoPlan {
         let mut plan = UndoPlan { takes_back: Some(record.number), ..UndoPlan::default() };
         let mut moves: Vec<&UndoMove> = record.moves.iter().collect();
+        let moved = record.moved();
         moves.sort_by_key(|one| &one.path);
         for done in moves {
             let (path, from) = (done.path.as_str(), done.to);
+            if moved.contains(path) {
+                plan.leave(path, UndoSkipReason::Failed(MOVED.to_owned()));
+                continue;
+            }
             let now = match self.look(path, &plan) {
                 Ok(now) => now,
                 Err(why) => {
@@ -201,7 +214,7 @@ impl UndoPlanner<'_> {
             walked.calls = made.iter().rev().map(|one| one.call.clone()).collect();
         }
         let (path, calls, later) = (path.to_owned(), walked.calls, walked.later);
-        self.checked(UndoMove { path, from: current, to: walked.state, calls, later }, now)
+        self.checked(UndoMove { path, from: current, to: walked.state, calls, later, taken_from: None }, now)
     }
 
     /// A move, if it changes something and can be carried out and taken back.
@@ -304,16 +317,26 @@ impl UndoPlan {
     }
 }
 
-/// A file that was not kept may have been moved: one of its length that the run made is not removed, nor is one of a call
-/// that took away more than is listed.
+/// A file that was not kept may have been moved or packed: one of its length that the run made is not removed, nor is one of
+/// a call that took it away and that may hold it, nor one of a call that took away more than is listed.
 fn keep_what_may_be_moved(plan: &mut UndoPlan, changes: &RunChanges) {
     let lost = |change: &FileChange| change.was.filter(|was| change.lost && Some(*was) != change.now && was.len > 0);
     let lengths: BTreeSet<u64> = changes.made.iter().filter_map(|one| Some(lost(&one.change)?.len)).collect();
     let takers: BTreeSet<&EffectAddress> =
         changes.more.iter().filter(|(_, more)| more.taken > 0).map(|(call, _)| call).collect();
+    // The smallest that each call took away.
+    let mut removed: BTreeMap<&EffectAddress, u64> = BTreeMap::new();
+    for one in changes.made.iter().filter(|one| one.change.now.is_none()) {
+        if let Some(was) = lost(&one.change).filter(|was| was.kind == FileKind::File) {
+            let smallest = removed.entry(&one.call).or_insert(was.len);
+            *smallest = was.len.min(*smallest);
+        }
+    }
     plan.leave_those(|one| {
         let len = one.from.filter(|side| side.form.kind == FileKind::File && one.to.is_none())?.form.len;
-        let may_be = lengths.contains(&len) || (len > 0 && one.calls.iter().any(|call| takers.contains(call)));
+        let may_hold =
+            |call: &EffectAddress| takers.contains(call) || removed.get(call).is_some_and(|lost| len >= lost / PACKED);
+        let may_be = lengths.contains(&len) || (len > 0 && one.calls.iter().any(may_hold));
         may_be.then_some(UndoSkipReason::MaybeMoved)
     });
 }

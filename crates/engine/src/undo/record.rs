@@ -1,5 +1,6 @@
 //! Undos written down: what each is about to do, and the contents it replaces.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,13 @@ pub(super) struct UndoRecord {
     /// A later one has taken it back.
     #[serde(default)]
     pub(super) is_taken_back: bool,
+}
+
+impl UndoRecord {
+    /// Both places of each file that an undo of an earlier version moved.
+    pub(super) fn moved(&self) -> BTreeSet<&str> {
+        self.moves.iter().filter_map(|one| Some([one.path.as_str(), one.taken_from.as_deref()?])).flatten().collect()
+    }
 }
 
 /// The undos of one run.

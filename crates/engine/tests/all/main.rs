@@ -10,6 +10,7 @@ mod crash;
 mod drive;
 mod fork;
 mod injection;
+mod marking;
 mod power_cut;
 mod processes;
 #[path = "../recorder/mod.rs"]

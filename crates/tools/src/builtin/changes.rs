@@ -43,15 +43,24 @@ pub(crate) async fn tell(
         .collect();
     let gathered = tokio::task::spawn_blocking(move || match staged {
         Some(staged) => gathered(&staged, &workspace, &moved),
-        None => (Changes { list: seen::since(&workspace, began), ..Changes::default() }, Vec::new()),
+        None => {
+            let seen = seen::since(&workspace, began);
+            let unlisted = seen.unlisted();
+            (Changes { list: seen.list, unlisted, ..Changes::default() }, Vec::new())
+        }
     });
-    let Ok((mut changes, remarks)) = gathered.await else { return };
+    let Ok((mut changes, remarks)) = gathered.await else {
+        output.unlisted = Some("what the command changed could not be gathered".to_owned());
+        return;
+    };
     let UnlistedChanges { changes: more, taken } = ended.unlisted;
     if more > 0 {
         let why = format!("{more} more changes are not listed and cannot be undone; {taken} of them took a file away");
         (changes.unlisted, output.more) = (Some(why), Some(UnlistedCount { changes: more, taken }));
     }
-    changes.list.extend(seen::beyond(beyond, began).await);
+    let beyond = seen::beyond(beyond, began).await;
+    changes.unlisted = changes.unlisted.or_else(|| beyond.unlisted());
+    changes.list.extend(beyond.list);
     if !output.text.is_empty() && !output.text.ends_with('\n') && (!remarks.is_empty() || ended.unstaged.is_some()) {
         output.text.push('\n');
     }

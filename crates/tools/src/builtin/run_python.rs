@@ -102,7 +102,9 @@ impl RunPython {
         let began = now();
         let attempts = self.attempts(pool, cx, &tools, codes, limit).await?;
         let mut output = tools.with_what_they_touched(told::output(&attempts, count));
-        output.changes.extend(seen::beyond(&self.confinement.policy.write, began).await);
+        let beyond = seen::beyond(&self.confinement.policy.write, began).await;
+        output.unlisted = output.unlisted.or_else(|| beyond.unlisted());
+        output.changes.extend(beyond.list);
         Ok(output)
     }
 

@@ -13,23 +13,44 @@ const LOOKED_AT: usize = 50_000;
 /// Changes that are listed.
 const LISTED: usize = 1_000;
 
+/// Why a list that was cut is not all.
+const CUT: &str = "more than is listed may have changed: there are too many files or changes to look at";
+
+/// What changed, as far as it was looked at.
+#[derive(Debug, Default)]
+pub(crate) struct SeenChanges {
+    pub(crate) list: Vec<FileChange>,
+    /// There may be more.
+    is_cut: bool,
+}
+
+impl SeenChanges {
+    /// Why these may not be all.
+    pub(crate) fn unlisted(&self) -> Option<String> {
+        self.is_cut.then(|| CUT.to_owned())
+    }
+}
+
 /// What changed in folders outside of the workspace that may be written as well, by whole paths.
-pub(crate) async fn beyond(folders: &[PathBuf], began: SystemTime) -> Vec<FileChange> {
+pub(crate) async fn beyond(folders: &[PathBuf], began: SystemTime) -> SeenChanges {
     if folders.is_empty() {
-        return Vec::new();
+        return SeenChanges::default();
     }
     let folders = folders.to_vec();
     let looking = tokio::task::spawn_blocking(move || {
-        let in_one = |folder: PathBuf| {
+        let mut all = SeenChanges::default();
+        for folder in folders {
             let found = Workspace::open(&folder).map(|opened| since(&opened, began)).unwrap_or_default();
-            found.into_iter().map(move |one| FileChange { path: folder.join(&one.path).display().to_string(), ..one })
-        };
-        folders.into_iter().flat_map(in_one).collect()
+            let whole = |one: FileChange| FileChange { path: folder.join(&one.path).display().to_string(), ..one };
+            all.list.extend(found.list.into_iter().map(whole));
+            all.is_cut |= found.is_cut;
+        }
+        all
     });
-    looking.await.unwrap_or_default()
+    looking.await.unwrap_or(SeenChanges { list: Vec::new(), is_cut: true })
 }
 
-pub(crate) fn since(workspace: &Workspace, began: SystemTime) -> Vec<FileChange> {
+pub(crate) fn since(workspace: &Workspace, began: SystemTime) -> SeenChanges {
     let began = in_nanoseconds(began);
     let survey = workspace.survey(LOOKED_AT);
     let changed = survey.stamps.iter().filter(|(_, stamp)| !stamp.is_folder() && stamp.changed >= began);
@@ -37,5 +58,28 @@ pub(crate) fn since(workspace: &Workspace, began: SystemTime) -> Vec<FileChange>
         let (path, now) = (String::from_utf8_lossy(path).into_owned(), Some(stamp.form()));
         FileChange { path, was: now, now, lost: true, ..FileChange::default() }
     };
-    changed.take(LISTED).map(change).collect()
+    let mut list: Vec<FileChange> = changed.take(LISTED + 1).map(change).collect();
+    let is_cut = survey.is_cut || list.len() > LISTED;
+    list.truncate(LISTED);
+    SeenChanges { list, is_cut }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_list_that_was_cut_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let folders = [folder.path().to_owned()];
+        let fill = |files: std::ops::Range<usize>| {
+            files.for_each(|n| std::fs::write(folder.path().join(n.to_string()), "").unwrap());
+        };
+        fill(0..LISTED);
+        let seen = beyond(&folders, SystemTime::UNIX_EPOCH).await;
+        assert_eq!((seen.list.len(), seen.unlisted()), (LISTED, None));
+        fill(LISTED..LISTED + 1);
+        let seen = beyond(&folders, SystemTime::UNIX_EPOCH).await;
+        assert_eq!((seen.list.len(), seen.unlisted().as_deref()), (LISTED, Some(CUT)));
+    }
 }
