@@ -272,6 +272,9 @@ pub struct SimpleCommand {
     /// It does nothing but run another part.
     #[serde(default, skip_serializing_if = "is_false")]
     pub wraps: bool,
+    /// Another part runs it and decides what its name means (`npx NAME`): it is allowed with that part, and denied by itself.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub within: bool,
 }
 
 /// What is known only at the moment an effect begins.

@@ -192,7 +192,8 @@ fn uncovered<'a>(rules: &[&Rule], tool: &str, prepared: &'a PreparedCall) -> Opt
     if rules.iter().any(|rule| rule.pattern.is_none() && wild(&rule.tool, tool)) {
         return None;
     }
-    let needs = |touched: &CallTarget<'_>| !matches!(touched, CallTarget::Part(part) if part.wraps && !part.uncertain);
+    let goes_with_another = |part: &SimpleCommand| part.within || (part.wraps && !part.uncertain);
+    let needs = |touched: &CallTarget<'_>| !matches!(touched, CallTarget::Part(part) if goes_with_another(part));
     let touched = touched(prepared);
     let known = touched.iter().any(needs);
     let left: Vec<_> =

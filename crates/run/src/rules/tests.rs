@@ -58,6 +58,16 @@ fn a_wrapper_needs_no_permission_of_its_own_and_is_still_denied() {
 }
 
 #[test]
+fn what_a_program_of_packages_runs_is_allowed_with_it_and_denied_by_itself() {
+    let inner = SimpleCommand { within: true, ..part("vercel deploy") };
+    let call = command(vec![part("npx vercel deploy"), inner]);
+    assert!(allows("run_command(npx)", &call) && allows("run_command(npx vercel)", &call));
+    assert!(!allows("run_command(vercel)", &call), "it is a package of that name, not the program");
+    assert_eq!(rule("run_command(vercel)").speaks_of("run_command", &call), RuleMatch::Yes);
+    assert_eq!(to_remember([], "run_command", &call), ["run_command(npx vercel deploy $)"]);
+}
+
+#[test]
 fn what_cannot_be_read_is_never_allowed_and_may_be_denied() {
     let unclear = command(vec![SimpleCommand { uncertain: true, ..part("cargo test") }]);
     assert!(!allows("run_command(cargo test)", &unclear) && allows("run_command", &unclear));

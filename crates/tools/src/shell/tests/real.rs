@@ -18,7 +18,7 @@ use super::{SimpleCommand, constructs, is_uncertain, parts, shown};
 const PIECES: &str = "git push¦git push¦git push¦; git push ;¦\ngit push\n¦git ¦push¦echo ¦a¦x¦ ¦ ¦ ¦\n¦\n¦;¦;¦&¦&&¦||¦|¦|&¦(¦)¦{ ¦; }¦}¦{}¦\
     $(¦`¦\\`¦\"¦\"¦'¦'¦\\¦\\\"¦\\'¦\\\n¦\\\\¦${x:-¦${x}¦$x¦$¦$?¦$((¦))¦$'¦$\"¦#¦ # ¦<<E\n¦\nE\n¦<<'E'\n¦<<E¦E¦<<<¦>x ¦>y¦<x ¦2>¦&>x ¦\
     >&2¦>&¦>|¦<>¦<&¦<(¦>(¦if ¦; then ¦else ¦; fi¦for i ¦in a ¦; do ¦; done¦case a in ¦a) ¦;; ¦ esac¦! ¦A=¦A=b ¦=¦+=¦sh -c ¦bash -c ¦bash -lc ¦\
-    sh -s ¦eval ¦env ¦env -i ¦-S ¦xargs ¦xargs -I% ¦%¦timeout 5 ¦nice ¦nohup ¦exec ¦export ¦command ¦time ¦-c ¦-- ¦-¦set -- a; ¦\r¦\t¦*¦~¦\
+    sh -s ¦eval ¦env ¦env -i ¦-S ¦xargs ¦xargs -I% ¦xargs -0 ¦xargs -I{} ¦%¦timeout 5 ¦nice ¦nice -n 1 ¦bash -euo pipefail -c ¦nohup ¦exec ¦export ¦command ¦time ¦-c ¦-- ¦-¦set -- a; ¦\r¦\t¦*¦~¦\
     [ ¦ ]¦[¦true¦false || ¦cat ¦function ¦x() ¦:¦\u{a0}¦\u{b}¦\u{c}¦é";
 
 fn piece() -> impl Strategy<Value = &'static str> {
