@@ -13,8 +13,12 @@ use crate::places::unguessable;
 
 /// How a question that goes on with a conversation is put.
 const CONVERSATION: &str = include_str!("conversation.md");
-/// What conversations are stored under.
-const SCOPE: &str = "sessions";
+
+/// What the conversations of a workspace are stored under: each workspace has limits of its own.
+fn scope(workspace: &str) -> String {
+    format!("sessions {workspace}")
+}
+
 /// How many conversations there may be, how long, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionLimits {
@@ -41,6 +45,7 @@ const LONGEST: usize = 8_000;
 pub(super) struct Sessions {
     journal: Journal,
     workspace: String,
+    scope: String,
     limits: SessionLimits,
 }
 
@@ -60,7 +65,7 @@ struct Conversation {
 
 impl Sessions {
     pub(super) fn new(journal: Journal, workspace: String, limits: SessionLimits) -> Self {
-        Self { journal, workspace, limits }
+        Self { journal, scope: scope(&workspace), workspace, limits }
     }
 
     /// A new conversation; beyond the most, the one that rested longest goes. Nobody can guess its id.
@@ -69,7 +74,7 @@ impl Sessions {
         let begun = Conversation { workspace: self.workspace.clone(), ..Conversation::default() };
         let text = serde_json::to_string(&begun).map_err(|error| error.to_string())?;
         let set = move |_| (Change::Set(text.clone()), ());
-        self.journal.change_stored(SCOPE, &id, set).await.map_err(|error| error.to_string())?;
+        self.journal.change_stored(&self.scope, &id, set).await.map_err(|error| error.to_string())?;
         self.sweep().await;
         Ok(id)
     }
@@ -100,7 +105,7 @@ impl Sessions {
 
     /// The runs whose answers are not known yet.
     pub(super) fn open(&self, id: &str) -> Result<Vec<String>, String> {
-        let stored = self.journal.stored(SCOPE, id).map_err(|error| error.to_string())?;
+        let stored = self.journal.stored(&self.scope, id).map_err(|error| error.to_string())?;
         let open = stored.as_ref().and_then(|stored| known(stored, &self.workspace, self.limits.age));
         Ok(open.into_iter().flat_map(|said| said.open).map(|(run, _)| run).collect())
     }
@@ -126,7 +131,7 @@ impl Sessions {
 
     /// Lets go of those that have rested too long.
     pub(super) async fn sweep(&self) {
-        if let Err(error) = self.journal.sweep_stored(SCOPE, self.limits.age, self.limits.most).await {
+        if let Err(error) = self.journal.sweep_stored(&self.scope, self.limits.age, self.limits.most).await {
             warn!(%error, "old conversations could not be removed");
         }
     }
@@ -137,12 +142,13 @@ impl Sessions {
             let changed = entry.metadata().and_then(|about| about.modified());
             let is_fresh = changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < self.limits.age));
             let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
-            if is_fresh && serde_json::from_str::<Conversation>(&text).is_ok() {
+            let said = serde_json::from_str::<Conversation>(&text).ok().filter(|_| is_fresh);
+            if let Some(Conversation { workspace, .. }) = said {
                 let set = move |stored: Option<StoredValue>| {
                     (stored.map_or_else(|| Change::Set(text.clone()), |_| Change::Nothing), ())
                 };
-                let kept = self.journal.change_stored(SCOPE, &entry.file_name().to_string_lossy(), set).await;
-                if let Err(error) = kept {
+                let id = entry.file_name();
+                if let Err(error) = self.journal.change_stored(&scope(&workspace), &id.to_string_lossy(), set).await {
                     warn!(%error, "a conversation could not be taken over");
                     return;
                 }
@@ -164,7 +170,7 @@ impl Sessions {
             let given = change(&mut said);
             (serde_json::to_string(&said).map_or(Change::Nothing, Change::Set), Some(given))
         };
-        self.journal.change_stored(SCOPE, id, change).await.map_err(|error| error.to_string())
+        self.journal.change_stored(&self.scope, id, change).await.map_err(|error| error.to_string())
     }
 }
 
@@ -271,6 +277,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_limits_of_a_workspace_leave_the_conversations_of_others_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (roomy, narrow) = (
+            sessions(&folder, "/roomy", LIMITS),
+            sessions(&folder, "/narrow", SessionLimits { most: 1, age: Duration::ZERO, ..LIMITS }),
+        );
+        let (first, second) = (roomy.begin().await.unwrap(), roomy.begin().await.unwrap());
+        narrow.begin().await.unwrap();
+        assert!(roomy.put(&first, "?").await.is_ok() && roomy.put(&second, "?").await.is_ok());
+    }
+
+    #[tokio::test]
     async fn a_conversation_remembers_only_its_last_turns() {
         let folder = tempfile::tempdir().unwrap();
         let sessions = sessions(&folder, "/workspace", LIMITS);
@@ -292,8 +310,9 @@ mod tests {
         let text = r#"{"workspace": "/workspace", "turns": [["What is it?", "A loom."]]}"#;
         std::fs::write(old.join(id), text).unwrap();
         std::fs::write(old.join("half.new"), "{").unwrap();
+        let of_another = sessions(&folder, "/elsewhere", LIMITS);
+        of_another.take_over(&old).await;
         let sessions = sessions(&folder, "/workspace", LIMITS);
-        sessions.take_over(&old).await;
         assert!(sessions.put(id, "Who made it?").await.unwrap().0.contains("Answer: A loom.") && !old.exists());
     }
 }
