@@ -29,6 +29,7 @@ use updraft_tools::{Place, Workspace};
 pub use conversations::Conversations;
 pub use find::WorkspaceFiles;
 use heard::RunBroadcast;
+pub(crate) use runs::DOOR;
 pub use runs::LiveRuns;
 use sessions::Sessions;
 pub use sessions::{SessionLimits, with_conversation};

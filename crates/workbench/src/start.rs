@@ -6,6 +6,7 @@ use updraft_run::{Goal, Graph, Level, RunId, RunMode, RunSettings as Rules};
 
 use crate::fault::Fault;
 use crate::notice::Notice;
+use crate::office::DOOR;
 use crate::servers::WantedTools;
 use crate::workbench::{Kit, Workbench};
 use crate::{confine, places, reach, tools};
@@ -90,12 +91,17 @@ impl Workbench {
         rules.sandbox = level;
         rules.grants = Some(confine::grants(&self.settings, &self.flags.confine));
         rules.strange_tools = kit.dispatcher.registry().strange();
-        if matches!(goal.mode, RunMode::Agent(_)) {
-            rules.query_turns = self.settings.meant.agent_turns.value;
-        }
+        rules.query_turns = self.own_turns(goal);
         rules.least_turns = self.flags.budget.turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX));
         tools::name_in_full(&kit.dispatcher, &kit.servers, &mut rules);
         rules
+    }
+
+    /// The turns of an agent that pursues a goal alone: whoever asks through MCP waits for it.
+    pub(crate) fn own_turns(&self, goal: &Goal) -> u32 {
+        let meant = &self.settings.meant;
+        let is_from_terminal = matches!(goal.mode, RunMode::Agent(_)) && goal.door != DOOR;
+        if is_from_terminal { meant.agent_turns.value } else { meant.query_turns.value }
     }
 
     /// Tells of the model, and of what does not count.

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
-use updraft_journal::Journal;
-use updraft_run::{ApprovalMode, Budget, Goal, Level, Run, RunId, RunMode};
+use updraft_journal::{Journal, parse_export};
+use updraft_run::{ApprovalMode, Budget, Goal, Input, Level, Run, RunId, RunMode};
 use updraft_sandbox::Network;
 use updraft_workbench::office::RunRequest;
 use updraft_workbench::{
@@ -39,6 +39,12 @@ impl Room {
         Workbench::open(&self.places, &self.folder, flags, self.attendance()).unwrap()
     }
 
+    fn config(&self, name: &str, bytes: &[u8]) {
+        let file = self.places.config.join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, bytes).unwrap();
+    }
+
     /// Starts a run that rests at once.
     async fn start(&self, bench: &Workbench, mode: RunMode) -> RunId {
         let goal = Goal { text: "What is here?".into(), mode, ..Goal::default() };
@@ -47,6 +53,18 @@ impl Room {
         Box::pin(handle.drive()).await.unwrap();
         id
     }
+}
+
+/// A run as it is after its export was imported.
+async fn imported(journal: &Journal, id: &RunId) -> RunId {
+    let mut text = Vec::new();
+    journal.export_jsonl(id, &mut text).unwrap();
+    let mut export = parse_export(&mut text.as_slice()).unwrap();
+    export.head.id = journal::new_id().unwrap();
+    export.records.push(stored(journal, id).advance(Input::Import, export.head.created));
+    let copy = export.head.id.clone();
+    journal.import(export.head, export.records, export.blobs).await.unwrap();
+    copy
 }
 
 /// Nothing is tried out on this machine: commands are not confined, and none is run.
@@ -75,20 +93,26 @@ async fn a_run_begins_with_what_was_said_and_people_are_told_by_values() {
 }
 
 #[tokio::test]
-async fn an_agent_named_by_a_program_outside_has_the_turns_of_one_named_in_the_terminal() {
+async fn an_agent_asked_through_mcp_has_the_turns_of_a_query_and_others_those_of_an_agent() {
     let room = Room::new();
+    room.config("config.toml", b"query_turns = 3\nagent_turns = 4\n");
     let stop = CancellationToken::new();
     let (office, left) =
         UpdraftService::open(&room.places, &room.folder, flags(), stop.clone(), Arc::new(|_| {})).await.unwrap();
     let work = RunRequest { goal: "What is here?".into(), agent: Some("researcher".into()) };
-    let outside = office.runs.dispatch(&work).await.unwrap();
+    let outside = RunId::parse(&office.runs.dispatch(&work).await.unwrap().run).unwrap();
     assert_eq!(left, 0);
     stop.cancel();
     office.close().await;
     let bench = room.open(flags());
+    let journal = bench.journal().unwrap();
     let id = room.start(&bench, RunMode::Agent("researcher".into())).await;
-    let turns = |id: &RunId| stored(bench.journal().unwrap(), id).settings().query_turns;
-    assert_eq!(turns(&RunId::parse(&outside.run).unwrap()), turns(&id));
+    let turns = |id: &RunId| stored(journal, id).settings().query_turns;
+    assert_eq!((turns(&outside), turns(&id)), (3, 4));
+    let copy = imported(journal, &id).await;
+    let Ok(ResumeOutcome::Here(handle)) = bench.adopt(&copy, Vec::new()).await else { panic!("nobody else has it") };
+    Box::pin(handle.drive()).await.unwrap();
+    assert_eq!((stored(journal, &copy).is_imported(), turns(&copy)), (false, 4));
 }
 
 #[tokio::test]
