@@ -1,6 +1,6 @@
 //! Starting a run.
 
-use updraft_engine::{NewRun, RunHandle};
+use updraft_engine::{Agents, NewRun, RunHandle};
 use updraft_models::{ModelChoice, is_purpose};
 use updraft_run::{Goal, Graph, Level, RunId, RunMode, RunSettings as Rules};
 
@@ -25,13 +25,14 @@ pub struct NewGoal {
 impl Workbench {
     /// Starts a run. When this is done the goal is safe on disk; whoever drives the handle carries it out.
     pub async fn start(&self, id: RunId, new: NewGoal) -> Result<RunHandle, Fault> {
+        let (cast, prompts) = self.cast()?;
         let asked = self.asked_model()?;
         let chosen = self.model().await?;
         self.remark(&asked, chosen);
         let level = self.level().await?;
-        let kit = self.kit(self.wanted(&new.goal)).await?;
-        self.tell_left_out(kit);
-        let mut agents = kit.agents.clone();
+        let kit = self.kit(wanted(cast, &new.goal)).await?;
+        let mut agents = self.agents(kit)?.clone();
+        self.tell_left_out(&agents);
         agents.reword(|rules| tools::rules_in_full(&kit.dispatcher, &kit.servers, rules));
         let tools = |wanted: &[String]| kit.dispatcher.registry().specs_for(wanted);
         let only_reads = |name: &str| tools::only_reads(&kit.dispatcher, name);
@@ -42,7 +43,7 @@ impl Workbench {
             budget: self.settings.meant.budget(),
             plan: new.plan,
             agents: &agents,
-            prompts: &self.prompts,
+            prompts,
             tools: &tools,
             only_reads: &only_reads,
             models: &models,
@@ -53,13 +54,14 @@ impl Workbench {
 
     /// Every fault that can be found before anything is started; `faults` are those that were found in the plan before.
     pub fn check(&self, new: &NewGoal, mut faults: Vec<String>) -> Result<(), Fault> {
+        let (agents, prompts) = self.cast()?;
         let run = NewRun {
             goal: new.goal.clone(),
             settings: self.settings.meant.rules(),
             budget: self.settings.meant.budget(),
             plan: new.plan.clone(),
-            agents: &self.agents,
-            prompts: &self.prompts,
+            agents,
+            prompts,
             tools: &|_| Vec::new(),
             only_reads: &|_| true,
             models: &|_| None,
@@ -70,16 +72,6 @@ impl Workbench {
             other => other?,
         }
         if faults.is_empty() { Ok(()) } else { Err(updraft_engine::Error::Plan(faults).into()) }
-    }
-
-    /// The tools that agents of a run may use. Who works on a plan is not known before it is made.
-    fn wanted(&self, goal: &Goal) -> WantedTools<'_> {
-        match &goal.mode {
-            RunMode::Agent(name) => {
-                self.agents.get(name).map_or(WantedTools::All, |agent| WantedTools::Of(&agent.tools))
-            }
-            RunMode::Plan | RunMode::Swarm | RunMode::Given => WantedTools::All,
-        }
     }
 
     /// The rules that a run begins with.
@@ -123,5 +115,13 @@ impl Workbench {
         if places::home().and_then(|home| home.canonicalize().ok()).as_ref() == Some(&self.folder) {
             self.tell(Notice::HomeFolder);
         }
+    }
+}
+
+/// The tools that agents of a run may use. Who works on a plan is not known before it is made.
+fn wanted<'a>(agents: &'a Agents, goal: &Goal) -> WantedTools<'a> {
+    match &goal.mode {
+        RunMode::Agent(name) => agents.get(name).map_or(WantedTools::All, |agent| WantedTools::Of(&agent.tools)),
+        RunMode::Plan | RunMode::Swarm | RunMode::Given => WantedTools::All,
     }
 }

@@ -38,8 +38,8 @@ impl Default for Attendance {
     }
 }
 
-/// Everything that runs in one folder need. Opening one starts nothing: the journal, the model, the tools and their servers
-/// are there once the first run wants them.
+/// Everything that runs in one folder need. Opening one starts nothing: the journal, the agents, the model, the tools and
+/// their servers are there once the first run wants them.
 pub struct Workbench {
     /// Where things are on this machine.
     pub places: AppFolders,
@@ -49,8 +49,7 @@ pub struct Workbench {
     pub flags: Flags,
     /// What is written, with the flags.
     pub settings: WorkspaceSettings,
-    pub(crate) agents: Agents,
-    pub(crate) prompts: Prompts,
+    cast: OnceLock<(Agents, Prompts)>,
     pub(crate) access: ModelAccess,
     pub(crate) attendance: Attendance,
     pub(crate) purpose: Purpose,
@@ -77,16 +76,16 @@ pub(crate) enum Purpose {
 pub(crate) struct Kit {
     pub(crate) dispatcher: Dispatcher,
     pub(crate) servers: Servers,
-    /// Those whose files name nothing that is not there.
-    pub(crate) agents: Agents,
+    /// Those whose files name nothing that is not there, once they are needed.
+    agents: OnceLock<Agents>,
     pub(crate) engine: Engine,
 }
 
 impl Workbench {
-    /// Opens a workbench in a folder. Fails where settings or agents cannot be used.
+    /// Opens a workbench in a folder. Fails where settings cannot be used.
     pub fn open(places: &AppFolders, folder: &Path, flags: Flags, attendance: Attendance) -> Result<Self, Fault> {
         let settings = WorkspaceSettings::load(places, folder, &flags)?;
-        Self::with(places, folder, flags, settings, attendance)
+        Ok(Self::with(places, folder, flags, settings, attendance))
     }
 
     pub(crate) fn with(
@@ -95,16 +94,14 @@ impl Workbench {
         flags: Flags,
         settings: WorkspaceSettings,
         attendance: Attendance,
-    ) -> Result<Self, Fault> {
-        let (agents, prompts) = cast::load(places, folder, &settings)?;
+    ) -> Self {
         let access = reach::access(places, &settings, folder);
-        Ok(Self {
+        Self {
             places: places.clone(),
             folder: folder.to_owned(),
             flags,
             settings,
-            agents,
-            prompts,
+            cast: OnceLock::new(),
             access,
             attendance,
             purpose: Purpose::ManyRuns,
@@ -113,7 +110,7 @@ impl Workbench {
             level: OnceCell::new(),
             kit: OnceCell::new(),
             left_out_told: Once::new(),
-        })
+        }
     }
 
     pub(crate) fn tell(&self, notice: Notice) {
@@ -132,6 +129,24 @@ impl Workbench {
     /// Takes a journal that is open already.
     pub(crate) fn use_journal(&mut self, journal: Journal) {
         self.journal = OnceLock::from(journal);
+    }
+
+    /// The agents and prompts that runs are started with, read when they are first needed: a run that is there has its own.
+    pub(crate) fn cast(&self) -> Result<&(Agents, Prompts), Fault> {
+        if let Some(cast) = self.cast.get() {
+            return Ok(cast);
+        }
+        let loaded = cast::load(&self.places, &self.folder, &self.settings)?;
+        Ok(self.cast.get_or_init(|| loaded))
+    }
+
+    /// The agents whose files name nothing that is not there.
+    pub(crate) fn agents<'a>(&self, kit: &'a Kit) -> Result<&'a Agents, Fault> {
+        let mut agents = self.cast()?.0.clone();
+        Ok(kit.agents.get_or_init(|| {
+            cast::leave_out_mistaken(&self.places, &self.settings, &self.folder, &mut agents, &kit.dispatcher);
+            agents
+        }))
     }
 
     /// The model that runs are started with, chosen when it is first asked for: looking for model servers takes time.
@@ -170,15 +185,13 @@ impl Workbench {
         for remark in remarks {
             self.tell(Notice::Tools(remark));
         }
-        let mut agents = self.agents.clone();
-        cast::leave_out_mistaken(places, settings, folder, &mut agents, &dispatcher);
         let mut hands = RealPerformer::new(self.access.clone(), dispatcher.clone());
         if let Some(ModelChoice { model, spec, .. }) = self.model.get() {
             hands = hands.with_model(spec, model.clone());
         }
         let Attendance { watch, stop, .. } = self.attendance.clone();
         let options = EngineOptions { watch, stop, marks: Some(tools::marks(places)), ..EngineOptions::default() };
-        Ok(Kit { engine: Engine::new(journal, Arc::new(hands), options), dispatcher, servers, agents })
+        Ok(Kit { engine: Engine::new(journal, Arc::new(hands), options), dispatcher, servers, agents: OnceLock::new() })
     }
 
     /// The engine, with all tools there are.
@@ -205,17 +218,18 @@ impl Workbench {
         Input::Tighten { rules, deny: meant.deny, distrusts: !self.settings.standing.is_trusted() }
     }
 
-    /// Makes level, tools and servers ready for many runs, and tells of the agents that are left out.
+    /// Makes agents, level, tools and servers ready for many runs, and tells of the agents that are left out.
     pub async fn prepare(&self) -> Result<(), Fault> {
+        self.cast()?;
         self.level().await?;
         let kit = self.kit(WantedTools::All).await?;
-        self.tell_left_out(kit);
+        self.tell_left_out(self.agents(kit)?);
         Ok(())
     }
 
-    pub(crate) fn tell_left_out(&self, kit: &Kit) {
+    pub(crate) fn tell_left_out(&self, agents: &Agents) {
         self.left_out_told.call_once(|| {
-            for (agent, why) in kit.agents.left_out() {
+            for (agent, why) in agents.left_out() {
                 self.tell(Notice::LeftOut { agent: agent.to_owned(), why: why.to_string() });
             }
         });

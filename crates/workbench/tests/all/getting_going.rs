@@ -152,3 +152,23 @@ async fn a_run_keeps_the_rights_it_was_started_with_and_a_fork_those_that_are_sa
     let flags = stored(journal, &to).settings().grants.clone().unwrap().flags;
     assert_eq!((flags.network.as_deref(), flags.level), (Some("host"), Some(Level::None)));
 }
+
+#[tokio::test]
+async fn a_run_that_is_there_goes_on_and_is_stopped_whatever_became_of_the_files_of_prompts() {
+    let room = Room::new();
+    let bench = room.open(flags());
+    let id = room.start(&bench, RunMode::Plan).await;
+    bench.journal().unwrap().clone().close().await;
+    room.config("prompts/again.md", b"\xff\xfe");
+    let bench = room.open(flags());
+    let new = || NewGoal { goal: Goal { text: "Again".into(), ..Goal::default() }, ..NewGoal::default() };
+    assert_eq!(bench.check(&new(), Vec::new()).unwrap_err().kind, Kind::Config);
+    assert_eq!(bench.start(journal::new_id().unwrap(), new()).await.err().unwrap().kind, Kind::Config);
+    assert_eq!(bench.prepare().await.unwrap_err().kind, Kind::Config);
+    let kept = bench.journal().unwrap();
+    let run = stored(kept, &id);
+    let at = StoredRun::new(&run, kept).unwrap();
+    let own = Workbench::open_for(&at, &room.places, Flags::default(), room.attendance()).unwrap();
+    own.engine_without_servers().await.unwrap();
+    assert!(matches!(own.resume(&id, Vec::new()).await, Ok(ResumeOutcome::Here(_))));
+}
