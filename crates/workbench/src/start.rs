@@ -28,7 +28,7 @@ impl Workbench {
         let (cast, prompts) = self.cast()?;
         let asked = self.asked_model()?;
         let chosen = self.model().await?;
-        self.remark(&asked, chosen);
+        self.remark(asked, chosen);
         let level = self.level().await?;
         let kit = self.kit(wanted(cast, &new.goal)).await?;
         let mut agents = self.agents(kit)?.clone();
@@ -36,7 +36,7 @@ impl Workbench {
         agents.reword(|rules| tools::rules_in_full(&kit.dispatcher, &kit.servers, rules));
         let tools = |wanted: &[String]| kit.dispatcher.registry().specs_for(wanted);
         let only_reads = |name: &str| tools::only_reads(&kit.dispatcher, name);
-        let models = |wanted: &str| reach::agents_model(wanted, &asked, &chosen.spec, &self.access);
+        let models = |wanted: &str| reach::agents_model(wanted, asked, &chosen.spec, &self.access);
         let run = NewRun {
             settings: self.rules(&new.goal, &chosen.spec, level, kit),
             goal: new.goal,

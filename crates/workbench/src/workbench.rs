@@ -54,6 +54,7 @@ pub struct Workbench {
     pub(crate) attendance: Attendance,
     pub(crate) purpose: Purpose,
     journal: OnceLock<Journal>,
+    asked: OnceLock<String>,
     model: OnceCell<ModelChoice>,
     level: OnceCell<Level>,
     kit: OnceCell<Kit>,
@@ -106,6 +107,7 @@ impl Workbench {
             attendance,
             purpose: Purpose::ManyRuns,
             journal: OnceLock::new(),
+            asked: OnceLock::new(),
             model: OnceCell::new(),
             level: OnceCell::new(),
             kit: OnceCell::new(),
@@ -151,13 +153,17 @@ impl Workbench {
 
     /// The model that runs are started with, chosen when it is first asked for: looking for model servers takes time.
     pub async fn model(&self) -> Result<&ModelChoice, Fault> {
-        let choosing = || async { Ok(choose(&self.asked_model()?, &self.access).await?) };
+        let choosing = || async { Ok(choose(self.asked_model()?, &self.access).await?) };
         self.model.get_or_try_init(choosing).await
     }
 
-    /// The model as it was asked for.
-    pub(crate) fn asked_model(&self) -> Result<String, Fault> {
-        reach::settled(&self.places, &reach::model_spec(&self.settings.meant.model.value))
+    /// The model as it was asked for, with the earlier run that it means found once.
+    pub(crate) fn asked_model(&self) -> Result<&str, Fault> {
+        if let Some(asked) = self.asked.get() {
+            return Ok(asked);
+        }
+        let settled = reach::settled(&self.places, &reach::model_spec(&self.settings.meant.model.value))?;
+        Ok(self.asked.get_or_init(|| settled))
     }
 
     /// The level that commands run at; refused where more is wanted than there is.
@@ -218,9 +224,10 @@ impl Workbench {
         Input::Tighten { rules, deny: meant.deny, distrusts: !self.settings.standing.is_trusted() }
     }
 
-    /// Makes agents, level, tools and servers ready for many runs, and tells of the agents that are left out.
+    /// Makes agents, level, tools and servers ready for many runs, finds out which model is meant, and tells of the agents that are left out.
     pub async fn prepare(&self) -> Result<(), Fault> {
         self.cast()?;
+        self.asked_model()?;
         self.level().await?;
         let kit = self.kit(WantedTools::All).await?;
         self.tell_left_out(self.agents(kit)?);

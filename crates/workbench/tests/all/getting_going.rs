@@ -172,3 +172,15 @@ async fn a_run_that_is_there_goes_on_and_is_stopped_whatever_became_of_the_files
     own.engine_without_servers().await.unwrap();
     assert!(matches!(own.resume(&id, Vec::new()).await, Ok(ResumeOutcome::Here(_))));
 }
+
+#[tokio::test]
+async fn a_model_that_is_an_unknown_run_is_refused_before_anybody_is_served() {
+    let room = Room::new();
+    let bench = room.open(flags());
+    room.start(&bench, RunMode::Plan).await;
+    let flags = Flags { model: Some("recorded/nobody".into()), ..flags() };
+    let opened =
+        UpdraftService::open(&room.places, &room.folder, flags, CancellationToken::new(), Arc::new(|_| {})).await;
+    let refused = opened.err().unwrap();
+    assert!(refused.kind == Kind::Usage && refused.message.contains("nobody"), "{refused}");
+}
