@@ -185,19 +185,25 @@ impl Workbench {
 
     async fn make_kit(&self, wanted: WantedTools<'_>) -> Result<Kit, Fault> {
         let (places, settings, folder) = (&self.places, &self.settings, &self.folder);
-        let journal = self.journal()?.clone();
+        self.journal()?;
         let (dispatcher, servers, remarks) =
             servers::dispatcher(places, settings, folder, wanted, &self.attendance.tell).await?;
         for remark in remarks {
             self.tell(Notice::Tools(remark));
         }
+        let engine = self.engine_over(&dispatcher, self.attendance.stop.clone())?;
+        Ok(Kit { engine, dispatcher, servers, agents: OnceLock::new() })
+    }
+
+    /// An engine with these tools, whose runs rest when `stop` is cancelled.
+    pub(crate) fn engine_over(&self, dispatcher: &Dispatcher, stop: CancellationToken) -> Result<Engine, Fault> {
         let mut hands = RealPerformer::new(self.access.clone(), dispatcher.clone());
         if let Some(ModelChoice { model, spec, .. }) = self.model.get() {
             hands = hands.with_model(spec, model.clone());
         }
-        let Attendance { watch, stop, .. } = self.attendance.clone();
-        let options = EngineOptions { watch, stop, marks: Some(tools::marks(places)), ..EngineOptions::default() };
-        Ok(Kit { engine: Engine::new(journal, Arc::new(hands), options), dispatcher, servers, agents: OnceLock::new() })
+        let (watch, marks) = (Arc::clone(&self.attendance.watch), Some(tools::marks(&self.places)));
+        let options = EngineOptions { watch, stop, marks, ..EngineOptions::default() };
+        Ok(Engine::new(self.journal()?.clone(), Arc::new(hands), options))
     }
 
     /// The engine, with all tools there are.

@@ -184,3 +184,18 @@ async fn a_model_that_is_an_unknown_run_is_refused_before_anybody_is_served() {
     let refused = opened.err().unwrap();
     assert!(refused.kind == Kind::Usage && refused.message.contains("nobody"), "{refused}");
 }
+
+#[tokio::test]
+async fn a_copy_that_stays_stops_nobody_else_on_the_workbench() {
+    let room = Room::new();
+    let from = room.start(&room.open(flags()), RunMode::Plan).await;
+    let attendance = Attendance::default();
+    let stop = attendance.stop.clone();
+    let bench = Workbench::open(&room.places, &room.folder, flags(), attendance).unwrap();
+    let journal = bench.journal().unwrap();
+    let (at, to) = (journal.head(&from).unwrap().events, journal::new_id().unwrap());
+    let fork = Fork { from, at, to: to.clone(), model: None, goal: None, variables: Vec::new(), stays: true };
+    let handle = bench.fork(fork, Vec::new()).await.unwrap();
+    assert!(Box::pin(handle.drive()).await.unwrap().was_stopped, "it begins nothing");
+    assert!(!stop.is_cancelled() && !stored(journal, &to).is_over());
+}
