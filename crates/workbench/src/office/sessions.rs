@@ -9,6 +9,7 @@ use tracing::warn;
 use updraft_journal::{Change, Journal, StoredValue};
 use updraft_run::Origins;
 
+use crate::fault::Fault;
 use crate::places::unguessable;
 
 /// How a question that goes on with a conversation is put.
@@ -69,30 +70,30 @@ impl Sessions {
     }
 
     /// A new conversation; beyond the most, the one that rested longest goes. Nobody can guess its id.
-    pub(super) async fn begin(&self) -> Result<String, String> {
-        let id = unguessable(16)?;
+    pub(super) async fn begin(&self) -> Result<String, Fault> {
+        let id = unguessable(16).map_err(Fault::failed)?;
         let begun = Conversation { workspace: self.workspace.clone(), ..Conversation::default() };
-        let text = serde_json::to_string(&begun).map_err(|error| error.to_string())?;
+        let text = serde_json::to_string(&begun).map_err(|error| Fault::failed(error.to_string()))?;
         let set = move |_| (Change::Set(text.clone()), ());
-        self.journal.change_stored(&self.scope, &id, set).await.map_err(|error| error.to_string())?;
+        self.journal.change_stored(&self.scope, &id, set).await?;
         self.sweep().await;
         Ok(id)
     }
 
     /// A question as it is put to the agents: with what was said before in this conversation, and where words of that came
     /// from: an answer may repeat what a page says, and is not the user's word for being in their question.
-    pub(super) async fn put(&self, id: &str, question: &str) -> Result<(String, Origins), String> {
+    pub(super) async fn put(&self, id: &str, question: &str) -> Result<(String, Origins), Fault> {
         let question = question.to_owned();
         let put = move |said: &mut Conversation| {
             let turns = said.turns.iter().map(|(question, answer)| (question.as_str(), answer.as_str()));
             (with_conversation(&question, &turns.collect::<Vec<_>>()), said.origins.clone())
         };
         let put = self.change(id, put).await?;
-        put.ok_or_else(|| "this session is not known or has expired; leave `session` out to begin anew".to_owned())
+        put.ok_or_else(|| Fault::usage("this session is not known or has expired; leave `session` out to begin anew"))
     }
 
     /// Remembers that a run pursues a question. It may be answered when nobody waits for it any more.
-    pub(super) async fn asked(&self, id: &str, run: &str, question: &str) -> Result<(), String> {
+    pub(super) async fn asked(&self, id: &str, run: &str, question: &str) -> Result<(), Fault> {
         let (most, asked) = (self.limits.turns, (run.to_owned(), short(question)));
         let add = move |said: &mut Conversation| {
             said.open.push_back(asked.clone());
@@ -104,15 +105,15 @@ impl Sessions {
     }
 
     /// The runs whose answers are not known yet.
-    pub(super) fn open(&self, id: &str) -> Result<Vec<String>, String> {
-        let stored = self.journal.stored(&self.scope, id).map_err(|error| error.to_string())?;
+    pub(super) fn open(&self, id: &str) -> Result<Vec<String>, Fault> {
+        let stored = self.journal.stored(&self.scope, id)?;
         let open = stored.as_ref().and_then(|stored| known(stored, &self.workspace, self.limits.age));
         Ok(open.into_iter().flat_map(|said| said.open).map(|(run, _)| run).collect())
     }
 
     /// Remembers what a question came to, and where words of the answer came from; without an answer, forgets it. What has
     /// gone, or was heard before, changes nothing.
-    pub(super) async fn answered(&self, id: &str, run: &str, answer: Option<(&str, &Origins)>) -> Result<(), String> {
+    pub(super) async fn answered(&self, id: &str, run: &str, answer: Option<(&str, &Origins)>) -> Result<(), Fault> {
         let (most, run) = (self.limits.turns, run.to_owned());
         let answer = answer.map(|(answer, origins)| (short(answer), origins.clone()));
         let take = move |said: &mut Conversation| {
@@ -162,7 +163,7 @@ impl Sessions {
         &self,
         id: &str,
         change: impl Fn(&mut Conversation) -> T + Send + 'static,
-    ) -> Result<Option<T>, String> {
+    ) -> Result<Option<T>, Fault> {
         let (workspace, age) = (self.workspace.clone(), self.limits.age);
         let change = move |stored: Option<StoredValue>| {
             let found = stored.as_ref().and_then(|stored| known(stored, &workspace, age));
@@ -170,7 +171,7 @@ impl Sessions {
             let given = change(&mut said);
             (serde_json::to_string(&said).map_or(Change::Nothing, Change::Set), Some(given))
         };
-        self.journal.change_stored(&self.scope, id, change).await.map_err(|error| error.to_string())
+        Ok(self.journal.change_stored(&self.scope, id, change).await?)
     }
 }
 
@@ -201,6 +202,7 @@ fn short(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fault::Kind;
 
     const PAGE: &str = "https://a.example/page";
     const LIMITS: SessionLimits =
@@ -230,7 +232,7 @@ mod tests {
         assert!(put.starts_with("Who made it?") && put.contains("User: What is it?\n\nAnswer: A loom."), "{put}");
         assert_eq!(origins.names(), [PAGE], "what it was made of is not forgotten");
         let elsewhere = sessions(&folder, "/elsewhere", LIMITS);
-        assert!(elsewhere.put(&id, "Who made it?").await.unwrap_err().contains("leave `session` out"));
+        assert!(elsewhere.put(&id, "Who made it?").await.unwrap_err().message.contains("leave `session` out"));
     }
 
     #[tokio::test]
@@ -259,10 +261,20 @@ mod tests {
         let patient = sessions(&folder, "/workspace", LIMITS);
         let id = patient.begin().await.unwrap();
         let hasty = sessions(&folder, "/workspace", SessionLimits { age: Duration::ZERO, ..LIMITS });
-        assert!(hasty.put(&id, "Still there?").await.unwrap_err().contains("expired"));
+        assert!(hasty.put(&id, "Still there?").await.unwrap_err().message.contains("expired"));
         assert!(patient.put(&id, "Still there?").await.is_ok());
         hasty.sweep().await;
         assert!(patient.put(&id, "Still there?").await.is_err());
+    }
+
+    #[tokio::test]
+    async fn what_the_journal_cannot_do_is_no_fault_of_whoever_asks() {
+        let folder = tempfile::tempdir().unwrap();
+        let sessions = sessions(&folder, "/workspace", LIMITS);
+        assert_eq!(sessions.put("unknown", "?").await.unwrap_err().kind, Kind::Usage);
+        sessions.journal.clone().close().await;
+        assert_eq!(sessions.begin().await.unwrap_err().kind, Kind::Failed);
+        assert_eq!(sessions.put("unknown", "?").await.unwrap_err().kind, Kind::Failed);
     }
 
     #[tokio::test]
