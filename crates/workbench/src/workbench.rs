@@ -144,8 +144,9 @@ impl Workbench {
 
     /// The agents whose files name nothing that is not there.
     pub(crate) fn agents<'a>(&self, kit: &'a Kit) -> Result<&'a Agents, Fault> {
-        let mut agents = self.cast()?.0.clone();
+        let (all, _) = self.cast()?;
         Ok(kit.agents.get_or_init(|| {
+            let mut agents = all.clone();
             cast::leave_out_mistaken(&self.places, &self.settings, &self.folder, &mut agents, &kit.dispatcher);
             agents
         }))
