@@ -10,14 +10,35 @@ use updraft_journal::{Change, Journal, StoredValue};
 use updraft_run::Origins;
 
 use crate::fault::Fault;
-use crate::places::unguessable;
+use crate::flags::Flags;
+use crate::places::{AppFolders, unguessable};
+use crate::settings::WorkspaceSettings;
 
 /// How a question that goes on with a conversation is put.
 const CONVERSATION: &str = include_str!("conversation.md");
 
+/// What the scopes of conversations begin with.
+const SCOPE: &str = "sessions ";
+
 /// What the conversations of a workspace are stored under: each workspace has limits of its own.
 fn scope(workspace: &str) -> String {
-    format!("sessions {workspace}")
+    format!("{SCOPE}{workspace}")
+}
+
+/// Lets go of the conversations of all workspaces that have rested too long by the settings there. Those of a workspace
+/// whose settings cannot be read stay.
+pub async fn sweep_conversations(places: &AppFolders, journal: &Journal) -> Result<(), Fault> {
+    for scope in journal.stored_scopes(SCOPE)? {
+        let workspace = scope.strip_prefix(SCOPE).unwrap_or_default();
+        match WorkspaceSettings::load(places, Path::new(workspace), &Flags::default()) {
+            Ok(settings) => {
+                let limits = settings.meant.serving.sessions();
+                journal.sweep_stored(&scope, limits.age, limits.most).await?;
+            }
+            Err(error) => warn!(%error, workspace, "conversations are kept: the settings there cannot be read"),
+        }
+    }
+    Ok(())
 }
 
 /// How many conversations there may be, how long, and for how long.
