@@ -31,10 +31,17 @@ impl Journal {
     /// The value of a key; `None` if there is none.
     pub fn stored(&self, scope: &str, key: &str) -> Result<Option<StoredValue>, Error> {
         let now = (self.0.shared.store.options.clock)().0;
+        self.0.read(|connection| if is_there(connection)? { get(connection, scope, key, now) } else { Ok(None) })
+    }
+
+    /// The scopes that begin like this and have values.
+    pub fn stored_scopes(&self, prefix: &str) -> Result<Vec<String>, Error> {
         self.0.read(|connection| {
-            // A file of an older version that nothing was stored in.
-            let is_there = connection.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'stored'")?.exists([])?;
-            if is_there { get(connection, scope, key, now) } else { Ok(None) }
+            if !is_there(connection)? {
+                return Ok(Vec::new());
+            }
+            let like = "SELECT DISTINCT scope FROM stored WHERE substr(scope, 1, length(?1)) = ?1 ORDER BY scope";
+            connection.prepare(like)?.query_map([prefix], |row| row.get(0))?.collect()
         })
     }
 
@@ -53,6 +60,11 @@ impl Journal {
     pub async fn sweep_stored(&self, scope: &str, age: Duration, most: usize) -> Result<(), Error> {
         self.0.ask(SweepStored { scope: scope.to_owned(), age, most }).await
     }
+}
+
+/// Whether anything was ever stored: in files of older versions, nothing was.
+fn is_there(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'stored'")?.exists([])
 }
 
 pub(crate) fn get(connection: &Connection, scope: &str, key: &str, now: i64) -> rusqlite::Result<Option<StoredValue>> {

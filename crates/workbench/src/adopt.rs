@@ -32,6 +32,7 @@ impl Workbench {
             context: handle.run().settings().context,
             sandbox: level,
             grants: Some(confine::grants(&self.settings, &self.flags.confine)),
+            query_turns: self.own_turns(handle.run().goal()),
             strange_tools: kit.dispatcher.registry().strange(),
             ..self.settings.meant.rules()
         };

@@ -60,12 +60,16 @@ impl Workbench {
             }
             None => None,
         };
-        if stays {
+        let engine = if stays {
             // An engine that is told to stop writes down what it is handed, and begins nothing.
-            self.attendance.stop.cancel();
-        }
+            let stop = self.attendance.stop.child_token();
+            stop.cancel();
+            &self.engine_over(&kit.dispatcher, stop)?
+        } else {
+            &kit.engine
+        };
         let change = ForkChange { settings, goal, variables: variables.into_iter().collect() };
-        let mut handle = kit.engine.fork(&from, at, to, change).await?;
+        let mut handle = engine.fork(&from, at, to, change).await?;
         if !stays {
             inputs.push(self.tighten(kit));
             inputs.into_iter().chain(then).for_each(|input| handle.send(input));

@@ -29,9 +29,10 @@ use updraft_tools::{Place, Workspace};
 pub use conversations::Conversations;
 pub use find::WorkspaceFiles;
 use heard::RunBroadcast;
+pub(crate) use runs::DOOR;
 pub use runs::LiveRuns;
 use sessions::Sessions;
-pub use sessions::{SessionLimits, with_conversation};
+pub use sessions::{SessionLimits, sweep_conversations, with_conversation};
 pub use shapes::{
     Document, FileList, FileToolOutput, PendingQuestion, Query, QueryAnswer, RunListener, RunProgress, RunRequest,
     RunView, SearchHit, WorkspaceFileChange,

@@ -75,7 +75,7 @@ impl Workbench {
         if only_reads && flags.approvals.is_none() {
             settings.meant.approvals.value = ApprovalMode::ReadOnly;
         }
-        let mut bench = Self::with(places, folder, flags, settings, attendance)?;
+        let mut bench = Self::with(places, folder, flags, settings, attendance);
         bench.purpose = Purpose::OneRun { says_rights };
         bench.use_journal((*journal).clone());
         for notice in notices {

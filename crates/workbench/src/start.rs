@@ -1,11 +1,12 @@
 //! Starting a run.
 
-use updraft_engine::{NewRun, RunHandle};
+use updraft_engine::{Agents, NewRun, RunHandle};
 use updraft_models::{ModelChoice, is_purpose};
 use updraft_run::{Goal, Graph, Level, RunId, RunMode, RunSettings as Rules};
 
 use crate::fault::Fault;
 use crate::notice::Notice;
+use crate::office::DOOR;
 use crate::servers::WantedTools;
 use crate::workbench::{Kit, Workbench};
 use crate::{confine, places, reach, tools};
@@ -24,24 +25,25 @@ pub struct NewGoal {
 impl Workbench {
     /// Starts a run. When this is done the goal is safe on disk; whoever drives the handle carries it out.
     pub async fn start(&self, id: RunId, new: NewGoal) -> Result<RunHandle, Fault> {
+        let (cast, prompts) = self.cast()?;
         let asked = self.asked_model()?;
         let chosen = self.model().await?;
-        self.remark(&asked, chosen);
+        self.remark(asked, chosen);
         let level = self.level().await?;
-        let kit = self.kit(self.wanted(&new.goal)).await?;
-        self.tell_left_out(kit);
-        let mut agents = kit.agents.clone();
+        let kit = self.kit(wanted(cast, &new.goal)).await?;
+        let mut agents = self.agents(kit)?.clone();
+        self.tell_left_out(&agents);
         agents.reword(|rules| tools::rules_in_full(&kit.dispatcher, &kit.servers, rules));
         let tools = |wanted: &[String]| kit.dispatcher.registry().specs_for(wanted);
         let only_reads = |name: &str| tools::only_reads(&kit.dispatcher, name);
-        let models = |wanted: &str| reach::agents_model(wanted, &asked, &chosen.spec, &self.access);
+        let models = |wanted: &str| reach::agents_model(wanted, asked, &chosen.spec, &self.access);
         let run = NewRun {
             settings: self.rules(&new.goal, &chosen.spec, level, kit),
             goal: new.goal,
             budget: self.settings.meant.budget(),
             plan: new.plan,
             agents: &agents,
-            prompts: &self.prompts,
+            prompts,
             tools: &tools,
             only_reads: &only_reads,
             models: &models,
@@ -52,13 +54,14 @@ impl Workbench {
 
     /// Every fault that can be found before anything is started; `faults` are those that were found in the plan before.
     pub fn check(&self, new: &NewGoal, mut faults: Vec<String>) -> Result<(), Fault> {
+        let (agents, prompts) = self.cast()?;
         let run = NewRun {
             goal: new.goal.clone(),
             settings: self.settings.meant.rules(),
             budget: self.settings.meant.budget(),
             plan: new.plan.clone(),
-            agents: &self.agents,
-            prompts: &self.prompts,
+            agents,
+            prompts,
             tools: &|_| Vec::new(),
             only_reads: &|_| true,
             models: &|_| None,
@@ -71,16 +74,6 @@ impl Workbench {
         if faults.is_empty() { Ok(()) } else { Err(updraft_engine::Error::Plan(faults).into()) }
     }
 
-    /// The tools that agents of a run may use. Who works on a plan is not known before it is made.
-    fn wanted(&self, goal: &Goal) -> WantedTools<'_> {
-        match &goal.mode {
-            RunMode::Agent(name) => {
-                self.agents.get(name).map_or(WantedTools::All, |agent| WantedTools::Of(&agent.tools))
-            }
-            RunMode::Plan | RunMode::Swarm | RunMode::Given => WantedTools::All,
-        }
-    }
-
     /// The rules that a run begins with.
     fn rules(&self, goal: &Goal, model: &str, level: Level, kit: &Kit) -> Rules {
         let mut rules = self.settings.meant.rules();
@@ -90,12 +83,17 @@ impl Workbench {
         rules.sandbox = level;
         rules.grants = Some(confine::grants(&self.settings, &self.flags.confine));
         rules.strange_tools = kit.dispatcher.registry().strange();
-        if matches!(goal.mode, RunMode::Agent(_)) {
-            rules.query_turns = self.settings.meant.agent_turns.value;
-        }
+        rules.query_turns = self.own_turns(goal);
         rules.least_turns = self.flags.budget.turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX));
         tools::name_in_full(&kit.dispatcher, &kit.servers, &mut rules);
         rules
+    }
+
+    /// The turns of an agent that pursues a goal alone: whoever asks through MCP waits for it.
+    pub(crate) fn own_turns(&self, goal: &Goal) -> u32 {
+        let meant = &self.settings.meant;
+        let is_from_terminal = matches!(goal.mode, RunMode::Agent(_)) && goal.door != DOOR;
+        if is_from_terminal { meant.agent_turns.value } else { meant.query_turns.value }
     }
 
     /// Tells of the model, and of what does not count.
@@ -117,5 +115,13 @@ impl Workbench {
         if places::home().and_then(|home| home.canonicalize().ok()).as_ref() == Some(&self.folder) {
             self.tell(Notice::HomeFolder);
         }
+    }
+}
+
+/// The tools that agents of a run may use. Who works on a plan is not known before it is made.
+fn wanted<'a>(agents: &'a Agents, goal: &Goal) -> WantedTools<'a> {
+    match &goal.mode {
+        RunMode::Agent(name) => agents.get(name).map_or(WantedTools::All, |agent| WantedTools::Of(&agent.tools)),
+        RunMode::Plan | RunMode::Swarm | RunMode::Given => WantedTools::All,
     }
 }

@@ -38,8 +38,8 @@ impl Default for Attendance {
     }
 }
 
-/// Everything that runs in one folder need. Opening one starts nothing: the journal, the model, the tools and their servers
-/// are there once the first run wants them.
+/// Everything that runs in one folder need. Opening one starts nothing: the journal, the agents, the model, the tools and
+/// their servers are there once the first run wants them.
 pub struct Workbench {
     /// Where things are on this machine.
     pub places: AppFolders,
@@ -49,12 +49,12 @@ pub struct Workbench {
     pub flags: Flags,
     /// What is written, with the flags.
     pub settings: WorkspaceSettings,
-    pub(crate) agents: Agents,
-    pub(crate) prompts: Prompts,
+    cast: OnceLock<(Agents, Prompts)>,
     pub(crate) access: ModelAccess,
     pub(crate) attendance: Attendance,
     pub(crate) purpose: Purpose,
     journal: OnceLock<Journal>,
+    asked: OnceLock<String>,
     model: OnceCell<ModelChoice>,
     level: OnceCell<Level>,
     kit: OnceCell<Kit>,
@@ -77,16 +77,16 @@ pub(crate) enum Purpose {
 pub(crate) struct Kit {
     pub(crate) dispatcher: Dispatcher,
     pub(crate) servers: Servers,
-    /// Those whose files name nothing that is not there.
-    pub(crate) agents: Agents,
+    /// Those whose files name nothing that is not there, once they are needed.
+    agents: OnceLock<Agents>,
     pub(crate) engine: Engine,
 }
 
 impl Workbench {
-    /// Opens a workbench in a folder. Fails where settings or agents cannot be used.
+    /// Opens a workbench in a folder. Fails where settings cannot be used.
     pub fn open(places: &AppFolders, folder: &Path, flags: Flags, attendance: Attendance) -> Result<Self, Fault> {
         let settings = WorkspaceSettings::load(places, folder, &flags)?;
-        Self::with(places, folder, flags, settings, attendance)
+        Ok(Self::with(places, folder, flags, settings, attendance))
     }
 
     pub(crate) fn with(
@@ -95,25 +95,24 @@ impl Workbench {
         flags: Flags,
         settings: WorkspaceSettings,
         attendance: Attendance,
-    ) -> Result<Self, Fault> {
-        let (agents, prompts) = cast::load(places, folder, &settings)?;
+    ) -> Self {
         let access = reach::access(places, &settings, folder);
-        Ok(Self {
+        Self {
             places: places.clone(),
             folder: folder.to_owned(),
             flags,
             settings,
-            agents,
-            prompts,
+            cast: OnceLock::new(),
             access,
             attendance,
             purpose: Purpose::ManyRuns,
             journal: OnceLock::new(),
+            asked: OnceLock::new(),
             model: OnceCell::new(),
             level: OnceCell::new(),
             kit: OnceCell::new(),
             left_out_told: Once::new(),
-        })
+        }
     }
 
     pub(crate) fn tell(&self, notice: Notice) {
@@ -134,15 +133,38 @@ impl Workbench {
         self.journal = OnceLock::from(journal);
     }
 
+    /// The agents and prompts that runs are started with, read when they are first needed: a run that is there has its own.
+    pub(crate) fn cast(&self) -> Result<&(Agents, Prompts), Fault> {
+        if let Some(cast) = self.cast.get() {
+            return Ok(cast);
+        }
+        let loaded = cast::load(&self.places, &self.folder, &self.settings)?;
+        Ok(self.cast.get_or_init(|| loaded))
+    }
+
+    /// The agents whose files name nothing that is not there.
+    pub(crate) fn agents<'a>(&self, kit: &'a Kit) -> Result<&'a Agents, Fault> {
+        let (all, _) = self.cast()?;
+        Ok(kit.agents.get_or_init(|| {
+            let mut agents = all.clone();
+            cast::leave_out_mistaken(&self.places, &self.settings, &self.folder, &mut agents, &kit.dispatcher);
+            agents
+        }))
+    }
+
     /// The model that runs are started with, chosen when it is first asked for: looking for model servers takes time.
     pub async fn model(&self) -> Result<&ModelChoice, Fault> {
-        let choosing = || async { Ok(choose(&self.asked_model()?, &self.access).await?) };
+        let choosing = || async { Ok(choose(self.asked_model()?, &self.access).await?) };
         self.model.get_or_try_init(choosing).await
     }
 
-    /// The model as it was asked for.
-    pub(crate) fn asked_model(&self) -> Result<String, Fault> {
-        reach::settled(&self.places, &reach::model_spec(&self.settings.meant.model.value))
+    /// The model as it was asked for, with the earlier run that it means found once.
+    pub(crate) fn asked_model(&self) -> Result<&str, Fault> {
+        if let Some(asked) = self.asked.get() {
+            return Ok(asked);
+        }
+        let settled = reach::settled(&self.places, &reach::model_spec(&self.settings.meant.model.value))?;
+        Ok(self.asked.get_or_init(|| settled))
     }
 
     /// The level that commands run at; refused where more is wanted than there is.
@@ -164,21 +186,25 @@ impl Workbench {
 
     async fn make_kit(&self, wanted: WantedTools<'_>) -> Result<Kit, Fault> {
         let (places, settings, folder) = (&self.places, &self.settings, &self.folder);
-        let journal = self.journal()?.clone();
+        self.journal()?;
         let (dispatcher, servers, remarks) =
             servers::dispatcher(places, settings, folder, wanted, &self.attendance.tell).await?;
         for remark in remarks {
             self.tell(Notice::Tools(remark));
         }
-        let mut agents = self.agents.clone();
-        cast::leave_out_mistaken(places, settings, folder, &mut agents, &dispatcher);
+        let engine = self.engine_over(&dispatcher, self.attendance.stop.clone())?;
+        Ok(Kit { engine, dispatcher, servers, agents: OnceLock::new() })
+    }
+
+    /// An engine with these tools, whose runs rest when `stop` is cancelled.
+    pub(crate) fn engine_over(&self, dispatcher: &Dispatcher, stop: CancellationToken) -> Result<Engine, Fault> {
         let mut hands = RealPerformer::new(self.access.clone(), dispatcher.clone());
         if let Some(ModelChoice { model, spec, .. }) = self.model.get() {
             hands = hands.with_model(spec, model.clone());
         }
-        let Attendance { watch, stop, .. } = self.attendance.clone();
-        let options = EngineOptions { watch, stop, marks: Some(tools::marks(places)), ..EngineOptions::default() };
-        Ok(Kit { engine: Engine::new(journal, Arc::new(hands), options), dispatcher, servers, agents })
+        let (watch, marks) = (Arc::clone(&self.attendance.watch), Some(tools::marks(&self.places)));
+        let options = EngineOptions { watch, stop, marks, ..EngineOptions::default() };
+        Ok(Engine::new(self.journal()?.clone(), Arc::new(hands), options))
     }
 
     /// The engine, with all tools there are.
@@ -205,17 +231,19 @@ impl Workbench {
         Input::Tighten { rules, deny: meant.deny, distrusts: !self.settings.standing.is_trusted() }
     }
 
-    /// Makes level, tools and servers ready for many runs, and tells of the agents that are left out.
+    /// Makes agents, level, tools and servers ready for many runs, finds out which model is meant, and tells of the agents that are left out.
     pub async fn prepare(&self) -> Result<(), Fault> {
+        self.cast()?;
+        self.asked_model()?;
         self.level().await?;
         let kit = self.kit(WantedTools::All).await?;
-        self.tell_left_out(kit);
+        self.tell_left_out(self.agents(kit)?);
         Ok(())
     }
 
-    pub(crate) fn tell_left_out(&self, kit: &Kit) {
+    pub(crate) fn tell_left_out(&self, agents: &Agents) {
         self.left_out_told.call_once(|| {
-            for (agent, why) in kit.agents.left_out() {
+            for (agent, why) in agents.left_out() {
                 self.tell(Notice::LeftOut { agent: agent.to_owned(), why: why.to_string() });
             }
         });

@@ -75,31 +75,56 @@ async fn one(places: &AppFolders, journal: &Journal, id: &RunId, args: &ResumeAr
     if args.from_damaged {
         cut_back(journal, id, &face).await?;
     }
+    // Whoever was followed may have got other rights meanwhile: each time, the workbench is one for the run as it is then.
+    let mut has_followed = false;
+    loop {
+        let (bench, adopts) = open(places, journal, id, args, &face, &stop, has_followed).await?;
+        let ended = Box::pin(go_on(&bench, id, adopts, args, &face, &mut signals)).await;
+        // In any case: others may go on in this process.
+        bench.close().await;
+        if let Some(code) = ended? {
+            return Ok(code);
+        }
+        face.say("its process ended before the run did; going on in its place");
+        has_followed = true;
+    }
+}
+
+/// Opens the workbench of a run as it stands, and says whether the run is to be taken over.
+async fn open(
+    places: &AppFolders,
+    journal: &Journal,
+    id: &RunId,
+    args: &ResumeArgs,
+    face: &RunDisplay,
+    stop: &CancellationToken,
+    has_followed: bool,
+) -> Result<(Workbench, bool), CliError> {
     let run = journal::load(journal, id)?;
     let adopts = run.is_imported() && !run.is_over();
     let folder = match &args.workspace {
         given if adopts => places::workspace(given.as_deref())?,
         None => folder_of(&run)?,
+        // Whoever was followed has taken it over there.
+        Some(given) if has_followed && places::workspace(Some(given))? == folder_of(&run)? => folder_of(&run)?,
         Some(_) => {
             return Err(CliError::usage(format!("run {id} works in `{}` already", run.settings().workspace))
                 .hint("`--workspace` is for runs that were imported and not resumed yet"));
         }
     };
     let flags = Flags { approvals: args.permission.approvals(), confine: args.confine.flags(), ..Flags::default() };
-    let attendance = Attendance { watch: face.watch.clone(), stop, tell: face.tell() };
+    let attendance = Attendance { watch: face.watch.clone(), stop: stop.clone(), tell: face.tell() };
     let bench = Workbench::open_for(&StoredRun { run: &run, journal, folder }, places, flags, attendance)?;
     log::begin(places, &bench.settings.meant.log.value);
     let was_said = args.workspace.is_some() && args.permission.approvals().is_some();
     if adopts && !was_said {
-        confirm(&bench, id, &run, &face).await?;
+        confirm(&bench, id, &run, face).await?;
     }
-    let ended = Box::pin(go_on(&bench, id, adopts, args, &face, &mut signals)).await;
-    // In any case: others may go on in this process.
-    bench.close().await;
-    ended
+    Ok((bench, adopts))
 }
 
-/// Goes on with a run, or follows it as long as another process is at work on it.
+/// Goes on with a run, or follows it as long as another process is at work on it. `None` if that process ended before the
+/// run did.
 async fn go_on(
     bench: &Workbench,
     id: &RunId,
@@ -107,26 +132,19 @@ async fn go_on(
     args: &ResumeArgs,
     face: &RunDisplay,
     signals: &mut Signals,
-) -> CliResult {
-    loop {
-        let then = vec![steer::resume_input(&args.permission, &args.spending)];
-        let resumed = if adopts { bench.adopt(id, then).await? } else { bench.resume(id, then).await? };
-        match resumed {
-            ResumeOutcome::Here(handle) => {
-                if handle.run().is_over() {
-                    face.say(&format!("run {id} is over already; this is what it came to"));
-                }
-                return steer::steer(bench.engine().await?, *handle, face, signals).await;
+) -> Result<Option<CliExitCode>, CliError> {
+    let then = vec![steer::resume_input(&args.permission, &args.spending)];
+    let resumed = if adopts { bench.adopt(id, then).await? } else { bench.resume(id, then).await? };
+    match resumed {
+        ResumeOutcome::Here(handle) => {
+            if handle.run().is_over() {
+                face.say(&format!("run {id} is over already; this is what it came to"));
             }
-            ResumeOutcome::Elsewhere { pid } => {
-                face.say(&format!(
-                    "run {id} is being run by process {pid}; following it (Ctrl-C ends only the following)"
-                ));
-                if let Some(code) = follow(bench.journal()?, id, face, signals).await? {
-                    return Ok(code);
-                }
-                face.say("its process ended before the run did; going on in its place");
-            }
+            steer::steer(bench.engine().await?, *handle, face, signals).await.map(Some)
+        }
+        ResumeOutcome::Elsewhere { pid } => {
+            face.say(&format!("run {id} is being run by process {pid}; following it (Ctrl-C ends only the following)"));
+            follow(bench.journal()?, id, face, signals).await
         }
     }
 }

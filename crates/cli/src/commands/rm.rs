@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use updraft_journal::{Journal, RunFilter};
 use updraft_run::{RunId, Timestamp};
 use updraft_sandbox::StagedChanges;
+use updraft_workbench::office::sweep_conversations;
 
 use super::{stdin, undo};
 use crate::args::{PruneArgs, RmArgs};
@@ -68,6 +69,7 @@ pub(crate) fn prune(places: &AppFolders, args: &PruneArgs) -> CliResult {
     }
     runtime::block_on(async {
         let files = old.iter().flat_map(|run| stdin::kept_for(&journal, run)).collect();
+        sweep_conversations(places, &journal).await?;
         let gone = journal.prune(before).await?;
         stdin::remove(&journal, &files)?;
         journal.close().await;

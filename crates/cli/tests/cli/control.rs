@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::world::{Background, World};
 
 fn asks() -> Value {
     json!({"rules": [
@@ -241,4 +241,28 @@ fn a_run_is_not_removed_under_its_process_unless_forced() {
 
     running.wait().code(1).says("was deleted while it ran");
     assert!(world.runs().is_empty());
+}
+
+#[test]
+fn whoever_goes_on_in_the_place_of_others_keeps_what_they_were_given_meanwhile() {
+    let world = World::new();
+    let model = world.script("s.json", &slow());
+    let first = world.begin(&["run", "--model", &model, "--agent", "thinker", "think"]);
+    let id = world.until_status("running");
+    let said = world.home().join("said");
+    let mut command = world.command(&["resume", &id]);
+    let follower = Background::of(command.stderr(std::fs::File::create(&said).unwrap()).spawn().unwrap());
+    let says = |words: &str| std::fs::read_to_string(&said).unwrap().contains(words);
+    World::until("it follows", || says("following it"));
+    follower.signal("STOP");
+    first.signal("KILL");
+    first.wait();
+    let second = world.begin(&["resume", &id, "--network", "none"]);
+    World::until("another goes on", || world.runs()[0]["process"] == second.pid());
+    let events = || world.updraft(&["events", &id, "--json"]).out;
+    World::until("it was given its rights", || events().contains("\"network\":\"none\""));
+    second.signal("KILL");
+    second.wait();
+    follower.signal("CONT");
+    World::until("it keeps them", || says("keeping what the run was started with: --network none"));
 }

@@ -1,8 +1,10 @@
 //! Listing, removing, looking around.
 
 use serde_json::json;
+use updraft_journal::{Change, Journal, JournalOptions};
+use updraft_run::Timestamp;
 
-use crate::world::World;
+use crate::world::{Ran, World};
 
 #[test]
 fn runs_are_listed_newest_first_and_filtered() {
@@ -41,6 +43,33 @@ fn old_runs_are_pruned() {
     assert!(world.updraft(&["prune", "--older-than", "0s", "--dry-run"]).code(0).out.contains("first"));
     world.updraft(&["prune", "--older-than", "0s"]).code(0).says("removed 1 run");
     assert!(world.runs().is_empty());
+}
+
+#[tokio::test]
+async fn conversations_that_rested_too_long_by_the_settings_of_their_workspace_are_pruned() {
+    let world = World::new();
+    world.file("strict/.updraft/config.toml", "[sessions]\nage = \"1h\"\n");
+    world.file("patient/.updraft/config.toml", "[sessions]\nage = \"30d\"\n");
+    let folder = |name: &str| world.ws().join(name).display().to_string();
+    for name in ["strict", "patient"] {
+        Ran::of(world.command(&["trust", "--yes"]).current_dir(folder(name)).output().unwrap()).code(0);
+    }
+    let (scopes, file) =
+        (["strict", "patient"].map(|name| format!("sessions {}", folder(name))), world.home().join("journal.db"));
+    let yesterday = || Timestamp(updraft_workbench::moment::now().0 - 24 * 60 * 60 * 1000);
+    let journal = Journal::open(&file, JournalOptions { clock: yesterday, ..JournalOptions::default() }).unwrap();
+    for scope in &scopes {
+        journal.change_stored(scope, "id", |_| (Change::Set("said".into()), ())).await.unwrap();
+    }
+    journal.close().await;
+    let there = || {
+        let journal = Journal::open(&file, JournalOptions::default()).unwrap();
+        scopes.clone().map(|scope| journal.stored(&scope, "id").unwrap().is_some())
+    };
+    world.updraft(&["prune", "--older-than", "30d", "--dry-run"]).code(0);
+    assert_eq!(there(), [true, true]);
+    world.updraft(&["prune", "--older-than", "30d"]).code(0);
+    assert_eq!(there(), [false, true]);
 }
 
 #[test]

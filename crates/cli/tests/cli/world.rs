@@ -84,7 +84,7 @@ impl World {
 
     /// In the background; the caller waits for it.
     pub(crate) fn begin(&self, args: &[&str]) -> Background {
-        Background(Some(self.command(args).spawn().unwrap()))
+        Background::of(self.command(args).spawn().unwrap())
     }
 
     /// The newest run's id.
@@ -150,6 +150,10 @@ impl Ran {
 pub(crate) struct Background(Option<Child>);
 
 impl Background {
+    pub(crate) fn of(child: Child) -> Self {
+        Self(Some(child))
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.0.as_ref().unwrap().id()
     }

@@ -22,12 +22,14 @@ async fn a_value_is_found_again_by_its_scope_and_key_after_a_restart() {
     let world = World::new();
     let journal = world.journal();
     assert_eq!(value(&journal, "a", "k"), None, "nothing was ever stored");
+    assert!(journal.stored_scopes("").unwrap().is_empty());
     set(&journal, "a", "k", "1").await;
     set(&journal, "a", "k", "2").await;
     set(&journal, "b", "k", "other").await;
     journal.close().await;
     let journal = world.journal();
     assert_eq!(value(&journal, "a", "k").as_deref(), Some("2"));
+    assert_eq!((journal.stored_scopes("").unwrap().len(), journal.stored_scopes("b").unwrap()), (2, vec!["b".into()]));
     let before = journal.change_stored("a", "k", |stored| (Change::Remove, stored.map(|stored| stored.value))).await;
     assert_eq!(before.unwrap().as_deref(), Some("2"));
     let nothing = journal.change_stored("a", "k", |stored| (Change::Nothing, stored)).await.unwrap();

@@ -48,14 +48,14 @@ impl Conversations {
         }
         let session = match &query.session {
             Some(session) => session.clone(),
-            None => self.sessions.begin().await.map_err(Fault::usage)?,
+            None => self.sessions.begin().await?,
         };
-        let (text, origins) = self.sessions.put(&session, &query.work.goal).await.map_err(Fault::usage)?;
+        let (text, origins) = self.sessions.put(&session, &query.work.goal).await?;
         // Before it begins, so that nothing is missed.
         let heard = self.heard.listen();
         let asked = if text == query.work.goal { String::new() } else { query.work.goal.clone() };
         let id = self.runs.start(Goal { origins, asked, ..goal(&query.work, text) }).await?;
-        self.sessions.asked(&session, id.as_str(), &query.work.goal).await.map_err(Fault::usage)?;
+        self.sessions.asked(&session, id.as_str(), &query.work.goal).await?;
         self.wait(id, (query, session), listener, heard).await
     }
 
@@ -68,7 +68,7 @@ impl Conversations {
 
     /// Takes into a conversation what became of questions that nobody waited for to the end.
     async fn catch_up(&self, session: &str) -> Result<(), Fault> {
-        for run in self.sessions.open(session).map_err(Fault::usage)? {
+        for run in self.sessions.open(session)? {
             let report = self.runs.find(&run).and_then(|id| view::report(self.runs.journal(), &id));
             let answer = match report {
                 Ok(report) if view::of(&report).status.is_final() => Some((report.answer(), report.run.origins())),
@@ -77,7 +77,7 @@ impl Conversations {
                 Err(_) => None,
             };
             let answer = answer.as_ref().map(|(answer, origins)| (answer.as_str(), origins));
-            self.sessions.answered(session, &run, answer).await.map_err(Fault::usage)?;
+            self.sessions.answered(session, &run, answer).await?;
         }
         Ok(())
     }
@@ -111,7 +111,7 @@ impl Conversations {
         let view = view::of(&report);
         if view.status.is_final() {
             let answer = Some((view.answer.as_str(), &report.run.origins()));
-            self.sessions.answered(&session, id.as_str(), answer).await.map_err(Fault::usage)?;
+            self.sessions.answered(&session, id.as_str(), answer).await?;
         }
         let messages = query.history.then(|| messages(self.runs.journal(), &id)).transpose();
         let messages = messages?;

@@ -21,7 +21,7 @@ use crate::start::NewGoal;
 use crate::workbench::Workbench;
 
 /// The door of runs that other programs ask for.
-pub(super) const DOOR: &str = "mcp";
+pub(crate) const DOOR: &str = "mcp";
 /// How often we look at a run that another process drives: its end writes nothing.
 const LOOK: Duration = Duration::from_millis(500);
 /// How long the effect of what was said to a run is waited for.

@@ -9,12 +9,38 @@ use tracing::warn;
 use updraft_journal::{Change, Journal, StoredValue};
 use updraft_run::Origins;
 
-use crate::places::unguessable;
+use crate::fault::Fault;
+use crate::flags::Flags;
+use crate::places::{AppFolders, unguessable};
+use crate::settings::WorkspaceSettings;
 
 /// How a question that goes on with a conversation is put.
 const CONVERSATION: &str = include_str!("conversation.md");
-/// What conversations are stored under.
-const SCOPE: &str = "sessions";
+
+/// What the scopes of conversations begin with.
+const SCOPE: &str = "sessions ";
+
+/// What the conversations of a workspace are stored under: each workspace has limits of its own.
+fn scope(workspace: &str) -> String {
+    format!("{SCOPE}{workspace}")
+}
+
+/// Lets go of the conversations of all workspaces that have rested too long by the settings there. Those of a workspace
+/// whose settings cannot be read stay.
+pub async fn sweep_conversations(places: &AppFolders, journal: &Journal) -> Result<(), Fault> {
+    for scope in journal.stored_scopes(SCOPE)? {
+        let workspace = scope.strip_prefix(SCOPE).unwrap_or_default();
+        match WorkspaceSettings::load(places, Path::new(workspace), &Flags::default()) {
+            Ok(settings) => {
+                let limits = settings.meant.serving.sessions();
+                journal.sweep_stored(&scope, limits.age, limits.most).await?;
+            }
+            Err(error) => warn!(%error, workspace, "conversations are kept: the settings there cannot be read"),
+        }
+    }
+    Ok(())
+}
+
 /// How many conversations there may be, how long, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionLimits {
@@ -41,6 +67,7 @@ const LONGEST: usize = 8_000;
 pub(super) struct Sessions {
     journal: Journal,
     workspace: String,
+    scope: String,
     limits: SessionLimits,
 }
 
@@ -60,34 +87,34 @@ struct Conversation {
 
 impl Sessions {
     pub(super) fn new(journal: Journal, workspace: String, limits: SessionLimits) -> Self {
-        Self { journal, workspace, limits }
+        Self { journal, scope: scope(&workspace), workspace, limits }
     }
 
     /// A new conversation; beyond the most, the one that rested longest goes. Nobody can guess its id.
-    pub(super) async fn begin(&self) -> Result<String, String> {
-        let id = unguessable(16)?;
+    pub(super) async fn begin(&self) -> Result<String, Fault> {
+        let id = unguessable(16).map_err(Fault::failed)?;
         let begun = Conversation { workspace: self.workspace.clone(), ..Conversation::default() };
-        let text = serde_json::to_string(&begun).map_err(|error| error.to_string())?;
+        let text = serde_json::to_string(&begun).map_err(|error| Fault::failed(error.to_string()))?;
         let set = move |_| (Change::Set(text.clone()), ());
-        self.journal.change_stored(SCOPE, &id, set).await.map_err(|error| error.to_string())?;
+        self.journal.change_stored(&self.scope, &id, set).await?;
         self.sweep().await;
         Ok(id)
     }
 
     /// A question as it is put to the agents: with what was said before in this conversation, and where words of that came
     /// from: an answer may repeat what a page says, and is not the user's word for being in their question.
-    pub(super) async fn put(&self, id: &str, question: &str) -> Result<(String, Origins), String> {
+    pub(super) async fn put(&self, id: &str, question: &str) -> Result<(String, Origins), Fault> {
         let question = question.to_owned();
         let put = move |said: &mut Conversation| {
             let turns = said.turns.iter().map(|(question, answer)| (question.as_str(), answer.as_str()));
             (with_conversation(&question, &turns.collect::<Vec<_>>()), said.origins.clone())
         };
         let put = self.change(id, put).await?;
-        put.ok_or_else(|| "this session is not known or has expired; leave `session` out to begin anew".to_owned())
+        put.ok_or_else(|| Fault::usage("this session is not known or has expired; leave `session` out to begin anew"))
     }
 
     /// Remembers that a run pursues a question. It may be answered when nobody waits for it any more.
-    pub(super) async fn asked(&self, id: &str, run: &str, question: &str) -> Result<(), String> {
+    pub(super) async fn asked(&self, id: &str, run: &str, question: &str) -> Result<(), Fault> {
         let (most, asked) = (self.limits.turns, (run.to_owned(), short(question)));
         let add = move |said: &mut Conversation| {
             said.open.push_back(asked.clone());
@@ -99,15 +126,15 @@ impl Sessions {
     }
 
     /// The runs whose answers are not known yet.
-    pub(super) fn open(&self, id: &str) -> Result<Vec<String>, String> {
-        let stored = self.journal.stored(SCOPE, id).map_err(|error| error.to_string())?;
+    pub(super) fn open(&self, id: &str) -> Result<Vec<String>, Fault> {
+        let stored = self.journal.stored(&self.scope, id)?;
         let open = stored.as_ref().and_then(|stored| known(stored, &self.workspace, self.limits.age));
         Ok(open.into_iter().flat_map(|said| said.open).map(|(run, _)| run).collect())
     }
 
     /// Remembers what a question came to, and where words of the answer came from; without an answer, forgets it. What has
     /// gone, or was heard before, changes nothing.
-    pub(super) async fn answered(&self, id: &str, run: &str, answer: Option<(&str, &Origins)>) -> Result<(), String> {
+    pub(super) async fn answered(&self, id: &str, run: &str, answer: Option<(&str, &Origins)>) -> Result<(), Fault> {
         let (most, run) = (self.limits.turns, run.to_owned());
         let answer = answer.map(|(answer, origins)| (short(answer), origins.clone()));
         let take = move |said: &mut Conversation| {
@@ -126,7 +153,7 @@ impl Sessions {
 
     /// Lets go of those that have rested too long.
     pub(super) async fn sweep(&self) {
-        if let Err(error) = self.journal.sweep_stored(SCOPE, self.limits.age, self.limits.most).await {
+        if let Err(error) = self.journal.sweep_stored(&self.scope, self.limits.age, self.limits.most).await {
             warn!(%error, "old conversations could not be removed");
         }
     }
@@ -137,12 +164,13 @@ impl Sessions {
             let changed = entry.metadata().and_then(|about| about.modified());
             let is_fresh = changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < self.limits.age));
             let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
-            if is_fresh && serde_json::from_str::<Conversation>(&text).is_ok() {
+            let said = serde_json::from_str::<Conversation>(&text).ok().filter(|_| is_fresh);
+            if let Some(Conversation { workspace, .. }) = said {
                 let set = move |stored: Option<StoredValue>| {
                     (stored.map_or_else(|| Change::Set(text.clone()), |_| Change::Nothing), ())
                 };
-                let kept = self.journal.change_stored(SCOPE, &entry.file_name().to_string_lossy(), set).await;
-                if let Err(error) = kept {
+                let id = entry.file_name();
+                if let Err(error) = self.journal.change_stored(&scope(&workspace), &id.to_string_lossy(), set).await {
                     warn!(%error, "a conversation could not be taken over");
                     return;
                 }
@@ -156,7 +184,7 @@ impl Sessions {
         &self,
         id: &str,
         change: impl Fn(&mut Conversation) -> T + Send + 'static,
-    ) -> Result<Option<T>, String> {
+    ) -> Result<Option<T>, Fault> {
         let (workspace, age) = (self.workspace.clone(), self.limits.age);
         let change = move |stored: Option<StoredValue>| {
             let found = stored.as_ref().and_then(|stored| known(stored, &workspace, age));
@@ -164,7 +192,7 @@ impl Sessions {
             let given = change(&mut said);
             (serde_json::to_string(&said).map_or(Change::Nothing, Change::Set), Some(given))
         };
-        self.journal.change_stored(SCOPE, id, change).await.map_err(|error| error.to_string())
+        Ok(self.journal.change_stored(&self.scope, id, change).await?)
     }
 }
 
@@ -195,6 +223,7 @@ fn short(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fault::Kind;
 
     const PAGE: &str = "https://a.example/page";
     const LIMITS: SessionLimits =
@@ -224,7 +253,7 @@ mod tests {
         assert!(put.starts_with("Who made it?") && put.contains("User: What is it?\n\nAnswer: A loom."), "{put}");
         assert_eq!(origins.names(), [PAGE], "what it was made of is not forgotten");
         let elsewhere = sessions(&folder, "/elsewhere", LIMITS);
-        assert!(elsewhere.put(&id, "Who made it?").await.unwrap_err().contains("leave `session` out"));
+        assert!(elsewhere.put(&id, "Who made it?").await.unwrap_err().message.contains("leave `session` out"));
     }
 
     #[tokio::test]
@@ -253,10 +282,20 @@ mod tests {
         let patient = sessions(&folder, "/workspace", LIMITS);
         let id = patient.begin().await.unwrap();
         let hasty = sessions(&folder, "/workspace", SessionLimits { age: Duration::ZERO, ..LIMITS });
-        assert!(hasty.put(&id, "Still there?").await.unwrap_err().contains("expired"));
+        assert!(hasty.put(&id, "Still there?").await.unwrap_err().message.contains("expired"));
         assert!(patient.put(&id, "Still there?").await.is_ok());
         hasty.sweep().await;
         assert!(patient.put(&id, "Still there?").await.is_err());
+    }
+
+    #[tokio::test]
+    async fn what_the_journal_cannot_do_is_no_fault_of_whoever_asks() {
+        let folder = tempfile::tempdir().unwrap();
+        let sessions = sessions(&folder, "/workspace", LIMITS);
+        assert_eq!(sessions.put("unknown", "?").await.unwrap_err().kind, Kind::Usage);
+        sessions.journal.clone().close().await;
+        assert_eq!(sessions.begin().await.unwrap_err().kind, Kind::Failed);
+        assert_eq!(sessions.put("unknown", "?").await.unwrap_err().kind, Kind::Failed);
     }
 
     #[tokio::test]
@@ -268,6 +307,18 @@ mod tests {
         sessions.put(&first, "?").await.unwrap();
         sessions.begin().await.unwrap();
         assert!(sessions.put(&first, "?").await.is_ok() && sessions.put(&second, "?").await.is_err());
+    }
+
+    #[tokio::test]
+    async fn the_limits_of_a_workspace_leave_the_conversations_of_others_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (roomy, narrow) = (
+            sessions(&folder, "/roomy", LIMITS),
+            sessions(&folder, "/narrow", SessionLimits { most: 1, age: Duration::ZERO, ..LIMITS }),
+        );
+        let (first, second) = (roomy.begin().await.unwrap(), roomy.begin().await.unwrap());
+        narrow.begin().await.unwrap();
+        assert!(roomy.put(&first, "?").await.is_ok() && roomy.put(&second, "?").await.is_ok());
     }
 
     #[tokio::test]
@@ -292,8 +343,9 @@ mod tests {
         let text = r#"{"workspace": "/workspace", "turns": [["What is it?", "A loom."]]}"#;
         std::fs::write(old.join(id), text).unwrap();
         std::fs::write(old.join("half.new"), "{").unwrap();
+        let of_another = sessions(&folder, "/elsewhere", LIMITS);
+        of_another.take_over(&old).await;
         let sessions = sessions(&folder, "/workspace", LIMITS);
-        sessions.take_over(&old).await;
         assert!(sessions.put(id, "Who made it?").await.unwrap().0.contains("Answer: A loom.") && !old.exists());
     }
 }

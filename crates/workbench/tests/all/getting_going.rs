@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
-use updraft_journal::Journal;
-use updraft_run::{ApprovalMode, Budget, Goal, Level, Run, RunId, RunMode};
+use updraft_journal::{Journal, parse_export};
+use updraft_run::{ApprovalMode, Budget, Goal, Input, Level, Run, RunId, RunMode};
 use updraft_sandbox::Network;
 use updraft_workbench::office::RunRequest;
 use updraft_workbench::{
@@ -39,6 +39,12 @@ impl Room {
         Workbench::open(&self.places, &self.folder, flags, self.attendance()).unwrap()
     }
 
+    fn config(&self, name: &str, bytes: &[u8]) {
+        let file = self.places.config.join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, bytes).unwrap();
+    }
+
     /// Starts a run that rests at once.
     async fn start(&self, bench: &Workbench, mode: RunMode) -> RunId {
         let goal = Goal { text: "What is here?".into(), mode, ..Goal::default() };
@@ -47,6 +53,18 @@ impl Room {
         Box::pin(handle.drive()).await.unwrap();
         id
     }
+}
+
+/// A run as it is after its export was imported.
+async fn imported(journal: &Journal, id: &RunId) -> RunId {
+    let mut text = Vec::new();
+    journal.export_jsonl(id, &mut text).unwrap();
+    let mut export = parse_export(&mut text.as_slice()).unwrap();
+    export.head.id = journal::new_id().unwrap();
+    export.records.push(stored(journal, id).advance(Input::Import, export.head.created));
+    let copy = export.head.id.clone();
+    journal.import(export.head, export.records, export.blobs).await.unwrap();
+    copy
 }
 
 /// Nothing is tried out on this machine: commands are not confined, and none is run.
@@ -75,20 +93,26 @@ async fn a_run_begins_with_what_was_said_and_people_are_told_by_values() {
 }
 
 #[tokio::test]
-async fn an_agent_named_by_a_program_outside_has_the_turns_of_one_named_in_the_terminal() {
+async fn an_agent_asked_through_mcp_has_the_turns_of_a_query_and_others_those_of_an_agent() {
     let room = Room::new();
+    room.config("config.toml", b"query_turns = 3\nagent_turns = 4\n");
     let stop = CancellationToken::new();
     let (office, left) =
         UpdraftService::open(&room.places, &room.folder, flags(), stop.clone(), Arc::new(|_| {})).await.unwrap();
     let work = RunRequest { goal: "What is here?".into(), agent: Some("researcher".into()) };
-    let outside = office.runs.dispatch(&work).await.unwrap();
+    let outside = RunId::parse(&office.runs.dispatch(&work).await.unwrap().run).unwrap();
     assert_eq!(left, 0);
     stop.cancel();
     office.close().await;
     let bench = room.open(flags());
+    let journal = bench.journal().unwrap();
     let id = room.start(&bench, RunMode::Agent("researcher".into())).await;
-    let turns = |id: &RunId| stored(bench.journal().unwrap(), id).settings().query_turns;
-    assert_eq!(turns(&RunId::parse(&outside.run).unwrap()), turns(&id));
+    let turns = |id: &RunId| stored(journal, id).settings().query_turns;
+    assert_eq!((turns(&outside), turns(&id)), (3, 4));
+    let copy = imported(journal, &id).await;
+    let Ok(ResumeOutcome::Here(handle)) = bench.adopt(&copy, Vec::new()).await else { panic!("nobody else has it") };
+    Box::pin(handle.drive()).await.unwrap();
+    assert_eq!((stored(journal, &copy).is_imported(), turns(&copy)), (false, 4));
 }
 
 #[tokio::test]
@@ -127,4 +151,51 @@ async fn a_run_keeps_the_rights_it_was_started_with_and_a_fork_those_that_are_sa
     Box::pin(handle.drive()).await.unwrap();
     let flags = stored(journal, &to).settings().grants.clone().unwrap().flags;
     assert_eq!((flags.network.as_deref(), flags.level), (Some("host"), Some(Level::None)));
+}
+
+#[tokio::test]
+async fn a_run_that_is_there_goes_on_and_is_stopped_whatever_became_of_the_files_of_prompts() {
+    let room = Room::new();
+    let bench = room.open(flags());
+    let id = room.start(&bench, RunMode::Plan).await;
+    bench.journal().unwrap().clone().close().await;
+    room.config("prompts/again.md", b"\xff\xfe");
+    let bench = room.open(flags());
+    let new = || NewGoal { goal: Goal { text: "Again".into(), ..Goal::default() }, ..NewGoal::default() };
+    assert_eq!(bench.check(&new(), Vec::new()).unwrap_err().kind, Kind::Config);
+    assert_eq!(bench.start(journal::new_id().unwrap(), new()).await.err().unwrap().kind, Kind::Config);
+    assert_eq!(bench.prepare().await.unwrap_err().kind, Kind::Config);
+    let kept = bench.journal().unwrap();
+    let run = stored(kept, &id);
+    let at = StoredRun::new(&run, kept).unwrap();
+    let own = Workbench::open_for(&at, &room.places, Flags::default(), room.attendance()).unwrap();
+    own.engine_without_servers().await.unwrap();
+    assert!(matches!(own.resume(&id, Vec::new()).await, Ok(ResumeOutcome::Here(_))));
+}
+
+#[tokio::test]
+async fn a_model_that_is_an_unknown_run_is_refused_before_anybody_is_served() {
+    let room = Room::new();
+    let bench = room.open(flags());
+    room.start(&bench, RunMode::Plan).await;
+    let flags = Flags { model: Some("recorded/nobody".into()), ..flags() };
+    let opened =
+        UpdraftService::open(&room.places, &room.folder, flags, CancellationToken::new(), Arc::new(|_| {})).await;
+    let refused = opened.err().unwrap();
+    assert!(refused.kind == Kind::Usage && refused.message.contains("nobody"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_copy_that_stays_stops_nobody_else_on_the_workbench() {
+    let room = Room::new();
+    let from = room.start(&room.open(flags()), RunMode::Plan).await;
+    let attendance = Attendance::default();
+    let stop = attendance.stop.clone();
+    let bench = Workbench::open(&room.places, &room.folder, flags(), attendance).unwrap();
+    let journal = bench.journal().unwrap();
+    let (at, to) = (journal.head(&from).unwrap().events, journal::new_id().unwrap());
+    let fork = Fork { from, at, to: to.clone(), model: None, goal: None, variables: Vec::new(), stays: true };
+    let handle = bench.fork(fork, Vec::new()).await.unwrap();
+    assert!(Box::pin(handle.drive()).await.unwrap().was_stopped, "it begins nothing");
+    assert!(!stop.is_cancelled() && !stored(journal, &to).is_over());
 }
