@@ -35,7 +35,7 @@ pub(crate) fn program_files(server: &ServerConfig, workspace: &Path) -> Vec<Path
 }
 
 fn is_data(file: &Path) -> bool {
-    let ending = file.extension().map(|ending| ending.to_ascii_lowercase());
+    let ending = file.extension().map(std::ffi::OsStr::to_ascii_lowercase);
     ending.is_some_and(|ending| DATA.iter().any(|data| ending == *data)) && !is_executable(file)
 }
 
