@@ -1,6 +1,6 @@
 //! Whose word it is that starts an MCP server: the user's, or that of a workspace which was trusted as it is.
 
-use std::path::Path;
+use std::ffi::OsStr;
 
 use serde_json::json;
 
@@ -61,17 +61,16 @@ fn what_a_trusted_server_is_started_from_is_part_of_the_trust_and_shown_first() 
         "sandbox": {"network": "host", "write": ["/srv/x"]}});
     world.file(".mcp.json", &json!({"mcpServers": {"local": entry}}).to_string());
     let shown = world.updraft(&["trust", "--yes"]).code(0).out;
-    let shell = Path::new("/bin/sh").canonicalize().unwrap();
     for part in [
         "MCP server `local` (.mcp.json): sh start.sh",
         "the variables SECRET",
         "network host",
         "writing /srv/x",
         "  start.sh\n",
-        &format!("  {}\n", shell.display()),
     ] {
         assert!(shown.contains(part), "expected `{part}` in:\n{shown}");
     }
+    assert!(!shown.contains("/sh\n") && !shown.contains("/dash\n"), "programs elsewhere are not looked at:\n{shown}");
     assert!(!shown.contains("server.sh"), "what a script starts is not looked at:\n{shown}");
     assert!(is_listed(&world));
 }
@@ -87,26 +86,27 @@ fn a_changed_program_of_a_trusted_server_ends_the_trust() {
     std::fs::create_dir(&tools).unwrap();
     let path = std::env::join_paths([tools.clone(), "/usr/bin".into(), "/bin".into()]).unwrap();
     let cases = [
-        (json!({"command": "./server", "args": ["data.db"]}), world.ws().join("server")),
-        (json!({"command": "local-server", "args": ["data.db"]}), tools.join("local-server")),
-        (json!({"command": "sh", "args": ["-e", "s/main.sh"]}), world.ws().join("s/main.sh")),
-        (json!({"command": "sh", "args": ["main.sh"], "cwd": "s"}), world.ws().join("s/main.sh")),
+        (json!({"command": "./server", "args": ["data.db"]}), "server"),
+        (json!({"command": "local-server", "args": ["-c", "exec sh s/main.sh"]}), "s/main.sh"),
+        (json!({"command": "sh", "args": ["-e", "s/main.sh"]}), "s/main.sh"),
+        (json!({"command": "sh", "args": ["main.sh"], "cwd": "s"}), "s/main.sh"),
     ];
     for (entry, program) in cases {
-        let list = || {
-            let mut list = world.command(&["mcp", "list"]);
-            Ran::of(list.env("PATH", &path).output().unwrap()).code(0)
+        let list = |path: &OsStr| Ran::of(world.command(&["mcp", "list"]).env("PATH", path).output().unwrap()).code(0);
+        let write_others = |text: &str| {
+            world.file("data.db", text);
+            world.file("s/other.sh", text);
+            std::fs::write(tools.join("local-server"), text).unwrap();
         };
-        world.file("data.db", "1\n");
-        world.file("s/other.sh", "1\n");
-        std::fs::write(&program, "1\n").unwrap();
+        write_others("1\n");
+        world.file(program, "1\n");
         world.file(".mcp.json", &json!({"mcpServers": {"local": entry}}).to_string());
         Ran::of(world.command(&["trust", "--yes"]).env("PATH", &path).output().unwrap()).code(0);
-        world.file("data.db", "2\n");
-        world.file("s/other.sh", "2\n");
-        assert!(list().out.contains("local"), "{entry}");
-        std::fs::write(&program, "2\n").unwrap();
-        let listed = list();
+        write_others("2\n");
+        assert!(list(&path).out.contains("local"), "{entry}");
+        assert!(list(OsStr::new("/usr/bin:/bin")).out.contains("local"), "another PATH is the same workspace: {entry}");
+        world.file(program, "2\n");
+        let listed = list(&path);
         assert_eq!(listed.out, "", "{entry}");
         listed.says("changed since it was trusted");
     }

@@ -109,7 +109,9 @@ fn program(words: Vec<Option<String>>, depth: usize, parts: &mut Vec<SimpleComma
     if let Some(words) = packaged {
         let first = parts.len();
         add(words, depth + 1, parts);
-        parts[first..].iter_mut().for_each(|part| part.within = true);
+        for part in &mut parts[first..] {
+            part.within = true;
+        }
     }
 }
 
@@ -234,7 +236,9 @@ fn wrapped(name: &str, words: &[Option<String>]) -> Inner {
     if name == "xargs" {
         // What it is fed: behind the words, or in them.
         let is_fed = |word: &String| input.is_some_and(|input| word.contains(input));
-        inner.iter_mut().for_each(|word| drop(word.take_if(|word| is_fed(word))));
+        for word in &mut inner {
+            *word = word.take().filter(|word| !is_fed(word));
+        }
         inner.push(None);
     }
     if inner.is_empty() { Inner::Nothing } else { Inner::Words(inner) }

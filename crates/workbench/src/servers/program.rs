@@ -1,26 +1,103 @@
-//! The files that a workspace's MCP server is started from. Whoever trusts the workspace trusts these as they are; what
-//! they import or start is not looked at.
+//! The files of the workspace that its MCP servers are started from. Agents can write only there, so whoever trusts the
+//! workspace trusts these as they are; what they import or start is not looked at, nor are programs elsewhere.
 
 use std::path::{Path, PathBuf};
 
-use updraft_mcp::config::{Secret, ServerConfig, TransportConfig, program_of};
+use updraft_mcp::config::{Secret, ServerConfig, TransportConfig};
 
-use crate::places;
+/// Endings of files that servers write. Unless they can be executed they count as data.
+const DATA: [&str; 13] =
+    ["db", "sqlite", "sqlite3", "json", "jsonl", "csv", "txt", "md", "log", "lock", "toml", "yaml", "yml"];
+/// What interpreters run of a folder.
+const MAIN: [&str; 2] = ["index.js", "__main__.py"];
+/// Folders among the arguments of one server that files are looked for in.
+const MOST_FOLDERS: usize = 16;
 
-/// Programs that run a file they are given.
-const INTERPRETERS: [&str; 20] = [
-    "sh", "bash", "zsh", "dash", "env", "python", "pypy", "uv", "node", "npx", "bun", "deno", "tsx", "ts-node", "ruby",
-    "perl", "php", "lua", "java", "Rscript",
-];
-
-/// The program that the command names, and for an interpreter the files among its arguments.
+/// The files in the workspace that are named by the command or by a word of its arguments, as seen from where the server is
+/// started or from a folder that is an argument as well.
 pub(crate) fn program_files(server: &ServerConfig, workspace: &Path) -> Vec<PathBuf> {
     let TransportConfig::Stdio { command, args, cwd, .. } = &server.link else { return Vec::new() };
-    let folder = cwd.as_ref().map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd));
-    let program = if command.contains('/') { Some(folder.join(command)) } else { places::on_path(command) };
-    let takes_files = INTERPRETERS.contains(&program_of(command));
-    let given = args.iter().filter(|_| takes_files).map(|arg| folder.join(Secret::reveal(arg)));
+    let start = cwd.as_ref().map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd));
     // By where they really lie: a virtual environment's Python is the system's.
-    let real = program.into_iter().chain(given).filter_map(|file| file.canonicalize().ok());
-    real.filter(|file| file.is_file()).collect()
+    let inside = |path: PathBuf| path.canonicalize().ok().filter(|real| real.starts_with(workspace));
+    let is_sign = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '=');
+    let args = || args.iter().map(Secret::reveal);
+    let words: Vec<&str> = args().flat_map(|arg| arg.split(is_sign)).filter(|word| !word.is_empty()).collect();
+    let folders = words.iter().filter_map(|word| inside(start.join(word))).filter(|path| path.is_dir());
+    let bases: Vec<PathBuf> = [start.clone()].into_iter().chain(folders.take(MOST_FOLDERS)).collect();
+    // `node ./server`; a folder further behind is as often what the server works on.
+    let first = words.iter().find(|word| !word.starts_with('-'));
+    let mains = first.into_iter().flat_map(|folder| MAIN.map(|main| start.join(folder).join(main)));
+    let named = args().chain(words.iter().copied()).flat_map(|word| bases.iter().map(move |base| base.join(word)));
+    let program = command.contains('/').then(|| start.join(command)).and_then(inside);
+    let given = named.chain(mains).filter_map(inside).filter(|file| !is_data(file));
+    program.into_iter().chain(given).filter(|file| file.is_file()).collect()
+}
+
+fn is_data(file: &Path) -> bool {
+    let ending = file.extension().map(std::ffi::OsStr::to_ascii_lowercase);
+    ending.is_some_and(|ending| DATA.iter().any(|data| ending == *data)) && !is_executable(file)
+}
+
+#[cfg(unix)]
+fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    file.metadata().is_ok_and(|about| about.permissions().mode() & 0o111 != 0)
+}
+
+/// Untested.
+#[cfg(not(unix))]
+fn is_executable(_: &Path) -> bool {
+    false
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use serde_json::json;
+    use updraft_mcp::config::{ConfigFormat, read};
+
+    use super::*;
+
+    #[test]
+    fn files_of_the_workspace_count_wherever_the_words_name_them_and_data_does_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(workspace.join("s")).unwrap();
+        for file in ["main.js", "x.mjs", "run", "node", "notes.db", "run.txt", "a b.js", "s/index.js", "s/server.py"] {
+            std::fs::write(workspace.join(file), "").unwrap();
+        }
+        std::fs::set_permissions(workspace.join("run.txt"), PermissionsExt::from_mode(0o755)).unwrap();
+        symlink("/bin/sh", workspace.join("python")).unwrap();
+        let absolute = format!("--main={}/main.js", workspace.display());
+        let cases: [(&str, &[&str], &[&str]); 15] = [
+            ("node", &["main.js"], &["main.js"]),
+            ("node", &["--import=./x.mjs", "main.js"], &["main.js", "x.mjs"]),
+            ("sh", &["-c", "exec node 'main.js'"], &["main.js", "node"]),
+            ("anything", &[&absolute], &["main.js"]),
+            ("node", &["a b.js"], &["a b.js"]),
+            ("uv", &["--directory", "./s", "run", "server.py"], &["run", "s/index.js", "s/server.py"]),
+            ("node", &["--x", "s"], &["s/index.js"]),
+            ("npx", &["-y", "server-filesystem", "./s"], &[]),
+            ("npx", &["mcp-sqlite", "./notes.db"], &[]),
+            ("sh", &["run.txt"], &["run.txt"]),
+            ("./run", &["notes.db"], &["run"]),
+            ("./notes.db", &[], &["notes.db"]),
+            ("./python", &["s/server.py"], &["s/server.py"]),
+            ("/bin/sh", &["/bin/sh", "../x"], &[]),
+            ("node", &["none.js"], &[]),
+        ];
+        for (command, args, expected) in cases {
+            let entry = json!({"mcpServers": {"s": {"command": command, "args": args}}}).to_string();
+            let (servers, faults) = read(&entry, ConfigFormat::Json, "mcp.json", &|_| None);
+            assert!(faults.is_empty(), "{faults:?}");
+            let mut found = program_files(&servers[0], &workspace);
+            found.sort();
+            found.dedup();
+            let expected: Vec<PathBuf> = expected.iter().map(|file| workspace.join(file)).collect();
+            assert_eq!(found, expected, "{command} {args:?}");
+        }
+    }
 }
