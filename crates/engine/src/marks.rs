@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub(crate) use scan::FolderSnapshot;
 use serde::{Deserialize, Serialize};
 use updraft_journal::hash_of;
 use updraft_run::{ContentHash, Origins, RunId, Timestamp};
@@ -90,15 +91,15 @@ struct RoamingRun {
     since: Timestamp,
     /// The folders of that moment; others have been made or given their names since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    folders: scan::FolderSnapshot,
+    folders: FolderSnapshot,
 }
 
 /// Whether a run may be changing any file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RoamingState {
-    /// It may, and what it changes is told by the times of files and by new folders, once it has come to rest.
-    Open,
-    /// Only commands under way may, and each lists what it changed when it ends. What they move is written anew.
+pub(crate) enum RoamingState<'a> {
+    /// It may, and what it changes is told by the times of files and by folders that are not these, once it has come to rest.
+    Open(&'a FolderSnapshot),
+    /// Only commands under way may, and each lists what it changed when it ends.
     Listed,
     /// It does not.
     Ended,
@@ -178,8 +179,15 @@ impl WorkspaceMarks {
         if files.is_empty() {
             return Ok(());
         }
-        let lists_nothing = files.contains_key(EVERYTHING).then_some(RoamingState::Open);
-        self.update(run, files, lists_nothing, now).map(drop)
+        // Taken before anyone waits for us: there may be many.
+        let roams_anew = files.contains_key(EVERYTHING) && !self.read()?.roaming.contains_key(run);
+        let folders = if roams_anew { self.folders() } else { None };
+        self.update(run, files, Some(RoamingState::Open(&folders)), now).map(drop)
+    }
+
+    /// The folders that there are.
+    pub(crate) fn folders(&self) -> FolderSnapshot {
+        scan::folders(Path::new(&self.workspace))
     }
 
     /// The same, with what becomes of the run's mark of everything, if anything does.
@@ -187,15 +195,9 @@ impl WorkspaceMarks {
         &self,
         run: &RunId,
         files: &BTreeMap<String, Origins>,
-        state: Option<RoamingState>,
+        state: Option<RoamingState<'_>>,
         now: Timestamp,
     ) -> Result<StampChange, Error> {
-        // Taken before anyone waits for us: there may be many.
-        let has_folders = |page: &MarkTable| page.roaming.get(run).is_some_and(|roaming| roaming.folders.is_some());
-        let folders = match state {
-            Some(RoamingState::Open) if !has_folders(&self.read()?) => scan::folders(Path::new(&self.workspace)),
-            _ => None,
-        };
         let _lock = self.lock()?;
         let before = self.stamp();
         self.change_locked(|page| {
@@ -204,7 +206,9 @@ impl WorkspaceMarks {
                     let anew = RoamingRun { origins: Origins::default(), since: now, folders: None };
                     let roaming = page.roaming.entry(run.clone()).or_insert(anew);
                     roaming.origins.merge(origins);
-                    roaming.folders = roaming.folders.take().or_else(|| folders.clone());
+                    if let (None, Some(RoamingState::Open(folders))) = (&roaming.folders, state) {
+                        roaming.folders.clone_from(folders);
+                    }
                 } else {
                     page.mark(run, path, origins).gone = false;
                 }

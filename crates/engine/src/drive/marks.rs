@@ -7,7 +7,7 @@ use updraft_run::{Event, Input, Origins, Record, Reply, Run};
 
 use super::{QueuedInput, RunDriver};
 use crate::Error;
-use crate::marks::{MarkStore, RoamingState, Stamp, WorkspaceMarks};
+use crate::marks::{FolderSnapshot, MarkStore, RoamingState, Stamp, WorkspaceMarks};
 
 /// The marks of a run's workspace, as far as the run knows them.
 pub(crate) struct KnownMarks {
@@ -20,8 +20,11 @@ pub(crate) struct KnownMarks {
     heard: Option<Box<Stamp>>,
     /// What this run has marked.
     kept: BTreeMap<String, Origins>,
-    /// What it has said of changes anywhere.
-    roaming: RoamingState,
+    /// Whether it has marked everything because what it changes is not listed.
+    is_open: bool,
+    /// The folders of when it first might have changed any file: with some commands it turns out only at their end that they
+    /// cannot list what they changed.
+    folders: Option<FolderSnapshot>,
     /// The state of the book when it was last written to.
     written: Option<Box<Stamp>>,
     /// Which of those stood in it then: a person may have cleared some since, or taken the run back.
@@ -34,8 +37,18 @@ impl KnownMarks {
         let (workspace, mut kept) = (run.settings().workspace.clone(), run.tainted().clone());
         kept.remove(".");
         let (book, standing) = (marks.book(&workspace), BTreeSet::new());
-        let (marks, roaming) = (marks.clone(), RoamingState::Ended);
-        Self { marks, book, workspace, is_unopened: true, heard: None, kept, roaming, written: None, standing }
+        Self {
+            marks: marks.clone(),
+            workspace,
+            book,
+            is_unopened: true,
+            heard: None,
+            kept,
+            is_open: false,
+            folders: None,
+            written: None,
+            standing,
+        }
     }
 }
 
@@ -47,6 +60,7 @@ impl RunDriver {
         if known.workspace != *workspace {
             // Whoever took over an imported run has said where it goes on.
             (known.book, known.heard, known.is_unopened) = (known.marks.book(workspace), None, true);
+            known.folders = None;
             known.workspace.clone_from(workspace);
         }
         if std::mem::take(&mut known.is_unopened) && known.book.stamp().is_some() {
@@ -70,16 +84,12 @@ impl RunDriver {
         let Some(known) = self.marks.as_mut() else { return Ok(()) };
         let mut tainted = self.run.tainted().clone();
         let under_way = self.run.roaming();
-        let roaming = match (tainted.contains_key("."), under_way.is_empty()) {
-            (true, _) => RoamingState::Open,
-            (false, false) => RoamingState::Listed,
-            (false, true) => RoamingState::Ended,
-        };
+        let is_open = tainted.contains_key(".");
         if !under_way.is_empty() {
             tainted.entry(".".to_owned()).or_default().merge(&under_way);
         }
         let written = written(&self.run, records);
-        if known.kept == tainted && known.roaming == roaming && written.is_empty() {
+        if known.kept == tainted && known.is_open == is_open && written.is_empty() {
             return Ok(());
         }
         let stamp = known.book.stamp();
@@ -88,16 +98,22 @@ impl RunDriver {
         }
         let is_news = |path: &String, origins: &Origins| {
             let is_new = known.kept.get(path).is_none_or(|kept| !origins.are_within(kept.names()));
-            let is_other = path == "." && known.roaming != roaming;
+            let is_other = path == "." && known.is_open != is_open;
             is_new || is_other || (written.contains(path) && !known.standing.contains(path))
         };
         let news = tainted.iter().filter(|(path, origins)| is_news(path, origins));
         let news: BTreeMap<_, _> = news.map(|(path, origins)| (path.clone(), origins.clone())).collect();
-        let has_ended = known.roaming != roaming && roaming == RoamingState::Ended;
+        let has_ended = !tainted.contains_key(".") && known.kept.contains_key(".");
         if news.is_empty() && !has_ended {
             return Ok(());
         }
-        let state = (has_ended || news.contains_key(".")).then_some(roaming);
+        let state = match (news.contains_key("."), is_open) {
+            (false, _) => has_ended.then_some(RoamingState::Ended),
+            (true, is_open) => {
+                let folders = known.folders.get_or_insert_with(|| known.book.folders());
+                Some(if is_open { RoamingState::Open(folders) } else { RoamingState::Listed })
+            }
+        };
         let (before, after) = known.book.update(&self.id, &news, state, self.engine.now())?;
         if known.heard == before {
             // Nobody else has written since, and of itself the run need not hear.
@@ -113,7 +129,7 @@ impl RunDriver {
         }
         known.standing.extend(news.keys().cloned());
         known.kept.extend(news);
-        known.roaming = roaming;
+        known.is_open = is_open;
         Ok(())
     }
 

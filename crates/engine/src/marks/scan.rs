@@ -20,7 +20,7 @@ const SLACK: i64 = 2_000;
 const LARGEST: u64 = 32 << 20;
 
 /// The folders of a workspace at a moment, each told by its place and itself; `None` if there are too many.
-pub(super) type FolderSnapshot = Option<BTreeSet<u64>>;
+pub(crate) type FolderSnapshot = Option<BTreeSet<u64>>;
 
 /// The folders that there are.
 pub(super) fn folders(root: &Path) -> FolderSnapshot {

@@ -119,20 +119,24 @@ fn what_lies_in_a_folder_whose_path_is_new_is_new_there_whatever_its_time() {
 }
 
 #[test]
-fn the_folders_are_kept_from_where_changes_are_no_longer_listed() {
+fn a_command_that_could_not_list_its_changes_is_judged_by_the_folders_of_before() {
     let later = Timestamp(i64::MAX / 2_000_000);
     let world = World::new();
     let (book, ws) = (world.book(), world.folder.path().join("ws"));
     std::fs::create_dir(ws.join("d")).unwrap();
     world.file("d/notes.md", "words");
-    for state in [RoamingState::Listed, RoamingState::Ended, RoamingState::Listed, RoamingState::Open] {
-        let files = if state == RoamingState::Ended { BTreeMap::new() } else { of(".", "p") };
-        let (before, after) = book.update(&run("one"), &files, Some(state), later).unwrap();
+    let folders = book.folders();
+    let says = |state, marked: &BTreeMap<_, _>| {
+        let (before, after) = book.update(&run("one"), marked, Some(state), later).unwrap();
         assert!(before != after && after == book.stamp());
-        assert_eq!(world.marked().len(), files.len());
-    }
+        assert_eq!(world.marked().len(), marked.len());
+    };
+    says(RoamingState::Listed, &of(".", "p"));
+    says(RoamingState::Ended, &BTreeMap::new());
+    says(RoamingState::Listed, &of(".", "p"));
     std::fs::rename(ws.join("d"), ws.join("e")).unwrap();
     world.file("e/more.md", "words");
+    says(RoamingState::Open(&folders), &of(".", "p"));
     book.settle(&run("one")).unwrap();
     assert_eq!(world.marked(), ["e/more.md", "e/notes.md"]);
 }

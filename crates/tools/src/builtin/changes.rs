@@ -41,13 +41,13 @@ pub(crate) async fn tell(
         .iter()
         .filter_map(|moved| Some(moved.path.strip_prefix(&root).ok()?.to_str()?.to_owned()))
         .collect();
-    let gathered = tokio::task::spawn_blocking(move || match staged {
-        Some(staged) => gathered(&staged, &workspace, &moved),
-        None => {
-            let seen = seen::since(&workspace, began);
-            let unlisted = seen.unlisted();
-            (Changes { list: seen.list, unlisted, ..Changes::default() }, Vec::new())
+    let gathered = tokio::task::spawn_blocking(move || {
+        if let Some(staged) = staged {
+            return gathered(&staged, &workspace, &moved);
         }
+        let seen = seen::since(&workspace, began);
+        let unlisted = seen.unlisted();
+        (Changes { list: seen.list, unlisted, ..Changes::default() }, Vec::new())
     });
     let Ok((mut changes, remarks)) = gathered.await else {
         output.unlisted = Some("what the command changed could not be gathered".to_owned());
