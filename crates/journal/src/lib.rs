@@ -5,12 +5,12 @@
 //! any process may read it, follow it, or leave an input for whoever holds the lease.
 //!
 //! ```
-//! use updraft_journal::{Batch, Head, Journal, Options};
+//! use updraft_journal::{Batch, Journal, JournalOptions, RunHeader};
 //! use updraft_run::{Event, Input, Record, RunId, Timestamp};
 //!
 //! # async fn example(folder: &std::path::Path) -> Result<(), Box<dyn std::error::Error>> {
-//! let journal = Journal::open(&folder.join("journal.db"), Options::default())?;
-//! let head = Head::new(RunId::parse("tidy-up")?, "tidy up", Timestamp(1_000));
+//! let journal = Journal::open(&folder.join("journal.db"), JournalOptions::default())?;
+//! let head = RunHeader::new(RunId::parse("tidy-up")?, "tidy up", Timestamp(1_000));
 //! let told = Record {
 //!     at: Timestamp(1_000),
 //!     input: Input::Tell { message: "hello".into() },

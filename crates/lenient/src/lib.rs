@@ -2,11 +2,11 @@
 //!
 //! ```
 //! use serde_json::json;
-//! use updraft_lenient::{Fault, read_calls, repair};
+//! use updraft_lenient::{JsonFault, read_calls, repair};
 //!
 //! let repaired = repair("{'city': 'Oslo', 'days': 3,}").unwrap();
 //! assert_eq!(repaired.value, json!({"city": "Oslo", "days": 3}));
-//! assert_eq!(repaired.repairs[0].what, Fault::SingleQuotes);
+//! assert_eq!(repaired.repairs[0].what, JsonFault::SingleQuotes);
 //!
 //! let read = read_calls(r#"I look it up. {"name": "search", "arguments": {"q": "Oslo"}}"#, &|name| name == "search");
 //! assert_eq!((read.text.as_str(), read.calls[0].name.as_str()), ("I look it up.", "search"));

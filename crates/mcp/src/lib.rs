@@ -7,13 +7,13 @@
 //! ```no_run
 //! # async fn example() {
 //! use std::time::Duration;
-//! use updraft_mcp::config::{Format, read};
-//! use updraft_mcp::{Host, Servers};
+//! use updraft_mcp::config::{ConfigFormat, read};
+//! use updraft_mcp::{McpHost, Servers};
 //!
 //! let text = r#"{"mcpServers": {"time": {"url": "http://127.0.0.1:8000/mcp"}}}"#;
-//! let (configs, faults) = read(text, Format::Json, "mcp.json", &|_| None);
+//! let (configs, faults) = read(text, ConfigFormat::Json, "mcp.json", &|_| None);
 //! assert!(faults.is_empty());
-//! let servers = Servers::new(configs, Host::new("/srv/project", "/srv/logs"));
+//! let servers = Servers::new(configs, McpHost::new("/srv/project", "/srv/logs"));
 //! for tool in servers.tools(Duration::from_secs(5), &Default::default()).await {
 //!     println!("{}", tool.spec().name);
 //! }

@@ -5,11 +5,11 @@
 //! also takes `auto`. Nothing here reads the environment: what a model needs to be reached stands in [`ModelAccess`].
 //!
 //! ```
-//! use updraft_models::{Access, Error, resolve};
+//! use updraft_models::{Error, ModelAccess, resolve};
 //!
-//! let refused = resolve("openai/gpt-5-mini", &Access::default());
+//! let refused = resolve("openai/gpt-5-mini", &ModelAccess::default());
 //! assert!(matches!(refused, Err(Error::Config { .. })), "a key is needed");
-//! assert_eq!(resolve("openai-compatible/qwen", &Access::default())?.name(), "openai-compatible/qwen");
+//! assert_eq!(resolve("openai-compatible/qwen", &ModelAccess::default())?.name(), "openai-compatible/qwen");
 //! # Ok::<(), Error>(())
 //! ```
 //!

@@ -6,12 +6,13 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use updraft_run::{AgentCard, Event, Goal, Input, Mode, Roster, Run, Settings, Start, Timestamp};
+//! use updraft_run::{AgentCard, Goal, Input, Roster, Run, RunMode, RunSettings, RunStart, Timestamp};
 //!
-//! let goal = Goal { text: "Say hello".into(), mode: Mode::Agent("thinker".into()), ..Goal::default() };
+//! let goal = Goal { text: "Say hello".into(), mode: RunMode::Agent("thinker".into()), ..Goal::default() };
 //! let agents = vec![AgentCard { name: "thinker".into(), ..AgentCard::default() }];
 //! let roster = Arc::new(Roster { agents, ..Roster::default() });
-//! let start = Start { goal, roster, settings: Arc::new(Settings::default()), budget: Default::default(), plan: None };
+//! let settings = Arc::new(RunSettings::default());
+//! let start = RunStart { goal, roster, settings, budget: Default::default(), plan: None };
 //!
 //! let mut run = Run::default();
 //! let record = run.advance(Input::Start(Box::new(start)), Timestamp(0));

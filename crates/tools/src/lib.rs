@@ -9,11 +9,11 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
 //! use serde_json::json;
 //! use updraft_run::{Reply, ToolCall};
-//! use updraft_tools::{CallContext, Dispatcher, Limits, Place, Registry, Workspace};
+//! use updraft_tools::{CallContext, Dispatcher, Place, Registry, ToolLimits, Workspace};
 //!
 //! # let folder = tempfile::tempdir().unwrap();
 //! # std::fs::write(folder.path().join("notes.txt"), "hello\n").unwrap();
-//! let limits = Limits::default();
+//! let limits = ToolLimits::default();
 //! let dispatcher = Dispatcher::new(Registry::standard(&limits), limits);
 //! let place = Place { workspace: Workspace::open(folder.path()).unwrap() };
 //!
