@@ -151,17 +151,7 @@ pub(crate) fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
     cut(&cause.to_string(), 500)
 }
 
-/// An error and its causes in one line.
+/// An error and its causes in one line, cut to a readable length.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let words = cause.to_string();
-        if !text.contains(&words) {
-            text.push_str(": ");
-            text.push_str(&words);
-        }
-        source = cause.source();
-    }
-    cut(&text, 500)
+    cut(&updraft_run::error_chain(error), 500)
 }

@@ -149,7 +149,7 @@ fn build(trust: TlsRoots, clients: &Clients) -> Result<reqwest::Client, Error> {
 
 fn unusable(why: &reqwest::Error) -> Error {
     Error::Config {
-        what: format!("no HTTP client can be made: {}", chain(why)),
+        what: format!("no HTTP client can be made: {}", updraft_run::error_chain(why)),
         hint: "check the proxy and the system's certificates (`ca-certificates`)".to_owned(),
     }
 }
@@ -167,21 +167,6 @@ pub(crate) async fn short_body(mut response: reqwest::Response) -> Option<Vec<u8
         }
     }
     Some(body)
-}
-
-/// An error and its causes in one line, without the address.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let words = cause.to_string();
-        if !text.contains(&words) {
-            text.push_str(": ");
-            text.push_str(&words);
-        }
-        source = cause.source();
-    }
-    text
 }
 
 #[cfg(test)]

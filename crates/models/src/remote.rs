@@ -14,7 +14,6 @@ use crate::discover::{self, DiscoveryQuery};
 use crate::endpoint::{Endpoint, ModelTuning, below, parse_base};
 use crate::fold::AnswerBuilder;
 use crate::frames::StreamSplitter;
-use crate::http::chain;
 use crate::legible::legible;
 use crate::manner::{self, ModelFeatures, ToolCallStyle};
 use crate::retry::{AttemptError, RetryPolicy};
@@ -488,5 +487,5 @@ fn innermost(error: &dyn std::error::Error) -> String {
 }
 
 fn cut(why: reqwest::Error) -> AttemptError {
-    AttemptError::Cut(chain(&why.without_url()))
+    AttemptError::Cut(updraft_run::error_chain(&why.without_url()))
 }

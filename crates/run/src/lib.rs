@@ -89,7 +89,7 @@ pub use origins::{Origins, STRANGE_DEFINITIONS, STRANGE_WORKSPACE};
 pub use permit::{ApprovalRequest, Permission};
 pub use reply::{
     ApprovalScope, BlobRef, Failure, FailureKind, FileChange, FileKind, FileMetadata, PictureRef, Reply, ToolOutput,
-    UnlistedCount, Verdict,
+    UnlistedCount, Verdict, error_chain,
 };
 pub use rights::{NarrowedRights, Rights, RightsLayer};
 pub use role::AgentRole;

@@ -69,23 +69,8 @@ impl Fault {
 
     /// An error with its causes in one line.
     fn of(kind: Kind, error: &dyn std::error::Error, hint: Option<String>) -> Self {
-        Self { kind, message: chain(error), hints: hint.into_iter().collect() }
+        Self { kind, message: updraft_run::error_chain(error), hints: hint.into_iter().collect() }
     }
-}
-
-/// An error and its causes, each said once.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let words = cause.to_string();
-        if !text.contains(&words) {
-            text.push_str(": ");
-            text.push_str(&words);
-        }
-        source = cause.source();
-    }
-    text
 }
 
 impl From<updraft_journal::Error> for Fault {

@@ -9,7 +9,6 @@ use url::form_urlencoded::Serializer;
 
 use super::file::{GoogleAccount, ServiceAccount, UserAccount};
 use super::{CredentialSource, jwt};
-use crate::http::chain;
 use crate::retry::AttemptError;
 use crate::watch::SilenceTimer;
 use crate::{Http, RetryPolicy, SecretString, refusal};
@@ -119,7 +118,7 @@ async fn read(mut response: Response, watch: &mut SilenceTimer) -> Result<Vec<u8
 }
 
 fn cut(why: reqwest::Error) -> AttemptError {
-    AttemptError::Cut(chain(&why.without_url()))
+    AttemptError::Cut(updraft_run::error_chain(&why.without_url()))
 }
 
 /// Whether a machine of Google answers there.
