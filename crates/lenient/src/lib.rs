@@ -2,18 +2,18 @@
 //!
 //! ```
 //! use serde_json::json;
-//! use updraft_lenient::{Fault, read_calls, repair};
+//! use updraft_lenient::{JsonFault, read_calls, repair};
 //!
 //! let repaired = repair("{'city': 'Oslo', 'days': 3,}").unwrap();
 //! assert_eq!(repaired.value, json!({"city": "Oslo", "days": 3}));
-//! assert_eq!(repaired.repairs[0].what, Fault::SingleQuotes);
+//! assert_eq!(repaired.repairs[0].what, JsonFault::SingleQuotes);
 //!
 //! let read = read_calls(r#"I look it up. {"name": "search", "arguments": {"q": "Oslo"}}"#, &|name| name == "search");
 //! assert_eq!((read.text.as_str(), read.calls[0].name.as_str()), ("I look it up.", "search"));
 //! ```
 //!
-//! The same text always reads as the same value: nothing here knows a clock, a file or a random number, so that `run` may
-//! decide by it. Time and memory grow with the length of the text, whatever stands in it.
+//! The same text always gives the same value: nothing here uses a clock, a file or a random number, so that `run` may
+//! base decisions on it. Time and memory grow linearly with the length of the text, whatever it contains.
 //!
 //! | to read | file |
 //! |---|---|
