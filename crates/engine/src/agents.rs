@@ -1,4 +1,5 @@
-//! Agents as files: front matter and a prompt. A file of the same name in a nearer folder wins.
+//! Loads agents from files with front matter and a prompt. If several folders have a file of the same name, the nearest
+//! folder wins.
 
 mod file;
 
@@ -10,7 +11,7 @@ use updraft_run::{AgentRole, NarrowedRights, ThinkingEffort};
 
 use crate::{Error, plain};
 
-/// Bytes of an agent's or a prompt's file; the longest that people write are a tenth of it.
+/// The largest file of an agent or a prompt, in bytes; about ten times the longest that people write.
 const LARGEST: u64 = 1 << 20;
 
 macro_rules! compiled_in {
@@ -40,46 +41,47 @@ const COMPILED_IN: &[(&str, &str)] = compiled_in![
 pub struct Agent {
     /// Its name.
     pub name: String,
-    /// What it is for: what the planner sees.
+    /// A sentence for the planner that says what the agent is for.
     pub purpose: String,
-    /// Names of tools, and of groups of them.
+    /// Names of tools and of tool groups.
     pub tools: Vec<String>,
-    /// Its model as `provider/name`, or what it needs one for (`fast`, `strong`, a profile), where it is not the run's.
+    /// Its model as `provider/name`, or the kind of model it needs (`fast`, `strong`, a profile), if it is not the
+    /// run's.
     pub model: Option<String>,
-    /// How much it thinks.
+    /// How much its model thinks.
     pub think: ThinkingEffort,
-    /// Turns it may take.
+    /// How many turns it may take.
     pub turns: Option<u32>,
-    /// What it is for. A file that does not say has the role of the agent it replaces, else it works.
+    /// Its role. If the file does not say, it has the role of the agent it replaces, or otherwise `work`.
     pub role: Option<AgentRole>,
     /// Whether a model judges its results.
     pub reflect_by_model: bool,
     /// It may not change anything.
     pub read_only: bool,
-    /// What it may do less than the run.
+    /// How its rights are narrower than the run's.
     pub narrowed: NarrowedRights,
     /// JSON Schema of its results.
     pub schema: Option<Value>,
-    /// Fields of its file that mean something to other tools only.
+    /// Fields of its file that only other tools use.
     pub ignored: Vec<String>,
     /// Its prompt.
     pub prompt: String,
-    /// Where it was read; `None` for those that come with the program.
+    /// The file it was read from; `None` for a built-in agent.
     pub file: Option<PathBuf>,
-    /// How near the folder of its file is: 0 for those that come with the program.
+    /// How near the folder of its file is: 0 for a built-in agent, higher is nearer.
     pub layer: u32,
 }
 
 /// Whether the files of a folder may widen what an agent may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FolderTrust {
-    /// They count as they are.
+    /// The files are used as they are.
     Full,
-    /// They can only narrow the rights of an agent that exists; their prompts and models are ignored.
+    /// The files can only narrow the rights of an agent that exists; their prompts and models are ignored.
     NarrowOnly,
 }
 
-/// The one of these agents that does what a role is for.
+/// The agent among these that has a role.
 pub(crate) fn in_role<'a>(agents: impl Iterator<Item = &'a Agent>, role: AgentRole) -> Option<&'a Agent> {
     let mut holder: Option<&Agent> = None;
     for agent in agents.filter(|agent| agent.role == Some(role)) {
@@ -90,23 +92,23 @@ pub(crate) fn in_role<'a>(agents: impl Iterator<Item = &'a Agent>, role: AgentRo
     holder
 }
 
-/// All agents there are, by name.
+/// All agents, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Agents {
     known: BTreeMap<String, Agent>,
-    /// Those whose files cannot be used, and why.
+    /// Agents whose files cannot be used, and why.
     left_out: BTreeMap<String, String>,
-    /// Folders that were taken over the agents of the program.
+    /// How many folders have been read on top of the built-in agents.
     layers: u32,
 }
 
 impl Agents {
-    /// Has the agents' own rules put in other words.
+    /// Lets the caller change the rules in the agents' files.
     pub fn reword(&mut self, mut reword: impl FnMut(&mut updraft_run::Rules)) {
         self.known.values_mut().for_each(|agent| reword(&mut agent.narrowed.rules));
     }
 
-    /// Those that come with the program.
+    /// The built-in agents.
     pub fn compiled_in() -> Result<Self, Error> {
         let parsed = COMPILED_IN.iter().map(|(name, text)| {
             let agent = Agent::parse(name, text, Path::new(name))?;
@@ -115,8 +117,8 @@ impl Agents {
         Ok(Self { known: parsed.collect::<Result<_, Error>>()?, ..Self::default() })
     }
 
-    /// Takes the `*.md` of a folder over those there are. A folder that is not there changes nothing. A file that cannot be
-    /// read is named, and changes nothing either: an agent that comes with the program stays as it is.
+    /// Adds the `*.md` files of a folder, replacing agents of the same name. A missing folder changes nothing. A file
+    /// that cannot be read is reported and changes nothing either: a built-in agent stays as it is.
     pub fn override_from(&mut self, folder: &Path, trust: FolderTrust) -> Result<(), Error> {
         self.layers += 1;
         for (stem, text) in markdown_in(folder)? {
@@ -145,7 +147,7 @@ impl Agents {
         }
     }
 
-    /// Takes an agent out, with the reason for the user. One that comes with the program takes the place of its own file.
+    /// Removes an agent, with the reason for the user. A built-in agent of the same name takes its place.
     pub fn leave_out(&mut self, name: &str, why: String) {
         self.known.remove(name);
         let built_in = COMPILED_IN.iter().find(|(known, _)| *known == name);
@@ -155,7 +157,7 @@ impl Agents {
         self.name_faulty(name, why);
     }
 
-    /// Keeps why a file is not used, and says which agent is there instead.
+    /// Records why a file is not used, and which agent is used instead.
     fn name_faulty(&mut self, name: &str, why: String) {
         let instead = self.known.get(name).map(|known| match &known.file {
             None => format!("; the built-in `{name}` is used instead"),
@@ -164,7 +166,7 @@ impl Agents {
         self.left_out.insert(name.to_owned(), why + &instead.unwrap_or_default());
     }
 
-    /// Agents whose files cannot be used: each name, and why. Another of the name may be there all the same.
+    /// Agents whose files cannot be used: each name, and why. Another agent of the same name may still exist.
     pub fn left_out(&self) -> impl Iterator<Item = (&str, &str)> {
         self.left_out.iter().map(|(name, why)| (name.as_str(), why.as_str()))
     }
@@ -174,17 +176,17 @@ impl Agents {
         self.known.get(name)
     }
 
-    /// The agent that does what a role is for. Of several, the one whose file is nearest; there, the first in name order.
+    /// The agent that has a role. If there are several, the one whose file is nearest; then the first in name order.
     pub fn in_role(&self, role: AgentRole) -> Option<&Agent> {
         in_role(self.iter(), role)
     }
 
-    /// All of them, in name order.
+    /// All agents, in name order.
     pub fn iter(&self) -> impl Iterator<Item = &Agent> {
         self.known.values()
     }
 
-    /// Adds one, or takes the place of one.
+    /// Adds an agent, or replaces the one with the same name.
     pub fn insert(&mut self, mut agent: Agent) {
         self.left_out.remove(&agent.name);
         agent.role = agent.role.or_else(|| self.known.get(&agent.name).and_then(|known| known.role));
@@ -192,7 +194,7 @@ impl Agents {
     }
 }
 
-/// An error with its reasons, on one line.
+/// An error and its causes, on one line.
 fn in_full(error: &Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -204,7 +206,7 @@ fn in_full(error: &Error) -> String {
     text
 }
 
-/// A file's stem and its text, or why that cannot be read.
+/// A file's stem and its text, or why the file cannot be read.
 type MarkdownFile = (String, Result<String, Error>);
 
 /// The Markdown files of a folder, in name order.

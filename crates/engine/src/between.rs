@@ -5,7 +5,7 @@ use updraft_run::{Message, ModelAnswer, Note, Reply, ToolCallOutcome, ToolResult
 
 use crate::words::PromptKit;
 
-/// The results of an answer's calls: as the provider wants them, or as text where the calls were text.
+/// The results of an answer's calls: in the provider's form, or as text if the calls were text.
 pub(crate) fn results(answer: Option<&ModelAnswer>, outcomes: &[ToolCallOutcome], kit: &PromptKit) -> Message {
     let calls = answer.map(|answer| answer.calls.as_slice()).unwrap_or_default();
     if calls.is_empty() {

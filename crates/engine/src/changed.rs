@@ -1,4 +1,4 @@
-//! Which files a run changed from its beginning to its end, and by how many lines.
+//! Compares the files a run changed with what they were at its start, and counts the changed lines.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,25 +10,25 @@ use updraft_run::{ContentHash, FileChange, FileKind, RunId};
 use crate::Error;
 use crate::undo::{ChangeFilter, RecordedChange, made_by};
 
-/// Beyond this many bytes lines are not counted.
+/// The largest file whose lines are counted, in bytes.
 const LARGEST: u64 = 1 << 20;
-/// Files whose lines are counted: whoever lists more shows only how many there are.
+/// How many files have their lines counted. Longer lists show only the number of files.
 const COUNTED: usize = 100;
 
-/// A file that is not what it was when the run began.
+/// A file that differs from what it was when the run began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ChangedFile {
     /// Relative to the workspace.
     pub path: String,
-    /// Whether it was there before.
+    /// Whether it existed before.
     pub was_there: bool,
-    /// Whether it is there now.
+    /// Whether it exists now.
     pub is_there: bool,
-    /// Lines added and removed; absent where it is not text, too large, or its content was not kept.
+    /// Lines added and removed; absent if it is not text, is too large, or its content was not kept.
     pub lines: Option<(usize, usize)>,
 }
 
-/// The files that a run changed, by path. What it changed and then changed back is left out, and so are folders.
+/// The files that a run changed, by path. Files that were changed back are left out, and so are folders.
 pub fn changed_files(journal: &Journal, id: &RunId, workspace: &Path) -> Result<Vec<ChangedFile>, Error> {
     let mut spans: BTreeMap<String, (FileChange, FileChange)> = BTreeMap::new();
     for RecordedChange { change, .. } in made_by(journal, id, &ChangeFilter::default())?.made {
@@ -82,7 +82,7 @@ fn lines(journal: &Journal, workspace: &Path, first: &FileChange, last: &FileCha
     let before = match (existed(first), first.before) {
         (false, _) => Vec::new(),
         (true, None) => return None,
-        // Of a file that lines were added to, what it was is the beginning of what it is.
+        // If lines were only appended, the old content is the beginning of the new one.
         (true, Some(hash)) => stored(hash).or_else(|| {
             let start = after.get(..usize::try_from(first.was?.len).ok()?)?;
             (hash_of(start) == hash).then(|| start.to_vec())

@@ -1,6 +1,6 @@
-//! What time it is for a run: the wall clock when it was opened, and what has passed since by a clock that nobody sets.
+//! The clock of a run: the wall clock when the run was opened, plus the time that passed since by a steady clock.
 //!
-//! So a wall clock that jumps neither uses up a run's time nor gives it more.
+//! So a jump of the wall clock neither uses up a run's time nor adds to it.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ pub(crate) struct RunClock {
 }
 
 impl RunClock {
-    /// For a run that is opened now. Without a steady clock the other counts.
+    /// Starts the clock of a run that is opened now. Without a steady clock, the wall clock is used.
     pub(crate) fn new(wall: fn() -> Timestamp, steady: Option<fn() -> Duration>) -> Self {
         Self { wall, opened: steady.map(|steady| (wall(), steady())), steady }
     }
@@ -33,7 +33,7 @@ impl RunClock {
     }
 }
 
-/// The time since the process first asked.
+/// The time since this was first called in the process.
 pub(crate) fn steady() -> Duration {
     static FIRST: OnceLock<Instant> = OnceLock::new();
     FIRST.get_or_init(Instant::now).elapsed()

@@ -1,4 +1,4 @@
-//! `ask_model`: a question to another model, asked and paid like one to the agent's own.
+//! `ask_model`: a question to another model, asked and paid for like one to the agent's own model.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use updraft_tools::CallResult;
 use crate::effects::{DeltaListener, failed};
 use crate::outage::{RenewableModel, renewed_after};
 
-/// Characters of an answer that an agent is shown.
+/// How many characters of an answer an agent is shown.
 const LONGEST: usize = 64 * 1024;
 
-/// A question as a call puts it.
+/// The question that a call asks.
 pub(crate) struct ConsultRequest {
     system: String,
     messages: Vec<Message>,
-    /// Who wants it, where it is not the agent.
+    /// Who asks, if it is not the agent.
     from: Option<String>,
     brief: TaskBrief,
     max_output: u64,
@@ -55,12 +55,13 @@ impl ConsultRequest {
         }
     }
 
-    /// The most that it can use.
+    /// The most the question can use.
     pub(crate) fn ceiling(&self, model: &dyn Model) -> Ceiling {
         model.ceiling(&self.prompt())
     }
 
-    /// Asks it once, or once more where its key is another one by now. Dropping this closes the connection.
+    /// Asks the model once, and a second time if its key was refused and has changed. Dropping this closes the
+    /// connection.
     pub(crate) async fn put_to(&self, model: RenewableModel, mut hear: DeltaListener) -> CallResult {
         let RenewableModel { model, renewal } = model;
         let mut answer = model.ask(&self.prompt(), &mut RequestDraft::default(), &mut *hear).await;
@@ -88,7 +89,8 @@ fn message(said: &Value) -> Message {
     Message::User(text.into())
 }
 
-/// What whoever is called is given of an answer. It is made of their words.
+/// The answer as the asking server receives it. It is made of that server's own text, so it counts as coming from
+/// there.
 fn sampled(answer: ModelAnswer, from: &str, model: &str) -> ToolOutput {
     let (_, text) = updraft_lenient::split_reasoning(&answer.text);
     let stop = if answer.finish == FinishReason::Stop { "endTurn" } else { "maxTokens" };
@@ -102,7 +104,7 @@ fn sampled(answer: ModelAnswer, from: &str, model: &str) -> ToolOutput {
     }
 }
 
-/// What the agent is shown of an answer.
+/// The answer as the agent sees it.
 fn output(answer: ModelAnswer) -> ToolOutput {
     let (_, mut text) = updraft_lenient::split_reasoning(&answer.text);
     let end = text.char_indices().nth(LONGEST).map(|(at, _)| at);

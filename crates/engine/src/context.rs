@@ -1,7 +1,7 @@
-//! What an agent is told about where it works: the context provider.
+//! Collects what an agent is told about its workspace: the context provider.
 //!
-//! A snapshot is taken when a run starts, and again when a step begins after something was changed. It is a blob, so a
-//! prompt can be made again exactly.
+//! A snapshot is taken when a run starts, and again when a step begins after something was changed. It is stored as a
+//! blob, so that a prompt can be built again exactly.
 
 use std::io::Read;
 use std::path::Path;
@@ -15,37 +15,38 @@ use updraft_run::{ContentHash, DOCUMENTS, Run};
 use crate::history::PastStep;
 use crate::words::PromptKit;
 
-/// Files named in a context. A model that needs more can list them.
+/// How many files a context names. A model that needs more can list them.
 const MOST_FILES: usize = 200;
-/// Bytes of the distiller's profile that each step is told.
+/// How many bytes of the distiller's profile each step is shown.
 const MOST_PROFILE: usize = 32 * 1024;
-/// Bytes of documents in a context, all together.
+/// How many bytes of documents a context contains in total.
 const MOST_TEXT: usize = 64 * 1024;
 
-/// What the workspace looked like at one moment.
+/// A workspace as it was at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkspaceContext {
     /// The workspace's folder.
     pub root: String,
     /// The first files in it, in path order.
     pub files: Vec<String>,
-    /// There are more.
+    /// Whether there are more files.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
-    /// `AGENTS.md` and `.context/**/*.md` of a workspace that the user trusts, in path order: name and text. They are
-    /// the user's own instructions.
+    /// `AGENTS.md` and `.context/**/*.md` of a trusted workspace, in path order: name and text. They are the user's own
+    /// instructions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instructions: Vec<(String, String)>,
-    /// Those of a workspace that is not trusted, and those that hold words from outside: material to work with.
+    /// The same documents if the workspace is not trusted or they contain text from outside: they are data, not
+    /// instructions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub documents: Vec<(String, String)>,
-    /// What is remembered.
+    /// Memory from earlier runs.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub memory: Value,
 }
 
 impl WorkspaceContext {
-    /// Looks at a workspace. What cannot be read is left out. `is_own` says which documents are the user's own words.
+    /// Reads a workspace. Unreadable files are left out. `is_own` says which documents are the user's own text.
     pub fn look(root: &Path, is_own: &dyn Fn(&str) -> bool) -> Self {
         let mut context = WorkspaceContext { root: root.display().to_string(), ..WorkspaceContext::default() };
         let walk = WalkBuilder::new(root)
@@ -70,7 +71,7 @@ impl WorkspaceContext {
         context
     }
 
-    /// Looks at a run's workspace, as far as the run knows whose words stand there.
+    /// Reads a run's workspace. The run knows which documents contain text from outside.
     pub(crate) fn of(run: &Run) -> Self {
         Self::look(Path::new(&run.settings().workspace), &|path| run.is_users_document(path))
     }
@@ -97,12 +98,12 @@ impl WorkspaceContext {
         }
     }
 
-    /// Whether it holds text of the workspace's documents.
+    /// Whether it contains text of the workspace's documents.
     pub(crate) fn has_documents(&self) -> bool {
         !self.documents.is_empty() || !self.instructions.is_empty()
     }
 
-    /// What a workspace that is trusted tells everyone to do, as a part of the prompt; empty where there is nothing.
+    /// The part of the prompt with the instructions of a trusted workspace; empty if there are none.
     pub(crate) fn instructions_in_words(&self, kit: &PromptKit, is_trusted: bool) -> String {
         if self.instructions.is_empty() || !is_trusted {
             return String::new();
@@ -110,14 +111,14 @@ impl WorkspaceContext {
         kit.say("instructions", &[("documents", &in_words(&self.instructions))])
     }
 
-    /// The part of the prompt that says where a step works, with the files handed over and what was done before.
+    /// The part of the prompt that describes the workspace, the given files and the earlier steps.
     pub(crate) fn in_words(&self, kit: &PromptKit, handed_over: &str, history: &str, is_trusted: bool) -> String {
         let mut files = self.files.join("\n");
         if self.more {
             files.push_str("\n…");
         }
         let workspace = format!("{}\n{files}", self.root);
-        // Trust may have ended since the workspace was looked at.
+        // The workspace may have lost its trust since the snapshot was taken.
         let distrusted = if is_trusted { String::new() } else { in_words(&self.instructions) };
         let documents = format!("{distrusted}\n\n{}", in_words(&self.documents));
         let memory = if self.memory.is_null() { String::new() } else { self.memory.to_string() };
@@ -134,7 +135,7 @@ impl WorkspaceContext {
         )
     }
 
-    /// The documented shape: intent, workspace, history, memory.
+    /// The documented JSON form: intent, workspace, history, memory.
     pub fn to_json(&self, intent: &str, history: &[PastStep]) -> Value {
         json!({
             "intent": intent,
@@ -145,14 +146,14 @@ impl WorkspaceContext {
     }
 }
 
-/// A context, and the hash of the blob that keeps it.
+/// A context, and the hash of the blob that holds it.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
     pub(crate) hash: ContentHash,
     pub(crate) context: Arc<WorkspaceContext>,
 }
 
-/// The files that came with the goal, and what the distiller found in them.
+/// The files given with the goal, and the distiller's profile of them.
 pub(crate) fn handed_over(run: &Run) -> String {
     let files: Vec<String> = run.goal().files.iter().map(|file| format!("- {file}")).collect();
     let mut text = files.join("\n");
@@ -168,14 +169,14 @@ pub(crate) fn handed_over(run: &Run) -> String {
     text
 }
 
-/// Documents under their names.
+/// Documents with their names.
 fn in_words(documents: &[(String, String)]) -> String {
     let told: Vec<String> = documents.iter().map(|(name, text)| format!("--- {name} ---\n\n{}", text.trim())).collect();
     told.join("\n\n")
 }
 
-/// The first bytes of a regular file, as text. A link, a pipe or a device is none: a workspace from elsewhere must not
-/// be able to show a model what lies outside it, nor hold us up.
+/// The first bytes of a regular file, as text. Links, pipes and devices are refused: an untrusted workspace must not be
+/// able to show a model files outside of it, nor make us wait.
 fn beginning_of(path: &Path, most: usize) -> Option<String> {
     let file = updraft_tools::open_unlinked(path).ok()?;
     if !file.metadata().ok()?.is_file() {
@@ -185,7 +186,7 @@ fn beginning_of(path: &Path, most: usize) -> Option<String> {
     file.take(most as u64).read_to_end(&mut bytes).ok()?;
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
-        // Cut within a character, or not text at all.
+        // Cut inside a character. Any other error means that it is not text.
         Err(error) if error.utf8_error().error_len().is_none() => {
             let whole = error.utf8_error().valid_up_to();
             String::from_utf8_lossy(&error.as_bytes()[..whole]).into_owned()

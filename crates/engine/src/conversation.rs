@@ -1,4 +1,5 @@
-//! What a model is told: a function of the run, the words and the context, so that it can be made again exactly.
+//! Builds the prompts of a step. A prompt is a function of the run, the prompt texts and the context, so that it can be
+//! built again exactly.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::context::{self, Snapshot, WorkspaceContext};
 use crate::history;
 use crate::words::PromptKit;
 
-/// What prompts are made of beside the run: its words, and the pictures in the journal.
+/// The sources of a prompt besides the run: the prompt texts, and the journal for pictures.
 #[derive(Clone, Copy)]
 pub(crate) struct PromptSources<'a> {
     pub(crate) kit: &'a PromptKit,
@@ -26,7 +27,7 @@ pub(crate) struct PromptSources<'a> {
 }
 
 impl PromptSources<'_> {
-    /// The pictures as a model is shown them. One that the journal has lost is left out.
+    /// The pictures as a model is shown them. A picture that is missing from the journal is left out.
     fn pictures<'r>(&self, wanted: impl Iterator<Item = &'r PictureRef>) -> Option<Message> {
         let found = wanted.filter_map(|picture| {
             let bytes = self.journal.blob(&picture.blob.hash).ok().flatten()?;
@@ -37,47 +38,47 @@ impl PromptSources<'_> {
     }
 }
 
-/// How a question is put, beside what it says.
+/// How a question is asked, besides its text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AskOptions {
     pub(crate) max_output: u64,
-    /// What was chosen.
+    /// The chosen amount of thinking.
     pub(crate) think: ThinkingEffort,
-    /// What the task asks for.
+    /// The amount of thinking that the task needs.
     pub(crate) need: ThinkingEffort,
     pub(crate) attempt: u32,
 }
 
-/// One visit's conversation with a model, kept between turns and only appended to.
+/// The conversation of one visit. It is kept between turns and only appended to.
 #[derive(Debug)]
 pub(crate) struct Conversation {
     visit: u32,
     /// The context it began with.
     pub(crate) context: ContentHash,
-    /// That context holds documents of the workspace, and they were told.
+    /// Whether that context contains documents of the workspace that were shown.
     pub(crate) documents: bool,
-    /// Entries of the step's talk that are among the messages.
+    /// How many entries of `Step::talk` are among the messages.
     consumed: usize,
-    /// The summary it goes on from: with a new one it is made anew.
+    /// The summary it starts from. With a new summary, the conversation is built again.
     summary: Option<Arc<str>>,
     /// The answer whose calls the next results belong to.
     last: Option<Arc<ModelAnswer>>,
     system: Arc<str>,
     tools: Arc<[ToolSpec]>,
     messages: Vec<Message>,
-    /// The form its answer must have, where there is one.
+    /// The schema that its answer must fit, if there is one.
     schema: Option<Arc<Value>>,
     /// The next answer continues the last one.
     is_cut: bool,
     brief: TaskBrief,
-    /// A hash over everything the model is told so far, each message chained to those before.
+    /// A hash over everything the model has been told, each message chained to the ones before.
     chain: [u8; 32],
-    /// The provider's form of it.
+    /// The conversation in the provider's form.
     pub(crate) draft: RequestDraft,
 }
 
 impl Conversation {
-    /// Begins the conversation of a step's present visit, and catches up with what was said.
+    /// Begins the conversation of a step's current visit, and adds what has been said so far.
     pub(crate) fn open(run: &Run, step: &Step, from: PromptSources<'_>, snapshot: &Snapshot) -> Self {
         let context = &*snapshot.context;
         let kit = from.kit;
@@ -116,19 +117,19 @@ impl Conversation {
         conversation
     }
 
-    /// Whether this is still the conversation of the step as it stands, in the words of this kit.
+    /// Whether this is still the conversation of the step in its current state, with the texts of this kit.
     pub(crate) fn fits(&self, step: &Step, kit: &PromptKit) -> bool {
         let same_words = kit.agent(&step.spec.agent).is_none_or(|agent| Arc::ptr_eq(&agent.system, &self.system));
         let same_summary = match (&self.summary, summary(step)) {
             (None, None) => true,
-            // A later summary may say the same, and yet stand for more.
+            // A later summary may have the same text but replace more entries.
             (Some(own), Some(theirs)) => Arc::ptr_eq(own, theirs),
             (Some(_), None) | (None, Some(_)) => false,
         };
         self.visit == step.visit && same_words && same_summary && self.consumed <= step.talk.len()
     }
 
-    /// Appends what was said since.
+    /// Appends what has been said since.
     pub(crate) fn catch_up(&mut self, step: &Step, from: PromptSources<'_>) {
         let kit = from.kit;
         for entry in step.talk.iter().skip(self.consumed) {
@@ -147,7 +148,7 @@ impl Conversation {
                 }
                 ConversationEntry::Note(note) => {
                     self.is_cut |= *note == Note::CutOff;
-                    // A run from before a note had words goes on without them.
+                    // The templates of an older run may have no text for this note: then nothing is added.
                     let words = note_in_words(note, kit);
                     if !words.is_empty() {
                         self.push(Message::User(words.into()));
@@ -161,7 +162,7 @@ impl Conversation {
         self.consumed = step.talk.len();
     }
 
-    /// A question beside the conversation: a judgement of the step's result, or a summary of it so far.
+    /// A separate question about the conversation: a judgement of the step's result, or a summary of the conversation.
     pub(crate) fn aside(&self, run: &Run, step: &Step, kit: &PromptKit, kind: EffectKind) -> Self {
         let mut aside = Self {
             visit: self.visit,
@@ -191,7 +192,7 @@ impl Conversation {
         aside
     }
 
-    /// The prompt as a model takes it, beside the draft it is serialised into.
+    /// The prompt for the model, and the draft that it is serialised into.
     pub(crate) fn parts(&mut self, way: AskOptions) -> (Prompt<'_>, &mut RequestDraft) {
         let prompt = Prompt {
             system: &self.system,
@@ -201,19 +202,19 @@ impl Conversation {
             think: way.think,
             need: way.need,
             attempt: way.attempt,
-            // What continues an answer is no value of its own.
+            // The continuation of an answer does not fit a schema by itself.
             schema: self.schema.as_deref().filter(|_| !self.is_cut),
             brief: &self.brief,
         };
         (prompt, &mut self.draft)
     }
 
-    /// The tools that the model is shown.
+    /// The tools the model is shown.
     pub(crate) fn tools(&self) -> &[ToolSpec] {
         &self.tools
     }
 
-    /// The hash over everything the model is told.
+    /// The hash over everything the model has been told.
     pub(crate) fn hash(&self) -> ContentHash {
         ContentHash(self.chain)
     }
@@ -283,14 +284,14 @@ impl Conversation {
     }
 }
 
-/// An answer with the calls it makes, for people.
+/// An answer with its calls, for people.
 pub(crate) fn answer_in_words(answer: &ModelAnswer) -> String {
     let calls = answer.calls.iter().map(|call| format!("calls {}({})", call.name, call.args));
     let text = Some(answer.text.clone()).filter(|text| !text.is_empty());
     text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
 }
 
-/// The form that a step's answer must have, where there is one.
+/// The schema that a step's answer must fit, if there is one.
 fn schema_of(run: &Run, step: &Step) -> Option<Arc<Value>> {
     if run.is_review(step) {
         return Some(verdict_schema());
@@ -298,7 +299,7 @@ fn schema_of(run: &Run, step: &Step) -> Option<Arc<Value>> {
     run.roster().agent(&step.spec.agent).and_then(|card| card.schema.clone()).map(Arc::new)
 }
 
-/// The form of a verdict.
+/// The schema of a verdict.
 fn verdict_schema() -> Arc<Value> {
     Arc::new(json!({
         "type": "object",
@@ -427,13 +428,13 @@ fn carried_in_words(run: &Run, carried: &PriorVisit, frozen: &VisitOpening, kit:
     }
 }
 
-/// A text as a JSON value: what is JSON stays as it is, anything else is a string.
+/// A text as a JSON value: JSON stays as it is, anything else becomes a string.
 fn as_json(text: &str) -> String {
     let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
     if is_json { text.to_owned() } else { Value::String(text.to_owned()).to_string() }
 }
 
-/// Bytes of an earlier result that a planner is shown.
+/// How many bytes of an earlier result a planner is shown.
 const MOST_OF_A_RESULT: usize = 2_000;
 
 /// A step of the plan in one line.
@@ -442,7 +443,7 @@ fn planned_in_words(step: &Step) -> String {
     format!("- `{}` ({}): {}; writes {}", spec.id, spec.agent, spec.description, spec.writes.join(", "))
 }
 
-/// A step with its task, so that it can be planned again as it was.
+/// A step with its task, so that it can be planned again unchanged.
 fn task_in_words(step: &Step) -> String {
     let spec = &step.spec;
     let after: Vec<&str> = spec.after.iter().map(updraft_run::StepId::as_str).collect();
@@ -450,7 +451,7 @@ fn task_in_words(step: &Step) -> String {
     format!("{}\n  {task}", planned_in_words(step))
 }
 
-/// A step that failed: its task, why it failed, and what it had come to.
+/// A step that failed: its task, why it failed, and its output so far.
 fn failed_in_words(step: &Step) -> String {
     let mut words = task_in_words(step);
     if let StepState::Failed(why) = &step.state {

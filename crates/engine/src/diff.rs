@@ -1,4 +1,4 @@
-//! Where two runs part: the first event that differs, and step by step how they differ.
+//! Compares two runs: the first event that differs, and the differences step by step.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::report::{RunReport, StepReport};
 /// How two runs differ.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunDiff {
-    /// The number of the first event that differs, if any does.
+    /// The number of the first event that differs, if there is one.
     pub parts_at: Option<u64>,
     /// The first step that differs.
     pub first_step: Option<StepId>,
     /// Steps that differ, in the order of the first run.
     pub steps: Vec<StepDiff>,
-    /// Whether both came to the same answer.
+    /// Whether both gave the same answer.
     pub same_answer: bool,
 }
 
@@ -27,13 +27,13 @@ pub struct RunDiff {
 pub struct StepDiff {
     /// The step.
     pub step: StepId,
-    /// How it ended in the first run; absent if it has no such step.
+    /// Its status in the first run; absent if the step does not exist there.
     pub left: Option<String>,
-    /// How it ended in the second.
+    /// Its status in the second run.
     pub right: Option<String>,
-    /// What it gave in the first run.
+    /// Its output in the first run.
     pub left_output: Option<String>,
-    /// What it gave in the second.
+    /// Its output in the second run.
     pub right_output: Option<String>,
 }
 
@@ -64,8 +64,8 @@ pub fn diff(journal: &Journal, left: &RunId, right: &RunId) -> Result<RunDiff, E
     Ok(RunDiff { parts_at, first_step, same_answer: a.answer() == b.answer(), steps })
 }
 
-/// The first event in which two runs differ, by its number in the first run or, where that is shorter, in the second;
-/// and the step it belongs to.
+/// The first event in which two runs differ, and the step it belongs to. The number is that in the first run or, if the
+/// first run is shorter, in the second.
 fn parting(left: &[Record], right: &[Record]) -> (Option<u64>, Option<StepId>) {
     let (left, right) = (telling(left), telling(right));
     let apart = (0..left.len().max(right.len()))
@@ -74,7 +74,8 @@ fn parting(left: &[Record], right: &[Record]) -> (Option<u64>, Option<StepId>) {
     (Some(*number), step_of(event))
 }
 
-/// The events of a run with their numbers, apart from what differs between any two runs or processes and says nothing.
+/// The events of a run with their numbers, without details that differ between any two runs or processes and mean
+/// nothing.
 fn telling(records: &[Record]) -> Vec<(u64, Event)> {
     let all = records.iter().flat_map(|record| record.events.iter().cloned());
     let numbered = (1..).zip(all).filter_map(|(number, event)| match event {

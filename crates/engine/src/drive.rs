@@ -1,4 +1,4 @@
-//! The loop that drives one run: take what waits, decide, write it down, and only then act.
+//! The loop that drives one run: take the waiting inputs, decide, write the records to the journal, and only then act.
 
 mod begin;
 mod careful;
@@ -34,17 +34,17 @@ pub(crate) struct RunDriver {
     pub(crate) clock: RunClock,
     /// What models and tools are told.
     pub(crate) briefing: Briefing,
-    /// What comes in.
+    /// Where inputs arrive.
     pub(crate) inbox: Inbox,
-    /// What is under way.
+    /// The effects that are running.
     pub(crate) work: Work,
     /// Code that waits for calls it asked for.
     pub(crate) code: CodeCalls,
-    /// What goes to disk with the next append.
+    /// What will be written with the next append.
     pub(crate) unwritten: Unwritten,
-    /// How far the run has come in the journal.
+    /// The run's position in the journal.
     pub(crate) position: Position,
-    /// Which files of the workspace hold words from outside, where that is kept.
+    /// Which files of the workspace contain text from outside, if there is a mark store.
     pub(crate) marks: Option<KnownMarks>,
 }
 
@@ -53,14 +53,14 @@ pub(crate) struct RunDriver {
 pub struct DriveResult {
     /// Its id.
     pub id: RunId,
-    /// As it stands.
+    /// The run in its last state.
     pub run: Run,
     /// The engine was told to stop before the run came to rest by itself.
     pub was_stopped: bool,
 }
 
 impl RunDriver {
-    /// Goes on with the run as it stands: takes what waits, and begins whatever is open then.
+    /// Continues with the run: takes the waiting inputs, and begins every open effect that may begin.
     pub(crate) async fn drive_from_here(mut self) -> Result<DriveResult, Error> {
         let queued = std::mem::take(&mut self.inbox.queued);
         self.take(queued, true).await?;
@@ -72,7 +72,7 @@ impl RunDriver {
         loop {
             let mut arrived = self.gather().await?;
             if arrived.is_empty() {
-                // From here on senders are told that nobody listens; what they were quicker with is still taken.
+                // From here on senders are told that the run is no longer driven. What they sent before is still taken.
                 self.inbox.mail.close();
                 arrived.extend(std::iter::from_fn(|| self.inbox.mail.try_recv().ok()));
             }
@@ -83,9 +83,10 @@ impl RunDriver {
         }
     }
 
-    /// Decides on what arrived, writes it down, and only then begins what follows, or everything that is open.
+    /// Decides about the inputs, writes the records, and only then begins the effects that follow, or every open
+    /// effect.
     async fn take(&mut self, arrived: Vec<QueuedInput>, everything: bool) -> Result<(), Error> {
-        // Whatever was read was marked before it could be.
+        // Take new marks first: files are marked before their text can be read.
         let arrived = self.news_of_marks()?.into_iter().chain(arrived).collect();
         let (mut records, handled) = self.decide(arrived);
         self.read_ahead(&mut records);
@@ -93,7 +94,7 @@ impl RunDriver {
         begin.everything |= everything;
         self.work.effects.let_wait(*self.run.phase() == RunPhase::Running);
         if matches!(self.run.phase(), RunPhase::Exhausted(BudgetLimit::Time)) {
-            // What does not end soon is left to whoever resumes the run with more time.
+            // Effects that do not end soon are left to the process that resumes the run with more time.
             self.work.patience.get_or_insert_with(|| tokio::time::Instant::now() + gather::GRACE);
         }
         if begin.reload {
@@ -105,17 +106,18 @@ impl RunDriver {
         self.begin(begin).await
     }
 
-    /// Decides on each input in turn, in memory.
+    /// Decides about each input in turn, in memory.
     fn decide(&mut self, arrived: Vec<QueuedInput>) -> (Vec<Record>, Vec<i64>) {
         let mut handled = Vec::new();
         let mut records = Vec::with_capacity(arrived.len());
         for mail in arrived {
-            // What waited when the run was opened may be brought once more by the post.
+            // An input that was in the inbox when the run was opened may be delivered a second time.
             if mail.row.is_some_and(|row| !self.inbox.taken.insert(row)) {
                 continue;
             }
             handled.extend(mail.row);
-            // An input from which nothing follows leaves no trace, but for the end of a downtime: it is not time at work.
+            // An input without consequences is not recorded, except one that ends a downtime, because downtime is not
+            // working time.
             let ends_downtime = matches!(mail.input, Input::Recovered { .. }) && !self.run.is_at_rest();
             let record = self.run.advance(mail.input, self.clock.now());
             if let Some(heard) = mail.heard {
@@ -128,7 +130,8 @@ impl RunDriver {
         (records, handled)
     }
 
-    /// Returns once everything is on disk. On failure the run in memory is dropped with `self`; the journal has the truth.
+    /// Returns once everything is on disk. On failure the run in memory is dropped with `self`; the journal has the
+    /// valid state.
     async fn append(&mut self, records: Vec<Record>, handled: Vec<i64>) -> Result<(), Error> {
         self.keep_marks(&records)?;
         let status = status_of(&self.run);
@@ -155,13 +158,13 @@ impl RunDriver {
             let _ = heard.send(Reply::Said(String::new()));
         }
         for (heard, reply) in news {
-            // Code that no longer waits misses nothing: its call is in the journal.
+            // If the code no longer waits, nothing is lost: its call is in the journal.
             let _ = heard.send(reply);
         }
         Ok(())
     }
 
-    /// Gives the run back: what was riding is written down, and the lease is free.
+    /// Stops driving: writes the inputs that were waiting for the next append, and releases the lease.
     async fn rest(mut self) -> Result<DriveResult, Error> {
         let riding = std::mem::take(&mut self.unwritten.riding);
         if !riding.is_empty() || !self.unwritten.blobs.is_empty() {
@@ -182,11 +185,11 @@ impl RunDriver {
 pub(crate) struct NextActions {
     /// Effects that became possible.
     pub(crate) effects: Vec<EffectAddress>,
-    /// Look at everything that is open.
+    /// Check everything that is open.
     pub(crate) everything: bool,
     /// Some effects may no longer be wanted.
     pub(crate) stop: bool,
-    /// Agents, prompts or tools were taken anew.
+    /// Agents, prompts or tools were loaded again.
     pub(crate) reload: bool,
 }
 
@@ -201,7 +204,7 @@ impl NextActions {
                 }
                 Event::Resumed { .. } | Event::Forked { .. } => begin.everything = true,
                 Event::Reloaded { .. } => begin.reload = true,
-                // It was closed with the code that called it.
+                // It was closed together with the code that called it.
                 Event::Replied { id, .. } if id.inner.is_some() && !is_reply_to(&record.input, id) => begin.stop = true,
                 Event::Cancelled { .. }
                 | Event::StepCancelled { .. }
@@ -234,7 +237,7 @@ impl NextActions {
                 | Event::Exhausted { .. } => {}
             }
         }
-        // After a crash, what was wanted and never begun is found among all that is open.
+        // After a crash, effects that were wanted and never begun must be found among all open ones.
         begin.everything |= records.iter().any(|record| matches!(record.input, Input::Recovered { .. }));
         begin
     }

@@ -1,4 +1,4 @@
-//! The effects of one run that are being performed: started, listened to, stopped.
+//! The running effects of one run: started, awaited, stopped.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) struct FinishedEffect {
     pub(crate) what: EffectResult,
 }
 
-/// What it ended with.
+/// The result of an effect.
 pub(crate) enum EffectResult {
     /// A model call, and the conversation it was part of.
     Asked(Result<ModelAnswer, Reply>, Box<Conversation>),
@@ -30,10 +30,10 @@ pub(crate) enum EffectResult {
     Called(CallResult),
 }
 
-/// Listens to the parts of an answer.
+/// Receives the parts of an answer as they arrive.
 pub(crate) type DeltaListener = Box<dyn FnMut(Delta<'_>) + Send>;
 
-/// The effects at work. Dropping it stops those that can be dropped.
+/// The running effects. Dropping it stops those that can be dropped.
 #[derive(Default)]
 pub(crate) struct RunningEffects {
     running: FuturesUnordered<EffectFuture<'static, FinishedEffect>>,
@@ -52,7 +52,7 @@ impl RunningEffects {
         self.stops.contains_key(id)
     }
 
-    /// The next effect that ends. May be dropped: nothing is lost.
+    /// Waits for the next effect to end. Cancel-safe: dropping the future loses nothing.
     pub(crate) async fn next(&mut self) -> Option<FinishedEffect> {
         let ended = self.running.next().await?;
         self.stops.remove(&ended.id);
@@ -74,7 +74,7 @@ impl RunningEffects {
         }));
     }
 
-    /// Whether models that are not available are waited for. Where not, those waits end that are under way.
+    /// Sets whether to wait for models that are not available. If not, current waits end.
     pub(crate) fn let_wait(&mut self, waits: bool) {
         match (waits, self.hurry.is_cancelled()) {
             (true, true) => self.hurry = CancellationToken::new(),
@@ -113,19 +113,19 @@ impl RunningEffects {
         }));
     }
 
-    /// Tells those effects to stop that are no longer wanted.
+    /// Tells effects that are no longer wanted to stop.
     pub(crate) fn stop_unless(&self, wanted: impl Fn(&EffectAddress) -> bool) {
         self.stops.iter().filter(|(id, _)| !wanted(id)).for_each(|(_, stop)| stop.cancel());
     }
 
-    /// Gives up on what still runs, and tells what that was.
+    /// Gives up on everything that still runs, and returns what that was.
     pub(crate) fn give_up(&mut self) -> Vec<EffectAddress> {
         self.running = FuturesUnordered::new();
         std::mem::take(&mut self.stops).into_keys().collect()
     }
 
     fn stop_for(&mut self, id: &EffectAddress) -> CancellationToken {
-        // What code called stops with the code.
+        // Calls made by code stop with the code.
         let outer = id.outer().and_then(|outer| self.stops.get(&outer));
         let stop = outer.map_or_else(CancellationToken::new, CancellationToken::child_token);
         self.stops.insert(id.clone(), stop.clone());
@@ -139,7 +139,7 @@ pub(crate) struct ModelCallSetup {
     pub(crate) conversation: Box<Conversation>,
     pub(crate) way: AskOptions,
     pub(crate) hear: DeltaListener,
-    /// How long it is waited for where it is not available.
+    /// How long to wait for a model that is not available.
     pub(crate) limit: Duration,
 }
 
@@ -154,9 +154,9 @@ pub(crate) struct ToolCallSetup {
     pub(crate) output: CallLog,
 }
 
-/// A model's error as the run hears it.
+/// A model's error as a reply.
 pub(crate) fn failed(error: &updraft_models::Error) -> Reply {
-    // What was written before it broke off may be billed: the run keeps the account and decides.
+    // The part written before it broke off may be billed: the run keeps the account and decides.
     if let updraft_models::Error::Broken { again, .. } = error {
         let evidence = error.to_string();
         let failed = |evidence| Reply::Failed(Failure::new(FailureKind::InDoubt, evidence));

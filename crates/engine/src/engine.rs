@@ -1,4 +1,4 @@
-//! The engine: starts runs, opens them again, carries inputs to them, and stops cleanly.
+//! The engine: starts runs, opens them again, delivers inputs to them, and stops cleanly.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -22,10 +22,11 @@ use crate::start::{NewRun, PreparedRun};
 use crate::watch::{NoWatcher, RunWatcher};
 use crate::words::{PromptKit, RosterTexts};
 
-/// How often inputs from other processes are looked for, at most: a person does not notice, and a busy run is not held up.
+/// The shortest time between two checks for inputs from other processes: short for a person, but no burden for a busy
+/// run.
 const POST_ROUND: Duration = Duration::from_millis(100);
 
-/// Kits that are kept though nobody uses them: with tools that change, there may be ever new ones.
+/// How many kits are kept although no run uses them: if tools change often, there are always new ones.
 const MOST_KITS: usize = 64;
 
 /// Drives runs. Cheap to clone.
@@ -40,25 +41,24 @@ pub(crate) struct EngineInner {
     clock: fn() -> Timestamp,
     steady: Option<fn() -> Duration>,
     marks: Option<MarkStore>,
-    /// The runs that are being driven, and how to reach them.
+    /// The runs that are being driven, and their senders.
     driven: Mutex<BTreeMap<RunId, MailSender>>,
-    /// The kits in use, by the hashes of their words and of who has which tools: runs that began alike share one.
+    /// The kits in use, by the hashes of their texts and of their agents: runs that began alike share one.
     kits: Mutex<BTreeMap<(ContentHash, ContentHash), Arc<PromptKit>>>,
     post: Mutex<JoinSet<()>>,
 }
 
-/// How an engine is set up beyond its journal and hands.
+/// Options of an engine besides its journal and performer.
 pub struct EngineOptions {
-    /// Whoever looks on.
+    /// Receives what happens in the runs.
     pub watch: Arc<dyn RunWatcher>,
     /// Cancelled when the process is to stop.
     pub stop: CancellationToken,
-    /// What time it is.
+    /// The wall clock.
     pub clock: fn() -> Timestamp,
-    /// How much time has passed since some moment, by a clock that nobody sets: it measures how long runs work. `None`: the
-    /// other does.
+    /// A monotonic clock that measures how long runs work. If `None`, the wall clock is used.
     pub steady: Option<fn() -> Duration>,
-    /// Where it is kept which files hold words from outside; `None`: nowhere, so that each run knows of its own only.
+    /// Where it is recorded which files contain text from outside. If `None`, each run knows only its own files.
     pub marks: Option<MarkStore>,
 }
 
@@ -74,14 +74,14 @@ impl Default for EngineOptions {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one clock of the engine; `Options::clock` takes its place in tests")]
+#[expect(clippy::disallowed_methods, reason = "the engine's one clock; `EngineOptions::clock` replaces it in tests")]
 fn system_clock() -> Timestamp {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     Timestamp(now.map_or(0, |since| since.as_millis() as i64))
 }
 
 impl Engine {
-    /// An engine over a journal, with these hands.
+    /// An engine with this journal and this performer.
     pub fn new(journal: Journal, hands: Arc<dyn EffectPerformer>, options: EngineOptions) -> Self {
         Self(Arc::new(EngineInner {
             journal,
@@ -102,9 +102,9 @@ impl Engine {
         &self.0.journal
     }
 
-    /// Starts a run. When this returns, the goal is safe on disk.
+    /// Starts a run. When this returns, the goal is on disk.
     pub async fn start(&self, id: RunId, new: NewRun<'_>) -> Result<RunHandle, Error> {
-        // Before the tools are gathered: what changes from here on is heard of.
+        // Taken before the tools are gathered, so that later changes are noticed.
         let heard = self.0.hands.shelf().map(|shelf| shelf.version);
         let PreparedRun { start, words, context, context_blob, pictures, kit } = new.prepare(&self.0)?;
         let clock = self.0.run_clock();
@@ -128,8 +128,8 @@ impl Engine {
         Ok(handle)
     }
 
-    /// Opens a run again and goes on with it, after a crash, a pause, or an answer. Fails as `Owned` where another
-    /// process is at work on it.
+    /// Opens a run again to continue it after a crash, a pause or an answer. Fails with `Owned` if another process is
+    /// working on it.
     pub async fn open(&self, id: &RunId) -> Result<RunHandle, Error> {
         let lease = self.0.journal.acquire(id).await?;
         let run = self.load(id)?;
@@ -141,7 +141,7 @@ impl Engine {
         self.reopen(id.clone(), run, lease, queued)
     }
 
-    /// Folds a run as it is on disk.
+    /// Loads a run by folding its journal.
     pub fn load(&self, id: &RunId) -> Result<Run, Error> {
         let mut run = Run::default();
         self.0.journal.read(id, 0, &mut |_, record: Record| {
@@ -151,8 +151,9 @@ impl Engine {
         Ok(run)
     }
 
-    /// Makes a run that begins with the first `at` events of another. When this returns, the fork and what it changes are
-    /// safe on disk. A cut through what was decided at once goes behind it: half a decision leads nowhere.
+    /// Makes a run that begins with the first `at` events of another. When this returns, the fork and its changes are
+    /// on disk. If `at` is inside one decision, the cut is moved to the end of that decision, because half a decision
+    /// is not a valid state.
     pub async fn fork(&self, from: &RunId, at: u64, to: RunId, change: ForkChange) -> Result<RunHandle, Error> {
         let (at, _) = self.behind_decision(from, at)?;
         let source = self.0.journal.head(from)?;
@@ -168,10 +169,10 @@ impl Engine {
         let mut records =
             vec![run.advance(Input::Fork { from: from.clone(), at, change: Box::new(change) }, self.0.now())];
         if self.load(from)?.is_imported() {
-            // What counts for nothing in the one does not in its copy.
+            // A copy of an imported run that nobody has adopted is not adopted either.
             records.push(run.advance(Input::Import, self.0.now()));
         }
-        // What people have said to the original, and it has not taken yet, they have said before a copy of all of it.
+        // If everything was copied, answers that still wait in the inbox of the original apply to the copy too.
         let has_all = at >= source.events && !run.is_imported();
         for waiting in self.0.journal.inbox(from)?.into_iter().filter(|_| has_all) {
             if waiting.input.question().is_some_and(|question| run.open().contains_key(question)) {
@@ -189,15 +190,16 @@ impl Engine {
         self.reopen(to, run, lease, Vec::new())
     }
 
-    /// A run as a fork after its first `at` events would begin.
+    /// The run as it would be in a fork after its first `at` events.
     pub fn as_it_stood(&self, id: &RunId, at: u64) -> Result<Run, Error> {
         Ok(self.behind_decision(id, at)?.1)
     }
 
-    /// Where a cut after `at` events goes: behind the last event that was decided together with that one. And the run there.
+    /// Where a cut after `at` events really goes: after the last event of the same decision. Also returns the run at
+    /// that point.
     fn behind_decision(&self, id: &RunId, at: u64) -> Result<(u64, Run), Error> {
         if at == 0 {
-            return Err(Error::Goal("a fork begins with the goal at least: cut after event 1 or a later one".into()));
+            return Err(Error::Goal("a fork must contain the goal: cut after event 1 or a later one".into()));
         }
         let (mut run, mut end) = (Run::default(), at);
         self.0.journal.read(id, 0, &mut |first, record: Record| {
@@ -210,7 +212,7 @@ impl Engine {
             end = first - 1;
             while end < at && !rest.is_empty() {
                 let decided = if strides == 0 { run.decide(&record.input) } else { run.settle() };
-                // Under rules that decide nothing here now, the rest counts as one decision.
+                // If the current rules decide nothing here, the remaining events count as one decision.
                 let stride = if decided.is_empty() && strides > 0 { rest.len() } else { decided.len().min(rest.len()) };
                 let (made, left) = rest.split_at(stride);
                 for event in made {
@@ -238,7 +240,7 @@ impl Engine {
         Ok(self.handle(OpenedRun { id, run, lease, kit, context, is_stale: true, queued }))
     }
 
-    /// What became of the calls that had begun and may not simply be made again.
+    /// What happened to calls that had begun and may not simply be repeated.
     async fn look_for(&self, run: &Run) -> Vec<RecoveryFinding> {
         let mut found = Vec::new();
         for (id, open) in run.open() {
@@ -277,7 +279,7 @@ impl RunHandle {
         &self.id
     }
 
-    /// The run as it stands.
+    /// The run in its current state.
     pub fn run(&self) -> &Run {
         &self.drive.run
     }
@@ -287,7 +289,7 @@ impl RunHandle {
         RunSender(self.send.clone())
     }
 
-    /// Hands the run an input, to be taken when it is driven.
+    /// Queues an input that is taken when the run is driven.
     pub fn send(&mut self, input: Input) {
         self.drive.inbox.queued.push(input.into());
     }
@@ -303,7 +305,7 @@ impl RunHandle {
 pub struct RunSender(MailSender);
 
 impl RunSender {
-    /// Sends an input; false if the run is no longer driven, or more wait already than it can take.
+    /// Sends an input. Returns false if the run is no longer driven, or if too many inputs are waiting.
     pub fn send(&self, input: Input) -> bool {
         self.0.try_send(input.into()).is_ok()
     }
@@ -330,7 +332,7 @@ impl EngineInner {
         self.lock_driven().remove(id);
     }
 
-    /// The kit of a run, from the words it began with.
+    /// The kit of a run, made from the texts it began with.
     pub(crate) fn kit_of(&self, id: &RunId, run: &Run) -> Result<Arc<PromptKit>, Error> {
         let Some(hash) = run.roster().words else {
             return Ok(Arc::new(PromptKit::new(run.roster(), RosterTexts::default())));
@@ -338,7 +340,7 @@ impl EngineInner {
         self.kit(hash, run.roster(), || Ok(PromptKit::new(run.roster(), self.words_of(id, run)?.unwrap_or_default())))
     }
 
-    /// The words that a run goes by; none in runs from before they were kept.
+    /// The texts of a run's agents, prompts and tools; `None` for runs from before they were kept.
     pub(crate) fn words_of(&self, id: &RunId, run: &Run) -> Result<Option<RosterTexts>, Error> {
         let incomplete = |what: &str| Error::Incomplete { run: id.clone(), what: what.into() };
         let Some(hash) = run.roster().words else { return Ok(None) };
@@ -348,7 +350,7 @@ impl EngineInner {
         Ok(Some(words))
     }
 
-    /// The kit of this roster with these words, made if nobody has it yet.
+    /// The kit of this roster with these texts; made if it does not exist yet.
     pub(crate) fn kit(
         &self,
         words: ContentHash,
@@ -375,7 +377,7 @@ impl EngineInner {
         Ok(Snapshot { hash, context: Arc::new(context) })
     }
 
-    /// Carries inputs of other processes to the runs driven here; one task for all of them.
+    /// Delivers inputs from other processes to the runs driven here; one task for all of them.
     fn deliver_post(self: &Arc<Self>) {
         let mut post = self.post.lock().unwrap_or_else(PoisonError::into_inner);
         if post.is_empty() {
@@ -396,7 +398,7 @@ impl EngineInner {
 
     fn deliver(&self, delivered: &mut BTreeMap<i64, RunId>) {
         let runs: Vec<RunId> = self.lock_driven().keys().cloned().collect();
-        // A journal that cannot be read just now is read in the next round.
+        // If the journal cannot be read now, it is read in the next round.
         let Ok(pending) = self.journal.pending_inputs(&runs) else { return };
         let driven = self.lock_driven();
         let mut still = BTreeMap::new();

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use updraft_run::RunId;
 
-/// Why a run could not be started or driven. What goes wrong inside a run is not here: it is an event.
+/// Why a run could not be started or driven. Failures inside a run are events, not errors.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The journal did not take or give something.
+    /// The journal could not be read or written.
     #[error(transparent)]
     Journal(#[from] updraft_journal::Error),
     /// A model could not be set up.
@@ -38,7 +38,7 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
-    /// A file of ours could not be written.
+    /// One of our own files could not be written.
     #[error("could not write `{file}`", file = file.display())]
     Unwritten {
         /// The file.
@@ -60,27 +60,27 @@ pub enum Error {
     /// No such agent.
     #[error("there is no agent `{name}`; there is {close}")]
     UnknownAgent {
-        /// As it was written.
+        /// The name as it was written.
         name: String,
-        /// Those that are close, or all.
+        /// Similar names, or all names.
         close: String,
     },
-    /// Nobody does what a role is for.
+    /// No agent has a role that is needed.
     #[error("no agent has `role: {role}`")]
     NobodyInRole {
-        /// The role, as agents' files write it.
+        /// The role as it is written in agents' files.
         role: &'static str,
     },
     /// The plan has faults.
     #[error("the plan has {} fault{}:\n  - {}", .0.len(), if .0.len() == 1 { "" } else { "s" }, .0.join("\n  - "))]
     Plan(Vec<String>),
-    /// A budget in money, and no price.
+    /// There is a budget in money, but the price of a model is unknown.
     #[error("the price of `{model}` is not known, so a budget in money cannot be kept")]
     UnknownPrice {
         /// The model.
         model: String,
     },
-    /// A picture, and a model that cannot be shown any.
+    /// There is a picture, but a model cannot be shown pictures.
     #[error("`{model}` cannot be shown pictures, and `{picture}` is one")]
     Blind {
         /// The model.
@@ -99,7 +99,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to do about it, where we know.
+    /// What to do about it, if we know.
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::Journal(error) => error.hint(),

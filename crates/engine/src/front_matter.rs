@@ -1,18 +1,18 @@
-//! The front matter of a Markdown file: YAML between two lines of `---`, with the line of every field.
+//! Reads the front matter of a Markdown file: YAML between two lines of `---`, with the line number of every field.
 //!
-//! Scalars stay the text they were written as; whoever reads a field knows what it should be.
+//! Scalars stay text; the code that reads a field knows its type.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, StrInput};
 use serde_json::Value;
 
-/// Deeper values are refused: nobody writes them, and they are built by recursion.
+/// Values nested deeper are refused: nobody writes them, and they are built by recursion.
 const DEEPEST: usize = 32;
 
-/// A Markdown file, taken apart.
+/// A Markdown file, split into front matter and body.
 pub(crate) struct FrontMatter {
     /// The fields, in the order they were written; no key twice.
     pub(crate) fields: Vec<Field>,
-    /// What follows.
+    /// The text after the front matter.
     pub(crate) body: String,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Misread {
     pub(crate) what: String,
 }
 
-/// Takes a Markdown file apart. A byte order mark and any kind of line end may be there.
+/// Splits a Markdown file. Accepts a byte order mark and any kind of line ending.
 pub(crate) fn read(text: &str) -> Result<FrontMatter, Misread> {
     let text = text.trim_start_matches('\u{feff}');
     let mut lines = text.lines();
@@ -52,12 +52,12 @@ pub(crate) fn read(text: &str) -> Result<FrontMatter, Misread> {
         return Err(Misread { line: lines.len() + 1, what });
     };
     let front = prose_in_quotes(&lines[..closing]);
-    // Many tools write prose with colons without quotes, and read it so.
+    // Many tools write prose with colons without quotes, and accept it.
     let fields = fields(&front.join("\n")).or_else(|fault| fields(&with_quotes(&front)).map_err(|_| fault))?;
     Ok(FrontMatter { fields, body: lines[closing + 1..].join("\n").trim().to_owned() })
 }
 
-/// The same lines with quotes around sentences that YAML would cut short (` #` begins a comment) or take for something else.
+/// The same lines, with quotes around sentences that YAML would cut short (` #` begins a comment) or misread.
 fn prose_in_quotes(lines: &[&str]) -> Vec<String> {
     let goes_on = |at: usize| lines.get(at + 1).is_some_and(|next| next.starts_with([' ', '\t']));
     let quoted = lines.iter().enumerate().map(|(at, line)| match line.split_once(": ") {
@@ -82,7 +82,7 @@ fn in_quotes(key: &str, value: &str) -> String {
     format!("{key}: '{}'", value.trim().replace('\'', "''"))
 }
 
-/// The same lines with quotes around prose that is not YAML without them.
+/// The same lines, with quotes around prose that is not valid YAML without them.
 fn with_quotes(lines: &[String]) -> String {
     let quoted = lines.iter().map(|line| match line.split_once(": ") {
         Some((key, value)) if !key.contains([' ', '"', '\'', '#']) && needs_quotes(value.trim()) => {
@@ -123,7 +123,7 @@ fn fields(yaml: &str) -> Result<Vec<Field>, Misread> {
 
 struct Reader<'y> {
     events: Parser<'y, StrInput<'y>>,
-    /// The line of the last event in the file; the first line there is `---`.
+    /// The line of the last event in the file; the first line of the file is `---`.
     line: usize,
 }
 
@@ -178,7 +178,7 @@ impl<'y> Reader<'y> {
             };
             let line = self.line;
             if fields.iter().any(|field| field.key == key) {
-                return Err(self.misread(&format!("`{key}` stands here twice")));
+                return Err(self.misread(&format!("`{key}` is given twice")));
             }
             let event = self.next()?;
             fields.push(Field { key, line, value: self.node(event, depth + 1)? });
@@ -191,7 +191,7 @@ impl<'y> Reader<'y> {
 }
 
 fn misread(error: &ScanError) -> Misread {
-    let what = format!("{}; text that holds `: ` or begins with a special letter stands in quotes", error.info());
+    let what = format!("{}; put text in quotes if it contains `: ` or begins with a special character", error.info());
     Misread { line: error.marker().line() + 1, what }
 }
 
@@ -205,7 +205,7 @@ impl Node {
         }
     }
 
-    /// The words of a list, or of a text with commas between them.
+    /// The words of a list, or of a text separated by commas.
     pub(crate) fn words(&self) -> Option<Vec<String>> {
         let words: Vec<&str> = match self {
             Node::List(items) => items.iter().map(Node::text).collect::<Option<_>>()?,

@@ -1,4 +1,4 @@
-//! Earlier steps, as a step and its tools are told of them: what each did, and what came of it.
+//! Describes earlier steps to a later step and its tools: what each did, and its result.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -6,27 +6,27 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use updraft_run::{Action, Actions, Run, Step, StepSpec, StepState};
 
-/// Earlier steps named in a step's context.
+/// How many earlier steps a step's context names.
 const MOST_STEPS: usize = 20;
-/// Characters of an earlier step's output in a tool's context.
+/// How many characters of an earlier step's output a tool's context contains.
 const LONGEST_OUTPUT: usize = 2000;
-/// Characters of it in a prompt: what a step shall work on comes to it as a variable.
+/// How many characters of it a prompt contains: a step gets its real inputs as variables.
 const LONGEST_TOLD: usize = 500;
-/// Bytes that all earlier steps together may take in a prompt. Those beyond it are named in a line.
+/// How many bytes all earlier steps together may take in a prompt. Further steps are only named.
 const MOST_TOLD: usize = 16 * 1024;
 
-/// A step that ended before.
+/// A step that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PastStep {
     /// Its name.
     pub step: String,
-    /// Who did it.
+    /// Its agent.
     pub agent: String,
-    /// What it was.
+    /// Its description.
     pub description: String,
     /// How it ended.
     pub status: &'static str,
-    /// What it gave, cut to size; where it failed, why.
+    /// Its output, cut to size; if it failed, the reason.
     pub output: String,
     /// The newest of its calls.
     pub actions: Vec<Action>,
@@ -34,7 +34,7 @@ pub struct PastStep {
     pub earlier: u32,
 }
 
-/// A step that ended before, shared with the run: what is told about it is made only where it is told.
+/// A step that has ended, shared with the run. Its description is built only when it is used.
 pub(crate) struct EndedStep {
     spec: Arc<StepSpec>,
     status: &'static str,
@@ -65,12 +65,12 @@ impl EndedStep {
     }
 }
 
-/// The steps that this one waited for, and those whose variables it reads.
+/// The steps that this one depended on, and those whose variables it reads.
 pub(crate) fn behind(run: &Run, step: &Step) -> Vec<EndedStep> {
     run.before(step).take(MOST_STEPS).map(EndedStep::of).collect()
 }
 
-/// The same, for the step's prompt.
+/// The same steps, as text for the prompt.
 pub(crate) fn in_words(run: &Run, step: &Step) -> String {
     let mut text = String::new();
     for past in behind(run, step).iter().map(EndedStep::told) {
@@ -83,12 +83,12 @@ pub(crate) fn in_words(run: &Run, step: &Step) -> String {
 }
 
 impl PastStep {
-    /// What is told about a step.
+    /// Describes a step.
     pub(crate) fn of(step: &Step) -> Self {
         EndedStep::of(step).told()
     }
 
-    /// As the documented JSON shape has it, with its place in the order.
+    /// The documented JSON form, with its position in the order.
     pub(crate) fn to_json(&self, place: usize) -> Value {
         let calls = self.actions.iter().map(|action| {
             json!({ "tool": action.tool, "arguments": action.args, "ok": action.ok, "outcome": action.outcome })
@@ -111,7 +111,7 @@ impl PastStep {
         format!("- `{step}` ({agent}, {status}): {description}")
     }
 
-    /// A line on the step, one on each of its calls, and the beginning of what it gave.
+    /// One line about the step, one about each of its calls, and the beginning of its output.
     fn in_words(&self) -> String {
         let mut text = self.heading();
         if self.earlier > 0 {

@@ -1,19 +1,20 @@
-//! Drive a run from goal to answer.
+//! Drives runs from goal to answer.
 //!
-//! The [`Engine`] writes what a run decides to the journal, performs what it wants through [`EffectPerformer`], and feeds each
-//! reply back as the next input. A run that only waits for people holds no task, no lease and no memory here.
+//! The [`Engine`] writes a run's decisions to the journal, performs the effects it wants through [`EffectPerformer`],
+//! and feeds each reply back as the next input. A run that only waits for people holds no task, no lease and no memory
+//! here.
 //!
 //! | to read | file |
 //! |---|---|
 //! | the loop | `drive.rs`, then `drive/gather.rs` and `drive/begin.rs` |
-//! | who does it | `perform.rs`, `effects.rs` |
+//! | performing effects | `perform.rs`, `effects.rs` |
 //! | what models are told | `conversation.rs`, `context.rs`, `words.rs` |
 //! | agents and templates as files | `agents.rs`, `prompts.rs` |
 //! | starting and opening runs | `engine.rs`, `start.rs` |
-//! | which files hold words from outside | `marks.rs`, `drive/marks.rs` |
-//! | looking back | `report.rs`, `stopped.rs`, `replay.rs`, `nodelink.rs`, `touched.rs`, `changed.rs` |
-//! | what people say to a run's questions | `response.rs` |
-//! | taking back | `undo.rs`, then `undo/plan.rs` and `undo/carry.rs` |
+//! | which files contain text from outside | `marks.rs`, `drive/marks.rs` |
+//! | reports about past runs | `report.rs`, `stopped.rs`, `replay.rs`, `nodelink.rs`, `touched.rs`, `changed.rs` |
+//! | answers of people to a run's questions | `response.rs` |
+//! | undoing a run's changes | `undo.rs`, then `undo/plan.rs` and `undo/carry.rs` |
 
 mod agents;
 mod between;

@@ -1,7 +1,9 @@
-//! Which files of a workspace hold words from outside: kept beside our own state, so that later runs know it too.
+//! Records which files of a workspace contain text from outside. Kept with our own state, so that later runs know it
+//! too.
 //!
-//! A mark is on disk before the words are. It stays, whatever becomes of the file's content, until a person clears it, the
-//! run is undone, or the file was gone and another is there: nobody can tell how much of a changed file is still theirs.
+//! A mark is on disk before the text is. It stays, whatever happens to the file's content, because nobody can tell how
+//! much of a changed file still comes from outside. It goes when a person clears it, when the run is undone, or when
+//! the file was deleted and another one was created in its place.
 
 mod rows;
 mod scan;
@@ -22,7 +24,7 @@ use updraft_workspace::stamp_of;
 use crate::Error;
 use crate::undo::private;
 
-/// What stands for every file of the workspace.
+/// The path that stands for every file of the workspace.
 const EVERYTHING: &str = ".";
 
 /// The marks of all workspaces.
@@ -32,12 +34,12 @@ pub struct MarkStore {
 }
 
 impl MarkStore {
-    /// Kept in this folder, which no workspace holds.
+    /// A store in this folder, which must be outside of every workspace.
     pub fn at(folder: &Path) -> Self {
         Self { folder: folder.to_owned() }
     }
 
-    /// Those of one workspace, by its canonical path.
+    /// The marks of one workspace, by its canonical path.
     pub fn book(&self, workspace: &str) -> WorkspaceMarks {
         let name = hash_of(workspace.as_bytes()).to_string();
         WorkspaceMarks { file: self.folder.join(format!("{name}.rows")), workspace: workspace.to_owned() }
@@ -51,21 +53,21 @@ pub struct WorkspaceMarks {
     workspace: String,
 }
 
-/// A file and the words that a run wrote to it.
+/// A file, and the text from outside that a run wrote to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MarkedFile {
     /// Relative to the workspace; `.` is all of it.
     pub path: String,
-    /// Where the words came from.
+    /// Where the text came from.
     pub origins: Origins,
-    /// The run that wrote them.
+    /// The run that wrote it.
     pub run: RunId,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct MarkTable {
     workspace: String,
-    /// By path, and by the run that wrote there: what one run takes back, another may have written too.
+    /// By path, and by the run that wrote it: after one run is undone, another run's mark may remain.
     #[serde(default)]
     files: BTreeMap<String, BTreeMap<RunId, FileMark>>,
     /// Runs that may be changing any file, or were cut off while they did.
@@ -76,10 +78,10 @@ struct MarkTable {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct FileMark {
     origins: Origins,
-    /// Of the content that the run left.
+    /// The hash of the content that the run left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hash: Option<ContentHash>,
-    /// There was no such file when somebody last looked.
+    /// The file did not exist when it was last checked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     gone: bool,
 }
@@ -87,9 +89,9 @@ struct FileMark {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct RoamingRun {
     origins: Origins,
-    /// Nothing was changed before this moment.
+    /// Nothing was changed before this time.
     since: Timestamp,
-    /// The folders of that moment; others have been made or given their names since.
+    /// The folders at that time. A folder that is not among them was created or renamed since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     folders: FolderSnapshot,
 }
@@ -97,15 +99,16 @@ struct RoamingRun {
 /// Whether a run may be changing any file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RoamingState<'a> {
-    /// It may, and what it changes is told by the times of files and by folders that are not these, once it has come to rest.
+    /// It may. What it changed is found from the times of files, and from folders that are not in this snapshot, once
+    /// it has come to rest.
     Open(&'a FolderSnapshot),
-    /// Only commands under way may, and each lists what it changed when it ends.
+    /// Only running commands may, and each lists what it changed when it ends.
     Listed,
-    /// It does not.
+    /// It no longer does.
     Ended,
 }
 
-/// The state of a book before and after it was written to.
+/// The state of the marks file before and after it was written.
 pub(crate) type StampChange = (Option<Box<Stamp>>, Option<Box<Stamp>>);
 
 /// What is left of a run's changes after an undo.
@@ -113,12 +116,12 @@ pub(crate) type StampChange = (Option<Box<Stamp>>, Option<Box<Stamp>>);
 pub enum UndoRemains<'a> {
     /// These paths.
     These(&'a [String]),
-    /// These may not be all: something changed files and did not say which.
+    /// These may not be all: something changed files without listing them.
     Unknown,
 }
 
 impl WorkspaceMarks {
-    /// Everything that is marked, in the order of paths.
+    /// All marks, in path order.
     pub fn all(&self) -> Result<Vec<MarkedFile>, Error> {
         let page = self.read()?;
         let files = page.files.into_iter().flat_map(|(path, runs)| {
@@ -130,7 +133,7 @@ impl WorkspaceMarks {
         Ok(roaming.chain(files).collect())
     }
 
-    /// Clears the marks of a path and of what lies in it, or all of them. How many there were.
+    /// Clears the marks of a path and of everything in it, or all marks. Returns how many there were.
     pub fn clear(&self, path: Option<&str>) -> Result<usize, Error> {
         self.change(|page| {
             let before = page.count();
@@ -142,8 +145,8 @@ impl WorkspaceMarks {
         })
     }
 
-    /// What a run wrote was taken back: its marks go, but for those of what is left. Where more may have been changed than
-    /// is known, only those of the files that were put back go, and of folders that are gone.
+    /// Removes the marks of a run that was undone, except those of files that were not restored. If the run may have
+    /// changed more than is known, only the marks of restored files and of deleted folders are removed.
     pub fn undone(&self, run: &RunId, back: &[String], left: UndoRemains<'_>) -> Result<(), Error> {
         if self.stamp().is_none() {
             return Ok(());
@@ -169,28 +172,29 @@ impl WorkspaceMarks {
         })
     }
 
-    /// The marks of other runs that mean a path.
+    /// Whether another run has marked a path.
     pub fn is_marked_by_others(&self, run: &RunId, path: &str) -> Result<bool, Error> {
         Ok(self.by_others(run)?.keys().any(|marked| is_in(marked, path)))
     }
 
-    /// A run is about to write words from outside to these files, or has. Returns once that is on disk.
+    /// Marks files that a run is about to write text from outside to, or has written. Returns once the marks are on
+    /// disk.
     pub fn add(&self, run: &RunId, files: &BTreeMap<String, Origins>, now: Timestamp) -> Result<(), Error> {
         if files.is_empty() {
             return Ok(());
         }
-        // Taken before anyone waits for us: there may be many.
+        // Taken before the lock, because there may be many folders.
         let roams_anew = files.contains_key(EVERYTHING) && !self.read()?.roaming.contains_key(run);
         let folders = if roams_anew { self.folders() } else { None };
         self.update(run, files, Some(RoamingState::Open(&folders)), now).map(drop)
     }
 
-    /// The folders that there are.
+    /// The folders that exist now.
     pub(crate) fn folders(&self) -> FolderSnapshot {
         scan::folders(Path::new(&self.workspace))
     }
 
-    /// The same, with what becomes of the run's mark of everything, if anything does.
+    /// Like `add`, and also updates the run's mark on every file if `state` is given.
     pub(crate) fn update(
         &self,
         run: &RunId,
@@ -220,13 +224,14 @@ impl WorkspaceMarks {
         Ok((before, self.stamp()))
     }
 
-    /// Which state the book is in; `None` where nothing was ever marked. Boxed, as whoever drives a run holds some of them.
+    /// The state of the marks file; `None` if nothing was ever marked. Boxed, because every driver holds several of
+    /// them.
     pub(crate) fn stamp(&self) -> Option<Box<Stamp>> {
         let file = fs::File::open(&self.file).or_else(|_| fs::File::open(self.old())).ok()?;
         stamp_of(&file).ok().map(Box::new)
     }
 
-    /// What other runs wrote, by path.
+    /// The marks of other runs, by path.
     pub(crate) fn by_others(&self, run: &RunId) -> Result<BTreeMap<String, Origins>, Error> {
         let mut files: BTreeMap<String, Origins> = BTreeMap::new();
         for marked in self.all()?.into_iter().filter(|marked| marked.run != *run) {
@@ -235,7 +240,7 @@ impl WorkspaceMarks {
         Ok(files)
     }
 
-    /// A run has come to rest: what it may have changed anywhere is now known by the times of files.
+    /// A run has come to rest: the files it may have changed are now found by their times.
     pub(crate) fn settle(&self, run: &RunId) -> Result<(), Error> {
         let page = self.read()?;
         let root = Path::new(&self.workspace);
@@ -261,8 +266,8 @@ impl WorkspaceMarks {
         })
     }
 
-    /// Looks at what became of the marked files while nobody was at work: settles what a run that was cut off left behind,
-    /// and forgets marks whose file was gone and is another by now.
+    /// Updates the marks while no run is at work: finds out what a run that was cut off changed, and removes marks
+    /// whose file was deleted and replaced by another.
     pub(crate) fn look(&self, is_at_work: impl Fn(&RunId) -> bool) -> Result<(), Error> {
         let page = self.read()?;
         for run in page.roaming.keys().filter(|run| !is_at_work(run)) {
@@ -292,7 +297,7 @@ impl WorkspaceMarks {
                 }
             }
             for (path, run) in other {
-                // Somebody may have written there again since we looked.
+                // The file may have been written again since we looked.
                 if let Some(runs) = page.files.get_mut(path)
                     && runs.get(run).is_some_and(|mark| mark.gone)
                 {
@@ -314,7 +319,7 @@ impl WorkspaceMarks {
         }
     }
 
-    /// What a version wrote that kept all marks in one piece.
+    /// Reads the file of an older version that kept all marks in one JSON value.
     fn read_old(&self) -> Result<MarkTable, Error> {
         let file = self.old();
         let failed = |source| Error::File { file: file.clone(), source };
@@ -329,13 +334,13 @@ impl WorkspaceMarks {
         self.file.with_extension("json")
     }
 
-    /// Changes the book while nobody else does. Whoever reads it finds it as it was or as it is now, whole.
+    /// Changes the marks under a lock. Readers see the state before or after, never a part.
     fn change<T>(&self, act: impl FnOnce(&mut MarkTable) -> T) -> Result<T, Error> {
         let _lock = self.lock()?;
         self.change_locked(act)
     }
 
-    /// Nobody else changes the book while this is held.
+    /// Takes the lock; no other process changes the marks while it is held.
     fn lock(&self) -> Result<fs::File, Error> {
         let lock = || {
             let folder = self.file.parent().unwrap_or(Path::new("."));
@@ -359,7 +364,7 @@ impl WorkspaceMarks {
         let done = act(&mut page);
         rows::write(&self.file, before.as_ref(), &page)?;
         if before.is_none() {
-            // Its marks are in the new file; without it they count once.
+            // Its marks are in the new file, so the old file is no longer needed.
             let _ = fs::remove_file(self.old());
         }
         Ok(done)
@@ -378,7 +383,7 @@ impl MarkTable {
     }
 }
 
-/// Whether a path is a folder that holds the other, or the same.
+/// Whether a path equals `folder` or is inside it.
 fn is_in(folder: &str, path: &str) -> bool {
     folder == EVERYTHING || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -1,4 +1,4 @@
-//! A run's graph as NetworkX node-link data, with the names other graph agents use.
+//! Exports a run's graph as NetworkX node-link data, with the names that other graph agents use.
 
 use serde_json::{Map, Value, json};
 use updraft_run::{Run, Step, Timestamp};
@@ -12,7 +12,7 @@ pub enum EdgeList {
     Edges,
     /// `links`.
     Links,
-    /// Under both names, so that every NetworkX loads it as it is.
+    /// Under both names, so that every version of NetworkX loads it unchanged.
     #[default]
     Both,
 }
@@ -52,7 +52,7 @@ pub fn node_link(report: &RunReport, list: EdgeList) -> Value {
     whole
 }
 
-/// What a step gave, as an object: its variables by name, or else its text as the final answer.
+/// The output of a step as an object: its variables by name, or otherwise its text as the final answer.
 fn output(step: &Step, run: &Run) -> Value {
     let Some(text) = step.output.as_deref() else { return Value::Null };
     let writes = &step.spec.writes;
@@ -62,7 +62,7 @@ fn output(step: &Step, run: &Run) -> Value {
     let parsed: Option<Value> = serde_json::from_str(text).ok();
     let value = |name: &String| {
         let own = run.variables().get(name).filter(|variable| variable.by.as_ref() == Some(&step.spec.id));
-        // Another step has written it since: what this one gave is in its text.
+        // Another step has overwritten the variable since: this step's value is in its text.
         let earlier = || match (writes.len(), &parsed) {
             (1, None) => Value::String(text.to_owned()),
             (1, Some(value)) => value.clone(),
@@ -96,7 +96,7 @@ fn node(report: &StepReport, run: &Run) -> Value {
     })
 }
 
-/// An edge from each step to those that wait for it, and from the root to those that wait for none.
+/// An edge from each step to its dependants, and from the root to the steps without dependencies.
 fn edges(report: &RunReport) -> Vec<Value> {
     let mut edges = Vec::new();
     let mut waits = std::collections::BTreeSet::new();
@@ -118,7 +118,7 @@ fn status(own: &str) -> &str {
     }
 }
 
-/// A moment as other tools read it: ISO 8601 in UTC.
+/// A time as other tools read it: ISO 8601 in UTC.
 fn time(at: Option<Timestamp>) -> Value {
     at.map_or(Value::Null, |at| Value::String(iso(at)))
 }

@@ -1,4 +1,4 @@
-//! Models that are not available for a while: they are waited for, within a limit; then the run is told, and stops.
+//! Waits for models that are temporarily unavailable, up to a limit. After that the run is told, and stops.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,30 +10,30 @@ use updraft_run::{Failure, FailureKind, ModelAnswer, Reply};
 
 use crate::effects::{DeltaListener, failed};
 
-/// The wait before a model is tried again; each further one is twice as long.
+/// The wait before the first retry; each further wait is twice as long.
 const FIRST_WAIT: Duration = Duration::from_secs(5);
-/// No wait is longer: a model that is back shall not wait for us.
+/// The longest wait, so that a model that is available again is used soon.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// A key that was refused, or an account with nothing left, is tried again for so long: both may just have been changed.
+/// How long a refused key or an empty account is retried: either may just have been fixed.
 const ACCOUNT_LIMIT: Duration = Duration::from_secs(4);
 
-/// How long a model is waited for, and what ends the wait early.
+/// How long to wait for a model, and what ends the wait early.
 pub(crate) struct OutageWait {
     pub(crate) limit: Duration,
-    /// Cancelled when the run shall come to rest.
+    /// Cancelled when the run should come to rest.
     pub(crate) hurry: CancellationToken,
 }
 
-/// Sets a model up again where the keys have changed since it was set up.
+/// Sets a model up again if the keys have changed since it was set up.
 pub(crate) type ModelRenewal = Box<dyn Fn(&Arc<dyn Model>) -> Option<Arc<dyn Model>> + Send + Sync>;
 
-/// A model, and how it is set up again where its key was refused.
+/// A model, and how to set it up again if its key was refused.
 pub(crate) struct RenewableModel {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) renewal: ModelRenewal,
 }
 
-/// Asks a model, again and again while it is not available.
+/// Asks a model, repeatedly while it is not available.
 pub(crate) async fn ask(
     RenewableModel { mut model, renewal }: RenewableModel,
     prompt: &Prompt<'_>,
@@ -44,7 +44,7 @@ pub(crate) async fn ask(
     let begun = Instant::now();
     let (mut rounds, mut attempts) = (0, 0);
     loop {
-        // Whoever looks on has heard once that it is asked again, and then how long it is waited for.
+        // Watchers are told only once that it is asked again, and then how long the wait is.
         let mut told = |delta: Delta<'_>| {
             if rounds == 0 || !matches!(delta, Delta::Again(_)) {
                 hear(delta);
@@ -79,17 +79,17 @@ pub(crate) async fn ask(
     }
 }
 
-/// The same model with another key, where this one was refused and there is another by now.
+/// The same model with another key, if this key was refused and has changed since.
 pub(crate) fn renewed_after(error: &Error, model: &Arc<dyn Model>, renewal: &ModelRenewal) -> Option<Arc<dyn Model>> {
     if error.is_about_key() { renewal(model) } else { None }
 }
 
-/// What a run hears of a model that could not even be set up.
+/// The reply for a model that could not be set up.
 pub(crate) fn setup_failure(error: &Error) -> Reply {
     if error.outage().is_some() { unavailable(error, 0, Duration::ZERO) } else { failed(error) }
 }
 
-/// What a run hears of a model that was waited for in vain.
+/// The reply for a model that did not become available in time.
 fn unavailable(error: &Error, attempts: u32, time: Duration) -> Reply {
     let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
     let words = match error {

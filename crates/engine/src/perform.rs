@@ -1,4 +1,4 @@
-//! Who does what a run wants: the real hands, and the trait that scripted hands share with them.
+//! Performs the effects that a run wants: the trait, and its real implementation with models and tools.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -13,43 +13,43 @@ use updraft_tools::{CallContext, CallLog, CallResult, Dispatcher, Place, Registr
 
 use tokio_util::sync::CancellationToken;
 
-/// A future that is boxed, so that hands of all kinds fit behind one trait.
+/// A boxed future, so that the trait can be used as a trait object.
 pub type EffectFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Performs effects. The engine decides when; the hands know how.
+/// Performs effects. The engine decides when; the implementation knows how.
 pub trait EffectPerformer: Send + Sync {
     /// The model of this name.
     fn model(&self, name: &str) -> Result<Arc<dyn Model>, updraft_models::Error>;
 
-    /// The same set up again after its key was refused, where the keys have changed since.
+    /// The model set up again after its key was refused, if the keys have changed since.
     fn renewed_model(&self, name: &str, refused: &Arc<dyn Model>) -> Option<Arc<dyn Model>> {
         let _ = (name, refused);
         None
     }
 
-    /// How long a model that is not available is waited for.
+    /// How long to wait for a model that is not available.
     fn patience(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// The name of the tool that is meant, where it was called by a shorter one.
+    /// The full name of the tool that a shorter name refers to.
     fn full_name(&self, called: &str) -> Option<String> {
         let _ = called;
         None
     }
 
-    /// The tools as they are now, where some of them may change while runs go on.
+    /// The current tools, if some of them may change during runs.
     fn shelf(&self) -> Option<RegistrySnapshot> {
         None
     }
 
-    /// What a call would touch. No effects.
+    /// What a call would touch. Has no side effects.
     fn prepare(&self, workspace: &str, call: &ToolCall) -> PreparedCall;
 
-    /// What is known only just before a call. Reads, changes nothing.
+    /// What is known only just before a call. Reads, but changes nothing.
     fn facts<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> EffectFuture<'a, EffectFacts>;
 
-    /// Contents that a call is about to replace, to be stored before it begins. Reads, changes nothing.
+    /// Contents that a call is about to replace, to be stored before it begins. Reads, but changes nothing.
     fn images<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> EffectFuture<'a, Vec<Vec<u8>>> {
         let _ = (workspace, call);
         Box::pin(std::future::ready(Vec::new()))
@@ -63,7 +63,7 @@ pub trait EffectPerformer: Send + Sync {
         given: CallEnvironment,
     ) -> EffectFuture<'a, CallResult>;
 
-    /// After a crash: did it happen?
+    /// After a crash: finds out whether a call happened.
     fn reconcile<'a>(
         &'a self,
         workspace: &'a str,
@@ -72,22 +72,22 @@ pub trait EffectPerformer: Send + Sync {
     ) -> EffectFuture<'a, RecoveryOutcome>;
 }
 
-/// What a call is made with, besides its arguments.
+/// What a call is made with besides its arguments.
 #[derive(Debug)]
 pub struct CallEnvironment {
-    /// The same for every attempt at this call, and for no other.
+    /// A key that is the same for every attempt at this call, and different for all other calls.
     pub key: String,
     /// Cancelled when the call is to stop.
     pub cancel: CancellationToken,
-    /// The run around it.
+    /// What the tool may know about the run.
     pub around: RunContext,
-    /// Where it tells how it is getting on.
+    /// Where the tool reports its progress.
     pub log: CallLog,
-    /// Where the lines go that a program prints while it runs.
+    /// Where the lines that a program prints while it runs go.
     pub output: CallLog,
 }
 
-/// The real hands: models by name, tools by the dispatcher, each run in its own workspace.
+/// The real performer: models by name, tools by the dispatcher, each run in its own workspace.
 pub struct RealPerformer {
     access: Mutex<Arc<ModelAccess>>,
     dispatcher: Dispatcher,
@@ -95,20 +95,20 @@ pub struct RealPerformer {
     places: Mutex<BTreeMap<String, Place>>,
 }
 
-/// A model that was set up.
+/// A model that has been set up.
 struct CachedModel {
     model: Arc<dyn Model>,
-    /// With these keys.
+    /// The keys it was set up with.
     access: Arc<ModelAccess>,
 }
 
 impl RealPerformer {
-    /// Hands that reach models this way and have these tools.
+    /// A performer with this access to models and these tools.
     pub fn new(access: ModelAccess, dispatcher: Dispatcher) -> Self {
         Self { access: Mutex::new(Arc::new(access)), dispatcher, models: Mutex::default(), places: Mutex::default() }
     }
 
-    /// Puts a model that was set up already, with the same keys, under its name.
+    /// Adds a model that is already set up with the same keys, under its name.
     #[must_use]
     pub fn with_model(self, name: &str, model: Arc<dyn Model>) -> Self {
         let cached = CachedModel { model, access: self.access() };
@@ -116,12 +116,12 @@ impl RealPerformer {
         self
     }
 
-    /// How models are reached now.
+    /// The current access to models.
     fn access(&self) -> Arc<ModelAccess> {
         Arc::clone(&self.access.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads the keys again. How models are reached from now on, where some have changed.
+    /// Reads the keys again. Returns the new access if some have changed.
     fn renew(&self) -> Option<Arc<ModelAccess>> {
         let mut access = self.access.lock().unwrap_or_else(PoisonError::into_inner);
         *access = Arc::new(access.renewed()?);
@@ -133,12 +133,13 @@ impl RealPerformer {
         &self.dispatcher
     }
 
-    /// What is known about a call, with the model it asks as everybody else would name it.
+    /// What is known about a call, with the full name of the model it asks.
     fn with_model_named(&self, prepared: PreparedCall) -> PreparedCall {
         let Some(name) = prepared.model.as_deref().filter(|_| prepared.fault.is_none()) else { return prepared };
         match self.may_consult(name) {
             Ok(model) => {
-                // The user has set it up, so asking it is no reach outside; but what it is asked leaves this machine.
+                // The user has set it up, so asking it does not count as reaching outside; but the question leaves this
+                // machine.
                 let hosts = self.model(&model).map(|model| model.hosts()).unwrap_or_default();
                 PreparedCall { model: Some(model), sends: !hosts.is_empty(), hosts, ..prepared }
             }
@@ -149,8 +150,8 @@ impl RealPerformer {
         }
     }
 
-    /// The model that an agent means, if it is one that the user has set up. An agent sets none up itself: a name with an
-    /// address in it would send what it says there.
+    /// The model that an agent names, if the user has set it up. An agent cannot set up a model itself: a name that
+    /// contains an address would send its question there.
     fn may_consult(&self, name: &str) -> Result<String, String> {
         let (name, access) = (name.trim(), self.access());
         let not_set_up = |why: &str| {
@@ -194,7 +195,7 @@ impl EffectPerformer for RealPerformer {
         }
         let access = self.access();
         let resolved = updraft_models::resolve(name, &access).map(|model| (model, access));
-        // A key may have been set since the process began.
+        // A key may have been set since the process started.
         let (model, access) = resolved.or_else(|error| {
             let access = self.renew().ok_or(error)?;
             Ok((updraft_models::resolve(name, &access)?, access))
@@ -293,7 +294,8 @@ impl EffectPerformer for RealPerformer {
     }
 }
 
-/// A question to another model, as it is for a step whose own model is at these hosts: they hear of it anyway.
+/// Adjusts a question to another model for a step whose own model is at these hosts: they receive the text anyway, so
+/// nothing new is sent out.
 pub(crate) fn but_for(mut prepared: PreparedCall, own: &[String]) -> PreparedCall {
     prepared.hosts.retain(|host| !own.contains(host));
     prepared.sends = !prepared.hosts.is_empty();

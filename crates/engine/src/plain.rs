@@ -1,9 +1,9 @@
-//! Reading files that may come from anyone: never waiting for one, and never more than is sensible.
+//! Reads files that may come from anyone: never blocks on a pipe or device, and never reads more than a limit.
 
 use std::io::{Error, Read, Result};
 use std::path::Path;
 
-/// The text of an ordinary file of at most so many bytes.
+/// The text of a regular file of at most `most` bytes.
 pub(crate) fn read_text(path: &Path, most: u64) -> Result<String> {
     let file = updraft_tools::open_plain(path)?;
     if !file.metadata()?.is_file() {

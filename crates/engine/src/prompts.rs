@@ -1,4 +1,4 @@
-//! Prompt templates: compiled in, and overridden by files of the same name.
+//! Prompt templates: built in, and overridden by files of the same name.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -44,12 +44,12 @@ const COMPILED_IN: &[(&str, &str)] = compiled_in![
 pub struct Prompts(BTreeMap<String, String>);
 
 impl Prompts {
-    /// Those that come with the program.
+    /// The built-in templates.
     pub fn compiled_in() -> Self {
         Self(COMPILED_IN.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect())
     }
 
-    /// Takes `*.md` of a folder in place of templates with the same name. A folder that is not there changes nothing.
+    /// Replaces templates by the `*.md` files of the same name in a folder. A missing folder changes nothing.
     pub fn override_from(&mut self, folder: &Path) -> Result<(), Error> {
         for (name, text) in crate::agents::markdown_in(folder)? {
             if let std::collections::btree_map::Entry::Occupied(mut e) = self.0.entry(name) {
@@ -59,18 +59,18 @@ impl Prompts {
         Ok(())
     }
 
-    /// All of them.
+    /// All templates by name.
     pub fn texts(&self) -> &BTreeMap<String, String> {
         &self.0
     }
 }
 
-/// A template as it comes with the program.
+/// A built-in template.
 pub(crate) fn compiled_in(name: &str) -> Option<&'static str> {
     COMPILED_IN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// Puts values into `{{name}}` places, in one pass: what a value holds is never looked at again.
+/// Replaces each `{{name}}` by its value, in one pass: the values themselves are never expanded.
 pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let room: usize = values.iter().map(|(_, value)| value.len()).sum();
     let mut filled = String::with_capacity(template.len() + room);
@@ -101,12 +101,12 @@ mod tests {
 
     use super::*;
 
-    /// The places of a template: `{{name}}`.
+    /// The placeholders of a template: `{{name}}`.
     fn places(template: &str) -> BTreeSet<&str> {
         template.split("{{").skip(1).filter_map(|rest| rest.split_once("}}")).map(|(name, _)| name).collect()
     }
 
-    /// The templates that a source file fills, each with the places it fills: `say("name", &[("place", …), …])`.
+    /// The templates that a source file uses, each with the placeholders it fills: `say("name", &[("place", …), …])`.
     fn filled_in(source: &str) -> Vec<(&str, BTreeSet<&str>)> {
         let calls = source.split("say(").skip(1).filter_map(|rest| {
             let (name, rest) = rest.trim_start().strip_prefix('"')?.split_once('"')?;

@@ -1,4 +1,4 @@
-//! The answers of a run as a model that gives them again.
+//! Turns the recorded answers of a run into a model that gives them again.
 
 use std::ops::ControlFlow;
 
@@ -8,7 +8,7 @@ use updraft_run::{ConversationEntry, EffectKind, Event, ModelAnswer, Record, Rep
 
 use crate::Error;
 
-/// A model that says what the models of this run said, each answer at its place.
+/// A model that repeats the answers of this run, each at its address.
 pub fn recorded(journal: &Journal, id: &RunId) -> Result<RecordedModel, Error> {
     let mut run = Run::default();
     let mut answers: Vec<(AnswerPlace, ModelAnswer)> = Vec::new();
@@ -34,7 +34,7 @@ pub fn recorded(journal: &Journal, id: &RunId) -> Result<RecordedModel, Error> {
     Ok(RecordedModel::new(id.as_str(), answers))
 }
 
-/// How often the model had spoken in what it was told.
+/// How many answers of the model were in its conversation so far.
 fn spoken(step: &Step) -> usize {
     step.talk.iter().filter(|entry| matches!(entry, ConversationEntry::Answer(_))).count()
 }

@@ -1,4 +1,4 @@
-//! Replay: the recorded inputs go to the rules again, every event is compared, and every prompt is made again.
+//! Replays a run: the recorded inputs are decided again, every event is compared, and every prompt is built again.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -15,13 +15,13 @@ use crate::words::{PromptKit, RosterTexts};
 /// What a replay found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplayReport {
-    /// Events that were decided again and compared.
+    /// How many events were decided again and compared.
     pub events: u64,
-    /// Events copied from another run, which were only folded.
+    /// How many events were copied from another run; these are only applied.
     pub copied: u64,
-    /// Prompts that were made again.
+    /// How many prompts were built again.
     pub prompts: u64,
-    /// Where the rules say something else now, in order.
+    /// Where the rules now decide something else, in order.
     pub differences: Vec<ReplayDifference>,
 }
 
@@ -37,31 +37,31 @@ pub struct ReplayDifference {
 /// What differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DifferenceKind {
-    /// The journal has this event, the rules decide that one.
+    /// The journal has one event, the rules decide another.
     Event {
-        /// In the journal.
+        /// The event in the journal.
         recorded: Option<String>,
-        /// By the rules.
+        /// The event that the rules decide.
         decided: Option<String>,
     },
-    /// The prompt of this effect is another one.
+    /// The prompt of this effect differs.
     Prompt {
         /// The effect.
         id: EffectAddress,
         /// The recorded hash.
         recorded: ContentHash,
-        /// The hash of the prompt as it is made now.
+        /// The hash of the prompt as it is built now.
         made: ContentHash,
     },
 }
 
-/// Replays a run without any network: the journal is all it needs.
+/// Replays a run without any network: it needs only the journal.
 pub fn replay(journal: &Journal, id: &RunId) -> Result<ReplayReport, Error> {
     let mut replayed = ReplayReport::default();
     let mut failure = None;
     let mut prompts = PromptRebuilder::new(journal, id);
     let copied = copied_events(journal, id)?;
-    // Two runs: one decides, the other is told. Where they part, the first follows the journal again.
+    // Two runs: one decides, the other follows the journal. After a difference, the first is set to the second.
     let (mut decides, mut told) = (Run::default(), Run::default());
     journal.read(id, 0, &mut |first, record: Record| {
         let differences = replayed.differences.len();
@@ -118,13 +118,13 @@ pub struct SentPrompt {
     pub id: EffectAddress,
     /// The agent it was sent to.
     pub agent: String,
-    /// When.
+    /// When it was sent.
     pub at: updraft_run::Timestamp,
     /// The whole prompt, for people.
     pub prompt: String,
 }
 
-/// Every prompt of a run, made again, handed to `visit` in order.
+/// Builds every prompt of a run again and passes each to `visit`, in order.
 pub fn prompts(journal: &Journal, id: &RunId, visit: &mut dyn FnMut(SentPrompt)) -> Result<(), Error> {
     let mut rebuilder = PromptRebuilder::new(journal, id);
     let mut run = Run::default();
@@ -152,15 +152,15 @@ pub fn prompts(journal: &Journal, id: &RunId, visit: &mut dyn FnMut(SentPrompt))
     failure.map_or(Ok(()), Err)
 }
 
-/// Makes prompts again from what the journal holds.
+/// Builds prompts again from the journal.
 struct PromptRebuilder<'a> {
     journal: &'a Journal,
     id: &'a RunId,
     kits: BTreeMap<ContentHash, PromptKit>,
     contexts: BTreeMap<ContentHash, Arc<WorkspaceContext>>,
-    /// Conversations that go on, so that a long one is not made anew for every turn.
+    /// Conversations that continue, so that a long one is not built again for every turn.
     open: BTreeMap<updraft_run::StepId, Conversation>,
-    /// The last question beside one of them.
+    /// The last separate question about one of them (judgement or summary).
     aside: Option<Conversation>,
 }
 
@@ -169,7 +169,7 @@ impl<'a> PromptRebuilder<'a> {
         Self { journal, id, kits: BTreeMap::new(), contexts: BTreeMap::new(), open: BTreeMap::new(), aside: None }
     }
 
-    /// Records what happened, and compares each prompt that was sent.
+    /// Applies a record, and compares each prompt that was sent.
     fn follow(&mut self, first: u64, run: &mut Run, record: &Record, replayed: &mut ReplayReport) -> Result<(), Error> {
         run.pass(record);
         for (n, event) in record.events.iter().enumerate() {
@@ -189,7 +189,7 @@ impl<'a> PromptRebuilder<'a> {
 
     fn apply(&mut self, run: &mut Run, event: &Event) {
         match event {
-            // From here on conversations may begin with another goal, or are made of other words.
+            // From here on conversations may begin with another goal, or use other texts.
             Event::Forked { .. } => self.open.clear(),
             Event::Reloaded { .. } => self.kits.clear(),
             _ => {}

@@ -1,4 +1,4 @@
-//! Looking back at a run: what each step did, when, and what it cost.
+//! Reports about a run: what each step did, when, and what it cost.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -16,12 +16,12 @@ use crate::context::WorkspaceContext;
 use crate::history::PastStep;
 use crate::used::ToolCallCount;
 
-/// A run in hindsight, or as it is now.
+/// A run with its history, finished or not.
 #[derive(Debug)]
 pub struct RunReport {
-    /// What the journal knows without reading it.
+    /// What the journal's list says about it, without reading its records.
     pub head: RunSummary,
-    /// The run, folded.
+    /// The run's state.
     pub run: Run,
     /// Its steps, in the order they were planned.
     pub steps: Vec<StepReport>,
@@ -29,21 +29,21 @@ pub struct RunReport {
     pub ended: Timestamp,
 }
 
-/// One step in hindsight.
+/// One step with its history.
 #[derive(Clone, Debug)]
 pub struct StepReport {
-    /// The step as it stands.
+    /// The step in its last state.
     pub step: Step,
     /// When it first began.
     pub began: Option<Timestamp>,
     /// When it ended.
     pub ended: Option<Timestamp>,
-    /// The tools it called, in the order of the first calls.
+    /// The tools it called, in the order of their first calls.
     pub tools: Vec<ToolCallCount>,
 }
 
 impl RunReport {
-    /// Reads and folds a run.
+    /// Loads a run and its history.
     pub fn of(journal: &Journal, id: &RunId) -> Result<Self, Error> {
         let head = journal.head(id)?;
         let mut run = Run::default();
@@ -85,7 +85,7 @@ impl RunReport {
         Ok(Self { head, run, steps, ended })
     }
 
-    /// What the run came to, or has so far.
+    /// The answer of the run, or what there is of it so far.
     pub fn answer(&self) -> String {
         match self.run.phase() {
             RunPhase::Over { answer, .. } => answer.to_string(),
@@ -93,7 +93,7 @@ impl RunReport {
         }
     }
 
-    /// What the run's agents are told about where they work and what was done: intent, workspace, history, memory.
+    /// What the run's agents are told about their workspace and the work so far: intent, workspace, history, memory.
     pub fn context(&self, journal: &Journal) -> Result<Value, Error> {
         let stored = self.run.settings().context.map(|hash| journal.blob(&hash)).transpose()?.flatten();
         let context: WorkspaceContext =
@@ -103,7 +103,7 @@ impl RunReport {
         Ok(context.to_json(&self.run.goal().text, &history))
     }
 
-    /// The figures of the whole run.
+    /// The statistics of the whole run.
     pub fn statistics(&self) -> Statistics {
         Statistics::of(&self.run)
     }
@@ -133,7 +133,7 @@ impl RunReport {
 }
 
 impl StepReport {
-    /// Why it failed, was skipped, or cannot go on for now.
+    /// Why it failed, was skipped, or cannot continue for now.
     pub fn error(&self) -> Option<String> {
         match &self.step.state {
             _ if self.step.halted.is_some() => self.step.halted.as_ref().map(|why| why.message.clone()),
@@ -162,41 +162,41 @@ impl StepReport {
     }
 }
 
-/// The figures of a run.
+/// The statistics of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Statistics {
-    /// Questions to models, those included that were put again because the answer was cut off.
+    /// Questions to models, including those asked again because the answer was cut off.
     pub turns: u64,
     /// Tool calls.
     pub tool_calls: u64,
     /// Answers that showed reasoning.
     pub reasoning_steps: u64,
-    /// Tokens read.
+    /// Input tokens.
     pub input_tokens: u64,
-    /// Of those, from the provider's cache.
+    /// Input tokens from the provider's cache.
     pub cached_tokens: u64,
-    /// Answers for which the provider found something in its cache of prompts.
+    /// Answers for which the provider used its prompt cache.
     pub cache_hits: u64,
     /// Answers for which it did not.
     pub cache_misses: u64,
-    /// Tokens written.
+    /// Output tokens.
     pub output_tokens: u64,
-    /// Of those, spent on reasoning.
+    /// Output tokens spent on reasoning.
     pub reasoning_tokens: u64,
-    /// Some figures are estimated, because a provider reported none.
+    /// Some numbers are estimates, because a provider reported none.
     pub estimated: bool,
-    /// Dollars, cut-off calls included; absent where a price is not known.
+    /// Dollars, including cut-off calls; absent if a price is unknown.
     pub cost: Option<f64>,
-    /// Of those dollars, what may have been billed for calls that were cut off or have not answered yet.
+    /// The part of `cost` that may have been billed for calls that were cut off or have not answered yet.
     pub doubtful: f64,
-    /// How many calls that is.
+    /// How many calls `doubtful` covers.
     pub doubtful_calls: u64,
-    /// Milliseconds at work.
+    /// Working time in milliseconds.
     pub time_ms: u64,
 }
 
 impl Statistics {
-    /// The figures of a run as it stands.
+    /// The statistics of a run in its current state.
     pub fn of(run: &Run) -> Self {
         let ledger = run.ledger();
         Self {
@@ -218,7 +218,7 @@ impl Statistics {
     }
 }
 
-/// Money in dollars; nothing where some calls have no price.
+/// The cost in dollars; `None` if some calls have no price.
 pub fn dollars(ledger: &Ledger) -> Option<f64> {
     (ledger.unpriced == 0).then(|| in_dollars(ledger.at_most()))
 }
@@ -262,7 +262,7 @@ pub fn waiting_for(run: &Run) -> Vec<Value> {
     asked.collect()
 }
 
-/// The whole message history of a run: the goal, what each model and person said and each tool gave, in order.
+/// The message history of a run in order: the goal, what each model and person said, and each tool's output.
 pub fn messages(journal: &Journal, id: &RunId) -> Result<Vec<Value>, Error> {
     let mut messages = Vec::new();
     journal.read(id, 0, &mut |_, record: Record| {

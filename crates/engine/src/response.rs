@@ -1,5 +1,5 @@
-//! A person's response to a question of a run. Several may respond at once: the first counts, and the others hear which one
-//! that was.
+//! A person's response to a question of a run. Several people may respond at once: the first response counts, and the
+//! others are told which one that was.
 
 use std::ops::ControlFlow;
 
@@ -8,61 +8,61 @@ use updraft_run::{EffectAddress, EffectKind, Event, Input, Reply, Run, RunId, Ti
 
 use crate::Error;
 
-/// Characters of an answer that are repeated to whoever gave another.
+/// How many characters of the first answer are shown to a person whose own answer came too late.
 const SHOWN: usize = 80;
 
-/// One person's response to one question that is open.
+/// One person's response to one open question.
 #[derive(Debug)]
 pub struct PersonResponse<'a> {
     /// The journal of the run.
     pub journal: &'a Journal,
     /// The run.
     pub id: &'a RunId,
-    /// The run as the person saw it: the question is open there.
+    /// The run as the person saw it, with the question still open.
     pub seen: &'a Run,
-    /// The question's place.
+    /// The question's address.
     pub at: &'a EffectAddress,
-    /// What the person says.
+    /// The response.
     pub input: &'a Input,
 }
 
-/// What became of a response.
+/// What happened to a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResponseStatus {
-    /// It waits for the run's owner, and no other response to the question can overtake it in the inbox.
+    /// It is in the inbox and waits for the run's owner. No other response to the question can overtake it.
     Waits,
-    /// It counts: the run has it, or the same from someone else.
+    /// It counts: the run has received it, or the same response from someone else.
     Counts,
-    /// Another was first: what it was, such as "approved by Ann".
+    /// Another response was first; for example "approved by Ann".
     Overtaken(String),
-    /// The run no longer waits for one.
+    /// The run no longer waits for a response.
     Unwanted,
 }
 
 impl PersonResponse<'_> {
-    /// Leaves the response in the inbox, unless another to the same question waits there. Tells what that one says, and whether
-    /// it is the same.
+    /// Puts the response into the inbox, unless another response to the same question is already waiting there. In that
+    /// case, returns what that response says, and whether it is the same.
     pub async fn send(&self, now: Timestamp) -> Result<Option<(String, bool)>, Error> {
         loop {
-            // The question's place is the key: the journal holds at most one response to each.
+            // The question's address is the key: the journal holds at most one response to each question.
             let sent = self.journal.send(self.id, &self.at.to_string(), self.input, now).await?;
             if sent != SendOutcome::Repeated {
                 return Ok(None);
             }
             let inbox = self.journal.inbox(self.id)?;
             if let Some(first) = inbox.into_iter().find(|waiting| waiting.input.question() == Some(self.at)) {
-                // What waits may itself have come too late: then the run has its answer already.
+                // The waiting response may itself be too late: then the run already has its answer.
                 let reply = self.stands_in_journal()?.or_else(|| self.reply_to(&first.input));
                 let words = reply.as_ref().map_or_else(|| "answered".to_owned(), |reply| self.describe(reply));
                 return Ok(Some((words, reply.is_some_and(|reply| self.agrees_with(&reply)))));
             }
-            // It was taken between the two, so ours goes in; `status` then tells which of them counts.
+            // The waiting response was taken in the meantime, so ours goes in; `status` then tells which one counts.
         }
     }
 
-    /// What became of it, once it was sent.
+    /// What happened to the response after it was sent.
     pub fn status(&self) -> Result<ResponseStatus, Error> {
-        // Looked at first: an input leaves the inbox in the transaction that writes down what came of it.
+        // Read first: an input leaves the inbox in the transaction that records its consequences.
         let waits = self.journal.inbox(self.id)?.iter().any(|waiting| waiting.input.question() == Some(self.at));
         Ok(match self.stands_in_journal()? {
             Some(reply) if self.agrees_with(&reply) => ResponseStatus::Counts,
@@ -72,7 +72,7 @@ impl PersonResponse<'_> {
         })
     }
 
-    /// The reply that the run has taken for the question.
+    /// The reply to the question that the run has recorded.
     fn stands_in_journal(&self) -> Result<Option<Reply>, Error> {
         let mut stands = None;
         self.journal.read(self.id, 0, &mut |_, record| {
@@ -82,14 +82,14 @@ impl PersonResponse<'_> {
         Ok(stands)
     }
 
-    /// What the run would take from an input on this question.
+    /// The reply that the run would record for an input to this question.
     fn reply_to(&self, input: &Input) -> Option<Reply> {
         reply_at(self.seen.clone().advance(input.clone(), Timestamp(0)).events, self.at)
     }
 
     fn agrees_with(&self, stands: &Reply) -> bool {
         match (self.reply_to(self.input), stands) {
-            // Who said it and why may differ; what follows for later calls may not.
+            // The person and the reason may differ; the consequences for later calls may not.
             (Some(Reply::Verdict(own)), Reply::Verdict(stands)) => {
                 (own.allow, own.always) == (stands.allow, stands.always)
             }
@@ -119,8 +119,8 @@ impl PersonResponse<'_> {
     }
 }
 
-/// Whether a question goes on waiting when the process that drove the run is gone. One that was asked during a call is
-/// closed with that call, unless the call is made again: then it asks the same, and has its answer.
+/// Whether a question stays open when the process that drove the run is gone. A question asked during a call is closed
+/// with that call, unless the call is repeated: then it asks the same question and gets the answer.
 pub fn outlives_its_process(run: &Run, question: &EffectAddress) -> bool {
     let mut next = run.clone();
     next.advance(Input::Recovered { found: Vec::new() }, Timestamp(0));

@@ -1,4 +1,4 @@
-//! From what someone wants to all that a run starts from, checked.
+//! Checks a goal and builds everything a run starts from.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,28 +19,28 @@ use crate::marks::MarkedFile;
 use crate::prompts::Prompts;
 use crate::words::{PromptKit, RosterTexts, cast};
 
-/// Goals beyond this are documents, and belong in a file.
+/// The longest goal, in bytes. A longer text belongs in a file.
 const LONGEST_GOAL: usize = 256 * 1024;
 
 /// A run to be started.
 pub struct NewRun<'a> {
-    /// What to do.
+    /// The goal.
     pub goal: Goal,
-    /// Under which rules.
+    /// The rules and limits.
     pub settings: RunSettings,
-    /// For how much.
+    /// What may be spent.
     pub budget: Budget,
-    /// The graph, where the user gives one.
+    /// The graph, if the user gives one.
     pub plan: Option<Graph>,
-    /// The agents there are.
+    /// The available agents.
     pub agents: &'a Agents,
     /// The templates.
     pub prompts: &'a Prompts,
     /// Resolves names and groups of tools to their definitions.
     pub tools: &'a (dyn Fn(&[String]) -> Vec<ToolSpec> + Sync),
-    /// Whether a tool only reads: the others are not offered to agents that may change nothing.
+    /// Whether a tool only reads: the others are not offered to read-only agents.
     pub only_reads: &'a (dyn Fn(&str) -> bool + Sync),
-    /// Resolves what an agent's file says of its model to a model; `None` is the run's own.
+    /// Resolves the model named in an agent's file; `None` means the run's own model.
     pub models: &'a (dyn Fn(&str) -> Option<String> + Sync),
     /// The bytes of the goal's pictures.
     pub pictures: Vec<Vec<u8>>,
@@ -48,7 +48,7 @@ pub struct NewRun<'a> {
 
 pub(crate) struct PreparedRun {
     pub(crate) start: RunStart,
-    /// The words, unless a run of this process has stored them already.
+    /// The blob with the texts, unless a run of this process has already stored it.
     pub(crate) words: Option<Blob>,
     pub(crate) context: Arc<WorkspaceContext>,
     pub(crate) context_blob: Blob,
@@ -119,7 +119,7 @@ impl NewRun<'_> {
         Ok(PreparedRun { start, words: Some(words_blob), context: Arc::new(context), context_blob, pictures, kit })
     }
 
-    /// The workspace as it is now. Its documents are the user's own words if it is trusted and no run has written words
+    /// The workspace as it is now. Its documents are the user's own text if it is trusted and no run has written text
     /// from outside to them.
     fn look(&self, engine: &EngineInner) -> Result<WorkspaceContext, Error> {
         let workspace = &self.settings.workspace;
@@ -146,7 +146,7 @@ impl NewRun<'_> {
         (roster, words)
     }
 
-    /// A budget in money is refused at once where a price is not known, and pictures where nobody can be shown them.
+    /// Refuses a budget in money if a price is unknown, and pictures if no model can be shown them.
     fn check_models(&self, engine: &EngineInner, roster: &Roster) -> Result<(), Error> {
         let own = roster.agents.iter().filter_map(|card| card.model.as_deref());
         for name in std::iter::once(self.settings.model.as_str()).chain(own) {
@@ -163,10 +163,10 @@ impl NewRun<'_> {
     }
 }
 
-/// Bytes of documents that count as the user's own words.
+/// How many bytes of documents count as the user's own text.
 const USERS_DOCUMENTS: usize = 16 * 1024;
 
-/// The documents of a workspace that the user trusts, as far as they are kept with the run.
+/// The documents of a trusted workspace, as far as they are stored with the run.
 fn users_documents(context: &WorkspaceContext) -> BTreeMap<String, String> {
     let mut left = USERS_DOCUMENTS;
     let fits = |(_, text): &&(String, String)| {

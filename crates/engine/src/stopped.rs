@@ -1,8 +1,8 @@
-//! Why a run stopped before it was done, and the command that goes on with it.
+//! Explains why a run stopped before it was done, and which command continues it.
 
 use updraft_run::{BudgetLimit, Ceiling, FailureKind, Funds, Run, RunId, RunPhase};
 
-/// Why a run stopped that can go on: a limit, or a model that is not available.
+/// Why a run that can continue has stopped: a limit, or a model that is not available.
 pub fn why_stopped(run: &Run) -> Option<String> {
     let RunPhase::Exhausted(which) = run.phase() else { return None };
     let kind = if *which == BudgetLimit::Model { FailureKind::Outage } else { FailureKind::Budget };
@@ -21,7 +21,7 @@ pub fn why_stopped(run: &Run) -> Option<String> {
     })
 }
 
-/// The command that goes on with a run that stopped.
+/// The command that continues a run that stopped.
 pub fn command_to_go_on(id: &RunId, run: &Run) -> String {
     let raised = match run.phase() {
         RunPhase::Exhausted(BudgetLimit::Turns) if run.halted().next().is_some() => {
@@ -38,7 +38,7 @@ pub fn command_to_go_on(id: &RunId, run: &Run) -> String {
     format!("updraft resume {id}{raised}")
 }
 
-/// Enough for every step that is not done to use its turns once more.
+/// The number of turns that lets every unfinished step use its turns once more.
 fn more_turns(run: &Run) -> u64 {
     let unfinished = run.steps().filter(|step| !step.has_ended());
     let more: u64 = unfinished.map(|step| u64::from(run.turns_of(step))).sum();
@@ -63,7 +63,7 @@ fn limit_reached(run: &Run, which: BudgetLimit) -> String {
     format!("limit reached: {}{limit}{}", which.flag().0, reserved(run, which).unwrap_or_default())
 }
 
-/// What the next question would need, where a limit on money or tokens does not leave enough for it.
+/// What the next question would need, if a limit on money or tokens does not leave enough for it.
 fn reserved(run: &Run, which: BudgetLimit) -> Option<String> {
     let next = next_question(run)?;
     let answer = run.settings().max_output;
@@ -89,7 +89,7 @@ fn reserved(run: &Run, which: BudgetLimit) -> Option<String> {
     }
 }
 
-/// The most that the smallest question that waits for its money can use.
+/// The ceiling of the smallest question that waits for its reservation.
 fn next_question(run: &Run) -> Option<Ceiling> {
     let held = run.open().values().filter_map(|open| match open.funds {
         Funds::Held(ceiling) => Some(ceiling),

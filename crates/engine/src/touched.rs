@@ -1,4 +1,4 @@
-//! What each call of a run touched: files, commands, hosts, and who allowed it. A view of the journal, and of nothing else.
+//! Lists what each call of a run touched: files, commands, hosts, and who allowed it. Read from the journal only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use updraft_run::{
 use crate::Error;
 use crate::undo::{ReportedChanges, changes_of};
 
-/// The tools that tell a diff in their data.
+/// The tools whose output data contains a diff.
 const FILE_TOOLS: [&str; 3] = ["write_file", "edit_file", "append_line"];
 
 /// One call and what it touched.
@@ -26,11 +26,11 @@ pub struct CallAudit {
     pub ended: Option<Timestamp>,
     /// The call.
     pub call: EffectAddress,
-    /// Whose.
+    /// The agent that made the call.
     pub agent: String,
-    /// Of which tool.
+    /// The tool.
     pub tool: String,
-    /// How it ended: `done`, `failed`, `rejected`, `timed_out`, `cancelled`, `in_doubt`; `open` if it has not.
+    /// How it ended: `done`, `failed`, `rejected`, `timed_out`, `cancelled`, `in_doubt`; `open` if it has not ended.
     pub outcome: &'static str,
     /// Why it did not end well.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,16 +50,16 @@ pub struct CallAudit {
     /// Files it changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<FileChange>,
-    /// Why it may have changed more than that.
+    /// Why it may have changed more files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unlisted: Option<String>,
-    /// How much more, where it is known.
+    /// How many more, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<UnlistedCount>,
     /// What it changed in text files, as a unified diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// Who was asked, and what they said.
+    /// The approval that was asked for, and the decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalRecord>,
 }
@@ -72,7 +72,7 @@ pub struct ApprovalRecord {
     /// The arguments that the person was shown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
-    /// What was said; absent if nobody has answered.
+    /// The decision; absent if nobody has answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
 }
@@ -106,7 +106,7 @@ struct AuditBuilder<'a> {
     /// What was known about calls before they were made.
     prepared: BTreeMap<EffectAddress, PreparedCall>,
     order: Vec<EffectAddress>,
-    /// Calls that were begun and whose end is not known.
+    /// Calls that have begun and have not been seen to end.
     open: BTreeSet<EffectAddress>,
     calls: BTreeMap<EffectAddress, CallAudit>,
     told: ReportedChanges,
@@ -179,7 +179,7 @@ impl AuditBuilder<'_> {
         })
     }
 
-    /// A command whose end nobody saw may have changed what nobody told.
+    /// A command that was not seen to end may have changed files that are not listed.
     fn doubt(&mut self) {
         let Self { open, calls, .. } = self;
         for call in calls.values_mut().filter(|call| call.command.is_some() && open.contains(&call.call)) {
@@ -218,7 +218,8 @@ impl AuditBuilder<'_> {
         Ok(())
     }
 
-    /// Kept as a blob for what is seen from outside, in their data by the file tools. Others' data is not our word.
+    /// The diff of a call: from a blob, or from the output data of the file tools. The data of other tools is not
+    /// trusted for this.
     fn diff(&self, id: &EffectAddress, output: &ToolOutput) -> Result<Option<String>, Error> {
         let stored = output.diff.map(|blob| self.journal.blob(&blob.hash)).transpose()?.flatten();
         let stored = stored.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());

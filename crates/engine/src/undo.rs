@@ -1,8 +1,8 @@
-//! Undoing what a run changed in its workspace, from what its journal kept; and undoing that again.
+//! Undoes what a run changed in its workspace, from what its journal kept; an undo can itself be undone.
 //!
-//! A change is taken back only where the file still is what the run left: everything else belongs to somebody else by
-//! now, and is named instead. What is about to be done is written down with what it replaces before anything is touched,
-//! so that a second call finishes what a first one began, and an undo can be undone.
+//! A change is undone only if the file still is as the run left it; any other file was changed by someone else and is
+//! only reported. The plan and the contents it replaces are written to disk before anything is touched, so that a
+//! second call finishes what a first one began, and an undo can be undone.
 
 mod carry;
 mod made;
@@ -26,7 +26,7 @@ use crate::touched::touched;
 use record::{UndoRecord, UndoRecords};
 pub(crate) use record::{private, write_whole};
 
-/// The largest content that is held in memory to be put back.
+/// The largest content that is held in memory to be restored.
 pub(crate) const LARGEST: usize = 256 << 20;
 
 /// The undoing of one run's changes.
@@ -37,12 +37,12 @@ pub struct Undo {
     records: UndoRecords,
 }
 
-/// What an undo came to.
+/// The result of an undo.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct UndoResult {
-    /// Paths that are as they were again.
+    /// Paths that were restored.
     pub restored: Vec<String>,
-    /// Paths that could not be.
+    /// Paths that were not restored.
     pub left: Vec<SkippedPath>,
 }
 
@@ -53,20 +53,20 @@ pub struct UnlistedCall {
     pub call: EffectAddress,
     /// Why.
     pub why: String,
-    /// How much, where it is known.
+    /// How many more changes, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<UnlistedCount>,
 }
 
 impl Undo {
-    /// Opens the workspace that a run worked in, and the folder where undos are written down.
+    /// Opens the workspace that a run worked in, and the folder where undos are recorded.
     pub fn open(journal: &Journal, run: &RunId, workspace: &Path, records: &Path) -> Result<Self, Error> {
         let workspace = Workspace::open(workspace)?;
         let records = UndoRecords::at(records, run);
         Ok(Self { journal: journal.clone(), run: run.clone(), workspace, records })
     }
 
-    /// What the run changed, in the order its journal tells.
+    /// What the run changed, in the order of its journal.
     pub fn made(&self, which: &ChangeFilter) -> Result<Vec<RecordedChange>, Error> {
         Ok(self.changes(which)?.made)
     }
@@ -82,14 +82,14 @@ impl Undo {
         Ok(own.filter_map(|one| Some(UnlistedCall { call: one.call, why: one.unlisted?, more: one.more })).collect())
     }
 
-    /// What would be done to take back what the run changed. Reads, changes nothing. `force` also takes back what is no
-    /// longer what the run left.
+    /// Plans how to undo what the run changed. Reads, but changes nothing. `force` also undoes changes to files that
+    /// are no longer as the run left them.
     pub fn plan(&self, which: &ChangeFilter, force: bool) -> Result<UndoPlan, Error> {
         let changes = self.changes(which)?;
         Ok(plan::UndoPlanner { workspace: &self.workspace, source: &self.source(), force }.of(&changes))
     }
 
-    /// What would be done to take the last undo back that has not been taken back. `None` if there is none.
+    /// Plans how to revert the last undo that has not been reverted. Returns `None` if there is none.
     pub fn plan_redo(&self) -> Result<Option<UndoPlan>, Error> {
         let Some(last) = self.records.last_undo()? else { return Ok(None) };
         let source = self.source();
@@ -105,7 +105,7 @@ impl Undo {
         Ok(Some(undone))
     }
 
-    /// Writes the plan down and carries it out.
+    /// Records the plan and carries it out.
     pub fn carry_out(&self, plan: UndoPlan, at: Timestamp) -> Result<UndoResult, Error> {
         if plan.moves.is_empty() {
             return Ok(UndoResult { restored: Vec::new(), left: plan.left });
@@ -134,7 +134,7 @@ pub(crate) struct ContentSource<'a> {
 }
 
 impl ContentSource<'_> {
-    /// The content of a side. Of a file that lines were added to, the content before is the beginning of the one after:
+    /// The content of a snapshot. If lines were appended to a file, the old content is the beginning of the new one:
     /// `later` are contents that it may be the beginning of.
     pub(crate) fn content(
         &self,

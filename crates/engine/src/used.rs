@@ -1,4 +1,4 @@
-//! Which tools a step has called and how often, those that code called under the call that ran it.
+//! Counts which tools a step has called and how often; calls made by code are counted under the call that ran the code.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ pub struct ToolCallCount {
     pub tool: String,
     /// How often.
     pub calls: u32,
-    /// What the code called that it ran.
+    /// The tools that its code called.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub from_code: Vec<ToolCallCount>,
 }
 
 impl ToolCallCount {
-    /// Counts the call at an address, which the run has just come to want.
+    /// Counts the call at an address that the run has just asked for.
     pub fn count(all: &mut Vec<ToolCallCount>, run: &Run, id: &EffectAddress) {
         let Some(call) = run.call_at(id) else { return };
         match id.outer().and_then(|outer| run.call_at(&outer)) {

@@ -1,4 +1,4 @@
-//! Whoever looks on: told of every record once it is on disk, and of what passes by.
+//! Watchers of runs: told about every record once it is on disk, and about live output.
 
 use std::str::Chars;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,9 +7,9 @@ use updraft_models::Delta;
 use updraft_run::{EffectAddress, Record, Run, RunId};
 use updraft_tools::CallLog;
 
-/// Looks on. Called from the loop that drives the run, so it must not block.
+/// Watches runs. Called from the loop that drives the run, so it must not block.
 pub trait RunWatcher: Send + Sync {
-    /// Whether anyone does: if not, nothing is copied for them.
+    /// Whether it needs to be called at all: if not, nothing is copied for it.
     fn is_watching(&self) -> bool {
         true
     }
@@ -17,42 +17,42 @@ pub trait RunWatcher: Send + Sync {
     /// A record is on disk; `first` is the number of its first event, `run` the run after it.
     fn record(&self, id: &RunId, first: u64, record: &Record, run: &Run);
 
-    /// A part of a model's answer passes by. It may be lost, and is not journalled.
+    /// A part of a model's answer has arrived. It may be lost, and is not in the journal.
     fn delta(&self, id: &RunId, at: &EffectAddress, delta: Delta<'_>);
 
-    /// A tool tells how it is getting on: one line, short and without anything that steers a terminal. It may be lost,
-    /// is not journalled, and comes from whatever thread the tool is on.
+    /// A tool reports its progress: one short line without control sequences for the terminal. It may be lost, is not
+    /// in the journal, and is called from the thread the tool runs on.
     fn said(&self, id: &RunId, at: &EffectAddress, line: &str) {
         let _ = (id, at, line);
     }
 
-    /// A program that was called prints a line: the same holds for it as for what a tool says. Only where people look on
-    /// while it runs; the whole output comes with the reply.
+    /// A called program prints a line. The same applies as to `said`. Only for people who watch while it runs; the
+    /// whole output comes with the reply.
     fn printed(&self, id: &RunId, at: &EffectAddress, line: &str) {
         let _ = (id, at, line);
     }
 }
 
-/// Lines of one call that are passed on.
+/// How many lines of one call are passed on.
 const LINES: usize = 1_000;
-/// Characters of one line.
+/// How many characters of one line.
 const LONGEST: usize = 500;
 
-/// What one call says of itself, passed on with bounds: a tool may print without end, and anything.
+/// Passes on the progress lines of one call, with limits, because a tool may print anything without end.
 pub(crate) fn telling(tell: impl Fn(&str) + Send + Sync + 'static) -> CallLog {
     let count = AtomicUsize::new(0);
     CallLog::to(move |text| {
         for line in text.lines().map(plain).filter(|line| !line.is_empty()) {
             match count.fetch_add(1, Ordering::Relaxed) {
                 told if told < LINES => tell(&line),
-                LINES => tell("what it says from here on is not shown"),
+                LINES => tell("further lines are not shown"),
                 _ => return,
             }
         }
     })
 }
 
-/// What a called program prints, passed on as it is: only the last lines are ever shown.
+/// Passes on what a called program prints, without a limit on lines: only the last lines are ever shown.
 pub(crate) fn showing(show: impl Fn(&str) + Send + Sync + 'static) -> CallLog {
     CallLog::to(move |text| {
         for line in text.lines().map(plain).filter(|line| !line.is_empty()) {
@@ -61,7 +61,7 @@ pub(crate) fn showing(show: impl Fn(&str) + Send + Sync + 'static) -> CallLog {
     })
 }
 
-/// A line without what steers terminals or hides itself, cut to size.
+/// A line without terminal control sequences or invisible characters, cut to size.
 fn plain(line: &str) -> String {
     let mut plain = String::new();
     let mut chars = line.trim_end().chars();
@@ -86,7 +86,8 @@ fn plain(line: &str) -> String {
     plain
 }
 
-/// What follows an escape: a sequence up to its last character, a string up to its end, or one character.
+/// Skips what follows an escape character: a sequence up to its last character, a string up to its end, or one
+/// character.
 fn skip_sequence(chars: &mut Chars<'_>) {
     match chars.next() {
         Some('[') => skip_until(chars, |c| matches!(c, '@'..='~')),
@@ -99,7 +100,7 @@ fn skip_until(chars: &mut Chars<'_>, is_last: impl Fn(char) -> bool) {
     let _ = chars.find(|c| is_last(*c));
 }
 
-/// Nobody looks on.
+/// Watches nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoWatcher;
 

@@ -1,5 +1,5 @@
-//! Every word a model is told comes from a file: agents, prompt templates and tool definitions, frozen when a run begins
-//! but for tools that change.
+//! The texts of a run's prompts. They come from files: agents, prompt templates and tool definitions. They are frozen
+//! when a run begins, except for tools that change.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use updraft_tools::Registry;
 use crate::agents::{self, Agent, Agents};
 use crate::prompts::{self, Prompts};
 
-/// The words of a roster, as they are kept in one blob.
+/// The texts of a roster, as they are stored in one blob.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RosterTexts {
-    /// What each agent is told about itself, and what it is for.
+    /// The prompt and purpose of each agent.
     pub agents: BTreeMap<String, AgentTexts>,
     /// The templates.
     pub prompts: BTreeMap<String, String>,
@@ -22,22 +22,22 @@ pub struct RosterTexts {
     pub tools: Vec<ToolSpec>,
 }
 
-/// One agent's words.
+/// One agent's texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentTexts {
-    /// What it is for: what the planner sees.
+    /// A sentence for the planner that says what the agent is for.
     pub purpose: String,
     /// Its prompt.
     pub prompt: String,
-    /// The tools and groups that its file asks for: what is added later is found by them. Empty in runs from before this
-    /// was kept.
+    /// The tools and groups that its file asks for, so that tools added later can be matched. Empty in runs from before
+    /// this was recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wants: Vec<String>,
 }
 
 impl RosterTexts {
-    /// Gathers the words and cards of these agents. `tools` resolves names and groups to definitions; agents that may
-    /// change nothing get those that `only_reads`.
+    /// Collects the texts and cards of these agents. `tools` resolves names and groups to definitions; read-only agents
+    /// get only the tools for which `only_reads` is true.
     pub fn gather<'a>(
         agents: impl IntoIterator<Item = &'a Agent>,
         prompts: &Prompts,
@@ -63,7 +63,8 @@ impl RosterTexts {
         (roster, words)
     }
 
-    /// The same with the tools as they are now, of those that may change. The others stay as the run began with them.
+    /// The same texts with the current tools, for tools that may change. The others stay as they were when the run
+    /// began.
     pub(crate) fn renewed(mut self, roster: &Roster, registry: &Registry) -> (Roster, RosterTexts) {
         let mut roster = roster.clone();
         let mut known: BTreeMap<String, ToolSpec> =
@@ -99,14 +100,14 @@ fn card_of(agent: &Agent, tools: Vec<String>) -> AgentCard {
     }
 }
 
-/// What an agent is for, among these: a role for one is that of the nearest, and the others work.
+/// The role of an agent among these: if only one agent may have a role, it is the nearest one, and the others work.
 fn role_of(agent: &Agent, agents: &[&Agent]) -> AgentRole {
     let role = agent.role.unwrap_or_default();
     let holder = agents::in_role(agents.iter().copied(), role).filter(|_| role.is_for_one());
     if holder.is_some_and(|holder| holder.name != agent.name) { AgentRole::Work } else { role }
 }
 
-/// The agents a run of this kind needs: one, or all.
+/// The agents a run needs: one, or all.
 pub(crate) fn cast<'a>(agents: &'a Agents, only: Option<&str>) -> Vec<&'a Agent> {
     match only {
         Some(name) => agents.get(name).into_iter().collect(),
@@ -114,7 +115,7 @@ pub(crate) fn cast<'a>(agents: &'a Agents, only: Option<&str>) -> Vec<&'a Agent>
     }
 }
 
-/// The words of a run, ready for use: each agent's system prompt and tools are made once and shared.
+/// The texts of a run, ready for use: each agent's system prompt and tools are built once and shared.
 #[derive(Debug)]
 pub(crate) struct PromptKit {
     /// The templates.
@@ -122,7 +123,7 @@ pub(crate) struct PromptKit {
     agents: BTreeMap<String, AgentPreamble>,
 }
 
-/// What every question to one agent begins with.
+/// The beginning of every prompt to one agent.
 #[derive(Clone, Debug)]
 pub(crate) struct AgentPreamble {
     /// The system prompt.
@@ -132,7 +133,7 @@ pub(crate) struct AgentPreamble {
 }
 
 impl PromptKit {
-    /// Makes the kit of a roster from its words.
+    /// Builds the kit of a roster from its texts.
     pub(crate) fn new(roster: &Roster, words: RosterTexts) -> Self {
         let purposes: Vec<String> =
             words.agents.iter().map(|(name, agent)| format!("- `{name}`: {}", agent.purpose)).collect();
@@ -146,12 +147,12 @@ impl PromptKit {
         Self { agents: agents.collect(), prompts: words.prompts }
     }
 
-    /// What every question to this agent begins with.
+    /// The beginning of every prompt to this agent.
     pub(crate) fn agent(&self, name: &str) -> Option<&AgentPreamble> {
         self.agents.get(name)
     }
 
-    /// A template with its places filled. One that a run from an older version lacks is that of the program.
+    /// A template with its placeholders filled. A template that an older run lacks is taken from the program.
     pub(crate) fn say(&self, template: &str, values: &[(&str, &str)]) -> String {
         let text = self.prompts.get(template).map(String::as_str).or_else(|| prompts::compiled_in(template));
         text.map(|text| prompts::fill(text, values)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What is written at once: records, the values they name, and the inputs they answer.
+//! The unit of writing: records, the blobs they refer to, and the inputs they handle.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,26 +9,26 @@ use updraft_run::{BlobRef, ContentHash, Record, Timestamp};
 use crate::Error;
 use crate::head::Status;
 
-/// A record larger than this is kept as a blob, so that listing and seeking in the table stay quick.
+/// A record larger than this is stored as a blob, so that listing and seeking in the table stay fast.
 pub(crate) const INLINE_RECORD: usize = 64 << 10;
 
-/// Everything one append writes: all of it or nothing.
+/// Everything one append writes, all or nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
-    /// What happened, in order.
+    /// The records, in order.
     pub records: Vec<Record>,
-    /// The large values that the records name.
+    /// The large values that the records refer to.
     pub blobs: Vec<Blob>,
-    /// How the run stands now; `None` leaves it as it was, which is cheaper.
+    /// The new status of the run; `None` leaves it unchanged, which is cheaper.
     pub status: Option<Status>,
-    /// When the run wants to be woken; `None` leaves it as it was.
+    /// When the run wants to be woken; `None` leaves it unchanged.
     pub due: Option<Option<Timestamp>>,
-    /// Inputs of the inbox that these records answer; they leave it in the same transaction.
+    /// Inputs of the inbox that these records handle; they are removed from it in the same transaction.
     pub handled: Vec<i64>,
 }
 
 impl Batch {
-    /// Only records.
+    /// A batch with only records.
     pub fn of(records: Vec<Record>) -> Self {
         Self { records, ..Self::default() }
     }
@@ -63,7 +63,7 @@ impl Blob {
         Arc::clone(&self.bytes)
     }
 
-    /// What a record says to name it.
+    /// The reference that a record contains.
     pub fn to_ref(&self) -> BlobRef {
         BlobRef { hash: self.hash, len: self.bytes.len() as u64 }
     }
@@ -80,7 +80,7 @@ pub fn hash_of(bytes: &[u8]) -> ContentHash {
     ContentHash(Sha256::digest(bytes).into())
 }
 
-/// A record as it goes into its row.
+/// A record as it is written into its row.
 #[derive(Debug)]
 pub(crate) struct RecordRow {
     pub(crate) at: i64,
@@ -90,7 +90,7 @@ pub(crate) struct RecordRow {
     pub(crate) digest: [u8; 32],
 }
 
-/// Where a record's text is.
+/// Where a record's text is stored.
 #[derive(Debug)]
 pub(crate) enum RecordBody {
     Here(Vec<u8>),
@@ -98,7 +98,7 @@ pub(crate) enum RecordBody {
 }
 
 impl RecordRow {
-    /// Spells a record; a large one's text is added to `blobs`.
+    /// Encodes a record; the text of a large one is added to `blobs`.
     pub(crate) fn of(record: &Record, blobs: &mut Vec<Blob>) -> Result<Self, Error> {
         let json = record.to_json().map_err(|source| Error::Unwritable { source: source.into() })?;
         let (body, ContentHash(digest)) = if json.len() > INLINE_RECORD {
@@ -113,7 +113,7 @@ impl RecordRow {
         Ok(Self { at: record.at.0, events: record.events.len() as i64, body, digest })
     }
 
-    /// Spells several.
+    /// Encodes several records.
     pub(crate) fn all(records: &[Record], blobs: &mut Vec<Blob>) -> Result<Vec<Self>, Error> {
         records.iter().map(|record| Self::of(record, blobs)).collect()
     }

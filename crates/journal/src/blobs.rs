@@ -1,4 +1,4 @@
-//! Values by their content: small ones in a table, large ones each in a file.
+//! Stores values by their content hash: small ones in a table, large ones each in a file.
 
 use std::fs;
 use std::io::Write;
@@ -12,20 +12,21 @@ use crate::batch::{Blob, hash_of};
 use crate::journal::{JournalInner, blocking};
 use crate::{Error, place};
 
-/// Larger values are files: SQLite reads and writes smaller ones faster than the file system does.
+/// Larger values are files. SQLite reads and writes smaller ones faster than the file system does.
 const INLINE: usize = 1 << 20;
 
-/// A file that nothing names may be one whose record is just being written; after an hour it is not, in milliseconds.
+/// The age, in milliseconds, from which an unreferenced file is an orphan. A newer one may belong to a record that is
+/// just being written.
 const ORPHANED: u64 = 3_600_000;
 
-/// Whether a value of this length is a file.
+/// Whether a value of this length is stored as a file.
 pub(crate) fn is_file(len: usize) -> bool {
     len > INLINE
 }
 
-/// Writes those that are files, and returns once they are on disk under their names.
+/// Writes the values that are stored as files, and returns once they are on disk under their names.
 ///
-/// To be called before the transaction that names them: a name in the journal must never point at nothing.
+/// Must be called before the transaction that refers to them: a reference in the journal must never point to nothing.
 pub(crate) async fn store_files(journal: &Path, blobs: &[Blob]) -> Result<(), Error> {
     let files: Vec<Blob> = blobs.iter().filter(|blob| is_file(blob.bytes().len())).cloned().collect();
     if files.is_empty() {
@@ -36,7 +37,7 @@ pub(crate) async fn store_files(journal: &Path, blobs: &[Blob]) -> Result<(), Er
     blocking(writing).await
 }
 
-/// Writes a value's file again if it is gone.
+/// Writes a value's file again if it is missing.
 pub(crate) fn ensure_file(journal: &Path, blob: &Blob) -> Result<(), Error> {
     let whole = file_of(journal, &blob.hash()).metadata().is_ok_and(|about| about.len() == blob.bytes().len() as u64);
     if whole { Ok(()) } else { write_file(journal, blob) }
@@ -70,7 +71,7 @@ pub(crate) fn read(journal: &JournalInner, hash: &ContentHash) -> Result<Option<
     }
 }
 
-/// Removes a value's file; one that is gone already is no error.
+/// Removes a value's file; it is no error if the file is already gone.
 pub(crate) fn remove_file(journal: &Path, hash: &ContentHash) -> Result<(), Error> {
     let file = file_of(journal, hash);
     match fs::remove_file(&file) {
@@ -79,7 +80,8 @@ pub(crate) fn remove_file(journal: &Path, hash: &ContentHash) -> Result<(), Erro
     }
 }
 
-/// Files old enough that, if no record names them, none ever will. Half-written ones of that age are removed at once.
+/// Files that are old enough to be orphans if no record refers to them. Temporary files of that age are removed at
+/// once.
 pub(crate) fn old_files(journal: &Path, now: Timestamp) -> Vec<ContentHash> {
     let folders = fs::read_dir(folder(journal)).into_iter().flatten().flatten();
     let files = folders.filter_map(|folder| fs::read_dir(folder.path()).ok()).flatten().flatten();
@@ -99,7 +101,7 @@ fn is_old(file: &fs::DirEntry, now: Timestamp) -> bool {
     written.is_some_and(|at| now.since(Timestamp(at.as_millis() as i64)).0 > ORPHANED)
 }
 
-/// Where the files are: beside the journal, under its name, so that two journals in a folder do not meet.
+/// The folder of the files: next to the journal and named after it, so that two journals in one folder do not share it.
 pub(crate) fn folder(journal: &Path) -> PathBuf {
     place::beside(journal, "-blobs")
 }
@@ -108,8 +110,8 @@ fn file_of(journal: &Path, hash: &ContentHash) -> PathBuf {
     folder(journal).join(format!("{:02x}", hash.0[0])).join(hash.to_string())
 }
 
-/// Under another name first, then synced, then renamed, then the folder synced: the name appears with the whole content or
-/// not at all, also after a power cut.
+/// Writes to a temporary name, syncs, renames, then syncs the folder, so that the name appears with the whole content
+/// or not at all, even after a power cut.
 fn write_file(journal: &Path, blob: &Blob) -> Result<(), Error> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let target = file_of(journal, &blob.hash());
@@ -125,7 +127,7 @@ fn write_file(journal: &Path, blob: &Blob) -> Result<(), Error> {
             return Err(denied(source));
         }
     }
-    // Also when file and folders were there: whoever made them may not have come to this yet, or never will.
+    // Also if the file and folders existed: the process that made them may not have synced them yet, or never will.
     folder.ancestors().take(3).try_for_each(place::sync_folder).map_err(denied)
 }
 

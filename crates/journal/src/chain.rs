@@ -1,4 +1,4 @@
-//! Hashes over what is stored, so that a single changed bit is noticed.
+//! Hashes over stored data, so that a single changed bit is noticed.
 
 use std::ops::Range;
 
@@ -10,22 +10,23 @@ use updraft_run::RunId;
 use crate::Error;
 use crate::read::{self, RecordPosition};
 
-/// SHA-256 cut to half: it is there against accidents. Whoever forges records can forge their hashes as well.
+/// SHA-256 cut to half its length. It protects against accidents only: whoever forges records can also forge their
+/// hashes.
 pub(crate) type ChainHash = [u8; 16];
 
-/// The end of a run, or of some of its first records.
+/// The end of a run, or of the first part of its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChainEnd {
     /// Where the next record goes.
     pub(crate) place: RecordPosition,
-    /// The hash of the last record; none where there is none, or where it was written by a version without hashes.
+    /// The hash of the last record; `None` if there is no record, or if a version without hashes wrote it.
     pub(crate) link: Option<ChainHash>,
 }
 
 impl ChainEnd {
     pub(crate) const START: ChainEnd = ChainEnd { place: RecordPosition::START, link: None };
 
-    /// Makes sure that a run that was acknowledged up to here still comes so far.
+    /// Checks that a run that was acknowledged up to here still has that many events.
     pub(crate) fn check(self, run: &RunId, found: ChainEnd) -> Result<(), Error> {
         let lost = found.place < self.place;
         let other = found.place == self.place && self.link.is_some() && found.link != self.link;
@@ -40,9 +41,9 @@ impl ChainEnd {
         }
     }
 
-    /// The end behind one more record, whose text has the SHA-256 `digest`. Each record's hash covers the hash of the
-    /// record before it, so none can be changed, left out or exchanged alone. The run's number is not in it: a fork
-    /// takes over records with their hashes.
+    /// The end after one more record, whose text has the SHA-256 `digest`. Each record's hash covers the hash of the
+    /// record before it, so no record can be changed, removed or exchanged alone. The run's key is not part of it, so
+    /// that a fork can copy records with their hashes.
     pub(crate) fn after(self, events: i64, at: i64, digest: &[u8; 32]) -> Self {
         let mut hash = Sha256::new();
         hash.update(self.link.unwrap_or_default());
@@ -54,7 +55,7 @@ impl ChainEnd {
     }
 }
 
-/// A hash over some columns of a row: what kind of value each holds, and the value.
+/// A hash over some columns of a row: the type and the value of each.
 pub(crate) fn sum(row: &Row<'_>, columns: Range<usize>) -> rusqlite::Result<ChainHash> {
     let mut hash = Sha256::new();
     for column in columns {

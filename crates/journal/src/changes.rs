@@ -1,4 +1,4 @@
-//! Being told that something was written, by this process or another.
+//! Notifies waiting tasks when something was written, by this process or another.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -10,12 +10,13 @@ use tokio::sync::watch;
 use crate::journal::{JournalInner, JournalShared};
 use crate::schema::JournalFile;
 
-/// How often other processes' writing is looked for: quick enough for a person, a few microseconds each time.
+/// How often to check whether other processes have written: fast enough for a person, and each check takes
+/// microseconds.
 const POLL: Duration = Duration::from_millis(75);
 
-/// Tells of everything written after it was made: make it, read, then wait.
+/// Reports everything written after it was created: create it, read, then wait.
 ///
-/// Waiting costs a thread of this process a look at the file every 75 ms; nothing while nobody waits.
+/// While a task waits, a thread of this process checks the file every 75 ms; otherwise this costs nothing.
 #[derive(Debug)]
 pub struct ChangeWatcher {
     journal: Arc<JournalInner>,
@@ -28,9 +29,10 @@ impl ChangeWatcher {
         Self { journal: Arc::clone(journal), written }
     }
 
-    /// Returns when something was written since the last time this returned, or since it was made; sometimes for nothing.
+    /// Returns when something was written since this last returned, or since it was created. It may also return without
+    /// a change.
     ///
-    /// May be dropped half way. Returns at once when the journal is closed.
+    /// Cancel-safe. Returns at once when the journal is closed.
     pub async fn next(&mut self) {
         if self.written.has_changed().unwrap_or(true) {
             self.written.mark_unchanged();
@@ -47,7 +49,7 @@ impl Drop for ChangeWatcher {
     }
 }
 
-/// Someone waits, so that the thread looks.
+/// While this exists a task is waiting, so the thread checks the file.
 struct WaiterGuard<'a>(&'a ChangeBroadcast);
 
 impl<'a> WaiterGuard<'a> {
@@ -63,7 +65,7 @@ impl Drop for WaiterGuard<'_> {
     }
 }
 
-/// What all `Changes` of a journal share.
+/// Shared by all `ChangeWatcher`s of a journal.
 #[derive(Debug)]
 pub(crate) struct ChangeBroadcast {
     written: watch::Sender<u64>,
@@ -73,11 +75,11 @@ pub(crate) struct ChangeBroadcast {
 
 #[derive(Debug, Default)]
 struct BroadcastState {
-    /// How many `Changes` there are, and how many of them wait.
+    /// How many `ChangeWatcher`s there are, and how many of them wait.
     subscribed: usize,
     waiting: usize,
     closed: bool,
-    /// Open as long as someone is subscribed, with the version it saw last.
+    /// The connection that is used for checking, and the version it saw last. Open while there are subscribers.
     eye: Option<(Connection, i64)>,
     thread: Option<JoinHandle<()>>,
 }
@@ -87,12 +89,12 @@ impl ChangeBroadcast {
         Self { written: watch::Sender::new(0), state: Mutex::default(), woken: Condvar::new() }
     }
 
-    /// Something was written.
+    /// Reports that something was written.
     pub(crate) fn tell(&self) {
         self.written.send_modify(|count| *count += 1);
     }
 
-    /// Wakes everyone for the last time.
+    /// Wakes all waiting tasks for the last time.
     pub(crate) fn close(&self) {
         let thread = {
             let mut state = self.state();
@@ -111,8 +113,8 @@ impl ChangeBroadcast {
         let mut state = self.state();
         state.subscribed += 1;
         if state.eye.is_none() && !state.closed {
-            // Opened here and not by the thread: what is written from now on must not be missed. If it cannot be
-            // opened, the caller's own reading will say why.
+            // Opened here and not by the thread, so that nothing written from now on is missed. If it cannot be opened,
+            // the caller's own reading will report why.
             state.eye = store.reader().ok().and_then(|connection| version(&connection).map(|seen| (connection, seen)));
         }
         self.written.subscribe()
@@ -139,7 +141,7 @@ impl ChangeBroadcast {
         self.woken.notify_all();
     }
 
-    /// The thread: sleeps while nobody waits, ends when the journal closes.
+    /// The thread: sleeps while no task waits, and ends when the journal closes.
     fn look(&self) {
         let mut state = self.state();
         while !state.closed {

@@ -1,4 +1,4 @@
-//! Why the journal could not do what was asked, and what a person can do about it.
+//! The errors of the journal, and what a person can do about them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use updraft_run::{ContentHash, RunId, Timestamp};
 
 use crate::place;
 
-/// Why the journal could not do what was asked. On any of these, what was in the journal before is still there.
+/// Why the journal could not do what was asked. With every error, what was in the journal before is still there.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// No run has this name or begins with it.
     #[error("no run is named `{name}`")]
     UnknownRun {
-        /// What was looked for.
+        /// The name that was looked for.
         name: String,
         /// Runs with similar names.
         close: Vec<String>,
@@ -24,14 +24,14 @@ pub enum Error {
     /// More than one run begins like this.
     #[error("`{prefix}` names more than one run: {}", candidates.join(", "))]
     Ambiguous {
-        /// What was looked for.
+        /// The prefix that was looked for.
         prefix: String,
         /// Some of the runs it could be.
         candidates: Vec<String>,
     },
 
-    /// A run of this name is there already.
-    #[error("a run named `{0}` is there already")]
+    /// A run with this name already exists.
+    #[error("a run named `{0}` already exists")]
     Exists(RunId),
 
     /// Another process, or another part of this one, is running it.
@@ -45,26 +45,26 @@ pub enum Error {
         since: Timestamp,
     },
 
-    /// The lease went to another process; nothing was written.
+    /// Another process has taken the lease; nothing was written.
     #[error("another process has taken over run `{0}`")]
     Fenced(RunId),
 
-    /// The run is gone; nothing was written.
+    /// The run was deleted; nothing was written.
     #[error("run `{0}` was deleted while it ran")]
     Deleted(RunId),
 
-    /// A run has fewer events than that.
+    /// The run does not have this many events.
     #[error("run `{run}` has {events} events; there is no event {at}")]
     NoSuchEvent {
         /// The run.
         run: RunId,
-        /// What was asked for.
+        /// The event that was asked for.
         at: u64,
-        /// What there is.
+        /// How many events there are.
         events: u64,
     },
 
-    /// The file is something else.
+    /// The file is not a journal.
     #[error("`{}` is not an Updraft journal: {why}", path.display())]
     NotAJournal {
         /// The file.
@@ -73,7 +73,7 @@ pub enum Error {
         why: String,
     },
 
-    /// A newer version of Updraft laid out the file.
+    /// The file has the layout of a newer version of Updraft.
     #[error("`{}` has layout {found}, written by Updraft {version}; this one knows layouts up to {known}", path.display())]
     Newer {
         /// The file.
@@ -91,23 +91,23 @@ pub enum Error {
     ReadOnly {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         why: String,
     },
 
-    /// No room.
+    /// The disk is full.
     #[error("no space left for `{}`", path.display())]
     Full {
         /// The file.
         path: PathBuf,
     },
 
-    /// The file would lie where locks cannot be trusted.
+    /// The file is on a file system where locks cannot be trusted.
     #[error("`{}` is on a network file system ({kind}), where SQLite's locks cannot be trusted", path.display())]
     Network {
         /// The file.
         path: PathBuf,
-        /// Which.
+        /// The kind of file system.
         kind: &'static str,
     },
 
@@ -162,7 +162,7 @@ pub enum Error {
         why: String,
     },
 
-    /// A value that a record names is missing or is not what its hash says.
+    /// A value that a record refers to is missing or does not match its hash.
     #[error("the stored value {hash} {why}")]
     BadBlob {
         /// Its hash.
@@ -187,14 +187,14 @@ pub enum Error {
         why: String,
     },
 
-    /// An export cannot be written to where it should go.
+    /// An export cannot be written to its destination.
     #[error("the export cannot be written")]
     Unsent {
-        /// What the system said.
+        /// The error of the system.
         source: Arc<std::io::Error>,
     },
 
-    /// A record or input cannot be spelled as JSON.
+    /// A record or input cannot be encoded as JSON.
     #[error("a record cannot be written as JSON")]
     Unwritable {
         /// Why.
@@ -205,12 +205,12 @@ pub enum Error {
     #[error("the journal is closed")]
     Closed,
 
-    /// The system refused to do something with a file.
+    /// The system refused a file operation.
     #[error("cannot use `{}`", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: Arc<std::io::Error>,
     },
 
@@ -219,20 +219,20 @@ pub enum Error {
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The error of SQLite.
         source: Arc<rusqlite::Error>,
     },
 }
 
 impl Error {
-    /// What a person can do about it, where we know.
+    /// What a person can do about it, if we know.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Error::UnknownRun { close, .. } if !close.is_empty() => {
                 format!("did you mean {}?", close.join(" or "))
             }
             Error::UnknownRun { .. } => "`updraft runs` lists them".into(),
-            Error::Ambiguous { .. } => "give more of its letters".into(),
+            Error::Ambiguous { .. } => "give a longer prefix".into(),
             Error::Exists(_) => "import it under another name".into(),
             Error::Owned { run, .. } => {
                 format!("follow it with `updraft events {run} --follow`, or end that process first")
@@ -257,7 +257,7 @@ impl Error {
                 seq - 1
             ),
             Error::DamagedRun { run, .. } => {
-                format!("other runs are not affected; nothing of it can be trusted: `updraft rm {run}` removes it")
+                format!("other runs are not affected; none of it can be trusted: `updraft rm {run}` removes it")
             }
             Error::Replaced { .. } => {
                 "put the file back if you can; what the run did in its last seconds may not be in any journal".into()
@@ -283,13 +283,13 @@ impl Error {
         Some(hint)
     }
 
-    /// Sorts what SQLite said about a file.
+    /// Classifies an error of SQLite.
     pub(crate) fn sqlite(path: &Path, source: rusqlite::Error) -> Self {
         let path_buf = path.to_path_buf();
         let why = source.to_string();
         let Some(failure) = source.sqlite_error().copied() else {
             return match source {
-                // A column that holds what was never written to it.
+                // A column has a type that is never written to it.
                 rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::FromSqlConversionFailure(..) => {
                     Error::Damaged { path: path_buf, why }
                 }
@@ -299,7 +299,7 @@ impl Error {
         match failure.extended_code & 0xff {
             ffi::SQLITE_FULL => Error::Full { path: path_buf },
             ffi::SQLITE_NOTADB => Error::NotAJournal { path: path_buf, why: "it is not a database".into() },
-            // Our statements are always the same: if one makes no sense, or breaks a rule of a table, the file is to blame.
+            // Our statements never change: if one is invalid or violates a constraint, the file is damaged.
             ffi::SQLITE_CORRUPT
             | ffi::SQLITE_ERROR
             | ffi::SQLITE_CONSTRAINT
@@ -315,7 +315,7 @@ impl Error {
         }
     }
 
-    /// Sorts what the system said about a file.
+    /// Classifies an error of the system.
     pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
         let path = path.to_path_buf();
         match source.kind() {

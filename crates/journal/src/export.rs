@@ -1,4 +1,4 @@
-//! A run as lines of JSON: what it is, its records, the values they name.
+//! Exports and imports a run as lines of JSON: its header, its records, and the values they refer to.
 
 use std::io::{BufRead, Write};
 
@@ -13,17 +13,17 @@ use crate::journal::Journal;
 use crate::read::Cursor;
 use crate::{Error, blobs};
 
-/// The version of this form. A reader refuses a greater one.
+/// The version of the format. A reader refuses a higher one.
 const FORM: u32 = 1;
 
-/// What an export holds, ready for [`Journal::import`].
+/// The content of an export, ready for [`Journal::import`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
-    /// What the run is. Change its `id` to import it under another name.
+    /// The run's header. Change its `id` to import it under another name.
     pub head: RunHeader,
     /// Its records.
     pub records: Vec<Record>,
-    /// The values they name.
+    /// The values they refer to.
     pub blobs: Vec<Blob>,
 }
 
@@ -51,7 +51,8 @@ struct ExportedBlob {
 }
 
 impl Journal {
-    /// Writes a run as lines of JSON: what it is, its records as they are in the journal, the values they name.
+    /// Writes a run as lines of JSON: its header, its records exactly as they are in the journal, and the values they
+    /// refer to.
     pub fn export_jsonl(&self, run: &RunId, out: &mut dyn Write) -> Result<(), Error> {
         let about = self.head(run)?;
         let first = ExportHeader {
@@ -92,7 +93,7 @@ impl Journal {
         out.flush().map_err(unsent)
     }
 
-    /// The values stored for a run, but for the texts of its own large records, which stand in their lines.
+    /// The values stored for a run, except the texts of its own large records, which are in their lines.
     fn named_values(&self, run: &RunId) -> Result<Vec<ContentHash>, Error> {
         self.0.read(|connection| {
             let row = crate::read::row_of(connection, run)?;
@@ -141,7 +142,7 @@ pub fn parse_export(lines: &mut dyn BufRead) -> Result<Export, Error> {
             export.0.push(record);
         }
     }
-    let head = head.ok_or_else(|| Error::BadExport { line: 1, why: "there is nothing".into() })?;
+    let head = head.ok_or_else(|| Error::BadExport { line: 1, why: "it is empty".into() })?;
     Ok(Export { head, records: export.0, blobs: export.1 })
 }
 
@@ -179,7 +180,7 @@ fn blob(line: &str) -> Result<Blob, String> {
     let value: ExportedBlob = serde_json::from_str(line).map_err(|error| error.to_string())?;
     let bytes = match (value.text, value.base64) {
         (Some(text), None) => text.into_bytes(),
-        (None, Some(text)) => STANDARD.decode(&text).map_err(|_| "its `base64` is not that")?,
+        (None, Some(text)) => STANDARD.decode(&text).map_err(|_| "its `base64` cannot be decoded")?,
         _ => return Err("it has neither `text` nor `base64`, or both".into()),
     };
     let blob = Blob::new(bytes);

@@ -1,4 +1,4 @@
-//! Beginning a run as a copy of another's first events.
+//! Creates a run as a copy of another run's first events.
 
 use updraft_run::RunId;
 
@@ -12,9 +12,9 @@ use crate::read::{Cursor, RawRecord, RecordPosition};
 use crate::writer::ForkRun;
 
 impl Journal {
-    /// Makes a new run from the first `at` events of another, and takes its lease. Values are shared, not copied.
+    /// Creates a run from the first `at` events of another, and takes its lease. Values are shared, not copied.
     ///
-    /// A record that the cut goes through keeps its first events.
+    /// If the cut is inside a record, the record keeps only its first events.
     pub async fn fork(&self, from: &RunId, at: u64, to: RunHeader) -> Result<Lease, Error> {
         let (journal, origin, run) = (self.clone(), from.clone(), to.id.clone());
         let fork = blocking(move || prepare(&journal, origin, at, to)).await?;
@@ -24,8 +24,8 @@ impl Journal {
     }
 }
 
-/// Finds the record that the cut goes through, and spells what is left of it. What is written is never changed, so this
-/// can be done ahead of the transaction.
+/// Finds the record that the cut goes through, and encodes the part that is kept. Written records never change, so this
+/// can be done before the transaction.
 fn prepare(journal: &Journal, from: RunId, at: u64, to: RunHeader) -> Result<ForkRun, Error> {
     let events = journal.head(&from)?.events;
     if at > events {
@@ -42,7 +42,7 @@ fn prepare(journal: &Journal, from: RunId, at: u64, to: RunHeader) -> Result<For
     Ok(ForkRun { from, until, cut: Some(cut), blobs, to })
 }
 
-/// The record that holds event `at` and more after it: the one that the cut goes through.
+/// The record that contains event `at` and events after it: the one that the cut goes through.
 fn holding(journal: &JournalInner, run: &RunId, at: u64) -> Result<Option<RawRecord>, Error> {
     if at == 0 {
         return Ok(None);
@@ -53,7 +53,7 @@ fn holding(journal: &JournalInner, run: &RunId, at: u64) -> Result<Option<RawRec
         if page.is_empty() {
             return Ok(None);
         }
-        // Records without events may stand before it.
+        // There may be records without events before it.
         if let Some(raw) = page.into_iter().find(|raw| raw.events > 0) {
             let cut = raw.place.after(raw.events).seq > at as i64 + 1;
             return Ok(cut.then_some(raw));

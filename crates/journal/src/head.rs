@@ -5,30 +5,30 @@ use updraft_run::{Input, RunId, Timestamp};
 
 use crate::heads::RunEnd;
 
-/// How many characters of a goal are kept beside the run for lists; the whole goal is in its first record.
+/// How many characters of a goal are stored with the run for lists; the whole goal is in its first record.
 pub(crate) const GOAL: usize = 300;
 
-/// What a run is called and belongs to, given once when it is made.
+/// The header of a run, given once when it is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunHeader {
-    /// Its name. Must be new in this journal.
+    /// Its id. Must be new in this journal.
     pub id: RunId,
-    /// What it is for. Lists show the first 300 characters.
+    /// Its goal. Lists show the first 300 characters.
     pub goal: String,
     /// The folder it works in.
     pub workspace: String,
     /// The model it began with.
     pub model: String,
-    /// When it was made.
+    /// When it was created.
     pub created: Timestamp,
     /// The run it is a copy or a part of.
     pub parent: Option<RunId>,
-    /// How it stands.
+    /// Its status.
     pub status: Status,
 }
 
 impl RunHeader {
-    /// A running run with neither workspace, model nor parent.
+    /// The header of a running run without workspace, model or parent.
     pub fn new(id: RunId, goal: impl Into<String>, created: Timestamp) -> Self {
         Self {
             id,
@@ -47,7 +47,7 @@ impl RunHeader {
 pub struct LeaseOwner {
     /// Its process id, in its own namespace.
     pub pid: u32,
-    /// Whether it is still there.
+    /// Whether it is still running.
     pub alive: bool,
     /// Since when it has been writing to this journal.
     pub since: Timestamp,
@@ -58,7 +58,7 @@ pub struct LeaseOwner {
 /// A run in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSummary {
-    /// Its name.
+    /// Its id.
     pub id: RunId,
     /// The first 300 characters of its goal.
     pub goal: String,
@@ -66,38 +66,38 @@ pub struct RunSummary {
     pub workspace: String,
     /// The model it began with.
     pub model: String,
-    /// How it stands, as its owner last said.
+    /// Its status, as its owner last wrote it.
     pub status: Status,
-    /// When it was made.
+    /// When it was created.
     pub created: Timestamp,
     /// When its last record was made.
     pub updated: Timestamp,
-    /// How many events it has: the number of its last one.
+    /// How many events it has; also the number of its last event.
     pub events: u64,
     /// The run it is a copy or a part of.
     pub parent: Option<RunId>,
     /// When it wants to be woken.
     pub due: Option<Timestamp>,
-    /// The version of Updraft that made it.
+    /// The version of Updraft that created it.
     pub version: String,
-    /// Who holds its lease, alive or not.
+    /// The process that holds its lease, alive or not.
     pub owner: Option<LeaseOwner>,
 }
 
 impl RunSummary {
-    /// Whether a process is at work on it now.
+    /// Whether a process is working on it now.
     pub fn is_owned(&self) -> bool {
         self.owner.is_some_and(|owner| owner.alive)
     }
 
-    /// Whether it should be running and nobody runs it: its process ended before it did.
+    /// Whether it should be running but no process runs it: its process ended before the run did.
     pub fn was_cut_off(&self) -> bool {
         self.status == Status::Running && !self.is_owned()
     }
 }
 
 impl RunSummary {
-    /// A run of which only its name and its length are known any more.
+    /// A run of which only the name and the length are still known.
     pub(crate) fn missing(run: &RunEnd) -> Option<Self> {
         let RunHeader { id, goal, workspace, model, created, parent, .. } =
             RunHeader::new(RunId::parse(&run.name).ok()?, "", Timestamp(0));
@@ -125,36 +125,36 @@ impl RunSummary {
 /// Which runs to list. Everything by default, newest first.
 #[derive(Clone, Debug, Default)]
 pub struct RunFilter {
-    /// Made at this moment or later.
+    /// Created at this time or later.
     pub since: Option<Timestamp>,
-    /// Made before this moment.
+    /// Created before this time.
     pub until: Option<Timestamp>,
-    /// Standing like this.
+    /// With this status.
     pub status: Option<Status>,
-    /// Wanting to be woken at this moment or before.
+    /// Wanting to be woken at this time or earlier.
     pub due: Option<Timestamp>,
     /// In this workspace.
     pub workspace: Option<String>,
-    /// At most so many.
+    /// At most this many.
     pub limit: Option<usize>,
 }
 
 impl RunFilter {
-    /// Whether a run passes of which nothing but its name is known.
+    /// Whether the filter accepts a run of which only the name is known.
     pub(crate) fn passes_unknown(&self) -> bool {
         self.status.is_none_or(|status| status == Status::Damaged) && self.due.is_none() && self.workspace.is_none()
     }
 }
 
-/// What became of an input left for a run.
+/// What happened to an input that was sent to a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendOutcome {
     /// It is on disk and waits for the run's owner.
     Queued {
-        /// Who that is; without a live one it waits until someone takes the lease.
+        /// The owner; without a live owner, the input waits until a process takes the lease.
         owner: Option<LeaseOwner>,
     },
-    /// An input with this key waits already.
+    /// An input with this key is already waiting.
     Repeated,
 }
 
@@ -167,6 +167,6 @@ pub struct PendingInput {
     pub run: RunId,
     /// When it was sent.
     pub at: Timestamp,
-    /// What was sent.
+    /// The input.
     pub input: Input,
 }

@@ -1,11 +1,11 @@
-//! The end of each run as last acknowledged, in a small file beside the journal.
+//! A small file next to the journal with the last acknowledged end of each run.
 //!
-//! A write-ahead log that was damaged or deleted looks to SQLite like one that was cut off by a crash: it rolls back and
-//! says nothing. This file remembers how far each run had come. It is written after a commit and before the commit is
-//! acknowledged, without being flushed, so it may be behind the journal after a crash or a power cut, and is never ahead
-//! of it: a run that ends before its entry says has lost records.
+//! To SQLite, a write-ahead log that was damaged or deleted looks like one that was cut off by a crash: it rolls back
+//! silently. This file records how many events each run had. It is written after a commit and before the commit is
+//! acknowledged, without being flushed. So after a crash or a power cut it may be behind the journal, but it is never
+//! ahead: a run that ends before its entry says has lost records.
 //!
-//! An entry that is missing or damaged checks nothing, and is written anew with the run's next record.
+//! A missing or damaged entry checks nothing, and is written again with the run's next record.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,14 +17,16 @@ use crate::chain::{self, ChainEnd, ChainHash};
 use crate::place;
 use crate::read::RecordPosition;
 
-/// The length of an entry. Entries stand at their run's key in the table `runs`, and sectors hold whole ones.
+/// The length of an entry. The position of an entry is its run's key in the table `runs`, and no entry crosses a sector
+/// boundary.
 const LEN: usize = 128;
-/// Where the parts of an entry begin: the numbers are before, then the hash, then the name; then a hash over all.
+/// Where the parts of an entry begin: first the numbers, then the hash of the last record, then the name, then a hash
+/// over all.
 const LINK: usize = 16;
 const NAME: usize = LINK + size_of::<ChainHash>();
 const CHECK: usize = LEN - size_of::<ChainHash>();
 
-/// How far a run had come.
+/// The last known end of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunEnd {
     pub(crate) name: String,
@@ -35,7 +37,7 @@ pub(crate) struct RunEnd {
 #[derive(Debug)]
 pub(crate) struct RunEndsFile {
     path: PathBuf,
-    /// Opened when it is wanted, and there.
+    /// Opened when it is first needed, if it exists.
     file: Mutex<Option<File>>,
 }
 
@@ -48,13 +50,13 @@ impl RunEndsFile {
         &self.path
     }
 
-    /// Notes how far runs have come. What cannot be written leaves an older entry, which is no harm.
+    /// Records the ends of runs. If this fails, an older entry stays, which does no harm.
     pub(crate) fn write(&self, ends: &BTreeMap<i64, RunEnd>) {
         let mut ends = ends.iter().peekable();
         while let Some((first, end)) = ends.next() {
             let mut bytes = encode(*first, end).to_vec();
             let mut last = *first;
-            // Neighbours are written together.
+            // Adjacent entries are written together.
             while let Some((key, end)) = ends.next_if(|(key, _)| **key == last + 1) {
                 bytes.extend(encode(*key, end));
                 last = *key;
@@ -66,7 +68,7 @@ impl RunEndsFile {
         }
     }
 
-    /// How far a run had come, if that is known.
+    /// The recorded end of a run, if there is one.
     pub(crate) fn of(&self, key: i64, name: &str) -> Option<ChainEnd> {
         let mut bytes = [0; LEN];
         let read = self.with(false, |file| {
@@ -76,7 +78,7 @@ impl RunEndsFile {
         read.ok().and_then(|()| decode(key, &bytes)).filter(|found| found.name == name).map(|found| found.end)
     }
 
-    /// All runs that are known.
+    /// All recorded runs.
     pub(crate) fn all(&self) -> BTreeMap<i64, RunEnd> {
         let mut bytes = Vec::new();
         let _ = self.with(false, |file| {
@@ -87,19 +89,19 @@ impl RunEndsFile {
         entries.filter_map(|(key, bytes)| Some((key, decode(key, bytes)?))).collect()
     }
 
-    /// A key that no entry has.
+    /// A key that no entry uses.
     pub(crate) fn next_key(&self) -> i64 {
         let len = self.with(false, |file| Ok(file.metadata()?.len())).unwrap_or_default();
         (len / LEN as u64) as i64
     }
 
-    /// The run of this name.
+    /// The run with this name.
     pub(crate) fn named(&self, name: &str) -> Option<(i64, ChainEnd)> {
         self.all().into_iter().find(|(_, found)| found.name == name).map(|(key, found)| (key, found.end))
     }
 
-    /// Forgets a run, and returns once that is on disk: to be called before the run is removed from the journal, or a
-    /// power cut between the two would look like a loss.
+    /// Removes a run's entry, and returns once that is on disk. Must be called before the run is removed from the
+    /// journal; otherwise a power cut between the two would look like a loss.
     pub(crate) fn forget(&self, key: i64) -> std::io::Result<()> {
         if !self.path.exists() {
             return Ok(());
@@ -145,7 +147,7 @@ fn put(bytes: &mut [u8; LEN], at: usize, part: &[u8]) {
 
 fn decode(key: i64, bytes: &[u8]) -> Option<RunEnd> {
     let part = |at: usize, len: usize| bytes.get(at..at + len);
-    // Most entries of a long life are of runs that were removed.
+    // In an old file, most entries belong to runs that were removed.
     if bytes.iter().all(|byte| *byte == 0) {
         return None;
     }
@@ -164,7 +166,7 @@ fn decode(key: i64, bytes: &[u8]) -> Option<RunEnd> {
     })
 }
 
-/// The hash of an entry, which holds for its place only.
+/// The hash of an entry, which is valid only at its own position.
 fn check(key: i64, bytes: &[u8]) -> ChainHash {
     let covered = bytes.iter().take(CHECK).copied();
     chain::of_bytes(&key.to_le_bytes().into_iter().chain(covered).collect::<Vec<u8>>())

@@ -1,4 +1,4 @@
-//! The face: what others call.
+//! The journal's public interface.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -27,28 +27,28 @@ use crate::writer::{
 };
 use crate::{Error, blobs, list, place, read, reserve};
 
-/// A journal that is open. Cheap to clone; all clones are the same journal.
+/// An open journal. Cheap to clone; all clones are the same journal.
 ///
-/// Writing starts a thread, at the first write. When the last clone, lease, tail and `Changes` is dropped the thread is
-/// waited for; [`close`](Journal::close) does the same without holding up other tasks.
+/// The first write starts a thread. When the last clone, lease, tail and `ChangeWatcher` is dropped, that thread is
+/// joined; [`close`](Journal::close) does the same without blocking other tasks.
 #[derive(Clone, Debug)]
 pub struct Journal(pub(crate) Arc<JournalInner>);
 
-/// What all clones share.
+/// Shared by all clones.
 #[derive(Debug)]
 pub(crate) struct JournalInner {
     pub(crate) shared: Arc<JournalShared>,
     pub(crate) queue: WriteQueue,
 }
 
-/// What the threads need as well.
+/// Shared with the threads.
 #[derive(Debug)]
 pub(crate) struct JournalShared {
     pub(crate) store: JournalFile,
     pub(crate) readers: ReaderPool,
     pub(crate) watch: ChangeBroadcast,
     pub(crate) heads: RunEndsFile,
-    /// Set once the files are found deleted or replaced.
+    /// Set once the files are found to be deleted or replaced.
     lost: watch::Sender<Option<Error>>,
     commits: AtomicU64,
     requests: AtomicU64,
@@ -56,14 +56,14 @@ pub(crate) struct JournalShared {
 }
 
 impl Journal {
-    /// Opens a journal; makes its folder and file if they are not there.
+    /// Opens a journal; creates its folder and file if they do not exist.
     pub fn open(path: &Path, options: JournalOptions) -> Result<Self, Error> {
         let store = JournalFile { path: place::prepare(path)?, options };
         let reader = store.create()?;
         Ok(Self::of(store, reader))
     }
 
-    /// Opens a journal that is there; `None` if there is none yet. Makes nothing.
+    /// Opens an existing journal. Returns `None` if there is none, and creates nothing.
     pub fn open_existing(path: &Path, options: JournalOptions) -> Result<Option<Self>, Error> {
         if !path.exists() && !RunEndsFile::beside(path).path().exists() {
             return Ok(None);
@@ -90,17 +90,17 @@ impl Journal {
         Self(Arc::new(JournalInner { shared: Arc::new(shared), queue: WriteQueue::new() }))
     }
 
-    /// The file it is in.
+    /// The journal's file.
     pub fn path(&self) -> &Path {
         &self.0.shared.store.path
     }
 
-    /// Where large values are kept: beside the file.
+    /// The folder of large values, next to the file.
     pub fn blob_folder(&self) -> PathBuf {
         blobs::folder(self.path())
     }
 
-    /// Makes a run with its first records, and takes its lease, in one transaction.
+    /// Creates a run with its first records, and takes its lease, in one transaction.
     pub async fn create(&self, head: RunHeader, batch: Batch) -> Result<Lease, Error> {
         let page = self.spell(batch).await?;
         let run = head.id.clone();
@@ -108,7 +108,7 @@ impl Journal {
         Ok(Lease::new(&self.0, run, grant))
     }
 
-    /// Takes a run's lease: it is free if nobody has it or the process that has it is gone. Never robs a live one.
+    /// Takes a run's lease if it is free, or if the process that holds it is gone. Never takes it from a live process.
     pub async fn acquire(&self, run: &RunId) -> Result<Lease, Error> {
         let grant = self.0.ask(AcquireLease { run: run.clone() }).await?;
         Ok(Lease::new(&self.0, run.clone(), grant))
@@ -116,26 +116,27 @@ impl Journal {
 
     /// Appends to a run, all or nothing, and returns the number of its last event once everything is on disk.
     ///
-    /// Fails as `Fenced` when the lease went to another process, as `Deleted` when the run is gone. Dropping the future
-    /// does not take the append back: it may or may not happen.
+    /// Fails with `Fenced` if another process has taken the lease, and with `Deleted` if the run is gone. Dropping the
+    /// future does not cancel the append: it may or may not happen.
     pub async fn append(&self, lease: &Lease, batch: Batch) -> Result<u64, Error> {
         let page = self.spell(batch).await?;
         let grant = lease.grant();
         self.0.ask(AppendRecords { run: lease.run().clone(), row: grant.row, grant: grant.number, page }).await
     }
 
-    /// Gives a lease back.
+    /// Releases a lease.
     pub async fn release(&self, lease: Lease) -> Result<(), Error> {
         self.0.ask(lease.into_release()).await
     }
 
-    /// The number of the process that holds a lease: no other process that writes to this journal has or will have it.
+    /// The number of the process that holds a lease. No other process that writes to this journal ever has the same
+    /// number.
     pub fn epoch(&self, lease: &Lease) -> u64 {
         lease.epoch()
     }
 
-    /// Hands a run's records to `visit`, with the number of each one's first event, beginning with the one that holds
-    /// event `from` (0 and 1 are the beginning). Reads in short pages, so `visit` may take its time.
+    /// Passes a run's records to `visit`, each with the number of its first event, beginning with the record that
+    /// contains event `from` (0 and 1 are the beginning). Reads in short pages, so `visit` may be slow.
     pub fn read(
         &self,
         run: &RunId,
@@ -166,7 +167,7 @@ impl Journal {
         Ok(records)
     }
 
-    /// What is known about a run without reading it.
+    /// What is known about a run without reading its records.
     pub fn head(&self, run: &RunId) -> Result<RunSummary, Error> {
         let store = &self.0.shared.store;
         let found = self.0.read(|connection| list::head(connection, store, run))?;
@@ -178,11 +179,11 @@ impl Journal {
         Ok(summary)
     }
 
-    /// Runs, newest first. Those of which more was acknowledged than is there have the status `Damaged`; those of which
-    /// nothing is there stand at the end, beyond any limit.
+    /// Lists runs, newest first. A run that has fewer events than were acknowledged has the status `Damaged`. Runs of
+    /// which nothing is left come last, and do not count towards the limit.
     pub fn list(&self, filter: &RunFilter) -> Result<Vec<RunSummary>, Error> {
         let JournalShared { store, heads, .. } = &*self.0.shared;
-        // Looked up before the runs: what it says was on disk by then.
+        // Read before the runs: everything it says was on disk by then.
         let acknowledged = heads.all();
         let found = match self.0.read(|connection| list::list(connection, store, filter)) {
             Err(Error::Damaged { .. }) => self.list_one_by_one(filter)?,
@@ -200,7 +201,8 @@ impl Journal {
         Ok(runs)
     }
 
-    /// The same where a part of the file cannot be read: each run by itself, so that one does not hide the others.
+    /// Like `list` if a part of the file cannot be read: reads each run separately, so that one does not hide the
+    /// others.
     fn list_one_by_one(&self, filter: &RunFilter) -> Result<Vec<(i64, RunSummary)>, Error> {
         let store = &self.0.shared.store;
         let found = self.0.read(list::keys)?.into_iter().filter_map(|(key, name)| {
@@ -214,21 +216,21 @@ impl Journal {
         Ok(found)
     }
 
-    /// Runs that were acknowledged and are not there.
+    /// Runs that were acknowledged and no longer exist.
     fn missing(&self, acknowledged: &BTreeMap<i64, RunEnd>) -> Result<Vec<RunSummary>, Error> {
         let there = self.0.read(list::keys)?;
         let missing = acknowledged.iter().filter(|(key, end)| there.get(key).is_none_or(|name| *name != end.name));
-        // Asked once more: someone may have removed it meanwhile.
+        // Checked once more, because it may have been removed in the meantime.
         let missing = missing.filter(|(key, end)| self.0.shared.heads.of(**key, &end.name).is_some());
         Ok(missing.filter_map(|(_, end)| RunSummary::missing(end)).collect())
     }
 
-    /// The run whose name begins like this.
+    /// The run whose name begins with this prefix.
     pub fn find(&self, prefix: &str) -> Result<RunId, Error> {
         match self.0.read(|connection| list::find(connection, prefix))? {
             list::PrefixMatch::One(run) => Ok(run),
             list::PrefixMatch::Several(candidates) => Err(Error::Ambiguous { prefix: prefix.to_owned(), candidates }),
-            // One that the journal lost: whoever reads it is told so.
+            // The journal has lost it; reading it will report that.
             list::PrefixMatch::None { close } => match RunId::parse(prefix) {
                 Ok(run) if self.0.shared.heads.named(prefix).is_some() => Ok(run),
                 _ => Err(Error::UnknownRun { name: prefix.to_owned(), close }),
@@ -236,7 +238,7 @@ impl Journal {
         }
     }
 
-    /// Who holds a run's lease, alive or not.
+    /// The process that holds a run's lease, alive or not.
     pub fn owner(&self, run: &RunId) -> Result<Option<LeaseOwner>, Error> {
         Ok(self.head(run)?.owner)
     }
@@ -246,55 +248,55 @@ impl Journal {
         blobs::read(&self.0, hash)
     }
 
-    /// Stores values for a run ahead of the records that will name them. They stay as long as the run does.
+    /// Stores values for a run before the records that will refer to them. They are kept as long as the run.
     pub async fn put_blobs(&self, run: &RunId, blobs: Vec<Blob>) -> Result<(), Error> {
         blobs::store_files(self.path(), &blobs).await?;
         self.0.ask(PutBlobs { run: run.clone(), blobs }).await
     }
 
-    /// Leaves an input for whoever runs the run, and returns once it is on disk. While one with the same key waits for
-    /// the same run, it is dropped.
+    /// Puts an input into the inbox of a run, and returns once it is on disk. The input is dropped if one with the same
+    /// key is already waiting for the same run.
     pub async fn send(&self, run: &RunId, key: &str, input: &Input, at: Timestamp) -> Result<SendOutcome, Error> {
         let input = serde_json::to_string(input).map_err(|source| Error::Unwritable { source: source.into() })?;
         self.0.ask(SendInput { run: run.clone(), key: key.to_owned(), at, input }).await
     }
 
-    /// Inputs that wait for a run, oldest first. They stay until a batch names them as handled.
+    /// Inputs that wait for a run, oldest first. They stay until a batch lists them as handled.
     pub fn inbox(&self, run: &RunId) -> Result<Vec<PendingInput>, Error> {
         read::pending(&self.0, std::slice::from_ref(run))?.into_iter().collect()
     }
 
-    /// Inputs that wait for any of these runs, oldest first. One that cannot be understood stays where it is and does
-    /// not hold up the others.
+    /// Inputs that wait for any of these runs, oldest first. An input that cannot be parsed stays where it is and does
+    /// not block the others.
     pub fn pending_inputs(&self, runs: &[RunId]) -> Result<Vec<PendingInput>, Error> {
         Ok(read::pending(&self.0, runs)?.into_iter().flatten().collect())
     }
 
     /// Returns when something was written after this was called. To read and then wait, use [`changes`](Self::changes):
-    /// what is written between the two would be missed here.
+    /// this would miss what is written between the two.
     pub async fn changed(&self) {
         self.changes().next().await;
     }
 
-    /// Tells of everything written from now on, by this process or another.
+    /// Reports everything written from now on, by this process or another.
     pub fn changes(&self) -> ChangeWatcher {
         ChangeWatcher::of(&self.0)
     }
 
-    /// Follows a run, beginning with the record that holds event `from`, whoever writes it.
+    /// Follows a run, whichever process writes it, beginning with the record that contains event `from`.
     pub fn tail(&self, run: &RunId, from: u64) -> Tail {
         Tail::new(&self.0, run, from)
     }
 
-    /// Removes a run and the values that only it named. One that is being run is `Owned`, unless `forced`; its owner's
-    /// next append then fails as `Deleted`.
+    /// Removes a run and the values that only it refers to. Fails with `Owned` if a process is running it, unless
+    /// `forced`; its owner's next append then fails with `Deleted`.
     pub async fn delete(&self, run: &RunId, forced: bool) -> Result<(), Error> {
         self.make_room();
         self.remove(run, forced).await?;
         self.tidy().await
     }
 
-    /// Removes every run that is over and had its last record before a moment, and tells which.
+    /// Removes every finished run whose last record is older than this, and returns their ids.
     pub async fn prune(&self, older_than: Timestamp) -> Result<Vec<RunId>, Error> {
         self.make_room();
         let mut gone = Vec::new();
@@ -303,7 +305,7 @@ impl Journal {
         for run in blocking(finished).await? {
             match self.remove(&run, false).await {
                 Ok(()) => gone.push(run),
-                // Someone is looking after it, or was quicker.
+                // A process is working on it, or another process has already removed it.
                 Err(Error::Owned { .. } | Error::UnknownRun { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -317,7 +319,7 @@ impl Journal {
         Ok(gone)
     }
 
-    /// On a full disk, frees what was kept back: removing takes room before it gives any.
+    /// On a full disk, frees the reserved space: removing needs space before it frees any.
     fn make_room(&self) {
         if place::is_full(self.path()) {
             reserve::release(self.path());
@@ -334,14 +336,14 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes a run from what an export held, all or nothing. `Exists` if its name is taken.
+    /// Creates a run from an export, all or nothing. Fails with `Exists` if the id is taken.
     pub async fn import(&self, head: RunHeader, records: Vec<Record>, blobs: Vec<Blob>) -> Result<(), Error> {
         let page = self.spell(Batch { records, blobs, ..Batch::default() }).await?;
         self.0.ask(ImportRun { head, page }).await
     }
 
-    /// Cuts a damaged run back to what can be trusted of it, and tells which events were given up: the first, and the last
-    /// that is known to have been there. `None`, and nothing done, if nothing is wrong with it.
+    /// Truncates a damaged run to the part that can be trusted. Returns the removed events: the first, and the last
+    /// that is known to have existed. Returns `None` and does nothing if the run is not damaged.
     pub async fn cut_back(&self, run: &RunId) -> Result<Option<(u64, u64)>, Error> {
         let (journal, name) = (self.clone(), run.clone());
         let damage = blocking(move || read::first_damage(&journal.0, &name)).await?;
@@ -357,7 +359,7 @@ impl Journal {
         Ok(Some((from.events() + 1, known)))
     }
 
-    /// The last event of a run that is there or was acknowledged.
+    /// The number of a run's last event that exists or was acknowledged.
     fn last_known(&self, run: &RunId) -> u64 {
         let JournalShared { store, heads, .. } = &*self.0.shared;
         let there = self.0.read(|connection| list::head(connection, store, run)).ok().flatten();
@@ -365,7 +367,7 @@ impl Journal {
         there.map_or(0, |there| there.events).max(acknowledged.unwrap_or(0))
     }
 
-    /// Returns when the journal's files are found to be deleted or replaced, which is looked for with each heartbeat. From
+    /// Returns when the journal's files are found to be deleted or replaced, which is checked with each heartbeat. From
     /// then on nothing can be written.
     pub async fn lost(&self) -> Error {
         let mut lost = self.0.shared.lost.subscribe();
@@ -378,8 +380,8 @@ impl Journal {
         self.0.shared.stats()
     }
 
-    /// Gives every lease back and closes the file, so that nothing but it and the large values is left. Other clones
-    /// find the journal closed from here on.
+    /// Releases every lease and closes the file, so that only the file and the large values remain. For other clones
+    /// the journal is closed from here on.
     pub async fn close(self) {
         self.0.queue.close(&self.0.shared).await;
     }
@@ -392,7 +394,7 @@ impl Journal {
 }
 
 impl JournalInner {
-    /// Why a run is not there: it never was, or the journal lost it.
+    /// Why a run does not exist: it never did, or the journal lost it.
     pub(crate) fn absent(&self, run: &RunId) -> Error {
         self.shared.absent(run)
     }
@@ -406,7 +408,7 @@ impl JournalInner {
     }
 }
 
-/// Does what may wait for the disk where that holds up nobody.
+/// Runs work that may wait for the disk on a thread where it blocks no tasks.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
@@ -420,12 +422,12 @@ impl Drop for JournalInner {
 }
 
 impl JournalShared {
-    /// Tells everyone that nothing can be written any more.
+    /// Tells all users of the journal that nothing can be written any more.
     pub(crate) fn lose(&self, why: Error) {
         self.lost.send_replace(Some(why));
     }
 
-    /// Why a run is not there: it never was, or the journal lost it.
+    /// Why a run does not exist: it never did, or the journal lost it.
     pub(crate) fn absent(&self, run: &RunId) -> Error {
         match self.heads.named(run.as_str()) {
             Some((_, end)) => {
@@ -436,7 +438,7 @@ impl JournalShared {
         }
     }
 
-    /// Counts a commit and wakes whoever waits for one.
+    /// Counts a commit and wakes the tasks that wait for one.
     pub(crate) fn count(&self, records: u64, requests: u64) {
         self.commits.fetch_add(1, Ordering::Relaxed);
         self.requests.fetch_add(requests, Ordering::Relaxed);

@@ -8,7 +8,7 @@ use updraft_run::RunId;
 use crate::journal::JournalInner;
 use crate::writer::{LeaseGrant, ReleaseLease};
 
-/// The right to write to a run, held by one process at a time. Dropping it gives it back, a little later.
+/// The right to write to a run, held by one process at a time. Dropping it releases it, with a short delay.
 #[must_use = "dropping a lease gives it back"]
 pub struct Lease {
     journal: Arc<JournalInner>,
@@ -22,12 +22,12 @@ impl Lease {
         Self { journal: Arc::clone(journal), run, grant, is_released: false }
     }
 
-    /// The run it is for.
+    /// The run.
     pub fn run(&self) -> &RunId {
         &self.run
     }
 
-    /// A number that no other process that writes to this journal has or will have.
+    /// A number that no other process that writes to this journal ever has.
     pub fn epoch(&self) -> u64 {
         self.grant.epoch
     }
@@ -36,7 +36,7 @@ impl Lease {
         self.grant
     }
 
-    /// What gives it back; afterwards `Drop` has nothing to do.
+    /// The job that releases it; afterwards `Drop` has nothing to do.
     pub(crate) fn into_release(mut self) -> ReleaseLease {
         self.is_released = true;
         self.release()

@@ -1,8 +1,8 @@
-//! Keep the log, and the large things it refers to, safely on disk.
+//! Stores the log of each run, and the large values it refers to, safely on disk.
 //!
-//! A [`Journal`] is one SQLite file and, beside it, a folder of large values. A run is a list of
-//! [`Record`](updraft_run::Record)s in it; a process that holds a run's [`Lease`] is the only one that may add to it, and
-//! any process may read it, follow it, or leave an input for whoever holds the lease.
+//! A [`Journal`] is one SQLite file and, next to it, a folder of large values. A run is a list of
+//! [`Record`](updraft_run::Record)s in it. Only the process that holds a run's [`Lease`] may add to it; any process may
+//! read it, follow it, or send an input to the process that holds the lease.
 //!
 //! ```
 //! use updraft_journal::{Batch, Journal, JournalOptions, RunHeader};
@@ -28,17 +28,17 @@
 //!
 //! | file | what it is about |
 //! |---|---|
-//! | `journal.rs`, `lease.rs`, `options.rs` | the face: what others call |
-//! | `batch.rs`, `head.rs`, `error.rs` | what goes in, what comes out, what can go wrong |
-//! | `writer.rs` and `writer/` | the one thread that writes, and one file for each sort of writing |
+//! | `journal.rs`, `lease.rs`, `options.rs` | the public interface |
+//! | `batch.rs`, `head.rs`, `error.rs` | what is written, what is returned, what can go wrong |
+//! | `writer.rs` and `writer/` | the one thread that writes, and one file for each kind of job |
 //! | `reader.rs`, `read.rs`, `list.rs` | short reads |
-//! | `changes.rs`, `tail.rs` | being told of what others write |
-//! | `chain.rs`, `heads.rs` | noticing damage: hashes, and how far each run had come |
+//! | `changes.rs`, `tail.rs` | notifications about what others write |
+//! | `chain.rs`, `heads.rs` | noticing damage: hashes, and the last known end of each run |
 //! | `blobs.rs` | values too large for a row, as files |
-//! | `schema.rs`, `place.rs`, `process.rs` | the file's layout, where it may lie, who is alive |
-//! | `stored.rs` | small values that others keep beside the runs |
-//! | `reserve.rs` | room for a full disk |
-//! | `fork.rs`, `export.rs` | a run as the beginning of another, or as lines of JSON |
+//! | `schema.rs`, `place.rs`, `process.rs` | the file's layout, where it may be, which processes are alive |
+//! | `stored.rs` | small values of other parts of the program |
+//! | `reserve.rs` | reserved space for a full disk |
+//! | `fork.rs`, `export.rs` | copying a run, and exporting it as lines of JSON |
 
 mod batch;
 mod blobs;

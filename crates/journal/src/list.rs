@@ -1,4 +1,4 @@
-//! Runs in lists, found by the beginning of their names.
+//! Lists runs, and finds them by a prefix of their names.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,14 +12,14 @@ use crate::read::RecordPosition;
 use crate::schema::JournalFile;
 use crate::writer::{known, owner};
 
-/// What a run's own row holds, but for its owner.
+/// The columns of a run's row, except its owner.
 pub(crate) const RUN_COLUMNS: &str =
     "r.name, r.goal, r.workspace, r.model, r.status, r.created, r.parent, r.due, r.version, r.id";
 
-/// Which of them the row's hash is over: all, the row's key too.
+/// Which of them the row's hash covers: all, including the key.
 pub(crate) const RUN_SUMMED: Range<usize> = 0..10;
 
-/// Those, its hash, the run's last record and the process that holds its lease.
+/// Those columns, the row's hash, the run's last record, and the process that holds its lease.
 const SUMMARY: &str =
     "r.sum, e.seq, e.part, e.events, e.at, p.id, p.pid, p.started, p.boot, p.namespace, p.since, p.beat
 FROM runs r
@@ -36,7 +36,7 @@ pub(crate) fn head(connection: &Connection, store: &JournalFile, run: &RunId) ->
         .optional()
 }
 
-/// Those that pass the filter, newest first, with their keys.
+/// The runs that the filter accepts, newest first, with their keys.
 pub(crate) fn list(
     connection: &Connection,
     store: &JournalFile,
@@ -62,7 +62,7 @@ pub(crate) fn list(
     rows.collect()
 }
 
-/// Whether a process is there is asked once a list, not once a run.
+/// Whether a process is alive is checked once per list, not once per run.
 type OwnerCache = HashMap<i64, LeaseOwner>;
 
 fn summary(row: &Row<'_>, store: &JournalFile, owners: &mut OwnerCache) -> rusqlite::Result<RunSummary> {
@@ -94,7 +94,7 @@ fn summary(row: &Row<'_>, store: &JournalFile, owners: &mut OwnerCache) -> rusql
     })
 }
 
-/// Whether the row has not changed since it was written; rows of older versions have no hash.
+/// Whether the row has not changed since it was written. Rows of older versions have no hash.
 fn row_is_whole(row: &Row<'_>) -> rusqlite::Result<bool> {
     let sum: Option<ChainHash> = row.get(10)?;
     Ok(sum.is_none() || sum == Some(chain::sum(row, RUN_SUMMED)?))
@@ -113,7 +113,7 @@ pub(crate) fn run_id(row: &Row<'_>, column: usize) -> rusqlite::Result<RunId> {
         .map_err(|bad| rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(bad)))
 }
 
-/// Runs that are over and had their last record before a moment.
+/// Finished runs whose last record is older than `before`.
 pub(crate) fn finished(connection: &Connection, before: Timestamp) -> rusqlite::Result<Vec<RunId>> {
     let mut statement = connection.prepare_cached(
         "SELECT name FROM runs r WHERE status IN ('done', 'failed', 'cancelled') AND ?1 >
@@ -124,16 +124,16 @@ pub(crate) fn finished(connection: &Connection, before: Timestamp) -> rusqlite::
     statement.query_map([before.0], |row| run_id(row, 0))?.collect()
 }
 
-/// What a few letters may stand for.
+/// The runs that a prefix may refer to.
 pub(crate) enum PrefixMatch {
     One(RunId),
     Several(Vec<String>),
     None { close: Vec<String> },
 }
 
-/// The run of this name or, failing that, those whose names begin with it.
+/// The run with this name or, if there is none, those whose names begin with it.
 pub(crate) fn find(connection: &Connection, prefix: &str) -> rusqlite::Result<PrefixMatch> {
-    // Above every letter an id can have.
+    // Greater than every character an id can have.
     let end = format!("{prefix}\u{7f}");
     let mut statement =
         connection.prepare_cached("SELECT name FROM runs WHERE name >= ?1 AND name < ?2 ORDER BY name LIMIT 8")?;
@@ -146,7 +146,7 @@ pub(crate) fn find(connection: &Connection, prefix: &str) -> rusqlite::Result<Pr
     })
 }
 
-/// Names among the last thousand that differ by a slip or two.
+/// Names among the last thousand runs that differ by one or two characters.
 fn close(connection: &Connection, wanted: &str) -> rusqlite::Result<Vec<String>> {
     let mut statement = connection.prepare_cached("SELECT name FROM runs ORDER BY id DESC LIMIT 1000")?;
     let names = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
@@ -161,7 +161,7 @@ fn close(connection: &Connection, wanted: &str) -> rusqlite::Result<Vec<String>>
     Ok(near.into_iter().take(3).map(|(_, name)| name).collect())
 }
 
-/// How many letters must be added, dropped or changed to get from one word to the other.
+/// How many characters must be added, removed or changed to get from one word to the other.
 fn slips(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

@@ -1,4 +1,4 @@
-//! How a journal is opened, and what it counts.
+//! The options of a journal, and its statistics.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use updraft_run::Timestamp;
 pub struct JournalOptions {
     /// Whether an append waits for the disk.
     pub sync: SyncMode,
-    /// Our version, noted with each run made.
+    /// Our version, stored with each new run.
     pub version: String,
-    /// What time it is, for the heartbeat of leases; records bring their own times.
+    /// The clock for the heartbeat of leases; records bring their own times.
     pub clock: fn() -> Timestamp,
-    /// How often a process that holds leases says that it is there.
+    /// How often a process that holds leases writes its heartbeat.
     #[doc(hidden)]
     pub beat: Duration,
-    /// Another way to the disk, by the name SQLite knows it under: for tests of power cuts.
+    /// The name of another SQLite VFS: for tests of power cuts.
     #[doc(hidden)]
     pub vfs: Option<String>,
-    /// After how many pages the write-ahead log is copied into the main file.
+    /// The number of pages after which the write-ahead log is copied into the main file.
     #[doc(hidden)]
     pub checkpoint: u32,
 }
@@ -40,10 +40,10 @@ impl Default for JournalOptions {
 /// Whether an append waits for the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SyncMode {
-    /// It returns once the disk has said that everything is on it.
+    /// It returns once the disk has confirmed that everything is stored.
     #[default]
     Full,
-    /// It returns at once. A power cut loses what was acknowledged: only for tests that show just that.
+    /// It returns at once. A power cut loses acknowledged data: only for tests that show this.
     Off,
 }
 
@@ -52,13 +52,13 @@ pub enum SyncMode {
 pub struct WriterStats {
     /// Transactions that reached the disk.
     pub commits: u64,
-    /// Requests that they carried: above `commits` when requests waited together.
+    /// Requests in those transactions: more than `commits` if several requests shared one.
     pub requests: u64,
-    /// Records that they carried.
+    /// Records in those transactions.
     pub records: u64,
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one clock of this crate; `Options::clock` takes its place in tests")]
+#[expect(clippy::disallowed_methods, reason = "this crate's one clock; `JournalOptions::clock` replaces it in tests")]
 fn system_clock() -> Timestamp {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     Timestamp(now.map_or(0, |since| since.as_millis() as i64))

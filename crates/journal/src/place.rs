@@ -1,14 +1,14 @@
-//! Where a journal may lie: on a local disk, in a folder that can be written.
+//! Checks where a journal may be: on a local disk, in a writable folder. Also helpers for private files.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use crate::Error;
 
-/// Less room than this counts as none: SQLite's index of the write-ahead log alone wants 32 KiB.
+/// Less free space than this counts as none: SQLite's index of the write-ahead log alone needs 32 KiB.
 const LEAST_ROOM: u64 = 256 << 10;
 
-/// Makes the folder and spells the path the same way for everyone who opens it.
+/// Creates the folder, and makes the path canonical, so that every process uses the same path.
 pub(crate) fn prepare(path: &Path) -> Result<PathBuf, Error> {
     let folder = folder_of(path);
     let fresh = !folder.exists();
@@ -23,7 +23,7 @@ pub(crate) fn prepare(path: &Path) -> Result<PathBuf, Error> {
     settle(path)
 }
 
-/// Spells the path of a journal in a folder that is there.
+/// The canonical path of a journal in an existing folder.
 pub(crate) fn settle(path: &Path) -> Result<PathBuf, Error> {
     let folder = folder_of(path);
     refuse_network(path, folder)?;
@@ -34,7 +34,7 @@ pub(crate) fn settle(path: &Path) -> Result<PathBuf, Error> {
     Ok(folder.join(name))
 }
 
-/// Makes a folder that only its owner can look into: runs hold what people said and what files said.
+/// Creates a folder that only its owner can read, because runs contain what people and files said.
 pub(crate) fn make_folder(folder: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -42,7 +42,7 @@ pub(crate) fn make_folder(folder: &Path) -> std::io::Result<()> {
     builder.recursive(true).create(folder)
 }
 
-/// Makes a file that only its owner can read: what agents were told and gave is nobody else's business.
+/// Creates a file that only its owner can read, because it contains what agents were told and answered.
 pub(crate) fn create_private(path: &Path) -> std::io::Result<std::fs::File> {
     let mut options = fs::OpenOptions::new();
     #[cfg(unix)]
@@ -50,7 +50,7 @@ pub(crate) fn create_private(path: &Path) -> std::io::Result<std::fs::File> {
     options.write(true).create(true).truncate(true).open(path)
 }
 
-/// Opens a file that only its owner can read, for reading and writing; without `create` it must be there.
+/// Opens a file that only its owner can read, for reading and writing; without `create` it must exist.
 pub(crate) fn open_private(path: &Path, create: bool) -> std::io::Result<std::fs::File> {
     let mut options = fs::OpenOptions::new();
     #[cfg(unix)]
@@ -58,7 +58,7 @@ pub(crate) fn open_private(path: &Path, create: bool) -> std::io::Result<std::fs
     options.read(true).write(true).create(create).truncate(false).open(path)
 }
 
-/// Asks the disk to keep the names in a folder, which cannot be asked on Windows.
+/// Syncs the names in a folder. Not possible on Windows.
 pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {
     if cfg!(windows) {
         return Ok(());
@@ -67,19 +67,19 @@ pub(crate) fn sync_folder(folder: &Path) -> std::io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// The path with something after it: `-wal` for the write-ahead log.
+/// The path with a suffix: `-wal` for the write-ahead log.
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
 }
 
-/// Whether the disk under a file has next to no room.
+/// Whether the disk of a file has almost no space left.
 pub(crate) fn is_full(path: &Path) -> bool {
     room(path).is_some_and(|room| room < LEAST_ROOM)
 }
 
-/// How many bytes the disk under a file has left, where that is known.
+/// How many bytes are free on the disk of a file, if that is known.
 #[cfg(unix)]
 #[allow(clippy::useless_conversion, reason = "systems give their numbers other widths")]
 pub(crate) fn room(path: &Path) -> Option<u64> {
@@ -87,7 +87,7 @@ pub(crate) fn room(path: &Path) -> Option<u64> {
     (disk.f_blocks > 0).then(|| disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
-/// Not looked at here: SQLite says by itself that the disk is full. Untested.
+/// Not checked on this system: SQLite itself reports a full disk. Untested.
 #[cfg(not(unix))]
 pub(crate) fn room(_: &Path) -> Option<u64> {
     None
@@ -117,8 +117,8 @@ fn network_kind(_folder: &Path) -> Option<&'static str> {
     None
 }
 
-/// The magic numbers of statfs(2). FUSE is let through: behind it is a local disk as often as not (virtiofs,
-/// encrypted folders), and where it maps no shared memory SQLite says so by itself.
+/// The magic numbers of statfs(2). FUSE is allowed: there is often a local disk behind it (virtiofs, encrypted
+/// folders), and if it does not support shared memory, SQLite itself reports that.
 #[cfg(target_os = "linux")]
 fn kind_of(magic: u32) -> Option<&'static str> {
     Some(match magic {

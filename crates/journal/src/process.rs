@@ -1,4 +1,5 @@
-//! Who is alive: a process is known by its id, its start time, the machine's boot and the namespace of its id.
+//! Finds out which processes are alive. A process is identified by its id, its start time, the machine's boot and its
+//! pid namespace.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,23 +8,24 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use updraft_run::Timestamp;
 
-/// After how long without a beat a process we cannot look at counts as gone: three beats, in milliseconds.
+/// How long a process that we cannot see may go without a heartbeat before it counts as gone: three beats, in
+/// milliseconds.
 const SILENCE: u64 = 15_000;
 
 /// A day, in milliseconds.
 const DAY: u64 = 86_400_000;
 
-/// What tells one process from every other, also after a reboot or from another container.
+/// Identifies a process uniquely, even after a reboot or from another container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProcessIdentity {
     pub(crate) pid: u32,
-    /// Clock ticks from boot to its start: a later process with the same id has another.
+    /// Clock ticks from boot to its start: a later process with the same id has another value.
     pub(crate) started: i64,
     pub(crate) boot: String,
     pub(crate) namespace: String,
 }
 
-/// This process. Where the system does not tell (no `/proc`), the texts are empty and only beats count.
+/// This process. If the system does not tell (no `/proc`), the texts are empty and only heartbeats count.
 pub(crate) fn own() -> &'static ProcessIdentity {
     static OWN: LazyLock<ProcessIdentity> = LazyLock::new(|| {
         let pid = std::process::id();
@@ -39,7 +41,7 @@ pub(crate) fn own() -> &'static ProcessIdentity {
     &OWN
 }
 
-/// A process as its row in the journal tells it.
+/// A process as its row in the journal describes it.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessRow {
     pub(crate) id: i64,
@@ -49,18 +51,19 @@ pub(crate) struct ProcessRow {
 }
 
 impl ProcessRow {
-    /// Whether it can be forgotten, with all its leases: we can see that it is gone, or it was silent for a day. One
-    /// that is only silent may come back (a machine that slept), so its leases are taken one by one, when wanted.
+    /// Whether its row and all its leases can be removed: we can see that it is gone, or it sent no heartbeat for a
+    /// day. A process that is only silent may come back (after the machine slept), so its leases are taken one by one,
+    /// when needed.
     pub(crate) fn is_surely_gone(&self, journal: &Path, now: Timestamp) -> bool {
         let is_silent = now.0.abs_diff(self.beat.0) > DAY;
         !self.is_alive(journal, now) && (self.can_be_seen() || is_silent)
     }
 
-    /// Whether it is still there. Looks at the process itself where it can, else at its last beat.
+    /// Whether it is still running. Checks the process itself if possible, otherwise its last heartbeat.
     pub(crate) fn is_alive(&self, journal: &Path, now: Timestamp) -> bool {
         let (own, other) = (own(), &self.identity);
         if !self.can_be_seen() {
-            // A beat from the future tells of a clock that was set back, not of a process that is alive.
+            // A heartbeat from the future means that the clock was set back, not that the process is alive.
             return now.0.abs_diff(self.beat.0) <= SILENCE;
         }
         if own == other {
@@ -76,15 +79,15 @@ impl ProcessRow {
     }
 }
 
-/// When a process started, if it is there and has not ended.
+/// When a process started. Returns `None` if it does not exist or has ended.
 fn start_of(pid: u32) -> Option<i64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     started_in(&stat)
 }
 
-/// Field 22 of `/proc/PID/stat`; nothing for a process that ended and only waits to be asked how.
+/// Field 22 of `/proc/PID/stat`. Returns `None` for a zombie process.
 fn started_in(stat: &str) -> Option<i64> {
-    // The name in parentheses may hold anything, parentheses and spaces too.
+    // The name in parentheses may contain anything, including parentheses and spaces.
     let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace();
     match fields.next()? {
         "Z" | "X" | "x" => None,
@@ -94,13 +97,13 @@ fn started_in(stat: &str) -> Option<i64> {
 
 type PresentRows = BTreeSet<(PathBuf, i64)>;
 
-/// The rows that stand for a writer in this very process: one that was dropped is gone, though the process is not.
+/// The rows of writers in this process. A writer that was dropped is gone although the process is alive.
 fn here() -> std::sync::MutexGuard<'static, PresentRows> {
     static HERE: Mutex<PresentRows> = Mutex::new(BTreeSet::new());
     HERE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// As long as this is kept, the row counts as alive.
+/// While this exists, the row counts as alive.
 #[derive(Debug)]
 pub(crate) struct Presence(PathBuf, i64);
 

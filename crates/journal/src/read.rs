@@ -1,4 +1,4 @@
-//! Reading records back, a page at a time.
+//! Reads records, one page at a time.
 
 use std::collections::HashSet;
 
@@ -12,28 +12,29 @@ use crate::journal::JournalInner;
 use crate::list::run_id;
 use crate::{Error, blobs};
 
-/// A page ends after so many records or bytes, so that no read holds up the writer's checkpoints for long.
+/// A page ends after this many records or bytes, so that no read delays the writer's checkpoints for long.
 const PAGE_ROWS: i64 = 500;
 const PAGE_BYTES: usize = 4 << 20;
 
-/// Where the next record goes, or the place of one that is there.
+/// The position of a record, or of the next record to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RecordPosition {
-    /// The number of the record's first event; for one without events, of the next event to come.
+    /// The number of the record's first event; for a record without events, the number of the next event.
     pub(crate) seq: i64,
-    /// How many records without events stand before it under the same number.
+    /// How many records without events come before it under the same number.
     pub(crate) part: i64,
 }
 
 impl RecordPosition {
     pub(crate) const START: RecordPosition = RecordPosition { seq: 1, part: 0 };
 
-    /// The place after a record with so many events.
+    /// The position after a record with this many events.
     pub(crate) fn after(self, events: i64) -> Self {
         if events == 0 { Self { part: self.part + 1, ..self } } else { Self { seq: self.seq + events, part: 0 } }
     }
 
-    /// The key of a record of this run at this place: 2^23 runs, 2^28 events each, 2^12 records without events in a row.
+    /// The key of a record of this run at this position: 2^23 runs, 2^28 events each, 2^12 records without events in a
+    /// row.
     pub(crate) fn key(self, row: i64) -> rusqlite::Result<i64> {
         let fits = row < 1 << 23 && self.seq < 1 << 28 && self.part < 1 << 12;
         if fits {
@@ -43,13 +44,13 @@ impl RecordPosition {
         }
     }
 
-    /// The number of the last event before this place.
+    /// The number of the last event before this position.
     pub(crate) fn events(self) -> u64 {
         (self.seq - 1).max(0) as u64
     }
 }
 
-/// A row of `records`, not yet understood.
+/// A row of `records`, not yet parsed.
 #[derive(Debug)]
 pub(crate) struct RawRecord {
     pub(crate) place: RecordPosition,
@@ -57,7 +58,7 @@ pub(crate) struct RawRecord {
     pub(crate) at: i64,
     pub(crate) body: Vec<u8>,
     pub(crate) blob: Option<[u8; 32]>,
-    /// Its hash; none if a version without hashes wrote it.
+    /// Its hash; `None` if a version without hashes wrote it.
     link: Option<ChainHash>,
 }
 
@@ -73,9 +74,9 @@ impl RawRecord {
         })
     }
 
-    /// The end behind it, if it stands where it should and nothing of it has changed.
+    /// The end after this record, if its position is the expected one and its content has not changed.
     fn follow(&self, end: ChainEnd) -> Result<ChainEnd, &'static str> {
-        // The table has no gaps; one that is there now is damage, and what follows it must not be taken for the run.
+        // The table has no gaps. A gap is damage, and the records after it must not be read as part of the run.
         if self.place != end.place {
             return Err("it is missing");
         }
@@ -85,7 +86,7 @@ impl RawRecord {
             None if end.link.is_none() => Ok(ChainEnd { link: None, ..next }),
             None => Err("its hash is missing"),
             Some(_) if self.link == next.link => Ok(next),
-            Some(_) => Err("it is not what was written: its hash is another"),
+            Some(_) => Err("it is not what was written: its hash differs"),
         }
     }
 
@@ -101,10 +102,10 @@ impl RawRecord {
         }
     }
 
-    /// The record, understood and checked.
+    /// The parsed and checked record.
     pub(crate) fn record(self, journal: &JournalInner, run: &RunId) -> Result<Record, Error> {
         let (place, events, at) = (self.place, self.events, Timestamp(self.at));
-        // With the right hash it is as it was written, by a version that knew more.
+        // If the hash is right, the record is intact, but was written by a version that knew more.
         let fault = if self.link.is_some() { malformed } else { damaged };
         let text = self.text(journal, run)?;
         let record = Record::from_json(at, &text).map_err(|error| fault(run, place, &error.to_string()))?;
@@ -120,12 +121,12 @@ fn malformed(run: &RunId, place: RecordPosition, why: &str) -> Error {
     Error::Malformed { run: run.clone(), seq: place.seq as u64, why: why.to_owned() }
 }
 
-/// A run cannot be trusted from this place on.
+/// A run cannot be trusted from this position on.
 pub(crate) fn damaged(run: &RunId, place: RecordPosition, why: &str) -> Error {
     Error::DamagedRun { run: run.clone(), seq: place.seq as u64, why: why.to_owned() }
 }
 
-/// Reads a run from some place on, remembering where it is between pages.
+/// Reads a run from some position on, and remembers its position between pages.
 #[derive(Debug)]
 pub(crate) struct Cursor {
     run: RunId,
@@ -135,12 +136,12 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// Begins with the record that holds event `from`, or would.
+    /// Begins with the record that contains event `from`, or will contain it.
     pub(crate) fn new(run: &RunId, from: u64) -> Self {
         Self { run: run.clone(), from, next: None }
     }
 
-    /// The next records, as they are in the table; none when there are no more yet.
+    /// The next records as they are in the table; empty if there are no more yet.
     pub(crate) fn raw(&mut self, journal: &JournalInner) -> Result<Vec<RawRecord>, Error> {
         let place = self.next.map_or(RecordPosition { seq: self.from.max(1) as i64, part: 0 }, |end| end.place);
         let broken = |error| match error {
@@ -149,7 +150,7 @@ impl Cursor {
         };
         let row = journal.read(|connection| row_of(connection, &self.run)).map_err(broken)?;
         let row = row.ok_or_else(|| journal.absent(&self.run))?;
-        // Looked up before the records: what it says was on disk by then.
+        // Read before the records: everything it says was on disk by then.
         let acknowledged = journal.shared.heads.of(row, self.run.as_str());
         let read = journal.read(|connection| {
             let start = match self.next {
@@ -165,7 +166,7 @@ impl Cursor {
         }
         if let Some(acknowledged) = acknowledged.filter(|_| page.is_empty()) {
             let checked = acknowledged.check(&self.run, end);
-            // Someone may have removed the run while we read; its entry went first.
+            // The run may have been removed while we read; its entry is removed first.
             if checked.is_err() && journal.shared.heads.of(row, self.run.as_str()).is_some() {
                 return checked.map(|()| page);
             }
@@ -178,7 +179,7 @@ impl Cursor {
         self.next.unwrap_or(ChainEnd::START)
     }
 
-    /// The next records with the numbers of their first events; none when there are no more yet.
+    /// The next records with the numbers of their first events; empty if there are no more yet.
     pub(crate) fn page(&mut self, journal: &JournalInner) -> Result<Vec<(u64, Record)>, Error> {
         let run = self.run.clone();
         let page = self.raw(journal)?;
@@ -186,7 +187,7 @@ impl Cursor {
     }
 }
 
-/// The first place of a run that cannot be trusted; `None` if all is well.
+/// The first position of a run that cannot be trusted; `None` if there is no damage.
 pub(crate) fn first_damage(journal: &JournalInner, run: &RunId) -> Result<Option<RecordPosition>, Error> {
     let mut cursor = Cursor::new(run, 0);
     loop {
@@ -205,7 +206,7 @@ pub(crate) fn first_damage(journal: &JournalInner, run: &RunId) -> Result<Option
     }
 }
 
-/// No run of this name; similar ones are not looked for.
+/// The error for an unknown run, without looking for similar names.
 pub(crate) fn unknown(run: &RunId) -> Error {
     Error::UnknownRun { name: run.to_string(), close: Vec::new() }
 }
@@ -232,7 +233,7 @@ pub(crate) fn end(connection: &Connection, row: i64) -> rusqlite::Result<ChainEn
     Ok(last.unwrap_or(ChainEnd::START))
 }
 
-/// The place of the record that holds event `from`, or where it will be, with the hash of the record before it.
+/// The position of the record that contains event `from`, or will contain it, with the hash of the record before it.
 fn start(connection: &Connection, row: i64, from: u64) -> rusqlite::Result<ChainEnd> {
     let from = i64::try_from(from).unwrap_or(i64::MAX).max(1);
     let before = connection
@@ -271,7 +272,7 @@ fn page(connection: &Connection, row: i64, from: RecordPosition) -> rusqlite::Re
                 page.push(raw);
             }
             Ok(None) => break,
-            // What comes before it can be read. The next page begins with it, and says what is wrong.
+            // The records before it can be read. The next page begins with it, and reports what is wrong.
             Err(_) if !page.is_empty() => break,
             Err(error) => return Err(error),
         }
@@ -279,7 +280,7 @@ fn page(connection: &Connection, row: i64, from: RecordPosition) -> rusqlite::Re
     Ok(page)
 }
 
-/// Inputs that wait for these runs, oldest first; those of a newer version that cannot be understood as errors.
+/// Inputs that wait for these runs, oldest first. Inputs of a newer version that cannot be parsed are errors.
 pub(crate) fn pending(journal: &JournalInner, runs: &[RunId]) -> Result<Vec<Result<PendingInput, Error>>, Error> {
     type Found = (i64, RunId, i64, String, bool);
     let found: Vec<Found> = journal.read(|connection| {
@@ -293,12 +294,12 @@ pub(crate) fn pending(journal: &JournalInner, runs: &[RunId]) -> Result<Vec<Resu
         })?;
         all.collect()
     })?;
-    // The table is empty nearly always, so it is read whole and sifted here.
+    // The table is nearly always empty, so it is read completely and filtered here.
     let wanted: HashSet<&RunId> = if found.is_empty() { HashSet::new() } else { runs.iter().collect() };
     let wanted = found.into_iter().filter(|(_, run, ..)| wanted.contains(run));
     Ok(wanted
         .map(|(id, run, at, text, whole)| match serde_json::from_str(&text) {
-            _ if !whole => Err(Error::BadInput { run, id, why: "it is not what was sent: its hash is another".into() }),
+            _ if !whole => Err(Error::BadInput { run, id, why: "it is not what was sent: its hash differs".into() }),
             Ok(input) => Ok(PendingInput { id, run, at: Timestamp(at), input }),
             Err(error) => Err(Error::BadInput { run, id, why: error.to_string() }),
         })

@@ -1,4 +1,4 @@
-//! A few connections for short reads, opened when they are wanted.
+//! A pool of a few connections for short reads, opened when needed.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,20 +7,20 @@ use rusqlite::Connection;
 use crate::Error;
 use crate::schema::JournalFile;
 
-/// So many are kept for the next reader; more are opened when more read at once.
+/// How many idle connections are kept; more are opened if there are more concurrent reads.
 const KEPT: usize = 4;
 
-/// Connections that nobody uses at the moment; `None` once the journal is closed.
+/// The idle connections; `None` once the journal is closed.
 #[derive(Debug)]
 pub(crate) struct ReaderPool(Mutex<Option<Vec<Connection>>>);
 
 impl ReaderPool {
-    /// Begins with the one that recognised the file.
+    /// Starts with the connection that was used to check the file.
     pub(crate) fn with(first: Connection) -> Self {
         Self(Mutex::new(Some(vec![first])))
     }
 
-    /// Lends a connection for one short read. The caller must not keep a statement open while it does other things.
+    /// Lends a connection for one short read. The caller must not keep a statement open while it does other work.
     pub(crate) fn read<T>(
         &self,
         store: &JournalFile,
@@ -43,7 +43,7 @@ impl ReaderPool {
         answer
     }
 
-    /// Closes those that are idle; the others close when they come back.
+    /// Closes the idle connections; the others close when they are returned.
     pub(crate) fn close(&self) {
         let idle = self.idle().take();
         drop(idle);

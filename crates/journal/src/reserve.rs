@@ -1,7 +1,7 @@
-//! Room that is kept back, so that a journal on a full disk can still be read and cleared.
+//! Reserved disk space, so that a journal on a full disk can still be read and cleared.
 //!
-//! SQLite needs room even to read (the index of the log) and to delete (the log). A file beside the journal holds that
-//! room; it is removed when the disk is full, and made again once there is plenty.
+//! SQLite needs space even to read (the index of the log) and to delete (the log). A file next to the journal reserves
+//! that space. It is removed when the disk is full, and created again once there is enough space.
 
 use std::path::{Path, PathBuf};
 
@@ -10,10 +10,10 @@ use crate::place;
 /// Enough for the index of the log and for removing runs in small steps.
 const RESERVE: u64 = 1 << 20;
 
-/// With less room than this none is kept back, and the log is kept short.
+/// With less free space than this nothing is reserved, and the log is kept short.
 const PLENTY: u64 = 16 << 20;
 
-/// Keeps room back, if there is plenty. Whether it worked does not matter to anyone but a full disk.
+/// Reserves space, if there is enough. Errors are ignored, because this matters only on a full disk.
 pub(crate) fn keep(journal: &Path) {
     let path = file(journal);
     let is_there = path.metadata().is_ok_and(|about| about.len() >= RESERVE);
@@ -22,12 +22,12 @@ pub(crate) fn keep(journal: &Path) {
     }
 }
 
-/// Gives the room free; whether there was some.
+/// Frees the reserved space. Returns whether there was any.
 pub(crate) fn release(journal: &Path) -> bool {
     std::fs::remove_file(file(journal)).is_ok()
 }
 
-/// Whether there is little room left.
+/// Whether there is little space left.
 pub(crate) fn is_cramped(journal: &Path) -> bool {
     place::room(journal).is_some_and(|room| room < PLENTY)
 }

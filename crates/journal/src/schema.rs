@@ -1,4 +1,4 @@
-//! The file's layout: making it, recognising it, connecting to it.
+//! The layout of the database file: creating it, checking it, connecting to it.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -10,28 +10,28 @@ use crate::heads::RunEndsFile;
 use crate::options::{JournalOptions, SyncMode};
 use crate::{Error, place, reserve};
 
-/// `UPDT`: tells our files from other SQLite databases.
+/// `UPDT`: distinguishes our files from other SQLite databases.
 const APPLICATION: i64 = 0x5550_4454;
 
-/// The layout below. Raised when an older version must no longer write: those that know layout 1 only would add records
-/// without hashes.
+/// The version of the layout below. Raised when an older version must no longer write: versions that know only layout 1
+/// would add records without hashes.
 pub(crate) const LAYOUT: i64 = 2;
 
-/// What layout 2 added to layout 1: hashes. Rows from before have none, and are not checked.
+/// What layout 2 added to layout 1: hashes. Older rows have none, and are not checked.
 const HASHES: [(&str, &str); 3] = [("records", "chain"), ("runs", "sum"), ("inbox", "sum")];
 
-/// SQLite's smallest page: no database has fewer bytes.
+/// SQLite's smallest page: every database has at least this many bytes.
 const SHORTEST: u64 = 512;
 
-/// After how many pages the log is copied into the main file where there is hardly room for a log.
+/// The number of pages after which the log is copied into the main file if there is hardly space for a log.
 const CRAMPED_CHECKPOINT: u32 = 50;
 
 /// How long to wait for another process's lock.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// `records` is keyed by one number made of three: the run, the number of the record's first event, and `part`, which
-/// tells records without events from the one that has that number. So a run's next record goes right behind its last,
-/// and an append fills one page after the other. It touches `runs` only if the run's standing changes.
+/// distinguishes records without events from the one that has that number. So a run's next record comes directly after
+/// its last, and an append fills one page after the other. It changes `runs` only if the run's status changes.
 const TABLES: &str = "
 CREATE TABLE meta(key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
 CREATE TABLE processes(
@@ -58,7 +58,8 @@ CREATE TABLE inbox(
 ) STRICT;
 ";
 
-/// A process of an older version that has the file open goes on with a run only as long as none of its records has a hash.
+/// A process of an older version that has the file open can continue a run only as long as none of its records has a
+/// hash.
 const KEEP_OUT: &str = "
 CREATE TRIGGER keep_hashes BEFORE INSERT ON records WHEN NEW.chain IS NULL AND (
     SELECT chain FROM records WHERE id < NEW.id AND id >= NEW.id >> 40 << 40 ORDER BY id DESC LIMIT 1
@@ -66,7 +67,7 @@ CREATE TRIGGER keep_hashes BEFORE INSERT ON records WHEN NEW.chain IS NULL AND (
 BEGIN SELECT RAISE(ABORT, 'a newer version of Updraft works on this run: end this process, and start that version'); END;
 ";
 
-/// A journal's file, and how to reach it.
+/// A journal's file, and how to connect to it.
 #[derive(Clone, Debug)]
 pub(crate) struct JournalFile {
     pub(crate) path: PathBuf,
@@ -74,7 +75,8 @@ pub(crate) struct JournalFile {
 }
 
 impl JournalFile {
-    /// Connects for short reads. The file is opened writable so that the last to close it can tidy up after a crash.
+    /// Connects for short reads. The file is opened writable so that the last process to close it can clean up after a
+    /// crash.
     pub(crate) fn reader(&self) -> Result<Connection, Error> {
         let connection = self.connect()?;
         self.told(imitate_hashes(&connection))?;
@@ -82,7 +84,7 @@ impl JournalFile {
         Ok(connection)
     }
 
-    /// Connects for writing; refuses a layout that is too new.
+    /// Connects for writing. Refuses a layout that is too new.
     pub(crate) fn writer(&self) -> Result<Connection, Error> {
         let mut connection = self.connect()?;
         self.refuse_newer(&connection)?;
@@ -101,15 +103,15 @@ impl JournalFile {
         Ok(connection)
     }
 
-    /// Lays out a new file, or recognises one, and connects to it for reading. Changes nothing about a file that is not
-    /// ours.
+    /// Creates the layout of a new file, or checks an existing one, and connects to it for reading. A file that is not
+    /// ours is not changed.
     pub(crate) fn create(&self) -> Result<Connection, Error> {
         if let Some(connection) = self.recognise()? {
             return Ok(connection);
         }
         let fresh = !self.path.exists();
         if fresh && self.options.vfs.is_none() && self.place_whole()? {
-            return self.recognise()?.ok_or_else(|| self.other("it stays empty"));
+            return self.recognise()?.ok_or_else(|| self.other("it is still empty"));
         }
         let mut connection = self.open(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
         let outcome = self.lay_out(&mut connection);
@@ -118,14 +120,15 @@ impl JournalFile {
         if fresh && let Some(folder) = self.path.parent() {
             place::sync_folder(folder).map_err(|source| Error::io(&self.path, source))?;
         }
-        self.recognise()?.ok_or_else(|| self.other("it stays empty"))
+        self.recognise()?.ok_or_else(|| self.other("it is still empty"))
     }
 
-    /// Makes a new file in one piece: laid out in memory, written aside, synced, and put in its place unless another
-    /// process was quicker. One flush instead of the dozen that laying it out in place takes. The folder is flushed by
-    /// SQLite when it makes the log, before anything is acknowledged.
+    /// Creates a new file in one piece: built in memory, written to a temporary file, synced, and moved into place
+    /// unless another process was faster. This needs one flush instead of the dozen that building it in place takes.
+    /// SQLite flushes the folder when it creates the log, before anything is acknowledged.
     fn place_whole(&self) -> Result<bool, Error> {
-        // What a process that was cut off left beside it belongs to another beginning; SQLite sorts that out.
+        // A process that was cut off has left a log here; SQLite deals with that when the file is created the ordinary
+        // way.
         if ["-journal", "-wal"].iter().any(|rest| place::beside(&self.path, rest).exists()) {
             return Ok(false);
         }
@@ -137,13 +140,13 @@ impl JournalFile {
         });
         let placed = written.and_then(|()| std::fs::hard_link(&aside, &self.path));
         let _ = std::fs::remove_file(&aside);
-        // A folder that cannot link, or a full disk: the ordinary way says what is wrong, or works.
+        // A folder without hard links, or a full disk: the ordinary way works, or reports what is wrong.
         Ok(placed.is_ok())
     }
 
     fn lay_out(&self, connection: &mut Connection) -> rusqlite::Result<()> {
         let begun = Instant::now();
-        // Two processes may do this at the same moment, and this change of mode does not wait by itself.
+        // Two processes may do this at the same time, and this change of mode does not wait for locks by itself.
         while let Err(error) = connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;")
         {
             if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) || begun.elapsed() > PATIENCE {
@@ -163,7 +166,7 @@ impl JournalFile {
         layout.commit()
     }
 
-    /// Connects to a file for reading; `None` if there is nothing in it yet. Says what is wrong if it is not ours.
+    /// Connects to a file for reading. Returns `None` if it is still empty, and an error if it is not ours.
     pub(crate) fn recognise(&self) -> Result<Option<Connection>, Error> {
         if self.is_empty()? {
             return Ok(None);
@@ -179,12 +182,12 @@ impl JournalFile {
         if has_tables || application != 0 || layout != 0 {
             return Err(self.other("it is a database of another program"));
         }
-        // Begun by a process that was cut off before it wrote the tables.
+        // Created by a process that was cut off before it wrote the tables.
         Ok(None)
     }
 
-    /// Whether the file has no bytes at all. Looks from outside, before SQLite has a chance to change anything, and
-    /// without opening it: closing it again would drop the locks that this process may hold on it.
+    /// Whether the file has no bytes at all. Checked before SQLite can change anything, and without opening the file:
+    /// closing it would drop the locks that this process may hold on it.
     fn is_empty(&self) -> Result<bool, Error> {
         let log = place::beside(&self.path, "-wal");
         let len = |path: &std::path::Path| path.metadata().map_or(0, |about| about.len());
@@ -197,13 +200,13 @@ impl JournalFile {
                     RunEndsFile::beside(&self.path).path().display()
                 ),
             }),
-            // SQLite would take the file for a new one and throw the log away.
+            // SQLite would treat the file as new and discard the log.
             0 if len(&log) > 0 => Err(Error::Damaged {
                 path: self.path.clone(),
                 why: format!("it is empty, but `{}` is not", log.display()),
             }),
             0 => Ok(true),
-            // Too short to be in use by anyone, so that it may be opened.
+            // Too short to be in use by any process, so it may be opened.
             1..SHORTEST if self.begins_like_a_database() => {
                 Err(Error::Damaged { path: self.path.clone(), why: "it was cut off within its first bytes".into() })
             }
@@ -212,8 +215,8 @@ impl JournalFile {
         }
     }
 
-    /// Notices that the last page is not whole: SQLite would take what is missing of it for zeros. While there is a log,
-    /// the page may be in there.
+    /// Refuses a file whose last page is incomplete, because SQLite would read the missing part as zeros. If there is a
+    /// log, the page may be in it.
     fn refuse_torn(&self, connection: &Connection) -> Result<(), Error> {
         let page = self.told(number(connection, "page_size"))?.max(1) as u64;
         let has_log = place::beside(&self.path, "-wal").metadata().is_ok_and(|about| about.len() > 0);
@@ -259,13 +262,13 @@ impl JournalFile {
         Ok(connection)
     }
 
-    /// Turns what SQLite said into an error that names the file.
+    /// Converts an error of SQLite into one that names the file.
     pub(crate) fn told<T>(&self, result: rusqlite::Result<T>) -> Result<T, Error> {
         result.map_err(|source| Error::sqlite(&self.path, source))
     }
 }
 
-/// A new journal, byte for byte.
+/// The bytes of a new journal.
 fn image_of(version: &str) -> rusqlite::Result<Vec<u8>> {
     let mut connection = Connection::open_in_memory()?;
     connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL;")?;
@@ -275,27 +278,27 @@ fn image_of(version: &str) -> rusqlite::Result<Vec<u8>> {
     connection.pragma_update(None, "application_id", APPLICATION)?;
     connection.pragma_update(None, "user_version", LAYOUT)?;
     let mut image = connection.serialize("main")?.to_vec();
-    // Bytes 18 and 19 of the header: 2 says that changes go to a write-ahead log.
+    // Bytes 18 and 19 of the header: 2 means that changes go to a write-ahead log.
     for place in image.iter_mut().skip(18).take(2) {
         *place = 2;
     }
     Ok(image)
 }
 
-/// Lets a file of layout 1 be read like one of layout 2, without changing it.
+/// Makes a file of layout 1 readable like one of layout 2, without changing it.
 fn imitate_hashes(connection: &Connection) -> rusqlite::Result<()> {
     if number(connection, "user_version")? != 1 {
         return Ok(());
     }
     connection.execute_batch("PRAGMA temp_store = MEMORY;")?;
     HASHES.iter().try_for_each(|(table, column)| {
-        // Where the file has the column by the time it is read, that one is first.
+        // If the file has the column by the time it is read, the file's own column comes first.
         let view = format!("CREATE TEMP VIEW {table} AS SELECT *, NULL AS {column} FROM main.{table}");
         connection.execute_batch(&view)
     })
 }
 
-/// Brings a file of layout 1 to layout 2.
+/// Converts a file of layout 1 to layout 2.
 fn add_hashes(connection: &mut Connection, version: &str) -> rusqlite::Result<()> {
     if number(connection, "user_version")? != 1 {
         return Ok(());
@@ -318,7 +321,7 @@ fn number(connection: &Connection, pragma: &str) -> rusqlite::Result<i64> {
 
 #[cfg(test)]
 mod tests {
-    /// Those up to 3.51.2 could lose a write when two processes restarted the log at the same moment.
+    /// SQLite up to 3.51.2 could lose a write when two processes restarted the log at the same moment.
     #[test]
     fn the_bundled_sqlite_is_newer_than_3_51_2() {
         assert!(rusqlite::version_number() > 3_051_002, "{}", rusqlite::version());

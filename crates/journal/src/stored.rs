@@ -1,4 +1,5 @@
-//! Small values that parts of the program keep beside the runs: by a scope and a key, changed in one transaction.
+//! Small values that other parts of the program store in the journal, by scope and key, each changed in one
+//! transaction.
 
 use std::time::Duration;
 
@@ -7,34 +8,34 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::writer::{ChangeStored, SweepStored};
 use crate::{Error, Journal};
 
-/// A value that is kept.
+/// A stored value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredValue {
-    /// As it was written.
+    /// The value as it was written.
     pub value: String,
-    /// How long ago that was.
+    /// How long ago it was written.
     pub age: Duration,
 }
 
-/// What becomes of a value.
+/// What to do with a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It stays as it is, with its age.
+    /// Leave it as it is, with its age.
     Nothing,
-    /// This takes its place.
+    /// Replace it with this value.
     Set(String),
-    /// It is removed.
+    /// Remove it.
     Remove,
 }
 
 impl Journal {
-    /// The value of a key; `None` if there is none.
+    /// The value of a key. Returns `None` if there is none.
     pub fn stored(&self, scope: &str, key: &str) -> Result<Option<StoredValue>, Error> {
         let now = (self.0.shared.store.options.clock)().0;
         self.0.read(|connection| if is_there(connection)? { get(connection, scope, key, now) } else { Ok(None) })
     }
 
-    /// The scopes that begin like this and have values.
+    /// The scopes that begin with this prefix and have values.
     pub fn stored_scopes(&self, prefix: &str) -> Result<Vec<String>, Error> {
         self.0.read(|connection| {
             if !is_there(connection)? {
@@ -45,8 +46,9 @@ impl Journal {
         })
     }
 
-    /// Gives the value of a key to `change`, does what that says, and returns what it gives once that is on disk. No
-    /// other process changes the value meanwhile. `change` may be called again if the transaction must be repeated.
+    /// Passes the value of a key to `change`, does what `change` returns, and returns its result once everything is on
+    /// disk. No other process changes the value in the meantime. `change` may be called again if the transaction must
+    /// be repeated.
     pub async fn change_stored<T: Send + 'static>(
         &self,
         scope: &str,
@@ -56,13 +58,13 @@ impl Journal {
         self.0.ask(ChangeStored { scope: scope.to_owned(), key: key.to_owned(), change }).await
     }
 
-    /// Removes the values of a scope that were not written for so long, and of the others all but the `most` written last.
+    /// Removes the values of a scope that were not written for this long, and of the rest all except the `most` newest.
     pub async fn sweep_stored(&self, scope: &str, age: Duration, most: usize) -> Result<(), Error> {
         self.0.ask(SweepStored { scope: scope.to_owned(), age, most }).await
     }
 }
 
-/// Whether anything was ever stored: in files of older versions, nothing was.
+/// Whether the table exists. It does not in files of older versions.
 fn is_there(connection: &Connection) -> rusqlite::Result<bool> {
     connection.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'stored'")?.exists([])
 }

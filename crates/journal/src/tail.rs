@@ -1,4 +1,4 @@
-//! Following a run, whoever writes it.
+//! Follows a run, whichever process writes it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use crate::changes::ChangeWatcher;
 use crate::journal::JournalInner;
 use crate::read::Cursor;
 
-/// Gives a run's records one by one, and waits for those to come.
+/// Returns a run's records one by one, and waits for new ones.
 #[derive(Debug)]
 pub struct Tail {
     journal: Arc<JournalInner>,
-    /// Lent to the thread that reads; gone if that thread ended without giving it back.
+    /// Lent to the thread that reads; `None` if that thread ended without returning it.
     cursor: Option<Cursor>,
     run: RunId,
     from: u64,
@@ -38,7 +38,7 @@ impl Tail {
 
     /// The next record with the number of its first event; `None` once the run is deleted or the journal closed.
     ///
-    /// A run that is over stays open here: it may be resumed. May be dropped half way without losing a record.
+    /// It does not end with the run, because the run may be resumed. Cancel-safe: dropping the future loses no record.
     pub async fn next(&mut self) -> Result<Option<(u64, Record)>, Error> {
         loop {
             if let Some((seq, record)) = self.read.pop_front() {

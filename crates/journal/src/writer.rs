@@ -1,4 +1,4 @@
-//! The one thread that writes: it takes everything that waits into one transaction, then answers all.
+//! The one thread that writes: it handles all waiting requests in one transaction, then answers them.
 
 mod append;
 mod book;
@@ -34,30 +34,30 @@ use book::LeaseTable;
 use desk::{QueuedJob, WriteContext};
 use files::FileIdentities;
 
-/// So many requests share a transaction at most: beyond this the flush is no longer what costs.
+/// How many requests may share a transaction: beyond this, the flush is no longer the main cost.
 const GROUP: usize = 4096;
 
-/// And so many bytes, so that one transaction does not keep other processes waiting for long.
+/// How many bytes may share a transaction, so that other processes do not wait for long.
 const GROUP_BYTES: usize = 16 << 20;
 
-/// Without leases there is no heartbeat to wake up for.
+/// How long to sleep without leases, when no heartbeat is needed.
 const IDLE: Duration = Duration::from_hours(1);
 
-/// What the thread is told.
+/// A message to the thread.
 pub(crate) enum WriterMessage {
     Work(Box<dyn QueuedJob>),
     Close(oneshot::Sender<()>),
 }
 
-/// The thread's own things.
+/// The state of the thread.
 struct WriterThread {
     shared: Arc<JournalShared>,
-    /// Opened at the first request; dropped when it cannot be trusted to have rolled back.
+    /// Opened at the first request; dropped if it may not have rolled back.
     connection: Option<Connection>,
     book: LeaseTable,
-    /// The files as they were at the first commit.
+    /// The identities of the files at the first commit.
     files: Option<FileIdentities>,
-    /// They are others now: nothing more is written.
+    /// Set if the files have been replaced: nothing more is written.
     lost: Option<Error>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn run(shared: Arc<JournalShared>, requests: &Receiver<WriterMessage>
 }
 
 impl WriterThread {
-    /// Answers everything that waits, in order.
+    /// Handles all waiting requests, in order.
     fn serve(&mut self, waiting: &mut Vec<Box<dyn QueuedJob>>) {
         let mut rest = std::mem::take(waiting).into_iter().peekable();
         let mut group = Vec::new();
@@ -111,7 +111,7 @@ impl WriterThread {
     fn serve_group(&mut self, group: &mut Vec<Box<dyn QueuedJob>>) {
         match self.transact(group) {
             Ok(()) => group.drain(..).for_each(QueuedJob::answer),
-            // One request broke the transaction of all: each gets its own, so that only that one fails.
+            // One request broke the shared transaction: each gets its own, so that only that one fails.
             Err(TransactionFailure { error, particular: true }) if group.len() > 1 => {
                 drop(error);
                 for mut asked in group.drain(..) {
@@ -129,7 +129,7 @@ impl WriterThread {
     fn transact(&mut self, group: &mut [Box<dyn QueuedJob>]) -> Result<(), TransactionFailure> {
         let outcome = self.try_transact(group);
         if outcome.is_ok() {
-            // Before anyone is told: an end that was acknowledged is remembered.
+            // Before anyone is answered, so that every acknowledged end is recorded.
             self.shared.heads.write(&self.book.commit());
             self.shared.count(group.iter().map(|asked| asked.records()).sum(), group.len() as u64);
         } else {
@@ -162,7 +162,7 @@ impl WriterThread {
         execute(connection, "COMMIT").map_err(|source| TransactionFailure::of_all(said(source)))
     }
 
-    /// After the first commit, when everything is in its place and nobody waits.
+    /// Runs after the first commit, when all files exist and no request waits.
     fn settle_in(&mut self) {
         if self.files.is_none() && self.book.epoch().is_some() {
             self.files = Some(FileIdentities::now(&self.shared.store.path));
@@ -170,13 +170,14 @@ impl WriterThread {
         }
     }
 
-    /// With each heartbeat: whether the files are still those that this process began to write.
+    /// Runs with each heartbeat: checks that the files are still the ones this process began to write.
     fn look_for_files(&mut self) -> Option<Error> {
         if self.lost.is_none() && self.book.is_beat_due(Instant::now()) {
             self.lost = self.files.as_ref().and_then(FileIdentities::fault);
             if let Some(lost) = &self.lost {
                 self.shared.lose(lost.clone());
-                // Left open: closing it, SQLite would remove the log by its name, which may be another journal's now.
+                // Kept open: on closing, SQLite would remove the log by its name, which may belong to another journal
+                // now.
                 std::mem::forget(self.connection.take());
             }
         }
@@ -191,14 +192,15 @@ impl WriterThread {
         }
     }
 
-    /// Says that this process is there. If it cannot be said now it is said with the next request, or five seconds on.
+    /// Writes the heartbeat of this process. If that fails now, it is tried with the next request, or five seconds
+    /// later.
     fn beat(&mut self) {
         if self.book.next_beat().is_some() && self.transact(&mut []).is_err() {
             self.book.put_off(self.shared.store.options.beat);
         }
     }
 
-    /// Gives everything back and leaves one whole file.
+    /// Releases everything and leaves one complete file.
     fn close(&mut self) {
         self.shared.readers.close();
         self.shared.watch.close();
@@ -214,10 +216,10 @@ fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute([]).map(drop)
 }
 
-/// Why a transaction did not happen.
+/// Why a transaction failed.
 struct TransactionFailure {
     error: Error,
-    /// Whether it came from one of the requests rather than from the disk or the lock.
+    /// Whether one of the requests caused it, rather than the disk or the lock.
     particular: bool,
 }
 

@@ -12,8 +12,8 @@
 //! assert_eq!((read.text.as_str(), read.calls[0].name.as_str()), ("I look it up.", "search"));
 //! ```
 //!
-//! The same text always reads as the same value: nothing here knows a clock, a file or a random number, so that `run` may
-//! decide by it. Time and memory grow with the length of the text, whatever stands in it.
+//! The same text always gives the same value: nothing here uses a clock, a file or a random number, so that `run` may
+//! base decisions on it. Time and memory grow linearly with the length of the text, whatever it contains.
 //!
 //! | to read | file |
 //! |---|---|

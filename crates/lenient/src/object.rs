@@ -1,11 +1,11 @@
-//! A text that is one JSON object and nothing else.
+//! Reads a text that is one JSON object and nothing else.
 
 use serde_json::{Map, Value, json};
 
 use crate::repair::{JsonFault, Repair, repair_with};
 
-/// The JSON object that a text is as a whole, where it is one. One fence around it may be there, prose may not.
-/// What is broken in it is repaired, unless words would be left out.
+/// Reads a text that is one JSON object as a whole. One code fence around it is allowed, prose is not. Broken JSON is
+/// repaired, unless the repair would drop words. Returns `None` for any other text.
 pub fn whole_object(text: &str) -> Option<Map<String, Value>> {
     let text = without_fence(text.trim_start_matches('\u{feff}').trim());
     if !text.starts_with('{') || !text.ends_with('}') {
@@ -28,7 +28,7 @@ pub fn whole_object(text: &str) -> Option<Map<String, Value>> {
     }
 }
 
-/// What stands in a fence, where the text is one fence and nothing else.
+/// The content of a code fence, if the text is one fence and nothing else.
 fn without_fence(text: &str) -> &str {
     let inside = || {
         let (info, rest) = text.strip_prefix("```")?.split_once('\n')?;

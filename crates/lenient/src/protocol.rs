@@ -1,7 +1,7 @@
 //! Reads tool calls and reasoning out of plain model text, for models that do not call tools natively.
 //!
 //! The reader goes through the text once. JSON objects, tags such as `<tool_call>` and lines such as `Action:` are
-//! looked at where they stand; what names a known tool becomes a call, and everything else stays as it was written.
+//! checked as they occur. Those that name a known tool become calls; everything else stays as it was written.
 
 mod forms;
 mod lines;
@@ -17,7 +17,7 @@ pub use reasoning::split_reasoning;
 /// A call to a tool that was written as text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextCall {
-    /// The tool's name, known to whoever asked.
+    /// The tool's name; the caller said that it is known.
     pub name: String,
     /// The arguments: an object, unless the model wrote something else.
     pub args: Value,
@@ -25,35 +25,35 @@ pub struct TextCall {
     pub repairs: Vec<Repair>,
 }
 
-/// A model's text, taken apart.
+/// A model's text, split into its parts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParsedText {
-    /// What the model thought aloud.
+    /// The model's reasoning.
     pub reasoning: String,
-    /// What is left as the answer, without reasoning and calls.
+    /// The answer, without reasoning and calls.
     pub text: String,
     /// The calls, in the order they were written.
     pub calls: Vec<TextCall>,
 }
 
-/// Says whether a name is a tool's.
+/// Says whether a name is that of a tool.
 type ToolNameCheck<'k> = &'k dyn Fn(&str) -> bool;
 
-/// A form in which calls are written, found in the text.
+/// A part of the text that contains calls.
 struct CallSection {
     calls: Vec<TextCall>,
-    /// Where the text goes on.
+    /// Where the text after it begins.
     end: usize,
 }
 
-/// Broken JSON may swallow the rest of a text, calls and all. This often the reader goes back into it; a limit keeps
-/// reading linear.
+/// Broken JSON may swallow the rest of a text, including calls. The reader goes back into it this many times; the limit
+/// keeps reading linear.
 const MOST_RETURNS: usize = 16;
 
 /// Splits a model's text into reasoning, calls and answer.
 ///
-/// `known` says whether a name is a tool's: JSON that merely looks like a call, but names no tool, stays text. So does
-/// `call_self`, which is not a tool. What a model writes after an `Observation:` it invented is dropped.
+/// `known` says whether a name is that of a tool: JSON that looks like a call but names no tool stays text. So does
+/// `call_self`, which is not a tool. Text that a model writes after an `Observation:` it made up is dropped.
 pub fn read(text: &str, known: &dyn Fn(&str) -> bool) -> ParsedText {
     let (reasoning, rest) = split_reasoning(text);
     let mut reader = TextCallReader::new(&rest, known);
@@ -62,10 +62,10 @@ pub fn read(text: &str, known: &dyn Fn(&str) -> bool) -> ParsedText {
     ParsedText { reasoning, text: text.trim().to_owned(), calls: reader.calls }
 }
 
-/// The calls that a text consists of: nothing stands beside them but reasoning and a fence. Empty for every other text.
+/// The calls of a text that contains only calls, apart from reasoning and a code fence. Empty for every other text.
 ///
-/// Any name counts, so that a call to a tool there is not can be refused in words; an object that has one of the `results`
-/// asked for is that result.
+/// Any name counts, so that a call to an unknown tool can be refused with a message. An object that has one of the keys
+/// in `results` is a result, not a call.
 pub fn calls_alone(text: &str, results: &[String]) -> Vec<TextCall> {
     let is_result =
         || crate::whole_object(text).is_some_and(|object| results.iter().any(|name| object.contains_key(name)));
@@ -82,7 +82,7 @@ fn is_name(word: &str) -> bool {
     (1..=128).contains(&word.len()) && word.chars().all(fits)
 }
 
-/// The text without the lines in which models think before they act.
+/// The text without the lines in which models describe their thoughts before they act.
 fn without_thoughts(text: &str) -> &str {
     let mut rest = text.trim();
     while rest.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("thought:")) {
@@ -97,13 +97,13 @@ struct TextCallReader<'t, 'k> {
     finder: ValueFinder<'t>,
     tags: tags::Tags<'t>,
     pos: usize,
-    /// What is left as text, up to `copied`.
+    /// The text that is left so far, up to `copied`.
     out: String,
     copied: usize,
     calls: Vec<TextCall>,
-    /// Whether the fence around the last call was dropped and its end is still to come.
+    /// Whether the opening of a fence around the last call was dropped and its end is still to come.
     in_call_fence: bool,
-    /// Whether a call was written as `Action:`, so that an `Observation:` is the model's invention.
+    /// Whether a call was written as `Action:`, so that a following `Observation:` is made up by the model.
     has_acted: bool,
     returns: usize,
 }
@@ -171,7 +171,7 @@ impl<'t, 'k> TextCallReader<'t, 'k> {
         }
     }
 
-    /// A tag that JSON swallowed because it was torn, rather than held in a string.
+    /// A tag that broken JSON has swallowed, as opposed to one inside a string.
     fn hidden_tag(&self, found: &FoundValue) -> Option<usize> {
         let is_torn = found.repairs.iter().any(|r| matches!(r.what, JsonFault::StrayText | JsonFault::TruncatedString));
         let inner = self.text.get(found.start..found.end).filter(|_| is_torn)?;
@@ -196,7 +196,7 @@ impl<'t, 'k> TextCallReader<'t, 'k> {
         }
     }
 
-    /// Takes calls out of the text, and the opening of a fence that held nothing before them.
+    /// Removes calls from the text, and the opening of a fence that contained nothing before them.
     fn take(&mut self, section: CallSection) {
         self.copy_to(self.pos);
         if let Some(before) = without_fence_opening(&self.out) {
@@ -216,9 +216,9 @@ impl<'t, 'k> TextCallReader<'t, 'k> {
     }
 }
 
-/// How long the text is without the opening of a fence at its end, if there is one.
+/// The length of the text without the opening of a fence at its end, if there is one.
 fn without_fence_opening(out: &str) -> Option<usize> {
-    // Marks and a word are short; looking no further back keeps many calls on one line cheap.
+    // A fence and a word are short; looking no further back keeps many calls on one line cheap.
     let start = out.floor_char_boundary(out.len().saturating_sub(64));
     let last = out.get(start..)?.trim_end();
     let fence = last.rfind("```")?;

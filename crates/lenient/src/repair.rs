@@ -1,12 +1,13 @@
-//! Reads JSON out of what a model wrote, repairs it where it is broken, and says what was repaired.
+//! Reads JSON from a model's text, repairs it if it is broken, and reports the repairs.
 //!
-//! Not a validator: whether the value is what was asked for is decided elsewhere. A repair that guessed at the text of
-//! a string is marked as risky, so that a tool call built on it can be sent back to the model instead of being made.
+//! This is not a validator: whether the value is what was asked for is checked elsewhere. A repair that guessed at the
+//! text of a string is marked as risky, so that a tool call that depends on it can be sent back to the model instead of
+//! being made.
 //!
 //! | what | where |
 //! |---|---|
 //! | which of several values was meant | `find.rs`, `choose.rs`, `fit.rs` |
-//! | faults that run through the whole text | `whole.rs` |
+//! | faults that affect the whole text | `whole.rs` |
 //! | values by kind | `parser.rs`, `object.rs`, `array.rs`, `string.rs`, `bare.rs`, `wrapped.rs`, `literal.rs` |
 //! | where a string ends | `quote.rs`, `unended.rs`, `doubled.rs`, `escape.rs` |
 //! | looking ahead | `scan.rs`, `mark.rs`, `ahead.rs`, `stray.rs`, `bracket.rs` |
@@ -48,12 +49,12 @@ pub(crate) use find::{FoundValue, ValueFinder};
 pub struct RepairedJson {
     /// The value.
     pub value: Value,
-    /// What was wrong, in the order it was noticed. Empty when the text was JSON. Past a few hundred, no more are listed.
+    /// What was wrong, in the order it was noticed. Empty if the text was valid JSON. Limited to a few hundred entries.
     pub repairs: Vec<Repair>,
 }
 
 impl RepairedJson {
-    /// Whether any repair guessed at text or lost some.
+    /// Whether any repair guessed at text or lost text.
     pub fn is_risky(&self) -> bool {
         self.repairs.iter().any(|repair| repair.what.is_risky())
     }
@@ -68,18 +69,18 @@ pub struct Repair {
     pub what: JsonFault,
 }
 
-/// Reads one JSON value out of a model's text. `None` when there is no value in it at all.
+/// Reads one JSON value from a model's text. Returns `None` if the text contains no value.
 ///
-/// Text that is JSON already comes back unchanged, with no repairs.
+/// Text that is already valid JSON is returned unchanged, without repairs.
 pub fn repair(text: &str) -> Option<RepairedJson> {
     repair_with(text, None)
 }
 
-/// Reads one JSON value out of a model's text, guided by a JSON Schema where one is known.
+/// Reads one JSON value from a model's text, guided by a JSON Schema if there is one.
 ///
-/// The schema chooses between several values, and a value that can be what it asks for without loss becomes so: a
-/// number where a string is wanted, one thing where a list is wanted, JSON in a string where an object is wanted.
-/// A key that differs from the schema's only in case or underscores gets the schema's form, which counts as risky.
+/// The schema decides between several values. A value that can be converted to the expected type without loss is
+/// converted: a number to a string, a single value to a list, JSON in a string to an object. A key that differs from
+/// the schema's only in case or underscores is renamed, which counts as risky.
 pub fn repair_with(text: &str, schema: Option<&Value>) -> Option<RepairedJson> {
     let mut repaired = match read_valid(text) {
         Some(value) => RepairedJson { value, repairs: Vec::new() },
@@ -91,13 +92,13 @@ pub fn repair_with(text: &str, schema: Option<&Value>) -> Option<RepairedJson> {
     Some(repaired)
 }
 
-/// The value of a text that is JSON already.
+/// The value of a text that is already valid JSON.
 fn read_valid(text: &str) -> Option<Value> {
     let first = text.bytes().find(|b| !b.is_ascii_whitespace())?;
     if !matches!(first, b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n') {
         return None;
     }
-    // A short text is checked first: building half a value costs more than looking twice.
+    // A short text is checked first: building half a value costs more than parsing twice.
     if text.len() < 1024 && serde_json::from_str::<IgnoredAny>(text).is_err() {
         return None;
     }
@@ -111,7 +112,7 @@ fn read(text: &str, schema: Option<&Value>) -> Option<RepairedJson> {
         repaired.repairs.insert(0, Repair { at: 0, what });
     }
     if repaired.repairs.is_empty() {
-        // Nothing was wrong but what shows nothing.
+        // Only invisible characters were wrong.
         let at = text.find(|c: char| !c.is_ascii_graphic() && !matches!(c, ' ' | '\n' | '\r' | '\t')).unwrap_or(0);
         repaired.repairs.push(Repair { at, what: JsonFault::OddBlank });
     }
@@ -130,7 +131,7 @@ fn read_plain(text: &str, schema: Option<&Value>) -> Option<RepairedJson> {
     }
 }
 
-/// Adds what stood around the value to what was wrong within it.
+/// Adds faults around the value to the faults inside it.
 fn with_surroundings(text: &str, found: FoundValue, other: Option<usize>) -> RepairedJson {
     let before = text.get(..found.start).unwrap_or("");
     let after = text.get(found.end..).unwrap_or("");
@@ -168,7 +169,7 @@ fn before_value(before: &str, is_one_of_several: bool) -> Vec<Repair> {
     repairs
 }
 
-/// A text that is nothing but one word, number or quoted string.
+/// Reads a text that is only one word, number or quoted string.
 fn read_scalar(text: &str) -> Option<RepairedJson> {
     let start = text.len() - text.trim_start().len();
     let inner = text.trim().trim_start_matches("```json").trim_matches('`').trim();

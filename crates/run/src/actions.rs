@@ -1,39 +1,39 @@
-//! What a step did, in a line for each call: for the steps that come after it.
+//! A short list of the calls a step made, one line per call. Later steps are shown it.
 
 use crate::message::ToolCall;
 use crate::reply::Reply;
 use crate::step::ToolCallOutcome;
 use crate::talk::outcome_words;
 
-/// Calls that are kept of a step, the newest: those that follow want to know what it came to.
+/// How many calls are kept per step. Only the newest are kept, because later steps need to know how the work ended.
 const MOST: usize = 12;
-/// Characters of arguments, and of what came of a call.
+/// The longest arguments and the longest outcome that are kept, in characters.
 const LONGEST: usize = 160;
 
 /// The calls of a step, over all its visits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Actions {
-    /// The newest, in order.
+    /// The newest calls, oldest first.
     pub newest: Vec<Action>,
-    /// How many there were before those.
+    /// How many earlier calls were dropped.
     pub earlier: u32,
 }
 
-/// One call that was made, or was refused.
+/// One call that was made or refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {
     /// The tool.
     pub tool: String,
     /// Its arguments as JSON, cut to size.
     pub args: String,
-    /// Whether it gave what was asked for.
+    /// Whether the call succeeded.
     pub ok: bool,
-    /// What came of it: the first line, cut to size.
+    /// The first line of the outcome, cut to size.
     pub outcome: String,
 }
 
 impl Actions {
-    /// Adds calls, and lets go of the oldest.
+    /// Adds calls and drops the oldest beyond the limit.
     pub(crate) fn extend(&mut self, new: Vec<Action>) {
         self.newest.extend(new);
         let over = self.newest.len().saturating_sub(MOST);
@@ -43,7 +43,7 @@ impl Actions {
 }
 
 impl Action {
-    /// A call, and what came of it.
+    /// Describes a call and its outcome.
     pub(crate) fn of(call: &ToolCall, outcome: &ToolCallOutcome) -> Self {
         let exit = match outcome {
             ToolCallOutcome::Replied(Reply::Output(output)) => {

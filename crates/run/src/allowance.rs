@@ -1,4 +1,4 @@
-//! What a step has at its disposal: its model, its turns, and whether it waits for more.
+//! What a step may use: its model and its turns, and which steps have stopped because they ran out.
 
 use crate::goal::RunMode;
 use crate::id::StepId;
@@ -7,7 +7,7 @@ use crate::state::Run;
 use crate::step::Step;
 
 impl Run {
-    /// The model that a step's agent speaks with.
+    /// The model that a step's agent uses.
     pub fn model_of(&self, step: &StepId) -> &str {
         let card = self.step(step).and_then(|step| self.card(&step.spec.agent));
         let own = card.and_then(|card| card.model.as_deref());
@@ -19,7 +19,7 @@ impl Run {
         self.steps().filter_map(|step| Some((step, step.halted.as_ref()?)))
     }
 
-    /// Turns a visit of the step may take.
+    /// How many turns a visit of the step may take.
     pub fn turns_of(&self, step: &Step) -> u32 {
         let own = self.card(&step.spec.agent).and_then(|card| card.turns);
         let usual = match self.goal.mode {

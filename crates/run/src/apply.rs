@@ -1,4 +1,5 @@
-//! Recording one event. Decides nothing and never fails, so that every journal ever written still folds.
+//! Applies one event to the state of a run. It decides nothing and never fails, so every journal ever written still
+//! folds.
 
 mod effect;
 mod graph;
@@ -28,12 +29,12 @@ impl Run {
         run
     }
 
-    /// Takes in that time passed, without what happened then: for those who apply a record's events one by one.
+    /// Counts the time up to a record without applying its events, for callers that apply the events one by one.
     pub fn pass(&mut self, record: &Record) {
         self.pass_time(&record.input, record.at);
     }
 
-    /// Takes one record in: the time that passed, and what happened.
+    /// Applies one record: the time that passed, and its events.
     pub fn record(&mut self, record: &Record) {
         self.pass(record);
         for event in &record.events {
@@ -41,8 +42,8 @@ impl Run {
         }
     }
 
-    /// Counts the time since the last input as time at work, unless nobody was at work:
-    /// waiting for people, pauses, used-up budgets and downtime do not count.
+    /// Counts the time since the last input as working time, unless the run was idle: waiting for people, pauses,
+    /// used-up budgets and downtime do not count.
     pub(crate) fn pass_time(&mut self, input: &Input, now: Timestamp) {
         let idle = matches!(input, Input::Start(_) | Input::Recovered { .. } | Input::Fork { .. });
         let at_work = match self.phase {
@@ -50,13 +51,13 @@ impl Run {
             RunPhase::New | RunPhase::Paused | RunPhase::Exhausted(_) | RunPhase::Over { .. } => false,
         };
         if !at_work || idle {
-            // Another process may go by another clock, and what counts begins here.
+            // Another process may use another clock, so counting starts again here.
             self.clock = now;
             return;
         }
         let passed = now.since(self.clock).0;
         self.worked.0 += passed;
-        // Only a limit on the time of a step makes anyone ask for it.
+        // Time per step is needed only if steps have a time limit.
         if self.settings.step_budget.time.is_some() {
             for at in self.busy_steps() {
                 self.steps[at].worked.0 += passed;
@@ -65,7 +66,7 @@ impl Run {
         self.clock = self.clock.max(now);
     }
 
-    /// Records one event.
+    /// Applies one event.
     pub fn apply(&mut self, event: &Event) {
         self.events += 1;
         match event {
@@ -144,7 +145,7 @@ impl Run {
 
     fn started(&mut self, start: &RunStart) {
         self.goal = start.goal.clone();
-        // Of a goal that tells what was answered before, only what is asked for is the user's own.
+        // If the goal quotes earlier answers, only the part in `asked` is the user's own text.
         if self.goal.origins.is_empty() || !self.goal.asked.is_empty() {
             self.users_words.push(self.goal.own_words().to_owned());
         }
@@ -180,7 +181,8 @@ impl Run {
                 grants.network.clone_from(network);
             }
         } else if let Some(said) = &mut grants.flags.level {
-            // What was said later counts in the place of what it began with; nobody says that there is none to be had.
+            // A level given later replaces the one in the flags. `Unavailable` and `Unknown` are findings that nobody
+            // asks for on the command line.
             if matches!(level, Level::None | Level::Landlock | Level::Full) {
                 *said = level;
             }

@@ -1,4 +1,4 @@
-//! The arguments of a call, value by value: as a person is shown them, and as "always" compares them.
+//! The arguments of a call, value by value: how a person sees them, and how "always" compares them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,20 +10,20 @@ use crate::effect::PreparedCall;
 use crate::message::ToolCall;
 use crate::origins::harmless_within;
 
-/// Lines that are shown of one call.
+/// How many lines are shown of one call.
 const MOST_LINES: usize = 12;
-/// Characters of one value that are shown.
+/// How many characters are shown of one value.
 const LONGEST: usize = 160;
-/// A text of more words than this is written anew for each call, so "always" does not fix it.
+/// A text with more words than this is written anew for each call, so "always" does not require it to be the same.
 const WORDS_OF_A_NAME: usize = 5;
 
-/// The arguments that really count: of a call that is passed on, those of the tool that is meant.
+/// The arguments that matter. If the tool only passes the call on, these are the arguments for the tool behind it.
 pub(crate) fn meant<'a>(call: &'a ToolCall, prepared: &PreparedCall) -> &'a Value {
     let passed = call.args.get("arguments").filter(|args| prepared.passed_on_to.is_some() && args.is_object());
     passed.unwrap_or(&call.args)
 }
 
-/// Every value that is not made of others, with its place: `recipient`, `to[0]`, `file.name`. In the order of places.
+/// Every value that contains no other value, with its path: `recipient`, `to[0]`, `file.name`. Sorted by path.
 pub(crate) fn leaves(args: &Value) -> BTreeMap<String, &Value> {
     let mut found = BTreeMap::new();
     gather(String::new(), args, &mut found);
@@ -47,7 +47,8 @@ fn gather<'a>(place: String, value: &'a Value, found: &mut BTreeMap<String, &'a 
     }
 }
 
-/// The arguments of a call for a person who decides about it: one line each, short ones first, cut and made harmless.
+/// The arguments of a call for the person who decides about it: one line each, short ones first, cut to size and
+/// stripped of control characters.
 pub fn argument_lines(args: &Value) -> Vec<String> {
     let leaves = leaves(args);
     let shown = leaves.iter().filter(|(_, value)| !matches!(value, Value::Null) && **value != "");
@@ -78,21 +79,21 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// Calls like one that a person allowed: of the same tool, with the same values. Long texts may be others.
+/// Matches calls like one that a person allowed: the same tool with the same values. Long texts may differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallMatcher {
     /// The tool.
     pub tool: String,
-    /// Places and the values that must be the same there.
+    /// Paths, and the value that each must have.
     pub same: BTreeMap<String, Value>,
-    /// Places where any text may stand.
+    /// Paths where any text is accepted.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub free: BTreeSet<String>,
 }
 
 impl CallMatcher {
-    /// Calls like this one; nothing where no value would have to be the same. Only of a server's tool texts may be others:
-    /// elsewhere a text can be a program.
+    /// Builds the matcher for calls like this one. Returns `None` if it would require no value at all. Texts may differ
+    /// only for a server's tool: for other tools, a text can be a program.
     pub(crate) fn of(call: &ToolCall, prepared: &PreparedCall) -> Option<Self> {
         let mut like =
             Self { tool: prepared.meant(&call.name).to_owned(), same: BTreeMap::new(), free: BTreeSet::new() };
@@ -109,7 +110,7 @@ impl CallMatcher {
         names_something.then_some(like)
     }
 
-    /// Whether a call is like it.
+    /// Whether a call matches.
     pub(crate) fn holds(&self, call: &ToolCall, prepared: &PreparedCall) -> bool {
         let leaves = leaves(meant(call, prepared));
         let fits = |(place, value): (&String, &&Value)| {

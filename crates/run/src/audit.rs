@@ -1,4 +1,4 @@
-//! Recounts what a run keeps by counting: for tests, and for whoever doubts a journal.
+//! Recomputes the counters of a run and compares them: for tests, and for checking a suspicious journal.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::state::{Funds, Run, RunPhase};
 use crate::step::{Step, StepState};
 
 impl Run {
-    /// Names what does not agree with itself. Empty, unless there is a bug here or a hole in the journal.
+    /// Lists every inconsistency. The list is empty unless there is a bug here or a gap in the journal.
     pub fn audit(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let mut same = |what: &str, kept: u64, counted: usize| {
@@ -56,7 +56,7 @@ impl Run {
         }
     }
 
-    /// A run that is quiet waits for something, and so does every step at work.
+    /// A quiet run must be waiting for something, and so must every step at work.
     fn audit_rest(&self, faults: &mut Vec<String>) {
         if !self.settle().is_empty() {
             return;
@@ -74,9 +74,10 @@ impl Run {
         }
     }
 
-    /// No step is at work or done before those it waits for.
+    /// No step may be at work or done before the steps it depends on.
     fn audit_order(&self, faults: &mut Vec<String>) {
-        // A step that has not ended is waited for. One that failed is, too, by those that were planned before it did.
+        // A step that has not ended counts as a dependency. A failed step counts only for steps planned before it
+        // failed.
         let (mut least, mut most) = (vec![0; self.steps.len()], vec![0; self.steps.len()]);
         for step in self.steps.iter().filter(|step| step.state != StepState::Done) {
             for next in &step.next {
@@ -91,7 +92,7 @@ impl Run {
                     faults.push(format!("step `{id}` waits for {} kept, {least} to {most} counted", step.waits));
                 }
                 StepState::Waiting if most == 0 => faults.push(format!("step `{id}` waits for nothing")),
-                // A step at work may have an input that is made again; it is entered again after it.
+                // A step at work may have an input that is being made again; the step is entered again afterwards.
                 StepState::Ready | StepState::Done if least > 0 => {
                     faults.push(format!("step `{id}` is {} before {least} steps it waits for", step.status()));
                 }

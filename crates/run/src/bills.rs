@@ -1,7 +1,8 @@
-//! What calls that are open, or were cut off, will be billed: as far as each model's bills so far tell.
+//! Estimates what open and cut-off calls will cost, from what each model has billed so far.
 //!
-//! A provider may count what we cannot foresee (its own template, reasoning on top of the cap). Whoever did so once is
-//! expected to do it again; whoever has sent no bill yet is trusted with little.
+//! A provider may bill more than we can foresee (its own template, reasoning beyond the cap). A model that exceeded its
+//! ceiling once is expected to do so again. For a model that has not billed anything yet, only a small amount is put at
+//! risk.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use crate::goal::Ceiling;
 use crate::id::Cost;
 use crate::message::TokenUsage;
 
-/// What is expected of a call, in thousandths of its ceiling: of its tokens, and of its cost. A prompt that has more tokens
-/// than was estimated says little about what answers cost.
+/// The expected bill of a call, in thousandths of its ceiling: one figure for tokens and one for cost. They are
+/// separate because a prompt with more tokens than estimated says little about what answers cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CeilingShare {
     tokens: u64,
@@ -19,10 +20,10 @@ pub(crate) struct CeilingShare {
 }
 
 impl CeilingShare {
-    /// No more than its ceiling.
+    /// The whole ceiling, and no more.
     pub(crate) const WHOLE: Self = Self::alike(1_000);
 
-    /// While no bill was seen: an answer that fills its cap, and twice as much reasoning on top.
+    /// The assumption before the first bill: an answer that fills its cap, and twice as much reasoning on top.
     const UNSEEN: Self = Self::alike(3_000);
 
     const MOST: u64 = 1_000_000;
@@ -31,7 +32,7 @@ impl CeilingShare {
         Self { tokens: share, cost: share }
     }
 
-    /// What a bill was of the ceiling.
+    /// The ratio of a bill to its ceiling.
     fn of(usage: &TokenUsage, ceiling: &Ceiling) -> Self {
         let share = |used: u64, reserved: u64| match reserved {
             0 => 0,
@@ -43,8 +44,8 @@ impl CeilingShare {
         }
     }
 
-    /// What is to be expected after such a bill. What went beyond the ceiling may go a little further with another
-    /// prompt: how much of a ceiling is prompt, and how much answer, differs.
+    /// What to expect after this bill. A model that exceeded its ceiling may exceed it a little more with another
+    /// prompt, because the shares of prompt and answer in a ceiling differ.
     fn expected_next(self) -> Self {
         let whole = Self::WHOLE.tokens;
         let next = |share: u64| (share + share.saturating_sub(whole) / 4).clamp(whole, Self::MOST);
@@ -63,7 +64,7 @@ impl CeilingShare {
     }
 }
 
-/// The accounts of all models that were asked.
+/// The accounts of all models that have been asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bills(BTreeMap<Arc<str>, ModelAccount>);
 
@@ -71,34 +72,34 @@ pub(crate) struct Bills(BTreeMap<Arc<str>, ModelAccount>);
 struct ModelAccount {
     /// The ceilings of its open calls.
     reserved: Ceiling,
-    /// The ceilings of those that were cut off.
+    /// The ceilings of its calls that were cut off.
     doubtful: Ceiling,
-    /// The most that a bill was of its ceiling; absent until one was seen.
+    /// The highest ratio of a bill to its ceiling; `None` before the first bill.
     seen: Option<CeilingShare>,
 }
 
 impl Bills {
-    /// What is expected of a model that has sent bills; no more than its ceilings of one that has not.
+    /// The expected share for a model: learned from its bills, or the whole ceiling if there are none.
     pub(crate) fn known_share(&self, model: &str) -> CeilingShare {
         self.0.get(model).and_then(|account| account.seen).unwrap_or(CeilingShare::WHOLE)
     }
 
-    /// The same, of one that has not with what may be on top of its ceilings.
+    /// Like `known_share`, but a model without bills is expected to exceed its ceiling.
     pub(crate) fn expected_share(&self, model: &str) -> CeilingShare {
         self.0.get(model).and_then(|account| account.seen).unwrap_or(CeilingShare::UNSEEN)
     }
 
-    /// Whether a bill of this model was seen.
+    /// Whether this model has billed anything yet.
     pub(crate) fn has_seen(&self, model: &str) -> bool {
         self.0.get(model).is_some_and(|account| account.seen.is_some())
     }
 
-    /// Whether some call of this model may have been billed, and nobody knows how its bills are.
+    /// Whether a call to this model may have been billed although no bill has been seen.
     pub(crate) fn is_in_the_dark(&self, model: &str) -> bool {
         self.0.get(model).is_some_and(|account| account.seen.is_none() && account.doubtful.tokens > 0)
     }
 
-    /// What all calls that are open or were cut off will be billed.
+    /// The expected cost of all calls that are open or were cut off.
     pub(crate) fn outstanding(&self) -> Ceiling {
         self.0.values().fold(Ceiling::default(), |sum, account| {
             let share = account.seen.unwrap_or(CeilingShare::UNSEEN);
@@ -124,7 +125,7 @@ impl Bills {
         }
     }
 
-    /// Learns from a bill.
+    /// Updates the expectation from a bill.
     pub(crate) fn learn(&mut self, model: &str, ceiling: &Ceiling, usage: &TokenUsage) {
         if let Some(account) = self.0.get_mut(model) {
             let next = CeilingShare::of(usage, ceiling).expected_next();

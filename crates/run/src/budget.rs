@@ -1,4 +1,4 @@
-//! What was spent, what is promised, and whether something more fits.
+//! What has been spent, what is reserved, and whether more fits into the budget.
 
 use crate::bills::{minus, plus};
 use crate::goal::{Budget, BudgetLimit, Ceiling};
@@ -8,21 +8,21 @@ use crate::message::TokenUsage;
 /// The account of a run or of one step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
-    /// What models reported.
+    /// The usage that models reported.
     pub usage: TokenUsage,
-    /// Calls whose cost is not known, because the price is not.
+    /// Calls whose cost is unknown because the price is unknown.
     pub unpriced: u64,
     /// What calls that were cut off may have cost.
     pub doubtful: Ceiling,
     /// What open calls may still spend.
     pub reserved: Ceiling,
-    /// How many calls that is.
+    /// How many calls `reserved` covers.
     pub reservations: u32,
     /// Calls that were cut off, which may have been billed.
     pub cut_off: u64,
     /// Questions to models that were wanted.
     pub turns: u64,
-    /// Further attempts at those whose answer was cut off.
+    /// Further attempts at questions whose answer was cut off.
     pub repeats: u64,
     /// Tool calls that were wanted.
     pub calls: u64,
@@ -30,7 +30,7 @@ pub struct Ledger {
     pub reasoning_steps: u64,
     /// Answers.
     pub answers: u64,
-    /// Answers for which the provider found something in its cache of prompts.
+    /// Answers for which the provider used its prompt cache.
     pub cache_hits: u64,
 }
 
@@ -46,13 +46,13 @@ impl Ledger {
         self.turns.saturating_add(self.repeats)
     }
 
-    /// Money spent or possibly spent, calls included that have not answered.
+    /// Money spent or possibly spent, including calls that have not answered yet.
     pub fn at_most(&self) -> Cost {
         let known = self.usage.cost.unwrap_or_default();
         Cost(known.0.saturating_add(self.outstanding().cost.unwrap_or_default().0))
     }
 
-    /// The first limit that is broken where this comes on top of what models reported.
+    /// The first limit that would be exceeded if `expected` were added to what models reported.
     pub(crate) fn breaks(&self, budget: &Budget, expected: &Ceiling) -> Option<BudgetLimit> {
         let cost = self.usage.cost.unwrap_or_default().0.saturating_add(expected.cost.unwrap_or_default().0);
         if budget.cost.is_some_and(|limit| cost > limit.0) {
@@ -62,12 +62,12 @@ impl Ledger {
         budget.tokens.is_some_and(|limit| tokens > limit).then_some(BudgetLimit::Tokens)
     }
 
-    /// What was promised and not reported: the ceilings of calls that are open or were cut off.
+    /// What was reserved and not yet reported: the ceilings of calls that are open or were cut off.
     pub fn outstanding(&self) -> Ceiling {
         plus(&self.reserved, &self.doubtful)
     }
 
-    /// The limit that one more question or some more calls would break.
+    /// The limit that would be exceeded by this many more questions and calls.
     pub(crate) fn counts_break(&self, budget: &Budget, turns: u64, calls: u64) -> Option<BudgetLimit> {
         if budget.turns.is_some_and(|limit| self.requests().saturating_add(turns) > limit) {
             return Some(BudgetLimit::Turns);
@@ -109,7 +109,7 @@ impl Ledger {
     }
 }
 
-/// Whether the time at work is used up.
+/// Whether the working time is used up.
 pub(crate) fn time_is_up(budget: &Budget, worked: Millis) -> bool {
     budget.time.is_some_and(|limit| worked >= limit)
 }

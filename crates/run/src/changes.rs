@@ -1,10 +1,10 @@
-//! What a call changed on disk, in a line for the model.
+//! Tells the model in one line what a call changed on disk.
 
 use crate::reply::{FileChange, FileKind, ToolOutput};
 
-/// Paths that are named; the rest is counted.
+/// How many paths are named; the rest are only counted.
 const NAMED: usize = 20;
-/// Bytes of paths that are named: a deep tree must not cost more than it tells.
+/// How many bytes of paths are named, so that a deep tree does not fill the prompt.
 const LONGEST: usize = 2000;
 
 impl FileChange {
@@ -20,9 +20,10 @@ impl FileChange {
 }
 
 impl ToolOutput {
-    /// One line that says which files were created, changed and deleted, unless the tool's own words say it.
+    /// One line that says which files were created, changed and deleted. Returns `None` if the tool's own output says
+    /// so.
     pub fn changes_in_words(&self) -> Option<String> {
-        // The file tools name the one file they write in their text and their data.
+        // The file tools already name the one file they write.
         let said = self.value.as_ref().and_then(|value| value.get("path")?.as_str());
         let is_news = |change: &&FileChange| said.is_none_or(|said| !is_at_or_above(&change.path, said));
         let changes: Vec<&FileChange> = self.changes.iter().filter(is_news).collect();
@@ -33,7 +34,7 @@ impl ToolOutput {
         for change in changes.iter().take(NAMED) {
             let is_folder = change.now.or(change.was).is_some_and(|form| form.kind == FileKind::Folder);
             let slash = if is_folder { "/" } else { "" };
-            // A name may hold anything, a line break too.
+            // A file name may contain anything, including a line break.
             let path = format!("`{}{slash}`", change.path.escape_debug());
             bytes += path.len();
             if bytes > LONGEST {
@@ -44,7 +45,7 @@ impl ToolOutput {
             last = verb;
         }
         let more = (changes.len() - named.len()) as u64 + self.more.map_or(0, |more| more.changes);
-        // With a list of its own, `changes` holds only the first of them.
+        // If `all_changes` is set, `changes` holds only the first of them.
         let at_least = if self.all_changes.is_some() { "at least " } else { "" };
         if more > 0 || self.all_changes.is_some() {
             named.push(format!("and {at_least}{more} more"));
@@ -53,7 +54,7 @@ impl ToolOutput {
     }
 }
 
-/// Whether a path is the other, or a folder that holds it.
+/// Whether a path equals the other or is a folder that contains it.
 fn is_at_or_above(path: &str, other: &str) -> bool {
     other.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

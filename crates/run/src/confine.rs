@@ -1,4 +1,5 @@
-//! How far a run's commands are confined, what they are granted, and whether the run may go on somewhere else.
+//! How strictly a run's commands are confined, what they are granted, and whether the run may continue in another
+//! place.
 
 use std::fmt;
 
@@ -8,26 +9,26 @@ use crate::event::Event;
 use crate::goal::{ApprovalMode, CommandGrants, GrantFlags};
 use crate::state::Run;
 
-/// How far commands are confined.
+/// How strictly commands are confined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Level {
-    /// Nobody wrote it down.
+    /// It was not recorded.
     #[default]
     Unknown,
-    /// Not at all: they can do whatever their user can.
+    /// Not at all: commands can do everything their user can.
     None,
     /// By Landlock alone.
     Landlock,
-    /// Nothing can be confined there, so no command is run at all.
+    /// Nothing can be confined on this machine, so no command runs at all.
     Unavailable,
-    /// By namespaces, too.
+    /// By namespaces as well.
     Full,
 }
 
 impl Level {
     const ALL: [Level; 4] = [Level::None, Level::Landlock, Level::Unavailable, Level::Full];
 
-    /// The word for it; empty where it is not known.
+    /// The name of the level; empty if it is unknown.
     pub fn as_str(self) -> &'static str {
         match self {
             Level::Unknown => "",
@@ -38,13 +39,13 @@ impl Level {
         }
     }
 
-    /// Whether nobody wrote it down.
+    /// Whether the level was not recorded.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
     pub(crate) fn is_unknown(&self) -> bool {
         *self == Level::Unknown
     }
 
-    /// Reads the word; any other is `Unknown`.
+    /// Parses the name of a level; any other text is `Unknown`.
     pub fn from_word(word: &str) -> Self {
         Self::ALL.into_iter().find(|level| level.as_str() == word).unwrap_or(Level::Unknown)
     }
@@ -54,7 +55,8 @@ impl Level {
         self.rank() < other.rank()
     }
 
-    /// More is safer. Whoever began where nothing could be confined was promised nothing but that nothing runs unconfined.
+    /// A higher rank is safer. A run that began where nothing could be confined was promised only that no command runs
+    /// unconfined.
     fn rank(self) -> u8 {
         match self {
             Level::Unknown => 0,
@@ -83,24 +85,24 @@ impl<'de> Deserialize<'de> for Level {
     }
 }
 
-/// Under what a run would go on somewhere.
+/// The conditions under which a run would continue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Terms {
     /// How far commands are confined there.
     pub level: Level,
-    /// A person has agreed to that level for this run.
+    /// A person has agreed to this level for this run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_agreed: bool,
-    /// What tools there may do, where they are shared with other runs and not made for this one.
+    /// What the tools may do, if they are shared with other runs instead of being made for this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared: Option<SharedTools>,
-    /// What was said of commands' rights: whoever goes on with the run next keeps it.
+    /// What the user said about commands' rights. The next process that continues the run keeps it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flags: Option<GrantFlags>,
 }
 
-/// What tools may do that several runs share.
+/// What tools that several runs share may do.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SharedTools {
@@ -110,30 +112,30 @@ pub struct SharedTools {
     pub grants: CommandGrants,
 }
 
-/// Why a run does not go on somewhere.
+/// Why a run may not continue under some terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Denial {
     /// Commands would be confined less than where it began.
     LessConfined {
-        /// Where it began.
+        /// The level it began with.
         began: Level,
     },
-    /// It began where no command could be run, and now they would run unconfined.
+    /// The run began where no command could run, and now commands would run unconfined.
     Unconfined,
-    /// It only reads, and tools there may write.
+    /// The run is read-only, and the tools may write.
     MayWrite,
-    /// Commands would be granted more than it was, such as the network or a path.
+    /// Commands would be granted more than the run was, such as the network or a path.
     MoreGranted(Box<CommandGrants>),
 }
 
 impl Run {
-    /// Records another level, or what was said of rights.
+    /// Records a new level, or new flags about commands' rights.
     pub(crate) fn confine(&self, level: Level, flags: Option<&GrantFlags>) -> Vec<Event> {
         let is_news = level != self.settings.sandbox || flags.is_some();
         is_news.then(|| Event::Confined { level, flags: flags.cloned() }).into_iter().collect()
     }
 
-    /// Whether it may go on under these terms; the level is the one that it then has.
+    /// Whether the run may continue under these terms. Returns the level that it then has.
     pub fn may_go_on(&self, terms: &Terms) -> Result<Level, Denial> {
         let began = self.settings.sandbox;
         if let Some(shared) = &terms.shared {
@@ -145,7 +147,7 @@ impl Run {
                 return Err(Denial::MoreGranted(Box::new(more)));
             }
         }
-        // What cannot be run needs no level: the run keeps the one it has, and is held to that once there is one again.
+        // No command can run here, so the run keeps the level it has, and is held to it once commands can run again.
         if terms.level == Level::Unavailable {
             return Ok(began);
         }

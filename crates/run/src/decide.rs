@@ -1,7 +1,7 @@
-//! What follows from an input, and what follows from the state itself.
+//! Decides what follows from an input, and what follows from the state of the run itself.
 //!
 //! A decision is taken in small strides: `decide` gives the direct consequence of an input, `settle` the next thing
-//! that follows from where the run stands. `advance` takes strides until the run is quiet. All of it is pure.
+//! that follows from the current state. `advance` repeats `settle` until nothing more follows. All of it is pure.
 
 mod calls;
 mod code;
@@ -25,7 +25,7 @@ use crate::reply::{Failure, FailureKind, Reply};
 use crate::state::{Run, RunPhase};
 use crate::step::Step;
 
-/// Why a model's answer broke off, if it did: what it had written may be billed.
+/// The reason why a model's answer broke off, if it did. The part that was written may be billed.
 fn broke_off(reply: &Reply) -> Option<&str> {
     match reply {
         Reply::InDoubt { evidence } => Some(evidence),
@@ -41,7 +41,7 @@ fn broke_off(reply: &Reply) -> Option<&str> {
 }
 
 impl Run {
-    /// Takes one input in: decides what follows and records it, until nothing more follows.
+    /// Takes one input: decides what follows and applies it, until nothing more follows.
     pub fn advance(&mut self, input: Input, now: Timestamp) -> Record {
         self.pass_time(&input, now);
         let mut events = self.decide(&input);
@@ -65,7 +65,7 @@ impl Run {
         if self.phase == RunPhase::New && !matches!(input, Input::Start(_)) {
             return Vec::new();
         }
-        // What came from a file is known as such, also if nothing is left to do of it.
+        // A finished run can still be forked, or be recorded as imported.
         if self.is_over() && !matches!(input, Input::Fork { .. } | Input::Import) {
             return Vec::new();
         }
@@ -118,7 +118,7 @@ impl Run {
             Input::Answer { id, text } => self.hear_answer(id.as_ref(), text),
             Input::Decline { id, by, dismissed } => self.hear_decline(id.as_ref(), by, *dismissed),
             Input::Verdict { id, verdict } => self.hear_verdict(id.as_ref(), verdict),
-            // The time that passed is recorded; `settle` looks at it.
+            // The time that passed is already counted; `settle` checks it.
             Input::Due => Vec::new(),
             Input::Pause => self.pause(),
             Input::Resume { budget, approvals } => self.resume(budget.as_ref(), *approvals),
@@ -129,7 +129,7 @@ impl Run {
             Input::Mark { .. } => Vec::new(),
             Input::GoOn { terms } => match self.may_go_on(terms) {
                 Ok(level) => self.confine(level, terms.flags.as_ref()),
-                // Whoever asks is told why by `may_go_on`; the run stays as it is.
+                // The caller learns the reason from `may_go_on`; the run stays as it is.
                 Err(_) => Vec::new(),
             },
             Input::Confine { level, flags } => self.confine(*level, flags.as_ref()),
@@ -142,9 +142,10 @@ impl Run {
         }
     }
 
-    /// Decides the next thing that follows from where the run stands; empty when it is quiet. Changes nothing.
+    /// Decides the next thing that follows from the current state. Returns nothing if the run is quiet. Changes
+    /// nothing.
     ///
-    /// Each stride leads to a state from which fewer remain: a step gets its turn, ends, or the run stops.
+    /// This ends, because each stride leaves fewer to take: a step gets its turn, a step ends, or the run stops.
     pub fn settle(&self) -> Vec<Event> {
         match &self.phase {
             RunPhase::New | RunPhase::Paused | RunPhase::Exhausted(_) | RunPhase::Over { .. } => return Vec::new(),
@@ -176,7 +177,7 @@ impl Run {
         if self.unfinished == 0 {
             return self.finish();
         }
-        // Everyone who could go on without the steps that are out of turns has done so.
+        // Every step that could continue without the halted ones has done so.
         if self.halted > 0 && self.open.is_empty() {
             vec![Event::Exhausted { which: BudgetLimit::Turns }]
         } else {
@@ -188,7 +189,7 @@ impl Run {
         self.open.get(id).is_some_and(|open| open.begun.is_some())
     }
 
-    /// A step at work whose time is up.
+    /// A step at work whose time limit is reached.
     fn overdue(&self) -> Option<&Step> {
         let limit = self.settings.step_budget.time?;
         let busy = self.busy_steps().into_iter().map(|at| &self.steps[at]);

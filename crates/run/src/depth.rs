@@ -1,15 +1,15 @@
-//! How deep values may be nested: whatever is written down must be readable again.
+//! Limits how deeply values may be nested, so that everything written can be read again.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Arguments and results that are nested deeper are refused where they come in.
+/// Arguments and results nested deeper than this are refused when they arrive.
 pub const DEEPEST: usize = 100;
 
-/// Records that are nested deeper are not written. Above `DEEPEST`, so that everything written before there was a limit
-/// (repaired answers have up to 200 levels) can be read, forked and imported.
+/// Records nested deeper than this are not written. Larger than `DEEPEST`, so that everything written before there was
+/// a limit (repaired answers have up to 200 levels) can be read, forked and imported.
 const DEEPEST_RECORD: usize = 255;
 
 /// Whether a value is nested deeper than `DEEPEST`.
@@ -25,9 +25,9 @@ fn exceeds(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// Refuses the JSON of a record that could not be read again.
+/// Refuses the JSON of a record that is nested too deeply to be read again.
 pub(crate) fn check(json: &[u8]) -> Result<(), serde_json::Error> {
-    // Few texts have so many brackets at all, and counting them is quicker than following them.
+    // Few texts have this many brackets at all, and counting is cheaper than parsing.
     let brackets = json.iter().filter(|byte| matches!(byte, b'{' | b'[')).count();
     if brackets > DEEPEST_RECORD && nesting(json) > DEEPEST_RECORD {
         return Err(serde::de::Error::custom(format!("it is nested deeper than {DEEPEST_RECORD} levels")));
@@ -53,7 +53,7 @@ fn nesting(json: &[u8]) -> usize {
     deepest
 }
 
-/// Reads JSON that is nested deeper than `serde_json` goes by itself (127 levels), one level at a time.
+/// Reads JSON that is nested deeper than `serde_json` allows by itself (127 levels), one level at a time.
 pub(crate) fn read(json: &[u8]) -> Result<Value, serde_json::Error> {
     check(json)?;
     level(serde_json::from_slice(json)?)
@@ -91,7 +91,7 @@ mod tests {
         assert!(is_too_deep(&nested(DEEPEST + 1)));
     }
 
-    /// Answers were repaired up to 200 levels deep, and written down.
+    /// Before the limit, repaired answers of up to 200 levels were written.
     #[test]
     fn a_record_from_before_there_was_a_limit_can_be_read() {
         let variables = BTreeMap::from([("deep".to_owned(), nested(199))]);

@@ -1,4 +1,4 @@
-//! What a run can want from the world, and what is known about a call before it is made.
+//! The effects a run can ask for, and what is known about a call before it is made.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,12 +10,12 @@ use crate::message::is_false;
 use crate::origins::Origins;
 use crate::reply::Failure;
 
-/// Something wanted from the world. What exactly stands in the run at the effect's address:
-/// the conversation for an ask, the model's call for a call.
+/// Something the run wants from the world. The details are in the run at the effect's address: the conversation for an
+/// `Ask`, the model's tool call for a `Call`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Ask a model. May be done again, but may be billed twice: after two cut-off attempts it fails.
+    /// Ask a model. It may be asked again, but each attempt may be billed: after ten cut-off attempts the run stops.
     Ask,
     /// Call the tool that the model asked for at this address. Its `EffectClass` says whether it may be done again.
     Call,
@@ -23,10 +23,10 @@ pub enum Effect {
     Question {
         /// What to ask.
         text: String,
-        /// Answers to choose from; empty where any text will do.
+        /// Answers to choose from; empty if any text is accepted.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         options: Vec<String>,
-        /// Whose question it is and what fits as an answer, where it is not the agent's own.
+        /// Who asks and which answers fit, if the question is not the agent's own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         inquiry: Option<Box<Inquiry>>,
     },
@@ -34,17 +34,17 @@ pub enum Effect {
     Approval {
         /// Why it needs approval.
         why: String,
-        /// Where the words came from that could misuse it: the approval is given for these.
+        /// Where the text came from that could misuse the call. The approval covers only these origins.
         #[serde(default, skip_serializing_if = "Origins::is_empty")]
         origins: Origins,
-        /// The rules that "always" would remember; empty where nothing can be remembered.
+        /// The rules that "always" would remember; empty if nothing can be remembered.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         always: Vec<String>,
-        /// A rule or the agent's own file asks, so it is asked under `--yes` too, and `--yes` is no answer to it.
+        /// A rule or the agent's own file requires the question, so `--yes` does not answer it.
         #[serde(default, skip_serializing_if = "is_false")]
         insists: bool,
-        /// What "always" would allow for the rest of this run, where words from outside are around: calls like this one, as
-        /// long as no others come.
+        /// What "always" would allow for the rest of this run, if text from outside is in the context: calls like this
+        /// one, as long as no text from other places arrives.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         like: Option<Box<CallMatcher>>,
     },
@@ -56,7 +56,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Whether it waits for a person or a clock only: such a run needs no process.
+    /// Whether it waits only for a person or a clock. No process is needed while a run waits for such effects only.
     pub fn is_patient(&self) -> bool {
         match self {
             Effect::Question { .. } | Effect::Approval { .. } | Effect::Timer { .. } => true,
@@ -65,20 +65,21 @@ impl Effect {
     }
 }
 
-/// A question that someone who is called has for a person before the call can go on: an MCP server, for instance.
+/// A question to a person from the tool or server that is being called (an MCP server, for instance). The call waits
+/// for the answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inquiry {
     /// Who asks, in words for a person.
     pub from: String,
-    /// What is asked, in their words.
+    /// The question as it was asked.
     pub text: String,
-    /// JSON Schema of the object that is wanted, with plain fields; absent where only a word of consent is.
+    /// JSON Schema of the object that is expected, with plain fields; absent if only consent is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<Value>,
-    /// An address to visit; nothing of what is done there comes by us.
+    /// An address for the person to visit. We see nothing of what happens there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visit: Option<String>,
-    /// The name that whoever asks gave the question, empty where it has none. Absent in runs from before this was kept:
+    /// The name the asker gave the question; empty if it gave none. Absent in runs recorded before names were kept:
     /// those are decided as they were then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
@@ -88,19 +89,20 @@ pub struct Inquiry {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectClass {
-    /// Reads only: run again silently.
+    /// Only reads: it is performed again silently.
     Pure,
-    /// Done twice is the same as done once: run again.
+    /// Doing it twice has the same result as doing it once: it is performed again.
     Idempotent,
-    /// The traces tell whether it happened (a file write with known hashes): look, then finish, redo or tell.
+    /// It leaves traces that show whether it happened (a file write with known hashes): check, then finish it, redo it
+    /// or report it.
     Checkable,
-    /// Nobody can tell: never run again by us; the agent is told and decides.
+    /// Nobody can tell: we never perform it again. The agent is told, and decides.
     #[default]
     Opaque,
 }
 
 impl EffectClass {
-    /// Whether it may be performed again without looking.
+    /// Whether it may be performed again without checking first.
     pub fn is_repeatable(self) -> bool {
         matches!(self, EffectClass::Pure | EffectClass::Idempotent)
     }
@@ -115,7 +117,8 @@ fn pure() -> EffectClass {
     EffectClass::Pure
 }
 
-/// What is known about a call before it is made: found without any effect, so that the run can decide on it.
+/// What is known about a call before it is made. It is found without side effects, so that the run can decide about the
+/// call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PreparedCall {
     /// May it be done twice?
@@ -133,59 +136,60 @@ pub struct PreparedCall {
     /// The command it will run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// The simple commands that it consists of, wherever they are hidden.
+    /// The simple commands that the command consists of, including nested ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<SimpleCommand>,
-    /// Its output will list all that it changed, or say that it does not: once it has ended, only those files hold what it
-    /// wrote.
+    /// The tool's output will list everything it changed, or say that the list is incomplete. Once the call has ended,
+    /// only the listed files count as written by it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub lists_changes: bool,
-    /// It reaches beyond workspace and sandbox, so it needs approval.
+    /// It reaches beyond the workspace and the sandbox, so it needs approval.
     #[serde(default, skip_serializing_if = "is_false")]
     pub outside: bool,
-    /// Why it needs approval, where neither host nor command says it.
+    /// Why it needs approval, if neither the host nor the command explains it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
-    /// It can carry something out of this machine: what it is given, or what it finds.
+    /// It can carry data out of this machine: its arguments, or what it finds.
     #[serde(default, skip_serializing_if = "is_false")]
     pub sends: bool,
     /// What it does cannot be undone by us.
     #[serde(default, skip_serializing_if = "is_false")]
     pub destroys: bool,
-    /// It only adds something, or sends it, and neither destroys nor overwrites anything: so says someone whom the user
-    /// believes. Such a call needs no question if it is the user's own (`own.rs`).
+    /// It only adds or sends something, and neither destroys nor overwrites anything, according to a source that the
+    /// user trusts. Such a call needs no approval if every argument is the user's own text (`own.rs`).
     #[serde(default, skip_serializing_if = "is_false")]
     pub adds: bool,
     /// It is a tool of an MCP server.
     #[serde(default, skip_serializing_if = "is_false")]
     pub served: bool,
-    /// It happens elsewhere, and neither reads nor changes files of the workspace.
+    /// It happens on another machine, and neither reads nor changes files of the workspace.
     #[serde(default, skip_serializing_if = "is_false")]
     pub elsewhere: bool,
-    /// Its network is the one that the user granted to commands: what it sends, goes where they allow it.
+    /// It uses only the network that the user granted to commands, so it can send data only where the user allowed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub granted: bool,
-    /// It only has a package manager install from its registry, or build or test what it installed: `npm install`.
+    /// It only lets a package manager install from its registry, or build or test what it installed: `npm install`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub installs: bool,
     /// It runs where nothing can be changed and nothing sent: a command with a read-only workspace and no network.
     #[serde(default, skip_serializing_if = "is_false")]
     pub only_reads: bool,
-    /// The tool that is really called, where this one only passes calls on. All the rest here is said of that one, and
-    /// rules speak of both.
+    /// The tool that is really called, if this tool only passes calls on. All other fields describe that tool, and
+    /// rules for either of the two apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed_on_to: Option<String>,
-    /// Another name that people know the tool by: the one it has where no other tool wants it. Rules that ask or deny speak of
-    /// it by this name too; those that allow do not.
+    /// Another name by which people know the tool: the name it would have if no other tool used it. Rules that ask or
+    /// deny match this name too; rules that allow do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_as: Option<String>,
-    /// The model it asks: its money is reserved and settled like that of a question to the agent's own.
+    /// The model it asks. Its cost is reserved and settled like that of a question to the agent's own model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Who wants it, where it is not the agent's code: someone who is called, whom the user lets ask models.
+    /// Who wants the call, if it is not the agent's code: a server that is being called and that the user lets ask
+    /// models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_behalf_of: Option<String>,
-    /// It is no call, but puts this question to a person.
+    /// It is not a tool call, but this question to a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inquiry: Option<Box<Inquiry>>,
     /// Why it cannot be made at all: no such tool, arguments that break the schema.
@@ -232,12 +236,13 @@ impl PreparedCall {
         *class == EffectClass::Pure && touches_nothing && !(*outside || *sends || *destroys)
     }
 
-    /// The tool that is really called by a call of this name.
+    /// The tool that is really called by a call with this name.
     pub fn meant<'a>(&'a self, called: &'a str) -> &'a str {
         self.passed_on_to.as_deref().unwrap_or(called)
     }
 
-    /// Every name by which rules that ask or deny may speak of a call of this name, the one that is meant first.
+    /// Every name by which rules that ask or deny may refer to a call with this name; the tool that is really called
+    /// comes first.
     pub fn names<'a>(&'a self, called: &'a str) -> impl Iterator<Item = &'a str> {
         let called_so = self.passed_on_to.is_some().then_some(called);
         std::iter::once(self.meant(called)).chain(self.known_as.as_deref()).chain(called_so)
@@ -248,9 +253,9 @@ impl PreparedCall {
         !self.only_reads && (self.class != EffectClass::Pure || !self.writes.is_empty() || self.command.is_some())
     }
 
-    /// Whether it may read, and change, anything in the workspace: a command, code, and whoever changes something and
-    /// does not say which files. The hosts it names say where it goes, not what it takes along; what happens elsewhere, at
-    /// a server with an address, takes nothing along but its arguments.
+    /// Whether it may read and change any file of the workspace. This holds for commands, code, and every call that
+    /// changes something without saying which files. The hosts it names say where it connects, not what it sends along.
+    /// A call to a remote server sends nothing but its arguments.
     pub fn roams(&self) -> bool {
         self.command.is_some() || (self.class != EffectClass::Pure && self.writes.is_empty() && !self.elsewhere)
     }
@@ -259,20 +264,21 @@ impl PreparedCall {
 /// One simple command of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SimpleCommand {
-    /// Its words, without quotes; absent where one is known only when it runs. A redirection is a part of its own that
-    /// begins with `>`, an assignment one of a single word.
+    /// Its words without quotes; `None` for a word that is known only at run time. A redirection is a part of its own
+    /// that begins with `>`; an assignment is a part with a single word.
     pub words: Vec<Option<String>>,
-    /// It cannot be said for certain what it runs.
+    /// It is uncertain what it runs.
     #[serde(default, skip_serializing_if = "is_false")]
     pub uncertain: bool,
-    /// It runs a text in a language that is not read. Who allows it by its own words has allowed that; who forbids others
-    /// cannot tell.
+    /// It runs a text in a language that we do not parse. A rule that allows this command allows that text too; a rule
+    /// that denies other commands cannot tell whether the text contains them.
     #[serde(default, skip_serializing_if = "is_false")]
     pub hides: bool,
-    /// It does nothing but run another part.
+    /// It only runs another part.
     #[serde(default, skip_serializing_if = "is_false")]
     pub wraps: bool,
-    /// Another part runs it and decides what its name means (`npx NAME`): it is allowed with that part, and denied by itself.
+    /// Another part runs it and decides what its name means (`npx NAME`). It is allowed together with that part, but
+    /// denied by itself.
     #[serde(default, skip_serializing_if = "is_false")]
     pub within: bool,
 }
@@ -283,13 +289,13 @@ pub struct EffectFacts {
     /// Chained hash of everything the model is told: `replay` builds the prompt again and compares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<ContentHash>,
-    /// The context the step began with, where it is not the one the run started with.
+    /// The context the step began with, if it is not the one the run started with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<ContentHash>,
-    /// The context that is told holds documents of the workspace.
+    /// The context contains documents of the workspace.
     #[serde(default, skip_serializing_if = "is_false")]
     pub documents: bool,
-    /// The most that a question to a model can use, where no budget had it reserved: what it is taken for if it is cut off.
+    /// The most a question to a model can use, if no budget reserved it. This amount counts if the call is cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling: Option<Ceiling>,
     /// Files about to be written, with the hash of their content before and after (absent: no such file).

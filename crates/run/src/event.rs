@@ -1,4 +1,4 @@
-//! What can happen in a run. The vocabulary only grows: nothing here is ever renamed, removed or given another meaning.
+//! The events of a run. The vocabulary only grows: no event is ever renamed, removed or given another meaning.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,29 +19,29 @@ use crate::reply::{Failure, Reply};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    /// The run began, with everything it goes on with.
+    /// The run began. Holds everything the run continues with.
     Started(Box<RunStart>),
-    /// The run is a copy of another's first events; what follows is its own.
+    /// The run is a copy of the first events of another run; later events are its own.
     Forked {
         /// The run it was copied from.
         from: RunId,
         /// How many events were copied.
         at: u64,
-        /// Rules that differ from the copied ones from here on.
+        /// Settings that replace the copied ones from here on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         settings: Option<Arc<RunSettings>>,
         /// Another goal.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         goal: Option<String>,
     },
-    /// The user said something more, to one step or to all that are at work.
+    /// The user sent another message to the run.
     Told {
         /// In their words.
         message: String,
     },
     /// What the distiller found in the files handed over.
     Profiled {
-        /// Its account.
+        /// The profile.
         files: Value,
     },
     /// A new or changed graph. Steps that have begun stay as they are.
@@ -51,71 +51,74 @@ pub enum Event {
         /// Why there is a new plan.
         because: PlanReason,
     },
-    /// A model, tool, person or clock is wanted.
+    /// The run wants something from a model, a tool, a person or a clock.
     Wanted {
-        /// The effect's place.
+        /// The effect's address.
         id: EffectAddress,
         /// What is wanted.
         effect: Effect,
     },
     /// A model call was allowed to spend up to its ceiling.
     Reserved {
-        /// The call's place.
+        /// The call's address.
         id: EffectAddress,
         /// The most it can use.
         ceiling: Ceiling,
     },
-    /// A model call does not fit into what is left, while others that may give some back are open.
+    /// A model call does not fit into the rest of the budget, but open calls may still return some of what they
+    /// reserved.
     Held {
-        /// The call's place.
+        /// The call's address.
         id: EffectAddress,
         /// The most it could use.
         ceiling: Ceiling,
     },
     /// An effect is about to touch the world.
     Begun {
-        /// The effect's place.
+        /// The effect's address.
         id: EffectAddress,
         /// Which attempt.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         attempt: u32,
-        /// Which process: one that finds another's epoch here knows that it was cut off.
+        /// The epoch of the process that performs it. A process that finds another epoch here knows that the effect was
+        /// cut off.
         #[serde(default)]
         epoch: u64,
-        /// What is known only now.
+        /// What is known only now, as the effect begins.
         #[serde(default)]
         facts: EffectFacts,
     },
-    /// Something to find a running effect again by.
+    /// A handle was recorded by which a running effect can be found again.
     Noted {
-        /// The effect's place.
+        /// The effect's address.
         id: EffectAddress,
         /// For instance a remote task's id.
         handle: String,
     },
-    /// What came back.
+    /// The reply to an effect.
     Replied {
-        /// The effect's place.
+        /// The effect's address.
         id: EffectAddress,
         /// Which attempt.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         attempt: u32,
         /// The reply.
         reply: Reply,
-        /// What is known about the calls the reply asks for, one for each.
+        /// What is known about the calls in the reply, one entry for each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         prepared: Vec<PreparedCall>,
     },
-    /// The process performing an effect ended; the attempt's outcome is unknown and it will be made again.
+    /// The process that performed the effect ended. The outcome of this attempt is unknown, and another attempt will be
+    /// made.
     Interrupted {
-        /// The effect's place.
+        /// The effect's address.
         id: EffectAddress,
         /// The attempt that was cut off.
         attempt: u32,
     },
-    /// Code that runs at the moment asks for a call. Whether it is made, the next event says.
+    /// Running code asks for a tool call. The next event says whether the call is made.
     Wished {
-        /// The call's place, within that of the call that runs the code.
+        /// The call's address, inside the address of the call that runs the code.
         id: EffectAddress,
         /// The call.
         call: ToolCall,
@@ -123,14 +126,14 @@ pub enum Event {
         #[serde(default)]
         prepared: Box<PreparedCall>,
     },
-    /// A question that an earlier attempt at a call has put to a person is asked again, and still waits for them.
+    /// A new attempt at a call asked the same question to a person as an earlier attempt. The question is still open.
     Awaited {
-        /// The question's place, within that of the call.
+        /// The question's address, inside the address of the call.
         id: EffectAddress,
     },
-    /// A call was not made: it broke its schema, a permission or the budget. The agent is told.
+    /// A call was not made because it violated its schema, a permission or the budget. The agent is told.
     Rejected {
-        /// The call's place.
+        /// The call's address.
         id: EffectAddress,
         /// Why.
         why: Failure,
@@ -157,7 +160,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Origins::is_empty")]
         origins: Origins,
     },
-    /// A step's result was weighed.
+    /// A step's result was judged.
     Judged {
         /// Which step.
         step: StepId,
@@ -168,19 +171,19 @@ pub enum Event {
     StepDone {
         /// Which step.
         step: StepId,
-        /// Its turns ran out, and this is the best it had.
+        /// Its turns ran out, and this is the best result it had.
         #[serde(default, skip_serializing_if = "is_false")]
         best_effort: bool,
-        /// What it gave, where it wrote no variable that says so.
+        /// Its output, if it wrote no variable that holds it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<String>,
     },
-    /// A step cannot go on for now: its turns are used up, or its model is not available. It goes on where it stopped when
-    /// the run is resumed.
+    /// A step cannot continue for now: its turns are used up, or its model is not available. It continues where it
+    /// stopped when the run is resumed.
     Halted {
         /// Which step.
         step: StepId,
-        /// The question that gets put again then, where one was under way.
+        /// The question that will be asked again then, if one was open.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ask: Option<EffectAddress>,
         /// Why.
@@ -193,11 +196,11 @@ pub enum Event {
         /// Why.
         why: Failure,
     },
-    /// A step will not run, because one before it did not end well.
+    /// A step will not run because a step it depends on did not end well.
     StepSkipped {
         /// Which step.
         step: StepId,
-        /// The step it waited for.
+        /// The step it depended on.
         because: StepId,
     },
     /// A step was cancelled.
@@ -205,16 +208,16 @@ pub enum Event {
         /// Which step.
         step: StepId,
     },
-    /// Older turns are represented by a summary from here on.
+    /// Older turns are replaced by a summary from here on.
     Compacted {
         /// Which step.
         step: StepId,
-        /// How many entries of the conversation the summary stands for.
+        /// How many entries of the conversation the summary replaces.
         upto: u32,
         /// The summary.
         summary: String,
     },
-    /// Someone paused the run: nothing new starts, what runs may end.
+    /// Someone paused the run: nothing new begins; effects that have begun may end.
     Paused,
     /// The run goes on.
     Resumed {
@@ -225,44 +228,43 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approvals: Option<crate::goal::ApprovalMode>,
     },
-    /// Files of the workspace hold words from outside that other runs wrote there.
+    /// Other runs wrote text from outside to files of the workspace.
     Marked {
-        /// Where those words came from, by path; `.` is the whole workspace.
+        /// Where that text came from, by path; `.` is the whole workspace.
         files: BTreeMap<String, Origins>,
     },
-    /// From here on commands are confined to another degree.
+    /// From here on, commands are confined at another level.
     Confined {
         /// The level, as in the settings.
         level: Level,
-        /// What holds from here on of what is said on the command line; absent where nothing else was said.
+        /// The command-line flags about commands' rights that hold from here on; absent if they did not change.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         flags: Option<crate::goal::GrantFlags>,
     },
-    /// More is asked about or denied from here on, than when the run began.
+    /// From here on, more calls are asked about or denied than when the run began.
     Tightened {
-        /// What is asked about and denied beside what was.
+        /// The rules that ask and deny, in addition to the ones before.
         rules: crate::rules::Rules,
-        /// Tools that are denied beside those that were.
+        /// Tools that are denied, in addition to the ones before.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         deny: Vec<String>,
         /// Whether the workspace is no longer trusted.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         distrusts: bool,
     },
-    /// Agents, prompts or tools were taken anew.
+    /// Agents, prompts or tools were loaded again.
     Reloaded {
         /// The new ones.
         roster: Arc<Roster>,
-        /// The tools whose definitions are words from outside, by name, with where those come from; nothing if they are
-        /// the same as before.
+        /// The tools whose definitions come from outside, by name, with their origin; absent if they did not change.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         strange: Option<BTreeMap<String, String>>,
     },
-    /// The run came from a file: nothing goes on until someone has taken it over.
+    /// The run was imported from a file. It does not continue until someone adopts it.
     Imported,
-    /// Someone took over a run that came from a file.
+    /// Someone adopted a run that was imported from a file.
     Adopted {
-        /// The rules that hold from here on, in place of the file's.
+        /// The settings that hold from here on, instead of those in the file.
         settings: Arc<RunSettings>,
     },
     /// Someone cancelled the run.
@@ -277,7 +279,7 @@ pub enum Event {
     },
     /// The run is over.
     Finished {
-        /// What it came to.
+        /// The final answer.
         answer: String,
         /// Why it counts as failed, if it does.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -307,21 +309,21 @@ pub enum PlanReason {
     Failed(StepId),
 }
 
-/// How a step's result was weighed.
+/// How a step's result was judged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Judgement {
-    /// It will do.
+    /// It is accepted.
     Accept,
-    /// The step is entered again, with what was wrong.
+    /// The step is entered again and told what was wrong.
     Retry {
         /// What was wrong.
         feedback: String,
     },
-    /// The step is entered again and shall go another way.
+    /// The step is entered again and told to take another approach.
     Pivot {
-        /// What was wrong with this way.
+        /// What was wrong with the first approach.
         feedback: String,
     },
     /// The step asked to be run again with an updated context.
@@ -331,33 +333,33 @@ pub enum Judgement {
     },
     /// It failed for good: what depends on it is skipped.
     GiveUp,
-    /// A review rejected the result for good. It is no part of the answer.
+    /// A review rejected the result for good. The result is not part of the answer.
     Reject {
         /// The step that reviewed it.
         by: StepId,
         /// What was wrong.
         why: String,
     },
-    /// A result that the step had read is made again, so the step is entered again after it.
+    /// A result that this step has read is being made again, so this step is entered again afterwards.
     Renewed {
         /// The step whose result is made again.
         by: StepId,
     },
-    /// The rest of the graph is planned anew.
+    /// The rest of the graph is planned again.
     Replan {
         /// What failed.
         why: String,
     },
 }
 
-/// Something the model is told between two turns. The words are in the prompt files.
+/// Something the model is told between two turns. The text is in the prompt files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Note {
     /// The next answer is the last one.
     LastTurn,
-    /// The last answer was not the last one after all: the step was given more turns.
+    /// The previous answer was announced as the last one, but the step was given more turns.
     MoreTurns,
     /// These variables are missing from the result.
     MissingOutput {
@@ -371,19 +373,19 @@ pub enum Note {
     },
     /// All tools of this turn failed: answer from what is known.
     AllToolsFailed,
-    /// The same call again and again.
+    /// The model repeats the same call.
     RepeatedCall {
         /// The tool.
         name: String,
     },
-    /// The last answer reached the limit on output: the next one is put directly behind it.
+    /// The last answer reached the output limit; the next answer is appended to it.
     CutOff,
     /// The plan has these faults.
     PlanFaults {
         /// One sentence each.
         faults: Vec<String>,
     },
-    /// The user said something more.
+    /// The user sent another message.
     Told {
         /// In their words.
         message: String,
@@ -391,7 +393,7 @@ pub enum Note {
 }
 
 impl Event {
-    /// The event's name, as it stands in the journal.
+    /// The event's name in the journal.
     pub fn name(&self) -> &'static str {
         match self {
             Event::Started(_) => "started",

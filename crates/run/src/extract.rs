@@ -1,7 +1,7 @@
-//! From a step's answer to the variables it writes.
+//! Reads the variables that a step writes out of its answer.
 //!
-//! The whole answer is the value, word for word, unless the whole answer is one JSON object (a single fence around it does
-//! not count) that has the names asked for. An object inside of prose is part of the prose: nothing is read out of it.
+//! The whole answer is the value, word for word, unless the whole answer is one JSON object (a single code fence around
+//! it is ignored) with the expected names. An object inside prose is part of the prose: nothing is read out of it.
 
 use serde_json::{Map, Value};
 use updraft_lenient::whole_object;
@@ -11,16 +11,16 @@ use crate::reply::Reply;
 use crate::step::{ConversationEntry, Step, ToolCallOutcome};
 use crate::talk::RUN_PYTHON;
 
-/// What a step's answer holds.
+/// The variables read from a step's answer.
 pub(crate) struct AnswerVariables {
-    /// The variables that were found, in the order they were asked for.
+    /// The variables that were found, in the order of the step's `writes`.
     pub(crate) found: Vec<(String, Value)>,
-    /// Those that were not.
+    /// The names that were not found.
     pub(crate) missing: Vec<String>,
 }
 
-/// Finds a step's variables: in the result of executed code, by name in the object that the answer is, and, where there is
-/// only one variable, as the answer itself.
+/// Finds a step's variables: in the result of executed code, by name in the JSON object that is the answer, or, if
+/// there is only one variable, as the answer itself.
 pub(crate) fn extract(step: &Step, answer: &ModelAnswer) -> AnswerVariables {
     let writes = &step.spec.writes;
     let mut extracted = AnswerVariables { found: Vec::new(), missing: Vec::new() };
@@ -44,7 +44,7 @@ pub(crate) fn extract(step: &Step, answer: &ModelAnswer) -> AnswerVariables {
     extracted
 }
 
-/// What code that the step ran gave last, where it gave named results. What another tool calls `result` is none.
+/// The named results of the code that the step ran last. A `result` from any other tool does not count.
 fn execution_result(step: &Step) -> Option<Map<String, Value>> {
     let at = step.talk.iter().rposition(|entry| matches!(entry, ConversationEntry::Results(_)))?;
     let ConversationEntry::Results(outcomes) = &step.talk[at] else { return None };
@@ -52,7 +52,7 @@ fn execution_result(step: &Step) -> Option<Map<String, Value>> {
         ConversationEntry::Answer(answer) => Some(answer.calls.as_slice()),
         ConversationEntry::Results(_) | ConversationEntry::Note(_) | ConversationEntry::Summary(_) => None,
     })?;
-    // Calls that were written as text are not listed; among those is the code that comes with `call_self`.
+    // Calls written as text are not in this list; the code that comes with `call_self` is such a call.
     let is_code = |n: usize| calls.get(n).is_none_or(|call| call.name == RUN_PYTHON);
     outcomes.iter().enumerate().rev().filter(|(n, _)| is_code(*n)).find_map(|(_, outcome)| match outcome {
         ToolCallOutcome::Replied(Reply::Output(output)) => output.value.as_ref()?.get("result")?.as_object().cloned(),
@@ -69,7 +69,7 @@ fn in_object<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value
         .or_else(|| nested("result"))
 }
 
-/// The answer as a whole, where there is only one variable it can be meant for.
+/// The whole answer, if there is only one variable it can belong to.
 fn final_answer(writes: &[String], object: Option<&Map<String, Value>>, text: &str) -> Option<Value> {
     if writes.len() != 1 || text.trim().is_empty() {
         return None;
@@ -78,7 +78,7 @@ fn final_answer(writes: &[String], object: Option<&Map<String, Value>>, text: &s
     Some(only.cloned().unwrap_or_else(|| Value::String(text.to_owned())))
 }
 
-/// The value under `final_answer`, where the whole text is an object with that name and no other.
+/// The value under `final_answer`, if the whole text is an object with that key and no other.
 pub(crate) fn only_final_answer(text: &str) -> Option<Value> {
     only_member(&whole_object(text)?).cloned()
 }
@@ -87,10 +87,10 @@ fn only_member(object: &Map<String, Value>) -> Option<&Value> {
     object.get("final_answer").filter(|_| object.len() == 1)
 }
 
-/// Names that an object may have which says of a step that it failed, and nothing else.
+/// The keys of an object that only reports a failure.
 const FAILURE_NAMES: [&str; 6] = ["error", "status", "success", "message", "reason", "details"];
 
-/// Why an answer says of itself that it failed: the whole answer is such an object, and holds no result beside it.
+/// The reason, if the answer reports a failure: the whole answer is such an object and holds no result.
 pub(crate) fn failure_mark(writes: &[String], answer: &ModelAnswer) -> Option<String> {
     let object = whole_object(&answer.text)?;
     if writes.iter().any(|name| object.contains_key(name))
@@ -111,7 +111,7 @@ pub(crate) fn failure_mark(writes: &[String], answer: &ModelAnswer) -> Option<St
     }
 }
 
-/// Whether a value under `error` means that there was none.
+/// Whether a value under `error` means that there was no error.
 fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -123,7 +123,7 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// A value as a person reads it: strings bare, the rest as JSON.
+/// A value as text for people: strings without quotes, the rest as JSON.
 pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

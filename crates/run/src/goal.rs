@@ -1,4 +1,4 @@
-//! What a run is asked to do, with whom, under which rules, and what it may spend.
+//! What a run starts from: its goal, its agents, its settings and its budget.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,27 +19,28 @@ use crate::think::ThinkingEffort;
 /// What someone wants done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Goal {
-    /// In their words.
+    /// The goal in the user's words.
     pub text: String,
-    /// Files handed over with it, relative to the workspace where they lie inside it.
+    /// Files given with the goal; relative to the workspace if they are inside it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// Those of the files that are pictures, as they were then.
+    /// Those of the files that are pictures, with the content they had then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<PictureRef>,
     /// Shared variables to start with.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, Value>,
-    /// How the graph comes about.
+    /// How the graph is made.
     #[serde(default)]
     pub mode: RunMode,
-    /// The door it came in by, where that was not the command line: whoever keeps that door goes on with it.
+    /// The entry point the goal came in by, if it was not the command line. The run is continued by the same entry
+    /// point.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub door: String,
-    /// Where words in it came from that are not the user's own, as in what was answered before.
+    /// Where text in the goal came from if it is not the user's own, for example earlier answers.
     #[serde(default, skip_serializing_if = "Origins::is_empty")]
     pub origins: Origins,
-    /// What was asked for alone, where `text` also tells what was said before.
+    /// Only what the user asked for, if `text` also contains the earlier conversation.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub asked: String,
     /// The run that this one follows up on.
@@ -48,13 +49,13 @@ pub struct Goal {
 }
 
 impl Goal {
-    /// What the user asked for, without what was said before and is told with it.
+    /// What the user asked for, without the earlier conversation.
     pub fn own_words(&self) -> &str {
         if self.asked.is_empty() { &self.text } else { &self.asked }
     }
 }
 
-/// How the graph of a run comes about.
+/// How the graph of a run is made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunMode {
@@ -73,7 +74,7 @@ pub enum RunMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReflectionMode {
-    /// By rules alone: writes, schema, failure marks.
+    /// By rules only: missing variables, schema, reported failures.
     #[default]
     Rule,
     /// By a model as well.
@@ -87,7 +88,7 @@ impl ReflectionMode {
     }
 }
 
-/// What the rules must know about an agent. The rest of its file is among the words of the roster.
+/// What the rules must know about an agent. The rest of the agent's file is in the roster's blob (`Roster::words`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentCard {
     /// Its name.
@@ -95,16 +96,16 @@ pub struct AgentCard {
     /// Names of the tools it may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// Its model, where it is not the run's.
+    /// Its model, if it is not the run's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How much it thinks, where that is not the run's choice.
+    /// How much its model thinks, if it is not the run's choice.
     #[serde(default, skip_serializing_if = "ThinkingEffort::is_auto")]
     pub think: ThinkingEffort,
-    /// Turns it may take, where not the default.
+    /// How many turns it may take, if not the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
-    /// What it is for. Absent in journals from before roles were written down: read it with [`AgentCard::role`].
+    /// Its role. Absent in journals from before roles were recorded: read it with [`AgentCard::role`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<AgentRole>,
     /// How its results are judged.
@@ -113,7 +114,7 @@ pub struct AgentCard {
     /// It may not change anything.
     #[serde(default, skip_serializing_if = "is_false")]
     pub read_only: bool,
-    /// What it may do less than the run.
+    /// How its rights are narrower than the run's.
     #[serde(default, skip_serializing_if = "NarrowedRights::is_empty")]
     pub narrowed: NarrowedRights,
     /// JSON Schema that each of its results must fit.
@@ -121,12 +122,12 @@ pub struct AgentCard {
     pub schema: Option<Value>,
 }
 
-/// Everyone and everything a run began with, so that it goes on with the same.
+/// The agents, prompts and tools a run began with, so that it continues with the same ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Roster {
     /// The agents, in name order.
     pub agents: Vec<AgentCard>,
-    /// The blob with the words: every agent's prompt, the templates, the definitions of the tools.
+    /// The blob with the texts: every agent's prompt, the templates and the tool definitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<ContentHash>,
 }
@@ -138,7 +139,7 @@ impl Roster {
     }
 }
 
-/// Who decides about calls that reach beyond workspace and sandbox, from the laxest to the strictest.
+/// Who decides about calls that reach beyond the workspace and the sandbox, from the least to the most strict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalMode {
@@ -147,7 +148,7 @@ pub enum ApprovalMode {
     /// A person is asked.
     #[default]
     Ask,
-    /// Nobody can be asked: such calls are refused and the agent is told.
+    /// Nobody can be asked: such calls are refused, and the agent is told.
     Refuse,
     /// Nothing may be changed at all.
     ReadOnly,
@@ -158,7 +159,7 @@ impl ApprovalMode {
     pub const ALL: [ApprovalMode; 4] =
         [ApprovalMode::Allow, ApprovalMode::Ask, ApprovalMode::Refuse, ApprovalMode::ReadOnly];
 
-    /// The word for it in settings.
+    /// Its name in the settings.
     pub fn word(self) -> &'static str {
         match self {
             ApprovalMode::Allow => "allow",
@@ -168,7 +169,7 @@ impl ApprovalMode {
         }
     }
 
-    /// The mode that people know it by.
+    /// Its name for people.
     pub fn mode(self) -> &'static str {
         match self {
             ApprovalMode::Allow => "full",
@@ -178,12 +179,12 @@ impl ApprovalMode {
         }
     }
 
-    /// What a word of the settings stands for.
+    /// Parses a name from the settings.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|approvals| approvals.word() == word)
     }
 
-    /// What a mode stands for: `read-only`, `workspace` or `full`.
+    /// Parses a name for people: `read-only`, `workspace` or `full`.
     pub fn from_mode(mode: &str) -> Option<Self> {
         let modes = [ApprovalMode::ReadOnly, ApprovalMode::Ask, ApprovalMode::Allow];
         modes.into_iter().find(|approvals| approvals.mode() == mode)
@@ -201,52 +202,52 @@ fn is_true(value: &bool) -> bool {
 pub struct RunSettings {
     /// The model, as `provider/name`.
     pub model: String,
-    /// Agents' own models do not count: everyone uses this one.
+    /// Agents' own models are ignored: every agent uses this one.
     #[serde(skip_serializing_if = "is_false")]
     pub same_model: bool,
-    /// The folder it may work in.
+    /// The folder the run may work in.
     pub workspace: String,
-    /// Questions to the model per visit of a step.
+    /// How many questions a step may ask its model per visit.
     pub turns: u32,
-    /// The same for a run of one agent.
+    /// The same for a run with a single agent.
     pub query_turns: u32,
-    /// Every step may take so many turns at least, whatever its agent's file says: what `--max-turns` gave.
+    /// The minimum number of turns for every step, whatever its agent's file says. Set by `--max-turns`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub least_turns: Option<u32>,
-    /// Steps at work at once.
+    /// How many steps may be at work at once.
     pub parallel: u32,
-    /// Visits a step gets by retry, pivot or `call_self`, beyond the first.
+    /// How many further visits a step may get by retry, pivot or `call_self`.
     pub revisits: u32,
-    /// New plans after a failure.
+    /// How many new plans may be made after failures.
     pub replans: u32,
-    /// Faulty plans in a row before planning fails.
+    /// How many faulty plans in a row make planning fail.
     pub plan_attempts: u32,
-    /// The same call with the same arguments, one turn after another, before the step ends.
+    /// The number of turns in a row with the same calls and the same arguments at which the step fails.
     pub repeats: u32,
-    /// Steps a graph may have.
+    /// How many steps a graph may have.
     pub max_steps: u32,
-    /// Tokens a conversation may reach before older turns are summarised.
+    /// The number of tokens at which older turns of a conversation are summarised.
     pub compact_at: u64,
-    /// Turns that stay word for word when older ones are summarised.
+    /// How many turns are kept word for word when older ones are summarised.
     #[serde(skip_serializing_if = "is_usual_keep")]
     pub compact_keep: u32,
-    /// Who decides about calls beyond workspace and sandbox.
+    /// Who decides about calls that reach beyond the workspace and the sandbox.
     pub approvals: ApprovalMode,
     /// Tools that are never called.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
-    /// Rules about calls. What one denies, no other allows.
+    /// Rules about calls. A call that one rule denies cannot be allowed by another.
     #[serde(skip_serializing_if = "Rules::is_empty")]
     pub rules: Rules,
     /// The user trusts the files of the workspace.
     #[serde(skip_serializing_if = "is_true")]
     pub workspace_trusted: bool,
-    /// Tools whose definitions are words from outside, each with the place they come from: whoever may use one has read
-    /// them.
+    /// Tools whose definitions come from outside, with their origin. Every agent that may use such a tool has read its
+    /// definition.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub strange_tools: BTreeMap<String, String>,
-    /// The documents of the workspace that every step is told, by path, where the user trusts it: they are the user's own
-    /// words, as far as nothing else has written to them.
+    /// The documents of a trusted workspace that every step is shown, by path. They count as the user's own text unless
+    /// something else has written to them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub documents: BTreeMap<String, String>,
     /// The blob with the context the run started with.
@@ -257,35 +258,36 @@ pub struct RunSettings {
     pub step_budget: Budget,
     /// Cap on the tokens of one answer, thinking not counted.
     pub max_output: u64,
-    /// How much the model shall think.
+    /// How much the model should think.
     #[serde(skip_serializing_if = "ThinkingEffort::is_auto")]
     pub think: ThinkingEffort,
-    /// How far commands are confined. Unknown in runs from before this was kept.
+    /// How strictly commands are confined. Unknown in runs from before this was recorded.
     #[serde(skip_serializing_if = "Level::is_unknown")]
     pub sandbox: Level,
-    /// What commands were granted when the run began. Absent in runs from before this was kept.
+    /// What commands were granted when the run began. Absent in runs from before this was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grants: Option<CommandGrants>,
 }
 
-/// What commands are granted beyond their workspace.
+/// What commands are granted beyond the workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CommandGrants {
     /// The network: `none`, `host`, or `allow:` and hosts.
     pub network: String,
-    /// More that they may read.
+    /// More paths that commands may read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<String>,
-    /// More that they may write.
+    /// More paths that commands may write.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub write: Vec<String>,
-    /// What of it was said on the command line: it holds for whoever goes on with the run, until they say otherwise.
+    /// The part that was given on the command line. It is kept when the run is continued, until the user says
+    /// otherwise.
     #[serde(skip_serializing_if = "GrantFlags::is_empty")]
     pub flags: GrantFlags,
 }
 
-/// What was said of commands' rights on the command line.
+/// What the command line said about commands' rights.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GrantFlags {
@@ -304,7 +306,7 @@ pub struct GrantFlags {
 }
 
 impl CommandGrants {
-    /// What is granted here and not there.
+    /// What is granted here but not in `there`.
     #[must_use]
     pub fn beyond(&self, there: &CommandGrants) -> CommandGrants {
         let more = |ours: &[String], theirs: &[String]| -> Vec<String> {
@@ -316,7 +318,7 @@ impl CommandGrants {
     }
 }
 
-/// Whether one network reaches something that another does not.
+/// Whether one network setting reaches a host that the other does not.
 fn reaches_more(one: &str, other: &str) -> bool {
     let hosts = |network: &str| -> Vec<String> {
         network.strip_prefix("allow:").into_iter().flat_map(|hosts| hosts.split(',')).map(str::to_owned).collect()
@@ -329,13 +331,13 @@ fn reaches_more(one: &str, other: &str) -> bool {
 }
 
 impl GrantFlags {
-    /// Whether nothing was said.
+    /// Whether nothing was given.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Turns that are kept where nothing is said. Runs from before it was a setting have it.
+/// The default of `compact_keep`, also for runs from before it was a setting.
 const USUAL_KEEP: u32 = 4;
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
@@ -376,7 +378,7 @@ impl Default for RunSettings {
     }
 }
 
-/// What may be spent. What is absent is unlimited.
+/// What may be spent. An absent limit means unlimited.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Budget {
@@ -386,7 +388,7 @@ pub struct Budget {
     /// Tokens in both directions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// Time at work; waiting for people, pauses and downtime do not count.
+    /// Working time; waiting for people, pauses and downtime do not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Millis>,
     /// Questions to models.
@@ -408,7 +410,7 @@ impl Budget {
         self.cost.is_some() || self.tokens.is_some()
     }
 
-    /// The same budget with the given limits put in the place of its own.
+    /// This budget, where each limit that `other` sets is replaced by the one in `other`.
     #[must_use]
     pub fn raised_by(&self, other: &Budget) -> Budget {
         Budget {
@@ -429,7 +431,7 @@ pub enum BudgetLimit {
     Cost,
     /// Tokens.
     Tokens,
-    /// Time at work.
+    /// Working time.
     Time,
     /// Questions to models.
     Turns,
@@ -440,7 +442,7 @@ pub enum BudgetLimit {
 }
 
 impl BudgetLimit {
-    /// The word for people, and the flag that raises it.
+    /// Its name for people, and the flag that raises it.
     pub fn flag(self) -> (&'static str, &'static str) {
         match self {
             BudgetLimit::Cost => ("cost", "--budget"),
@@ -448,7 +450,7 @@ impl BudgetLimit {
             BudgetLimit::Time => ("time", "--max-time"),
             BudgetLimit::Turns => ("turns", "--max-turns"),
             BudgetLimit::Calls => ("tool calls", "--max-calls"),
-            // Nothing raises it: the run goes on when the model is there again.
+            // No flag raises it: the run continues when the model is available again.
             BudgetLimit::Model => ("waiting for a model", ""),
         }
     }
@@ -457,26 +459,26 @@ impl BudgetLimit {
 /// The most a model call can use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ceiling {
-    /// Tokens in, and the cap on tokens out.
+    /// Input tokens, plus the cap on output tokens.
     pub tokens: u64,
-    /// What those would cost; absent where the price is not known.
+    /// What those would cost; absent if the price is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
 }
 
-/// All that a run starts from.
+/// Everything a run starts from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStart {
-    /// What to do.
+    /// The goal.
     pub goal: Goal,
-    /// With whom.
+    /// The agents, prompts and tools.
     pub roster: Arc<Roster>,
-    /// Under which rules.
+    /// The rules and limits.
     pub settings: Arc<RunSettings>,
-    /// For how much.
+    /// What may be spent.
     #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
     pub budget: Budget,
-    /// The graph, where the user gave one; it has been checked.
+    /// The graph, if the user gave one; it has been checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Arc<crate::graph::Graph>>,
 }

@@ -1,4 +1,4 @@
-//! The graph of steps that carries a goal.
+//! The graph of steps that a goal is divided into.
 
 mod check;
 mod read;
@@ -19,13 +19,13 @@ pub struct StepSpec {
     /// What it does, for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// What its agent is told.
+    /// The task that its agent is given.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub prompt: String,
-    /// Variables it needs.
+    /// Variables it reads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<String>,
-    /// Variables it gives.
+    /// Variables it writes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<String>,
     /// Steps that must be done first.
@@ -34,7 +34,7 @@ pub struct StepSpec {
 }
 
 impl StepSpec {
-    /// A step that does nothing but name its agent.
+    /// A step with only an id and an agent.
     pub fn new(id: StepId, agent: impl Into<String>) -> Self {
         Self {
             id,
@@ -48,7 +48,7 @@ impl StepSpec {
     }
 }
 
-/// A directed graph of steps without cycles. Only a checked one is ever planned.
+/// A directed acyclic graph of steps. Only a checked graph is ever planned.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Graph {
     /// The steps, in the order they were planned.

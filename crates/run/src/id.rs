@@ -1,4 +1,4 @@
-//! Names and places: run ids, step ids, effect addresses, content hashes, times and amounts.
+//! Ids and addresses: run ids, step ids, effect addresses, content hashes, times and amounts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,13 +18,13 @@ pub struct BadId {
     pub expected: &'static str,
 }
 
-/// Cuts a text for an error message, so that a hostile id of a megabyte stays readable.
+/// Cuts a text for an error message, so that even a huge id stays readable.
 fn shown(text: &str) -> String {
     let short: String = text.chars().take(80).collect();
     if short.len() < text.len() { format!("{short}…") } else { short }
 }
 
-/// Names a run. Unguessable when made by the engine; any unique prefix names it for a person.
+/// Names a run. An id made by the engine cannot be guessed; people may use any unique prefix.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RunId(Arc<str>);
 
@@ -40,7 +40,7 @@ impl RunId {
         }
     }
 
-    /// Spells 80 random bits, given by the caller, as 16 lower-case letters and digits.
+    /// Encodes 80 random bits, given by the caller, as 16 lower-case letters and digits.
     pub fn from_bits(bits: [u8; 10]) -> Self {
         const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
         let mut value = bits.iter().fold(0u128, |sum, byte| (sum << 8) | u128::from(*byte));
@@ -63,7 +63,7 @@ impl RunId {
 pub struct StepId(Arc<str>);
 
 impl StepId {
-    /// Checks what comes from a model or a file.
+    /// Checks an id from a model or a file.
     pub fn parse(text: &str) -> Result<Self, BadId> {
         let fits = (1..=64).contains(&text.len())
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
@@ -74,7 +74,7 @@ impl StepId {
         }
     }
 
-    /// A name that we wrote ourselves.
+    /// An id from a constant in our own code.
     pub(crate) fn known(name: &'static str) -> Self {
         Self(name.into())
     }
@@ -85,7 +85,7 @@ impl StepId {
     }
 }
 
-/// What sort of effect stands at an address.
+/// The kind of effect at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EffectKind {
     /// A question to the step's model: one turn.
@@ -120,38 +120,38 @@ impl EffectKind {
     }
 }
 
-/// The place of an effect: `step/visit/turn/kind.n`, and `/k` for the k-th call made from inside code.
+/// The address of an effect: `step/visit/turn/kind.n`, and `/k` for the k-th call made from inside code.
 ///
-/// A place is never used twice, so a reply that names it cannot be taken for another's.
+/// An address is never used twice, so a reply cannot be mistaken for the reply to another effect.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EffectAddress {
     /// The step that wants it.
     pub step: StepId,
     /// How often the step was entered before.
     pub visit: u32,
-    /// Which question of this visit.
+    /// Which question of this visit, from 0.
     pub turn: u32,
-    /// What sort of effect.
+    /// The kind of effect.
     pub kind: EffectKind,
-    /// Which of several of that sort in this turn.
+    /// Which effect of this kind in this turn.
     pub n: u32,
-    /// Which call made by the code that this call runs.
+    /// Which call, if it was made by code that this call runs.
     pub inner: Option<u32>,
 }
 
 impl EffectAddress {
-    /// The place of the only effect of a kind in a turn.
+    /// The address of the only effect of a kind in a turn.
     pub fn of(step: &StepId, visit: u32, turn: u32, kind: EffectKind) -> Self {
         Self { step: step.clone(), visit, turn, kind, n: 0, inner: None }
     }
 
-    /// The place of the k-th call made by the code that this call runs.
+    /// The address of the k-th call made by the code that this call runs.
     #[must_use]
     pub fn within(&self, k: u32) -> Self {
         Self { inner: Some(k), ..self.clone() }
     }
 
-    /// Whether the code of the call at `outer` made this one.
+    /// Whether it was made by the code of the call at `outer`.
     pub fn is_within(&self, outer: &EffectAddress) -> bool {
         let Self { step, visit, turn, kind, n, inner } = self;
         let same_turn = (visit, turn) == (&outer.visit, &outer.turn) && *step == outer.step;
@@ -163,7 +163,7 @@ impl EffectAddress {
         self.inner.map(|_| Self { inner: None, ..self.clone() })
     }
 
-    /// The same turn, another kind and number.
+    /// The address of another kind and number in the same turn.
     #[must_use]
     pub fn sibling(&self, kind: EffectKind, n: u32) -> Self {
         Self { kind, n, inner: None, ..self.clone() }
@@ -198,7 +198,7 @@ impl FromStr for EffectAddress {
     }
 }
 
-/// The SHA-256 of a stored value. Computed outside, where the bytes are; here it is only carried.
+/// The SHA-256 of a stored value. It is computed where the bytes are; this crate only passes it on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ContentHash(pub [u8; 32]);
 
@@ -261,13 +261,13 @@ macro_rules! shows_as_text {
 
 shows_as_text!(RunId, StepId);
 
-/// A moment, in milliseconds since 1970. Always given from outside.
+/// A point in time, in milliseconds since 1970. Always given by the caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// How long after `earlier` this is; zero if a clock went backwards.
+    /// The time since `earlier`; zero if the clock went backwards.
     pub fn since(self, earlier: Timestamp) -> Millis {
         Millis(self.0.saturating_sub(earlier.0).max(0) as u64)
     }

@@ -15,98 +15,98 @@ use crate::message::ToolCall;
 use crate::origins::Origins;
 use crate::reply::{Reply, Verdict};
 
-/// Everything that can happen to a run. A repeated or late input decides nothing.
+/// Everything that can happen to a run. A repeated or late input has no effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Input {
-    /// Begin.
+    /// Start the run.
     Start(Box<RunStart>),
     /// The engine estimated the most a model call can use.
     Estimated {
-        /// The call's place.
+        /// The call's address.
         id: EffectAddress,
         /// Its ceiling.
         ceiling: Ceiling,
     },
     /// The engine is about to perform an effect.
     Begun {
-        /// The effect's place.
+        /// The effect's address.
         id: EffectAddress,
         /// Which attempt.
         attempt: u32,
-        /// Which process.
+        /// The epoch of the process.
         epoch: u64,
-        /// What is known only now.
+        /// What is known only now, as the effect begins.
         facts: EffectFacts,
     },
-    /// Something to find a running effect again by.
+    /// A handle by which a running effect can be found again.
     Noted {
-        /// The effect's place.
+        /// The effect's address.
         id: EffectAddress,
         /// The handle.
         handle: String,
     },
-    /// The world replied.
+    /// An effect's reply arrived.
     Replied {
-        /// The effect's place.
+        /// The effect's address.
         id: EffectAddress,
         /// Which attempt.
         attempt: u32,
         /// The reply.
         reply: Reply,
-        /// What is known about the calls it asks for, one for each (see `Run::calls_in`).
+        /// What is known about the calls in the reply, one entry for each (see `Run::calls_in`).
         #[serde(default)]
         prepared: Vec<PreparedCall>,
     },
-    /// Code asks for a call while the call that runs it is under way.
+    /// Code asks for a call while the call that runs the code is open.
     Wished {
         /// The call that runs the code.
         under: EffectAddress,
-        /// What it asks for.
+        /// The call it asks for.
         call: ToolCall,
-        /// What is known about that.
+        /// What is known about that call.
         #[serde(default)]
         prepared: Box<PreparedCall>,
     },
-    /// The user said something more.
+    /// The user sent another message.
     Tell {
-        /// In their words.
+        /// The message in the user's words.
         message: String,
     },
     /// A person answered a question; without an id, the only open one.
     Answer {
-        /// The question's place.
+        /// The question's address.
         #[serde(default)]
         id: Option<EffectAddress>,
         /// The answer.
         text: String,
     },
-    /// A person would not answer a question; without an id, the only open one.
+    /// A person declined to answer a question; without an id, the only open one.
     Decline {
-        /// The question's place.
+        /// The question's address.
         #[serde(default)]
         id: Option<EffectAddress>,
         /// Who.
         #[serde(default)]
         by: String,
-        /// They put it away without a word, which is less than a no.
+        /// They closed the question without answering, which is weaker than a refusal.
         #[serde(default)]
         dismissed: bool,
     },
-    /// A person allowed or refused a call; without an id, all that wait.
+    /// A person allowed or refused a call; without an id, all that are waiting.
     Verdict {
-        /// The approval's place.
+        /// The approval's address.
         #[serde(default)]
         id: Option<EffectAddress>,
-        /// The word.
+        /// What the person decided.
         verdict: Verdict,
     },
-    /// A clock reached a moment the run waits for: a timer's, or its time budget's end.
+    /// A time that the run waits for was reached: a timer, or the end of its time budget.
     Due,
-    /// Start nothing new.
+    /// Begin nothing new.
     Pause,
-    /// Go on: after a pause or an exhausted budget, perhaps with more of it.
+    /// Continue after a pause or a used-up budget, perhaps with a larger budget.
     Resume {
         /// Raised limits.
         #[serde(default)]
@@ -123,12 +123,12 @@ pub enum Input {
         #[serde(default)]
         step: Option<StepId>,
     },
-    /// Another process takes over after the one before ended. Open effects are looked at.
+    /// Another process takes over after the previous one ended. Open effects are checked.
     Recovered {
-        /// What was found about those that had begun and may not simply be done again.
+        /// What was found about effects that had begun and may not simply be repeated.
         found: Vec<RecoveryFinding>,
     },
-    /// Begin a copy of another run's first events.
+    /// Begin a run as a copy of another run's first events.
     Fork {
         /// The run it was copied from.
         from: RunId,
@@ -137,27 +137,27 @@ pub enum Input {
         /// What changes from here on.
         change: Box<ForkChange>,
     },
-    /// Other runs wrote words from outside to these files of the workspace.
+    /// Other runs wrote text from outside to these files of the workspace.
     Mark {
-        /// Where those words came from, by path; `.` is the whole workspace.
+        /// Where that text came from, by path; `.` is the whole workspace.
         files: BTreeMap<String, Origins>,
     },
-    /// Go on under these terms, as far as they are no laxer than what it began with.
+    /// Continue under these terms, if they are no laxer than those the run began with.
     GoOn {
         /// The terms.
         terms: Box<Terms>,
     },
-    /// Confine commands to another degree. Runs of before were told so once it had been decided elsewhere.
+    /// Confine commands at another level. Only in older journals, where this had been decided elsewhere.
     Confine {
         /// The level, as in the settings.
         level: Level,
-        /// What holds from here on of what is said on the command line; absent where nothing else was said.
+        /// The command-line flags about commands' rights that hold from here on; absent if they did not change.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         flags: Option<crate::goal::GrantFlags>,
     },
-    /// Ask about and deny this as well: what the user's settings say by now.
+    /// Ask about and deny these calls as well, because the user's settings have become stricter.
     Tighten {
-        /// Of these, what is asked about and denied.
+        /// Only the rules that ask and deny are used.
         rules: crate::rules::Rules,
         /// Tools that are denied.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -166,26 +166,25 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         distrusts: bool,
     },
-    /// Take agents, prompts and tools anew.
+    /// Load agents, prompts and tools again.
     Reload {
         /// The new ones.
         roster: std::sync::Arc<crate::goal::Roster>,
-        /// The tools whose definitions are words from outside, by name, with where those come from; nothing if they are
-        /// the same as before.
+        /// The tools whose definitions come from outside, by name, with their origin; absent if they did not change.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         strange: Option<std::collections::BTreeMap<String, String>>,
     },
-    /// This came from a file.
+    /// The run was imported from a file.
     Import,
-    /// Take over a run that came from a file, under these rules.
+    /// Adopt a run that was imported from a file.
     Adopt {
-        /// The rules.
+        /// The settings that hold from here on.
         settings: std::sync::Arc<crate::goal::RunSettings>,
     },
 }
 
 impl Input {
-    /// The question that this is a person's word on, if it names one.
+    /// The question that this input answers, if it names one.
     pub fn question(&self) -> Option<&EffectAddress> {
         match self {
             Input::Answer { id, .. } | Input::Decline { id, .. } | Input::Verdict { id, .. } => id.as_ref(),
@@ -217,7 +216,7 @@ impl Input {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ForkChange {
-    /// Other rules (another model).
+    /// Other settings, such as another model.
     pub settings: Option<std::sync::Arc<crate::goal::RunSettings>>,
     /// Another goal.
     pub goal: Option<String>,
@@ -225,10 +224,10 @@ pub struct ForkChange {
     pub variables: std::collections::BTreeMap<String, Value>,
 }
 
-/// What looking at the world told about an effect that was cut off.
+/// What a check of the world showed about an effect that was cut off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecoveryFinding {
-    /// The effect's place.
+    /// The effect's address.
     pub id: EffectAddress,
     /// What was found.
     pub found: RecoveryOutcome,
@@ -238,22 +237,22 @@ pub struct RecoveryFinding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoveryOutcome {
-    /// It happened, and this is what it gave.
+    /// It happened, and this is its reply.
     Happened(Reply),
     /// It did not happen: it may be performed.
     DidNotHappen,
-    /// Nobody can tell; here is what is known.
+    /// Nobody can tell; this is what is known.
     CannotTell(String),
 }
 
-/// One input, when it came, and the events that followed from it: what the journal keeps and `replay` repeats.
+/// One input, its time, and the events that followed from it: what the journal keeps and `replay` repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// When.
+    /// When the input came.
     pub at: Timestamp,
-    /// What came.
+    /// The input.
     pub input: Input,
-    /// What followed.
+    /// The events that followed from it.
     pub events: Vec<Event>,
 }
 
@@ -272,8 +271,8 @@ struct OwnedRecord {
 }
 
 impl Record {
-    /// The record's input and events as JSON. An input that the first event tells word for word is left out. Refuses a
-    /// record that is nested too deep to be read again.
+    /// The record's input and events as JSON. The input is left out if the first event contains all of it. Fails if the
+    /// record is nested too deeply to be read again.
     pub fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
         let told = self.events.first().is_some_and(|event| tells(event, &self.input));
         let json = serde_json::to_vec(&BorrowedRecord { i: (!told).then_some(&self.input), e: &self.events })?;
@@ -284,7 +283,7 @@ impl Record {
     /// Reads what `to_json` wrote.
     pub fn from_json(at: Timestamp, json: &[u8]) -> Result<Self, serde_json::Error> {
         let read = serde_json::from_slice(json);
-        // The usual reason not to be readable is not depth, and then the first error says more.
+        // Depth is rarely the reason for an unreadable record; otherwise the first error says more.
         let read: OwnedRecord = read.or_else(|error| match depth::read(json).and_then(serde_json::from_value) {
             Ok(deep) => Ok(deep),
             Err(_) => Err(error),
@@ -300,7 +299,7 @@ impl Record {
     }
 }
 
-/// Whether an event tells an input word for word: what `told_by` gives back, without making it.
+/// Whether an event contains all of an input. Same result as comparing with `told_by`, without building the input.
 fn tells(event: &Event, input: &Input) -> bool {
     match (event, input) {
         (
@@ -315,7 +314,7 @@ fn tells(event: &Event, input: &Input) -> bool {
     }
 }
 
-/// The input that an event tells word for word, for those events that do.
+/// The input that an event contains in full, for the events that do.
 fn told_by(event: &Event) -> Option<Input> {
     match event.clone() {
         Event::Started(start) => Some(Input::Start(start)),

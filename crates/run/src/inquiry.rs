@@ -1,4 +1,4 @@
-//! What someone who is called wants to know of a person: in words, and whether an answer fits.
+//! Questions to a person from a tool or server that is being called: how they are shown, and whether an answer fits.
 //!
 //! Forms are flat: an object whose fields are texts, numbers, yes or no, or choices from a list.
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::effect::Inquiry;
 
-/// Bytes of a question or a description that a person is shown.
+/// How many bytes of a question or a description a person is shown.
 const LONGEST: usize = 4_000;
 
 /// One field of a form, as a person is asked for it.
@@ -14,19 +14,19 @@ const LONGEST: usize = 4_000;
 pub struct FormField {
     /// Its name in the answer.
     pub name: String,
-    /// What it is called, and what it is for, where that is said.
+    /// Its title and description, if there are any.
     pub about: String,
-    /// What is wanted: `text`, `a number`, `one of red, blue`.
+    /// The kind of value that is expected: `text`, `a number`, `one of red, blue`.
     pub wants: String,
-    /// Whether it may be left out.
+    /// Whether it must be given.
     pub is_needed: bool,
-    /// What counts where it is left out.
+    /// The value that is used if it is left out.
     pub default: Option<Value>,
     schema: Value,
 }
 
 impl Inquiry {
-    /// The question as a person is shown it: who asks, what, and what not to say.
+    /// The question as a person sees it: who asks, what is asked, and a warning not to enter secrets.
     pub fn words(&self) -> String {
         let mut words = format!("{} asks: {}", self.from, head(&self.text, LONGEST));
         if let Some(address) = &self.visit {
@@ -67,8 +67,8 @@ impl Inquiry {
         fields.map(field).collect()
     }
 
-    /// What a person's words give as an answer: the object that is wanted, as JSON. A form with one field takes its value
-    /// alone. The error says what does not fit.
+    /// Turns a person's text into the answer: the expected object, as JSON. A form with one field accepts the bare
+    /// value. The error says what does not fit.
     pub fn read(&self, text: &str) -> Result<String, String> {
         if self.form.is_none() {
             return match text.trim().to_lowercase().as_str() {
@@ -89,7 +89,7 @@ impl Inquiry {
         self.check(given).map(|given| Value::Object(given).to_string())
     }
 
-    /// The answer with defaults for what was left out, if it fits.
+    /// The answer with defaults for missing fields, if it fits.
     pub fn check(&self, mut given: Map<String, Value>) -> Result<Map<String, Value>, String> {
         let fields = self.fields();
         if let Some(unknown) = given.keys().find(|name| !fields.iter().any(|field| field.name == **name)) {
@@ -123,7 +123,7 @@ impl FormField {
         format!("{}{about}: {}{default}{needed}", self.name, self.wants)
     }
 
-    /// A person's words as the value that is wanted.
+    /// Turns a person's text into the expected value.
     pub fn read(&self, text: &str) -> Result<Value, String> {
         let text = text.trim();
         let misfit = || format!("`{}` wants {}", self.name, self.wants);
@@ -145,7 +145,7 @@ impl FormField {
         self.check(&value).map(|()| value)
     }
 
-    /// The choice that is meant: by its value, or by what it is called.
+    /// The choice that the person means, by its value or by its title.
     fn choice(&self, text: &str) -> String {
         let choices = choices(&self.schema).or_else(|| choices(self.schema.get("items")?)).unwrap_or_default();
         let is_value = choices.iter().any(|(value, _)| *value == text);
@@ -153,7 +153,7 @@ impl FormField {
         called.and_then(|(value, _)| value.as_str()).unwrap_or(text).to_owned()
     }
 
-    /// Puts values in the place of what they are called.
+    /// Replaces titles of choices by their values.
     fn means(&self, given: &mut Value) {
         match given {
             Value::String(text) => *text = self.choice(text),
@@ -171,7 +171,7 @@ impl FormField {
     }
 }
 
-/// The values to choose from, where a schema lists them, and what they are called.
+/// The values to choose from, with their titles, if a schema lists them.
 fn choices(schema: &Value) -> Option<Vec<(&Value, Option<&str>)>> {
     if let Some(list) = schema.get("enum").and_then(Value::as_array) {
         let names = schema.get("enumNames").and_then(Value::as_array);
@@ -241,12 +241,12 @@ fn fits(schema: &Value, value: &Value) -> bool {
             within(text.chars().count() as f64, "minLength", "maxLength")
                 && has_form(schema.get("format").and_then(Value::as_str), text)
         }),
-        // A choice is known by its values; what else there may be, the one who asks will check.
+        // A choice is checked by its values; the asker checks everything else.
         _ => true,
     }
 }
 
-/// Whether a text has the named form. An address of a person is looked at only as far as a glance tells.
+/// Whether a text has the named format. E-mail addresses are checked only roughly.
 fn has_form(form: Option<&str>, text: &str) -> bool {
     match form {
         Some("email") => {
@@ -270,13 +270,13 @@ fn is_address(text: &str) -> bool {
         && text.split_once(':').is_some_and(|(scheme, rest)| is_scheme(scheme) && !rest.is_empty())
 }
 
-/// A number of so many digits.
+/// A number with exactly this many digits.
 fn number(text: &str, digits: usize) -> Option<u32> {
     let is_number = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| is_number)
 }
 
-/// A day as in RFC 3339, if there was or will be such a day.
+/// A date as in RFC 3339 that exists in the calendar.
 fn is_date(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let [year, month, day] = parts.as_slice() else { return false };
@@ -294,7 +294,7 @@ fn is_date(text: &str) -> bool {
     (1..=days).contains(&day)
 }
 
-/// A time of day as in RFC 3339, with where it counts.
+/// A time of day as in RFC 3339, with its offset.
 fn is_time(text: &str) -> bool {
     let Some(at) = text.find(['Z', 'z', '+', '-']) else { return false };
     let (time, zone) = text.split_at(at);

@@ -1,8 +1,8 @@
-//! What a run is and what it wants next, as pure data.
+//! Defines what a run is and decides what it does next, as pure data.
 //!
-//! A run is a log of events. [`Run`] is what you get by folding that log. [`Run::advance`] takes one [`Input`] (a goal,
-//! a reply, a cancel), decides what follows, records it, and gives it back as a [`Record`] for the journal; some of its
-//! events want an effect, which the engine performs outside and feeds back as the next input.
+//! A run is a log of events, and [`Run`] is the result of folding that log. [`Run::advance`] takes one [`Input`] (a
+//! goal, a reply, a cancel), decides what follows, applies it, and returns it as a [`Record`] for the journal. Some of
+//! the events ask for an effect; the engine performs it and feeds the reply back as the next input.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -25,11 +25,11 @@
 //!
 //! | to read | file |
 //! |---|---|
-//! | what can happen | `event.rs`, `input.rs` |
-//! | what follows | `decide.rs`, then `decide/turn.rs`, `decide/calls.rs`, `decide/conclude.rs` |
-//! | what is so | `state.rs`, `step.rs`, `apply.rs` |
+//! | which events and inputs there are | `event.rs`, `input.rs` |
+//! | how decisions are made | `decide.rs`, then `decide/turn.rs`, `decide/calls.rs`, `decide/conclude.rs` |
+//! | the state, and how events change it | `state.rs`, `step.rs`, `apply.rs` |
 //! | graphs | `graph.rs`, `graph/check.rs`, `graph/read.rs` |
-//! | models' text | `talk.rs`, `extract.rs`, and the crate `lenient` |
+//! | reading models' text | `talk.rs`, `extract.rs`, and the crate `lenient` |
 
 #![deny(clippy::wildcard_enum_match_arm)]
 

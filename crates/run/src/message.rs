@@ -1,4 +1,4 @@
-//! What is said between us and a model, in no provider's dialect.
+//! The messages exchanged with a model, independent of any provider's format.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::id::Cost;
 /// A tool call as a model asked for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The provider's name for the call, given back with the result.
+    /// The provider's id for the call, sent back with the result.
     pub id: String,
     /// The tool's name, as the model wrote it.
     pub name: String,
     /// The arguments; an empty object where the model gave none.
     #[serde(default)]
     pub args: Value,
-    /// What was wrong with the arguments' text, where they could not be read safely.
+    /// What was wrong with the arguments' text, if it could not be read safely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
@@ -27,7 +27,7 @@ pub struct ToolCall {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FinishReason {
-    /// It had said what it wanted to say.
+    /// It was finished.
     #[default]
     Stop,
     /// It reached the limit on output: the end is missing.
@@ -62,10 +62,10 @@ pub struct TokenUsage {
     /// Of the tokens written, those spent on reasoning.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reasoning: u64,
-    /// What it cost; absent where the price is not known.
+    /// The cost; absent if the price is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
-    /// The price that cost was reckoned with, so that it stays what it was.
+    /// The price that the cost was computed with, so that the cost never changes later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
     /// The provider reported no figures, and these were estimated.
@@ -104,15 +104,15 @@ pub struct Price {
 }
 
 impl Price {
-    /// A price in dollars per million tokens. What comes from a cache or goes there costs as much as any other token
-    /// where nothing else is said.
+    /// A price in dollars per million tokens. Cached and stored tokens cost as much as other input tokens unless a
+    /// price is given for them.
     pub fn per_million(input: f64, output: f64, cached: Option<f64>, stored: Option<f64>) -> Self {
         let nano = |dollars: f64| (dollars * 1_000.0).round().max(0.0) as u64;
         let (cached, stored) = (cached.unwrap_or(input), stored.unwrap_or(input));
         Self { input: nano(input), output: nano(output), cached: nano(cached), stored: nano(stored) }
     }
 
-    /// What a call cost.
+    /// The cost of a call.
     pub fn of(&self, usage: &TokenUsage) -> Cost {
         let cached = usage.cached.min(usage.input);
         let stored = usage.stored.min(usage.input - cached);
@@ -125,7 +125,8 @@ impl Price {
         Cost(parts.into_iter().fold(0, |sum, (tokens, price)| sum.saturating_add(tokens.saturating_mul(price))))
     }
 
-    /// The most a call can cost: whether something goes into a cache is not known beforehand.
+    /// The most a call can cost. Whether tokens will be stored in a cache is not known beforehand, so the higher price
+    /// counts.
     pub fn ceiling(&self, usage: &TokenUsage) -> Cost {
         Self { input: self.input.max(self.stored), ..*self }.of(usage)
     }
@@ -134,10 +135,10 @@ impl Price {
 /// A model's whole answer to one question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelAnswer {
-    /// What it said, reasoning and calls taken out.
+    /// Its text, without reasoning and calls.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// What it thought, where it shows that.
+    /// Its reasoning, if the model shows it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reasoning: String,
     /// The tools it wants called.
@@ -146,35 +147,35 @@ pub struct ModelAnswer {
     /// Why it stopped.
     #[serde(default, skip_serializing_if = "FinishReason::is_stop")]
     pub finish: FinishReason,
-    /// What the provider said when it withheld the rest.
+    /// The provider's explanation, if it withheld the rest.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub withheld: String,
     /// What it used.
     #[serde(default)]
     pub usage: TokenUsage,
-    /// Parts only the model that wrote them understands (thought signatures), to be given back to it unread.
+    /// Parts that only the model that wrote them understands (thought signatures). They are sent back to it unread.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opaque: Vec<Value>,
-    /// The model that answered, where another was asked first.
+    /// The model that answered, if another one was asked first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// The model was told of its tools in words, so it writes its calls as text. Otherwise calls are in `calls` and
-    /// nowhere else, whatever the text says.
+    /// The model was told about its tools in plain text, so it writes its calls as text. Otherwise calls are only in
+    /// `calls`, whatever the text says.
     #[serde(default, skip_serializing_if = "is_false")]
     pub writes_calls: bool,
-    /// What was asked of it and could not be passed on, for the user: a picture, a wish that it think.
+    /// What could not be passed on to the model, for the user to know: a picture, a thinking setting.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub omitted: Vec<String>,
 }
 
-/// The result of one call, as a model is told.
+/// The result of one call, as the model sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
     /// The call's id.
     pub call: String,
     /// The tool's name.
     pub name: String,
-    /// What it gave, cut to size.
+    /// Its output, cut to size.
     pub text: String,
     /// Whether this is an error the model should react to.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -190,7 +191,7 @@ pub enum Message {
     Assistant(Arc<ModelAnswer>),
     /// The results of all calls of the answer before.
     Results(Vec<ToolResult>),
-    /// What the model is shown.
+    /// Pictures the model is shown.
     Pictures(Arc<[Picture]>),
 }
 

@@ -1,4 +1,4 @@
-//! Where words from outside came from: named for people, bounded, and only ever added to.
+//! Where text from outside came from: names for people, limited in number, and only ever added to.
 
 use std::borrow::Cow;
 
@@ -6,40 +6,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::effect::PreparedCall;
 
-/// Origins that are kept. Beyond this, one entry stands for all others.
+/// How many origins are kept. Beyond this, one entry stands for all others.
 const MOST: usize = 32;
-/// Origins that are named in a sentence.
+/// How many origins are named in a sentence.
 const NAMED: usize = 4;
-/// Characters of one origin.
+/// The longest name of an origin, in characters.
 const LONGEST: usize = 200;
-/// What stands for those that are no longer kept apart.
+/// The entry for origins that are no longer listed separately.
 const OTHERS: &str = "other places that are not named";
 
-/// What is said of text from outside whose place nobody named.
+/// The origin of text from outside whose source is not named.
 pub(crate) const UNNAMED: &str = "text from outside";
 
-/// A run that somebody else may have written.
+/// The origin of a run that somebody else may have written.
 pub(crate) const IMPORTED: &str = "the file that this run was imported from";
 
-/// The files of a workspace that the user has not trusted.
+/// The origin of files in a workspace that the user has not trusted.
 pub const STRANGE_WORKSPACE: &str = "the files of this workspace, which you have not trusted";
 
-/// The definitions of a server's tools, before its name.
+/// The origin of a server's tool definitions: this prefix and the server's name.
 pub const STRANGE_DEFINITIONS: &str = "the descriptions by MCP server ";
 
-/// A host that the user allowed by name, before that name: its words are their own choice.
+/// A host that the user allowed by name: this prefix and the host. Its text counts as the user's choice.
 pub(crate) const ALLOWED_HOST: &str = "the allowed host ";
 
-/// Where package managers install from: its words are the user's own choice too.
+/// The registry that package managers install from. Its text counts as the user's choice too.
 pub(crate) const REGISTRY: &str = "a package registry";
 
-/// Where the words that something is made of came from. Empty: from the user and their own files.
+/// Where the text that something is made of came from. Empty if it came only from the user and their own files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Origins(Vec<String>);
 
 impl Origins {
-    /// Of one place.
+    /// A single origin.
     pub fn of(place: &str) -> Self {
         let mut origins = Self::default();
         origins.add(place);
@@ -51,12 +51,12 @@ impl Origins {
         self.0.is_empty()
     }
 
-    /// The places, in the order they were met.
+    /// The names of the origins, in the order they were added.
     pub fn names(&self) -> &[String] {
         &self.0
     }
 
-    /// Adds a place. Its name comes from outside too, so it is cut and made harmless.
+    /// Adds an origin. The name itself comes from outside too, so it is cut to size and stripped of control characters.
     pub fn add(&mut self, place: &str) {
         self.add_harmless(&harmless(place));
     }
@@ -72,27 +72,27 @@ impl Origins {
         }
     }
 
-    /// Adds all of another's, which were made harmless when they were added there.
+    /// Adds all origins of another, which were made safe when they were added there.
     pub fn merge(&mut self, other: &Origins) {
         for name in &other.0 {
             self.add_harmless(name);
         }
     }
 
-    /// All but one place.
+    /// All origins except one.
     #[must_use]
     pub fn without(&self, place: &str) -> Self {
         Self(self.0.iter().filter(|name| *name != place).cloned().collect())
     }
 
-    /// Whether all of these are among another's.
+    /// Whether all of these are among the known ones.
     pub fn are_within(&self, known: &[String]) -> bool {
         self.0.iter().all(|place| known.contains(place))
     }
 
-    /// Whether words from these places could misuse a call: one that sends, or that cannot be undone. Those of hosts that
-    /// the user chose can have nothing sent but to such hosts, and the user has allowed that. A command that may reach any host
-    /// and installs nothing is not held to them.
+    /// Whether text from these origins could misuse a call that sends data or cannot be undone. Text from hosts that
+    /// the user chose can only cause data to be sent to such hosts, which the user has allowed. This does not apply to
+    /// a command that may reach any host and installs nothing.
     pub(crate) fn could_misuse(&self, prepared: &PreparedCall) -> bool {
         let is_chosen = |name: &String| name == REGISTRY || name.starts_with(ALLOWED_HOST);
         let is_known = !prepared.hosts.is_empty() || prepared.installs;
@@ -110,7 +110,7 @@ impl Origins {
     }
 }
 
-/// A place as people call it. What is kept in journals keeps its form, so that it can be compared.
+/// An origin as people know it. The form in the journal does not change, so that it can be compared.
 fn shown(name: &str) -> Cow<'_, str> {
     if name == STRANGE_WORKSPACE {
         return Cow::Borrowed("files of this workspace, which is not trusted");
@@ -127,13 +127,13 @@ fn shown(name: &str) -> Cow<'_, str> {
     Cow::Borrowed(name)
 }
 
-/// A name that neither hides itself nor moves what stands around it.
+/// A name without characters that hide it or rearrange the text around it.
 fn harmless(place: &str) -> String {
     let name = harmless_within(place.trim(), LONGEST);
     if name.is_empty() { UNNAMED.into() } else { name }
 }
 
-/// A text from outside in at most so many characters, without any that hide or move what stands around it.
+/// A text from outside, cut to so many characters, without characters that hide it or rearrange the text around it.
 pub(crate) fn harmless_within(text: &str, most: usize) -> String {
     let hides =
         |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');

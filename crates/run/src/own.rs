@@ -1,32 +1,33 @@
-//! Which calls are the user's own: those whose every telling argument stands in the user's own words.
+//! Decides which calls are the user's own: those whose arguments all appear in the user's own text.
 //!
-//! The user's own words are the goal, answers to an agent's questions, what the user tells a run at work, and the
-//! documents of a workspace that the user trusts. An argument is *telling* unless it is absent, empty, true or false: every
-//! value at every depth counts, so one that stands there does not cover for another. It *stands* in the user's words if
+//! The user's own text is the goal, answers to an agent's questions, messages to a running run, and the documents of a
+//! workspace that the user trusts. An argument *counts* unless it is absent, empty, true or false. Every value at every
+//! depth is checked separately. A value *appears* in the user's text if
 //!
-//! - a **text** is there as a whole: all its words, one after another, each a whole word (`bob@x.org` is not in
-//!   `notbob@x.org`, nor `x.org` in `bob@x.org`). Quotation marks and punctuation around words do not count, nor do
-//!   capitals in plain words; in anything with digits or signs they do. A text that the user did not write is not there, so a
-//!   summary, a file's content or a secret never is;
-//! - a **number** is there as a number: 100 in "$100" and in "100.00", not in "1000";
-//! - a **day** (`2025-01-11`, with or without a time) is named there, in figures or with its month's name, and so is its
-//!   year. The hour does not count: "for one hour" is how people say it.
+//! - a **text** is there as a whole: all its words in sequence, each a whole word (`bob@x.org` is not in
+//!   `notbob@x.org`, nor `x.org` in `bob@x.org`). Quotation marks and punctuation around words are ignored, and so is
+//!   case in plain words; in words with digits or signs, case matters. A text that the user did not write never
+//!   appears, so a summary, a file's content or a secret does not;
+//! - a **number** is there as a number: 100 in "$100" and in "100.00", but not in "1000";
+//! - a **date** (`2025-01-11`, with or without a time) is named there, in digits or with the name of its month, and its
+//!   year is named too. The hour is ignored, because people say "for one hour".
 //!
-//! What this cannot tell: which of the user's words belong together ("5 to Ann, 90 to Bob"), and whether they were meant as
-//! an order ("do not write to Bob"). So it is asked of calls that only add or send, never of one that destroys or
-//! overwrites; nobody can be sent anything whom the user did not name, nor be told what the user did not write. A call
-//! without any telling argument is nobody's, and one that repeats a call, or its number, is asked about.
+//! This cannot tell which of the user's words belong together ("5 to Ann, 90 to Bob"), nor whether they were meant as
+//! an order ("do not write to Bob"). So it is used only for calls that add or send, never for calls that destroy or
+//! overwrite: nothing is sent to a recipient the user did not name, and no text is sent that the user did not write. A
+//! call without any argument that counts is not the user's own, and a call that repeats an earlier call, or its number,
+//! is asked about.
 
 use serde_json::Value;
 
 use crate::arguments::leaves;
 
-/// What stands around words in prose.
+/// Characters that may surround words in prose.
 const AROUND: &[char] = &[
     '"', '\'', '`', '“', '”', '‘', '’', '«', '»', '(', ')', '[', ']', '{', '}', '<', '>', ',', ';', ':', '!', '?', '*',
     '…',
 ];
-/// What stands around figures.
+/// Signs that may surround a number.
 const MONEY: &[char] = &['$', '€', '£', '¥', '%'];
 const MONTHS: [&str; 12] = [
     "january",
@@ -43,7 +44,7 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// A call that was made: its tool and telling arguments, as they are compared.
+/// A call that was made: its tool and the arguments that count, in a form that can be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ComparableCall {
     tool: String,
@@ -62,14 +63,14 @@ impl ComparableCall {
         }
     }
 
-    /// Whether it does again what another did: the same, or something else with the same number.
+    /// Whether it repeats another call: the same call, or another call with the same number.
     pub(crate) fn repeats(&self, made: &Self) -> bool {
         let is_again = |number: &(String, String)| made.numbers.contains(number);
         self.tool == made.tool && (self.telling == made.telling || self.numbers.iter().any(is_again))
     }
 }
 
-/// Whether every telling argument stands in these words, and there is one.
+/// Whether there is an argument that counts, and all such arguments appear in these texts.
 pub(crate) fn stands_in<'a>(texts: impl Iterator<Item = &'a str>, args: &Value) -> bool {
     let telling = telling(args);
     let said: Vec<Vec<String>> = texts.map(words_of).collect();
@@ -102,7 +103,7 @@ fn stands(value: &Value, said: &[Vec<String>]) -> bool {
     !wanted.is_empty() && said.iter().any(|words| words.windows(wanted.len()).any(|part| part == wanted))
 }
 
-/// The words of a text as they are compared. Plain words lose their capitals; all else stays as it is.
+/// The words of a text, in a form that can be compared. Plain words become lower case; all others stay as they are.
 fn words_of(text: &str) -> Vec<String> {
     let word = |piece: &str| {
         let piece = piece.trim_start_matches(AROUND).trim_end_matches(|c| c == '.' || AROUND.contains(&c));
@@ -113,7 +114,7 @@ fn words_of(text: &str) -> Vec<String> {
     text.split_whitespace().map(word).filter(|word| !word.is_empty()).collect()
 }
 
-/// The number that a value is.
+/// The value as a number, if it is one.
 fn figure(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),
@@ -132,11 +133,11 @@ fn read_figure(word: &str) -> Option<f64> {
         && groups[1..].iter().all(|group| group.split('.').next().is_some_and(|whole| whole.len() == 3));
     let digits = if is_grouped { groups.concat() } else { word.to_owned() };
     let is_plain = digits.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-'));
-    // Beyond this a number is an account or a code, and is compared as a text.
+    // A longer number is an account number or a code, and is compared as text.
     (is_figure && is_plain && digits.len() <= 12).then(|| digits.parse().ok()).flatten()
 }
 
-/// A day of the calendar.
+/// A date.
 struct Day {
     year: String,
     month: usize,
@@ -144,7 +145,7 @@ struct Day {
 }
 
 impl Day {
-    /// `2025-01-11`, and what may follow it: a time.
+    /// Parses `2025-01-11`, optionally followed by a time.
     fn read(text: &str) -> Option<Self> {
         let date = text.get(..10)?;
         let rest = &text[10..];

@@ -1,4 +1,4 @@
-//! Whether a call may be made: a decision like any other.
+//! Decides whether a call may be made.
 
 use crate::arguments::{CallMatcher, meant};
 use crate::effect::PreparedCall;
@@ -13,7 +13,7 @@ use crate::rights::Rights;
 use crate::state::Run;
 use crate::step::Step;
 
-/// What is decided about a call.
+/// The decision about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Permission {
     /// It may be made.
@@ -27,21 +27,21 @@ pub enum Permission {
 /// What a person is asked about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalRequest {
-    /// Why.
+    /// Why the person is asked.
     pub why: String,
-    /// Where the words came from that could misuse it.
+    /// Where the text came from that could misuse the call.
     pub origins: Origins,
     /// The rules that "always" would remember.
     pub always: Vec<String>,
-    /// It is asked under `--yes` too.
+    /// It is asked even under `--yes`.
     pub insists: bool,
-    /// What "always" would allow for the rest of the run, where words from outside are around.
+    /// What "always" would allow for the rest of the run, if text from outside is in the context.
     pub like: Option<Box<CallMatcher>>,
 }
 
 impl Run {
-    /// Weighs a call of a step. Denial wins over approval, approval over permission. `beside` are the calls of the same
-    /// answer that come before it.
+    /// Decides about a call of a step. Denying wins over asking, and asking over allowing. `beside` are the earlier
+    /// calls in the same answer.
     pub(crate) fn weigh(
         &self,
         step: &Step,
@@ -52,12 +52,12 @@ impl Run {
         self.weigh_with(&self.rights(agent), step, agent, (call, prepared), beside)
     }
 
-    /// What an agent of this run may do.
+    /// The rights of an agent in this run.
     pub(crate) fn rights<'a>(&'a self, agent: &'a AgentCard) -> Rights<'a> {
         Rights::of(&self.settings, &self.remembered).agent(agent)
     }
 
-    /// The same under these rights, which are the agent's or less: `self.rights(agent).code()` for a call from code.
+    /// Like `weigh`, with rights that are the agent's or narrower: `self.rights(agent).code()` for a call from code.
     pub(crate) fn weigh_with(
         &self,
         rights: &Rights<'_>,
@@ -94,7 +94,7 @@ impl Run {
         }
     }
 
-    /// Whether a call only adds or sends what the user wrote, to whom or where the user wrote.
+    /// Whether a call only adds or sends text that the user wrote, to a recipient or place that the user named.
     pub(crate) fn is_users_own(&self, call: &ToolCall, prepared: &PreparedCall) -> bool {
         if !prepared.adds || prepared.destroys {
             return false;
@@ -104,19 +104,20 @@ impl Run {
         stands_in(texts.map(String::as_str), meant(call, prepared))
     }
 
-    /// Whether a person has allowed calls like this one for the rest of the run, with these words around.
+    /// Whether a person has allowed calls like this one for the rest of the run, with these origins in the context.
     pub(crate) fn is_agreed_to(&self, call: &ToolCall, prepared: &PreparedCall, origins: &Origins) -> bool {
         self.agreed.iter().any(|(like, known)| like.holds(call, prepared) && origins.are_within(known.names()))
     }
 
-    /// Remembers a call that only adds or sends, so that its repetition is asked about.
+    /// Remembers a call that only adds or sends, so that a repetition is asked about.
     pub(crate) fn errand_begins(&mut self, id: &EffectAddress) {
         let errand = self.prepared_at(id).and_then(|prepared| errand_of(&self.call_at(id)?, prepared));
         self.errands.extend(errand);
     }
 }
 
-/// A call that only adds or sends, as its repetition is known by. To read again does no harm.
+/// A call that only adds or sends, in the form in which repetitions are recognised. Repeating a read is harmless, so
+/// reads are left out.
 pub(crate) fn errand_of(call: &ToolCall, prepared: &PreparedCall) -> Option<ComparableCall> {
     (prepared.adds && !prepared.class.is_repeatable())
         .then(|| ComparableCall::of(prepared.meant(&call.name), meant(call, prepared)))

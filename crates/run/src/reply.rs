@@ -1,4 +1,4 @@
-//! What the world gave back for an effect, and why something failed.
+//! Replies to effects, and failures.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use crate::id::{ContentHash, Millis};
 use crate::message::{ModelAnswer, TokenUsage, is_false};
 use crate::origins::Origins;
 
-/// What came back for an effect. Failure, timeout and doubt are replies too: the run goes on with them.
+/// The reply to an effect. Failure, timeout and doubt are replies too: the run continues with them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Reply {
     /// A model answered.
     Answer(Arc<ModelAnswer>),
-    /// A tool gave its output.
+    /// A tool returned its output.
     Output(Arc<ToolOutput>),
     /// A person answered a question.
     Said(String),
-    /// A person allowed or refused a call, or would not answer a question.
+    /// A person allowed or refused a call, or declined to answer a question.
     Verdict(Verdict),
-    /// It did not work.
+    /// It failed.
     Failed(Failure),
     /// It was stopped at its time limit.
     TimedOut {
@@ -34,82 +34,82 @@ pub enum Reply {
     Cancelled,
     /// It had begun when our process ended, and nobody knows whether it happened.
     InDoubt {
-        /// What was attempted, and what traces there are.
+        /// What was attempted, and what traces it left.
         evidence: String,
     },
 }
 
-/// A person's word on a call that needs approval.
+/// A person's decision about a call that needs approval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     /// Whether the call may be made.
     pub allow: bool,
-    /// Who said so: a person's name, or the rule that stands in for one.
+    /// Who decided: a person's name, or the rule that decides instead.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub by: String,
     /// What the agent is told with a refusal.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub because: String,
-    /// The same shall be allowed from now on.
+    /// The same is to be allowed from now on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always: Option<ApprovalScope>,
-    /// The origins that the question named: the word holds for no others. Filled in by the run.
+    /// The origins that the question named: the decision holds for no others. Filled in by the run.
     #[serde(default, skip_serializing_if = "Origins::is_empty")]
     pub origins: Origins,
 }
 
-/// Where "always" holds.
+/// Where an "always" applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalScope {
     /// In this run.
     Run,
-    /// In this run, and in later ones in the same workspace: whoever asks the person keeps it for those.
+    /// In this run and in later runs in the same workspace. The program that asked the person stores it for those.
     Workspace,
 }
 
-/// What a tool call gave.
+/// What a tool call returned.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolOutput {
-    /// What the model is shown, cut to size.
+    /// The text for the model, cut to size.
     pub text: String,
-    /// The result as data, where the tool gives data.
+    /// The result as data, if the tool returns data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// The tool says that it failed; `text` says why.
+    /// The tool reports that it failed; `text` says why.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_error: bool,
     /// What changed in the workspace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<FileChange>,
-    /// Pictures it gave, to be shown to the model.
+    /// Pictures it returned, to be shown to the model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<PictureRef>,
-    /// The whole output, where `text` is only a part of it.
+    /// The whole output, if `text` is only a part of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<BlobRef>,
     /// It holds text from outside (a web page, a remote server).
     #[serde(default, skip_serializing_if = "is_false")]
     pub untrusted: bool,
-    /// Where that text came from, in words for a person: a page's address, a server's name.
+    /// Where that text came from, for a person: a page's address, a server's name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<String>,
     /// Hosts that were reached.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
-    /// What it used, where the call asked a model.
+    /// What it used, if the call asked a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Box<TokenUsage>>,
-    /// Every change as a JSON list, where `changes` names only the first of them.
+    /// Every change as a JSON list, if `changes` names only the first of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all_changes: Option<BlobRef>,
-    /// What changed in text files, as a unified diff, where `value` does not hold it.
+    /// Changes to text files as a unified diff, if `value` does not hold it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<BlobRef>,
     /// Why it may have changed more than is listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unlisted: Option<String>,
-    /// How much it is known to have changed that is not listed.
+    /// How many further changes are known but not listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more: Option<UnlistedCount>,
 }
@@ -119,7 +119,7 @@ pub struct ToolOutput {
 pub struct UnlistedCount {
     /// How many.
     pub changes: u64,
-    /// How many of them replaced or removed something, which nobody can bring back.
+    /// How many of them replaced or removed something that cannot be restored.
     #[serde(default)]
     pub taken: u64,
 }
@@ -133,7 +133,7 @@ pub struct BlobRef {
     pub len: u64,
 }
 
-/// A picture that is stored: what it is called, what it is, and where.
+/// A stored picture: its name, its type and its blob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PictureRef {
     /// The file it came from.
@@ -149,27 +149,27 @@ pub struct PictureRef {
 pub struct FileChange {
     /// Relative to the workspace, with `/`.
     pub path: String,
-    /// Hash of the content before (of a link: where it led); absent if the file was not there or was not read.
+    /// Hash of the content before (for a link: its target); absent if the file did not exist or was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<ContentHash>,
     /// Hash of the content after; absent if the file is gone or was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<ContentHash>,
-    /// What it was, besides its content; absent if it was not there. Older journals do not say.
+    /// Its metadata before; absent if it did not exist, and in older journals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub was: Option<FileMetadata>,
-    /// What it is now; absent if it is gone.
+    /// Its metadata now; absent if it is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<FileMetadata>,
-    /// The content before was not kept, so nobody can bring it back.
+    /// The content before was not kept, so it cannot be restored.
     #[serde(default, skip_serializing_if = "is_false")]
     pub lost: bool,
-    /// Another call was under way that may have made it instead.
+    /// Another call was running at the same time and may have made this change instead.
     #[serde(default, skip_serializing_if = "is_false")]
     pub unsure: bool,
 }
 
-/// What something in the workspace is, besides its content.
+/// Metadata of a file, link or folder in the workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileMetadata {
     /// A file, a link or a folder.
@@ -179,7 +179,7 @@ pub struct FileMetadata {
     /// Bytes of content.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub len: u64,
-    /// When its content changed last, in nanoseconds since 1970: it stands in for a hash where there is none.
+    /// When its content last changed, in nanoseconds since 1970. Used for comparison if there is no hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified: Option<i64>,
 }
@@ -204,20 +204,20 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// Why something did not work, for people, models and scripts alike.
+/// Why something failed, for people, models and scripts alike.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// The sort of failure.
+    /// The kind of failure.
     pub kind: FailureKind,
     /// What happened, in one or two sentences.
     pub message: String,
-    /// What was used all the same, where that is known: a step of an imported file.
+    /// What was used despite the failure, if known: for a step of an imported file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Box<TokenUsage>>,
 }
 
 impl Failure {
-    /// A failure of a kind.
+    /// A failure of this kind.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), usage: None }
     }
@@ -229,7 +229,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The sorts of failure. The names are a contract with scripts.
+/// The kinds of failure. Scripts depend on the names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -244,11 +244,11 @@ pub enum FailureKind {
     Timeout,
     /// Arguments or results did not fit their schema.
     Validation,
-    /// The model did something it must not: repeats itself, leaves out what was asked.
+    /// The model misbehaved: it repeated itself, or left out what was asked for.
     ModelBehavior,
     /// The model could not be reached or refused.
     Model,
-    /// The model is not available: no connection, no key that counts, nothing left to spend.
+    /// The model is not available: no connection, no valid key, or no credit left.
     Outage,
     /// What should have been JSON was not.
     Json,

@@ -1,4 +1,4 @@
-//! Rights in layers: the run's, its agent's, those of code that the agent runs. The strictest word of all counts.
+//! Rights in layers: the run's, its agent's, and those of code that the agent runs. The strictest layer decides.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,14 +10,14 @@ use crate::reply::{Failure, FailureKind};
 use crate::rules::{Rule, RuleMatch, Rules, is_allowed, to_remember};
 use crate::sentences;
 
-/// What someone may do less than whoever stands above.
+/// How the rights of one layer are narrower than those of the layer above.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NarrowedRights {
-    /// Who decides about calls that reach beyond workspace and sandbox.
+    /// Who decides about calls that reach beyond the workspace and the sandbox.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<ApprovalMode>,
-    /// Rules that ask and deny; what they allow does not count.
+    /// Rules that ask and deny; rules that allow are ignored.
     #[serde(skip_serializing_if = "Rules::is_empty")]
     pub rules: Rules,
 }
@@ -32,9 +32,9 @@ impl NarrowedRights {
 /// One layer of rights.
 #[derive(Clone, Copy, Debug)]
 pub struct RightsLayer<'a> {
-    /// Whose it is, as part of a sentence.
+    /// Whose layer it is, as part of a sentence.
     pub whose: &'a str,
-    /// Who decides about calls that reach beyond workspace and sandbox; absent: the layers above.
+    /// Who decides about calls that reach beyond the workspace and the sandbox; if absent, the layers above decide.
     pub mode: Option<ApprovalMode>,
     /// Nothing may be changed.
     pub read_only: bool,
@@ -42,7 +42,7 @@ pub struct RightsLayer<'a> {
     pub rules: &'a Rules,
 }
 
-/// How strict a word on a call is. The order is the point: the greatest of all layers counts.
+/// How strict a layer is about a call. The order of the variants matters: the greatest of all layers counts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Strictness {
     Free,
@@ -50,21 +50,21 @@ enum Strictness {
     Deny(String),
 }
 
-/// What may be done: the layers from the run down to whoever calls. A layer can be added, never taken away, and what
-/// it allows counts only in the first: so nobody can do more than those above.
+/// What may be done: the layers from the run down to the caller. Layers can be added but never removed, and rules that
+/// allow count only in the first layer. So no layer can do more than the ones above it.
 #[derive(Clone, Debug)]
 pub struct Rights<'a> {
     layers: Vec<RightsLayer<'a>>,
     /// What a person allowed with "always".
     remembered: &'a [Rule],
-    /// Why nobody can be asked, where that is so.
+    /// Why nobody can be asked, if that is so.
     silent: Option<&'static str>,
-    /// It needs nobody's word: it is the user's own, or a person has given theirs for the rest of the run.
+    /// No approval is needed: the call is the user's own, or a person has allowed it for the rest of the run.
     lifted: bool,
 }
 
 impl<'a> Rights<'a> {
-    /// Those of a run.
+    /// The rights of a run.
     pub fn of(settings: &'a RunSettings, remembered: &'a [Rule]) -> Self {
         let mode = Some(settings.approvals);
         let read_only = settings.approvals == ApprovalMode::ReadOnly;
@@ -78,37 +78,37 @@ impl<'a> Rights<'a> {
         Self { layers, remembered, silent, lifted: false }
     }
 
-    /// Those of someone below.
+    /// The rights with one more layer below.
     #[must_use]
     pub fn child(mut self, layer: RightsLayer<'a>) -> Self {
         self.layers.push(layer);
         self
     }
 
-    /// Those of an agent.
+    /// The rights of an agent.
     #[must_use]
     pub fn agent(self, card: &'a AgentCard) -> Self {
         let read_only = card.read_only || card.narrowed.mode == Some(ApprovalMode::ReadOnly);
         self.child(RightsLayer { whose: &card.name, mode: card.narrowed.mode, read_only, rules: &card.narrowed.rules })
     }
 
-    /// Those of code that an agent runs: it cannot wait for a person.
+    /// The rights of code that an agent runs. Code cannot wait for a person.
     #[must_use]
     pub fn code(mut self) -> Self {
         self.silent.get_or_insert("code cannot wait for approval; make this call yourself, outside of the code");
         self
     }
 
-    /// Those over a call that needs nobody's word: it is the user's own, or a person has given theirs for the rest of the
-    /// run. What rules deny and ask about holds all the same.
+    /// The rights for a call that needs no approval: it is the user's own, or a person has allowed it for the rest of
+    /// the run. Rules that deny or ask still apply.
     #[must_use]
     pub fn lifted(mut self, lifted: bool) -> Self {
         self.lifted = lifted;
         self
     }
 
-    /// Weighs one call: whether it may be made, with words from these places in its context. One that is passed on is
-    /// allowed only by what is said of the tool that is meant, and denied or asked about by what is said of either.
+    /// Decides whether a call may be made with text from these origins in its context. A call that is passed on is
+    /// allowed only by rules for the tool that is really called, but denied or asked about by rules for either tool.
     pub fn weigh(&self, tool: &str, prepared: &PreparedCall, origins: &Origins) -> Permission {
         let allowing = || self.layers.iter().take(1).flat_map(|layer| &layer.rules.allow).chain(self.remembered);
         let meant = prepared.meant(tool);
@@ -138,7 +138,7 @@ impl<'a> Rights<'a> {
         }
     }
 
-    /// Asks, where someone can be asked.
+    /// Asks a person, if one can be asked.
     fn ask(&self, asking: ApprovalRequest) -> Permission {
         match self.silent {
             Some(why) => {
@@ -154,7 +154,7 @@ impl<'a> Rights<'a> {
         }
     }
 
-    /// Whether it would be asked about also where the run itself allows everything.
+    /// Whether a person would be asked even if the run itself allows everything.
     fn insists(&self, tool: &str, prepared: &PreparedCall, lifted: bool) -> bool {
         let below = |(depth, layer): (usize, &RightsLayer<'_>)| {
             depth > 0 && layer.says(depth, tool, prepared, lifted) != Strictness::Free
@@ -162,14 +162,14 @@ impl<'a> Rights<'a> {
         self.asks_by_rule(tool, prepared) || self.layers.iter().enumerate().any(below)
     }
 
-    /// Whether a rule wants it asked: such a question is asked each time.
+    /// Whether a rule requires asking. Such a question is asked each time.
     fn asks_by_rule(&self, tool: &str, prepared: &PreparedCall) -> bool {
         self.layers.iter().any(|layer| layer.by_rules(tool, prepared) != Strictness::Free)
     }
 }
 
 impl RightsLayer<'_> {
-    /// The word of this layer alone.
+    /// The decision of this layer alone.
     fn says(&self, depth: usize, called: &str, prepared: &PreparedCall, lifted: bool) -> Strictness {
         let tool = prepared.meant(called);
         if self.read_only && prepared.changes() {
@@ -179,7 +179,7 @@ impl RightsLayer<'_> {
             Some(ApprovalMode::Ask) if prepared.outside && !lifted => {
                 Strictness::Ask(sentences::leaves_the_sandbox(tool, prepared))
             }
-            // Nobody can be asked, which is said where it would be.
+            // Nobody can be asked. The refusal is given at the point where the question would be asked.
             Some(ApprovalMode::Refuse) if depth == 0 && prepared.outside && !lifted => {
                 Strictness::Ask(sentences::leaves_the_sandbox(tool, prepared))
             }
@@ -194,7 +194,7 @@ impl RightsLayer<'_> {
         self.by_rules(called, prepared).max(outside)
     }
 
-    /// What its rules ask about and deny, by any name that it goes by.
+    /// What its rules ask about and deny, under any name the call goes by.
     fn by_rules(&self, called: &str, prepared: &PreparedCall) -> Strictness {
         prepared.names(called).map(|name| self.by_rules_on(name, prepared)).max().unwrap_or(Strictness::Free)
     }

@@ -1,11 +1,11 @@
-//! What an agent is for in a run: who plans, routes, distils, judges. The rules ask for a role and never for a name, because
-//! agents are files that anyone may replace.
+//! The role of an agent in a run: who plans, routes, distils, judges. The rules look for a role and never for a name,
+//! because agents are files that anyone may replace.
 
 use serde::{Deserialize, Serialize};
 
 use crate::goal::{AgentCard, Roster};
 
-/// What an agent is for.
+/// The role of an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentRole {
@@ -20,9 +20,9 @@ pub enum AgentRole {
     Router,
     /// It profiles the files handed over, before anything is planned.
     Distiller,
-    /// It reasons over what is known, so its model thinks unless someone chose otherwise.
+    /// It reasons about what is known, so its model thinks unless someone chose otherwise.
     Thinker,
-    /// It does a whole goal alone, where no plan can be read.
+    /// It pursues a whole goal alone, if no plan can be read.
     Generalist,
 }
 
@@ -31,7 +31,7 @@ impl AgentRole {
     pub const ALL: [Self; 7] =
         [Self::Work, Self::Judge, Self::Planner, Self::Router, Self::Distiller, Self::Thinker, Self::Generalist];
 
-    /// The word for it in an agent's file.
+    /// Its name in an agent's file.
     pub fn word(self) -> &'static str {
         match self {
             Self::Work => "work",
@@ -44,12 +44,12 @@ impl AgentRole {
         }
     }
 
-    /// The role of a word.
+    /// Parses the name of a role.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.word() == word)
     }
 
-    /// Whether one agent of a run has it, and no other.
+    /// Whether only one agent of a run may have it.
     pub fn is_for_one(self) -> bool {
         match self {
             Self::Planner | Self::Router | Self::Distiller | Self::Generalist => true,
@@ -57,7 +57,8 @@ impl AgentRole {
         }
     }
 
-    /// The role that an agent had by its name, in journals from before roles were written down. Judges were written down.
+    /// The role that an agent has by its name, in journals from before roles were recorded. Judges were always
+    /// recorded.
     pub fn by_old_name(name: &str) -> Self {
         match name {
             "planner" => Self::Planner,
@@ -71,7 +72,7 @@ impl AgentRole {
 }
 
 impl AgentCard {
-    /// What the agent is for.
+    /// The agent's role.
     pub fn role(&self) -> AgentRole {
         self.role.unwrap_or_else(|| AgentRole::by_old_name(&self.name))
     }

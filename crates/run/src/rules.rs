@@ -1,4 +1,5 @@
-//! Rules about calls: a tool, and what it touches. `run_command(git push)`, `web_fetch(*.example.org)`, `write_file(src/**)`.
+//! Rules about calls: a tool, and a pattern for what it touches. `run_command(git push)`, `web_fetch(*.example.org)`,
+//! `write_file(src/**)`.
 
 mod glob;
 
@@ -9,25 +10,25 @@ use serde::{Deserialize, Serialize};
 use crate::effect::{PreparedCall, SimpleCommand};
 use glob::{covers_some, path_fits, path_is_within, wild};
 
-/// At the end of a command's pattern: nothing more follows.
+/// At the end of a command's pattern: the command must end here.
 const END: &str = "$";
-/// Our tools that write files, and those that tell what is in them: whoever forbids a place to one means them all.
+/// Our tools that write files, and those that read them. A rule that denies a path to one of them denies it to all.
 const WRITERS: [&str; 3] = ["write_file", "edit_file", "append_line"];
 const READERS: [&str; 2] = ["read_file", "search_files"];
-/// Other tools of ours that rules speak of.
+/// Our other tools that rules may name.
 const OURS: [&str; 4] = ["list_files", "run_command", "run_python", "web_fetch"];
-/// Programs whose first word says what they shall do. Of all others the first word is what they shall do it to.
+/// Programs whose first argument is a sub-command. For all other programs, it is what they work on.
 const WITH_SUB_COMMANDS: [&str; 10] = ["cargo", "docker", "gh", "git", "go", "npm", "pip", "pnpm", "uv", "yarn"];
 
-/// One rule: a tool, and perhaps a pattern of what it touches.
+/// One rule: a tool, and optionally a pattern for what it touches.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Rule {
     /// The tool's name; `*` stands for any characters.
     pub tool: String,
-    /// What is meant of what it touches; absent: every call of it.
+    /// Which calls the rule matches by what they touch; if absent, every call of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
-    /// Where the rule stands, for people: `config.toml:7`.
+    /// Where the rule is written, for people: `config.toml:7`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub from: String,
 }
@@ -36,35 +37,35 @@ pub struct Rule {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Rules {
-    /// Needs no approval.
+    /// Calls that need no approval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<Rule>,
-    /// Needs approval, whatever else is said.
+    /// Calls that need approval, whatever the other rules say.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ask: Vec<Rule>,
-    /// Is never done.
+    /// Calls that are never made.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<Rule>,
 }
 
 impl Rules {
-    /// Whether nothing is said.
+    /// Whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.allow.is_empty() && self.ask.is_empty() && self.deny.is_empty()
     }
 }
 
-/// Whether a rule speaks of a call.
+/// Whether a rule matches a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum RuleMatch {
     No,
-    /// It cannot be told: a variable, or text that cannot be read for certain.
+    /// It is uncertain: a variable, or text that cannot be parsed reliably.
     Maybe,
     Yes,
 }
 
 impl Rule {
-    /// Reads `tool` or `tool(pattern)`.
+    /// Parses `tool` or `tool(pattern)`.
     pub fn parse(text: &str, from: &str) -> Result<Self, String> {
         let bad = |why: &str| {
             format!(
@@ -76,7 +77,7 @@ impl Rule {
             None => (text, None),
             Some((tool, rest)) => {
                 let pattern = rest.strip_suffix(')').ok_or_else(|| bad("it has no closing `)`"))?;
-                // Other programs write what follows a command's first words so.
+                // Other programs write `:*` for whatever follows a command's first words.
                 let pattern = pattern.trim();
                 let pattern = pattern.strip_suffix(":*").filter(|_| tool.trim() == "run_command").unwrap_or(pattern);
                 (tool.trim_end(), Some(pattern).filter(|pattern| !matches!(*pattern, "*" | "**")))
@@ -85,7 +86,7 @@ impl Rule {
         let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '*' | '.');
         if tool.is_empty() || !tool.chars().all(is_fine) {
             return Err(bad(
-                "the tool's name is missing, or holds something else than letters, digits, `_`, `-` and `*`",
+                "the tool's name is missing, or has other characters than letters, digits, `_`, `-`, `.` and `*`",
             ));
         }
         let small = tool.to_ascii_lowercase();
@@ -101,7 +102,7 @@ impl Rule {
         Ok(Self { tool: tool.into(), pattern: pattern.map(str::to_owned), from: from.into() })
     }
 
-    /// Whether an allowing rule covers one thing that a call touches.
+    /// Whether a rule that allows covers one thing that a call touches.
     fn covers(&self, tool: &str, touched: CallTarget<'_>) -> bool {
         let Some(pattern) = self.pattern.as_deref().filter(|_| wild(&self.tool, tool)) else {
             return wild(&self.tool, tool);
@@ -113,7 +114,7 @@ impl Rule {
         }
     }
 
-    /// Whether a rule that asks or denies speaks of a call: of anything that it touches.
+    /// Whether a rule that asks or denies matches a call: anything that the call touches may match.
     pub(crate) fn speaks_of(&self, tool: &str, prepared: &PreparedCall) -> RuleMatch {
         if !wild(&self.tool, tool) && !self.means_also(tool) {
             return RuleMatch::No;
@@ -121,7 +122,7 @@ impl Rule {
         let Some(pattern) = self.pattern.as_deref() else { return RuleMatch::Yes };
         let touched = touched(prepared);
         if touched.is_empty() {
-            // A tool that does not say what it touches is not let through by its silence.
+            // A tool that does not say what it touches does not escape the rule by that.
             return if self.tool == tool || self.means_also(tool) { RuleMatch::Maybe } else { RuleMatch::No };
         }
         let fit = |touched: &CallTarget<'_>| match touched {
@@ -136,25 +137,25 @@ impl Rule {
         touched.iter().map(fit).max().unwrap_or(RuleMatch::No)
     }
 
-    /// Whether a place that is forbidden to one tool is so to this other one.
+    /// Whether a path that is denied to the rule's tool is also denied to this other tool.
     fn means_also(&self, tool: &str) -> bool {
         let both = |tools: &[&str]| tools.contains(&self.tool.as_str()) && tools.contains(&tool);
         self.pattern.is_some() && (both(&WRITERS) || both(&READERS))
     }
 }
 
-/// Why a pattern of this tool would never mean anything, if that can be seen.
+/// Why a pattern for this tool can never match anything, if that is evident.
 fn never_fits(tool: &str, pattern: &str) -> Option<String> {
     let is_quoted = pattern.len() > 1 && pattern.starts_with(['"', '\'']) && pattern.ends_with(['"', '\'']);
     if is_quoted {
-        return Some("patterns stand without quotation marks".into());
+        return Some("patterns are written without quotation marks".into());
     }
     if tool == "web_fetch" && pattern.contains("://") {
-        return Some("of an address only the host counts, such as `web_fetch(*.example.org)`".into());
+        return Some("only the host is compared: write a pattern such as `web_fetch(*.example.org)`".into());
     }
     let is_of_files = WRITERS.contains(&tool) || READERS.contains(&tool) || tool == "list_files";
     if is_of_files && pattern.starts_with('/') {
-        return Some("files are named from the workspace on, without a `/` before".into());
+        return Some("paths are relative to the workspace, without a leading `/`".into());
     }
     None
 }
@@ -168,7 +169,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// One thing that a call touches, in the sense that patterns have for it.
+/// One thing that a call touches, as patterns match it.
 #[derive(Clone, Copy)]
 enum CallTarget<'a> {
     Part(&'a SimpleCommand),
@@ -176,7 +177,8 @@ enum CallTarget<'a> {
     Path(&'a str),
 }
 
-/// What patterns are held against: the commands of a call with commands, else its hosts, else its files.
+/// What patterns are matched against: the commands of a call that has commands, otherwise its hosts, otherwise its
+/// files.
 fn touched(prepared: &PreparedCall) -> Vec<CallTarget<'_>> {
     if prepared.command.is_some() {
         return prepared.parts.iter().map(CallTarget::Part).collect();
@@ -187,7 +189,7 @@ fn touched(prepared: &PreparedCall) -> Vec<CallTarget<'_>> {
     prepared.writes.iter().chain(&prepared.reads).map(|path| CallTarget::Path(path)).collect()
 }
 
-/// What a call touches that none of the allowing rules covers; `None` where all is covered.
+/// What a call touches that none of the rules that allow covers; `None` if everything is covered.
 fn uncovered<'a>(rules: &[&Rule], tool: &str, prepared: &'a PreparedCall) -> Option<Vec<CallTarget<'a>>> {
     if rules.iter().any(|rule| rule.pattern.is_none() && wild(&rule.tool, tool)) {
         return None;
@@ -201,13 +203,13 @@ fn uncovered<'a>(rules: &[&Rule], tool: &str, prepared: &'a PreparedCall) -> Opt
     if known && left.is_empty() { None } else { Some(left) }
 }
 
-/// Whether allowing rules cover everything that a call touches.
+/// Whether rules that allow cover everything that a call touches.
 pub(crate) fn is_allowed<'a>(rules: impl IntoIterator<Item = &'a Rule>, tool: &str, prepared: &PreparedCall) -> bool {
     let rules: Vec<&Rule> = rules.into_iter().collect();
     !rules.is_empty() && uncovered(&rules, tool, prepared).is_none()
 }
 
-/// The rules that would allow a call like this one from now on; empty where none can be given.
+/// The rules that would allow a call like this one from now on; empty if there are none.
 pub(crate) fn to_remember<'a>(
     rules: impl IntoIterator<Item = &'a Rule>,
     tool: &str,
@@ -227,7 +229,7 @@ pub(crate) fn to_remember<'a>(
             },
             CallTarget::Host(host) if host.chars().all(is_plain) => format!("{tool}({host})"),
             CallTarget::Host(_) => return Vec::new(),
-            // Who may read anything in the workspace has not said what it touches.
+            // The call may read anything in the workspace, so there is no narrower rule.
             CallTarget::Path(".") => tool.to_owned(),
             CallTarget::Path(path) => match file_rule(tool, path) {
                 Some(rule) => rule,
@@ -241,15 +243,16 @@ pub(crate) fn to_remember<'a>(
     found
 }
 
-/// The rule for one file and no other; nothing where its name would mean more, or cannot be written in a rule.
+/// The rule for exactly one file. Returns `None` if the file's name would match more as a pattern, or cannot be written
+/// in a rule.
 fn file_rule(tool: &str, path: &str) -> Option<String> {
     let text = format!("{tool}({path})");
     let rule = Rule::parse(&text, "").ok().filter(|_| !path.contains('*'))?;
     rule.covers(tool, CallTarget::Path(path)).then_some(text)
 }
 
-/// A command's program and the sub-command that says what it shall do; without such all that it says, and no more.
-/// Nothing where that cannot be said for certain.
+/// A command's program and its sub-command, for programs that have sub-commands; otherwise the whole command and
+/// nothing more. Returns `None` if that is uncertain.
 fn beginning(part: &SimpleCommand) -> Option<String> {
     let known = part.words.iter().map_while(Option::as_deref);
     let known: Vec<&str> = known.take_while(|word| !word.is_empty() && word.chars().all(is_plain)).collect();
@@ -270,13 +273,13 @@ fn is_letter(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':')
 }
 
-/// A character that means itself in a rule.
+/// A character that stands for itself in a rule.
 fn is_plain(c: char) -> bool {
     is_letter(c) || matches!(c, '.' | '/' | '+' | '@' | '=' | '>' | '[' | ']')
 }
 
-/// Whether a command begins with the words of a pattern. To forbid, a program is meant wherever it lies, and options
-/// that stand between it and its sub-command do not hide the latter.
+/// Whether a command begins with the words of a pattern. A rule that denies matches the program in any folder, and
+/// options between the program and its sub-command do not hide the sub-command.
 fn command_fit(pattern: &str, part: &SimpleCommand, forbids: bool) -> RuleMatch {
     let mut words = part.words.iter();
     let mut wanted = pattern.split_whitespace();
@@ -310,23 +313,23 @@ fn command_fit(pattern: &str, part: &SimpleCommand, forbids: bool) -> RuleMatch 
     if want.is_none_or(|wish| wish == END) { RuleMatch::Yes } else { RuleMatch::No }
 }
 
-/// A program's name, wherever it lies.
+/// A program's name without its folder.
 fn name_of(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-/// Programs that do nothing with their words but show them, or look for them.
+/// Programs that only print their arguments, or search for them.
 const SHOWING: [&str; 6] = ["echo", "printf", "grep", "rg", "which", "man"];
 
-/// Whether a pattern of several words stands, word by word, behind another program or in a text that it is given: nobody
-/// knows every program that runs the command it is given.
+/// Whether a pattern of several words appears, word by word, after another program or inside a text argument. There are
+/// too many programs that run the command they are given to list them all.
 fn mentioned(pattern: &str, part: &SimpleCommand) -> RuleMatch {
     let wanted: Vec<&str> = pattern.split_whitespace().filter(|wish| *wish != END).collect();
     let Some((Some(program), behind)) = part.words.split_first() else { return RuleMatch::No };
     if wanted.len() < 2 || SHOWING.contains(&name_of(program)) {
         return RuleMatch::No;
     }
-    // A word that only running tells separates what stands around it.
+    // A word that is known only at run time separates the words around it.
     let texts = behind.iter().map(|word| word.as_deref().unwrap_or("\u{0}"));
     let is_sign = |c: char| c.is_whitespace() || "'\"`!$(){}[];&|<>,=".contains(c);
     let words: Vec<&str> = texts.flat_map(|text| text.split(is_sign)).filter(|word| !word.is_empty()).collect();
@@ -334,7 +337,8 @@ fn mentioned(pattern: &str, part: &SimpleCommand) -> RuleMatch {
     if words.windows(wanted.len()).any(is_meant) { RuleMatch::Maybe } else { RuleMatch::No }
 }
 
-/// Whether a host is meant: itself, or `*.example.org` for all below `example.org`. A pattern without a port means all.
+/// Whether a host matches: exactly, or `*.example.org` for all hosts below `example.org`. A pattern without a port
+/// matches all ports.
 fn host_fits(pattern: &str, host: &str) -> bool {
     let plain = |text: &str| text.trim_end_matches('.').to_ascii_lowercase();
     let (pattern, host) = (plain(pattern), plain(host));

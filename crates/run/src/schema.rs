@@ -1,14 +1,14 @@
-//! Whether a value fits a JSON Schema, as far as a step's result is judged by one.
+//! Checks a step's result against a JSON Schema.
 //!
-//! Tools have a full validator; this is the small part that plans and agents use: types, required keys,
-//! properties, items and enumerations. What it does not know, it lets pass.
+//! Tools have a full validator. This is the small part that plans and agents use: types, required keys, properties,
+//! items and enumerations. Unknown keywords are ignored.
 
 use serde_json::Value;
 
-/// Schemas that nest deeper are not looked into.
+/// Schemas nested deeper than this are not checked further.
 const DEEPEST: u32 = 32;
 
-/// The first place where a value does not fit, in words.
+/// Describes the first place where a value does not fit. Returns `None` if it fits.
 pub(crate) fn misfit(schema: &Value, value: &Value) -> Option<String> {
     at("the result", schema, value, 0)
 }

@@ -1,4 +1,5 @@
-//! The sentences that a person is asked with and an agent is refused with: what a call would do, and why that is asked.
+//! The sentences with which a person is asked about a call, or an agent is told of a refusal: what the call would do,
+//! and why.
 
 use crate::effect::PreparedCall;
 use crate::origins::{Origins, STRANGE_DEFINITIONS, STRANGE_WORKSPACE};
@@ -27,7 +28,7 @@ pub(crate) fn wish(tool: &str, prepared: &PreparedCall) -> String {
     format!("`{tool}` wants to {}", parts.join(" and "))
 }
 
-/// The question about a call that leaves workspace or sandbox.
+/// The question about a call that reaches beyond the workspace or the sandbox.
 pub(crate) fn leaves_the_sandbox(tool: &str, prepared: &PreparedCall) -> String {
     let why = match &prepared.because {
         Some(why) => format!("this file can run programs later, outside the sandbox: {why}"),
@@ -39,7 +40,7 @@ pub(crate) fn leaves_the_sandbox(tool: &str, prepared: &PreparedCall) -> String 
     format!("{}. Asked because {why}", wish(tool, prepared))
 }
 
-/// The refusal of the same where nobody can be asked. With the rule that would allow it, where there is one.
+/// The refusal of such a call if nobody can be asked. Names the rule that would allow it, if there is one.
 pub(crate) fn nobody_to_approve(asked: &str, allowed_by: &[String]) -> String {
     let rules: Vec<String> = allowed_by.iter().map(|rule| format!("{rule:?}")).collect();
     let remedy = match rules.as_slice() {
@@ -49,12 +50,12 @@ pub(crate) fn nobody_to_approve(asked: &str, allowed_by: &[String]) -> String {
     format!("{asked}. Refused: nobody is there to approve it{remedy}")
 }
 
-/// The question that a rule wants.
+/// The question that a rule requires.
 pub(crate) fn rule_asks(tool: &str, prepared: &PreparedCall, rule: &Rule) -> String {
     format!("{}. Asked because of the rule `{rule}`{}", wish(tool, prepared), stands(rule))
 }
 
-/// The question about a call of which nobody can tell whether a rule means it.
+/// The question about a call for which it is uncertain whether a rule matches.
 pub(crate) fn rule_is_unclear(tool: &str, prepared: &PreparedCall, rule: &Rule) -> String {
     let stands = stands(rule);
     format!(
@@ -63,12 +64,12 @@ pub(crate) fn rule_is_unclear(tool: &str, prepared: &PreparedCall, rule: &Rule) 
     )
 }
 
-/// The refusal by a rule.
+/// The refusal because of a rule.
 pub(crate) fn rule_denies(tool: &str, rule: &Rule) -> String {
     format!("`{tool}` is denied by the rule `{rule}`{}; only removing that rule would allow it", stands(rule))
 }
 
-/// The refusal where nothing may be changed: by the run, or by the agent of this name.
+/// The refusal because the run, or the agent with this name, may not change anything.
 pub(crate) fn only_reads(tool: &str, prepared: &PreparedCall, agent: Option<&str>) -> String {
     match agent {
         None if prepared.command.is_some() => {
@@ -97,7 +98,7 @@ pub(crate) fn possible_injection(tool: &str, prepared: &PreparedCall, origins: &
     )
 }
 
-/// What makes words count as the user's own.
+/// The commands that make text from these origins count as trusted.
 fn remedies(origins: &Origins) -> String {
     let workspace = origins.names().iter().any(|name| name == STRANGE_WORKSPACE);
     let server = origins.names().iter().find_map(|name| name.strip_prefix(STRANGE_DEFINITIONS));
@@ -107,7 +108,7 @@ fn remedies(origins: &Origins) -> String {
     if commands.is_empty() { String::new() } else { format!(" (if you trust that: {})", commands.join(", ")) }
 }
 
-/// The refusal of a call that was allowed before such text could have asked for it.
+/// The refusal of a call because text that could have asked for it arrived after the call was allowed.
 pub(crate) fn injection_since(origins: &Origins) -> String {
     format!(
         "not called: after it was allowed, text from {} came in that could misuse it (prompt injection); call it again",

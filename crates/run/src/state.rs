@@ -1,4 +1,4 @@
-//! A run as it stands: what you get by folding its events.
+//! The state of a run: the result of folding its events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::rules::Rule;
 use crate::status::Status;
 use crate::step::{Step, StepState};
 
-/// A run. Changed by `apply` alone.
+/// A run. Only `apply` changes it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
     pub(crate) goal: Goal,
@@ -29,18 +29,18 @@ pub struct Run {
     pub(crate) phase: RunPhase,
     /// Every step there ever was, in the order they were planned.
     pub(crate) steps: Vec<Step>,
-    /// Where the steps of the present graph stand.
+    /// The index in `steps` of each step of the present graph.
     pub(crate) places: BTreeMap<StepId, usize>,
     pub(crate) variables: BTreeMap<String, Variable>,
     /// Effects that were wanted and have not replied.
     pub(crate) open: BTreeMap<EffectAddress, OpenEffect>,
-    /// How many of those wait for neither person nor clock.
+    /// How many of those wait for neither a person nor a clock.
     pub(crate) busy: u32,
     /// Steps whose dependencies are done.
     pub(crate) ready: BTreeSet<usize>,
     /// Steps about which something must be decided.
     pub(crate) attention: BTreeSet<usize>,
-    /// Steps that did not end well, and whose dependants have not been told.
+    /// Steps that did not end well and whose dependants have not been dealt with.
     pub(crate) fallen: BTreeSet<usize>,
     /// Steps at work.
     pub(crate) running: u32,
@@ -48,11 +48,11 @@ pub struct Run {
     pub(crate) unfinished: u32,
     /// Steps at work that cannot go on until the run is resumed.
     pub(crate) halted: u32,
-    /// The step that makes the graph, where one does.
+    /// The step that makes the graph, if there is one.
     pub(crate) planner: Option<usize>,
-    /// Model calls that wait until others give money back.
+    /// Model calls that wait until other calls return some of what they reserved.
     pub(crate) held: BTreeSet<EffectAddress>,
-    /// Questions whose last attempt was cut off, and whose next has not begun.
+    /// Questions whose last attempt was cut off and whose next attempt has not begun.
     pub(crate) again: BTreeSet<EffectAddress>,
     pub(crate) replans: u32,
     /// The failed step for which a new plan is being made.
@@ -61,54 +61,54 @@ pub struct Run {
     /// What each model is expected to bill.
     pub(crate) bills: Bills,
     pub(crate) told: Vec<String>,
-    /// Calls that nobody could be asked about: the step, and what it was.
+    /// Calls that were refused because nobody could be asked: the step, and a description.
     pub(crate) unapproved: Vec<(StepId, String)>,
     pub(crate) profile: Option<Arc<Value>>,
     /// Rules that a person gave with "always".
     pub(crate) remembered: Vec<Rule>,
-    /// What the user wrote: the goal, answers, and what was told.
+    /// The user's own text: the goal, answers and later messages.
     pub(crate) users_words: Vec<String>,
-    /// Calls that only add or send, of those that were made.
+    /// The calls made so far that only add or send something.
     pub(crate) errands: Vec<ComparableCall>,
-    /// Calls that a person allows for the rest of the run, each with the words from outside that were around.
+    /// Calls that a person allowed for the rest of the run, each with the origins that were in the context.
     pub(crate) agreed: Vec<(CallMatcher, Origins)>,
-    /// Files that words from outside went into, by path; `.` is the whole workspace.
+    /// Files that text from outside was written to, by path; `.` is the whole workspace.
     pub(crate) tainted: BTreeMap<String, Origins>,
-    /// Calls under way that will list what they changed, and the words from outside around them: until then it may be any file.
+    /// Running calls that may write any file and will list their changes, with the origins in their context.
     pub(crate) roaming: BTreeMap<EffectAddress, Origins>,
-    /// Files that other runs wrote words from outside to, by path.
+    /// Files that other runs wrote text from outside to, by path.
     pub(crate) marked: BTreeMap<String, Origins>,
-    /// What was asked of models and could not be passed on to them.
+    /// What could not be passed on to models.
     pub(crate) omitted: BTreeSet<String>,
-    /// It came from a file, and nobody has taken it over.
+    /// It was imported from a file, and nobody has adopted it.
     pub(crate) is_imported: bool,
     /// When something last happened.
     pub(crate) clock: Timestamp,
-    /// Time at work so far.
+    /// Working time so far.
     pub(crate) worked: Millis,
     pub(crate) events: u64,
 }
 
-/// Where a run stands as a whole.
+/// The phase of a run as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RunPhase {
     /// Nothing has happened yet.
     #[default]
     New,
-    /// It is at work, or waits for people.
+    /// It is working, or waits for people.
     Running,
     /// Someone paused it.
     Paused,
     /// A budget is used up.
     Exhausted(BudgetLimit),
-    /// Someone cancelled it, and what had begun is being stopped.
+    /// Someone cancelled it, and effects that have begun are being stopped.
     Cancelling {
         /// Who.
         by: String,
     },
     /// It is over.
     Over {
-        /// What it came to.
+        /// The final answer.
         answer: Arc<str>,
         /// Why it counts as failed.
         failed: Option<Failure>,
@@ -120,9 +120,9 @@ pub enum RunPhase {
 pub struct Variable {
     /// Its value.
     pub value: Arc<Value>,
-    /// Where the text from outside came from that went into it.
+    /// Where the text from outside that went into it came from.
     pub origins: Origins,
-    /// The step that wrote it; absent if it was given.
+    /// The step that wrote it; absent if it was given with the goal.
     pub by: Option<StepId>,
 }
 
@@ -138,17 +138,17 @@ impl Variable {
 pub struct OpenEffect {
     /// What is wanted.
     pub effect: Effect,
-    /// Which attempt is the next or present one, from 1.
+    /// The number of the next or current attempt, from 1.
     pub attempt: u32,
-    /// How far its money is settled.
+    /// Whether money is reserved for it.
     pub funds: Funds,
-    /// The process that began it, and what it knew; absent if nobody has.
+    /// The epoch of the process that began it, and what was known then; absent if it has not begun.
     pub begun: Option<(u64, EffectFacts)>,
-    /// The model that will bill it, where money was reserved.
+    /// The model that will bill it, if money was reserved.
     pub payee: Option<Arc<str>>,
-    /// Something to find it again by.
+    /// A handle by which it can be found again.
     pub handle: Option<String>,
-    /// The words from outside that a person allowed it with. A call that they could misuse is allowed with no others.
+    /// The origins in the context when a person allowed it. With others that could misuse it, it is not allowed.
     pub allowed_with: Origins,
     /// What the code that it runs has asked for so far.
     pub inner: Vec<InnerCall>,
@@ -159,7 +159,7 @@ pub struct OpenEffect {
 pub struct InnerCall {
     /// The tool.
     pub name: String,
-    /// May it be done twice?
+    /// Whether it may be repeated.
     pub class: EffectClass,
     /// The call and what is known about it, until it has ended.
     pub wish: Option<(ToolCall, PreparedCall)>,
@@ -167,23 +167,23 @@ pub struct InnerCall {
     pub ended: Option<&'static str>,
     /// The attempt at the outer call in which it was asked for.
     pub attempt: u32,
-    /// How often the attempt had asked the same question before, where it is one.
+    /// How often this attempt had asked the same question before, if it is a question.
     pub turn: u32,
-    /// Whether the same question was open beside it: then their order says nothing.
+    /// Whether the same question was open at the same time: then their order means nothing.
     pub is_beside: bool,
-    /// The question that it puts to a person, where it does, and what they said.
+    /// The question that it asks a person, if it does, and the reply.
     pub inquiry: Option<(Box<Inquiry>, Option<Reply>)>,
 }
 
 impl OpenEffect {
-    /// How often the present attempt has asked a question.
+    /// How often the current attempt has asked this question.
     pub(crate) fn asked_already(&self, inquiry: &Inquiry) -> u32 {
         self.inner.iter().filter(|inner| inner.attempt == self.attempt && inner.asks(inquiry)).count() as u32
     }
 }
 
 impl InnerCall {
-    /// Whether it puts this question to a person. One from before names were kept is none that has a name.
+    /// Whether it asks a person this question. One recorded before names were kept never matches a named one.
     pub(crate) fn asks(&self, inquiry: &Inquiry) -> bool {
         let Some((asked, _)) = &self.inquiry else { return false };
         let Inquiry { from, text, form, visit, key } = &**asked;
@@ -192,7 +192,7 @@ impl InnerCall {
         is_worded_so && is_named_so
     }
 
-    /// What a person said to its question.
+    /// A person's reply to its question.
     pub(crate) fn heard(&self) -> Option<&Reply> {
         self.inquiry.as_ref()?.1.as_ref()
     }
@@ -211,29 +211,29 @@ impl InnerCall {
     }
 }
 
-/// How far the money of an effect is settled.
+/// Whether money is reserved for an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Funds {
-    /// Nothing was asked for.
+    /// Nothing was requested.
     None,
-    /// It waits until others give something back.
+    /// It waits until other calls return some of what they reserved.
     Held(Ceiling),
     /// It may spend this much.
     Reserved(Ceiling),
 }
 
 impl Run {
-    /// What was asked for.
+    /// The goal.
     pub fn goal(&self) -> &Goal {
         &self.goal
     }
 
-    /// The rules.
+    /// The rules and limits.
     pub fn settings(&self) -> &Arc<RunSettings> {
         &self.settings
     }
 
-    /// Everyone who takes part.
+    /// The agents, prompts and tools.
     pub fn roster(&self) -> &Arc<Roster> {
         &self.roster
     }
@@ -248,23 +248,23 @@ impl Run {
         &self.ledger
     }
 
-    /// Where it stands.
+    /// Its phase.
     pub fn phase(&self) -> &RunPhase {
         &self.phase
     }
 
-    /// Time at work so far.
+    /// Working time so far.
     pub fn worked(&self) -> Millis {
         self.worked
     }
 
-    /// Time at work when it is `now`, if nothing happens meanwhile.
+    /// Working time at `now`, if nothing happens until then.
     pub fn worked_at(&self, now: Timestamp) -> Millis {
         let more = if self.busy > 0 { now.since(self.clock).0 } else { 0 };
         Millis(self.worked.0 + more)
     }
 
-    /// How long it may still work from `now` on before its time, or that of one of its steps, is up.
+    /// How long it may still work from `now` on until its time limit, or that of one of its steps, is reached.
     pub fn time_left(&self, now: Timestamp) -> Option<Millis> {
         let passed = self.worked_at(now).0 - self.worked.0;
         let of_run = self.budget.time.map(|limit| limit.0.saturating_sub(self.worked.0 + passed));
@@ -275,13 +275,13 @@ impl Run {
         [of_run, of_steps].into_iter().flatten().min().map(Millis)
     }
 
-    /// The steps that have something open which waits for neither person nor clock.
+    /// The steps that have an open effect which waits for neither a person nor a clock.
     pub(crate) fn busy_steps(&self) -> BTreeSet<usize> {
         let busy = self.open.iter().filter(|(id, open)| self.is_busy(id, &open.effect));
         busy.filter_map(|(id, _)| self.places.get(&id.step)).copied().collect()
     }
 
-    /// Whether an effect waits for neither person nor clock. A call that has a question for a person waits for them.
+    /// Whether an effect waits for neither a person nor a clock. A call with an open question waits for a person.
     pub(crate) fn is_busy(&self, id: &EffectAddress, effect: &Effect) -> bool {
         !effect.is_patient() && !self.asks_a_person(id)
     }
@@ -295,13 +295,13 @@ impl Run {
         (0..open.inner.len()).any(|k| self.is_inquiry(&outer.within(k as u32)))
     }
 
-    /// Whether a question of someone who is called is open here.
+    /// Whether the effect at this address is an open question to a person from a tool or server that is being called.
     pub(crate) fn is_inquiry(&self, id: &EffectAddress) -> bool {
         let is_question = |open: &OpenEffect| matches!(open.effect, Effect::Question { .. });
         id.inner.is_some() && self.open.get(id).is_some_and(is_question)
     }
 
-    /// How many events it consists of.
+    /// How many events it has.
     pub fn events(&self) -> u64 {
         self.events
     }
@@ -335,12 +335,12 @@ impl Run {
         &self.variables
     }
 
-    /// What the user said after the goal.
+    /// The messages the user sent after the goal.
     pub fn told(&self) -> &[String] {
         &self.told
     }
 
-    /// Calls that were refused because nobody could be asked about them: the step, and what it was.
+    /// Calls that were refused because nobody could be asked: the step, and a description.
     pub fn unapproved(&self) -> &[(StepId, String)] {
         &self.unapproved
     }
@@ -355,24 +355,24 @@ impl Run {
         &self.remembered
     }
 
-    /// Files that words from outside went into while it ran, by path; `.` is the whole workspace.
+    /// Files that text from outside was written to during the run, by path; `.` is the whole workspace.
     pub fn tainted(&self) -> &BTreeMap<String, Origins> {
         &self.tainted
     }
 
-    /// Words from outside that calls under way may be writing to any file, and will list.
+    /// The origins of text that running calls may be writing to any file. They will list their changes when they end.
     pub fn roaming(&self) -> Origins {
         let mut origins = Origins::default();
         self.roaming.values().for_each(|around| origins.merge(around));
         origins
     }
 
-    /// Files that other runs wrote words from outside to, as far as this one has heard; `.` is the whole workspace.
+    /// Files that other runs wrote text from outside to, as far as this run knows; `.` is the whole workspace.
     pub fn marked(&self) -> &BTreeMap<String, Origins> {
         &self.marked
     }
 
-    /// What was asked of models and could not be passed on to them, for the user.
+    /// What could not be passed on to models, for the user to know.
     pub fn omitted(&self) -> impl Iterator<Item = &str> {
         self.omitted.iter().map(String::as_str)
     }
@@ -382,7 +382,7 @@ impl Run {
         &self.open
     }
 
-    /// Whether it came from a file and nobody has taken it over: until then it does not go on.
+    /// Whether it was imported from a file and nobody has adopted it. Until then it does not continue.
     pub fn is_imported(&self) -> bool {
         self.is_imported
     }
@@ -392,19 +392,19 @@ impl Run {
         matches!(self.phase, RunPhase::Over { .. })
     }
 
-    /// Whether it can go on only when a person or a clock does something: no process is needed meanwhile.
+    /// Whether it can continue only when a person or a clock does something. No process is needed until then.
     pub fn is_at_rest(&self) -> bool {
         let is_stopping = |open: &OpenEffect| !open.effect.is_patient() && open.begun.is_some();
         match self.phase {
             RunPhase::Over { .. } => true,
             RunPhase::New | RunPhase::Cancelling { .. } => false,
             RunPhase::Running => self.busy == 0,
-            // What has not begun will not: only what runs may still end.
+            // Effects that have not begun will not begin now; only those that have begun may still end.
             RunPhase::Paused | RunPhase::Exhausted(_) => !self.open.values().any(is_stopping),
         }
     }
 
-    /// How it stands.
+    /// Its status.
     pub fn standing(&self) -> Status {
         match &self.phase {
             RunPhase::New => Status::New,
@@ -419,7 +419,7 @@ impl Run {
         }
     }
 
-    /// The word for how it stands.
+    /// Its status as one word.
     pub fn status(&self) -> &'static str {
         self.standing().as_str()
     }
@@ -431,7 +431,7 @@ impl Run {
         open.begun.is_none() && is_funded && self.lets_begin(id)
     }
 
-    /// Whether something new may begin. What code calls belongs to what runs: a pause lets it end.
+    /// Whether something new may begin. Calls made by running code may begin during a pause, so that the code can end.
     pub fn lets_begin(&self, id: &EffectAddress) -> bool {
         self.phase == RunPhase::Running || (id.inner.is_some() && self.phase == RunPhase::Paused)
     }
@@ -442,22 +442,22 @@ impl Run {
         effect == Some(&Effect::Ask) || (effect == Some(&Effect::Call) && self.consulted(id).is_some())
     }
 
-    /// The model that the call at an address asks, where it asks one.
+    /// The model that the call at an address asks, if it asks one.
     pub fn consulted(&self, id: &EffectAddress) -> Option<&str> {
         self.prepared_at(id)?.model.as_deref()
     }
 
-    /// Who wants the call at an address, where it is neither the agent nor its code.
+    /// Who wants the call at an address, if it is neither the agent nor its code.
     pub fn on_behalf_of(&self, id: &EffectAddress) -> Option<&str> {
         self.prepared_at(id)?.on_behalf_of.as_deref()
     }
 
-    /// The model that an effect's money goes to.
+    /// The model that bills an effect.
     pub(crate) fn payee_of(&self, id: &EffectAddress) -> &str {
         self.consulted(id).filter(|_| id.kind == crate::EffectKind::Call).unwrap_or_else(|| self.model_of(&id.step))
     }
 
-    /// What was known about a call when it was weighed.
+    /// What was known about a call when it was decided about.
     pub fn prepared(&self, id: &EffectAddress) -> Option<&PreparedCall> {
         self.prepared_at(id)
     }
@@ -474,7 +474,7 @@ impl Run {
         self.open.get(&id.outer()?)?.inner.get(id.inner? as usize)
     }
 
-    /// Whether nobody can have begun an effect: its beginning, or its money, would be on record.
+    /// Whether an effect certainly has not begun: otherwise its beginning or its reservation would be on record.
     pub(crate) fn has_surely_not_begun(&self, id: &EffectAddress, open: &OpenEffect) -> bool {
         if open.begun.is_some() {
             return false;

@@ -1,37 +1,37 @@
-//! How a run stands, in one word: for people, for the journal's list, and for whoever is outside.
+//! The status of a run in one word: for people, for the journal's list of runs, and for other programs.
 
 use std::fmt;
 
-/// How a run stands. Nobody needs to know more to decide whether to wait, to help, or to go on.
+/// The status of a run. It is enough to decide whether to wait, to help or to resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Status {
     /// Nothing has happened yet.
     New,
-    /// Someone works on it. One in the journal that says so and has no live owner was cut off.
+    /// A process works on it. A run with this status in the journal and no live owner was cut off.
     Running,
     /// It waits for a person or a clock.
     Waiting,
     /// A person paused it.
     Paused,
-    /// A budget is used up; it goes on with a larger one.
+    /// A budget is used up; the run continues with a larger one.
     Exhausted,
-    /// A person cancelled it, and what had begun is being stopped.
+    /// A person cancelled it, and effects that have begun are being stopped.
     Cancelling,
     /// A person cancelled it.
     Cancelled,
-    /// It ended without what was asked for.
+    /// It ended without the result that was asked for.
     Failed,
     /// It ended well.
     Done,
-    /// What the journal holds of it is damaged or missing.
+    /// What the journal holds of the run is damaged or missing.
     Damaged,
-    /// A newer version wrote a word that this one does not know.
+    /// A newer version wrote a status that this version does not know.
     Unknown,
 }
 
 impl Status {
-    /// Those that a run can be in, and be written down in.
+    /// The statuses that are written to the journal.
     const WRITTEN: [Status; 7] = [
         Status::Running,
         Status::Waiting,
@@ -59,12 +59,12 @@ impl Status {
         }
     }
 
-    /// Reads the word as the journal has it; any other is `Unknown`.
+    /// Parses the word from the journal; any other is `Unknown`.
     pub fn from_word(word: &str) -> Self {
         Self::WRITTEN.into_iter().find(|status| status.as_str() == word).unwrap_or(Status::Unknown)
     }
 
-    /// Whether nothing more is to be expected of the run.
+    /// Whether nothing more will happen in the run.
     pub fn is_final(self) -> bool {
         matches!(self, Status::Cancelled | Status::Failed | Status::Done)
     }

@@ -1,4 +1,4 @@
-//! One step of a graph as it stands: its place in the work, its conversation, and how its calls ended.
+//! The state of one step of a graph: its phase, its conversation, and how its calls ended.
 
 use std::sync::Arc;
 
@@ -13,42 +13,42 @@ use crate::message::ModelAnswer;
 use crate::origins::Origins;
 use crate::reply::{Failure, Reply, Verdict};
 
-/// One step of the graph, as it stands.
+/// One step of the graph, and its state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// As it was planned.
     pub spec: Arc<StepSpec>,
     /// What its result is for.
     pub role: StepRole,
-    /// Where it stands.
+    /// Its phase.
     pub state: StepState,
     /// How often it was entered before.
     pub visit: u32,
-    /// What this visit begins with, beyond the task.
+    /// What this visit is given from the one before, beyond the task.
     pub carried: Option<PriorVisit>,
     /// What this visit's first message is made of, frozen when it began.
     pub opening: Option<Arc<VisitOpening>>,
-    /// The context this visit began with, where it is not the one the run started with.
+    /// The context this visit began with, if it is not the one the run started with.
     pub context: Option<crate::ContentHash>,
     /// The conversation of this visit.
     pub talk: Vec<ConversationEntry>,
     /// What it used.
     pub ledger: Ledger,
-    /// Time at work, counted where the time of a step is limited.
+    /// Working time. Counted only if steps have a time limit.
     pub worked: crate::Millis,
-    /// Where the words that it has read from outside came from.
+    /// Where the text from outside that it has read came from.
     pub origins: Origins,
-    /// What it gave, once it is done.
+    /// Its output, once it is done.
     pub output: Option<Arc<str>>,
     /// Why it cannot go on until the run is resumed.
     pub halted: Option<Failure>,
-    /// What it did, where it called anything.
+    /// The calls it made, if any.
     pub actions: Option<Arc<crate::Actions>>,
-    /// A new plan stands in for it: its failure is no longer the run's.
+    /// A new plan replaces it, so its failure no longer fails the run.
     pub superseded: bool,
     /// The review that rejected its result for good.
     pub rejected_by: Option<StepId>,
-    /// The step whose result it has read and which makes that again, while this one is at work.
+    /// The step whose result this one has read and which is making that result again, while this step is at work.
     pub(crate) outdated_by: Option<StepId>,
     pub(crate) next: Vec<usize>,
     pub(crate) waits: u32,
@@ -58,20 +58,20 @@ pub struct Step {
     pub(crate) trouble: Option<Failure>,
     /// What the model will be told before its next turn.
     pub(crate) pending: Vec<Note>,
-    /// The judge's or summariser's words, until they are decided on.
+    /// The answer of the judge or summariser, until it is decided about.
     pub(crate) aside: Option<Arc<ModelAnswer>>,
-    /// The last answer behind the one that it continues.
+    /// The last answer joined with the one that it continues.
     pub(crate) joined: Option<ConversationEntry>,
 }
 
-/// What the first message of a visit is made of. Frozen, so that it can be made again exactly however the run goes on.
+/// What the first message of a visit is made of. It is frozen, so that the same message can be built again later.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VisitOpening {
     /// The variables it is given.
     pub inputs: Vec<(String, Arc<Value>)>,
-    /// How many of the user's later messages had been said.
+    /// How many later messages of the user there were.
     pub told: usize,
-    /// For a new plan: the steps that had failed, were done, and had not begun.
+    /// For a new plan: every step of the graph with its status.
     pub outline: Vec<(StepId, &'static str)>,
 }
 
@@ -86,10 +86,10 @@ pub enum StepRole {
     Distill,
 }
 
-/// Where a step stands.
+/// The phase of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepState {
-    /// A step before it is not done.
+    /// A step it depends on is not done.
     Waiting,
     /// It may begin.
     Ready,
@@ -107,7 +107,7 @@ pub enum StepState {
     },
     /// A model judges its result.
     Judging {
-        /// The turn that gave it.
+        /// The turn that gave the result.
         turn: u32,
     },
     /// Its older turns are being summarised.
@@ -119,7 +119,7 @@ pub enum StepState {
     Done,
     /// It failed.
     Failed(Failure),
-    /// A step before it did not end well.
+    /// A step it depends on did not end well.
     Skipped {
         /// That step.
         because: StepId,
@@ -133,11 +133,11 @@ pub enum StepState {
 /// One call of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallSlot {
-    /// Nothing was decided.
+    /// Nothing has been decided about it.
     Undecided,
-    /// A person was asked: whether it may be made, or the question it is.
+    /// A person was asked: for approval, or the question that the call itself is.
     Asked,
-    /// The person's word.
+    /// The person's decision.
     Decided(Verdict),
     /// It is wanted.
     Open,
@@ -148,14 +148,14 @@ pub enum CallSlot {
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolCallOutcome {
-    /// The world replied.
+    /// It got a reply.
     Replied(Reply),
     /// It was not made.
     Rejected(Failure),
 }
 
 impl ToolCallOutcome {
-    /// Whether it gave the agent what it asked for.
+    /// Whether it succeeded.
     pub fn is_good(&self) -> bool {
         match self {
             ToolCallOutcome::Replied(Reply::Output(output)) => !output.is_error,
@@ -165,7 +165,7 @@ impl ToolCallOutcome {
     }
 }
 
-/// One piece of a conversation after its opening.
+/// One entry of a conversation after its first message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConversationEntry {
     /// The model answered.
@@ -174,16 +174,16 @@ pub enum ConversationEntry {
     Results(Vec<ToolCallOutcome>),
     /// It was told something.
     Note(Note),
-    /// What stood here before is represented by a summary.
+    /// A summary that replaces earlier entries.
     Summary(Arc<str>),
 }
 
-/// What a later visit of a step begins with.
+/// What a later visit of a step is given from the one before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PriorVisit {
     /// Why it was entered again.
     pub judgement: Judgement,
-    /// What it had said before.
+    /// What the step had said before.
     pub previous: Arc<str>,
 }
 
@@ -228,10 +228,10 @@ impl Step {
         }
     }
 
-    /// Whether it began or came to an end: its id is taken for good, and a new plan leaves it as it is.
+    /// Whether it has begun or ended: its id cannot be used again, and a new plan leaves it as it is.
     pub fn has_begun(&self) -> bool {
         match self.state {
-            // One that is entered again has places of its own already.
+            // A step that is entered again already has effects at its addresses.
             StepState::Waiting | StepState::Ready => self.visit > 0,
             StepState::Dropped => false,
             StepState::Thinking { .. }
@@ -250,7 +250,7 @@ impl Step {
         !self.has_ended() && !matches!(self.state, StepState::Waiting | StepState::Ready)
     }
 
-    /// The last thing its model said; an answer and its continuation as one.
+    /// The last answer of its model; an answer and its continuation count as one.
     pub fn last_answer(&self) -> Option<&Arc<ModelAnswer>> {
         self.spoken().find_map(|entry| match entry {
             ConversationEntry::Answer(answer) => Some(answer),
@@ -258,7 +258,7 @@ impl Step {
         })
     }
 
-    /// The conversation from its newest entry; the last answer and what it continues as one.
+    /// The conversation from the newest entry back; the last answer and the one it continues count as one.
     pub(crate) fn spoken(&self) -> impl Iterator<Item = &ConversationEntry> {
         let mut joined = self.joined.as_ref();
         self.talk.iter().rev().map(move |entry| match entry {
@@ -267,7 +267,7 @@ impl Step {
         })
     }
 
-    /// Takes in an answer, together with the one that it continues.
+    /// Adds an answer, joined with the one it continues.
     pub(crate) fn hear(&mut self, answer: &Arc<ModelAnswer>) {
         let is_answer = |entry: &&ConversationEntry| matches!(entry, ConversationEntry::Answer(_));
         let since = self.talk.iter().rev().take_while(|entry| !is_answer(entry));
@@ -307,9 +307,9 @@ impl Step {
     }
 }
 
-/// An answer and its continuation, byte for byte.
+/// Joins an answer and its continuation, byte for byte.
 fn join(first: &ModelAnswer, rest: &ModelAnswer) -> ModelAnswer {
-    // Some models begin again instead: an object cannot go on with a whole object.
+    // Some models start over instead of continuing: a whole object cannot continue an object.
     let is_inside = serde_json::Deserializer::from_str(&first.text)
         .into_iter::<serde_json::Map<String, Value>>()
         .any(|object| object.is_err_and(|error| error.is_eof()));

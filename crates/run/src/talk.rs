@@ -1,4 +1,4 @@
-//! What an answer asks for, and the plain words of an outcome.
+//! Reads the calls out of a model's answer, and describes the outcome of a call in plain text.
 
 use std::borrow::Cow;
 
@@ -14,14 +14,14 @@ use crate::step::{Step, ToolCallOutcome};
 /// The tool that puts a question to the user. The run handles it itself.
 pub const ASK_USER: &str = "ask_user";
 
-/// The tool that runs code. An answer that asks to be run again may bring some.
+/// The tool that runs code. An answer that asks for another visit may contain some.
 pub(crate) const RUN_PYTHON: &str = "run_python";
 
 impl Run {
-    /// The calls an answer of this step asks for: native ones, or, of a model that was told of its tools in words, the call
-    /// that its whole text is. A call that is quoted in an answer is part of the answer.
+    /// The calls in an answer of this step: native ones, or, for a model that was told about its tools in plain text,
+    /// the call that its whole text is. A call quoted inside an answer is part of the answer.
     ///
-    /// Whoever prepares calls and whoever decides on them look here, so that both count them alike.
+    /// Both preparing calls and deciding about them use this function, so that they agree on the number of calls.
     pub fn calls_in<'a>(&self, step: &Step, answer: &'a ModelAnswer) -> Cow<'a, [ToolCall]> {
         if !answer.calls.is_empty() {
             return Cow::Borrowed(&answer.calls);
@@ -53,7 +53,7 @@ impl Run {
         Cow::Owned(calls)
     }
 
-    /// The call that stands at an address, while it is open.
+    /// The call at an address, while it is open.
     pub fn call_at(&self, id: &crate::EffectAddress) -> Option<ToolCall> {
         if id.inner.is_some() {
             return self.inner_at(id)?.wish.as_ref().map(|(call, _)| call.clone());
@@ -65,7 +65,7 @@ impl Run {
 }
 
 impl Run {
-    /// The tool that an answer calls in the middle of other text, of a model that writes its calls as text.
+    /// The tool that an answer calls in the middle of other text, for a model that writes its calls as text.
     pub(crate) fn call_among_text(&self, step: &Step, answer: &ModelAnswer) -> Option<String> {
         let card = self.card(&step.spec.agent).filter(|_| answer.writes_calls && answer.calls.is_empty())?;
         let read = read_calls(&answer.text, &|name| known(card, name).is_some());
@@ -73,7 +73,7 @@ impl Run {
     }
 }
 
-/// The tool of an agent that is meant by a name: that name, or a remote tool called so by its server.
+/// The tool of an agent that a name refers to: the tool with this name, or a remote tool that its server calls so.
 fn known<'a>(card: &'a AgentCard, name: &str) -> Option<&'a str> {
     let tools = || card.tools.iter().map(String::as_str);
     tools().find(|tool| *tool == name).or_else(|| tools().find(|tool| bare(tool) == name))
@@ -84,19 +84,19 @@ fn bare(tool: &str) -> &str {
     tool.strip_prefix("mcp_").and_then(|rest| rest.split_once('_')).map_or(tool, |(_, name)| name)
 }
 
-/// A repair that may have changed what the model meant is not acted on.
+/// The reason not to act on repaired arguments: a repair that may have changed their meaning.
 fn risky(repairs: &[Repair]) -> Option<String> {
     let doubtful = repairs.iter().find(|repair| repair.what.is_risky())?;
     Some(format!("the arguments were not valid JSON ({} at byte {}); send them again", doubtful.what, doubtful.at))
 }
 
-/// A step's wish to be run again with an updated context.
+/// A step's request for another visit with an updated context.
 pub(crate) struct RerunRequest {
     pub(crate) instruction: String,
     pub(crate) code: Option<String>,
 }
 
-/// Reads `call_self` out of an answer.
+/// Reads a `call_self` request out of an answer.
 pub(crate) fn again(text: &str) -> Option<RerunRequest> {
     if !text.contains("call_self") {
         return None;
@@ -115,7 +115,7 @@ pub(crate) fn again(text: &str) -> Option<RerunRequest> {
     }
 }
 
-/// An outcome in one line or more, as plainly as it can be said.
+/// The outcome of a call as plain text, in one line or more.
 pub fn outcome_words(outcome: &ToolCallOutcome) -> Cow<'_, str> {
     match outcome {
         ToolCallOutcome::Rejected(why) => Cow::Owned(format!("not called: {why}")),

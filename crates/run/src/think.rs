@@ -1,4 +1,4 @@
-//! How much a model thinks before it answers: by choice, or by need.
+//! How much a model thinks before it answers: as chosen by someone, or as the task needs.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,27 +7,27 @@ use crate::role::AgentRole;
 use crate::state::Run;
 use crate::step::Step;
 
-/// How much a model shall think before it answers.
+/// How much a model should think before it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkingEffort {
-    /// By need: more where the task or an earlier failure asks for it, else as the model does by itself.
+    /// As needed: more if the task or an earlier failure calls for it, otherwise the model's default.
     #[default]
     Auto,
-    /// Not at all, where the model lets us.
+    /// Not at all, if the model allows that.
     Off,
     /// A little.
     Low,
-    /// Well.
+    /// A medium amount.
     Medium,
-    /// Long.
+    /// A lot.
     High,
     /// For at most this many tokens.
     Tokens(u64),
 }
 
 impl ThinkingEffort {
-    /// Reads what people write: `auto`, `off`, `low`, `medium`, `high`, or a number of tokens.
+    /// Parses `auto`, `off`, `low`, `medium`, `high`, or a number of tokens.
     pub fn parse(text: &str) -> Option<Self> {
         Some(match text.trim() {
             "auto" => ThinkingEffort::Auto,
@@ -42,7 +42,7 @@ impl ThinkingEffort {
         })
     }
 
-    /// The tokens it stands for; absent where that is left to the model.
+    /// The number of tokens; absent if it is left to the model.
     pub fn tokens(self) -> Option<u64> {
         match self {
             ThinkingEffort::Auto => None,
@@ -59,7 +59,7 @@ impl ThinkingEffort {
     }
 }
 
-/// Words that a task worth thinking about tends to hold, as the beginnings of words.
+/// Beginnings of words that often occur in tasks that need thinking.
 const HARD: [&str; 13] = [
     "analy",
     "compar",
@@ -77,14 +77,14 @@ const HARD: [&str; 13] = [
 ];
 
 impl Run {
-    /// How much a step's model shall think: what was chosen for the run, or for the agent.
+    /// How much a step's model should think: as chosen for the run or for the agent.
     pub fn chosen_thinking(&self, step: &Step) -> ThinkingEffort {
         let card = self.roster.agent(&step.spec.agent);
         let chosen = [self.settings.think, card.map_or(ThinkingEffort::Auto, |card| card.think)];
         chosen.into_iter().find(|think| *think != ThinkingEffort::Auto).unwrap_or_default()
     }
 
-    /// How much a step asks for by what it is, where nobody has chosen.
+    /// How much thinking a step needs by its nature, if nobody has chosen.
     pub fn needed_thinking(&self, step: &Step) -> ThinkingEffort {
         let failed_before = step.carried.as_ref().is_some_and(|carried| match carried.judgement {
             Judgement::Retry { .. } | Judgement::Pivot { .. } | Judgement::Replan { .. } => true,

@@ -1,4 +1,5 @@
-//! An agent's file: what each field of its front matter means. Fields of other tools' files are read where they mean the same.
+//! Reads an agent's file: what each field of its front matter means. Fields from other tools are accepted if they mean
+//! the same.
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use super::Agent;
 use crate::Error;
 use crate::front_matter::{self, Field, Misread};
 
-/// What a field may be called: in small letters, without `_` and `-`.
+/// The accepted names of fields: in lower case, without `_` and `-`.
 const FIELDS: [&str; 18] = [
     "name",
     "purpose",
@@ -30,7 +31,8 @@ const FIELDS: [&str; 18] = [
     "disallowedtools",
     "schema",
 ];
-/// What the name of a field has that limits an agent. Such a field is never left out of account in silence.
+/// Parts of names of fields that limit an agent. An unknown field with such a name is an error and is never silently
+/// ignored.
 const LIMITING: [&str; 6] = ["deny", "denied", "allow", "permission", "readonly", "tool"];
 
 impl Agent {
@@ -108,7 +110,7 @@ impl Agent {
                 schema @ Value::Object(_) => self.schema = Some(schema),
                 _ => return Err("`schema` must be a JSON Schema object, as JSON or as YAML".into()),
             },
-            // Claude Code's; all but this one allow more than an agent here may do by itself.
+            // From Claude Code; its other modes allow more than an agent may do here by itself.
             "permissionmode" => self.read_only |= word(field)? == "plan",
             other => match FIELDS.iter().find(|known| strsim::osa_distance(known, other) == 1) {
                 Some(known) => return Err(format!("`{}` is not known here; write `{known}`", field.key)),
@@ -125,18 +127,18 @@ impl Agent {
     }
 }
 
-/// The name of a field as all its spellings come to: `maxTurns`, `max_turns`, `max-turns`.
+/// The name of a field without differences in spelling: `maxTurns`, `max_turns`, `max-turns`.
 fn plain(key: &str) -> String {
     key.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
 }
 
-/// The value of a field that is one scalar.
+/// The value of a field that must be one scalar.
 fn word(field: &Field) -> Result<&str, String> {
     let text = field.value.text().map(str::trim);
     text.ok_or_else(|| format!("`{}` is a list or an object; expected one word", field.key))
 }
 
-/// The value of a field that is prose, on one line.
+/// The value of a field that must be prose, on one line.
 fn line_of(field: &Field) -> Result<String, String> {
     Ok(word(field)?.split_whitespace().collect::<Vec<_>>().join(" "))
 }
@@ -146,12 +148,12 @@ fn words(field: &Field) -> Result<Vec<String>, String> {
     words.ok_or_else(|| format!("`{}` is not a list of words; expected one such as `[files, ask_user]`", field.key))
 }
 
-/// Rules in a list: they narrow what the agent may do.
+/// A list of rules that narrow what the agent may do.
 fn rules(field: &Field, place: &str) -> Result<Vec<Rule>, String> {
     words(field)?.iter().map(|rule| Rule::parse(rule, place)).collect()
 }
 
-/// The schema as YAML, or as JSON in a text.
+/// The schema, written as YAML or as JSON in a text.
 fn schema(field: &Field) -> Value {
     let text = field.value.text().and_then(|text| serde_json::from_str(text).ok());
     text.unwrap_or_else(|| field.value.json())

@@ -1,4 +1,4 @@
-//! Beginning effects: those that may not be done twice are marked as begun on disk before they touch the world.
+//! Begins effects. Those that may not be repeated are recorded as begun on disk before they have any effect outside.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ use crate::effects::{DeltaListener, ModelCallSetup, ToolCallSetup, failed};
 use crate::outage::{RenewableModel, setup_failure};
 use crate::watch::{showing, telling};
 
-/// A conversation to go on with, and the context it began with, where that is not the run's.
+/// A conversation to continue, and the context it began with if that is not the run's.
 type ResumedConversation = (Box<Conversation>, Option<updraft_run::ContentHash>);
 
 impl RunDriver {
-    /// Begins what became possible, and stops what is no longer wanted.
+    /// Begins effects that became possible, and stops those that are no longer wanted.
     pub(super) async fn begin(&mut self, begin: NextActions) -> Result<(), Error> {
         if begin.stop {
             self.stop_unwanted();
@@ -49,7 +49,7 @@ impl RunDriver {
             let Some(open) = self.run.open().get(&id).filter(|_| may_begin) else { continue };
             match open.effect {
                 Effect::Call if self.run.outdated(&id).is_some() => {
-                    // The run refuses it, and the agent is told why.
+                    // The run will reject it, and the agent is told why.
                     let (attempt, epoch) = (open.attempt, self.position.lease.epoch());
                     self.inbox.queued.push(Input::Begun { id, attempt, epoch, facts: EffectFacts::default() }.into());
                 }
@@ -66,15 +66,16 @@ impl RunDriver {
                         self.inbox.queued.push(Input::Replied { id, attempt, reply, prepared: Vec::new() }.into());
                     }
                 },
-                // Its money is not reserved yet, or it waits for a person or a clock.
+                // Its cost is not reserved yet, or it waits for a person or a clock.
                 Effect::Ask | Effect::Question { .. } | Effect::Approval { .. } | Effect::Timer { .. } => {}
             }
         }
         self.begin_careful(careful).await
     }
 
-    /// Reads that stay inside this process begin while the wish for them is on its way to disk, and those that end at
-    /// once go there together with it. Nothing leaves: cut off here, the run has neither wished nor read.
+    /// Begins reads inside this process while their `Wanted` event is still being written. Reads that end at once are
+    /// written together with it. Nothing is visible outside: after a crash here, the run has neither asked for the read
+    /// nor made it.
     pub(super) fn read_ahead(&mut self, records: &mut Vec<Record>) {
         let mut seen = 0;
         while let Some(record) = records.get(seen) {
@@ -126,7 +127,7 @@ impl RunDriver {
         self.work.effects.call(id, attempt, calling);
     }
 
-    /// Asks a model, or gives the question back where its beginning must be on disk first.
+    /// Asks a model, or returns the question if its beginning must be on disk first.
     fn ask(&mut self, id: &EffectAddress) -> Result<Option<WriteAheadEffect>, Error> {
         let Some((mut conversation, context)) = self.conversation(id)? else { return Ok(None) };
         let attempt = self.attempt(id);
@@ -153,7 +154,7 @@ impl RunDriver {
         Ok(self.put(id, facts, ModelQuestion::Own(Box::new(asking))))
     }
 
-    /// Asks another model on an agent's behalf: estimated first, where there is a budget to keep.
+    /// Asks another model on an agent's behalf. If there is a budget, the cost is estimated first.
     fn consult(&mut self, id: &EffectAddress) -> Option<WriteAheadEffect> {
         let (open, call) = self.run.open().get(id).zip(self.run.call_at(id))?;
         let (attempt, name) = (open.attempt, self.run.consulted(id).unwrap_or_default());
@@ -182,7 +183,7 @@ impl RunDriver {
         }
     }
 
-    /// Tells the run the most a model call can use.
+    /// Reports to the run the most a model call can use.
     fn estimate(&mut self, id: &EffectAddress) -> Result<(), Error> {
         let Some((mut conversation, _)) = self.conversation(id)? else { return Ok(()) };
         let way = self.way(id);
@@ -205,7 +206,7 @@ impl RunDriver {
         Ok(())
     }
 
-    /// The conversation an ask continues, caught up; and the context it began with, where that is not the run's.
+    /// The conversation that a question continues, up to date; and the context it began with if that is not the run's.
     fn conversation(&mut self, id: &EffectAddress) -> Result<Option<ResumedConversation>, Error> {
         let kept = self.briefing.conversations.remove(&id.step);
         if kept.is_none() && id.turn == 0 && self.briefing.is_stale {
@@ -225,14 +226,14 @@ impl RunDriver {
             self.briefing.conversations.insert(id.step.clone(), conversation);
             return Ok(Some((aside, None)));
         }
-        // A question that was cut off may have begun with another context, which no longer holds; one that waited for
-        // money still tells what it was estimated with.
+        // A question that was cut off may have begun with another context, which no longer applies. A question that
+        // waited for its reservation keeps the context it was estimated with.
         let hash = conversation.context;
         let differs = step.context.or(self.run.settings().context) != Some(hash);
         Ok(Some((conversation, Some(hash).filter(|_| differs && id.turn == 0))))
     }
 
-    /// The context of a visit: the one it began with, or the newest for one that begins.
+    /// The context of a visit: the one it began with, or the newest one for a visit that begins now.
     fn context_of(&self, step: &Step, begins: bool) -> Result<Snapshot, Error> {
         let began_with = step.context.or(self.run.settings().context);
         match began_with.filter(|hash| !begins && *hash != self.briefing.context.hash) {
@@ -255,7 +256,7 @@ impl RunDriver {
         PromptSources { kit: &self.briefing.kit, journal: &self.engine.journal }
     }
 
-    /// How a question is put: its cap, how much the model thinks, how often it broke off before.
+    /// How a question is asked: its output cap, how much the model thinks, and the number of the attempt.
     fn way(&self, id: &EffectAddress) -> AskOptions {
         let step = self.run.step(&id.step).filter(|_| id.kind == EffectKind::Ask);
         AskOptions {
@@ -278,7 +279,7 @@ impl RunDriver {
         Box::new(move |delta| engine.watch.delta(&run, &at, delta))
     }
 
-    /// Where the tool that is called tells how it is getting on.
+    /// Where the tool reports its progress.
     fn log(&self, id: &EffectAddress) -> CallLog {
         if !self.engine.watch.is_watching() {
             return CallLog::default();
@@ -287,7 +288,7 @@ impl RunDriver {
         telling(move |line| engine.watch.said(&run, &at, line))
     }
 
-    /// Where the lines go that the called program prints.
+    /// Where the lines that the program prints go.
     fn output(&self, id: &EffectAddress) -> CallLog {
         if !self.engine.watch.is_watching() {
             return CallLog::default();
@@ -297,7 +298,7 @@ impl RunDriver {
     }
 }
 
-/// A context as it is kept.
+/// A context as a blob.
 pub(crate) fn context_blob(context: &WorkspaceContext) -> Blob {
     Blob::new(serde_json::to_vec(context).unwrap_or_default())
 }

@@ -1,5 +1,5 @@
-//! Effects whose beginning is on disk before they touch the world: calls that may not be made twice, and questions that
-//! somebody may bill.
+//! Begins the effects whose beginning must be on disk first: calls that may not be repeated, and questions that may be
+//! billed.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::consult;
 use crate::effects::{DeltaListener, ModelCallSetup};
 use crate::outage::{ModelRenewal, RenewableModel};
 
-/// An effect that is to begin once that is on disk.
+/// An effect that may begin once its beginning is on disk.
 pub(super) enum WriteAheadEffect {
     /// A call that may not simply be made again.
     Call(EffectAddress, ToolCall),
@@ -24,19 +24,20 @@ pub(super) enum WriteAheadEffect {
 pub(super) enum ModelQuestion {
     /// The next turn of an agent.
     Own(Box<ModelCallSetup>),
-    /// One that an agent puts to another model.
+    /// A question that an agent asks another model.
     Anothers { model: RenewableModel, question: Box<consult::ConsultRequest>, hear: DeltaListener },
 }
 
 impl RunDriver {
-    /// The most that a question can use, where no budget has reserved it and somebody may bill it.
+    /// The most a question can use, if no budget has reserved it and it may be billed.
     pub(super) fn unreserved(&self, id: &EffectAddress, ceiling: impl FnOnce() -> Ceiling) -> Option<Ceiling> {
         let is_reserved = self.run.open().get(id).is_some_and(|open| matches!(open.funds, Funds::Reserved(_)));
         if is_reserved { None } else { Some(ceiling()).filter(|ceiling| ceiling.cost != Some(Cost(0))) }
     }
 
-    /// Puts a question, or gives it back where its beginning must be on disk first: its price is known and may be billed, or
-    /// it is put once more. That others began rides with the next append, since they may be put again.
+    /// Asks a question, or returns it if its beginning must be on disk first: its price is known and it may be billed,
+    /// or it is a repeated attempt. For other questions, `Begun` is written with the next append, because they may be
+    /// asked again.
     pub(super) fn put(
         &mut self,
         id: &EffectAddress,
@@ -55,7 +56,7 @@ impl RunDriver {
         None
     }
 
-    /// Writes down that these begin, in one append, and begins them.
+    /// Records in one append that these effects begin, and begins them.
     pub(super) async fn begin_careful(&mut self, all: Vec<WriteAheadEffect>) -> Result<(), Error> {
         if all.is_empty() {
             return Ok(());
@@ -93,7 +94,7 @@ impl RunDriver {
         Ok(())
     }
 
-    /// Sets a model up again, should its key be refused and be another one by then.
+    /// Sets a model up again, for the case that its key was refused and has changed since.
     pub(super) fn renewal_of(&self, model: &str) -> ModelRenewal {
         let (hands, name) = (Arc::clone(&self.engine.hands), model.to_owned());
         Box::new(move |refused| hands.renewed_model(&name, refused))

@@ -1,4 +1,4 @@
-//! Calls from code: a tool at work wishes for one, and hears its reply once that is on disk.
+//! Calls from code: a running tool requests a call, and receives its reply once the reply is on disk.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,10 +14,10 @@ use super::{QueuedInput, RunDriver};
 use crate::history::{EndedStep, PastStep, behind};
 use crate::perform::EffectPerformer;
 
-/// Wishes that wait at the same time; whoever has more waits to wish.
+/// How many requests may wait at the same time; further senders wait.
 pub(super) const MOST_WISHES: usize = 256;
 
-/// What a call that is under way asks for, and who hears what comes of it.
+/// What a running call asks for, and the channel for the reply.
 pub(crate) struct CallRequest {
     under: EffectAddress,
     what: CallRequestKind,
@@ -30,13 +30,13 @@ enum CallRequestKind {
     Call(ToolCall),
     /// A person's answer.
     Answer(Box<Inquiry>),
-    /// A model's.
+    /// A model's answer.
     Consultation(Box<Consultation>),
-    /// That something is written down to find it again by.
+    /// To record a handle by which it can be found again.
     Note(String),
 }
 
-/// What a call is given so that its code can call tools.
+/// Given to a call so that its code can call tools.
 struct CallRequestSender {
     under: EffectAddress,
     send: mpsc::Sender<CallRequest>,
@@ -48,7 +48,7 @@ impl CallRequestSender {
     async fn wish(&self, what: CallRequestKind) -> Reply {
         let (heard, hears) = oneshot::channel();
         let wish = CallRequest { under: self.under.clone(), what, heard };
-        // Nobody there means that the run goes on without this call.
+        // A closed channel means that the run continues without this call.
         if self.send.send(wish).await.is_err() {
             return Reply::Cancelled;
         }
@@ -75,17 +75,17 @@ impl Caller for CallRequestSender {
 
     fn class(&self, call: &ToolCall) -> EffectClass {
         let prepared = self.hands.prepare(&self.workspace, call);
-        // A shorter name, for instance: which tool is meant is found out when it is called.
+        // The name may be a short form; the tool is resolved when it is called.
         if prepared.fault.is_some() { EffectClass::Opaque } else { prepared.class }
     }
 }
 
 impl RunDriver {
-    /// A wish as the run hears it, looked at without effect.
+    /// Turns a request into an input for the run, after preparing the call.
     pub(super) fn take_wish(&self, wish: CallRequest) -> Option<QueuedInput> {
         let CallRequest { under, what, heard } = wish;
         if self.engine.stop.is_cancelled() {
-            // It would not begin any more. Nobody to hear it is no loss.
+            // It could not begin any more. It does not matter if the code no longer waits.
             let _ = heard.send(Reply::Cancelled);
             return None;
         }
@@ -107,7 +107,7 @@ impl RunDriver {
         Some(QueuedInput { input, row: None, heard: Some(heard) })
     }
 
-    /// A question to a model, as a call that names it. The user has allowed it for whoever asks.
+    /// A question to a model, as a call that names the model. The user has allowed this for the one who asks.
     fn consultation(&self, under: EffectAddress, wanted: Consultation) -> Input {
         let own = self.run.model_of(&under.step).to_owned();
         let named = wanted.model.as_ref();
@@ -116,17 +116,18 @@ impl RunDriver {
         args["model"] = json!(named.unwrap_or(&own));
         args["question"] = json!(wanted.messages.last().map(|(_, text)| text.as_str()).unwrap_or_default());
         let call = made_for(&wanted.from, ASK_MODEL, args);
-        // The step's own model was chosen by the user already; another is looked up like one that an agent asks for.
+        // The step's own model was already chosen by the user. Another model is looked up like one that an agent asks
+        // for.
         let known = named.map(|_| self.look_at(&under.step, &call));
         let prepared = known.unwrap_or_else(|| PreparedCall { model: Some(own), ..PreparedCall::default() });
         let prepared = PreparedCall { on_behalf_of: Some(wanted.from), ..prepared };
         Input::Wished { under, call, prepared: prepared.into() }
     }
 
-    /// Remembers who hears of a wish, or says at once why nothing comes of it.
+    /// Remembers who waits for the reply to a request, or replies at once why there will be none.
     pub(super) fn remember(&mut self, heard: oneshot::Sender<Reply>, record: &Record) {
         match (record.events.first(), &record.input) {
-            // What an earlier attempt has asked a person still waits: whoever asks it again waits along.
+            // A question from an earlier attempt is still open: the new attempt waits for the same answer.
             (Some(Event::Wished { id, .. } | Event::Awaited { id }), _) => {
                 self.code.listening.insert(id.clone(), heard);
             }
@@ -143,7 +144,7 @@ impl RunDriver {
         }
     }
 
-    /// What code will hear of these records once they are on disk.
+    /// The replies that code will receive once these records are on disk.
     pub(super) fn news_for_code(&mut self, records: &[Record]) -> Vec<(oneshot::Sender<Reply>, Reply)> {
         if self.code.listening.is_empty() {
             return Vec::new();
@@ -157,7 +158,8 @@ impl RunDriver {
         news.collect()
     }
 
-    /// What a tool may know of the run: the variables are those its step began with, so that a resumed run sees the same.
+    /// What a tool may know about the run. The variables are those its step began with, so that a resumed run sees the
+    /// same.
     pub(super) fn around(&self, id: &EffectAddress) -> RunContext {
         let Some(step) = self.run.step(&id.step) else { return RunContext::default() };
         let variables = step.opening.as_ref().map(|opening| Arc::new(opening.inputs.clone())).unwrap_or_default();
@@ -187,7 +189,7 @@ impl RunDriver {
     }
 }
 
-/// What is wanted by someone who is called, in the form of a call.
+/// A request from a server that is being called, in the form of a tool call.
 fn made_for(from: &str, name: &str, args: Value) -> ToolCall {
     ToolCall { id: from.to_owned(), name: name.to_owned(), args, fault: None }
 }

@@ -1,4 +1,4 @@
-//! Waiting for what happens next: an effect ends, someone sends an input, a clock runs out.
+//! Waits for what happens next: an effect ends, an input arrives, or a time limit is reached.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ use crate::Error;
 use crate::effects::{EffectResult, FinishedEffect};
 use crate::perform::but_for;
 
-/// How long running effects may take to end when the process is told to stop: what can finish quickly, finishes.
+/// How long running effects may take to end when the process is told to stop, so that those that are nearly done can
+/// finish.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 /// How long cancelled effects may take to end before their outcome counts as unknown.
 const CANCEL_LIMIT: Duration = Duration::from_secs(5);
@@ -33,8 +34,8 @@ enum DriveEvent {
 }
 
 impl RunDriver {
-    /// Everything that waits, at least one input; nothing when the run is at rest. Fails when the journal is lost: what is
-    /// under way is stopped then, since what comes of it could not be written down.
+    /// Collects everything that waits, at least one input. Returns nothing if the run is at rest. Fails if the journal
+    /// is lost: running effects are then stopped, because their replies could not be recorded.
     pub(super) async fn gather(&mut self) -> Result<Vec<QueuedInput>, Error> {
         let mut arrived = std::mem::take(&mut self.inbox.queued);
         while arrived.is_empty() {
@@ -70,7 +71,7 @@ impl RunDriver {
         Ok(arrived)
     }
 
-    /// Waits for one thing to happen.
+    /// Waits for one event.
     async fn happens(&mut self) -> DriveEvent {
         if self.work.effects.is_empty() {
             return self.inbox.mail.try_recv().map_or(DriveEvent::Nothing, DriveEvent::Mail);
@@ -89,13 +90,13 @@ impl RunDriver {
         }
     }
 
-    /// How long the run may still work before its time, or that of a step, is up.
+    /// How long the run may still work until its time limit, or that of a step, is reached.
     fn time_left(&self) -> Option<Duration> {
         let left = self.run.time_left(self.clock.now()).filter(|_| *self.run.phase() == RunPhase::Running)?;
         Some(Duration::from_millis(left.0 + 1))
     }
 
-    /// An effect that ended, as the run hears it.
+    /// Turns an effect that ended into an input for the run.
     pub(super) fn take_in(&mut self, ended: FinishedEffect) -> QueuedInput {
         let FinishedEffect { id, attempt, what } = ended;
         let (reply, prepared) = match what {
@@ -119,7 +120,7 @@ impl RunDriver {
         Input::Replied { id, attempt, reply, prepared }.into()
     }
 
-    /// The answer with its calls under the names that the agent's tools have: what is written down is unmistakable.
+    /// The answer with the full tool names in its calls, so that the journal is unambiguous.
     fn with_full_names(&self, id: &EffectAddress, mut answer: ModelAnswer) -> ModelAnswer {
         for call in &mut answer.calls {
             refuse_deep(call);
@@ -128,7 +129,7 @@ impl RunDriver {
         answer
     }
 
-    /// Gives a call the name of the agent's tool that is meant by a shorter one.
+    /// Replaces a short tool name in a call by the full name of the agent's tool.
     pub(super) fn name_in_full(&self, step: &StepId, call: &mut ToolCall) {
         let agent = self.run.step(step).and_then(|step| self.briefing.kit.agent(&step.spec.agent));
         let has = |name: &str| agent.is_some_and(|agent| agent.tools.iter().any(|tool| tool.name == name));
@@ -145,7 +146,7 @@ impl RunDriver {
         }
     }
 
-    /// What is known about the calls an answer asks for, by a model that was shown these tools.
+    /// What is known about the calls in an answer of a model that was shown these tools.
     fn prepare(&self, id: &EffectAddress, answer: &ModelAnswer, shown: &[ToolSpec]) -> Vec<PreparedCall> {
         let Some(step) = self.run.step(&id.step).filter(|_| id.kind == EffectKind::Ask) else { return Vec::new() };
         let calls = self.run.calls_in(step, answer);
@@ -153,7 +154,8 @@ impl RunDriver {
         calls.iter().map(look).collect()
     }
 
-    /// What is known about one call of a step. Whoever answers the step itself hears everything anyway.
+    /// What is known about one call of a step. Sending text to the step's own model provider does not count as sending
+    /// it out.
     pub(super) fn look_at(&self, step: &StepId, call: &ToolCall) -> PreparedCall {
         let hands = &self.engine.hands;
         let prepared = hands.prepare(&self.run.settings().workspace, call);
@@ -164,7 +166,8 @@ impl RunDriver {
         but_for(prepared, &own)
     }
 
-    /// The time for stopping is over: what was cancelled is in doubt; what the process leaves behind is found again later.
+    /// The time for stopping is over. Cancelled effects are in doubt; other effects that still run are found again
+    /// after a restart.
     fn give_up(&mut self) -> Vec<QueuedInput> {
         self.work.patience = None;
         let left = self.work.effects.give_up();
@@ -180,13 +183,13 @@ impl RunDriver {
         unknown.collect()
     }
 
-    /// Tells what is no longer wanted to stop.
+    /// Tells effects that are no longer wanted to stop.
     pub(super) fn stop_unwanted(&mut self) {
         let cancelling = matches!(self.run.phase(), RunPhase::Cancelling { .. });
         self.work.effects.stop_unless(|id| !cancelling && self.run.open().contains_key(id));
         if cancelling {
             self.work.patience.get_or_insert_with(|| Instant::now() + CANCEL_LIMIT);
-            // What nobody performs can be closed at once.
+            // Effects that are not being performed can be closed at once.
             let idle = self.run.open().iter().filter(|(id, _)| !self.work.effects.has(id));
             let idle = idle.map(|(id, open)| Input::Replied {
                 id: id.clone(),
@@ -214,8 +217,8 @@ async fn after(time: Option<Duration>) {
     }
 }
 
-/// Marks a call whose arguments are nested too deep as one that could not be read. They are not kept: a record as deep
-/// as that could not be written.
+/// Marks a call whose arguments are nested too deeply as unreadable. The arguments are dropped, because a record nested
+/// that deeply could not be written.
 pub(super) fn refuse_deep(call: &mut ToolCall) {
     if is_too_deep(&call.args) {
         call.args = serde_json::json!({});
@@ -223,7 +226,7 @@ pub(super) fn refuse_deep(call: &mut ToolCall) {
     }
 }
 
-/// A result without its data where that is nested too deep: the call failed, but what it changed is kept.
+/// Removes the data of a result if it is nested too deeply: the call counts as failed, but its changes are kept.
 fn with_bounded_value(reply: Reply) -> Reply {
     match reply {
         Reply::Output(output) if output.value.as_ref().is_some_and(is_too_deep) => {
@@ -234,12 +237,12 @@ fn with_bounded_value(reply: Reply) -> Reply {
     }
 }
 
-/// Models that show their reasoning inside the text mark it; it is kept apart from what they say.
+/// Some models mark their reasoning inside the text. It is moved out of the text.
 fn with_reasoning_apart(mut answer: ModelAnswer) -> ModelAnswer {
     if answer.reasoning.is_empty() && (answer.text.contains("hink") || answer.text.contains("easoning")) {
         let (reasoning, text) = split_reasoning(&answer.text);
         if !reasoning.is_empty() {
-            // What continues an answer that was cut off goes on behind its last blank.
+            // An answer that was cut off keeps its trailing white space, because its continuation is appended directly.
             let end =
                 if answer.finish == FinishReason::Length { &answer.text[answer.text.trim_end().len()..] } else { "" };
             (answer.reasoning, answer.text) = (reasoning, format!("{text}{end}"));

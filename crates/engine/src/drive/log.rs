@@ -1,15 +1,15 @@
-//! What a run does, for the log: each step and each call with its outcome. Ids, names and numbers only; what was asked, said
-//! and found stays in the journal.
+//! Logs what a run does: each step and each call with its outcome. Only ids, names and numbers; texts and results stay
+//! in the journal.
 
 use tracing::{Level, enabled, info, warn};
 use updraft_run::{Effect, EffectAddress, EffectKind, Event, PlanReason, Record, Reply, Run, RunId, StepId};
 
-/// Whether anybody keeps such a log.
+/// Whether the log is enabled.
 pub(super) fn is_on() -> bool {
     enabled!(Level::INFO)
 }
 
-/// Logs what a record tells, which is on disk by now; `run` is the run after it.
+/// Logs a record that is on disk; `run` is the run after it.
 pub(crate) fn log(id: &RunId, record: &Record, run: &Run) {
     if is_on() {
         record.events.iter().for_each(|event| line(id, event, run));
@@ -79,7 +79,7 @@ fn line(run_id: &RunId, event: &Event, run: &Run) {
 
 fn reply_line(run_id: &RunId, id: &EffectAddress, reply: &Reply, run: &Run) {
     if id.kind != EffectKind::Call {
-        // A model's answer is a turn of its step; how many there were is said at its end.
+        // A model's answer is a turn of its step; the number of turns is logged when the step ends.
         if let Reply::Failed(why) = reply {
             warn!(run = %run_id, %id, kind = why.kind.name(), "a model did not answer");
         }

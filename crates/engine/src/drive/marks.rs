@@ -1,5 +1,5 @@
-//! Marks between runs: what other runs wrote with words from outside is heard of before it counts, and what this one
-//! writes is marked before it is written.
+//! Exchanges marks between runs: text from outside that other runs wrote is reported to this run before it matters, and
+//! files that this run writes are marked before they are written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,25 +14,25 @@ pub(crate) struct KnownMarks {
     marks: MarkStore,
     workspace: String,
     book: WorkspaceMarks,
-    /// Nobody has looked into this book for this run yet.
+    /// The marks of this workspace have not been read for this run yet.
     is_unopened: bool,
-    /// The state of the book that the run has heard of.
+    /// The state of the marks file that the run knows.
     heard: Option<Box<Stamp>>,
-    /// What this run has marked.
+    /// The files this run has marked.
     kept: BTreeMap<String, Origins>,
     /// Whether it has marked everything because what it changes is not listed.
     is_open: bool,
-    /// The folders of when it first might have changed any file: with some commands it turns out only at their end that they
-    /// cannot list what they changed.
+    /// The folders that existed when the run first might have changed any file. For some commands it turns out only at
+    /// the end that they cannot list what they changed.
     folders: Option<FolderSnapshot>,
-    /// The state of the book when it was last written to.
+    /// The state of the marks file when this run last wrote it.
     written: Option<Box<Stamp>>,
-    /// Which of those stood in it then: a person may have cleared some since, or taken the run back.
+    /// Which marks were in it then: a person may have cleared some since, or undone the run.
     standing: BTreeSet<String>,
 }
 
 impl KnownMarks {
-    /// For a run as it is now. What it may change anywhere from here on is marked anew.
+    /// Starts with a run in its current state. If it may change any file from here on, that is marked again.
     pub(crate) fn of(marks: &MarkStore, run: &Run) -> Self {
         let (workspace, mut kept) = (run.settings().workspace.clone(), run.tainted().clone());
         kept.remove(".");
@@ -53,12 +53,12 @@ impl KnownMarks {
 }
 
 impl RunDriver {
-    /// What other runs have marked since this one last heard of it.
+    /// The marks other runs have added since this run last looked.
     pub(super) fn news_of_marks(&mut self) -> Result<Option<QueuedInput>, Error> {
         let Some(known) = &mut self.marks else { return Ok(None) };
         let workspace = &self.run.settings().workspace;
         if known.workspace != *workspace {
-            // Whoever took over an imported run has said where it goes on.
+            // The workspace changed, because an imported run was adopted in another folder.
             (known.book, known.heard, known.is_unopened) = (known.marks.book(workspace), None, true);
             known.folders = None;
             known.workspace.clone_from(workspace);
@@ -74,12 +74,12 @@ impl RunDriver {
         }
         known.heard = stamp;
         let mut files = known.book.by_others(&self.id)?;
-        // Only what is new to the run is told: the journal of each would hold all marks again and again.
+        // Only marks that are new to the run are reported; otherwise every journal would repeat all marks.
         files.retain(|path, origins| self.run.is_news(path, origins));
         Ok((!files.is_empty()).then(|| Input::Mark { files }.into()))
     }
 
-    /// Marks what this run is about to write, before anything of it is.
+    /// Marks the files this run is about to write, before anything is written.
     pub(super) fn keep_marks(&mut self, records: &[Record]) -> Result<(), Error> {
         let Some(known) = self.marks.as_mut() else { return Ok(()) };
         let mut tainted = self.run.tainted().clone();
@@ -116,7 +116,7 @@ impl RunDriver {
         };
         let (before, after) = known.book.update(&self.id, &news, state, self.engine.now())?;
         if known.heard == before {
-            // Nobody else has written since, and of itself the run need not hear.
+            // No other run has written since, and a run need not be told about its own marks.
             known.heard.clone_from(&after);
         }
         if known.written != before {
@@ -133,19 +133,19 @@ impl RunDriver {
         Ok(())
     }
 
-    /// Nothing of this run is at work any more: what it changed is known now.
+    /// Nothing of this run is running any more, so it is now known what it changed.
     pub(super) async fn settle_marks(&mut self) {
         let Some(known) = self.marks.take().filter(|known| !known.kept.is_empty()) else { return };
         let (book, id) = (known.book, self.id.clone());
         let settled = tokio::task::spawn_blocking(move || book.settle(&id)).await;
-        // What is left open counts for every file, which is more than it should, and never less.
+        // If this fails, the mark on every file stays, which is too strict but safe.
         if let Ok(Err(error)) = settled {
             tracing::warn!(%error, "marks were not settled");
         }
     }
 }
 
-/// The paths that calls write which begin or end with these records; `.` for those that may write anywhere.
+/// The paths written by calls that begin or end with these records; `.` for calls that may write anywhere.
 fn written(run: &Run, records: &[Record]) -> BTreeSet<String> {
     let mut paths = BTreeSet::new();
     for event in records.iter().flat_map(|record| &record.events) {

@@ -1,4 +1,5 @@
-//! The parts of a drive: what it tells, what comes in, what is under way, what waits to be written.
+//! The parts of a `RunDriver`: what models and tools are told, what comes in, what is running, what waits to be
+//! written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,15 +16,16 @@ use crate::effects::RunningEffects;
 use crate::engine::EngineInner;
 use crate::words::PromptKit;
 
-/// Inputs that wait for a run at the same time. People and other processes send them, a few in a run's life; what other
-/// processes sent stays in the journal's inbox until it is taken, so it is brought again where there is no room.
+/// How many inputs may wait for a run at the same time. People and other processes send only a few during a run. Inputs
+/// of other processes stay in the journal's inbox until they are taken, so they are delivered again if there is no
+/// room.
 const MOST_MAIL: usize = 1024;
 
-/// An input on its way to a run, and its place in the inbox if it came from another process.
+/// An input on its way to a run, and its row in the inbox if it came from another process.
 pub(crate) struct QueuedInput {
     pub(crate) input: Input,
     pub(crate) row: Option<i64>,
-    /// The code that waits for what comes of it.
+    /// The channel to the code that waits for the reply.
     pub(crate) heard: Option<oneshot::Sender<Reply>>,
 }
 
@@ -33,7 +35,7 @@ impl From<Input> for QueuedInput {
     }
 }
 
-/// Brings inputs to a run that is being driven.
+/// Sends inputs to a run that is being driven.
 pub(crate) type MailSender = mpsc::Sender<QueuedInput>;
 
 /// What models and tools are told.
@@ -49,67 +51,67 @@ pub(crate) struct Briefing {
     pub(crate) conversations: BTreeMap<StepId, Box<Conversation>>,
 }
 
-/// What comes in.
+/// Where inputs arrive.
 pub(crate) struct Inbox {
     pub(crate) mail: mpsc::Receiver<QueuedInput>,
     /// Calls that code asks for.
     pub(crate) wishes: mpsc::Receiver<CallRequest>,
     /// Inputs to be taken at once.
     pub(crate) queued: Vec<QueuedInput>,
-    /// Inputs of other processes that were taken, by their places in the journal's inbox.
+    /// The inbox rows of the inputs that were already taken.
     pub(crate) taken: BTreeSet<i64>,
 }
 
-/// What is under way.
+/// The effects that are running.
 #[derive(Default)]
 pub(crate) struct Work {
     pub(crate) effects: RunningEffects,
-    /// When to give up on what was told to stop.
+    /// When to give up on effects that were told to stop.
     pub(crate) patience: Option<tokio::time::Instant>,
 }
 
 /// Code that waits for calls it asked for.
 pub(crate) struct CodeCalls {
-    /// Given to each call, so that its code can ask.
+    /// Given to each call, so that its code can send requests.
     pub(crate) wishing: mpsc::Sender<CallRequest>,
-    /// Who hears of which call.
+    /// Which code waits for the reply to which call.
     pub(crate) listening: BTreeMap<EffectAddress, oneshot::Sender<Reply>>,
-    /// Those who wait until what they noted is on disk.
+    /// Code that waits until its handle is on disk.
     pub(crate) noted: Vec<oneshot::Sender<Reply>>,
 }
 
-/// What goes to disk with the next append.
+/// What will be written with the next append.
 #[derive(Default)]
 pub(crate) struct Unwritten {
-    /// Inputs that can wait for it.
+    /// Inputs that can wait for the next append.
     pub(crate) riding: Vec<QueuedInput>,
-    /// Values that it must hold.
+    /// Blobs to be stored with it.
     pub(crate) blobs: Vec<Blob>,
 }
 
-/// How far a run has come in the journal.
+/// The position of a run in the journal.
 pub(crate) struct Position {
     pub(crate) lease: Lease,
     pub(crate) status: Status,
-    /// Events on disk.
+    /// How many events are on disk.
     pub(crate) head: u64,
 }
 
-/// A run of the journal that is about to be driven.
+/// A run from the journal that is about to be driven.
 pub(crate) struct OpenedRun {
     pub(crate) id: RunId,
     pub(crate) run: Run,
     pub(crate) lease: Lease,
     pub(crate) kit: Arc<PromptKit>,
     pub(crate) context: Snapshot,
-    /// The workspace may be another than the context says.
+    /// The workspace may have changed since the context was taken.
     pub(crate) is_stale: bool,
     /// Inputs to be taken first.
     pub(crate) queued: Vec<QueuedInput>,
 }
 
 impl RunDriver {
-    /// Puts a drive together. Whoever has the sender reaches the run.
+    /// Builds a driver, and the sender that reaches the run.
     pub(crate) fn new(engine: &Arc<EngineInner>, opened: OpenedRun) -> (Self, MailSender) {
         let OpenedRun { id, run, lease, kit, context, is_stale, queued } = opened;
         let (send, mail) = mpsc::channel(MOST_MAIL);

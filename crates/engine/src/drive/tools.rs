@@ -1,4 +1,5 @@
-//! Tools that change while a run goes on: a model is told of them with its next question, and the journal knows of which.
+//! Handles tools that change during a run: the model sees them with its next question, and the journal records which
+//! ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,12 +11,12 @@ use super::RunDriver;
 use crate::Error;
 use crate::words::PromptKit;
 
-/// A roster with other tools, whose definitions are words from outside if that is another matter now, and the kit that
-/// comes of it.
+/// A roster with changed tools, the tools whose definitions come from outside if that changed, and the resulting kit.
 type RenewedTools = (Arc<Roster>, Option<BTreeMap<String, String>>, Arc<PromptKit>);
 
 impl RunDriver {
-    /// Takes the tools anew if others are there and a model is about to be asked. What it is shown is on disk before.
+    /// Loads the tools again if they have changed and a model is about to be asked. The new definitions are on disk
+    /// before the model sees them.
     pub(super) async fn take_tools(&mut self, about_to_begin: &[EffectAddress]) -> Result<(), Error> {
         let is_ask = |id: &EffectAddress| self.run.open().get(id).is_some_and(|open| open.effect == Effect::Ask);
         if !about_to_begin.iter().any(is_ask) {
@@ -28,7 +29,7 @@ impl RunDriver {
         Ok(())
     }
 
-    /// The roster and kit with the tools as they are now, if that is something else.
+    /// The roster and kit with the current tools. Returns `None` if nothing changed.
     fn news_of_tools(&mut self) -> Result<Option<RenewedTools>, Error> {
         let Some(shelf) = self.engine.hands.shelf().filter(|shelf| self.briefing.tools_version != Some(shelf.version))
         else {
@@ -49,20 +50,20 @@ impl RunDriver {
         Ok(Some((Arc::new(roster), strange, kit)))
     }
 
-    /// Whether a server's tool is another by now than the call was weighed for: a person may have thought about it for long.
+    /// Whether a server's tool has changed since the call was decided about: a person may have taken long to decide.
     pub(super) fn is_another_tool(&self, id: &EffectAddress, call: &ToolCall) -> bool {
         let (Some(shelf), Some(was)) = (self.engine.hands.shelf(), self.run.prepared(id)) else { return false };
         if shelf.registry.is_fixed(&call.name) && was.passed_on_to.is_none() {
             return false;
         }
         let now = self.look_at(&id.step, call);
-        // What cannot be called at all is told by whoever is asked to.
+        // A tool that cannot be called at all is reported when the call is made.
         let weighed = |of: &PreparedCall| (of.class, of.outside, of.sends, of.destroys, of.adds);
         now.fault.is_none()
             && (weighed(&now) != weighed(was) || now.hosts != was.hosts || now.passed_on_to != was.passed_on_to)
     }
 
-    /// What is to be said of a call of a tool that is another by now than the model was shown, or gone.
+    /// The refusal of a call whose tool has changed since the model was shown it, or is gone.
     pub(super) fn changed_since(&self, shown: &[ToolSpec], call: &ToolCall) -> Option<PreparedCall> {
         let shelf = self.engine.hands.shelf()?;
         let told = shown.iter().find(|spec| spec.name == call.name).filter(|_| !shelf.registry.is_fixed(&call.name))?;

@@ -1,6 +1,7 @@
-//! Marks as rows of a file: each change appends the rows that differ, and the last row of a mark counts.
+//! Stores marks as rows of a file. Each change appends the rows that differ, and the last row of a mark counts.
 //!
-//! So a change of one file costs one row, however many are marked. Once most rows are outdated, the file is written anew.
+//! So a change of one file costs one row, however many files are marked. Once most rows are outdated, the file is
+//! rewritten.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,31 +15,31 @@ use super::{FileMark, MarkTable, RoamingRun};
 use crate::Error;
 use crate::undo::{private, write_whole};
 
-/// Rows that may be outdated before the file is written anew, beside as many as count.
+/// How many outdated rows are allowed, in addition to as many as there are current rows, before the file is rewritten.
 const OUTDATED: usize = 1_000;
 
 /// One row of the file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum MarkRow {
-    /// The first: whose marks these are.
+    /// The first row: the workspace that the marks belong to.
     Workspace(String),
-    /// A run's mark of a path; absent where it was taken away.
+    /// A run's mark on a path; absent if it was removed.
     Mark(String, RunId, #[serde(default)] Option<FileMark>),
-    /// A run that may be changing any file; absent where it no longer does.
+    /// A run that may be changing any file; absent if it no longer does.
     Roaming(RunId, #[serde(default)] Option<RoamingRun>),
 }
 
-/// What a file holds, and how it can be added to.
+/// The content of a marks file, and what is needed to append to it.
 #[derive(Debug, Default)]
 pub(super) struct MarkFileContents {
     pub(super) page: MarkTable,
     rows: usize,
-    /// Whether the last row is whole. One that was cut off was never relied on.
+    /// Whether the last row is complete. An incomplete row was never relied on.
     is_whole: bool,
 }
 
-/// Reads a file of rows; `None` where there is none.
+/// Reads a marks file. Returns `None` if it does not exist.
 pub(super) fn read(file: &Path) -> Result<Option<MarkFileContents>, Error> {
     let failed = |source| Error::File { file: file.to_owned(), source };
     let bytes = match fs::read(file) {
@@ -52,11 +53,11 @@ pub(super) fn read(file: &Path) -> Result<Option<MarkFileContents>, Error> {
         contents.rows += 1;
         contents.page.take(serde_json::from_slice(line).map_err(|error| failed(error.into()))?);
     }
-    // The first row is put in place whole.
+    // The file is created with its first row in one step.
     if contents.rows == 0 { Err(failed(std::io::Error::other("its first row is missing"))) } else { Ok(Some(contents)) }
 }
 
-/// Writes what is different from before: a few rows more, or the file anew.
+/// Writes what has changed: appends some rows, or rewrites the file.
 pub(super) fn write(file: &Path, before: Option<&MarkFileContents>, after: &MarkTable) -> Result<(), Error> {
     let unwritten = |source| Error::Unwritten { file: file.to_owned(), source };
     let empty = MarkTable::default();
@@ -112,7 +113,7 @@ impl MarkTable {
         }
     }
 
-    /// The rows that make this page of another.
+    /// The rows that turn `before` into this table.
     fn rows_beyond(&self, before: &MarkTable) -> Vec<MarkRow> {
         let none = BTreeMap::new();
         let mut rows = Vec::new();
@@ -133,7 +134,7 @@ impl MarkTable {
         rows
     }
 
-    /// How many rows count.
+    /// How many rows are current.
     fn len(&self) -> usize {
         self.files.values().map(BTreeMap::len).sum::<usize>() + self.roaming.len()
     }

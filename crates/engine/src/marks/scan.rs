@@ -1,4 +1,4 @@
-//! What changed in a workspace since a moment, by the times of files, and what a file holds.
+//! Finds what changed in a workspace since a given time, by the times of files, and reads files safely.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -8,41 +8,42 @@ use updraft_journal::hash_of;
 use updraft_run::Timestamp;
 use updraft_workspace::{Stamp, Survey, Workspace};
 
-/// Files and folders that are looked at; with more, the whole workspace counts as changed.
+/// How many files and folders are checked; if there are more, the whole workspace counts as changed.
 const LOOKED_AT: usize = 200_000;
-/// Changed files that are kept apart.
+/// How many changed files are listed separately.
 const NAMED: usize = 500;
-/// From this many on, the files of one folder stand together where there are too many.
+/// From this many on, the files of one folder are combined if the list is too long.
 const TOGETHER: usize = 20;
-/// Clocks of file systems are coarse, and some run behind.
+/// Clocks of file systems are coarse, and some are late. In milliseconds.
 const SLACK: i64 = 2_000;
-/// A larger file is told by its name alone.
+/// A larger file is identified by its name alone.
 const LARGEST: u64 = 32 << 20;
 
-/// The folders of a workspace at a moment, each told by its place and itself; `None` if there are too many.
+/// The folders of a workspace at one time, each identified by its path and its inode; `None` if there are too many.
 pub(crate) type FolderSnapshot = Option<BTreeSet<u64>>;
 
-/// The folders that there are.
+/// The folders that exist now.
 pub(super) fn folders(root: &Path) -> FolderSnapshot {
     let survey = survey(root);
     let folders = survey.stamps.iter().filter(|(_, stamp)| stamp.is_folder());
     (!survey.is_cut).then(|| folders.map(|(path, stamp)| standing(path, stamp)).collect())
 }
 
-/// Everything that there is; nothing, where there is no workspace any more.
+/// Everything in the workspace; empty if the workspace no longer exists.
 fn survey(root: &Path) -> Survey {
     Workspace::open(root).map(|opened| opened.survey(LOOKED_AT)).unwrap_or_default()
 }
 
-/// A folder in its place: another one there is not the same, nor the same one elsewhere.
+/// Identifies a folder at its path: another folder at the same path differs, and so does the same folder at another
+/// path.
 fn standing(path: &[u8], stamp: &Stamp) -> u64 {
     let (place, itself) = stamp.inode;
     let hash = hash_of(&[path, &place.to_le_bytes(), &itself.to_le_bytes()].concat()).to_string();
     u64::from_str_radix(hash.get(..16).unwrap_or_default(), 16).unwrap_or_default()
 }
 
-/// The files that changed since a moment, or that lie in a folder that was not there then: it may have been given its name
-/// with all that is in it. Nobody can set the time that counts here; a file that was renamed has a new one.
+/// The files that changed since a given time, or that are in a folder that was not there then, because it may have been
+/// renamed with everything in it. The time used here cannot be set by programs; renaming a file updates it.
 pub(super) fn since(root: &Path, moment: Timestamp, before: &FolderSnapshot) -> Vec<String> {
     let moment = moment.0 - SLACK;
     let survey = survey(root);
@@ -58,7 +59,7 @@ pub(super) fn since(root: &Path, moment: Timestamp, before: &FolderSnapshot) -> 
         if stamp.is_folder() {
             let is_other = match before {
                 Some(before) => !before.contains(&standing(path, stamp)),
-                // One in which nothing was made or removed, and that changed all the same, was given its name.
+                // A folder that changed although nothing was created or removed in it was renamed.
                 None => is_touched && stamp.modified / 1_000_000 < moment,
             };
             if is_in_new || is_other {
@@ -71,7 +72,7 @@ pub(super) fn since(root: &Path, moment: Timestamp, before: &FolderSnapshot) -> 
     few(changed)
 }
 
-/// The same in fewer words, where there are too many: folders, from the top down, or all.
+/// Shortens a list that is too long: to folders, from the top down, or to the whole workspace.
 fn few(changed: Vec<String>) -> Vec<String> {
     if changed.len() <= NAMED {
         return changed;
@@ -86,7 +87,7 @@ fn few(changed: Vec<String>) -> Vec<String> {
     if named.len() <= NAMED { named } else { vec![".".to_owned()] }
 }
 
-/// What a regular file holds, if it is not too large. A link is not followed, and a pipe not waited for.
+/// The content of a regular file, if it is not too large. Links are not followed, and pipes are not waited for.
 pub(super) fn content(path: &Path) -> Option<Vec<u8>> {
     let file = updraft_tools::open_unlinked(path).ok()?;
     let about = file.metadata().ok()?;

@@ -1,4 +1,4 @@
-//! Marks on disk: by several at once, of files that go and come, of runs that are cut off.
+//! Tests marks on disk: several processes at once, files that are deleted and created, runs that are cut off.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ impl World {
     }
 }
 
-/// Nobody is at work.
+/// No run is at work.
 fn nobody(_: &RunId) -> bool {
     false
 }
@@ -82,13 +82,13 @@ fn a_run_that_may_change_anything_counts_for_all_until_it_rests_and_then_for_wha
     assert_eq!(world.marked(), ["."]);
     world.book().settle(&run("one")).unwrap();
     assert_eq!(world.marked(), ["new.txt"]);
-    // Nothing has changed since a moment that is still to come.
+    // Nothing has changed since a time in the future.
     world.book().add(&run("two"), &of(".", "p"), Timestamp(i64::MAX)).unwrap();
     world.book().settle(&run("two")).unwrap();
     assert_eq!(world.book().by_others(&run("one")).unwrap(), BTreeMap::new());
 }
 
-/// Old files in a folder that is given another name while a run is at work, whatever else is made in it.
+/// Old files in a folder that is renamed while a run is at work, whatever else is created in it.
 #[test]
 fn what_lies_in_a_folder_whose_path_is_new_is_new_there_whatever_its_time() {
     let later = Timestamp(i64::MAX / 2_000_000);
@@ -100,7 +100,7 @@ fn what_lies_in_a_folder_whose_path_is_new_is_new_there_whatever_its_time() {
         for file in ["d/notes.md", "d/inner/more.md", "stays/own.md"] {
             world.file(file, "words");
         }
-        // By their times alone nothing has changed since.
+        // By their times alone, nothing has changed since.
         world.book().add(&run("one"), &of(".", "p"), later).unwrap();
         std::fs::create_dir(ws.join("deep")).unwrap();
         std::fs::rename(ws.join("d"), ws.join("deep/e")).unwrap();
@@ -196,7 +196,7 @@ fn a_folder_that_stands_for_what_was_taken_back_is_no_longer_marked_unless_somet
     };
     assert_eq!(marked_after(UndoRemains::These(&[])), [""; 0]);
     assert_eq!(marked_after(UndoRemains::These(&["docs/c.md".to_owned()])), ["docs"]);
-    // Nobody knows what else there is: a folder that is still there may hold it.
+    // It is unknown what else was changed: a folder that still exists may contain it.
     std::fs::create_dir(world.folder.path().join("ws/docs")).unwrap();
     assert_eq!(marked_after(UndoRemains::Unknown), ["docs", "notes.md"]);
     book.clear(None).unwrap();

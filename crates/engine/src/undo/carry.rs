@@ -1,5 +1,5 @@
-//! Carrying an undo out: removals from the inside out, then folders, then what lies in them. May be done again after it
-//! was cut off: what is done already is left alone.
+//! Carries out an undo: removals from the inside out, then folders, then their contents. It may be repeated after it
+//! was cut off: what is already done is left alone.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ pub(super) fn carry_out(workspace: &Workspace, source: &ContentSource<'_>, recor
     for one in folders.iter().chain(&files).filter(|one| one.to.is_some() && !is_folder(one.to)) {
         hand.put(one);
     }
-    // Last and from the inside out: a folder may become one that cannot be written to.
+    // Last and from the inside out, because a folder may become read-only.
     for one in made.iter().rev() {
         let mode = one.to.map_or(0o755, |side| side.form.mode);
         hand.tried(one, |hand, path| hand.workspace.set_mode(path, mode).map(|()| None));
@@ -51,7 +51,7 @@ fn is_folder(side: Option<PathSnapshot>) -> bool {
     side.is_some_and(|side| side.form.kind == FileKind::Folder)
 }
 
-/// Whether a file or link goes, for good or for a folder.
+/// Whether a file or link is removed, for good or to make room for a folder.
 fn is_removal(one: &UndoMove) -> bool {
     one.from.is_some() && !is_folder(one.from) && (one.to.is_none() || is_folder(one.to))
 }
@@ -65,7 +65,7 @@ struct UndoExecutor<'a> {
 type UndoAttempt = Result<Option<UndoSkipReason>, Failure>;
 
 impl UndoExecutor<'_> {
-    /// Puts a file or link back.
+    /// Restores a file or link.
     fn put(&mut self, one: &UndoMove) {
         let Some(to) = one.to else { return };
         self.checked(one, |hand, path, now| {
@@ -88,13 +88,14 @@ impl UndoExecutor<'_> {
     /// Removes a file or a link.
     fn take_away(&mut self, one: &UndoMove) {
         self.checked(one, |hand, path, now| {
-            // The folder that comes in its place may be there already.
+            // The folder that replaces it may already exist.
             let is_there = now.is_some_and(|now| now.form().kind == FileKind::Folder);
             if is_there { Ok(None) } else { hand.workspace.take_away(path).map(|()| None) }
         });
     }
 
-    /// Looks once more, since the plan was made: somebody else's change in between is not overwritten.
+    /// Checks the path again, because it may have changed since the plan was made: changes by others are not
+    /// overwritten.
     fn checked(&mut self, one: &UndoMove, act: impl FnOnce(&Self, &WorkspacePath, Option<PathContent>) -> UndoAttempt) {
         self.tried(one, |hand, path| {
             let now = hand.workspace.standing(path, LARGEST)?;
@@ -105,7 +106,7 @@ impl UndoExecutor<'_> {
                 return Ok(None);
             }
             let is_expected = [one.from, one.to].iter().any(|side| is_same(current.as_ref(), side.as_ref()));
-            // What was in the way may just have been taken away for it.
+            // What was in the way may just have been removed for it.
             if !is_expected && !came_apart {
                 return Ok(Some(UndoSkipReason::Conflict));
             }

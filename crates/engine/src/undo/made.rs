@@ -1,4 +1,4 @@
-//! What a run changed, read from its journal.
+//! Reads from the journal what a run changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -23,7 +23,7 @@ pub struct RecordedChange {
     pub change: FileChange,
 }
 
-/// Which changes are meant.
+/// Selects changes.
 #[derive(Clone, Debug, Default)]
 pub struct ChangeFilter {
     /// Only those of this step.
@@ -33,13 +33,13 @@ pub struct ChangeFilter {
 }
 
 impl ChangeFilter {
-    /// Whether nothing is left out.
+    /// Whether everything is selected.
     pub fn is_everything(&self) -> bool {
         self.step.is_none() && self.call.is_none()
     }
 
     pub(crate) fn has(&self, call: &EffectAddress) -> bool {
-        // What code called belongs to the call that ran it.
+        // A call made by code belongs to the call that ran the code.
         let is_meant = |one: &EffectAddress| one == call || call.is_within(one);
         self.step.as_ref().is_none_or(|step| *step == call.step) && self.call.as_ref().is_none_or(is_meant)
     }
@@ -48,15 +48,15 @@ impl ChangeFilter {
 /// What a run changed, as far as it is listed.
 #[derive(Default)]
 pub(crate) struct RunChanges {
-    /// In the order of the journal.
+    /// The changes in the order of the journal.
     pub(crate) made: Vec<RecordedChange>,
-    /// What each call is known to have changed beyond that.
+    /// How many more changes each call is known to have made.
     pub(crate) more: Vec<(EffectAddress, UnlistedCount)>,
-    /// All calls that were begun.
+    /// All calls that have begun.
     pub(crate) begun: BTreeSet<EffectAddress>,
 }
 
-/// All changes. What a fork took over from another run is that run's.
+/// All changes. Changes before a fork belong to the run it was copied from.
 pub(crate) fn made(journal: &Journal, run: &RunId, which: &ChangeFilter) -> Result<RunChanges, Error> {
     let mut all = RunChanges::default();
     let mut told = ReportedChanges::default();
@@ -64,7 +64,7 @@ pub(crate) fn made(journal: &Journal, run: &RunId, which: &ChangeFilter) -> Resu
     journal.read(run, 0, &mut |_, record: Record| {
         for event in &record.events {
             match event {
-                // What was done before was done by another run, or elsewhere.
+                // Earlier changes were made by another run, or on another machine.
                 Event::Forked { .. } | Event::Imported => all = RunChanges::default(),
                 Event::Begun { id, .. } if which.has(id) => drop(all.begun.insert(id.clone())),
                 Event::Replied { id, reply: Reply::Output(output), .. } if which.has(id) => {
@@ -88,12 +88,12 @@ pub(crate) fn made(journal: &Journal, run: &RunId, which: &ChangeFilter) -> Resu
     fault.map_or(Ok(all), Err)
 }
 
-/// What calls from code have told, until the call that ran the code tells it once more.
+/// Changes that calls from code have reported, until the call that ran the code reports them again.
 #[derive(Default)]
 pub(crate) struct ReportedChanges(BTreeMap<EffectAddress, Vec<FileChange>>);
 
 impl ReportedChanges {
-    /// What a call changed, without what the calls of its code have told already.
+    /// The changes of a call, without those that the calls of its code have already reported.
     pub(crate) fn once(&mut self, call: &EffectAddress, changes: Vec<FileChange>) -> Vec<FileChange> {
         if let Some(outer) = call.outer() {
             self.0.entry(outer).or_default().extend(changes.iter().cloned());
@@ -104,7 +104,7 @@ impl ReportedChanges {
             let last = inner.iter().rev().find(|one| one.path == change.path);
             let is_told = inner.contains(&change) || last.is_some_and(|last| last.after == change.after);
             if let Some(last) = last {
-                // The code itself went on from what its last call had left.
+                // The code continued from what its last call had left.
                 (change.before, change.was) = (last.after, last.now);
             }
             (!is_told).then_some(change)
@@ -113,7 +113,7 @@ impl ReportedChanges {
     }
 }
 
-/// All changes of one output.
+/// All changes in one output.
 pub(crate) fn changes(journal: &Journal, output: &ToolOutput) -> Result<Vec<FileChange>, Error> {
     let Some(all) = &output.all_changes else { return Ok(output.changes.clone()) };
     let stored = journal.blob(&all.hash)?;

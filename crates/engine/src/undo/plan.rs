@@ -1,7 +1,7 @@
-//! What an undo would do, path by path. Reads, changes nothing.
+//! Plans an undo, path by path. Reads, but changes nothing.
 //!
-//! One rule: what still is as the run left it, and whose earlier content was kept, is put back. Everything else is named
-//! and left alone.
+//! There is one rule: a path is restored if it still is as the run left it and its earlier content was kept. Every
+//! other path is reported and left alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,36 +15,36 @@ use super::record::UndoRecord;
 use super::side::{PathSnapshot, is_same};
 use super::{ContentSource, LARGEST};
 
-/// What an undo would do, and what it would leave.
+/// What an undo would do, and what it would leave alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct UndoPlan {
-    /// What would be put back.
+    /// What would be restored.
     pub moves: Vec<UndoMove>,
     /// What would stay as it is.
     pub left: Vec<SkippedPath>,
-    /// The number of the undo that this takes back.
+    /// The number of the undo that this one reverts.
     #[serde(skip)]
     pub(crate) takes_back: Option<u64>,
 }
 
-/// One path, from what it is to what it was.
+/// One path: what it is now, and what it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoMove {
     /// Relative to the workspace.
     pub path: String,
-    /// What it is; absent if there is nothing.
+    /// What it is now; absent if nothing is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<PathSnapshot>,
-    /// What it becomes; absent if it goes.
+    /// What it becomes; absent if it is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<PathSnapshot>,
-    /// Whose changes are taken back, the last first.
+    /// The calls whose changes are undone, the last first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<EffectAddress>,
-    /// Contents that the wanted one may be the beginning of.
+    /// Contents that the wanted content may be the beginning of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) later: Vec<ContentHash>,
-    /// Where an undo of an earlier version moved it back from. Only read.
+    /// The path an undo by an earlier version moved it from. Only read from old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) taken_from: Option<String>,
 }
@@ -59,22 +59,22 @@ pub struct SkippedPath {
     pub why: UndoSkipReason,
 }
 
-/// Why a path is not put back.
+/// Why a path is not restored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "why", content = "what", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum UndoSkipReason {
-    /// It is not what the run left: somebody else changed it since.
+    /// It is not as the run left it: someone else has changed it since.
     Conflict,
-    /// Something else in the same git repository is not what the run left.
+    /// Something else in the same git repository is not as the run left it.
     Repository(String),
-    /// What was there before was not kept.
+    /// The earlier content was not kept.
     Lost,
-    /// It may be a file that was moved here and cannot be brought back.
+    /// It may be a file that was moved here and cannot be moved back.
     MaybeMoved,
-    /// Its name is not UTF-8, so it cannot be found again by what was recorded.
+    /// Its name is not UTF-8, so it cannot be found by its recorded name.
     Name,
-    /// Another call was under way at the same time and may have changed it instead.
+    /// Another call was running at the same time and may have changed it instead.
     Unsure,
     /// It is a folder that is not empty.
     NotEmpty,
@@ -106,7 +106,7 @@ pub(super) const TOO_LARGE: &str =
 
 pub(super) const MOVED: &str = "an undo by an earlier version moved it, so it stays where it is: move it yourself";
 
-/// How many times smaller a file can get by packing it; `gzip` reaches 1,032.
+/// How many times smaller a file can become by compression; `gzip` reaches 1,032.
 const PACKED: u64 = 1_100;
 
 pub(super) struct UndoPlanner<'a> {
@@ -129,7 +129,7 @@ impl UndoPlanner<'_> {
                 continue;
             }
             match self.look(path, &plan) {
-                // A write of ours that was cut off had left it, and it was cleared away.
+                // An interrupted write of ours had left it, and it has been cleaned up.
                 Ok(None) if is_draft_of_any(path) => {}
                 Ok(now) => match self.path(path, &made, now.as_ref()) {
                     Ok(wanted) => plan.moves.extend(wanted),
@@ -145,7 +145,7 @@ impl UndoPlanner<'_> {
         plan
     }
 
-    /// The way back from an undo.
+    /// Plans how to revert an undo.
     pub(super) fn back(&self, record: &UndoRecord) -> UndoPlan {
         let mut plan = UndoPlan { takes_back: Some(record.number), ..UndoPlan::default() };
         let mut moves: Vec<&UndoMove> = record.moves.iter().collect();
@@ -179,8 +179,8 @@ impl UndoPlanner<'_> {
         plan
     }
 
-    /// What is at a path. Nothing, where it lies behind a link that the plan takes away; a folder comes before what lies in
-    /// it.
+    /// What is at a path. Returns `None` if it is behind a link that the plan removes. A folder is planned before its
+    /// contents.
     fn look(&self, path: &str, plan: &UndoPlan) -> Result<Option<PathContent>, String> {
         let inside = self.workspace.locate(path).map_err(|failure| failure.message)?;
         self.workspace.standing(&inside, LARGEST).or_else(|failure| {
@@ -190,7 +190,7 @@ impl UndoPlanner<'_> {
         })
     }
 
-    /// What leads from what is there now to what was there before the run; nothing, if that is the same.
+    /// The move from what is there now to what was there before the run. Returns `None` if they are the same.
     fn path(
         &self,
         path: &str,
@@ -217,7 +217,7 @@ impl UndoPlanner<'_> {
         self.checked(UndoMove { path, from: current, to: walked.state, calls, later, taken_from: None }, now)
     }
 
-    /// A move, if it changes something and can be carried out and taken back.
+    /// Returns the move if it changes something and can be carried out and reverted.
     fn checked(&self, wanted: UndoMove, now: Option<&PathContent>) -> Result<Option<UndoMove>, UndoSkipReason> {
         let is_same = is_same(wanted.from.as_ref(), wanted.to.as_ref());
         if is_same && mode(wanted.from) == mode(wanted.to) {
@@ -243,17 +243,17 @@ impl UndoPlanner<'_> {
     }
 }
 
-/// How far a path was gone back.
+/// How far a path could be traced back.
 struct PathRewind {
     state: Option<PathSnapshot>,
     calls: Vec<EffectAddress>,
     later: Vec<ContentHash>,
-    /// Why that is not to the beginning.
+    /// Why it could not be traced back to the beginning.
     stops: Option<UndoSkipReason>,
 }
 
-/// Goes back from what is there now, change by change, as far as each leads to the one before it. Calls that ran at the
-/// same time may have replied in another order than they wrote.
+/// Traces a path back from what is there now, change by change, as long as each change connects to the one before it.
+/// Calls that ran at the same time may have replied in another order than they wrote.
 fn walk(path: &str, current: Option<PathSnapshot>, made: &[&RecordedChange]) -> PathRewind {
     let mut at = PathRewind { state: current, calls: Vec::new(), later: Vec::new(), stops: None };
     let mut left = made.to_vec();
@@ -264,7 +264,7 @@ fn walk(path: &str, current: Option<PathSnapshot>, made: &[&RecordedChange]) -> 
             break;
         };
         let RecordedChange { call, change, .. } = left.remove(last);
-        // Of what was there before the first change, more must be known than the form.
+        // For the first change, the earlier content must be known, not only the metadata.
         if change.unsure || (change.lost && left.is_empty()) {
             at.stops = Some(if change.lost { UndoSkipReason::Lost } else { UndoSkipReason::Unsure });
             break;
@@ -277,8 +277,8 @@ fn walk(path: &str, current: Option<PathSnapshot>, made: &[&RecordedChange]) -> 
     at
 }
 
-/// Whether what is at a path is what was left there. An index of git counts as such while it has the same length: `git
-/// status` writes the times of files into it, and what is staged changes its length.
+/// Whether a path is as it was left. A git index counts as unchanged while its length is the same: `git status` writes
+/// the times of files into it, and staging changes its length.
 fn is_as_left(path: &str, now: Option<PathSnapshot>, left: Option<PathSnapshot>) -> bool {
     let is_index = repository(path).is_some() && path.ends_with("/index");
     let len =
@@ -290,7 +290,7 @@ fn mode(side: Option<PathSnapshot>) -> Option<u32> {
     side.filter(|side| side.form.kind != FileKind::Link).map(|side| side.form.mode)
 }
 
-/// A mode that somebody set after the run is theirs to keep.
+/// Keeps a mode that someone set after the run.
 fn with_mode_of(mut side: PathSnapshot, state: Option<PathSnapshot>, after: Option<PathSnapshot>) -> PathSnapshot {
     if let (Some(state), Some(after)) = (state, after)
         && state.form.mode != after.form.mode
@@ -306,7 +306,7 @@ impl UndoPlan {
         self.left.push(SkippedPath { path: path.to_owned(), why });
     }
 
-    /// Takes moves out of the plan: those that this gives a reason for.
+    /// Removes from the plan the moves for which `why` gives a reason.
     fn leave_those(&mut self, why: impl Fn(&UndoMove) -> Option<UndoSkipReason>) {
         for one in std::mem::take(&mut self.moves) {
             match why(&one) {
@@ -317,14 +317,15 @@ impl UndoPlan {
     }
 }
 
-/// A file that was not kept may have been moved or packed: one of its length that the run made is not removed, nor is one of
-/// a call that took it away and that may hold it, nor one of a call that took away more than is listed.
+/// A file whose content was not kept may have been moved or compressed. So these files are not removed: a file of the
+/// same length that the run made, a file by the same call that is large enough to contain it, and a file by a call that
+/// removed more than is listed.
 fn keep_what_may_be_moved(plan: &mut UndoPlan, changes: &RunChanges) {
     let lost = |change: &FileChange| change.was.filter(|was| change.lost && Some(*was) != change.now && was.len > 0);
     let lengths: BTreeSet<u64> = changes.made.iter().filter_map(|one| Some(lost(&one.change)?.len)).collect();
     let takers: BTreeSet<&EffectAddress> =
         changes.more.iter().filter(|(_, more)| more.taken > 0).map(|(call, _)| call).collect();
-    // The smallest that each call took away.
+    // The smallest file that each call removed.
     let mut removed: BTreeMap<&EffectAddress, u64> = BTreeMap::new();
     for one in changes.made.iter().filter(|one| one.change.now.is_none()) {
         if let Some(was) = lost(&one.change).filter(|was| was.kind == FileKind::File) {
@@ -341,8 +342,8 @@ fn keep_what_may_be_moved(plan: &mut UndoPlan, changes: &RunChanges) {
     });
 }
 
-/// A repository is one thing: half of it put back would be a broken one. And objects that a run added harm nobody, while
-/// later commits may need them: they stay, unless the repository itself goes.
+/// A repository is restored completely or not at all, because half of it would be broken. Objects that a run added do
+/// no harm, and later commits may need them: they stay, unless the repository itself is removed.
 fn keep_repositories_whole(plan: &mut UndoPlan) {
     let is_whole = |one: &&UndoMove| one.to.is_none() && repository(&one.path) == Some(&one.path);
     let goes: BTreeSet<String> = plan.moves.iter().filter(is_whole).map(|one| one.path.clone()).collect();
@@ -356,7 +357,7 @@ fn keep_repositories_whole(plan: &mut UndoPlan) {
     plan.leave_those(|one| disturbed.get(repository(&one.path)?).cloned().map(UndoSkipReason::Repository));
 }
 
-/// The part of a path up to git's folder.
+/// The part of a path up to the `.git` folder.
 fn repository(path: &str) -> Option<&str> {
     let mut end = 0;
     for part in path.split('/') {

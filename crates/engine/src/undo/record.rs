@@ -1,4 +1,4 @@
-//! Undos written down: what each is about to do, and the contents it replaces.
+//! Records undos on disk: what each is about to do, and the contents it replaces.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,18 +22,18 @@ pub(super) struct UndoRecord {
     pub(super) run: RunId,
     pub(super) at: Timestamp,
     pub(super) moves: Vec<UndoMove>,
-    /// The undo that this one takes back.
+    /// The undo that this one reverts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) takes_back: Option<u64>,
-    /// Everything has been tried.
+    /// Everything in it has been tried.
     pub(super) is_done: bool,
-    /// A later one has taken it back.
+    /// A later undo has reverted it.
     #[serde(default)]
     pub(super) is_taken_back: bool,
 }
 
 impl UndoRecord {
-    /// Both places of each file that an undo of an earlier version moved.
+    /// Both paths of each file that an undo by an earlier version moved.
     pub(super) fn moved(&self) -> BTreeSet<&str> {
         self.moves.iter().filter_map(|one| Some([one.path.as_str(), one.taken_from.as_deref()?])).flatten().collect()
     }
@@ -54,14 +54,14 @@ impl UndoRecords {
         Ok(self.all()?.into_iter().find(|record| !record.is_done))
     }
 
-    /// The last undo that was neither taken back nor took one back.
+    /// The last undo that was not reverted and did not revert another.
     pub(super) fn last_undo(&self) -> Result<Option<UndoRecord>, Error> {
         let all = self.all()?;
         Ok(all.into_iter().rev().find(|record| record.is_done && !record.is_taken_back && record.takes_back.is_none()))
     }
 
-    /// Stores what will be replaced, then the plan. Only then may anything be touched. What cannot be stored is not
-    /// touched, and given back.
+    /// Stores what will be replaced, then the plan. Only after that may anything be touched. What cannot be stored is
+    /// not touched, and is returned.
     pub(super) fn begin(
         &self,
         workspace: &Workspace,
@@ -82,12 +82,12 @@ impl UndoRecords {
         Ok((record, left))
     }
 
-    /// Stores what a move replaces, or says why it cannot be.
+    /// Stores what a move replaces, or says why it cannot be stored.
     fn keep_from(&self, workspace: &Workspace, one: &UndoMove) -> Result<Option<UndoSkipReason>, Error> {
         let Some(hash) = one.from.and_then(|side| side.hash) else { return Ok(None) };
         let standing = match workspace.locate(&one.path).and_then(|path| workspace.standing(&path, LARGEST)) {
             Ok(Some(standing)) => standing,
-            // It is gone, and whoever carries the plan out sees that too.
+            // It is gone; this is noticed again when the plan is carried out.
             Ok(None) => return Ok(None),
             Err(failure) => return Ok(Some(UndoSkipReason::Failed(failure.message))),
         };
@@ -117,7 +117,7 @@ impl UndoRecords {
         (hash_of(&bytes) == *hash).then_some(bytes)
     }
 
-    /// Whether a content was kept when it was about to be replaced.
+    /// Whether a content was stored before it was replaced.
     pub(super) fn has(&self, hash: &ContentHash) -> bool {
         self.file_of(hash).exists()
     }
@@ -163,7 +163,7 @@ fn read(file: &Path) -> Result<UndoRecord, Error> {
     serde_json::from_slice(&bytes).map_err(|error| failed(error.into()))
 }
 
-/// Makes folders and files that nobody else can read.
+/// Options that create folders and files which only their owner can read.
 pub(crate) fn private() -> (fs::DirBuilder, fs::OpenOptions) {
     let (mut builder, mut options) = (fs::DirBuilder::new(), fs::OpenOptions::new());
     #[cfg(unix)]
@@ -174,8 +174,8 @@ pub(crate) fn private() -> (fs::DirBuilder, fs::OpenOptions) {
     (builder, options)
 }
 
-/// Under another name first, then synced, then renamed: the name appears with the whole content or not at all. Nobody
-/// else can read it.
+/// Writes to a temporary name, syncs, then renames, so that the name appears with the whole content or not at all. Only
+/// the owner can read the file.
 pub(crate) fn write_whole(file: &Path, bytes: &[u8]) -> Result<(), Error> {
     let write = || {
         let folder = file.parent().unwrap_or(Path::new("."));
@@ -186,7 +186,7 @@ pub(crate) fn write_whole(file: &Path, bytes: &[u8]) -> Result<(), Error> {
         opened.write_all(bytes)?;
         opened.sync_all()?;
         fs::rename(&draft, file)?;
-        // On Windows a folder cannot be opened to be synced.
+        // On Windows a folder cannot be opened and synced.
         if cfg!(unix) { fs::File::open(folder)?.sync_all() } else { Ok(()) }
     };
     write().map_err(|source| Error::Unwritten { file: file.to_owned(), source })

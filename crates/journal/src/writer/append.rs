@@ -1,4 +1,4 @@
-//! Adding records to a run, and the values they name.
+//! Appends records to a run, and stores the values they refer to.
 
 use rusqlite::params;
 use updraft_run::{ContentHash, RunId};
@@ -14,11 +14,11 @@ use crate::heads::RunEnd;
 use crate::list::{RUN_COLUMNS, RUN_SUMMED};
 use crate::{Batch, Error, chain};
 
-/// A batch, spelled.
+/// A batch whose records have been encoded as rows.
 #[derive(Debug)]
 pub(crate) struct EncodedBatch {
     rows: Vec<RecordRow>,
-    /// The rest of it: its records have become rows.
+    /// The rest of the batch, without its records.
     rest: Batch,
 }
 
@@ -39,7 +39,7 @@ impl EncodedBatch {
     }
 }
 
-/// Adds to a run whose lease we hold; the answer is the number of its last event.
+/// Appends to a run whose lease we hold. The answer is the number of its last event.
 #[derive(Debug)]
 pub(crate) struct AppendRecords {
     pub(crate) run: RunId,
@@ -67,7 +67,7 @@ impl WriteJob for AppendRecords {
     }
 }
 
-/// Makes a run, takes its lease and writes its first records.
+/// Creates a run, takes its lease and writes its first records.
 #[derive(Debug)]
 pub(crate) struct CreateRun {
     pub(crate) head: RunHeader,
@@ -93,7 +93,7 @@ impl WriteJob for CreateRun {
     }
 }
 
-/// Stores values for a run ahead of the records that will name them.
+/// Stores values for a run before the records that will refer to them.
 #[derive(Debug)]
 pub(crate) struct PutBlobs {
     pub(crate) run: RunId,
@@ -114,13 +114,13 @@ impl WriteJob for PutBlobs {
 }
 
 impl WriteContext<'_> {
-    /// Keeps a lease on a run that has come so far, and notes how far once that is on disk.
+    /// Keeps a lease on a run with its new end, which is recorded once it is on disk.
     pub(super) fn hold(&mut self, run: &RunId, row: i64, held: HeldLease) {
         self.book.hold(row, held);
         self.book.note_end(row, RunEnd { name: run.to_string(), end: held.end });
     }
 
-    /// Makes sure that this process may still write to the run.
+    /// Checks that this process may still write to the run.
     fn check_lease(&mut self, run: &RunId, row: i64, grant: u64) -> Result<HeldLease, WriteError> {
         let held = self.book.held(row).filter(|held| held.grant == grant);
         let owner = {
@@ -131,7 +131,7 @@ impl WriteContext<'_> {
         match (owner, held) {
             (None, _) => {
                 self.book.let_go(row);
-                // The end of our last append may have been noted after the run was removed.
+                // The end of our last append may have been recorded after the run was removed.
                 let _ = self.shared.heads.forget(row);
                 Err(Error::Deleted(run.clone()).into())
             }
@@ -173,7 +173,7 @@ impl WriteContext<'_> {
                 head.parent.as_ref().map(RunId::as_str),
                 owner,
                 self.shared.store.options.version,
-                // The key of a run that is lost is not used again: its entry is all that tells of it.
+                // The key of a lost run is not reused, because its entry is the only trace of it.
                 self.shared.heads.next_key(),
             ])?;
         let row = self.connection.last_insert_rowid();
@@ -181,7 +181,7 @@ impl WriteContext<'_> {
         Ok(row)
     }
 
-    /// Gives the row of a run a hash over its content.
+    /// Writes the hash of a run's row.
     pub(super) fn seal(&mut self, row: i64) -> Result<(), WriteError> {
         let sum = self
             .connection
@@ -191,7 +191,7 @@ impl WriteContext<'_> {
         Ok(())
     }
 
-    /// Writes a page at its place, and tells where the next one goes.
+    /// Writes an encoded batch at its position, and returns the new end.
     pub(super) fn add(&mut self, row: i64, at: ChainEnd, page: &EncodedBatch) -> Result<ChainEnd, WriteError> {
         for blob in page.blobs() {
             self.put(row, blob)?;
@@ -236,7 +236,7 @@ impl WriteContext<'_> {
         Ok(end)
     }
 
-    /// Stores a value for a run, unless it is there.
+    /// Stores a value for a run, unless it is already stored.
     pub(super) fn put(&mut self, row: i64, blob: &Blob) -> Result<(), WriteError> {
         let ContentHash(hash) = blob.hash();
         let named = self
@@ -249,7 +249,7 @@ impl WriteContext<'_> {
         let stored = self.connection.prepare_cached("SELECT 1 FROM blobs WHERE hash = ?1")?.exists([hash])?;
         let is_file = blobs::is_file(blob.bytes().len());
         if is_file {
-            // Written before this transaction; but another process may have swept it away since.
+            // Written before this transaction, but another process may have removed it since.
             blobs::ensure_file(&self.shared.store.path, blob).map_err(WriteError::Broken)?;
         }
         if !stored {

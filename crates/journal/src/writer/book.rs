@@ -1,4 +1,4 @@
-//! What the writer remembers of its leases, and how to forget what was rolled back.
+//! The leases that the writer holds, with a rollback if a transaction fails.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
@@ -12,21 +12,21 @@ use crate::process::Presence;
 /// A lease this process holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HeldLease {
-    /// Which of the leases given out in this process: an older one for the same run is void.
+    /// Which of the leases granted in this process: an older one for the same run is void.
     pub(super) grant: u64,
-    /// The run's end. Nobody else writes there, so it need not be looked up.
+    /// The run's end. No other process writes there, so it need not be read from the file.
     pub(super) end: ChainEnd,
 }
 
-/// The leases of this process, and its place in the journal.
+/// The leases of this process, and its row in the journal.
 #[derive(Debug, Default)]
 pub(super) struct LeaseTable {
     signed_in: Option<SignIn>,
     held: HashMap<i64, HeldLease>,
     grants: u64,
-    /// What the open transaction changed, to be put back if it fails.
+    /// What the open transaction changed, to be restored if it fails.
     before: Vec<RollbackEntry>,
-    /// How far runs have come with the open transaction.
+    /// The new ends of runs in the open transaction.
     ends: BTreeMap<i64, RunEnd>,
 }
 
@@ -53,12 +53,12 @@ impl LeaseTable {
         self.before.push(RollbackEntry::SignedOut);
     }
 
-    /// When to say again that this process is there; never while it holds nothing.
+    /// When the next heartbeat is due; `None` while it holds no lease.
     pub(super) fn next_beat(&self) -> Option<Instant> {
         self.signed_in.as_ref().filter(|_| !self.held.is_empty()).map(|here| here.next_beat)
     }
 
-    /// Whether it is time to say so, if something is written anyway.
+    /// Whether the heartbeat is due, if something is written anyway.
     pub(super) fn is_beat_due(&self, now: Instant) -> bool {
         self.signed_in.as_ref().is_some_and(|here| here.next_beat <= now)
     }
@@ -93,19 +93,19 @@ impl LeaseTable {
         self.before.push(RollbackEntry::Held(row, before));
     }
 
-    /// Another process took this one for gone: every lease is void, and the next one needs a new place.
+    /// Another process considered this one gone: all leases are void, and the next lease needs a new row.
     pub(super) fn lose_everything(&mut self) {
         self.signed_in = None;
         self.held.clear();
         self.before.clear();
     }
 
-    /// Once the transaction is on disk, a run has come so far.
+    /// Sets the end a run will have once the transaction is on disk.
     pub(super) fn note_end(&mut self, row: i64, end: RunEnd) {
         self.ends.insert(row, end);
     }
 
-    /// The transaction is on disk; tells how far runs have come with it.
+    /// The transaction is on disk. Returns the new ends of its runs.
     pub(super) fn commit(&mut self) -> BTreeMap<i64, RunEnd> {
         self.before.clear();
         std::mem::take(&mut self.ends)
@@ -122,7 +122,7 @@ impl LeaseTable {
         }
     }
 
-    /// Gives every lease back and takes this process out of the journal.
+    /// Releases every lease and removes this process from the journal.
     pub(super) fn sign_off(&mut self, connection: &mut Connection) -> rusqlite::Result<()> {
         let Some(epoch) = self.epoch() else { return Ok(()) };
         let leaving = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

@@ -1,4 +1,4 @@
-//! Making a run from another's records: a fork, or an import.
+//! Creates a run from existing records: a fork, or an import.
 
 use rusqlite::params;
 use updraft_run::RunId;
@@ -17,11 +17,11 @@ use crate::read::{self, RecordPosition};
 #[derive(Debug)]
 pub(crate) struct ForkRun {
     pub(crate) from: RunId,
-    /// Records before this place are copied as they are.
+    /// Records before this position are copied unchanged.
     pub(crate) until: RecordPosition,
     /// The first events of the record that the cut goes through.
     pub(crate) cut: Option<RecordRow>,
-    /// Its text, if it is large.
+    /// The text of `cut`, if it is large.
     pub(crate) blobs: Vec<Blob>,
     pub(crate) to: RunHeader,
 }
@@ -56,7 +56,7 @@ impl WriteJob for ForkRun {
     }
 }
 
-/// Makes a run from what an export held. Nobody has its lease afterwards.
+/// Creates a run from an export. It has no owner afterwards.
 #[derive(Debug)]
 pub(crate) struct ImportRun {
     pub(crate) head: RunHeader,

@@ -1,4 +1,4 @@
-//! Removing runs, the values that only they named, and the room they took.
+//! Removes runs, the values that only they refer to, and frees the space they took.
 
 use updraft_run::{ContentHash, RunId};
 
@@ -6,15 +6,15 @@ use super::desk::{WriteContext, WriteError, WriteJob};
 use crate::read::{self, RecordPosition};
 use crate::{Error, blobs, reserve};
 
-/// So many pages are given back to the system in one transaction; fewer where there is hardly room for a log.
+/// How many pages are returned to the system in one transaction; fewer if there is hardly space for a log.
 const PAGES: i64 = 2000;
 const CRAMPED_PAGES: i64 = 50;
 
-/// Removes a run; the answer names the values in files that nobody names any more.
+/// Removes a run. The answer lists the values in files that are no longer referenced.
 #[derive(Debug)]
 pub(crate) struct DeleteRun {
     pub(crate) run: RunId,
-    /// Also if someone runs it.
+    /// Even if a process is running it.
     pub(crate) forced: bool,
 }
 
@@ -24,7 +24,7 @@ impl WriteJob for DeleteRun {
     fn write(&self, desk: &mut WriteContext<'_>) -> Result<Vec<ContentHash>, WriteError> {
         let Some((row, owner)) = desk.run(&self.run)? else {
             return match desk.shared.heads.named(self.run.as_str()) {
-                // The journal lost it; now it may be forgotten.
+                // The journal has lost it; now its entry can be removed.
                 Some((row, _)) => desk.forget_end(row).map(|()| Vec::new()),
                 None => Err(read::unknown(&self.run).into()),
             };
@@ -55,7 +55,7 @@ impl WriteJob for DeleteRun {
             {
                 files.push(ContentHash(hash));
             }
-            // Stepping to the end is what carries the deletion out.
+            // The statement must be stepped to its end to carry out the deletion.
             while gone.next()?.is_some() {}
         }
         Ok(files)
@@ -66,11 +66,11 @@ impl WriteJob for DeleteRun {
     }
 }
 
-/// Removes what cannot be trusted of a run, so that it ends before it.
+/// Removes the part of a run that cannot be trusted.
 #[derive(Debug)]
 pub(crate) struct TruncateRun {
     pub(crate) run: RunId,
-    /// The first place that is given up.
+    /// The first position that is removed.
     pub(crate) from: RecordPosition,
 }
 
@@ -83,7 +83,7 @@ impl WriteJob for TruncateRun {
             return Err(Error::Owned { run: self.run.clone(), pid: owner.pid, since: owner.since }.into());
         }
         desk.forget_end(row)?;
-        // It has more to do again, whatever it had come to.
+        // It is not finished any more, whatever its status was.
         desk.connection.prepare_cached("UPDATE runs SET status = 'running' WHERE id = ?1")?.execute([row])?;
         desk.connection
             .prepare_cached("DELETE FROM records WHERE id >= ?2 AND id < (?1 + 1) << 40")?
@@ -97,14 +97,15 @@ impl WriteJob for TruncateRun {
 }
 
 impl WriteContext<'_> {
-    /// Forgets how far a run had come, before it is removed or cut back.
+    /// Removes the recorded end of a run, before the run is removed or truncated.
     fn forget_end(&self, row: i64) -> Result<(), WriteError> {
         let heads = &self.shared.heads;
         heads.forget(row).map_err(|source| WriteError::Broken(Error::io(heads.path(), source)))
     }
 }
 
-/// Removes files of values that nobody names. Holding the write lock, so that nobody begins to name one meanwhile.
+/// Removes files of values that are not referenced. It holds the write lock, so that no process can start to reference
+/// one.
 #[derive(Debug)]
 pub(crate) struct UnlinkBlobs {
     pub(crate) files: Vec<ContentHash>,
@@ -127,7 +128,7 @@ impl WriteJob for UnlinkBlobs {
     }
 }
 
-/// Gives free pages back to the system; the answer says whether there are more.
+/// Returns free pages to the system. The answer says whether there are more.
 #[derive(Debug)]
 pub(crate) struct Vacuum;
 

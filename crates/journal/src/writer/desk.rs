@@ -1,4 +1,4 @@
-//! What a request works with while the transaction is open, and the frame around each request.
+//! The jobs of the writer thread: what a job can use inside the open transaction, and how its answer is delivered.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::journal::JournalShared;
 use crate::process::{self, Presence, ProcessIdentity, ProcessRow};
 use crate::schema::JournalFile;
 
-/// A piece of writing.
+/// A job for the writer.
 pub(crate) trait WriteJob: Send + 'static {
     /// What the caller gets once it is on disk.
     type Answer: Send + 'static;
@@ -21,7 +21,7 @@ pub(crate) trait WriteJob: Send + 'static {
     /// Writes within the open transaction. May be called again after a rollback.
     fn write(&self, desk: &mut WriteContext<'_>) -> Result<Self::Answer, WriteError>;
 
-    /// How much it writes, roughly.
+    /// About how many bytes it writes.
     fn bytes(&self) -> usize {
         0
     }
@@ -31,19 +31,19 @@ pub(crate) trait WriteJob: Send + 'static {
         0
     }
 
-    /// Whether it gets a transaction of its own, because it may take long.
+    /// Whether it gets a transaction of its own because it may take long.
     fn is_long(&self) -> bool {
         false
     }
 }
 
-/// Why a piece of writing was not done.
+/// Why a job was not done.
 pub(crate) enum WriteError {
-    /// It may not be done, and nothing was written: the others of its group go on.
+    /// It is not permitted, and nothing was written: the other jobs of its group continue.
     Refused(Error),
     /// It broke off in the middle: the transaction must be rolled back.
     Broken(Error),
-    /// So said SQLite: the transaction must be rolled back.
+    /// SQLite failed: the transaction must be rolled back.
     Sqlite(rusqlite::Error),
 }
 
@@ -68,13 +68,13 @@ impl From<Error> for WriteError {
     }
 }
 
-/// A request in the queue: the work, and the answer until it may be given.
+/// A job in the queue: the work, and its answer until it may be sent.
 pub(crate) trait QueuedJob: Send {
-    /// Does the work and keeps the answer, or the refusal if it concerns only this request.
+    /// Does the work and keeps the answer, or the refusal if it concerns only this job.
     fn write(&mut self, desk: &mut WriteContext<'_>) -> Result<(), WriteError>;
-    /// Gives the kept answer: the commit is on disk.
+    /// Sends the kept answer: the commit is on disk.
     fn answer(self: Box<Self>);
-    /// Says that nothing was written.
+    /// Reports that nothing was written.
     fn fail(self: Box<Self>, error: Error);
     /// See [`WriteJob::bytes`].
     fn bytes(&self) -> usize;
@@ -84,12 +84,12 @@ pub(crate) trait QueuedJob: Send {
     fn is_long(&self) -> bool;
 }
 
-/// The frame around a piece of work.
+/// A job together with the channel for its answer.
 pub(super) struct JobWithReply<W: WriteJob> {
     pub(super) work: W,
     pub(super) reply: oneshot::Sender<Result<W::Answer, Error>>,
     pub(super) kept: Option<Result<W::Answer, Error>>,
-    /// A place in the queue, given back when the request is answered.
+    /// A place in the queue, returned when the job is answered.
     pub(super) _place: Option<OwnedSemaphorePermit>,
 }
 
@@ -104,7 +104,7 @@ impl<W: WriteJob> QueuedJob for JobWithReply<W> {
     }
 
     fn answer(self: Box<Self>) {
-        // Nobody listening is no error: the caller went away, and the work is done all the same.
+        // It is no error if nobody listens: the caller went away, and the work is done.
         let _ = self.reply.send(self.kept.unwrap_or(Err(Error::Closed)));
     }
 
@@ -125,7 +125,7 @@ impl<W: WriteJob> QueuedJob for JobWithReply<W> {
     }
 }
 
-/// What a request works with while the transaction is open.
+/// What a job can use while the transaction is open.
 pub(crate) struct WriteContext<'a> {
     pub(super) connection: &'a Connection,
     pub(super) book: &'a mut LeaseTable,
@@ -133,8 +133,8 @@ pub(crate) struct WriteContext<'a> {
 }
 
 impl WriteContext<'_> {
-    /// This process's number in the journal, and its epoch. Signs in at the first call, and again if another process
-    /// took us for gone: a lease under a number that is not in the book any more would be nobody's.
+    /// This process's row in the journal, which is also its epoch. Registers the process at the first call, and again
+    /// if another process considered it gone: a lease under a row that no longer exists would belong to nobody.
     pub(super) fn epoch(&mut self) -> Result<i64, WriteError> {
         if let Some(epoch) = self.book.epoch()
             && self.connection.prepare_cached("SELECT 1 FROM processes WHERE id = ?1")?.exists([epoch])?
@@ -157,7 +157,7 @@ impl WriteContext<'_> {
         Ok(epoch)
     }
 
-    /// Forgets processes that ended without saying so, and takes their leases from them.
+    /// Removes processes that ended without signing off, and releases their leases.
     fn reap(&mut self) -> Result<(), WriteError> {
         let mut statement =
             self.connection.prepare_cached("SELECT id, pid, started, boot, namespace, since, beat FROM processes")?;
@@ -170,7 +170,7 @@ impl WriteContext<'_> {
         Ok(())
     }
 
-    /// Says that this process is there, if it is time to. Finding its row gone, it knows its leases are lost.
+    /// Writes the heartbeat of this process if it is due. If its row is gone, its leases are lost.
     pub(super) fn beat_if_due(&mut self) -> Result<(), WriteError> {
         let now = Instant::now();
         let Some(epoch) = self.book.epoch().filter(|_| self.book.is_beat_due(now)) else {
@@ -202,13 +202,13 @@ impl WriteContext<'_> {
         Ok(found.optional()?)
     }
 
-    /// Who that is, and whether they are there.
+    /// The owner that a row describes, and whether it is alive.
     pub(super) fn owner(&self, known: &ProcessRow) -> LeaseOwner {
         owner(known, &self.shared.store)
     }
 }
 
-/// A process from a row that has its columns in this order, beginning at `first`.
+/// Reads a process from a row that has its columns in this order, beginning at `first`.
 pub(crate) fn known(row: &Row<'_>, first: usize) -> rusqlite::Result<ProcessRow> {
     Ok(ProcessRow {
         id: row.get(first)?,
@@ -223,7 +223,7 @@ pub(crate) fn known(row: &Row<'_>, first: usize) -> rusqlite::Result<ProcessRow>
     })
 }
 
-/// Who a process is, and whether it is there.
+/// The owner that a row describes, and whether it is alive.
 pub(crate) fn owner(known: &ProcessRow, store: &JournalFile) -> LeaseOwner {
     LeaseOwner {
         pid: known.identity.pid,

@@ -1,12 +1,12 @@
-//! Noticing that the journal's files were deleted or replaced under this process.
+//! Notices if the journal's files are deleted or replaced while this process writes to them.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::{Error, place};
 
-/// The main file and the write-ahead log as they were when this process began to write. SQLite removes neither while a
-/// process has them open, so both must be there, and be the same, for as long as it writes.
+/// The identities of the main file and the write-ahead log when this process began to write. SQLite removes neither
+/// while a process has them open, so both must exist and be the same as long as it writes.
 #[derive(Debug)]
 pub(super) struct FileIdentities(Vec<(PathBuf, Option<FileId>)>);
 
@@ -15,7 +15,7 @@ impl FileIdentities {
         Self([journal.to_path_buf(), place::beside(journal, "-wal")].map(|path| (path.clone(), id(&path).ok())).into())
     }
 
-    /// What happened to the first that is no longer itself.
+    /// What happened to the first file that is missing or replaced.
     pub(super) fn fault(&self) -> Option<Error> {
         self.0.iter().find_map(|(path, known)| {
             let why = match id(path) {
@@ -28,7 +28,7 @@ impl FileIdentities {
     }
 }
 
-/// Device and inode. Elsewhere than on Unix a file in use can be neither deleted nor replaced, and they are 0.
+/// Device and inode. On other systems than Unix a file in use can be neither deleted nor replaced, and both are 0.
 type FileId = (u64, u64);
 
 #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! Leaving an input for whoever runs a run.
+//! Puts an input into the inbox of a run.
 
 use rusqlite::params;
 use updraft_run::{RunId, Timestamp};
@@ -7,7 +7,7 @@ use super::desk::{WriteContext, WriteError, WriteJob};
 use crate::chain;
 use crate::head::SendOutcome;
 
-/// Leaves an input; one with the same key that still waits makes it a repetition.
+/// Puts an input into the inbox. If one with the same key is still waiting, it counts as repeated.
 #[derive(Debug)]
 pub(crate) struct SendInput {
     pub(crate) run: RunId,

@@ -1,4 +1,4 @@
-//! Taking a run's lease and giving it back.
+//! Takes and releases a run's lease.
 
 use updraft_run::RunId;
 
@@ -8,17 +8,17 @@ use crate::Error;
 use crate::process;
 use crate::read;
 
-/// What a lease is made of.
+/// A lease that was granted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LeaseGrant {
     /// The run's key in the tables.
     pub(crate) row: i64,
-    /// Which of the leases given out in this process.
+    /// Which of the leases granted in this process.
     pub(crate) number: u64,
     pub(crate) epoch: u64,
 }
 
-/// Takes a run's lease, if nobody who is alive has it.
+/// Takes a run's lease, if no live process holds it.
 #[derive(Debug)]
 pub(crate) struct AcquireLease {
     pub(crate) run: RunId,
@@ -49,7 +49,7 @@ impl WriteJob for AcquireLease {
     }
 }
 
-/// Gives a lease back. One that was lost already is no error.
+/// Releases a lease. It is no error if the lease was already lost.
 #[derive(Debug)]
 pub(crate) struct ReleaseLease {
     pub(crate) row: i64,

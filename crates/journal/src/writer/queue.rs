@@ -1,4 +1,4 @@
-//! The way to the writer's thread, which starts with the first request.
+//! The queue to the writer thread, which starts with the first request.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use super::{WriterMessage, run};
 use crate::Error;
 use crate::journal::JournalShared;
 
-/// So many requests may wait; who comes later waits before the queue.
+/// How many requests may be in the queue; later callers wait for a place.
 const PLACES: usize = 8192;
 
 /// The queue before the writer.
@@ -33,7 +33,7 @@ impl WriteQueue {
         Self { places: Arc::new(Semaphore::new(PLACES)), thread: Mutex::new(ThreadState::Asleep) }
     }
 
-    /// Has the work done, and returns once it is on disk. Dropping the future does not take the work back.
+    /// Does the work, and returns once it is on disk. Dropping the future does not cancel the work.
     pub(crate) async fn ask<W: WriteJob>(&self, shared: &Arc<JournalShared>, work: W) -> Result<W::Answer, Error> {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| Error::Closed)?;
         let (reply, answer) = oneshot::channel();
@@ -41,7 +41,7 @@ impl WriteQueue {
         answer.await.map_err(|_| Error::Closed)?
     }
 
-    /// Has the work done some time, where nobody can wait for it.
+    /// Queues work whose result nobody waits for.
     pub(crate) fn tell<W: WriteJob>(&self, shared: &Arc<JournalShared>, work: W) {
         let _ = self.send(shared, JobWithReply { work, reply: oneshot::channel().0, kept: None, _place: None });
     }
@@ -59,7 +59,7 @@ impl WriteQueue {
         }
     }
 
-    /// Takes no more requests, and returns once the writer has given everything back.
+    /// Accepts no more requests, and returns once the writer has released everything.
     pub(crate) async fn close(&self, shared: &Arc<JournalShared>) {
         let thread = std::mem::replace(&mut *self.thread(), ThreadState::Closed);
         if let ThreadState::Awake(sender, handle) = thread {
@@ -73,7 +73,7 @@ impl WriteQueue {
         shared.watch.close();
     }
 
-    /// The same without waiting in turn: for `Drop`.
+    /// Like `close`, but blocks the thread instead of awaiting: for `Drop`.
     pub(crate) fn shut(&self, shared: &Arc<JournalShared>) {
         let thread = std::mem::replace(&mut *self.thread(), ThreadState::Closed);
         if let ThreadState::Awake(sender, handle) = thread {

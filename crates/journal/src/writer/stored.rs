@@ -1,4 +1,4 @@
-//! Writing small values that are kept beside the runs.
+//! Writes the small values that are stored in the journal.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use rusqlite::{Connection, params};
 use super::desk::{WriteContext, WriteError, WriteJob};
 use crate::stored::{Change, StoredValue, get};
 
-/// A value that is written gets a new `rowid`, so these are in the order of the last writes. Made when something is stored
-/// for the first time: older versions neither have nor miss it.
+/// A value that is written gets a new `rowid`, so these are in the order of the last writes. The table is created when
+/// something is first stored: older versions do not need it.
 const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS stored(
     scope TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, at INTEGER NOT NULL, UNIQUE(scope, key)
@@ -72,7 +72,7 @@ impl WriteJob for SweepStored {
     }
 }
 
-/// The connection, with the table in it.
+/// The connection, with the table created.
 fn table<'a>(desk: &WriteContext<'a>) -> rusqlite::Result<&'a Connection> {
     desk.connection.prepare_cached(TABLE)?.execute([])?;
     Ok(desk.connection)

@@ -228,7 +228,7 @@ async fn a_damaged_record_is_named_and_other_runs_are_not_affected() {
     edit.execute("UPDATE records SET body = '{\"e\":[{\"from\":\"mars\"}]}' WHERE seq = 17", []).unwrap_err();
     edit.execute("UPDATE records SET at = at + 1 WHERE seq = 17", []).unwrap();
     let damaged = "the journal is damaged: run `r`, event 17: ";
-    assert_eq!(why(&journal), format!("{damaged}it is not what was written: its hash is another"));
+    assert_eq!(why(&journal), format!("{damaged}it is not what was written: its hash differs"));
     // Records of older versions have no hashes.
     edit.execute("UPDATE records SET chain = NULL WHERE run = 1", []).unwrap();
     edit.execute("UPDATE records SET body = CAST('{\"e\":[{\"mars\":1}]}' AS BLOB) WHERE seq = 17", []).unwrap();

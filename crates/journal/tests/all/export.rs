@@ -77,6 +77,6 @@ async fn a_faulty_line_is_named() {
         "line 1 of the export: it has form 2 of Updraft 0.2.0; known here: 1"
     );
     assert!(fault("plain text", "other text").contains("its content has the hash"));
-    assert_eq!(parse_export(&mut &b""[..]).unwrap_err().to_string(), "line 1 of the export: there is nothing");
+    assert_eq!(parse_export(&mut &b""[..]).unwrap_err().to_string(), "line 1 of the export: it is empty");
     assert!(parse_export(&mut &b"\xff\xfe\n"[..]).unwrap_err().to_string().starts_with("line 1 of the export"));
 }

@@ -73,6 +73,6 @@ async fn a_name_is_given_once() {
     let journal = world.journal();
     let _lease = create(&journal, "r").await;
     let error = journal.create(crate::world::head("r"), one(1, "again")).await.unwrap_err();
-    assert_eq!(error.to_string(), "a run named `r` is there already");
+    assert_eq!(error.to_string(), "a run named `r` already exists");
     assert!(journal.load(&run("r")).unwrap().is_empty());
 }

@@ -254,7 +254,7 @@ async fn a_run_is_cut_back_to_what_can_be_trusted_and_goes_on() {
     let said = journal.load(&run("waiting")).unwrap_err();
     assert_eq!(
         said.to_string(),
-        "the journal is damaged: run `waiting`, event 7: it is not what was written: its hash is another"
+        "the journal is damaged: run `waiting`, event 7: it is not what was written: its hash differs"
     );
     assert!(
         said.hint().unwrap().contains("`updraft resume waiting --from-damaged` goes on behind event 6"),

@@ -7,13 +7,13 @@ use crate::repair::{FoundValue, Repair, repair};
 
 const NAMES: [&str; 5] = ["action", "tool", "tool_name", "name", "function"];
 const ARGUMENTS: [&str; 6] = ["args", "input", "arguments", "parameters", "action_input", "tool_input"];
-/// Keys that may stand beside a name that has no arguments, without making it something else than a call.
+/// Keys that a call without arguments may have besides its name.
 const ASIDES: [&str; 5] = ["thought", "thoughts", "reasoning", "id", "type"];
 
-/// Forms nest at most this deep: `tool_calls` holds a list of objects that hold a `function`.
+/// How deeply the forms may be nested: `tool_calls` contains a list of objects that contain a `function`.
 const DEEPEST: usize = 4;
 
-/// The calls a value stands for. Nothing when it, or any part of it, is not a call to a known tool.
+/// The calls that a value represents. Returns `None` if it, or any part of it, is not a call to a known tool.
 pub(super) fn calls(found: &FoundValue, known: ToolNameCheck<'_>) -> Option<Vec<TextCall>> {
     let repairs: Vec<Repair> =
         found.repairs.iter().map(|r| Repair { at: r.at.saturating_sub(found.start), what: r.what }).collect();
@@ -22,7 +22,7 @@ pub(super) fn calls(found: &FoundValue, known: ToolNameCheck<'_>) -> Option<Vec<
     (!calls.is_empty()).then_some(calls)
 }
 
-/// The arguments as they are meant: JSON within a string is read, and nothing means no arguments.
+/// The arguments as they are meant: JSON inside a string is parsed, and `null` or an empty text means no arguments.
 pub(super) fn arguments(written: &Value, repairs: &mut Vec<Repair>) -> Value {
     match written {
         Value::Null => Value::Object(Map::new()),

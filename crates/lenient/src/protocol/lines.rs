@@ -10,12 +10,12 @@ const INPUT_LABELS: [&str; 6] = ["Action Input:", "Args:", "Arguments:", "Input:
 const STOPS: [&str; 7] =
     ["Observation:", "Thought:", "Final Answer:", "Action:", "TOOL_CALL:", "TOOL_RESULT:", "RESULT:"];
 
-/// Whether a line that begins with `byte` can hold a name's label.
+/// Whether a line that begins with `byte` can contain the label of a name.
 pub(super) fn may_begin(byte: u8) -> bool {
     matches!(byte, b'A' | b'T' | b'*' | b' ')
 }
 
-/// Whether the line at the start of `text` is a result, which only the world may give.
+/// Whether the line at the start of `text` is a tool result, which a model must not write itself.
 pub(super) fn is_observation(text: &str) -> bool {
     ["Observation:", "TOOL_RESULT:"].into_iter().any(|label| after_label(text, label).is_some())
 }
@@ -43,13 +43,13 @@ pub(super) fn section(text: &str, at: usize, known: ToolNameCheck<'_>) -> Option
     Some(CallSection { calls: vec![call], end })
 }
 
-/// What follows `label` at the start of `text`, which may be set in bold.
+/// What follows `label` at the start of `text`. The label may be bold.
 fn after_label<'t>(text: &'t str, label: &str) -> Option<&'t str> {
     let rest = text.trim_start_matches([' ', '*']).strip_prefix(label)?;
     Some(rest.strip_prefix("**").unwrap_or(rest))
 }
 
-/// The arguments at the start of `input`, and how far they reach.
+/// The arguments at the start of `input`, and where they end.
 fn read_input(input: &str, repairs: &mut Vec<Repair>) -> (Value, usize) {
     let length = end_of_input(input);
     let bounded = input.get(..length).unwrap_or(input);
@@ -57,7 +57,7 @@ fn read_input(input: &str, repairs: &mut Vec<Repair>) -> (Value, usize) {
         let plain = bounded.trim().trim_matches('`').trim();
         return (forms::arguments(&Value::String(plain.to_owned()), repairs), length);
     };
-    // Valid JSON may hold a line such as `Observation:` in a string, so it is tried without a limit first.
+    // Valid JSON may contain a line such as `Observation:` in a string, so it is tried without a limit first.
     let whole = super::tags::strict(input, open);
     let found: Option<FoundValue> = whole.or_else(|| ValueFinder::new(bounded).at(open));
     let Some(found) = found else {
@@ -71,7 +71,7 @@ fn read_input(input: &str, repairs: &mut Vec<Repair>) -> (Value, usize) {
     (forms::arguments(&found.value, repairs), found.end + fence)
 }
 
-/// Where a line begins that is no longer part of the input.
+/// The beginning of the first line that is no longer part of the input.
 fn end_of_input(input: &str) -> usize {
     let mut at = 0;
     for line in input.split_inclusive('\n') {
@@ -83,7 +83,7 @@ fn end_of_input(input: &str) -> usize {
     input.len()
 }
 
-/// Where the JSON begins, if nothing but a fence stands before it.
+/// Where the JSON begins, if there is nothing but a fence before it.
 fn start_of_json(input: &str) -> Option<usize> {
     let open = input.find(['{', '['])?;
     let lead = input.get(..open)?.trim();

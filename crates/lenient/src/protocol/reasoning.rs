@@ -1,11 +1,11 @@
-//! Tells what a model thought aloud from what it answered.
+//! Separates a model's reasoning from its answer.
 //!
-//! Reasoning is read only where it begins the text, or where a line of its own ends it. Someone who writes about `<think>`
-//! in an answer keeps every word of the answer.
+//! Reasoning is recognised only at the beginning of the text, or if a closing tag on its own line ends it. So an answer
+//! that mentions `<think>` is kept completely.
 
 use serde::de::IgnoredAny;
 
-/// The marks of reasoning: how they open, and how they close.
+/// The opening and closing marks of reasoning.
 const TAGS: [(&str, &str); 3] =
     [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<reasoning>", "</reasoning>")];
 
@@ -14,8 +14,9 @@ const BRACKET: &str = "[Thinking:";
 /// Takes the reasoning out of a text: `(reasoning, rest)`.
 ///
 /// Reads `<think>…</think>`, `<thinking>…`, `<reasoning>…` and `[Thinking: …]` at the beginning, one after the other.
-/// Without an end, the rest of the text is reasoning, up to a `<tool_call>`. Where the prompt held the beginning, a first
-/// `</think>` that is a line of its own ends the reasoning, unless it stands in a fence. Valid JSON is left alone.
+/// Without a closing mark, the rest of the text is reasoning, up to a `<tool_call>`. If the prompt already contained
+/// the opening mark, the first `</think>` on its own line ends the reasoning, unless it is inside a fence. Valid JSON
+/// is left unchanged.
 pub fn split_reasoning(text: &str) -> (String, String) {
     if !text.contains('<') && !text.contains(BRACKET) || serde_json::from_str::<IgnoredAny>(text).is_ok() {
         return (String::new(), text.to_owned());
@@ -51,7 +52,7 @@ fn leading(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// What stands before the first end of reasoning that has no beginning, and what follows.
+/// The text before the first closing mark that has no opening mark, and the text after it.
 fn ended(text: &str) -> Option<(&str, &str)> {
     let mut at = 0;
     let mut is_in_fence = false;

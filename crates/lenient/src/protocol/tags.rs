@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{CallSection, TextCall, ToolNameCheck, forms};
 use crate::repair::{FoundValue, ValueFinder};
 
-/// The tags that hold calls: how they open, and how they close.
+/// The opening and closing tags of calls.
 const TAGS: [(&str, &str); 4] = [
     ("<tool_call>", "</tool_call>"),
     ("<function_call>", "</function_call>"),
@@ -19,7 +19,7 @@ const WRAPPERS: [&str; 6] =
 /// The tags of one text.
 pub(super) struct Tags<'t> {
     text: &'t str,
-    /// Where each kind of tag closes for the last time, so that none looks for an end that does not come.
+    /// The last closing tag of each kind, so that no search runs for one that does not exist.
     last_close: [Option<usize>; TAGS.len()],
 }
 
@@ -28,7 +28,7 @@ impl<'t> Tags<'t> {
         Self { text, last_close: TAGS.map(|(_, close)| text.rfind(close)) }
     }
 
-    /// The section that a tag at `at` opens, with the calls in it; none of them when none is to a known tool.
+    /// The section that a tag at `at` opens, with its calls to known tools; there may be none.
     pub(super) fn section(&self, at: usize, known: ToolNameCheck<'_>) -> Option<CallSection> {
         let rest = self.text.get(at..)?;
         let kind = TAGS.iter().position(|(open, _)| rest.starts_with(open))?;
@@ -52,7 +52,7 @@ impl<'t> Tags<'t> {
         Some(CallSection { calls, end })
     }
 
-    /// A section of valid JSON, which may hold the closing tag in a string.
+    /// A section of valid JSON, which may contain the closing tag in a string.
     fn strict_section(&self, begin: usize, close: &str, known: ToolNameCheck<'_>) -> Option<CallSection> {
         let rest = self.text.get(begin..)?;
         let open = begin + (rest.len() - rest.trim_start().len());
@@ -64,7 +64,7 @@ impl<'t> Tags<'t> {
         Some(CallSection { calls, end: found.end + blank + close.len() })
     }
 
-    /// Where the inside of a tag ends, and where the text goes on.
+    /// Where the content of a tag ends, and where the text after it begins.
     fn ends(&self, begin: usize, kind: usize, open: &str, close: &str) -> (usize, usize) {
         let rest = self.text.get(begin..).unwrap_or("");
         let has_close = self.last_close.get(kind).copied().flatten().is_some_and(|last| last >= begin);
@@ -92,7 +92,7 @@ impl<'t> Tags<'t> {
     }
 }
 
-/// Where the first tag that may hold a call opens.
+/// The position of the first tag that may contain a call.
 pub(super) fn first(text: &str) -> Option<usize> {
     let mut from = 0;
     loop {
@@ -105,7 +105,7 @@ pub(super) fn first(text: &str) -> Option<usize> {
     }
 }
 
-/// The value at `at`, if it is valid JSON as it stands.
+/// The value at `at`, if it is valid JSON without repairs.
 pub(super) fn strict(text: &str, at: usize) -> Option<FoundValue> {
     let rest = text.get(at..)?;
     if !rest.starts_with(['{', '[']) {
@@ -116,7 +116,7 @@ pub(super) fn strict(text: &str, at: usize) -> Option<FoundValue> {
     Some(FoundValue { value, repairs: Vec::new(), start: at, end: at + values.byte_offset() })
 }
 
-/// The text without the tags that stand around calls.
+/// The text without the tags that surround calls.
 pub(super) fn without_wrappers(text: String) -> String {
     WRAPPERS.into_iter().fold(text, |text, tag| if text.contains(tag) { text.replace(tag, "") } else { text })
 }
@@ -161,7 +161,7 @@ fn parameters(body: &str) -> Map<String, Value> {
     map
 }
 
-/// A value is JSON if it is valid as such, and text otherwise.
+/// A value that is valid JSON is read as JSON, any other as text.
 fn parameter(written: &str) -> Value {
     let text = written.strip_prefix('\n').unwrap_or(written);
     let text = text.strip_suffix('\n').unwrap_or(text);

@@ -1,6 +1,6 @@
-//! The questions asked about what stands ahead: is it a key, a whole string, a word?
+//! Looks ahead in the text: is the next thing a key, a whole string, a word?
 //!
-//! Each looks at a fixed number of bytes at most, or up to the next token, so that reading stays linear.
+//! Each check looks at a fixed number of bytes at most, or up to the next token, so that reading stays linear.
 
 use super::literal::{is_literal, is_plain};
 use super::mark::QuoteMark;
@@ -46,7 +46,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Where the string quoted at `at` ends, behind its quote.
+    /// The position after the closing quote of the string quoted at `at`.
     pub(super) fn end_of_quoted(&self, at: usize) -> Option<usize> {
         match self.quoted(at) {
             QuoteEnd::Ends { after, .. } => Some(after),
@@ -54,7 +54,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Whether a quoted text that could be a key without a value, or without a colon, stands at `at`.
+    /// Whether there is a quoted text at `at` that could be a key without a value, or without a colon.
     pub(super) fn is_lone_key(&self, at: usize) -> bool {
         match self.quoted(at) {
             QuoteEnd::Ends { after, .. } => {
@@ -82,7 +82,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Whether a whole string stands at `at` that goes on with the value before it, as Python joins strings.
+    /// Whether there is a whole string at `at` that continues the value before it, as Python joins strings.
     pub(super) fn is_continuation(&self, at: usize) -> bool {
         match self.quoted(at) {
             QuoteEnd::Ends { inner_end, after } => {
@@ -104,7 +104,7 @@ impl Scan<'_> {
         }
         let quote = self.mark(word).map_or(0, QuoteMark::width);
         let next = self.skip_blank(word + quote);
-        // A colon as in `http://` or `12:30` is no sign of a key, and a word cut off may be one.
+        // A colon as in `http://` or `12:30` does not follow a key. A word that is cut off may be a key.
         (self.byte(next) == b':' && !self.starts(next, "://")) || next >= self.end
     }
 
@@ -115,7 +115,7 @@ impl Scan<'_> {
         word > at && self.byte(next) == b'=' && self.byte(next + 1) != b'='
     }
 
-    /// Whether a key of several words without quotes stands at `at`, with its colon and a value that is no text.
+    /// Whether there is a key of several words without quotes at `at`, with its colon and a value that is not text.
     pub(super) fn is_wordy_key(&self, at: usize) -> bool {
         let is_part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b' ' | b'@' | b'$') || b >= 0x80;
         let rest = self.slice(at, self.end);
@@ -163,7 +163,8 @@ enum QuoteEnd {
     TooLong,
 }
 
-/// Whether a key, its colon and perhaps a plain value stand in `text` up to the next quote: the key's own is missing.
+/// Whether `text` contains a key, its colon and perhaps a plain value before the next quote: then the key's closing
+/// quote is missing.
 fn is_unended_key(text: &str) -> bool {
     let Some((_, value)) = text.split_once(':') else { return false };
     let word = value.split([',', '}', '\n']).next().map_or("", str::trim);

@@ -1,4 +1,4 @@
-//! Reads arrays and tuples, and the members of objects that stand in them without their brackets.
+//! Reads arrays and tuples, and members of objects inside them whose brackets are missing.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use super::quote::StringPlace;
 use super::scan::Scan;
 
 impl Scan<'_> {
-    /// Reads the items of an array or a tuple, from behind its opening bracket to behind its closing one.
+    /// Reads the items of an array or a tuple, from after its opening bracket to after its closing one.
     pub(super) fn items(&mut self) -> ParsedValue {
         let is_tuple = self.open.last() == Some(&b'(');
         if is_tuple {
@@ -102,8 +102,8 @@ impl Scan<'_> {
     }
 }
 
-/// Whether a key in a list belongs to the object around it, as in `{"a": [1, "b": 2}`: the item before it has no such
-/// key. Otherwise only the bracket of the list's next object is missing.
+/// Whether a key in a list belongs to the object around the list, as in `{"a": [1, "b": 2}`: the item before it has no
+/// such key. Otherwise only the opening bracket of the list's next object is missing.
 fn is_foreign(key: &str, before: Option<&Value>) -> bool {
     match before {
         Some(Value::Object(map)) => !map.contains_key(key),

@@ -1,4 +1,4 @@
-//! Reads what stands without quotes: numbers, literals, and text whose quotes were forgotten.
+//! Reads values without quotes: numbers, literals, and text whose quotes were forgotten.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use super::scan::{LOOK_AHEAD, Scan, trim};
 const LONGEST_BARE_KEY: usize = 64;
 
 impl Scan<'_> {
-    /// Reads a number or literal that JSON writes the same way, if one stands here and its end is beyond doubt.
+    /// Reads a number or literal in valid JSON form, if there is one here and its end is certain.
     pub(super) fn plain(&mut self, place: StringPlace) -> Option<Value> {
         if !matches!(self.here(), b'-' | b'0'..=b'9' | b't' | b'f' | b'n') {
             return None;
@@ -37,7 +37,7 @@ impl Scan<'_> {
         Some(value)
     }
 
-    /// Reads the value without quotes that stands here.
+    /// Reads the value without quotes at this position.
     pub(super) fn bare(&mut self, place: StringPlace) -> Value {
         let begin = self.pos;
         let (end, after) = self.end_of_bare(place);
@@ -69,7 +69,8 @@ impl Scan<'_> {
         Value::String(token.to_owned())
     }
 
-    /// The text from `begin` to `end`, its escapes read. A backslash at its beginning stands where the quote should.
+    /// The text from `begin` to `end` with its escapes resolved. A backslash at its beginning is in the place of the
+    /// quote.
     fn unescaped(&mut self, begin: usize, end: usize) -> String {
         let mut text = String::new();
         let mut copied = begin + usize::from(self.byte(begin) == b'\\');
@@ -87,7 +88,7 @@ impl Scan<'_> {
         trim(&text).to_owned()
     }
 
-    /// Where the text ends, and where reading goes on: behind a quote, if only the first was forgotten.
+    /// Where the text ends, and where reading continues: after a quote, if only the opening quote was forgotten.
     fn end_of_bare(&self, place: StringPlace) -> (usize, usize) {
         let begin = self.pos;
         if let Some(quote) = self.end_quote_ahead(begin).filter(|_| place == StringPlace::Member) {
@@ -147,8 +148,8 @@ impl Scan<'_> {
         (i, i)
     }
 
-    /// The quote that ends the text whose first quote is missing: the next one, if it stands right behind a word, and a
-    /// key or the end behind it.
+    /// The closing quote of a text whose opening quote is missing: the next quote, if it comes directly after a word
+    /// and is followed by a key or the end.
     fn end_quote_ahead(&self, begin: usize) -> Option<usize> {
         let rest = self.slice(begin, self.end);
         let length = rest.bytes().take(LOOK_AHEAD).position(|b| matches!(b, b'"' | b'\n' | b'{' | b'['))?;
@@ -158,20 +159,20 @@ impl Scan<'_> {
         (is_text && !is_plain(first) && self.closes_member(quote + 1)).then_some(quote)
     }
 
-    /// Whether a plain value stands before the quote at `at`, and a key without its colon begins there: `1 "b" 2`.
+    /// Whether there is a plain value before the quote at `at`, which begins a key without a colon: `1 "b" 2`.
     fn is_colonless_key(&self, begin: usize, at: usize) -> bool {
         let begins_value = |after| self.begins_apart(after) || self.is_continuation(self.skip_blank(after));
         is_plain(trim(self.slice(begin, at))) && self.end_of_quoted(at).is_some_and(begins_value)
     }
 
-    /// Whether what was read so far begins a function, which may go over several lines.
+    /// Whether what was read so far begins a function, which may span several lines.
     fn is_function(&self, begin: usize, at: usize) -> bool {
         self.starts(begin, "function")
             || self.starts(begin, "async")
             || self.slice(begin, at.min(begin + 64)).contains("=>")
     }
 
-    /// Whether the comma before `at` ends a value, rather than standing in it as in `1,000`.
+    /// Whether the comma before `at` ends a value, rather than being part of it as in `1,000`.
     fn is_separated_at(&self, at: usize) -> bool {
         let next = self.skip_blank(at);
         self.is_end(next)
@@ -228,7 +229,7 @@ impl Scan<'_> {
         Some(value)
     }
 
-    /// Reads a key without quotes, or with only its last, if one and its colon stand here.
+    /// Reads a key without quotes, or with only its closing quote, if one with its colon is here.
     pub(super) fn bare_key(&mut self) -> Option<String> {
         let begin = self.pos;
         let mut i = begin;
@@ -255,7 +256,7 @@ impl Scan<'_> {
             self.report(begin, JsonFault::UnquotedKey);
             return Some(key.to_owned());
         }
-        // What stands where the first quote should is not part of the key.
+        // The character in the place of the opening quote is not part of the key.
         self.report(begin, JsonFault::MissingQuote);
         Some(
             unquoted.trim_start_matches(|c: char| c.is_ascii_punctuation() && !matches!(c, '_' | '$' | '@')).to_owned(),

@@ -1,4 +1,4 @@
-//! Brackets and commas: those that are missing, too many, or of the wrong kind.
+//! Brackets and commas that are missing, too many, or of the wrong kind.
 
 use super::JsonFault;
 use super::scan::Scan;
@@ -33,7 +33,7 @@ impl Scan<'_> {
         LastToken::Comma
     }
 
-    /// A bracket of the wrong kind: it closes something further out, or nothing and is dropped.
+    /// Handles a bracket of the wrong kind: it closes something further out, or nothing, and is then dropped.
     pub(super) fn leaves_to_parent(&mut self) -> bool {
         let opener = match self.here() {
             b'}' => b'{',
@@ -53,14 +53,14 @@ impl Scan<'_> {
         false
     }
 
-    /// Whether the bracket here, which closes nothing, stands for the right one: `{"a": {"b": 1], "c": 2}`.
+    /// Whether the bracket here, which closes nothing, was meant as the right one: `{"a": {"b": 1], "c": 2}`.
     fn is_mistaken(&self) -> bool {
         let before = self.byte(self.blank_before(self.pos).wrapping_sub(1));
         let next = self.skip_blank(self.pos + 1);
         self.open.len() > 1 && before != self.here() && self.byte(next) == b','
     }
 
-    /// Whether the wrong bracket here would close everything, though the right one follows it and then another member.
+    /// Whether the wrong bracket here would close everything, although the right one and then another member follow.
     fn closes_too_much(&self) -> bool {
         let right = match self.open.last() {
             Some(b'{') => b'}',
@@ -87,7 +87,7 @@ impl Scan<'_> {
         self.pos += 1;
     }
 
-    /// Moves past an ellipsis and what it says is left out: `... 7 more ...`.
+    /// Moves past an ellipsis and its description of what is left out: `... 7 more ...`.
     pub(super) fn ellipsis(&mut self) {
         self.report(self.pos, JsonFault::Ellipsis);
         self.pos += 3; // three dots, or the three bytes of their one character
@@ -133,8 +133,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Follows closing brackets from `at` on. Gives what stands behind them and how many brackets remain open,
-    /// or nothing when one of them closes nothing.
+    /// Follows closing brackets from `at` on. Returns the position after them and how many brackets remain open, or
+    /// `None` if one of them closes nothing.
     pub(super) fn walk_out(&self, at: usize) -> Option<(usize, usize)> {
         let mut next = at;
         let mut depth = self.open.len();
@@ -147,7 +147,7 @@ impl Scan<'_> {
             };
             match self.open.get(..depth)?.iter().rposition(|o| *o == opener) {
                 Some(at) => depth = at,
-                // A bracket too many behind the last one is no reason to doubt the string.
+                // An extra bracket after the last one is no reason to doubt the string.
                 None if depth == 0 => return Some((next, 0)),
                 None => return None,
             }

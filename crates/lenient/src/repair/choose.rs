@@ -1,19 +1,20 @@
-//! Chooses among the values of a text the one that was meant, or makes a list of those that were meant together.
+//! Chooses the intended value among those in a text, or combines values that belong together into a list.
 
 use serde_json::Value;
 
 use super::{FoundValue, JsonFault, Repair, fit};
 
-/// More reports than this tell nobody more.
+/// How many reports are kept. More would not help anyone.
 const MOST_REPORTS: usize = 256;
 
-/// The value that was meant, and where another one begins that was passed over.
+/// The chosen value, and where another value begins that was not chosen.
 pub(super) struct ValueChoice {
     pub(super) found: FoundValue,
     pub(super) other: Option<usize>,
 }
 
-/// Chooses the value that fits the schema best, then the largest; of equals the last, for models correct themselves.
+/// Chooses the value that fits the schema best, then the largest. Among equals the last one wins, because models
+/// correct themselves.
 pub(super) fn choose(text: &str, mut found: Vec<FoundValue>, schema: Option<&Value>) -> Option<ValueChoice> {
     if found.len() < 2 {
         return found.pop().map(|found| ValueChoice { found, other: None });
@@ -39,7 +40,7 @@ pub(super) fn choose(text: &str, mut found: Vec<FoundValue>, schema: Option<&Val
     best.map(|(found, _)| ValueChoice { found, other })
 }
 
-/// Where the model stopped thinking aloud.
+/// Where the model's reasoning ends.
 fn end_of_thought(text: &str) -> usize {
     if !text.as_bytes().contains(&b'<') {
         return 0;
@@ -47,14 +48,14 @@ fn end_of_thought(text: &str) -> usize {
     text.rfind("</think").or_else(|| text.rfind("</reasoning>")).unwrap_or(0)
 }
 
-/// How good a candidate a value is. What stands first here counts most.
+/// How good a candidate a value is. Earlier fields count more.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     fits: usize,
     is_filled: bool,
-    /// Not thought aloud, but said after it.
+    /// Whether it comes after the reasoning.
     is_answer: bool,
-    /// `[1, 2]` may be a reference in a sentence.
+    /// Whether it is more than numbers: `[1, 2]` may be a reference in a sentence.
     is_more_than_numbers: bool,
     size: usize,
     is_certain: bool,
@@ -74,7 +75,7 @@ impl Rank {
     }
 }
 
-/// How much a value says: its parts, and a little for long texts.
+/// How much content a value has: the number of its parts, and a little for long texts.
 fn size(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 1,
@@ -84,7 +85,7 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// The values as they may be meant: values with nothing between them belong together.
+/// The candidates: values with nothing between them are combined.
 fn candidates(text: &str, found: Vec<FoundValue>, schema: Option<&Value>) -> Vec<FoundValue> {
     let wanted = fit::SchemaShape::of(schema);
     if wanted == fit::SchemaShape::Object {

@@ -1,4 +1,4 @@
-//! Strings whose quotes are doubled, tripled or escaped, and what slipped in behind a string's end.
+//! Strings whose quotes are doubled, tripled or escaped, and stray characters after the end of a string.
 
 use super::JsonFault;
 use super::mark::QuoteMark;
@@ -7,7 +7,7 @@ use super::scan::{LOOK_AHEAD, Scan};
 use super::string::ParsedString;
 
 impl Scan<'_> {
-    /// Reads the string whose quotes are escaped although it stands in none: `\"text\"`.
+    /// Reads a string whose own quotes are escaped although it is not inside another string: `\"text\"`.
     pub(super) fn escaped_string(&mut self, place: StringPlace) -> Option<String> {
         let begin = self.pos + 2;
         let end = (begin..self.end.min(begin + LOOK_AHEAD)).find(|at| self.byte(*at) == b'"')? - 1;
@@ -61,7 +61,7 @@ impl Scan<'_> {
         Some(ParsedString { value: inner.to_owned(), is_cut: false })
     }
 
-    /// Moves past a doubled end quote, or a few characters that slipped in behind the end.
+    /// Moves past a doubled closing quote, or a few stray characters after the end.
     pub(super) fn skip_doubled_or_stray(&mut self, found: QuoteMark, place: StringPlace, inside: StringContents) {
         let after = self.pos;
         let next = self.skip_blank(after);
@@ -86,7 +86,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Whether the quote at `at` and the next one both end the string. After a digit the first stands for inches.
+    /// Whether the quote at `at` and the next one both end the string. After a digit, the first means inches.
     pub(super) fn is_doubled_end(
         &self,
         found: QuoteMark,

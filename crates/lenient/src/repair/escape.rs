@@ -1,16 +1,16 @@
-//! Reads what a backslash begins.
+//! Reads escape sequences.
 
 use super::JsonFault;
 use super::scan::Scan;
 
-/// Paths are rarely longer on the systems that write them with backslashes.
+/// The longest path that is recognised. Paths with backslashes are rarely longer.
 const LONGEST_PATH: usize = 260;
 
-/// How far around an escape others are looked for.
+/// How far around an escape to look for others.
 const LOOK_AROUND: usize = 256;
 
 impl Scan<'_> {
-    /// Reads the escape at `at` into `out` and gives the position behind it.
+    /// Reads the escape at `at` into `out` and returns the position after it.
     pub(super) fn escape(&mut self, at: usize, out: &mut String) -> usize {
         if self.is_in_path(at) {
             return self.keep(at, out);
@@ -31,7 +31,7 @@ impl Scan<'_> {
             }
             b'u' => return self.unicode(at, out),
             b'x' => return self.hex(at, out),
-            // The text stops within the escape, and whoever reads the string says that it is cut off.
+            // The text ends inside the escape; reading the string reports that it is cut off.
             _ if at + 1 >= self.end => return self.end,
             _ => return self.keep(at, out),
         };
@@ -39,7 +39,7 @@ impl Scan<'_> {
         at + 2
     }
 
-    /// Whether the backslash at `at` stands in a Windows path whose backslashes nobody escaped: `C:\Users\new`.
+    /// Whether the backslash at `at` is in a Windows path whose backslashes are not escaped: `C:\Users\new`.
     fn is_in_path(&mut self, at: usize) -> bool {
         if at >= self.path_end {
             self.path_end = self.end_of_path(at).unwrap_or(self.path_end);
@@ -47,7 +47,7 @@ impl Scan<'_> {
         at < self.path_end
     }
 
-    /// Where the path ends whose first backslash stands at `at`.
+    /// Where the path ends whose first backslash is at `at`.
     fn end_of_path(&self, at: usize) -> Option<usize> {
         let begins_string = |at: usize| matches!(self.byte(at.wrapping_sub(1)), b'"' | b'\'');
         let is_share = begins_string(at) && self.byte(at + 1) == b'\\' && self.byte(at + 2).is_ascii_alphanumeric();
@@ -59,16 +59,17 @@ impl Scan<'_> {
         if !is_share && !is_drive {
             return None;
         }
-        // A path that is the whole string may hold blanks; one in a sentence ends at the first.
+        // A path that is the whole string may contain blanks; a path in a sentence ends at the first blank.
         let is_whole = is_share || begins_string(at - 2);
         let is_stop = |b: u8| matches!(b, b'"' | b'\'' | b'\n' | b'<' | b'>' | b'|') || (b == b' ' && !is_whole);
         let rest = self.slice(at, self.end).as_bytes();
         let path = rest.get(..rest.iter().take(LONGEST_PATH).position(|b| is_stop(*b))?)?;
-        // `B:\n` may well be a line break, but one escape that JSON lacks shows that none was meant.
+        // `B:\n` may be a line break, but a single escape that JSON does not have shows that a path was meant.
         has_bad_escape(path).then_some(at + path.len())
     }
 
-    /// Whether the string around `at` holds escapes JSON lacks, so that `\b` is a word's edge and `\f` begins `\frac`.
+    /// Whether the string around `at` has escapes that JSON does not have, so that `\b` is a word boundary and `\f`
+    /// begins `\frac`.
     fn is_among_bad_escapes(&self, at: usize) -> bool {
         let bytes = self.text.as_bytes();
         let before = bytes.get(at.saturating_sub(LOOK_AROUND)..at).unwrap_or(&[]);
@@ -121,7 +122,7 @@ impl Scan<'_> {
     }
 }
 
-/// Whether an escape that JSON lacks stands in `text` before a quote ends it.
+/// Whether `text` has an escape that JSON does not have before a quote ends it.
 fn has_bad_escape(text: &[u8]) -> bool {
     let mut rest = text;
     loop {

@@ -1,42 +1,42 @@
-//! The kinds of thing that can be wrong with JSON a model wrote.
+//! The kinds of faults in JSON that a model wrote.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What was wrong with a piece of text, in one word.
+/// What was wrong with a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum JsonFault {
-    /// A Markdown fence stood around the value.
+    /// There was a Markdown fence around the value.
     Fence,
-    /// Text stood before the value.
+    /// There was text before the value.
     Prose,
-    /// Text stood after the value.
+    /// There was text after the value.
     TrailingText,
-    /// More than one value stood in the text; the largest, or the one the schema asks for, was taken.
+    /// There was more than one value; the largest, or the one that the schema asks for, was taken.
     SeveralValues,
-    /// Two values stood side by side.
+    /// There was no comma between two values.
     MissingComma,
-    /// A comma separated nothing.
+    /// There was a comma without a value.
     ExtraComma,
     /// A string had only one of its quotes; where it ends or begins was guessed.
     MissingQuote,
-    /// A string stood in doubled or tripled quotes.
+    /// A string had doubled or tripled quotes.
     ExtraQuote,
     /// A quote inside a string was not escaped; which quote ends the string was guessed.
     InnerQuote,
-    /// A string stood in single quotes.
+    /// A string had single quotes.
     SingleQuotes,
-    /// A string stood in typographic quotes.
+    /// A string had typographic quotes.
     CurlyQuotes,
-    /// A Python literal (`True`, `None`, a tuple, a set) stood where JSON has another.
+    /// There was a Python literal (`True`, `None`, a tuple, a set) that JSON writes differently.
     PythonLiteral,
     /// A JavaScript value without a JSON form (`undefined`, `NaN`, `Infinity`) became `null`.
     #[serde(rename = "javascript_literal")]
     JavaScriptLiteral,
-    /// A value stood in a call, such as `Date("…")`; the call was left out.
+    /// A value was inside a call, such as `Date("…")`; the call was left out.
     Call,
     /// A comment was left out.
     Comment,
@@ -44,31 +44,31 @@ pub enum JsonFault {
     UnquotedKey,
     /// A text value had no quotes; where it ends was guessed.
     UnquotedString,
-    /// The text stopped between or within values; what should follow is lost.
+    /// The text ended between or inside values; the rest is lost.
     Truncated,
-    /// The text stopped inside a string; the rest of the string is lost.
+    /// The text ended inside a string; the rest of the string is lost.
     TruncatedString,
     /// A bracket was opened and not closed, or closed and not opened.
     MissingBracket,
-    /// A bracket belonged to nothing.
+    /// A bracket closed nothing.
     ExtraBracket,
-    /// A control character, such as a raw line break, stood in a string.
+    /// There was a control character, such as a raw line break, in a string.
     ControlCharacter,
-    /// A backslash began no known escape, so it was kept as a backslash.
+    /// A backslash did not begin a known escape, so it was kept as a backslash.
     BadEscape,
-    /// A character was escaped that need not be.
+    /// A character was escaped needlessly.
     NeedlessEscape,
-    /// A number was not written as JSON writes it.
+    /// A number was not in JSON form.
     BadNumber,
-    /// No colon stood between a key and its value.
+    /// There was no colon between a key and its value.
     MissingColon,
-    /// More than one colon stood between a key and its value.
+    /// There was more than one colon between a key and its value.
     ExtraColon,
-    /// A blank stood between values that JSON does not take for one.
+    /// There was a kind of white space between values that JSON does not allow.
     OddBlank,
     /// A value had no key and was left out.
     MissingKey,
-    /// A key had no value: `null` after a colon, left out without one.
+    /// A key had no value: it became `null` if there was a colon, and was left out otherwise.
     MissingValue,
     /// Text that is neither key nor value was left out.
     StrayText,
@@ -78,18 +78,18 @@ pub enum JsonFault {
     Concatenation,
     /// Brackets were nested beyond the limit; what is deeper became `null`.
     TooDeep,
-    /// A key was written otherwise than in the schema, such as `fileName` for `file_name`.
+    /// A key was written differently from the schema, such as `fileName` for `file_name`.
     RenamedKey,
-    /// Punctuation stood in its full-width form.
+    /// Punctuation was in its full-width form.
     FullWidth,
-    /// A value was of another type than the schema says and was converted without loss.
+    /// A value had another type than the schema says and was converted without loss.
     WrongType,
     /// The value was itself written as a string of JSON.
     DoubleEncoded,
 }
 
 impl JsonFault {
-    /// Whether the repair guessed at, or lost, text the model meant: too uncertain to act on unasked.
+    /// Whether the repair guessed at, or lost, text that the model meant: too uncertain to act on without asking.
     pub fn is_risky(&self) -> bool {
         match self {
             Self::MissingQuote
@@ -97,7 +97,7 @@ impl JsonFault {
             | Self::UnquotedString
             | Self::Truncated
             | Self::TruncatedString
-            // One unknown escape means backslashes were not escaped, so a `\n` nearby may be a folder's name.
+            // One unknown escape means that backslashes were not escaped, so a `\n` nearby may be part of a path.
             | Self::BadEscape
             | Self::Call
             | Self::MissingKey

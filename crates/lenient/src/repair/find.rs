@@ -7,7 +7,7 @@ use super::quote::StringPlace;
 use super::scan::{LOOK_AHEAD, Scan};
 use super::{JsonFault, Repair};
 
-/// A value and where it stands in the text.
+/// A value and its position in the text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FoundValue {
     pub(crate) value: Value,
@@ -16,7 +16,7 @@ pub(crate) struct FoundValue {
     pub(crate) end: usize,
 }
 
-/// Goes through a text from value to value. Objects and arrays count; numbers and words between them are prose.
+/// Finds the values in a text one by one. Only objects and arrays count; numbers and words between them are prose.
 pub(crate) struct ValueFinder<'t> {
     scan: Scan<'t>,
 }
@@ -26,14 +26,14 @@ impl<'t> ValueFinder<'t> {
         Self { scan: Scan::new(text) }
     }
 
-    /// A finder that knows the keys a schema speaks of.
+    /// A finder that knows the keys in a schema.
     pub(super) fn guided(text: &'t str, keys: &'t [&'t str]) -> Self {
         let mut scan = Scan::new(text);
         scan.keys = keys;
         Self { scan }
     }
 
-    /// The value whose opening bracket stands at `at`, if one begins there.
+    /// The value whose opening bracket is at `at`, if one begins there.
     pub(crate) fn at(&mut self, at: usize) -> Option<FoundValue> {
         self.scan.pos = at;
         if matches!(self.scan.byte(at), b'{' | b'[') && self.scan.begins_value(at) { Some(self.read(at)) } else { None }
@@ -50,7 +50,7 @@ impl<'t> ValueFinder<'t> {
         FoundValue { value, repairs, start, end: self.scan.pos }
     }
 
-    /// Members that stand behind a bracket that closed their object too early: `{"a": 1}, "b": 2}`.
+    /// Members after a bracket that closed their object too early: `{"a": 1}, "b": 2}`.
     fn more_members(&mut self) -> Map<String, Value> {
         self.scan.report(self.scan.pos, JsonFault::ExtraBracket);
         self.scan.pos = self.scan.skip_blank(self.scan.pos) + 1;
@@ -82,7 +82,7 @@ impl<'t> ValueFinder<'t> {
         let value = scan.members().value;
         scan.open.pop();
         scan.report(start, JsonFault::MissingBracket);
-        // One key before brackets is more likely a label: `"output": {…}`.
+        // A single key before brackets is more likely a label: `"output": {…}`.
         let is_label = |map: &Map<String, Value>| map.len() == 1 && map.values().any(holds_more);
         let is_object = value.as_object().is_some_and(|map| !map.is_empty() && !is_label(map));
         if !is_object {
@@ -141,7 +141,7 @@ impl Iterator for ValueFinder<'_> {
 }
 
 impl Scan<'_> {
-    /// Whether the bracket at `at` is likely to begin a value rather than to stand in a sentence.
+    /// Whether the bracket at `at` is likely to begin a value rather than to be part of a sentence.
     fn begins_value(&self, at: usize) -> bool {
         let next = self.skip_blank(at + 1);
         if next >= self.end || self.mark(next).is_some() || self.is_comment(next) {
@@ -183,7 +183,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Whether nothing, a line end, or a mark that announces a value stands before `at`.
+    /// Whether there is nothing, a line end, or a mark that announces a value before `at`.
     fn stands_apart(&self, at: usize) -> bool {
         let before = self.blank_before(at);
         before == 0
@@ -193,7 +193,7 @@ impl Scan<'_> {
             || (before >= 7 && self.slice(before - 7, before).eq_ignore_ascii_case("```json"))
     }
 
-    /// Whether numbers with commas between them stand here up to a closing bracket, as in `it is [1, 2].`.
+    /// Whether there are numbers with commas up to a closing bracket here, as in `it is [1, 2].`.
     fn is_inline_list(&self, at: usize) -> bool {
         let rest = self.slice(at, self.end);
         let length = rest.bytes().take(LOOK_AHEAD).position(|b| matches!(b, b']' | b'}')).unwrap_or(0);
@@ -201,7 +201,7 @@ impl Scan<'_> {
         list.contains(',') && list.split(',').all(|item| read_number(item.trim()).is_some())
     }
 
-    /// Whether `[text](…)` or a bracket without an end stands here, as prose has them.
+    /// Whether this is `[text](…)` or a bracket without an end, as they occur in prose.
     fn is_link(&self, at: usize) -> bool {
         if matches!(self.byte(at), b'-' | b'.' | b'+' | b'0'..=b'9' | b',' | b']') || self.is_ellipsis(at) {
             return false;

@@ -1,11 +1,11 @@
-//! Turns a value into what a schema asks for, where that loses nothing.
+//! Converts a value to the type that a schema asks for, if that loses nothing.
 
 use serde_json::{Map, Value};
 
 use super::literal::read_number;
 use super::{JsonFault, Repair, RepairedJson, repair};
 
-/// Deeper schemas are followed no further: a schema may refer to itself.
+/// Schemas are not followed deeper than this, because a schema may refer to itself.
 const DEEPEST: usize = 200;
 
 /// What a schema asks for at its top.
@@ -33,7 +33,7 @@ pub(super) fn fit(repaired: &mut RepairedJson, schema: &Value) {
     fitting.fit(&mut repaired.value, schema, 0);
 }
 
-/// How well a value answers a schema at first sight: its type, and the keys it has.
+/// How well a value fits a schema at first sight: its type, and its keys.
 pub(super) fn matches(value: &Value, schema: &Value) -> usize {
     let top = resolve(schema, schema);
     let types = types(top);
@@ -55,7 +55,7 @@ pub(super) fn matches(value: &Value, schema: &Value) -> usize {
     usize::from(of_type) + keys("required") + keys("properties") + usize::from(items)
 }
 
-/// The names of all properties a schema speaks of, however deep.
+/// The names of all properties in a schema, at any depth.
 pub(super) fn keys(schema: &Value) -> Vec<&str> {
     let mut keys = Vec::new();
     let mut open = vec![schema];
@@ -87,7 +87,7 @@ impl SchemaFitter<'_, '_> {
         let schema = chosen(self.root, resolve(self.root, schema), value);
         let types = types(schema);
         if !types.is_empty() && !types.iter().any(|name| is_a(value, name)) {
-            // With several types to choose from, the first that loses nothing.
+            // If there are several types to choose from, the first that loses nothing.
             if let Some((converted, fault)) = types.iter().find_map(|name| convert(value, name)) {
                 *value = converted;
                 self.repairs.push(Repair { at: 0, what: fault });
@@ -114,7 +114,7 @@ impl SchemaFitter<'_, '_> {
         }
     }
 
-    /// Gives keys that differ from the schema's only in case, `_`, `-` and blanks the schema's form.
+    /// Renames keys that differ from the schema's only in case, `_`, `-` and blanks.
     fn rename(&mut self, map: &mut Map<String, Value>, schema: &Value) {
         let Some(Value::Object(properties)) = schema.get("properties") else { return };
         for name in properties.keys() {
@@ -131,7 +131,7 @@ impl SchemaFitter<'_, '_> {
     }
 }
 
-/// The key of `map` that is `name`, or else the only one that differs just in case, `_`, `-` and blanks.
+/// The key of `map` that is `name`, or otherwise the only one that differs just in case, `_`, `-` and blanks.
 fn like<'m>(map: &'m Map<String, Value>, name: &str) -> Option<&'m str> {
     if let Some((key, _)) = map.get_key_value(name) {
         return Some(key);
@@ -157,7 +157,7 @@ fn resolve<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     schema
 }
 
-/// Of the alternatives of a schema the one whose type the value has, or else the first it can become.
+/// Among the alternatives of a schema, the one whose type the value has, or otherwise the first it can be converted to.
 fn chosen<'s>(root: &'s Value, schema: &'s Value, value: &Value) -> &'s Value {
     let Some(Value::Array(ways)) = schema.get("anyOf").or(schema.get("oneOf")) else { return schema };
     let ways = || ways.iter().map(|way| resolve(root, way));

@@ -4,7 +4,7 @@ use serde_json::{Number, Value};
 
 use super::JsonFault;
 
-/// Looking ahead, longer numbers are not worth telling from text; a limit keeps it linear.
+/// The longest number that is recognised when looking ahead; a limit keeps reading linear.
 const LONGEST_PLAIN: usize = 64;
 
 /// Whether `word` is a literal of JSON, Python or JavaScript.
@@ -17,7 +17,7 @@ pub(super) fn is_plain(word: &str) -> bool {
     word.len() <= LONGEST_PLAIN && (is_literal(word) || read_number(word).is_some())
 }
 
-/// Reads a literal, and says what is wrong with it if JSON writes it otherwise.
+/// Reads a literal, and says what is wrong with it if JSON writes it differently.
 pub(super) fn read_literal(word: &str) -> Option<(Value, Option<JsonFault>)> {
     if !(3..=9).contains(&word.len()) {
         return None;
@@ -43,7 +43,7 @@ pub(super) fn read_literal(word: &str) -> Option<(Value, Option<JsonFault>)> {
     Some((exact, None))
 }
 
-/// Reads a number as people write them, and tells whether JSON writes it the same way.
+/// Reads a number as people write it, and says whether it is in JSON form.
 pub(super) fn read_number(token: &str) -> Option<(Value, bool)> {
     if !token.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.')) {
         return None;
@@ -89,7 +89,7 @@ pub(super) fn read_number(token: &str) -> Option<(Value, bool)> {
     let point = if has_point { "." } else { "" };
     let fraction = if has_point && fraction.is_empty() { "0" } else { &fraction };
     let written = format!("{sign}{whole}{point}{fraction}{exponent}");
-    // Beyond what a double holds there is no number to give.
+    // A number that does not fit into a double becomes `null`.
     let value = serde_json::from_str::<Number>(&written).map_or(Value::Null, Value::Number);
     Some((value, false))
 }

@@ -7,7 +7,7 @@ use super::scan::Scan;
 pub(super) enum QuoteMark {
     Double,
     Single,
-    /// As JavaScript writes templates.
+    /// As in JavaScript templates.
     Backtick,
     /// `“`
     CurlyOpen,
@@ -51,7 +51,7 @@ impl QuoteMark {
         self.family() == other.family()
     }
 
-    /// Whether `other` within a string begun with `self` may be more than text.
+    /// Whether `other` inside a string begun with `self` may be more than text.
     pub(super) fn minds(self, other: Self) -> bool {
         match other {
             Self::Backtick | Self::AngleOpen | Self::AngleClose => self.may_end_with(other),
@@ -89,7 +89,7 @@ impl QuoteMark {
 }
 
 impl Scan<'_> {
-    /// The quotation mark at `at`. A code fence is none.
+    /// The quotation mark at `at`. A code fence does not count.
     #[inline]
     pub(super) fn mark(&self, at: usize) -> Option<QuoteMark> {
         match self.byte(at) {

@@ -1,4 +1,4 @@
-//! Reads objects: their members, and what stands where a member should.
+//! Reads objects: their members, and other text in the place of a member.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use super::parser::ParsedValue;
 use super::quote::StringPlace;
 use super::scan::{LOOK_AHEAD, Scan};
 
-/// What stands in an object without a colon.
+/// Values in an object that have no colon.
 #[derive(Default)]
 struct LoneValues {
     at: Option<usize>,
@@ -24,7 +24,7 @@ impl LoneValues {
 }
 
 impl Scan<'_> {
-    /// Reads the members of an object, from behind its opening bracket to behind its closing one.
+    /// Reads the members of an object, from after its opening bracket to after its closing one.
     pub(super) fn members(&mut self) -> ParsedValue {
         let mut map = Map::new();
         let mut lone = LoneValues::default();
@@ -77,7 +77,8 @@ impl Scan<'_> {
         self.object_or_set(map, lone)
     }
 
-    /// Whether the bracket here begins the next object of a list: without a comma, or with a key this one has already.
+    /// Whether the bracket here begins the next object of a list: there is no comma, or a key that this object already
+    /// has follows.
     fn begins_next(&self, map: &Map<String, Value>, last: LastToken) -> bool {
         let key = self.skip_blank(self.pos + 1);
         match last {
@@ -87,7 +88,7 @@ impl Scan<'_> {
         }
     }
 
-    /// `{"a", "b"}` is a Python set; beside members, what stands alone is a key without a value.
+    /// `{"a", "b"}` is a Python set; if there are also members, a single value is a key without a value.
     fn object_or_set(&mut self, map: Map<String, Value>, lone: LoneValues) -> ParsedValue {
         let Some(at) = lone.at else { return ParsedValue { value: Value::Object(map), is_void: false } };
         if map.is_empty() {
@@ -98,7 +99,7 @@ impl Scan<'_> {
         ParsedValue { value: Value::Object(map), is_void: false }
     }
 
-    /// Reads a key and its value, and gives the key if the value is a list: it may go on.
+    /// Reads a key and its value. Returns the key if the value is a list, because the list may continue.
     fn member(&mut self, map: &mut Map<String, Value>, lone: &mut LoneValues) -> Option<String> {
         self.skip_before_key();
         let begin = self.pos;
@@ -143,7 +144,7 @@ impl Scan<'_> {
         list_key
     }
 
-    /// Moves past a colon or quote too many before a key, such as Ruby's `:a => 1`.
+    /// Moves past an extra colon or quote before a key, such as Ruby's `:a => 1`.
     fn skip_before_key(&mut self) {
         let next = self.skip_blank(self.pos + self.width(self.pos));
         let is_stray = match self.here() {
@@ -160,7 +161,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Whether the quote here neither opens nor ends anything: a comma, a bracket or a whole key follows.
+    /// Whether the quote here neither opens nor closes anything: a comma, a bracket or a whole key follows.
     fn is_stray_quote(&self) -> bool {
         let next = self.skip_blank(self.pos + 1);
         matches!(self.byte(next), b',' | b'}' | b']') || (self.byte(next) == b'"' && self.has_colon(next))
@@ -172,7 +173,7 @@ impl Scan<'_> {
         next < self.end && (self.is_bare_key(next) || (self.mark(next).is_some() && self.has_colon(next)))
     }
 
-    /// Reads a word or number with neither key nor colon, as Python writes sets.
+    /// Reads a word or number with neither key nor colon, as in Python sets.
     fn lone_word(&mut self) -> Option<Value> {
         let begin = self.pos;
         let end = self.end_of_word(begin);
@@ -185,7 +186,7 @@ impl Scan<'_> {
         Some(value.unwrap_or_else(|| Value::String(word.to_owned())))
     }
 
-    /// Moves past a comma that stands before or instead of a colon: `"a",: 1`, `"a", 1`.
+    /// Moves past a comma before or instead of a colon: `"a",: 1`, `"a", 1`.
     fn skip_comma_for_colon(&mut self, map: &Map<String, Value>) {
         if self.here() != b',' {
             return;
@@ -201,7 +202,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Moves past what separates a key from its value. Says whether it was a colon; nothing when there is no value.
+    /// Moves past what separates a key from its value. Returns whether it was a colon, or `None` if there is no value.
     pub(super) fn colon(&mut self) -> Option<bool> {
         let begin = self.pos;
         match self.here() {
@@ -265,7 +266,8 @@ impl Scan<'_> {
         self.value(StringPlace::Member).value
     }
 
-    /// Whether strings follow each other here up to a bracket that closes a list nobody opened: `"a": "x", "y"]`.
+    /// Whether several strings follow here up to a bracket that closes a list without an opening bracket:
+    /// `"a": "x", "y"]`.
     fn is_unopened_list(&self) -> bool {
         if !matches!(self.here(), b'"' | b'\'') || self.parent() == Some(b'[') {
             return false;

@@ -1,4 +1,4 @@
-//! Reads a value of any kind, by what stands at its beginning.
+//! Reads a value of any kind, depending on how it begins.
 
 use serde_json::Value;
 
@@ -7,18 +7,18 @@ use super::literal::{is_literal, is_plain};
 use super::quote::StringPlace;
 use super::scan::Scan;
 
-/// Deeper nesting is not an answer but a mistake, and would cost stack.
+/// The deepest nesting that is read. Deeper nesting is a mistake, and would use up the stack.
 pub(super) const DEEPEST: usize = 200;
 
 /// A value as it was read.
 pub(super) struct ParsedValue {
     pub(super) value: Value,
-    /// Whether the text ended before anything of the value was said: `[{` holds no object yet.
+    /// Whether the text ended before anything of the value was written: `[{` contains no object yet.
     pub(super) is_void: bool,
 }
 
 impl Scan<'_> {
-    /// Reads the value that stands here; there must be something other than a comma or a closing bracket.
+    /// Reads the value at this position, which must not be a comma or a closing bracket.
     pub(super) fn value(&mut self, place: StringPlace) -> ParsedValue {
         let byte = self.here();
         let is_bracket = matches!(byte, b'{' | b'[') || (byte == b'(' && self.is_tuple());
@@ -64,7 +64,7 @@ impl Scan<'_> {
         ParsedValue { value: if is_void { Value::Null } else { value }, is_void }
     }
 
-    /// Moves past a sign that stands before a value and is not part of it.
+    /// Moves past a sign before a value that is not part of it.
     fn skips_stray_sign(&mut self) -> bool {
         let next = self.skip_blank(self.pos + 1);
         let is_string = next == self.pos + 1 && (self.mark(next).is_some() || matches!(self.byte(next), b'{' | b'['));
@@ -79,7 +79,7 @@ impl Scan<'_> {
         is_string || is_escaped
     }
 
-    /// Whether the parenthesis here holds values rather than an aside.
+    /// Whether the parenthesis here contains values rather than a remark.
     pub(super) fn is_tuple(&self) -> bool {
         let next = self.skip_blank(self.pos + 1);
         let begins_value = self.mark(next).is_some()

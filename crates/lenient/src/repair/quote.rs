@@ -7,7 +7,7 @@ use super::literal::is_literal;
 use super::mark::QuoteMark;
 use super::scan::Scan;
 
-/// Where a string stands.
+/// Where a string occurs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum StringPlace {
     Key,
@@ -15,7 +15,7 @@ pub(super) enum StringPlace {
     Member,
     /// An item of an array.
     Item,
-    /// Alone in the text.
+    /// The only thing in the text.
     Alone,
 }
 
@@ -24,7 +24,7 @@ pub(super) enum StringPlace {
 pub(super) struct StringContents {
     /// Quotes that did not end the string.
     pub(super) quotes: usize,
-    /// Whether the last of them opened something that is not yet closed.
+    /// Whether the last of them opened a quotation that is not closed yet.
     pub(super) is_quoting: bool,
     /// Brackets opened in the string and not closed in it.
     pub(super) brackets: usize,
@@ -44,7 +44,7 @@ impl StringContents {
 }
 
 impl Scan<'_> {
-    /// Whether a quote that stops right before `after` ends a string that stands in `place`.
+    /// Whether a quote that ends right before `after` closes a string in `place`.
     pub(super) fn ends_string(&self, after: usize, place: StringPlace, inside: StringContents) -> bool {
         let next = self.skip_blank(after);
         if self.is_end(next) {
@@ -70,7 +70,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Whether a quote right behind a key's quote is its doubled end, or begins the value.
+    /// Whether a quote directly after a key's quote is a doubled closing quote, or begins the value.
     fn begins_after_key(&self, at: usize, mark: QuoteMark) -> bool {
         self.is_doubled_key_end(at, mark) || self.is_continuation(at)
     }
@@ -112,7 +112,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Whether what stands after a comma could be the next member or item.
+    /// Whether what follows a comma could be the next member or item.
     fn follows_comma(&self, at: usize, place: StringPlace, inside: StringContents) -> bool {
         let next = self.skip_blank(at);
         let calm = !inside.is_quoting;
@@ -155,7 +155,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Whether the brackets at `at` close what is open, and something sensible follows them.
+    /// Whether the brackets at `at` close what is open and are followed by something plausible.
     fn follows_brackets(&self, at: usize, inside: StringContents) -> bool {
         let calm = !inside.is_quoting;
         let Some((next, depth)) = self.walk_out(at) else { return calm && self.byte(at) != b')' };

@@ -1,11 +1,11 @@
-//! A position in a text, and the small questions the parser asks about what stands there.
+//! A position in a text, and small checks of what is at that position.
 
 use super::{JsonFault, Repair};
 
-/// More reports than this tell nobody more, and a megabyte of faults would cost far more than the text.
+/// How many reports are kept: more would not help anyone, and a megabyte of faults would cost far more than the text.
 const MOST_REPORTS: usize = 256;
 
-/// How far a look ahead for the end of a key goes. Longer keys are text; a limit keeps the whole linear.
+/// How far to look ahead for the end of a key. Longer keys are text; the limit keeps reading linear.
 pub(super) const LOOK_AHEAD: usize = 256;
 
 /// A text being read.
@@ -19,13 +19,13 @@ pub(super) struct Scan<'t> {
     pub(super) repairs: Vec<Repair>,
     /// Whether any of them is risky.
     is_risky: bool,
-    /// Keys that a schema speaks of.
+    /// The keys in the schema.
     pub(super) keys: &'t [&'t str],
-    /// A line comment after this ends at a bracket, for there is no line end to end it.
+    /// The last line end. A line comment after it ends at a bracket, because no line end follows.
     last_newline: usize,
-    /// Up to where backslashes are part of a path.
+    /// Up to this position, backslashes are part of a path.
     pub(super) path_end: usize,
-    /// Set once a search for tripled quotes found none, so that it is not made again.
+    /// Set once a search for tripled quotes found none, so that it is not repeated.
     pub(super) no_more_triples: bool,
 }
 
@@ -57,7 +57,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Takes back all reports but the first `count`: what they were about is read again.
+    /// Drops all reports except the first `count`, because the text they are about is read again.
     pub(super) fn forget_reports(&mut self, count: usize) {
         if count < self.repairs.len() {
             self.repairs.truncate(count);
@@ -65,7 +65,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Gives away what was reported, and begins anew.
+    /// Takes the reports out and starts with an empty list.
     pub(super) fn take_reports(&mut self) -> Vec<Repair> {
         self.is_risky = false;
         std::mem::take(&mut self.repairs)
@@ -94,7 +94,7 @@ impl<'t> Scan<'t> {
         self.text.as_bytes().get(at..self.end).is_some_and(|rest| rest.starts_with(what.as_bytes()))
     }
 
-    /// Where `what` stands next, from `at` on.
+    /// The first position of `what` from `at` on.
     pub(super) fn find(&self, at: usize, what: &str) -> Option<usize> {
         let found = self.slice(at, self.end).find(what).map(|length| at + length);
         #[cfg(test)]
@@ -102,7 +102,7 @@ impl<'t> Scan<'t> {
         found
     }
 
-    /// Where `what` stands last, from `at` on.
+    /// The last position of `what` from `at` on.
     pub(super) fn find_last(&self, at: usize, what: &str) -> Option<usize> {
         let found = self.slice(at, self.end).rfind(what).map(|length| at + length);
         #[cfg(test)]
@@ -110,7 +110,7 @@ impl<'t> Scan<'t> {
         found
     }
 
-    /// Whether nothing more belongs to the value at `at`: the end, or a fence that closes it.
+    /// Whether the value ends at `at`: the text ends there, or a fence closes it.
     #[inline]
     pub(super) fn is_end(&self, at: usize) -> bool {
         at >= self.end || (self.byte(at) == b'`' && self.starts(at, "```"))
@@ -121,7 +121,7 @@ impl<'t> Scan<'t> {
         self.slice(at, self.end).chars().next().map_or(1, char::len_utf8)
     }
 
-    /// The first position from `at` on that is not blank. Blank is all white space and what shows nothing.
+    /// The first position from `at` on that is not blank. All white space and invisible characters are blank.
     #[inline]
     pub(super) fn skip_blank(&self, mut at: usize) -> usize {
         while at < self.end {
@@ -211,7 +211,7 @@ impl<'t> Scan<'t> {
     }
 }
 
-/// The text without what shows nothing at its ends.
+/// The text without blanks and invisible characters at its ends.
 pub(super) fn trim(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || c.is_control() || is_invisible(c))
 }

@@ -1,17 +1,17 @@
-//! Looks past a few characters that slipped in between two tokens.
+//! Skips a few stray characters between two tokens.
 
 use super::literal::is_literal;
 use super::mark::QuoteMark;
 use super::quote::{StringContents, StringPlace};
 use super::scan::Scan;
 
-/// As much may slip in between two tokens; more is text.
+/// How many stray bytes are skipped between two tokens; more is text.
 const LONGEST_STRAY: usize = 5;
 
 impl Scan<'_> {
-    /// Where a few characters end that slipped in between a string and what follows it.
+    /// Where a few stray characters between a string and what follows it end.
     pub(super) fn after_stray(&self, after: usize, place: StringPlace, inside: StringContents) -> Option<usize> {
-        // With a blank before it and none behind it, a quote opens something.
+        // A quote with a blank before it and none after it opens something.
         let opens = after >= 2 && self.byte(after - 2) <= b' ' && self.byte(after) > b' ';
         if place == StringPlace::Item && self.byte(after) <= b' ' {
             return None; // more likely the next item
@@ -45,7 +45,7 @@ impl Scan<'_> {
         goes_on.then_some(stop)
     }
 
-    /// Where the value or its colon begins behind a character or two that slipped in after the key's quote.
+    /// Where the value or its colon begins after one or two stray characters behind the key's quote.
     pub(super) fn after_key_stray(&self, after: usize) -> Option<usize> {
         if self.byte(after) <= b' ' {
             return None;
@@ -61,14 +61,14 @@ impl Scan<'_> {
         }
     }
 
-    /// Whether the quote at `at`, right behind a key's own, is one too many: a colon or a value follows.
+    /// Whether the quote at `at`, directly after a key's own, is an extra one: a colon or a value follows.
     pub(super) fn is_doubled_key_end(&self, at: usize, mark: QuoteMark) -> bool {
         let after = at + mark.width();
         let next = self.skip_blank(after);
         self.byte(next) == b':' || (self.mark(next).is_some() && next > after) || self.begins_apart(after)
     }
 
-    /// Whether blanks and then a value other than a string stand at `at`.
+    /// Whether there are blanks and then a value other than a string at `at`.
     pub(super) fn begins_apart(&self, at: usize) -> bool {
         let next = self.skip_blank(at);
         let is_value = matches!(self.byte(next), b'{' | b'[' | b'-' | b'0'..=b'9')
@@ -76,7 +76,7 @@ impl Scan<'_> {
         next > at && is_value
     }
 
-    /// Whether a key goes on behind a quote within it: `"ke"y": 1`.
+    /// Whether a key continues after a quote inside it: `"ke"y": 1`.
     pub(super) fn has_quote_in_key(&self, after: usize) -> bool {
         let quote = self.end_of_word(after);
         quote > after
@@ -85,7 +85,7 @@ impl Scan<'_> {
             && self.byte(self.skip_blank(quote + 1)) == b':'
     }
 
-    /// Whether a word that belongs to nothing stands at `at`, and a quoted key behind it.
+    /// Whether there is a stray word at `at`, followed by a quoted key.
     pub(super) fn is_stray_before_key(&self, at: usize) -> bool {
         let word = self.end_of_word(at);
         let next = self.skip_blank(word);
@@ -96,7 +96,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Whether another sign stands at `at` instead of a key's first quote: `\key": 1`.
+    /// Whether there is another character at `at` instead of a key's opening quote: `\key": 1`.
     pub(super) fn is_bare_key_behind_sign(&self, at: usize) -> bool {
         let word = self.end_of_word(at + 1);
         self.byte(at).is_ascii_punctuation()

@@ -1,11 +1,11 @@
-//! Reads strings: in any quotes, with escapes, and with quotes that are missing or too many.
+//! Reads strings: with any kind of quotes, with escapes, and with missing or extra quotes.
 
 use super::JsonFault;
 use super::mark::QuoteMark;
 use super::quote::{StringContents, StringPlace};
 use super::scan::{LOOK_AHEAD, Scan};
 
-/// Which bytes are nothing but text within a string.
+/// Which bytes are always plain text inside a string.
 const IS_TEXT: [bool; 256] = {
     let mut is_text = [true; 256];
     let special = b"\\:{}[]()\"'`\xC2\xE2";
@@ -34,16 +34,17 @@ pub(super) struct ParsedString {
 pub(super) struct StringDraft {
     pub(super) value: String,
     pub(super) inside: StringContents,
-    /// Up to where the source is already in `value`.
+    /// Up to where the source has been copied to `value`.
     pub(super) copied: usize,
-    /// The first colon: where it stands, and how long the value was then. A key whose end quote is missing ends there.
+    /// The first colon: its position, and the length of the value there. A key whose closing quote is missing ends
+    /// there.
     pub(super) colon: Option<(usize, usize)>,
     pub(super) curly_open: bool,
     pub(super) has_control: bool,
 }
 
 impl Scan<'_> {
-    /// Reads the string whose opening quote stands here, and any that are joined to it.
+    /// Reads the string whose opening quote is here, and any strings joined to it.
     pub(super) fn string(&mut self, place: StringPlace) -> ParsedString {
         let mut text = self.one_string(place);
         while place != StringPlace::Key && !text.is_cut {
@@ -57,7 +58,7 @@ impl Scan<'_> {
         text
     }
 
-    /// Where a string begins that is joined to the one before: with `+`, or as Python does, with nothing.
+    /// Where a string that is joined to the one before begins: with `+`, or with nothing between them as in Python.
     fn joined(&self, place: StringPlace) -> Option<usize> {
         let next = self.skip_blank(self.pos);
         let after_plus = self.skip_blank(next + 1);
@@ -81,7 +82,7 @@ impl Scan<'_> {
         if let Some(text) = self.read_string(mark, place) {
             return text;
         }
-        // Nothing ended it. If a fence does, the text behind the fence is not part of the string.
+        // No quote closed it. If a fence does, the text after the fence is not part of the string.
         let last = self.blank_before(self.end).saturating_sub(3);
         let is_only = self.find(begin, "```") == Some(last);
         let limit = self.find_last(begin, "\n```").or(is_only.then_some(last));
@@ -99,7 +100,7 @@ impl Scan<'_> {
         text
     }
 
-    /// Reads from the opening quote to the end of the string, or nothing when no quote ends it.
+    /// Reads from the opening quote to the end of the string. Returns `None` if no quote closes it.
     fn read_string(&mut self, mark: QuoteMark, place: StringPlace) -> Option<ParsedString> {
         let repairs = self.repairs.len();
         let begin = self.pos + mark.width();
@@ -145,7 +146,7 @@ impl Scan<'_> {
         None
     }
 
-    /// Looks at a quote within a string: gives the string if it ends here.
+    /// Decides about a quote inside a string. Returns the string if it ends here.
     fn at_quote(
         &mut self,
         mark: QuoteMark,
@@ -156,7 +157,7 @@ impl Scan<'_> {
     ) -> Option<ParsedString> {
         let after = at + found.width();
         if !mark.ends_with(found) {
-            // Looking on for the proper end of every such key would read the text once for each.
+            // Searching for the proper end of every such key would read the text once for each key.
             let is_unended_key = place == StringPlace::Key && draft.colon.is_some() && mark.may_end_with(found);
             if is_unended_key && !self.ends_string(after, place, draft.inside) {
                 return self.end_at_colon(draft);
@@ -224,7 +225,7 @@ impl Scan<'_> {
         Some(ParsedString { value: std::mem::take(&mut draft.value), is_cut: false })
     }
 
-    /// Whether a plain quote soon follows that ends the string more properly than a typographic one would.
+    /// Whether a plain quote follows soon that is a better end of the string than a typographic one.
     fn has_true_end(&self, from: usize, place: StringPlace, inside: StringContents) -> bool {
         let mut at = from;
         while at < self.end.min(from + LOOK_AHEAD) {

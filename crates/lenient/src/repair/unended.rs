@@ -1,4 +1,4 @@
-//! Finds where a string ends whose end quote is missing: before the next key, a bracket, or the end of the text.
+//! Finds the end of a string whose closing quote is missing: before the next key, a bracket, or the end of the text.
 
 use super::JsonFault;
 use super::quote::{StringContents, StringPlace};
@@ -6,7 +6,8 @@ use super::scan::Scan;
 use super::string::{ParsedString, StringDraft};
 
 impl Scan<'_> {
-    /// Where the string ends when the quote at `at` opens the next key or item and its own end quote is missing.
+    /// Where the string ends if the quote at `at` opens the next key or item and the string's own closing quote is
+    /// missing.
     pub(super) fn end_before_next(&self, at: usize, place: StringPlace, draft: &StringDraft) -> Option<usize> {
         if place == StringPlace::Member
             && let Some(end) = self.end_before_known_key(at).filter(|end| *end >= draft.copied)
@@ -30,8 +31,8 @@ impl Scan<'_> {
         Some(end).filter(|end| *end >= draft.copied)
     }
 
-    /// Where the brackets begin that stand before `end` and close nothing in the string, at most `surplus` of them.
-    /// They close what is open around it, or else one of them stands where the end quote should.
+    /// The beginning of the brackets before `end` that close nothing inside the string, at most `surplus` of them. They
+    /// close what is open around the string, or one of them is in the place of the closing quote.
     fn before_brackets(&self, end: usize, surplus: usize) -> usize {
         let mut at = end;
         for _ in 0..surplus.min(self.open.len()) {
@@ -44,7 +45,7 @@ impl Scan<'_> {
         at
     }
 
-    /// Where the text before a key ends that the schema knows and whose last quote stands at `at`: `text, key": 1`.
+    /// Where the text ends before a key that the schema knows and whose closing quote is at `at`: `text, key": 1`.
     fn end_before_known_key(&self, at: usize) -> Option<usize> {
         if self.keys.is_empty() || self.byte(self.skip_blank(at + 1)) != b':' {
             return None;
@@ -57,7 +58,7 @@ impl Scan<'_> {
         (blank < begin || comma.is_some()).then(|| comma.unwrap_or(blank))
     }
 
-    /// Ends a string at the end of the text. Brackets that close what is open are not part of it.
+    /// Ends a string at the end of the text. Brackets that close open objects and lists are not part of it.
     pub(super) fn unended(&mut self, begin: usize, place: StringPlace) -> ParsedString {
         let mut value = String::new();
         let mut inside = StringContents::default();
@@ -101,7 +102,7 @@ impl Scan<'_> {
         ParsedString { value, is_cut: tail.is_none() }
     }
 
-    /// Where the brackets at the end of the text begin, at most `surplus` of them, if they close what is open.
+    /// The beginning of the brackets at the end of the text, at most `surplus` of them, if they close what is open.
     fn closing_tail(&self, surplus: usize) -> Option<usize> {
         let mut at = self.blank_before(self.end);
         let mut found = None;

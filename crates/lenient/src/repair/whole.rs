@@ -1,10 +1,10 @@
-//! Faults that run through a whole text, put right before it is read.
+//! Corrects faults that affect the whole text before it is read.
 
 use std::borrow::Cow;
 
 use super::JsonFault;
 
-/// The text without such a fault, and which it was.
+/// The corrected text, and which fault it had.
 pub(super) fn put_right(text: &str) -> (Cow<'_, str>, Option<JsonFault>) {
     if let Some(unescaped) = unescape_structure(text) {
         return (Cow::Owned(unescaped), Some(JsonFault::NeedlessEscape));
@@ -39,7 +39,7 @@ fn unescape_structure(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// The text with plain punctuation for full-width, outside of strings: `｛"a"：1｝`. Positions stay the same.
+/// Replaces full-width punctuation outside of strings by plain punctuation: `｛"a"：1｝`. Positions stay the same.
 fn narrow(text: &str) -> Option<String> {
     const SIGNS: [char; 7] = ['｛', '｝', '［', '］', '：', '，', '；'];
     if text.is_ascii() || !text.contains(SIGNS) {

@@ -8,7 +8,7 @@ thread_local! {
     static STEPS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Counts bytes that were looked at.
+/// Counts bytes that were examined.
 pub(super) fn count(bytes: usize) {
     STEPS.set(STEPS.get() + bytes);
 }
@@ -19,7 +19,7 @@ fn steps(text: &str) -> usize {
     STEPS.get()
 }
 
-/// What may repeat in a text to make a parser look at it again and again.
+/// Pieces that may make a parser read a text again and again if they are repeated.
 const UNITS: &[&str] = &[
     "{",
     "[",
@@ -117,11 +117,11 @@ const UNITS: &[&str] = &[
     "\"'\u{201c}\u{2018}",
 ];
 
-/// Looks ahead are of fixed length, so even the nastiest text costs no more steps than this for each of its bytes.
-/// Were the work to grow with the square of the length, it would be thousands.
+/// How many steps each byte may cost. The parser looks ahead by fixed lengths, so even the worst text stays below this.
+/// If the work grew with the square of the length, it would be thousands.
 const MOST_FOR_A_BYTE: usize = 600;
 
-/// The texts that cost more than they may.
+/// The texts that cost more than this.
 fn slow(texts: impl Iterator<Item = String>) -> Vec<String> {
     let too_many = |text: &String| steps(text) > MOST_FOR_A_BYTE * text.len();
     let mut slow: Vec<String> = texts.filter(too_many).collect();

@@ -9,7 +9,7 @@ use super::quote::StringPlace;
 use super::scan::{LOOK_AHEAD, Scan, trim};
 
 impl Scan<'_> {
-    /// Reads the wrapped value that stands here, if one does.
+    /// Reads the wrapped value at this position, if there is one.
     pub(super) fn wrapped(&mut self, place: StringPlace) -> Option<ParsedValue> {
         if !self.here().is_ascii_alphabetic() {
             return None;
@@ -44,7 +44,7 @@ impl Scan<'_> {
         Some(ParsedValue { value, is_void: false })
     }
 
-    /// How long the letters are that stand right before a quote, as in `b'text'`.
+    /// The length of the letters directly before a quote, as in `b'text'`.
     fn prefix_of_string(&self) -> Option<usize> {
         let is_prefix = |at| matches!(self.byte(at), b'b' | b'B' | b'r' | b'R' | b'u' | b'U' | b'f' | b'F');
         let opens = |at| {
@@ -53,7 +53,7 @@ impl Scan<'_> {
         (1..=2).find(|length| opens(self.pos + length) && (0..*length).all(|i| is_prefix(self.pos + i)))
     }
 
-    /// Whether the parentheses at `at` hold the parameters of a function: `() => 1`.
+    /// Whether the parentheses at `at` contain the parameters of a function: `() => 1`.
     pub(super) fn follows_arrow(&self, at: usize) -> bool {
         let rest = self.slice(at, self.end);
         let close = rest.bytes().take(LOOK_AHEAD).position(|b| b == b')');
@@ -61,7 +61,7 @@ impl Scan<'_> {
     }
 }
 
-/// The value of a call's only argument, if it is plain to see.
+/// The value of a call's only argument, if it is obvious.
 fn argument(name: &str, text: &str) -> Option<Value> {
     if text.is_empty() {
         return match name {

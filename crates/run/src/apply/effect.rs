@@ -1,4 +1,4 @@
-//! Recording what became of an effect.
+//! Applies the events of an effect: wanted, begun, replied, closed.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl Run {
         }
     }
 
-    /// The origins that a person was told of who allowed a call.
+    /// The origins that were named to the person who allowed a call.
     fn allowed_with(&self, id: &EffectAddress) -> Origins {
         let StepState::Acting { slots, .. } = self.step(&id.step).map_or(&StepState::Ready, |step| &step.state) else {
             return Origins::default();
@@ -83,7 +83,7 @@ impl Run {
         self.attention.remove(&at);
     }
 
-    /// Freezes what the first message of a visit is made of.
+    /// Records what the first message of a visit is made of.
     fn opening_of(&self, step: &Step) -> VisitOpening {
         let value = |name: &String| Some((name.clone(), self.variables.get(name)?.value.clone()));
         let all = matches!(self.goal.mode, RunMode::Agent(_)) || step.role == StepRole::Plan;
@@ -93,7 +93,7 @@ impl Run {
             step.spec.reads.iter().filter_map(value).collect()
         };
         let replans = step.carried.as_ref().is_some_and(|c| matches!(c.judgement, Judgement::Replan { .. }));
-        // Only a planner looks at all steps: whoever else did would make a graph cost the square of its size.
+        // Only a planner is shown all steps. Showing them to every step would make the cost of a graph quadratic.
         let outline = if replans { self.outline() } else { Vec::new() };
         VisitOpening { inputs, told: self.told.len(), outline }
     }
@@ -133,7 +133,7 @@ impl Run {
         open.inner.push(InnerCall { name, class, wish, ended: None, attempt, turn, is_beside, inquiry });
     }
 
-    /// A question of an earlier attempt is one of the present attempt.
+    /// A question from an earlier attempt now belongs to the current attempt.
     pub(super) fn awaited(&mut self, id: &EffectAddress) {
         let Some((outer, k)) = id.outer().zip(id.inner) else { return };
         let Some(open) = self.open.get_mut(&outer) else { return };
@@ -145,7 +145,7 @@ impl Run {
         }
     }
 
-    /// A call that code asked for has ended: how is kept, for as long as the code runs.
+    /// A call that code asked for has ended. The outcome is kept as long as the code runs.
     fn inner_ended(&mut self, id: &EffectAddress, outcome: &ToolCallOutcome) {
         let Some((outer, k)) = id.outer().zip(id.inner) else { return };
         if let Some(inner) = self.open.get_mut(&outer).and_then(|open| open.inner.get_mut(k as usize)) {
@@ -162,7 +162,7 @@ impl Run {
         }
     }
 
-    /// Puts a call where it stands now. The first call of a turn ends the thinking.
+    /// Sets the state of a call. The first call of a turn ends the `Thinking` state.
     fn fill_slot(&mut self, at: usize, id: &EffectAddress, slot: CallSlot) {
         if id.inner.is_some() {
             if let CallSlot::Closed(outcome) = &slot {
@@ -182,7 +182,7 @@ impl Run {
         self.settle_slots(at);
     }
 
-    /// Keeps a line of each call for the steps that come later: the conversation itself is let go when the step ends.
+    /// Keeps one line per call for later steps, because the conversation itself is dropped when the step ends.
     fn note_actions(&mut self, at: usize, outcomes: &[ToolCallOutcome]) {
         let step = &self.steps[at];
         let Some(answer) = step.last_answer() else { return };
@@ -193,7 +193,7 @@ impl Run {
         }
     }
 
-    /// When the last call has ended, the results join the conversation and a decision is due.
+    /// When the last call of a turn has ended, the results are added to the conversation and a decision is due.
     fn settle_slots(&mut self, at: usize) {
         let step = &mut self.steps[at];
         let StepState::Acting { slots, .. } = &mut step.state else { return };
@@ -239,7 +239,7 @@ impl Run {
         if let Some(ceiling) = facts.ceiling
             && self.open.get(id).is_some_and(|open| !matches!(open.funds, Funds::Reserved(_)))
         {
-            // No budget asked for it; should it be cut off, this is what it may have been billed.
+            // No budget required a reservation; if the call is cut off, this is what it may have cost.
             self.reserved(id, ceiling);
         }
         if let Some(open) = self.open.get_mut(id) {
@@ -263,7 +263,7 @@ impl Run {
         }
     }
 
-    /// Takes an effect out of those that are open, and settles its money.
+    /// Removes an effect from the open ones and settles its cost.
     pub(super) fn close(&mut self, id: &EffectAddress, was_cut_off: bool) -> Option<OpenEffect> {
         let before = self.outer_is_busy(id);
         let was_busy = self.open.get(id).is_some_and(|open| self.is_busy(id, &open.effect));
@@ -308,7 +308,7 @@ impl Run {
         outer.is_some_and(|(open, outer)| self.is_busy(&outer, &open.effect))
     }
 
-    /// A call that begins to wait for a person is not busy meanwhile.
+    /// Updates `busy` when a call starts or stops waiting for a person.
     fn count_outer(&mut self, id: &EffectAddress, before: bool) {
         match (before, self.outer_is_busy(id)) {
             (true, false) => self.busy = self.busy.saturating_sub(1),
@@ -322,9 +322,9 @@ impl Run {
         let is_paid = self.is_paid(id);
         let was_cut_off = match reply {
             Reply::InDoubt { .. } | Reply::TimedOut { .. } => true,
-            // Stopped by us, but the provider may have counted what it had written.
+            // We stopped it, but the provider may bill what it had written.
             Reply::Cancelled => begun,
-            // An answer that broke off may have been billed; one that was refused, or never began, was not.
+            // An answer that broke off may have been billed; a question that was refused, or never began, was not.
             Reply::Failed(why) => begun && why.kind == FailureKind::InDoubt,
             Reply::Answer(_) | Reply::Output(_) | Reply::Said(_) | Reply::Verdict(_) => false,
         };
@@ -370,7 +370,7 @@ impl Run {
             }
             EffectKind::Call => self.fill_slot(at, id, CallSlot::Closed(ToolCallOutcome::Replied(reply.clone()))),
             EffectKind::Approve => {
-                // Anything but a word that allows it is a refusal.
+                // Everything except an explicit permission is a refusal.
                 let refused = || Verdict {
                     because: crate::talk::outcome_words(&ToolCallOutcome::Replied(reply.clone())).into_owned(),
                     ..Verdict::default()
@@ -402,7 +402,7 @@ impl Run {
 
     pub(super) fn cancelled(&mut self, by: &str) {
         self.phase = RunPhase::Cancelling { by: by.to_owned() };
-        // What certainly nobody has begun is over; what may have begun replies, or is given up.
+        // Effects that certainly have not begun are closed; those that may have begun get a reply, or are given up.
         let idle = self.open.iter().filter(|(id, open)| self.has_surely_not_begun(id, open));
         let idle: Vec<EffectAddress> = idle.map(|(id, _)| id.clone()).collect();
         for id in idle {

@@ -1,4 +1,4 @@
-//! Recording a plan: steps join the run, and a new plan takes the place of what had not begun.
+//! Applies a plan: adds its steps to the run, and replaces the steps that had not begun.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl Run {
             self.drop_what_has_not_begun();
         }
         let first = self.steps.len();
-        // Whoever is sent out with words from outside has read them.
+        // The steps' tasks were written by the planner, so they carry the origins that the planner has read.
         let words_of = self.planner.map(|at| self.steps[at].origins.clone()).unwrap_or_default();
         for spec in &graph.steps {
             if role(spec) == StepRole::Plan {
@@ -62,7 +62,7 @@ impl Run {
         }
     }
 
-    /// A step, and all that its result went into.
+    /// A step, and all steps that depend on it directly or indirectly.
     fn built_on(&self, at: usize) -> BTreeSet<usize> {
         let mut found = BTreeSet::from([at]);
         let mut todo = vec![at];
@@ -72,11 +72,11 @@ impl Run {
         found
     }
 
-    /// Links the new steps to those they wait for, new and old, and finds the ones that may begin.
+    /// Links the new steps to the steps they depend on, new and old, and finds those that may begin.
     fn connect(&mut self, graph: &Graph, first: usize) {
         let read: BTreeSet<&str> = graph.steps.iter().flat_map(|step| step.reads.iter().map(String::as_str)).collect();
         let mut writers: BTreeMap<String, usize> = BTreeMap::new();
-        // Steps that are done count as gone on with; steps at work will still write.
+        // The writer of a variable may be an earlier step: one that is done, or one at work that will still write.
         for name in &read {
             let by = self.variables.get(*name).and_then(|variable| variable.by.as_ref());
             if let Some(at) = by.and_then(|by| self.places.get(by)).filter(|at| **at < first) {
@@ -98,10 +98,10 @@ impl Run {
             waits_for.sort_unstable();
             waits_for.dedup();
             let mut waits = 0;
-            // The planner is entered again and again; nobody waits for its later plans.
+            // The planner is entered several times; no step waits for its later plans.
             for at in waits_for.into_iter().filter(|at| Some(*at) != self.planner) {
                 self.steps[at].next.push(first + place);
-                // What a step wrote before it was sent back can be read, also if it failed since.
+                // What a step wrote before it was sent back can still be read, even if it has failed since.
                 waits += u32::from(!self.steps[at].has_ended());
             }
             let step = &mut self.steps[first + place];

@@ -1,4 +1,4 @@
-//! Recording how a step began again, ended, or was shortened.
+//! Applies the events of a step: entered again, ended, halted, compacted.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,13 +30,13 @@ impl Run {
         }
     }
 
-    /// A new visit: the conversation starts afresh, with what the last one came to.
+    /// Starts a new visit: the conversation starts again, with the result of the last visit.
     pub(super) fn re_enter(&mut self, id: &StepId, judgement: &Judgement) {
         let Some(at) = self.places.get(id).copied() else { return };
         self.forget_effects(id);
         let was_done = self.steps[at].state == StepState::Done;
         self.begin_anew(at, judgement);
-        // A step whose input is being made again waits for it.
+        // A step whose input is being made again waits for that input.
         if self.steps[at].waits == 0 {
             self.steps[at].state = StepState::Ready;
             self.ready.insert(at);
@@ -46,7 +46,7 @@ impl Run {
         }
     }
 
-    /// Puts a step back to where it waits for its next visit.
+    /// Resets a step so that it waits for its next visit.
     fn begin_anew(&mut self, at: usize, judgement: &Judgement) {
         let step = &mut self.steps[at];
         if step.is_at_work() {
@@ -73,8 +73,8 @@ impl Run {
         self.ready.remove(&at);
     }
 
-    /// A step that was done is made again: what was built on its result waits for the new one. Steps at work finish first;
-    /// `decide` then enters them again.
+    /// A step that was done is made again: the steps that depend on it wait for the new result. Steps at work finish
+    /// first; `decide` then enters them again.
     fn reopen_dependants(&mut self, at: usize) {
         let by = self.steps[at].spec.id.clone();
         let renewed = Judgement::Renewed { by: by.clone() };
@@ -128,7 +128,7 @@ impl Run {
             }
         }
         self.steps[at].next = next;
-        // What was said is in the journal; the run keeps what it came to.
+        // The conversation is in the journal; the run keeps only its result.
         self.steps[at].talk = Vec::new();
         self.steps[at].carried = None;
         self.steps[at].opening = None;
@@ -137,7 +137,7 @@ impl Run {
     pub(super) fn step_ended(&mut self, id: &StepId, state: StepState) {
         let Some(at) = self.places.get(id).copied() else { return };
         self.forget_effects(id);
-        // What a fallen step takes with it is decided once, with the step that fell first.
+        // The consequences for dependants are decided once, for the step that failed first.
         let fell = !matches!(state, StepState::Skipped { .. });
         self.leave(at, state);
         if fell {
@@ -150,7 +150,7 @@ impl Run {
         self.steps[at].talk = Vec::new();
     }
 
-    /// A step stops where it is. What it had asked is open again, and nobody has begun it.
+    /// Stops a step where it is. Its question is open again, as one that has not begun.
     pub(super) fn step_halted(&mut self, id: &StepId, ask: Option<&EffectAddress>, why: &Failure) {
         let Some(at) = self.places.get(id).copied().filter(|at| self.steps[*at].is_at_work()) else { return };
         let is_made_again = ask.is_some_and(|ask| self.again.contains(ask));
@@ -166,7 +166,7 @@ impl Run {
         self.attention.remove(&at);
     }
 
-    /// Steps that were halted go on where they stopped: a decision is due about those that have no question open.
+    /// Lets halted steps continue where they stopped. For those without an open question, a decision is due.
     pub(super) fn let_go_on(&mut self) {
         for (at, step) in self.steps.iter_mut().enumerate().filter(|_| self.halted > 0) {
             if step.halted.take().is_some_and(|why| why.kind == FailureKind::Budget) {
@@ -176,7 +176,7 @@ impl Run {
         self.halted = 0;
     }
 
-    /// More turns for the run are more for each of its steps.
+    /// Raising the turns of the run raises those of each of its steps.
     pub(super) fn raise_turns(&mut self, turns: Option<u64>) {
         let Some(turns) = turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX)) else { return };
         let settings = Arc::make_mut(&mut self.settings);
@@ -200,7 +200,7 @@ impl Run {
         self.attention.remove(&at);
     }
 
-    /// Closes what a step still had open: its replies, should they come, decide nothing.
+    /// Closes the open effects of a step. Replies that arrive later have no effect.
     fn forget_effects(&mut self, id: &StepId) {
         let from = EffectAddress::of(id, 0, 0, crate::EffectKind::Ask);
         let mine = self.open.range(from..).take_while(|(address, _)| address.step == *id);
@@ -213,7 +213,7 @@ impl Run {
     pub(super) fn compacted(&mut self, id: &StepId, upto: u32, summary: &str) {
         self.with_step(id, |step| {
             let rest = step.talk.split_off((upto as usize).min(step.talk.len()));
-            // What the model was told outright stays word for word; what it said and saw is summarised.
+            // Notes to the model are kept word for word; its answers and results are summarised.
             step.talk.retain(|entry| matches!(entry, ConversationEntry::Note(_)));
             step.talk.push(ConversationEntry::Summary(summary.into()));
             step.talk.extend(rest);
@@ -226,7 +226,7 @@ impl Run {
         }
     }
 
-    /// The planner is asked again; the failed step's dependants wait for what it says.
+    /// The planner is asked again; the failed step's dependants wait for the new plan.
     pub(super) fn replan(&mut self, failed: &StepId, judgement: &Judgement) {
         let Some(at) = self.places.get(failed).copied() else { return };
         self.replans += 1;
@@ -248,7 +248,7 @@ impl Run {
             self.fallen.remove(&at);
         }
         if let Some(planner) = self.planner {
-            // It will read what the step said.
+            // The planner will read what the step said.
             let said = self.steps[at].origins.clone();
             self.steps[planner].origins.merge(&said);
             let planner = self.steps[planner].spec.id.clone();
@@ -257,7 +257,7 @@ impl Run {
     }
 }
 
-/// What a step said last, for the visit that follows: its text, or else what its tools gave.
+/// What a step said last, for its next visit: its text, or otherwise the results of its tools.
 fn previous_words(step: &Step) -> Arc<str> {
     if let Some(output) = &step.output {
         return output.clone();

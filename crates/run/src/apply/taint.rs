@@ -1,4 +1,4 @@
-//! Recording where words from outside went: into steps, and through what those write into files.
+//! Tracks where text from outside goes: into steps, and from there into the files that steps write.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::sentences;
 use crate::state::{Run, RunPhase};
 use crate::step::{Step, StepRole};
 
-/// Changed files that are kept apart; with more, the whole workspace counts.
+/// How many changed files are tracked separately; beyond this, the whole workspace counts as changed.
 const MOST_FILES: usize = 1000;
 
-/// The files, and folders of files, whose text every step is told.
+/// The files and folders whose text every step is shown.
 pub const DOCUMENTS: [&str; 2] = ["AGENTS.md", ".context"];
 
 impl Run {
-    /// The first message of a visit is made of the goal, variables, the profile of the files, and what earlier steps gave;
-    /// beside it stand the definitions of the agent's tools.
+    /// A step reads the first message of its visit: the goal, variables, the profile of the files, and the results of
+    /// earlier steps. It also reads the definitions of its agent's tools.
     pub(super) fn opening_is_read(&mut self, at: usize) {
         let step = &self.steps[at];
         let mut read = self.still_strange(&self.goal.origins);
@@ -34,7 +34,7 @@ impl Run {
         }
         read.merge(&self.definitions_read(at));
         if step.role != StepRole::Distill {
-            // What it found in the files handed over is told to everyone.
+            // The profile of the given files is shown to every step.
             let distiller = self.step(&StepId::known("distill")).filter(|step| step.role == StepRole::Distill);
             if let Some(distiller) = distiller {
                 read.merge(&distiller.origins);
@@ -43,7 +43,7 @@ impl Run {
         self.steps[at].origins.merge(&read);
     }
 
-    /// Tools are others from here on: whoever is at work is shown their definitions with the next question.
+    /// The tools have changed. Every step at work is shown the new definitions with its next question.
     pub(super) fn reloaded(&mut self, roster: &Arc<Roster>, strange: Option<&BTreeMap<String, String>>) {
         self.roster = roster.clone();
         let Some(strange) = strange else { return };
@@ -56,7 +56,7 @@ impl Run {
         }
     }
 
-    /// Where the definitions of a step's tools come from, if that is outside.
+    /// The origins of a step's tool definitions that come from outside.
     fn definitions_read(&self, at: usize) -> Origins {
         let mut read = Origins::default();
         let tools = self.card(&self.steps[at].spec.agent).into_iter().flat_map(|card| &card.tools);
@@ -64,7 +64,7 @@ impl Run {
         read
     }
 
-    /// The context names the files of the workspace, and holds some of its documents.
+    /// A step reads the context: the names of files in the workspace, and some documents.
     pub(super) fn context_is_read(&mut self, id: &EffectAddress, documents: bool) {
         let Some(at) = self.places.get(&id.step).copied() else { return };
         if documents && !self.settings.workspace_trusted {
@@ -73,14 +73,14 @@ impl Run {
         for origins in self.tainted.values().chain(self.roaming.values()) {
             self.steps[at].origins.merge(origins);
         }
-        // What another run wrote is read where its text is told; the names of files, anyone may choose.
+        // Text from another run counts as read if the document is shown. File names can be chosen by anyone.
         let is_told = |path: &str| documents && DOCUMENTS.iter().any(|document| paths_meet(document, path));
         for (_, origins) in self.marked.iter().filter(|(path, _)| is_told(path)) {
             self.steps[at].origins.merge(origins);
         }
     }
 
-    /// Other runs wrote words from outside to these files.
+    /// Other runs wrote text from outside to these files.
     pub(super) fn is_marked(&mut self, files: &BTreeMap<String, Origins>) {
         for (path, origins) in files {
             let origins = self.still_strange(origins);
@@ -90,7 +90,7 @@ impl Run {
         }
     }
 
-    /// What is about to be written with words from outside counts as theirs before anyone can read it.
+    /// What a call is about to write counts as tainted before anyone can read it.
     pub(super) fn call_may_write(&mut self, at: usize, id: &EffectAddress) {
         let Some(prepared) = self.prepared_at(id).cloned() else { return };
         let origins = self.origins_around(&self.steps[at], &prepared);
@@ -100,12 +100,12 @@ impl Run {
             self.taint(&prepared, Some(&[]), &origins);
         }
         if prepared.roams() {
-            // Code can read before it calls, so what it calls is judged by all that it could have read.
+            // Code can read files before it makes calls, so its calls are judged by everything it could have read.
             self.steps[at].origins = origins;
         }
     }
 
-    /// A call has replied: its step reads what it gave, and what it changed is made of what it knew.
+    /// A call has replied: its step reads the output, and the files it changed carry the origins in its context.
     pub(super) fn reply_is_read(&mut self, at: usize, id: &EffectAddress, reply: &Reply) {
         self.roaming.remove(id);
         let prepared = self.prepared_at(id).cloned().unwrap_or_default();
@@ -118,7 +118,7 @@ impl Run {
                 named
             }
             Reply::Output(output) if output.untrusted || is_outside => self.places_of(id, &prepared),
-            // Of what went wrong, those outside may have chosen the words.
+            // The text of an error may have been chosen by someone outside.
             Reply::Failed(_) | Reply::InDoubt { .. } if is_outside => self.places_of(id, &prepared),
             Reply::Output(_)
             | Reply::Failed(_)
@@ -133,12 +133,12 @@ impl Run {
         self.taint(&prepared, listed(reply).as_deref(), &origins);
         self.steps[at].origins = origins;
         if let Some(outer) = id.outer() {
-            // From here on the code that called may write it anywhere.
+            // From here on, the code that made the call may write this text anywhere.
             self.call_may_write(at, &outer);
         }
     }
 
-    /// What a call that reached outside brought back came from there, whoever marks it or not.
+    /// What a call that reached outside returned comes from there, whether or not the tool says so.
     fn places_of(&self, id: &EffectAddress, prepared: &PreparedCall) -> Origins {
         let mut places = Origins::default();
         for host in &prepared.hosts {
@@ -154,7 +154,7 @@ impl Run {
         places
     }
 
-    /// What a call changed, as far as that was listed, is made of these words.
+    /// The files a call changed, as far as they were listed, carry these origins.
     fn taint(&mut self, prepared: &PreparedCall, changed: Option<&[&str]>, origins: &Origins) {
         if origins.is_empty() || !prepared.changes() {
             return;
@@ -170,7 +170,7 @@ impl Run {
         }
     }
 
-    /// All that is known so far was written by whoever made the file.
+    /// Everything so far was written by the author of the file.
     pub(super) fn imported(&mut self) {
         self.is_imported = true;
         self.users_words.clear();
@@ -181,7 +181,7 @@ impl Run {
         self.variables.values_mut().for_each(|variable| variable.origins.add(IMPORTED));
     }
 
-    /// Keeps what a person allowed for good.
+    /// Keeps what a person allowed with "always".
     pub(super) fn remember(&mut self, effect: &Effect, verdict: &Verdict) {
         let Effect::Approval { always, like, origins, .. } = effect else { return };
         if !verdict.allow || verdict.always.is_none() {
@@ -197,7 +197,7 @@ impl Run {
 }
 
 impl Run {
-    /// Where the words came from that anything in this run is made of, its answer included.
+    /// The origins of everything in this run, its answer included.
     pub fn origins(&self) -> Origins {
         let mut origins = self.goal.origins.clone();
         self.steps.iter().for_each(|step| origins.merge(&step.origins));
@@ -205,14 +205,14 @@ impl Run {
         origins
     }
 
-    /// Where the words came from that a step has read, or that a call of it would read.
+    /// The origins that a step has read, or that a call of the step would read.
     pub(crate) fn origins_around(&self, step: &Step, prepared: &PreparedCall) -> Origins {
         let mut origins = step.origins.clone();
         origins.merge(&self.origins_of_files(prepared));
         origins
     }
 
-    /// Where the words came from in the files that a call reads.
+    /// The origins in the files that a call reads.
     fn origins_of_files(&self, prepared: &PreparedCall) -> Origins {
         let mut origins = Origins::default();
         let reads_files = prepared.roams() || !prepared.reads.is_empty();
@@ -228,8 +228,9 @@ impl Run {
         origins
     }
 
-    /// Why a call that was allowed may no longer begin: by now a file that it reads holds words that could misuse it, and
-    /// that nobody weighed. What its own step has read since does not matter: its arguments are older.
+    /// Why a call that was allowed may no longer begin: a file that it reads now contains text that could misuse it and
+    /// that was not considered when it was allowed. What the step itself has read since does not matter, because the
+    /// arguments are older.
     pub fn outdated(&self, id: &EffectAddress) -> Option<Failure> {
         let open = self.open.get(id).filter(|open| open.effect == Effect::Call && id.kind == EffectKind::Call)?;
         let prepared = self.prepared_at(id)?;
@@ -243,39 +244,39 @@ impl Run {
         unseen.then(|| Failure::new(FailureKind::Security, why()))
     }
 
-    /// Whether a document of the workspace holds nobody's words but the user's.
+    /// Whether a document of the workspace contains only the user's own text.
     pub fn is_users_document(&self, path: &str) -> bool {
         let mut written = self.tainted.keys().chain(self.marked.keys());
         self.settings.workspace_trusted && self.roaming().is_empty() && !written.any(|other| paths_meet(other, path))
     }
 
-    /// What of a mark counts. What was written with words of this workspace's files is as much the user's as they are.
+    /// The part of a mark that counts. In a trusted workspace, text from its own files counts as the user's.
     fn still_strange(&self, origins: &Origins) -> Origins {
         if self.settings.workspace_trusted { origins.without(STRANGE_WORKSPACE) } else { origins.clone() }
     }
 
-    /// Whether a run does not know yet all that these files hold.
+    /// Whether these marks tell the run something it does not know yet.
     pub(crate) fn are_news(&self, files: &BTreeMap<String, Origins>) -> bool {
         files.iter().any(|(path, origins)| self.is_news(path, origins))
     }
 
-    /// Whether a run does not know yet that words from these places are in a file.
+    /// Whether the run does not know yet that a file contains text from these origins.
     pub fn is_news(&self, path: &str, origins: &Origins) -> bool {
         let known = self.marked.get(path).map(Origins::names).unwrap_or_default();
         !self.still_strange(origins).are_within(known)
     }
 }
 
-/// Whether what a call gives back comes from outside, whoever marks it or not. A write of files that it names brings
-/// nothing in, even where what it writes can carry something out later; and a model that the user has set up is no
-/// stranger: what it says is made of what it was asked.
+/// Whether the output of a call comes from outside, whether or not the tool says so. A write to files that the call
+/// names brings nothing in, even if the written file can send something out later. A model that the user has set up is
+/// not outside: its answer is made of what it was asked.
 fn reads_outside(prepared: &PreparedCall) -> bool {
     let reaches = !prepared.hosts.is_empty() || (prepared.sends && prepared.writes.is_empty());
     reaches && prepared.model.is_none()
 }
 
-/// The files that a call says it has written; nothing, if that may not be all of them. A list that was cut says that there is
-/// more, not what.
+/// The files that a call says it has written. Returns `None` if the list may be incomplete: a list that was cut says
+/// that there is more, but not what.
 fn listed(reply: &Reply) -> Option<Vec<&str>> {
     let Reply::Output(output) = reply else { return None };
     let is_whole = output.all_changes.is_none() && output.unlisted.is_none() && output.more.is_none();
@@ -285,7 +286,7 @@ fn listed(reply: &Reply) -> Option<Vec<&str>> {
     is_whole.then(|| written.map(|change| change.path.as_str()).collect())
 }
 
-/// Whether one of two paths is the other, or a folder that holds it; `.` holds everything.
+/// Whether two paths are equal or one is a folder that contains the other; `.` contains everything.
 pub fn paths_meet(one: &str, other: &str) -> bool {
     let holds = |folder: &str, path: &str| {
         folder == "." || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -293,7 +294,7 @@ pub fn paths_meet(one: &str, other: &str) -> bool {
     holds(one, other) || holds(other, one)
 }
 
-/// The origins of a variable. Journals of before names were kept only say that there were some.
+/// The origins of a variable. Journals from before origins were named only say that there were some.
 pub(super) fn named(untrusted: bool, origins: &Origins) -> Origins {
     if untrusted && origins.is_empty() { Origins::of(UNNAMED) } else { origins.clone() }
 }

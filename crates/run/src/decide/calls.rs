@@ -1,4 +1,4 @@
-//! The calls of a turn: repeated ones are stopped, each of the others is allowed, asked about or refused.
+//! Decides about the calls of a turn: repeated calls are stopped; each other call is allowed, asked about or refused.
 
 use crate::effect::{Effect, EffectClass, PreparedCall};
 use crate::event::{Event, Note};
@@ -24,7 +24,7 @@ impl Run {
         let calls = self.calls_in(step, answer);
         if step.is_continued() && answer.calls.is_empty() {
             let Some(call) = calls.first() else { return self.conclude(step, turn, answer) };
-            // Nobody has looked at a call that is whole only when two answers are read as one.
+            // A call that is complete only after joining two answers has not been prepared.
             let what = format!("the call of `{}` was cut off and not made; make it again, with less in it", call.name);
             let otherwise = Failure::new(FailureKind::ModelBehavior, what.clone());
             return self.correct_once(step, turn, Note::Unfit { what }, otherwise);
@@ -67,7 +67,7 @@ impl Run {
         events
     }
 
-    /// What follows where these calls are more than the run or the step may still make.
+    /// What follows if the run or the step may not make this many more calls. Returns `None` if it may.
     fn calls_break(&self, step: &Step, decided: &[Event]) -> Option<Vec<Event>> {
         let is_call =
             |event: &&Event| matches!(event, Event::Wanted { effect: Effect::Call | Effect::Approval { .. }, .. });
@@ -81,7 +81,8 @@ impl Run {
         Some(fail(step, Failure::new(FailureKind::Budget, format!("the step has used up its {}", which.flag().0))))
     }
 
-    /// What is known about each call of an answer, no more and no fewer: what nobody has looked at counts as the worst.
+    /// What is known about each call of an answer, exactly one entry per call. A call that was not prepared counts as
+    /// the worst case.
     pub(super) fn one_for_each_call(
         &self,
         id: &EffectAddress,
@@ -106,7 +107,7 @@ impl Run {
         calls.iter().zip(known).map(|(call, known)| known.unwrap_or_else(|| unknown(call))).collect()
     }
 
-    /// Decides about one call of an answer, which may do again what those before it do.
+    /// Decides about one call of an answer. It may repeat one of the calls before it.
     fn decide_call(&self, step: &Step, turn: u32, n: u32, calls: &[ToolCall]) -> Event {
         let (id, call) = (step.address(turn, EffectKind::Ask).sibling(EffectKind::Call, n), &calls[n as usize]);
         let plain = PreparedCall::default();
@@ -124,7 +125,7 @@ impl Run {
         }
     }
 
-    /// Weighs a call of a step's model.
+    /// Decides whether a call of a step's model is permitted.
     fn permission(&self, step: &Step, call: (&ToolCall, &PreparedCall), beside: &[ComparableCall]) -> Permission {
         let Some(agent) = self.card(&step.spec.agent) else { return Permission::Denied(gone(step)) };
         self.weigh(step, agent, call, beside)
@@ -147,11 +148,12 @@ impl Run {
                 }
             })
             .collect();
-        // While a person thought, others may have made the calls that were left.
+        // While the person was deciding, other steps may have used up the remaining calls.
         self.calls_break(step, &events).unwrap_or(events)
     }
 
-    /// Why a word no longer holds: while the person thought, words came into the call's context that they were not told of.
+    /// Why an approval no longer holds: while the person was deciding, text from origins they were not told about
+    /// entered the call's context.
     fn came_since(&self, step: &Step, n: u32, verdict: &Verdict) -> Option<String> {
         let prepared = step.prepared.get(n as usize)?;
         let origins = self.origins_around(step, prepared);
@@ -172,13 +174,13 @@ impl Run {
         answers.take_while(|answer| same(answer)).take(self.most_repeats() as usize).count() as u32
     }
 
-    /// One call is no repetition, whatever the settings say.
+    /// At least two: a single call is not a repetition, whatever the settings say.
     fn most_repeats(&self) -> u32 {
         self.settings.repeats.max(2)
     }
 }
 
-/// Nobody knows what the step may do.
+/// The failure of a step whose agent no longer exists, so that its rights are unknown.
 pub(super) fn gone(step: &Step) -> Failure {
     Failure::new(FailureKind::Config, format!("the agent `{}` is gone", step.spec.agent))
 }

@@ -1,4 +1,4 @@
-//! Calls that code asks for while the call that runs it is under way: decided like an agent's own, but nobody is asked.
+//! Decides about calls that running code asks for: by the same rules as an agent's own calls, but no person is asked.
 
 use crate::effect::{Effect, PreparedCall};
 use crate::event::Event;
@@ -13,10 +13,10 @@ use crate::talk::{ASK_USER, RUN_PYTHON};
 
 use super::calls::gone;
 
-/// Calls that one piece of code may ask for.
+/// How many calls one piece of code may ask for.
 const MOST: usize = 1_000;
 
-/// Calls that are named in the evidence of one that was cut off.
+/// How many calls are named in the evidence about code that was cut off.
 const MOST_NAMED: usize = 20;
 
 impl Run {
@@ -38,7 +38,7 @@ impl Run {
         vec![Event::Wished { id, call: call.clone(), prepared: Box::new(prepared.clone()) }, decided]
     }
 
-    /// What code hears whose wish was not even written down.
+    /// The reply to code whose request was not even recorded.
     pub fn unheard(&self, under: &EffectAddress) -> Reply {
         match self.open.get(under) {
             Some(_) if under.inner.is_some() => {
@@ -80,8 +80,8 @@ impl Run {
         Some(Failure::new(FailureKind::Budget, format!("the {whose} has used up its {}", which.flag().0)))
     }
 
-    /// Closes what code still had open when the call that ran it ends. Nobody waits for it any more, so none is made
-    /// again: what cannot have happened is cancelled, the rest is in doubt.
+    /// Closes the calls that code still had open when the call that ran it ends. No one waits for them any more, so
+    /// none is repeated: calls that certainly have not begun are cancelled, the others are in doubt.
     pub(super) fn close_inner(&self, outer: &EffectAddress, found: &[RecoveryFinding]) -> Vec<Event> {
         if self.open.get(outer).is_none_or(|open| open.inner.is_empty()) {
             return Vec::new();
@@ -103,12 +103,13 @@ impl Run {
     }
 }
 
-/// Whether all that code has called so far may be called again.
+/// Whether every call that the code has made so far may be repeated.
 pub(super) fn may_all_repeat(open: &OpenEffect) -> bool {
     open.inner.iter().all(|inner| inner.class.is_repeatable())
 }
 
-/// What code had called when it was cut off, for whoever must find out what happened. `closing` ends what was open.
+/// Lists what code had called when it was cut off, as evidence of what happened. `closing` ends the calls that were
+/// open.
 pub(super) fn called_so_far(open: &OpenEffect, closing: &[Event]) -> String {
     if open.inner.is_empty() {
         return String::new();

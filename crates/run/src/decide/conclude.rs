@@ -1,4 +1,4 @@
-//! The end of a visit: the answer becomes variables, is judged, and the step is done, tried again, or fails.
+//! Decides the end of a visit: the answer becomes variables and is judged, and the step is done, tried again, or fails.
 
 use serde_json::Value;
 use updraft_lenient::whole_object;
@@ -63,7 +63,7 @@ impl Run {
         self.accept(step, extracted.found)
     }
 
-    /// A result is sent back once; a second one that will not do fails the step.
+    /// A result is sent back once; a second unsuitable result fails the step.
     pub(super) fn correct_once(&self, step: &Step, turn: u32, note: Note, otherwise: Failure) -> Vec<Event> {
         if step.corrections() > 0 {
             return fail(step, otherwise);
@@ -77,7 +77,7 @@ impl Run {
         self.end_well(step, found, output)
     }
 
-    /// Ends a step well, unless an input it read is being made again: then it is entered again after that.
+    /// Ends a step well, unless an input it has read is being made again: then the step is entered again afterwards.
     pub(super) fn end_well(&self, step: &Step, found: Vec<(String, Value)>, output: Option<String>) -> Vec<Event> {
         let id = &step.spec.id;
         if let Some(events) = self.after_renewal(step) {
@@ -93,8 +93,8 @@ impl Run {
         wrote.chain([Event::StepDone { step: id.clone(), best_effort: false, output }]).collect()
     }
 
-    /// What follows for a step that has worked with a result which was sent back meanwhile: it is entered again with the
-    /// new one, or fails where there is none.
+    /// What follows for a step that has used a result which was sent back in the meantime: it is entered again with the
+    /// new result, or fails if there is none.
     pub(super) fn after_renewal(&self, step: &Step) -> Option<Vec<Event>> {
         let by = step.outdated_by.clone()?;
         let place = self.places.get(&step.spec.id)?;
@@ -123,7 +123,7 @@ impl Run {
         schema::misfit(schema, &Value::Object(object))
     }
 
-    /// A step's variables. The result of an agent whose file prescribes a form is data of that form.
+    /// A step's variables. If the agent's file has a schema, the result is data of that schema.
     pub(super) fn extracted(&self, step: &Step, answer: &ModelAnswer) -> AnswerVariables {
         let mut extracted = extract(step, answer);
         let has_form = self.card(&step.spec.agent).is_some_and(|card| card.schema.is_some());

@@ -1,4 +1,4 @@
-//! What people and processes do to a run from outside: answer, approve, pause, resume, cancel, take over, fork.
+//! Decides about inputs from people and processes: answer, approve, pause, resume, cancel, recover, fork.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::state::{OpenEffect, Run, RunPhase};
 
 use super::code::{called_so_far, may_all_repeat};
 
-/// Attempts of a model call that may be cut off before the run stops by itself: each may have been billed. Whoever resumes
-/// it has it asked again.
+/// How many attempts at a model call may be cut off before the run stops: each may have been billed. Resuming the run
+/// asks the model again.
 const CUT_OFF_ASKS: u32 = 10;
 
-/// Answers that break off while our process lives, before the question fails.
+/// How many answers may break off while our process is alive before the question fails.
 const BROKEN_ANSWERS: u32 = 4;
 
 impl Run {
@@ -27,7 +27,7 @@ impl Run {
         let Effect::Question { inquiry: Some(inquiry), .. } = &open.effect else {
             return vec![said(at, open, Reply::Said(text.to_owned()))];
         };
-        // One that does not fit answers nothing: whoever took it says so, and the question goes on waiting.
+        // An unsuitable answer is ignored: the caller that received it reports that, and the question stays open.
         inquiry.read(text).map_or_else(|_| Vec::new(), |given| vec![said(at, open, Reply::Said(given))])
     }
 
@@ -38,7 +38,7 @@ impl Run {
         vec![said(at, open, if dismissed { Reply::Cancelled } else { Reply::Verdict(declined) })]
     }
 
-    /// The question that is meant. An answer that fits several questions answers none.
+    /// The question that is meant. Without an id, there must be exactly one candidate.
     fn meant(&self, id: Option<&EffectAddress>) -> Option<(&EffectAddress, &OpenEffect)> {
         let is_question = |open: &OpenEffect| matches!(open.effect, Effect::Question { .. });
         let mut meant = self.open.iter().filter(|(at, open)| is_question(open) && id.is_none_or(|id| id == *at));
@@ -70,13 +70,14 @@ impl Run {
             && self.budget.turns.is_none()
             && *turns <= self.ledger.requests()
         {
-            // Nobody had counted the turns so far: a number that is used up already means so many more.
+            // There was no limit on turns before. If the given number is already used up, it means that many more.
             *turns += self.ledger.requests();
         }
         let mut events = vec![Event::Resumed { budget, approvals }];
         if approvals == Some(ApprovalMode::Allow) {
             let allowed = Verdict { allow: true, by: "--yes".into(), ..Verdict::default() };
-            // What words from outside could misuse, nobody allows unseen; nor what would be asked under `--yes` too.
+            // Calls that text from outside could misuse are never allowed unseen, nor are questions that `--yes` does
+            // not answer.
             let plain = |open: &OpenEffect| matches!(&open.effect, Effect::Approval { origins, insists: false, .. } if origins.is_empty());
             let seen = self.open.iter().filter(|(_, open)| plain(open)).map(|(at, _)| at);
             events.extend(seen.flat_map(|at| self.hear_verdict(Some(at), &allowed)));
@@ -84,8 +85,8 @@ impl Run {
         events
     }
 
-    /// Someone takes over what came from a file. What its steps at work had asked for, and what the file says was allowed,
-    /// counts for nothing: they begin afresh, and all they ask for is looked at here.
+    /// Someone adopts a run that was imported from a file. What its steps had asked for, and what the file says was
+    /// allowed, is discarded: the steps start again, and all their calls are decided about here.
     pub(super) fn adopt(&self, settings: &Arc<RunSettings>) -> Vec<Event> {
         if !self.is_imported {
             return Vec::new();
@@ -100,7 +101,7 @@ impl Run {
         std::iter::once(Event::Adopted { settings: settings.clone() }).chain(afresh).collect()
     }
 
-    /// What is asked about or denied by now, and was not when the run began. Nothing is loosened.
+    /// Adds the rules that now ask or deny and did not when the run began. Nothing is loosened.
     pub(super) fn tighten(&self, rules: &Rules, deny: &[String], distrusts: bool) -> Vec<Event> {
         let is_known = |known: &[Rule], rule: &Rule| {
             known.iter().any(|one| (&one.tool, &one.pattern) == (&rule.tool, &rule.pattern))
@@ -130,11 +131,11 @@ impl Run {
         }
     }
 
-    /// A new process goes on with the run: what was open when the old one ended is looked at, one by one.
+    /// A new process continues the run: each effect that was open when the old process ended is checked.
     pub(super) fn recover(&self, found: &[RecoveryFinding]) -> Vec<Event> {
         let mut events = Vec::new();
         for (id, open) in &self.open {
-            // What code called is looked at together with the call that ran it.
+            // Calls made by code are handled together with the call that ran the code.
             if id.inner.is_none() && !self.has_surely_not_begun(id, open) {
                 self.recover_one(id, open, found, &mut events);
             }
@@ -146,7 +147,7 @@ impl Run {
         let stopped = matches!(self.phase, RunPhase::Paused | RunPhase::Exhausted(_));
         let interrupted = Event::Interrupted { id: id.clone(), attempt: open.attempt };
         let of_it = found.iter().find(|finding| finding.id == *id).map(|finding| &finding.found);
-        // With something to find it again by, it is gone on with, whatever it is.
+        // An effect with a handle can be found again, so it is continued, whatever its class.
         let is_found_again = open.handle.as_ref().is_some_and(|handle| !handle.is_empty());
         let is_safe =
             is_found_again || self.class_of(id).is_repeatable() || matches!(of_it, Some(RecoveryOutcome::DidNotHappen));
@@ -154,7 +155,7 @@ impl Run {
         let goes_on = may_repeat && !matches!(self.phase, RunPhase::Cancelling { .. }) && !self.is_paid(id);
         let mut closing = self.close_inner(id, found);
         if goes_on {
-            // It will ask the same again, and what a person says meanwhile counts.
+            // It will ask the same question again, and an answer given in the meantime counts.
             closing.retain(|event| !matches!(event, Event::Replied { id, .. } if self.is_inquiry(id)));
         }
         match (&open.effect, of_it) {
@@ -163,12 +164,12 @@ impl Run {
                 events.extend(closing);
                 events.push(said(id, open, reply.clone()));
             }
-            // While the run was stopped nothing was begun; looking at it again and again uses up no attempts.
+            // While the run was stopped nothing was begun, so checking it repeatedly uses up no attempts.
             (Effect::Ask | Effect::Call, _) if stopped && open.begun.is_none() => events.extend(closing),
-            // A model is asked again only after that is on disk: this attempt was never sent, so it does not count.
+            // A repeated attempt is on disk before the model is asked. This one was never sent, so it does not count.
             (Effect::Ask | Effect::Call, _) if self.is_paid(id) && open.attempt > 1 && open.begun.is_none() => {}
             (Effect::Ask | Effect::Call, _) if self.is_paid(id) => {
-                // The attempt may have been billed, whatever becomes of the call.
+                // The attempt may have been billed, whatever happens to the call.
                 events.push(interrupted);
                 if matches!(self.phase, RunPhase::Cancelling { .. }) {
                     events.push(said_next(id, open, Reply::Cancelled));
@@ -211,14 +212,14 @@ impl Run {
         }
     }
 
-    /// Whether a model whose answer broke off is asked once more. What it had written may be billed, so each attempt is
-    /// one of its own on the account.
+    /// Whether a model whose answer broke off is asked once more. The partial answer may be billed, so each attempt is
+    /// counted separately.
     pub(super) fn may_ask_again(&self, id: &EffectAddress, attempt: u32) -> bool {
         let stopping = matches!(self.phase, RunPhase::Cancelling { .. });
         self.is_asked(id, attempt) && attempt < BROKEN_ANSWERS && !stopping
     }
 
-    /// What follows where a model was asked and said nothing for minutes: the run stops, and whoever resumes it has it asked
+    /// What follows if a model was asked and sent nothing for minutes: the run stops, and resuming it asks the model
     /// again. The attempt may have been billed.
     pub(super) fn after_silence(&self, id: &EffectAddress, attempt: u32, limit: Millis) -> Vec<Event> {
         let mut events = vec![Event::Interrupted { id: id.clone(), attempt }];
@@ -232,13 +233,14 @@ impl Run {
         events
     }
 
-    /// Whether a question of a step can be put again later. One that the agent's own call puts fails instead.
+    /// Whether a question of a step can be asked again later. A question that one of the agent's own calls asks fails
+    /// instead.
     pub(super) fn can_halt(&self, id: &EffectAddress) -> bool {
         let is_question = self.open.get(id).is_some_and(|open| open.effect == Effect::Ask);
         is_question && !matches!(self.phase, RunPhase::Cancelling { .. })
     }
 
-    /// The model of a question is not available: the run stops, and the question is put again when it is resumed.
+    /// The model of a question is not available: the run stops, and the question is asked again when it is resumed.
     pub(super) fn halt(&self, id: &EffectAddress, why: Failure) -> Vec<Event> {
         let mut events = vec![Event::Halted { step: id.step.clone(), ask: Some(id.clone()), why }];
         if self.phase == RunPhase::Running {
@@ -247,7 +249,7 @@ impl Run {
         events
     }
 
-    /// No further attempt is made at a question.
+    /// Ends a question without another attempt.
     pub(super) fn gives_up(&self, id: &EffectAddress, attempt: u32, why: String) -> Event {
         let reply = match self.phase {
             RunPhase::Cancelling { .. } => Reply::Cancelled,
@@ -258,17 +260,17 @@ impl Run {
         Event::Replied { id: id.clone(), attempt, reply, prepared: Vec::new() }
     }
 
-    /// Whether this is the attempt at a question that is under way.
+    /// Whether this is the current attempt at a question.
     pub(super) fn is_asked(&self, id: &EffectAddress, attempt: u32) -> bool {
         self.is_paid(id) && self.open.get(id).is_some_and(|open| open.attempt == attempt)
     }
 
-    /// Whether the call at an address only reads, and nothing outside this process hears of it.
+    /// Whether the call at an address only reads, and has no effect outside this process.
     pub fn is_inner_read(&self, id: &EffectAddress) -> bool {
         self.prepared_at(id).is_some_and(PreparedCall::is_plain)
     }
 
-    /// Whether the call at an address may be done twice.
+    /// Whether the call at an address may be repeated.
     pub fn class_of(&self, id: &EffectAddress) -> EffectClass {
         self.prepared_at(id).map_or(EffectClass::Opaque, |prepared| prepared.class)
     }
@@ -286,18 +288,18 @@ impl Run {
             let (name, value, origins) = (name.clone(), value.clone(), Origins::default());
             events.push(Event::Wrote { step, name, value, untrusted: false, origins });
         }
-        // What was open in the original is this run's own to do, except what may have happened there.
+        // The fork performs what was open in the original, except effects that may have happened there.
         events.extend(self.recover(&[]));
         events
     }
 }
 
-/// A reply in the place of the attempt that would follow.
+/// A reply that takes the place of the next attempt.
 fn said_next(id: &EffectAddress, open: &OpenEffect, reply: Reply) -> Event {
     Event::Replied { id: id.clone(), attempt: open.attempt + 1, reply, prepared: Vec::new() }
 }
 
-/// A person's word, with the origins that the question named.
+/// A person's decision, with the origins that the question named.
 fn given_for(effect: &Effect, verdict: &Verdict) -> Verdict {
     let origins = match effect {
         Effect::Approval { origins, .. } => origins.clone(),

@@ -1,5 +1,5 @@
-//! Answers that are not whole: one cut off at the limit on output is continued once, one that the provider withheld fails
-//! the step.
+//! Decides about incomplete answers: one that was cut off at the output limit is continued once, one that the provider
+//! withheld fails the step.
 
 use crate::event::{Event, Note};
 use crate::message::{FinishReason, ModelAnswer};
@@ -9,17 +9,17 @@ use crate::step::Step;
 
 use super::fall::fail;
 
-/// Characters of a withheld answer that are shown with the failure.
+/// How many characters of a withheld answer are shown with the failure.
 const SHOWN: usize = 200;
 
 impl Run {
-    /// What follows from an answer whose end is missing; nothing if there is no more to it than to any other.
+    /// What follows from an incomplete answer. Returns `None` if it is to be treated like any other answer.
     pub(super) fn after_part(&self, step: &Step, turn: u32, answer: &ModelAnswer) -> Option<Vec<Event>> {
         let failure = |why: &str| Failure::new(FailureKind::ModelBehavior, why);
         match answer.finish {
             FinishReason::Stop => None,
             FinishReason::Filtered => Some(fail(step, failure(&withheld(answer)))),
-            // Each of its calls says that it is not whole: it is refused, and the model is told.
+            // Each of its calls is marked as incomplete: it is refused, and the model is told.
             FinishReason::Length if !answer.calls.is_empty() => None,
             FinishReason::Length if step.is_continued() => {
                 let why = "the answer was cut off at the limit on output, and so was its continuation; a larger \
@@ -34,7 +34,7 @@ impl Run {
     }
 }
 
-/// Why nothing comes of an answer that the provider withheld, in the provider's words where it gave some.
+/// Why a withheld answer gives no result, in the provider's words if there are any.
 fn withheld(answer: &ModelAnswer) -> String {
     let because = if answer.withheld.is_empty() { String::new() } else { format!(" ({})", answer.withheld) };
     let said: String = answer.text.trim().chars().take(SHOWN).collect();

@@ -1,4 +1,4 @@
-//! A step that did not end well: the rest is planned anew, or what depends on it is skipped.
+//! Decides what follows from a step that did not end well: a new plan, or its dependants are skipped.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::state::Run;
 use crate::step::{Step, StepRole, StepState};
 
 impl Run {
-    /// Decides what follows from a step that fell: a new plan, or its dependants are skipped.
+    /// Decides what follows from a failed step: a new plan, or its dependants are skipped.
     pub(super) fn fall(&self, at: usize) -> Vec<Event> {
         let step = &self.steps[at];
         if let StepState::Failed(why) = &step.state
@@ -26,7 +26,7 @@ impl Run {
         events
     }
 
-    /// All steps that can no longer begin when this one has fallen, in the order they were planned.
+    /// All steps that can no longer begin because this one failed, in the order they were planned.
     pub(crate) fn waiting_below(&self, at: usize) -> BTreeSet<usize> {
         let mut below = BTreeSet::new();
         let mut todo = vec![at];
@@ -46,7 +46,7 @@ impl Run {
     }
 }
 
-/// Ends a step with a reason.
+/// Fails a step for a reason.
 pub(super) fn fail(step: &Step, why: Failure) -> Vec<Event> {
     vec![Event::StepFailed { step: step.spec.id.clone(), why }]
 }

@@ -1,4 +1,4 @@
-//! The end of a run: its answer, or what it has of one.
+//! Decides the end of a run: its answer, or the part of it that exists.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use crate::reply::{Failure, FailureKind};
 use crate::state::Run;
 use crate::step::{ConversationEntry, Step, StepRole, StepState};
 
-/// An answer that joins several results stops here: beyond, the results are better looked at one by one.
+/// The longest answer that joins several results; beyond this, the results are better read one by one.
 const LONGEST_ANSWER: usize = 256 * 1024;
 
 impl Run {
-    /// Nothing is left to do.
+    /// Finishes a run in which nothing is left to do.
     pub(super) fn finish(&self) -> Vec<Event> {
         vec![Event::Finished { answer: self.answer(), failed: self.failure() }]
     }
 
-    /// Cancelling ends when what had begun has ended.
+    /// Ends the cancelling when all effects that had begun have ended.
     pub(super) fn finish_cancelling(&self, by: &str) -> Vec<Event> {
         if !self.open.is_empty() {
             return Vec::new();
@@ -30,15 +30,15 @@ impl Run {
         events
     }
 
-    /// What the run has come to so far: the results that no other step went on with, and what those steps said last that
-    /// are halted. Where nothing is done yet, the last words of the steps at work.
+    /// The answer so far: the results that no other step used, and the last text of halted steps. If nothing is done
+    /// yet, the last text of the steps at work.
     pub fn answer(&self) -> String {
         let rejected: Vec<&Step> = self.steps().filter(|step| step.rejected_by.is_some() && !step.superseded).collect();
         let builds_on_rejected = |step: &Step| rejected.iter().any(|maker| self.leads_to(maker, &step.spec.id));
-        // A review that accepts leaves the result it accepted as the answer, beside what it remarks.
+        // If a review accepts a result, that result is the answer, together with any remarks of the review.
         let says_nothing = |step: &Step| self.is_review(step) && step.output.as_deref().is_none_or(str::is_empty);
         let is_last = |step: &&Step| {
-            // What a new plan stands in for had gone on with it as well.
+            // A step that a new plan replaced also used the result.
             let goes_on = |next: &Step| (next.state == StepState::Done && !self.is_review(next)) || next.superseded;
             let used = self.dependants(step).any(goes_on);
             let is_result = step.role == StepRole::Work && step.state == StepState::Done && !step.superseded;
@@ -77,7 +77,7 @@ impl Run {
         work.or_else(|| self.steps().find_map(failure_of))
     }
 
-    /// The last thing a step said in words, or else the last good result of its tools.
+    /// The last text of a step, or otherwise the last good result of its tools.
     pub(crate) fn best_words(&self, step: &Step) -> Option<String> {
         step.spoken().find_map(|entry| match entry {
             ConversationEntry::Answer(answer) => {
@@ -93,13 +93,13 @@ impl Run {
         })
     }
 
-    /// What a step that writes no variable gave: what it said, out of an object that is nothing but a final answer.
+    /// The output of a step that writes no variable: its text, taken out of an object that holds only a final answer.
     pub(super) fn final_words(&self, step: &Step) -> String {
         let text = self.best_words(step).unwrap_or_default();
         only_final_answer(&text).map(|answer| plain(&answer)).unwrap_or(text)
     }
 
-    /// What a step that is not done has said last. What its tools gave is no answer.
+    /// The last text of a step that is not done. Results of its tools do not count.
     fn said_by(&self, step: &Step) -> Option<String> {
         step.spoken().find_map(|entry| match entry {
             ConversationEntry::Answer(answer) if !answer.text.trim().is_empty() => {

@@ -1,4 +1,4 @@
-//! Money and tokens: reserved before a model is asked, so that parallel steps can never overspend together.
+//! Reserves money and tokens before a model is asked, so that parallel steps cannot overspend together.
 
 use crate::bills::plus;
 use crate::event::Event;
@@ -24,12 +24,12 @@ impl Run {
         match self.too_much(id, &ceiling) {
             BudgetOverrun::No => vec![Event::Reserved { id: id.clone(), ceiling }],
             BudgetOverrun::ForTheStep(which) => vec![used_up(id, open, which)],
-            // Whether others may give something back, `settle` looks at.
+            // `settle` checks whether other calls may return some of what they reserved.
             BudgetOverrun::ForTheRun(_) => vec![Event::Held { id: id.clone(), ceiling }],
         }
     }
 
-    /// Calls that were held get their money when others have given some back, or the run stops.
+    /// Held calls get their reservation when others have returned some, or the run stops.
     pub(super) fn settle_funds(&self) -> Option<Vec<Event>> {
         let mut stuck = None;
         for id in &self.held {
@@ -37,7 +37,7 @@ impl Run {
             match self.too_much(id, &ceiling) {
                 BudgetOverrun::No => return Some(vec![Event::Reserved { id: id.clone(), ceiling }]),
                 BudgetOverrun::ForTheStep(which) => return Some(vec![used_up(id, open, which)]),
-                // Code waits for it, and must hear that it will not come.
+                // Code waits for this call, so it must be told that the call will not be made.
                 BudgetOverrun::ForTheRun(which) if id.inner.is_some() && self.ledger.reservations == 0 => {
                     return Some(vec![not_funded(id, open, "run", which)]);
                 }
@@ -57,19 +57,19 @@ impl Run {
             }
         }
         let is_alone = self.ledger.reservations == 0;
-        // Somebody must be asked first, or no bill is ever seen.
+        // One call must be allowed before the first bill, or no bill would ever arrive.
         let goes_first = is_alone && !self.bills.is_in_the_dark(model);
         let share = if goes_first { self.bills.known_share(model) } else { self.bills.expected_share(model) };
         let mut expected = plus(&self.bills.outstanding(), &share.widen(ceiling));
         if !is_alone && !self.bills.has_seen(model) {
-            // Were all of them cut off before the first bill, half the budget is left to go on with.
+            // Counted twice: if all of these calls are cut off before the first bill, half of the budget is left.
             expected = plus(&expected, &expected);
         }
         self.ledger.breaks(&self.budget, &expected).map_or(BudgetOverrun::No, BudgetOverrun::ForTheRun)
     }
 }
 
-/// A step that asks for more than it may spend is told so, whatever the run has left.
+/// A step that asks for more than its own budget gets a failure, whatever the run has left.
 fn used_up(id: &EffectAddress, open: &OpenEffect, which: BudgetLimit) -> Event {
     not_funded(id, open, "step", which)
 }

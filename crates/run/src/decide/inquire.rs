@@ -1,7 +1,8 @@
-//! Questions of someone who is called, put to a person before the call can go on.
+//! Questions to a person from a tool or server that is being called. The call waits for the answer.
 //!
-//! A call that is made again asks again. What it asks the second time is what the earlier attempt asked the second time:
-//! the same words may be about two things, so answers are told apart by the names of questions and by their order.
+//! A call that is made again asks its questions again. Its second question corresponds to the second question of the
+//! earlier attempt. The same words may refer to two different things, so answers are matched by the names of questions
+//! and by their order.
 
 use crate::effect::{Effect, Inquiry, PreparedCall};
 use crate::event::Event;
@@ -10,22 +11,22 @@ use crate::message::ToolCall;
 use crate::reply::Reply;
 use crate::state::{InnerCall, OpenEffect, Run};
 
-/// Questions that may be asked during one call, however often it is made.
+/// How many questions may be asked during one call, over all its attempts.
 const MOST: usize = 50;
 
-/// What became of a question in earlier attempts.
+/// What happened to a question in earlier attempts.
 enum EarlierInquiry<'a> {
-    /// It waits there.
+    /// It is still open at this address.
     Waits(EffectAddress),
     /// It was answered.
     Answered(&'a Reply),
-    /// It was not asked, not answered, or nobody can tell which answer was meant.
+    /// It was not asked, not answered, or it is unclear which answer belongs to it.
     Unknown,
 }
 
 impl Run {
-    /// Decides about a question. One that an earlier attempt at the same call asked is not asked twice: it goes on
-    /// waiting, or is answered as it was then.
+    /// Decides about a question. A question that an earlier attempt at the same call asked is not asked twice: it stays
+    /// open, or gets the answer from then.
     pub(super) fn inquire(
         &self,
         under: &EffectAddress,
@@ -57,7 +58,7 @@ impl Run {
         events
     }
 
-    /// Where this question of an earlier attempt at the same call still waits, in runs from before questions had names.
+    /// The address at which an earlier attempt's question is still open, for runs from before questions had names.
     pub fn inquired(&self, under: &EffectAddress, inquiry: &Inquiry) -> Option<EffectAddress> {
         let open = self.open.get(under).filter(|_| inquiry.key.is_none())?;
         let waits = |(k, inner): (usize, &InnerCall)| {
@@ -67,7 +68,7 @@ impl Run {
         open.inner.iter().enumerate().find_map(waits)
     }
 
-    /// What became of the question that comes now, when earlier attempts had come as far.
+    /// What happened in earlier attempts to the question with this position.
     fn earlier<'a>(&self, under: &EffectAddress, open: &'a OpenEffect, inquiry: &Inquiry) -> EarlierInquiry<'a> {
         if inquiry.key.is_none() {
             return answered_before_names(open, inquiry).map_or(EarlierInquiry::Unknown, EarlierInquiry::Answered);
@@ -84,7 +85,7 @@ impl Run {
         };
         let says_the_same =
             |(_, inner): (usize, &InnerCall)| inner.heard().is_none_or(|heard| Some(heard) == last.heard());
-        // Of several that were open at once, each may be any of them.
+        // If several were open at once, the answer may belong to any of them.
         let has_order = !same().any(|(_, inner)| inner.is_beside);
         let alike = if has_order {
             same().all(says_the_same)
@@ -95,7 +96,7 @@ impl Run {
     }
 }
 
-/// What a person said to the same words in an earlier attempt, unless this attempt has heard it already.
+/// A person's answer to the same words in an earlier attempt, unless this attempt has already received it.
 fn answered_before_names<'a>(open: &'a OpenEffect, inquiry: &Inquiry) -> Option<&'a Reply> {
     let same = || open.inner.iter().filter(|inner| inner.asks(inquiry));
     if same().any(|inner| inner.attempt == open.attempt) {

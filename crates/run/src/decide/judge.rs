@@ -1,4 +1,4 @@
-//! What follows from a model's judgement of a result.
+//! Decides what follows from a model's judgement of a result.
 
 use crate::event::{Event, Judgement};
 use crate::reply::{Failure, FailureKind};
@@ -22,7 +22,7 @@ impl Run {
             Some(Review { conclusion: Conclusion::Pivot | Conclusion::Replan, feedback, .. }) => {
                 Judgement::Pivot { feedback }
             }
-            // A judge who gives no verdict does not stop the work.
+            // A judge that gives no verdict does not stop the work.
             Some(Review { conclusion: Conclusion::Accept, .. }) | None => Judgement::Accept,
         };
         match &verdict {

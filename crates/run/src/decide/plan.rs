@@ -1,4 +1,4 @@
-//! How a run gets its graph: from the user, from one agent's name, or from a planner whose plan is checked.
+//! Decides the graph of a run: given by the user, made of one agent, or made by a planner and checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::step::{ConversationEntry, Step, StepRole, StepState};
 use super::fall::fail;
 
 impl Run {
-    /// A run begins with a graph that was given, or with the steps that make one.
+    /// Starts a run with the graph that was given, or with the steps that make one.
     pub(super) fn begin(&self, start: &RunStart) -> Vec<Event> {
         if self.phase != RunPhase::New {
             return Vec::new();
@@ -73,8 +73,8 @@ impl Run {
         words.into_iter().chain([done, Event::Planned { graph: Arc::new(graph), because }]).collect()
     }
 
-    /// A plan of one step, where the planner answers in words instead of a plan, or a router's plan cannot be carried out.
-    /// What it said goes along: it may be all there is to say.
+    /// A plan with one step, used if the planner answers in prose or a router's plan cannot be carried out. The
+    /// planner's answer is passed on to that step, because it may already be the answer.
     fn one_step(&self, planner: &Step, answer: &ModelAnswer) -> Option<Graph> {
         let is_silent = answer.text.trim().is_empty();
         if self.goal.mode != RunMode::Swarm && (is_silent || plan_in(&answer.text).is_ok()) {
@@ -91,7 +91,7 @@ impl Run {
         Some(Graph { steps: vec![step] })
     }
 
-    /// What a plan is checked against, here and now.
+    /// What a plan is checked against in the current state.
     pub fn surroundings(&self) -> GraphContext<'_> {
         let mut variables: BTreeSet<&str> = self.variables.keys().map(String::as_str).collect();
         let mut begun = BTreeMap::new();
@@ -111,10 +111,10 @@ impl Run {
     }
 }
 
-/// The variable with what a planner said instead of a plan.
+/// The variable that holds the planner's answer if it was not a plan.
 const PLANNER_WORDS: &str = "planner_answer";
 
-/// What the distiller found in the files, as JSON or in words.
+/// The distiller's profile of the files, as JSON or as text.
 pub(super) fn conclude_profile(step: &Step, answer: &ModelAnswer) -> Vec<Event> {
     let files = whole_object(&answer.text)
         .map_or_else(|| serde_json::Value::String(answer.text.trim().to_owned()), serde_json::Value::Object);
@@ -124,7 +124,7 @@ pub(super) fn conclude_profile(step: &Step, answer: &ModelAnswer) -> Vec<Event> 
 
 /// How often a planner has answered without a plan.
 fn prose_answers(step: &Step) -> usize {
-    // A part of an answer is neither a plan nor prose.
+    // Part of an answer is neither a plan nor prose.
     let is_part = |at: usize| at > 0 && matches!(&step.talk[at - 1], ConversationEntry::Note(Note::CutOff));
     let is_prose = |(at, entry): &(usize, &ConversationEntry)| match entry {
         ConversationEntry::Answer(answer) => {
@@ -136,7 +136,7 @@ fn prose_answers(step: &Step) -> usize {
     step.talk.iter().enumerate().filter(is_prose).count()
 }
 
-/// Faults that a planner is told at once: a broken plan of thousands of steps repeats itself.
+/// How many faults a planner is told at once: a broken plan of thousands of steps repeats itself.
 const MOST_FAULTS: usize = 50;
 
 fn the_first(mut faults: Vec<String>) -> Vec<String> {
@@ -148,7 +148,7 @@ fn the_first(mut faults: Vec<String>) -> Vec<String> {
     faults
 }
 
-/// Reads a plan out of a model's text: the whole text, or an object in it that holds a list of steps.
+/// Reads a plan from a model's text: the whole text, or an object in it that contains a list of steps.
 fn plan_in(text: &str) -> Result<serde_json::Value, Vec<String>> {
     if let Ok(value) = serde_json::from_str(text) {
         return Ok(value);
@@ -159,7 +159,7 @@ fn plan_in(text: &str) -> Result<serde_json::Value, Vec<String>> {
     plan.ok_or_else(|| vec!["the answer holds no plan; answer with the plan as one JSON object".into()])
 }
 
-/// A step's id out of an agent's name.
+/// Makes a step id from an agent's name.
 fn named(text: &str) -> StepId {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let plain: String = text.chars().filter(|c| fits(*c)).take(64).collect();
@@ -172,7 +172,7 @@ fn single(agent: &str, goal: &str) -> Graph {
     Graph { steps: vec![step] }
 }
 
-/// The steps every planned run begins with: the files handed over are profiled, then the graph is planned.
+/// The steps every planned run begins with: the given files are profiled, then the graph is planned.
 fn first_steps(planner: AgentRole, start: &RunStart) -> Graph {
     let agent = start.roster.in_role(planner).map_or(planner.word(), |card| &card.name);
     let mut plan = StepSpec::new(StepId::known("plan"), agent);

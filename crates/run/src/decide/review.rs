@@ -1,6 +1,6 @@
-//! Reviews: a step whose agent judges says accept, retry, pivot or replan about the results it read, and each word leads
-//! somewhere. Retry and pivot go back to the steps that made the results, replan to the planner. Where neither can be asked
-//! again, the results are rejected and are no part of the answer.
+//! Reviews. A step whose agent is a judge says accept, retry, pivot or replan about the results it read. Retry and
+//! pivot go back to the steps that made the results, replan to the planner. If these cannot be asked again, the results
+//! are rejected and are not part of the answer.
 
 use serde_json::{Map, Value};
 use updraft_lenient::whole_object;
@@ -17,7 +17,7 @@ use crate::step::{Step, StepRole, StepState};
 use super::conclude::quoted;
 use super::fall::fail;
 
-/// What a review comes to.
+/// The verdict of a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Conclusion {
     Accept,
@@ -27,7 +27,8 @@ pub(super) enum Conclusion {
 }
 
 impl Conclusion {
-    /// Reads a word. The prompts ask for `accept`, `retry`, `pivot` or `replan`; the others are what models write instead.
+    /// Parses a verdict. The prompts ask for `accept`, `retry`, `pivot` or `replan`; the others are what models write
+    /// instead.
     fn parse(text: &str) -> Option<Conclusion> {
         match text.trim().to_ascii_lowercase().as_str() {
             "accept" | "accepted" | "approve" | "approved" | "pass" | "passed" => Some(Conclusion::Accept),
@@ -41,16 +42,17 @@ impl Conclusion {
     }
 }
 
-/// A verdict and what is to be put right.
+/// A verdict, and what has to be corrected.
 pub(super) struct Review {
     pub(super) conclusion: Conclusion,
     pub(super) feedback: String,
-    /// As it was given.
+    /// The object as the model wrote it.
     object: Map<String, Value>,
 }
 
 impl Review {
-    /// Reads a review. The whole text is an object with `verdict`, or has one under a variable that the step writes.
+    /// Reads a review. The whole text must be an object with `verdict`, or contain one under a variable that the step
+    /// writes.
     pub(super) fn read(text: &str, writes: &[String]) -> Option<Review> {
         let object = whole_object(text)?;
         let nested = writes.iter().find_map(|name| object.get(name)?.as_object());
@@ -62,19 +64,20 @@ impl Review {
 }
 
 impl Run {
-    /// Whether a step's result is a verdict on the results it reads. One agent alone has nothing to send back.
+    /// Whether a step's result is a verdict on the results it reads. Not in a run with a single agent, which has
+    /// nothing to send back.
     pub fn is_review(&self, step: &Step) -> bool {
         let is_judge = self.card(&step.spec.agent).is_some_and(|card| card.role() == AgentRole::Judge);
         is_judge && step.role == StepRole::Work && !matches!(self.goal.mode, RunMode::Agent(_))
     }
 
-    /// A review has answered.
+    /// Decides what follows from a review's answer.
     pub(super) fn conclude_review(&self, step: &Step, turn: u32, answer: &ModelAnswer) -> Vec<Event> {
         if let Some(events) = self.after_renewal(step) {
             return events;
         }
         if let Some(review) = Review::read(&answer.text, &step.spec.writes) {
-            // A review of what no step made, such as the user's own change, is itself the result.
+            // A review of something that no step made, such as the user's own change, is itself the result.
             let makers = self.makers(step);
             return match review.conclusion {
                 Conclusion::Retry | Conclusion::Pivot | Conclusion::Replan if !makers.is_empty() => {
@@ -90,7 +93,7 @@ impl Run {
             let otherwise = Failure::new(FailureKind::ModelBehavior, what.clone());
             return self.correct(step, turn, Note::Unfit { what }, &otherwise);
         }
-        // A review in words and without a verdict stops nothing.
+        // A review without a verdict stops nothing.
         self.accept_review(step, &Value::String(answer.text.clone()), answer.text.clone())
     }
 
@@ -103,7 +106,7 @@ impl Run {
         self.end_well(step, found, Some(words))
     }
 
-    /// The results are made again, planned anew, or rejected.
+    /// Sends results back: they are made again, planned again, or rejected.
     fn send_back(&self, review: &Step, makers: &[&Step], conclusion: Conclusion, feedback: &str) -> Vec<Event> {
         let may_be_made_again = makers.iter().all(|maker| self.may_re_enter(maker));
         let feedback = || feedback.to_owned();
@@ -120,7 +123,7 @@ impl Run {
         back.chain([waits]).collect()
     }
 
-    /// The results will not do, and nobody makes them again as they were planned.
+    /// Rejects results that will not be made again.
     fn reject_results(&self, review: &Step, makers: &[&Step], feedback: &str) -> Vec<Event> {
         let by = review.spec.id.clone();
         let verdict = Judgement::Reject { by: by.clone(), why: feedback.to_owned() };
@@ -145,8 +148,8 @@ impl Run {
         events
     }
 
-    /// The steps whose results a review looks at: those that wrote what it reads, or else those it comes after. Of two of
-    /// which one builds on the other, only the later one counts.
+    /// The steps whose results a review judges: those that wrote the variables it reads, or otherwise those it comes
+    /// after. If one of them builds on another, only the later one counts.
     fn makers(&self, review: &Step) -> Vec<&Step> {
         let Some(place) = self.places.get(&review.spec.id) else { return Vec::new() };
         let before = self.steps().filter(|step| {
@@ -165,7 +168,7 @@ impl Run {
         makers.iter().filter(|maker| !feeds_another(maker)).copied().collect()
     }
 
-    /// Whether what one step gives goes into another, directly or through others.
+    /// Whether one step's result is used by another, directly or through others.
     pub(super) fn leads_to(&self, from: &Step, to: &crate::StepId) -> bool {
         let mut seen = std::collections::BTreeSet::new();
         let mut todo: Vec<usize> = from.next.clone();

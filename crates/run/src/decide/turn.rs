@@ -1,4 +1,4 @@
-//! The turn loop of a step: ask, act on the calls, ask again.
+//! The turn loop of a step: ask the model, make its calls, ask again.
 
 use crate::effect::Effect;
 use crate::event::{Event, Note};
@@ -44,7 +44,7 @@ impl Run {
         }
     }
 
-    /// Wants the model asked, unless a budget forbids it. The last turn says that it is the last.
+    /// Asks the model, unless a budget forbids it. The model is told if it is the last turn.
     pub(super) fn ask(&self, step: &Step, turn: u32) -> Vec<Event> {
         if let Some(stopped) = self.turns_break(step) {
             return stopped;
@@ -57,7 +57,7 @@ impl Run {
         events
     }
 
-    /// What follows where one more question is more than the run or the step may ask.
+    /// What follows if the run or the step may not ask another question. Returns `None` if it may.
     pub(super) fn turns_break(&self, step: &Step) -> Option<Vec<Event>> {
         if let Some(which) = self.ledger.counts_break(&self.budget, 1, 0) {
             return Some(vec![Event::Exhausted { which }]);
@@ -66,7 +66,7 @@ impl Run {
         Some(fail(step, Failure::new(FailureKind::Budget, "the step has used up its turns")))
     }
 
-    /// The step has no turn left and has not come to an end: it stops there, and goes on when it is given more.
+    /// Halts a step that has no turn left and is not done. It continues when it is given more turns.
     pub(super) fn out_of_turns(&self, step: &Step, lacks: &str) -> Vec<Event> {
         let turns = self.turns_of(step);
         let all = if turns == 1 { "its only turn".to_owned() } else { format!("all its {turns} turns") };
@@ -74,7 +74,7 @@ impl Run {
         vec![Event::Halted { step: step.spec.id.clone(), ask: None, why }]
     }
 
-    /// Tells the model something and asks again, where a turn is left.
+    /// Tells the model what was wrong and asks again, if a turn is left.
     pub(super) fn correct(&self, step: &Step, turn: u32, note: Note, otherwise: &Failure) -> Vec<Event> {
         if turn + 1 >= self.turns_of(step) {
             return self.out_of_turns(step, &format!(": {otherwise}"));
@@ -91,7 +91,7 @@ impl Run {
             if self.may_re_enter(step) {
                 return run_again(step, again.instruction);
             }
-            // It has been run again often enough: what its code gave is its result.
+            // It has had all its visits: the output of its code is the result.
             return self.conclude(step, turn, answer);
         }
         let outcomes = match step.talk.last() {
@@ -121,10 +121,10 @@ impl Run {
     }
 }
 
-/// What a summary that reached the limit on output ends with: half of one is better than none.
+/// Appended to a summary that reached the output limit: half a summary is better than none.
 const CUT_SUMMARY: &str = "\n\n(The summary was cut off here.)";
 
-/// The older turns have been summarised: that must be shorter than they are.
+/// Replaces the older turns by their summary, which must be shorter than they are.
 fn after_summary(step: &Step, keep: u32) -> Vec<Event> {
     let (Some(summary), Some(upto)) = (step.aside.as_ref(), compactable(step, keep)) else {
         return fail(step, Failure::new(FailureKind::ModelBehavior, "the conversation could not be summarised"));
@@ -138,7 +138,7 @@ fn after_summary(step: &Step, keep: u32) -> Vec<Event> {
     vec![Event::Compacted { step: step.spec.id.clone(), upto, summary: format!("{}{end}", summary.text) }]
 }
 
-/// Whether a tool was called and failed. A refusal or a doubt is no reason to do without tools.
+/// Whether a tool was called and failed. Refused calls and calls in doubt do not count.
 fn has_failed(outcome: &ToolCallOutcome) -> bool {
     match outcome {
         ToolCallOutcome::Replied(Reply::Failed(_) | Reply::TimedOut { .. }) => true,
@@ -150,7 +150,8 @@ fn has_failed(outcome: &ToolCallOutcome) -> bool {
     }
 }
 
-/// Notes followed by a question; if the question cannot be asked now, only the reason, so that nothing is said twice.
+/// The notes followed by the question. If the question cannot be asked now, only the reason, so that no note is added
+/// twice.
 fn unless_stopped(mut notes: Vec<Event>, next: Vec<Event>) -> Vec<Event> {
     if matches!(next.first(), Some(Event::Exhausted { .. } | Event::StepFailed { .. } | Event::Halted { .. })) {
         return next;
@@ -159,19 +160,19 @@ fn unless_stopped(mut notes: Vec<Event>, next: Vec<Event>) -> Vec<Event> {
     notes
 }
 
-/// Whether the model was told, since it last spoke, that its next answer is the last; looking back from the newest entry.
+/// Whether the model was told, since its last answer, that its next answer is the last. Entries are given newest first.
 pub(super) fn told_of_last_turn<'a>(newest_first: impl Iterator<Item = &'a ConversationEntry>) -> bool {
     let mut since = newest_first.take_while(|entry| !matches!(entry, ConversationEntry::Answer(_)));
     since.any(|entry| matches!(entry, ConversationEntry::Note(Note::LastTurn)))
 }
 
-/// How many entries from the start may be summarised: all but the last few turns, cut where a turn begins.
+/// How many entries from the start may be summarised: all except the last few turns, cut at the beginning of a turn.
 fn compactable(step: &Step, keep: u32) -> Option<u32> {
     let keep = keep.max(1) as usize;
     let answers = step.talk.iter().enumerate().filter(|(_, entry)| matches!(entry, ConversationEntry::Answer(_)));
     let answers: Vec<usize> = answers.map(|(at, _)| at).collect();
     let cut = answers.len().checked_sub(keep).and_then(|n| answers.get(n)).copied()?;
-    // At least as many turns again must have passed, or summarising would follow summarising.
+    // At least as many turns again must have passed, or every turn would summarise again.
     (answers.len() >= 2 * keep).then_some(cut as u32)
 }
 

@@ -1,4 +1,4 @@
-//! The check of a graph before it is accepted: every fault is named at once.
+//! Checks a graph before it is accepted, and names all its faults at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,25 +8,26 @@ use crate::id::StepId;
 /// What a graph is checked against.
 #[derive(Clone, Debug, Default)]
 pub struct GraphContext<'a> {
-    /// Agents there are.
+    /// The agents that exist.
     pub agents: Vec<&'a str>,
-    /// Variables that exist already, or will be written by steps that are at work.
+    /// Variables that already exist, or will be written by steps at work.
     pub variables: BTreeSet<&'a str>,
-    /// Steps that have begun: their ids are taken, and may stand in `after` if they did not fail.
+    /// Steps that have begun: their ids are taken. The value says whether they may be named in `after`, that is, did
+    /// not fail.
     pub begun: BTreeMap<&'a StepId, bool>,
-    /// Steps a graph may have.
+    /// How many steps a graph may have.
     pub max_steps: usize,
 }
 
-/// Prompts and descriptions beyond this are not plans but payloads.
+/// The longest prompt or description of a step. A longer one is not a plan.
 const LONGEST_TEXT: usize = 200_000;
-/// Names of variables beyond this are mistakes.
+/// The longest name of a variable. A longer one is a mistake.
 const LONGEST_NAME: usize = 128;
-/// Visits spent on ordering several writers of one variable, before the graph counts as too tangled.
+/// The limit on work spent on ordering several writers of one variable, before the graph counts as too tangled.
 const MOST_VISITS: usize = 5_000_000;
 
 impl Graph {
-    /// All faults of the graph, in words a model can act on. Empty means it may be planned.
+    /// All faults of the graph, in words a model can act on. Empty if the graph may be planned.
     pub fn faults(&self, around: &GraphContext<'_>) -> Vec<String> {
         if self.steps.is_empty() {
             return vec!["the plan has no steps".into()];
@@ -54,7 +55,7 @@ impl Graph {
         faults
     }
 
-    /// For each step, the places of the steps it waits for inside this graph: `after`, and the writers of what it reads.
+    /// For each step, the indexes of the steps it depends on in this graph: `after`, and the writers of its variables.
     pub fn dependencies(&self) -> Vec<Vec<usize>> {
         let places: BTreeMap<&StepId, usize> = self.steps.iter().enumerate().map(|(at, s)| (&s.id, at)).collect();
         let writers = self.writers();
@@ -119,7 +120,7 @@ impl Graph {
         edges
     }
 
-    /// Two writers of one variable must be ordered, and so must a reader of it.
+    /// Two writers of one variable must be ordered, and every reader must be ordered with each writer.
     fn check_writers(
         &self,
         around: &GraphContext<'_>,
@@ -148,7 +149,7 @@ impl Graph {
             for at in readers.get(name).into_iter().flatten().copied() {
                 let others = || several.iter().copied().filter(|writer| *writer != at);
                 let given = around.variables.contains(name) || others().any(|writer| reach.from(at, writer));
-                // One that writes while this step reads would make the value a matter of luck.
+                // If a step could write while this one reads, the value would depend on timing.
                 let is_ordered = others().all(|writer| reach.from(at, writer) || reach.from(writer, at));
                 if !given || !is_ordered {
                     faults.push(format!(
@@ -196,7 +197,8 @@ fn waits_for(
 ) -> Vec<usize> {
     let mut found: Vec<usize> = step.after.iter().filter_map(|id| places.get(id).copied()).collect();
     for name in &step.reads {
-        // With several writers, `after` says which; a writer's own variable is the earlier value.
+        // With several writers, `after` says which one is meant. A step that reads its own variable gets the earlier
+        // value.
         if let Some([only]) = writers.get(name.as_str()).map(Vec::as_slice)
             && *only != at
         {
@@ -208,7 +210,7 @@ fn waits_for(
     found
 }
 
-/// The steps in an order in which each comes after those it waits for; or the steps of one circle.
+/// The steps in an order in which each comes after those it depends on; or the steps of one cycle.
 fn order(edges: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
     let mut next = vec![Vec::new(); edges.len()];
     let mut waits = vec![0usize; edges.len()];
@@ -232,7 +234,7 @@ fn order(edges: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
     if order.len() == edges.len() { Ok(order) } else { Err(circle(edges, &waits)) }
 }
 
-/// One circle among the steps that still wait: going back from any of them leads into one.
+/// Finds one cycle among the steps that still wait: following dependencies back from any of them leads into one.
 fn circle(edges: &[Vec<usize>], waits: &[usize]) -> Vec<usize> {
     let mut way: Vec<usize> = Vec::new();
     let mut seen = BTreeMap::new();
@@ -249,7 +251,7 @@ fn circle(edges: &[Vec<usize>], waits: &[usize]) -> Vec<usize> {
     way
 }
 
-/// Looks for ways backwards through the graph, with a limit on the work.
+/// Searches for paths backwards through the graph, with a limit on the work.
 struct PathSearch<'a> {
     edges: &'a [Vec<usize>],
     rank: &'a [usize],
@@ -275,7 +277,7 @@ impl PathSearch<'_> {
     }
 }
 
-/// Names what was probably meant, or all there are.
+/// Names the most similar names, or all names.
 pub fn close_to(name: &str, known: &[&str]) -> String {
     let mut close: Vec<&&str> = known.iter().filter(|k| distance(name, k) <= 2 || k.starts_with(name)).collect();
     close.sort();

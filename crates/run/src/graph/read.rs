@@ -1,4 +1,4 @@
-//! Reading a plan as models, people and other tools write it.
+//! Reads a plan in the forms that models, people and other tools write.
 
 use serde_json::{Map, Value};
 
@@ -14,7 +14,7 @@ impl Graph {
         if faults.is_empty() { Ok(graph) } else { Err(faults) }
     }
 
-    /// Reads and checks a plan. What cannot be read and what does not hold together is named at once.
+    /// Reads and checks a plan. Names everything that cannot be read and everything that is inconsistent at once.
     pub fn checked(plan: &Value, around: &GraphContext<'_>) -> Result<Graph, Vec<String>> {
         let (graph, mut faults) = Graph::read_what_can_be(plan);
         if !graph.steps.is_empty() || faults.is_empty() {
@@ -23,7 +23,7 @@ impl Graph {
         if faults.is_empty() { Ok(graph) } else { Err(faults) }
     }
 
-    /// Whether a value holds a list of steps, in any of the forms that are read.
+    /// Whether a value contains a list of steps, in any form that can be read.
     pub(crate) fn has_steps(plan: &Value) -> bool {
         nodes_of(plan).is_some()
     }
@@ -49,10 +49,10 @@ impl Graph {
     }
 }
 
-/// A list of steps, and the object it stands in.
+/// A list of steps, and the object that contains it.
 type Nodes<'a> = (&'a Vec<Value>, Option<&'a Map<String, Value>>);
 
-/// The list of steps, and the object it stands in (which may hold edges beside it).
+/// The list of steps, and the object that contains it (which may also contain edges).
 fn nodes_of(plan: &Value) -> Option<Nodes<'_>> {
     match plan {
         Value::Array(nodes) => Some((nodes, None)),
@@ -66,7 +66,7 @@ fn nodes_of(plan: &Value) -> Option<Nodes<'_>> {
     }
 }
 
-/// `None` for the artificial root of node-link data.
+/// Returns `None` for the artificial root of node-link data.
 fn step_of(node: &Value, place: usize) -> Result<Option<StepSpec>, String> {
     let Value::Object(node) = node else {
         return Err(format!("step {} is not an object", place + 1));
@@ -91,7 +91,7 @@ fn step_of(node: &Value, place: usize) -> Result<Option<StepSpec>, String> {
     }))
 }
 
-/// `ThinkerAgent` and `Thinker` are `thinker`; `travel-agent` is an agent's own name.
+/// `ThinkerAgent` and `Thinker` become `thinker`; `travel-agent` stays as it is, because it is an agent's own name.
 fn plain_agent(name: &str) -> String {
     let name = name.trim();
     let short = name.strip_suffix("Agent").map_or(name, |short| short.trim_end_matches(['_', '-', ' ']));
@@ -136,7 +136,7 @@ fn names(node: &Map<String, Value>, keys: &[&str], id: &StepId) -> Result<Vec<St
 /// Adds `edges` or `links` with `source` and `target` to the steps' `after`.
 fn add_edges(holder: Option<&Map<String, Value>>, steps: &mut [StepSpec], faults: &mut Vec<String>) {
     let list = |key| holder.and_then(|object| object.get(key)?.as_array()).into_iter().flatten();
-    // NetworkX calls them one or the other, by its version; a file may have them under both names.
+    // NetworkX uses one name or the other, depending on its version; a file may contain both.
     let edges = list("edges").chain(list("links"));
     let places: std::collections::BTreeMap<StepId, usize> =
         steps.iter().enumerate().map(|(place, step)| (step.id.clone(), place)).collect();

@@ -1,31 +1,31 @@
-//! Patterns with `*`: in names and words, and over paths with `**`.
+//! Patterns with `*`: for names and words, and for paths with `**`.
 
-/// Whether a text is meant by a pattern in which `*` stands for any characters.
+/// Whether a text matches a pattern in which `*` stands for any characters.
 pub(super) fn wild(pattern: &str, text: &str) -> bool {
     fits(pattern.as_bytes(), text.as_bytes(), &b'*', |wanted, byte| wanted == byte)
 }
 
-/// Whether a path of the workspace is meant: `**` stands for any folders, `*` for characters of one name.
+/// Whether a path of the workspace matches: `**` stands for any folders, `*` for characters within one name.
 pub(super) fn path_fits(pattern: &str, path: &str) -> bool {
     fits(&names(pattern), &names(path), &"**", |wanted, name| wild(wanted, name))
 }
 
-/// Whether a path lies in what is meant: to forbid a folder is to forbid what it holds.
+/// Whether a path is inside what the pattern matches: denying a folder denies everything in it.
 pub(super) fn path_is_within(pattern: &str, path: &str) -> bool {
     let mut pattern = names(pattern);
     pattern.push("**");
     fits(&pattern, &names(path), &"**", |wanted, name| wild(wanted, name))
 }
 
-/// The names that a path is made of.
+/// The components of a path.
 fn names(path: &str) -> Vec<&str> {
     path.split('/').filter(|name| !name.is_empty() && *name != ".").collect()
 }
 
-/// Whether all of `text` is meant by `pattern`, in which `any` stands for as many parts of it as one likes.
+/// Whether all of `text` matches `pattern`, in which `any` stands for any number of parts.
 fn fits<T: PartialEq>(pattern: &[T], text: &[T], any: &T, is_meant: impl Fn(&T, &T) -> bool) -> bool {
     let (mut p, mut t) = (0, 0);
-    // Where the last `any` stood, and how far the text was then: only the last one is ever tried again.
+    // The position of the last `any`, and how far the text was then: only the last one is ever tried again.
     let mut last: Option<(usize, usize)> = None;
     while t < text.len() {
         if pattern.get(p) == Some(any) {
@@ -45,7 +45,7 @@ fn fits<T: PartialEq>(pattern: &[T], text: &[T], any: &T, is_meant: impl Fn(&T, 
     pattern[p..].iter().all(|left| left == any)
 }
 
-/// Whether something that a pattern means may lie within a folder.
+/// Whether something that a pattern matches may be inside a folder.
 pub(super) fn covers_some(folder: &str, pattern: &str) -> bool {
     if folder == "." {
         return true;

@@ -1,4 +1,4 @@
-//! What rules speak of.
+//! Tests which calls rules match.
 
 use super::*;
 
@@ -143,9 +143,9 @@ fn a_place_that_is_forbidden_is_so_with_all_it_holds_and_to_every_tool_of_that_k
     }
     let reads = PreparedCall { reads: vec!["secret/a".into()], ..PreparedCall::default() };
     assert_eq!(rule("read_file(secret)").speaks_of("search_files", &reads), RuleMatch::Yes);
-    // Who forbids a tool altogether means that tool.
+    // A rule that denies a tool entirely denies only that tool.
     assert_eq!(rule("write_file").speaks_of("edit_file", &at("x")), RuleMatch::No);
-    // To allow, a folder is not what it holds.
+    // A rule that allows a folder does not allow what is in it.
     assert!(!is_allowed([&rule("write_file(src)")], "write_file", &at("src/a")));
     assert!(!is_allowed([&rule("write_file(src/**)")], "edit_file", &at("src/a")));
 }
@@ -153,7 +153,7 @@ fn a_place_that_is_forbidden_is_so_with_all_it_holds_and_to_every_tool_of_that_k
 #[test]
 fn what_could_never_mean_anything_is_no_rule() {
     for (text, why) in [
-        ("read_file(/secret/**)", "from the workspace on"),
+        ("read_file(/secret/**)", "relative to the workspace"),
         ("write_file(\"a\")", "quotation marks"),
         ("run_command('git push')", "quotation marks"),
         ("web_fetch(https://example.org/x)", "only the host"),
@@ -208,7 +208,7 @@ fn always_for_a_file_remembers_that_file_and_no_other() {
             assert!(!is_allowed(&rules, "write_file", &write(other)), "{path}: {other}");
         }
     }
-    // A rule would mean other files too, or none.
+    // A rule would match other files too, or none.
     assert!(remember("a*b").is_empty() && remember("'quoted'").is_empty());
     let anything = PreparedCall { reads: vec![".".into()], ..PreparedCall::default() };
     assert_eq!(to_remember([], "mcp_fs_move", &anything), ["mcp_fs_move"]);
