@@ -1,8 +1,8 @@
-//! Which hosts and addresses may be reached: names on an allow list, and never an address inside.
+//! Decides which hosts and addresses may be reached: names on an allow list, and never a private address.
 //!
-//! [`public_only`] is the rule for every connection made on an agent's behalf, here and in `web_fetch`: the name is
-//! resolved by us, every address is checked, and the connection goes to the checked address, so that a name which
-//! resolves differently the second time gains nothing.
+//! [`public_only`] is the rule for every connection made on an agent's behalf, here and in `web_fetch`: we resolve
+//! the name ourselves, check every address, and connect to a checked address. A name that resolves differently the
+//! second time has no effect.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// A host on an allow list: `example.com`, `*.example.com`, `example.com:8443`, `*.example.com:*`.
 ///
-/// Without a port, 80 and 443 are meant. `*.example.com` does not include `example.com` itself.
+/// Without a port, ports 80 and 443 are meant. `*.example.com` does not include `example.com` itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct HostPattern {
@@ -28,13 +28,13 @@ enum PortPattern {
     Only(u16),
 }
 
-/// Why a text is no host.
+/// Why a text is not a host.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no host; expected a name like `example.com`, `*.example.com` or `example.com:8443`")]
+#[error("`{0}` is not a host; expected a name like `example.com`, `*.example.com` or `example.com:8443`")]
 pub struct NotAHost(String);
 
 impl HostPattern {
-    /// Whether a connection to this name and port is on the list.
+    /// Whether this pattern allows a connection to this name and port.
     pub fn admits(&self, name: &str, port: u16) -> bool {
         let name = plain(name);
         let is_named = if self.with_subdomains {
@@ -51,7 +51,7 @@ impl HostPattern {
     }
 }
 
-/// Lower case, and without the dot that stands for the root.
+/// The name in lower case and without the trailing dot of the root.
 fn plain(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
@@ -73,7 +73,7 @@ impl FromStr for HostPattern {
                 && label.len() < 64
                 && label.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
         };
-        // A number as the last label is an address in one of its many spellings, and never a name.
+        // If the last label is a number, the text is an address in one of its many spellings, and never a name.
         let last_is_number = name.rsplit('.').next().is_some_and(is_number);
         if name.len() > 253 || !name.split('.').all(is_label) || last_is_number {
             return Err(not_a_host());
@@ -82,14 +82,15 @@ impl FromStr for HostPattern {
     }
 }
 
-/// As the URL standard has it: a last label like this makes the whole host an IPv4 address.
+/// Follows the URL standard: a last label like this makes the whole host an IPv4 address.
 fn is_number(label: &str) -> bool {
     let hex = label.strip_prefix("0x").or_else(|| label.strip_prefix("0X"));
     hex.is_some_and(|digits| digits.chars().all(|c| c.is_ascii_hexdigit()))
         || (!label.is_empty() && label.chars().all(|c| c.is_ascii_digit()))
 }
 
-/// Whether the text is an IP address however written (`127.1`, `0x7f000001`, `2130706433`, `[::1]`), and so no name.
+/// Whether the text is an IP address in any notation (`127.1`, `0x7f000001`, `2130706433`, `[::1]`), and so not a
+/// name.
 pub fn is_written_address(host: &str) -> bool {
     let host = plain(host);
     host.contains(':')
@@ -133,7 +134,7 @@ pub struct NotPublic {
     pub what: &'static str,
 }
 
-/// Checks that the address is one of the public internet.
+/// Checks that the address is a public internet address.
 ///
 /// Refuses loopback, private, link-local (cloud metadata), shared, multicast, documentation and reserved addresses, and
 /// IPv6 forms that carry an IPv4 address inside (mapped, compatible, NAT64, 6to4, Teredo) if that one is not public.
@@ -150,7 +151,7 @@ fn kind_of_v4(address: Ipv4Addr) -> Option<&'static str> {
     Some(match (a, b, c) {
         (0, _, _) => "`this network`",
         (10, _, _) | (172, 16..=31, _) | (192, 168, _) => "private",
-        (100, 64..=127, _) => "shared by a carrier",
+        (100, 64..=127, _) => "a shared address of a carrier",
         (127, _, _) => "loopback",
         (169, 254, _) => "link-local",
         (192, 0, 0) => "reserved for protocols",
@@ -176,7 +177,7 @@ fn kind_of_v6(address: Ipv6Addr) -> Option<&'static str> {
         [0, 0, 0, 0, 0, 0xffff, high, low] => inner(high, low).or(Some("a mapped IPv4 address")),
         [0, 0, 0, 0, 0, 0, high, low] => inner(high, low).or(Some("an IPv4-compatible address")),
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => inner(high, low),
-        [0x64, 0xff9b, ..] => Some("a local translation"),
+        [0x64, 0xff9b, ..] => Some("a local translation address"),
         [0x100, 0, 0, 0, ..] => Some("for discarding"),
         [0x2001, 0, ..] => Some("a Teredo tunnel"),
         [0x2001, 1..=0x1ff, ..] => Some("reserved for protocols"),

@@ -1,4 +1,5 @@
-//! What a child says, kept within bounds: its beginning and its end in memory, all of it in a file if one is named.
+//! Captures the output of a child up to a limit: its beginning and its end in memory, and all of it in a file if one
+//! is given.
 
 mod listen;
 
@@ -16,26 +17,27 @@ use tokio::task::JoinSet;
 pub use listen::LineListener;
 use listen::LineSplitter;
 
-/// After the end of all processes, what they said is in the pipe; whoever else holds it open is not waited for.
+/// How long to read the rest of the pipe after all processes of the child have ended. Other processes that hold it
+/// open are not waited for.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// How much of each stream is kept in memory, and where the whole of it goes.
+/// How much of each stream is kept in memory, and which file gets all of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureOptions {
     /// Bytes kept of the beginning.
     pub head: usize,
     /// Bytes kept of the end.
     pub tail: usize,
-    /// A file that gets all of stdout, made only if something is left out of the head and the tail.
+    /// A file that gets all of stdout, created only if something is left out between the head and the tail.
     pub stdout_file: Option<PathBuf>,
     /// The same for stderr.
     pub stderr_file: Option<PathBuf>,
-    /// Hears the lines of both streams while the program runs.
+    /// Receives the lines of both streams while the program runs.
     pub listener: LineListener,
 }
 
 impl Default for CaptureOptions {
-    /// About what a person or a model reads: beyond this, output costs more than it tells.
+    /// About as much as a person or a model reads.
     fn default() -> Self {
         CaptureOptions {
             head: 32 << 10,
@@ -47,21 +49,21 @@ impl Default for CaptureOptions {
     }
 }
 
-/// One stream of a child, as much as was kept.
+/// One captured stream of a child.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CapturedStream {
-    /// The beginning; all of it, if nothing was left out.
+    /// The beginning; everything, if nothing was left out.
     pub head: Vec<u8>,
-    /// The end, if something was left out between.
+    /// The end, if something was left out in between.
     pub tail: Vec<u8>,
     /// Bytes left out between head and tail.
     pub omitted: u64,
-    /// The file that has all of it, if something was left out and a file was named.
+    /// The file with the whole stream, if something was left out and a file was given.
     pub file: Option<PathBuf>,
 }
 
 impl CapturedStream {
-    /// As text, with a line for what was left out.
+    /// The stream as text, with a line that says how much was left out.
     pub fn text(&self) -> String {
         let head = String::from_utf8_lossy(&self.head);
         if self.omitted == 0 {
@@ -71,7 +73,7 @@ impl CapturedStream {
     }
 }
 
-/// Bytes that both streams have given together, and what happens when they are too many.
+/// Counts the bytes of both streams together, and decides what happens beyond the limit.
 #[derive(Debug)]
 pub(crate) struct OutputMeter {
     count: AtomicU64,
@@ -80,12 +82,12 @@ pub(crate) struct OutputMeter {
     pub(crate) is_over: Notify,
 }
 
-/// What is done with more output than the limit.
+/// What is done with output beyond the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OverflowAction {
-    /// Nothing more is read, and whoever waits is told.
+    /// Stop reading, and notify the waiting task.
     Stop,
-    /// It is read and thrown away: whoever serves for days may say much.
+    /// Read and discard it: a server that runs for days may print much.
     Discard,
 }
 
@@ -94,18 +96,18 @@ impl OutputMeter {
         Arc::new(OutputMeter { count: AtomicU64::new(0), limit, over, is_over: Notify::new() })
     }
 
-    /// Counts more bytes, and says whether they are still within the limit.
+    /// Counts more bytes, and returns whether they are still within the limit.
     fn admits(&self, count: usize) -> bool {
         self.count.fetch_add(count as u64, Ordering::Relaxed) + count as u64 <= self.limit
     }
 
-    /// Whether reading stopped because there was too much.
+    /// Whether reading stopped because the limit was exceeded.
     pub(crate) fn has_stopped(&self) -> bool {
         self.over == OverflowAction::Stop && self.count.load(Ordering::Relaxed) > self.limit
     }
 }
 
-/// A stream on its way in.
+/// Collects a stream while it is read.
 pub(crate) struct StreamCollector {
     head: Vec<u8>,
     tail: VecDeque<u8>,
@@ -117,13 +119,13 @@ pub(crate) struct StreamCollector {
 }
 
 impl StreamCollector {
-    /// Collects as much as is to be captured; all of it goes to `path` where that is not all.
+    /// Creates a collector; if something is left out, the whole stream goes to `path`.
     pub(crate) fn new(capture: &CaptureOptions, path: Option<PathBuf>) -> Self {
         let (keep, lines) = ((capture.head, capture.tail), LineSplitter::new(capture.listener.clone()));
         StreamCollector { head: Vec::new(), tail: VecDeque::new(), omitted: 0, keep, path, file: None, lines }
     }
 
-    /// Reads until the stream ends or the meter says no.
+    /// Reads until the stream ends or the limit is reached.
     pub(crate) async fn read_all(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
@@ -151,7 +153,7 @@ impl StreamCollector {
         }
     }
 
-    /// Keeps the beginning and the end. A file that cannot be written is given up, and not the command for it.
+    /// Keeps the beginning and the end. If the file cannot be written, it is given up, but the command continues.
     async fn take(&mut self, bytes: &[u8]) {
         let (head, tail) = self.keep;
         let fits = bytes.len().min(head - self.head.len());
@@ -171,7 +173,7 @@ impl StreamCollector {
             (Some(file), _) => file,
             (None, None) => return Ok(()),
             (None, Some(path)) => {
-                // The first time something would be lost: the file begins with all that was kept so far.
+                // The first bytes that memory cannot keep: the file starts with everything kept so far.
                 let file = self.file.insert(File::create_new(path).await?);
                 file.write_all(&self.head).await?;
                 let (first, second) = self.tail.as_slices();
@@ -199,7 +201,7 @@ impl StreamCollector {
     }
 }
 
-/// Reads a stream until it ends or the meter says no.
+/// Reads a stream until it ends or the limit is reached.
 pub(crate) async fn collect(
     mut stream: impl AsyncRead + Unpin,
     mut collector: StreamCollector,
@@ -209,7 +211,7 @@ pub(crate) async fn collect(
     Ok(collector.finish().await)
 }
 
-/// What was collected. Only a process outside of the sandbox can still hold the pipe open, and is not waited for.
+/// The collected stream. Only a process outside the sandbox can still hold the pipe open, and it is not waited for.
 pub(crate) async fn last_words(
     reader: &mut JoinSet<std::io::Result<CapturedStream>>,
 ) -> std::io::Result<CapturedStream> {

@@ -1,4 +1,4 @@
-//! Framed JSON messages, with a descriptor beside them where needed, over a unix socket between our own processes.
+//! Sends framed JSON messages, with an optional descriptor, over a Unix socket between our own processes.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -12,10 +12,10 @@ use rustix::net::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// No message of ours is longer. Arguments and environment are bounded by the kernel to about two megabytes.
+/// The longest message. The kernel limits arguments and environment to about two megabytes.
 const LONGEST: usize = 8 << 20;
 
-/// One end of the line to another of our processes.
+/// One end of a connection to another of our processes.
 pub(crate) struct Channel(OwnedFd);
 
 impl Channel {
@@ -41,7 +41,7 @@ impl Channel {
         Ok(())
     }
 
-    /// The next message, or nothing if the other side is gone.
+    /// The next message, or `None` if the other side has closed the connection.
     pub(crate) fn receive<T: DeserializeOwned>(&self) -> io::Result<Option<(T, Option<OwnedFd>)>> {
         let mut frame = MessageFrame::default();
         loop {
@@ -60,7 +60,7 @@ impl AsFd for Channel {
     }
 }
 
-/// A message as it goes over the line: its length, then JSON.
+/// Encodes a message: its length, then JSON.
 pub(crate) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut frame = vec![0; 4];
     serde_json::to_writer(&mut frame, message)?;
@@ -69,7 +69,7 @@ pub(crate) fn frame(message: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// Sends what fits, with a descriptor beside the first byte.
+/// Sends as much as fits, with a descriptor attached to the first byte.
 pub(crate) fn send_some(fd: BorrowedFd<'_>, bytes: &[u8], beside: Option<BorrowedFd<'_>>) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -89,7 +89,7 @@ fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
     }
 }
 
-/// A message on its way in, read in as many pieces as it comes.
+/// A message that is being received, possibly in several pieces.
 #[derive(Default)]
 pub(crate) struct MessageFrame {
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! A running child: its pipes, its end, and the promise that nothing of it stays.
+//! A running child: its pipes, its end, and the guarantee that none of its processes remains.
 
 use std::collections::VecDeque;
 use std::io;
@@ -24,16 +24,16 @@ use crate::reached::ReachedHosts;
 use crate::refusal;
 use crate::staged::StagedChanges;
 
-/// Our end of a child's input.
+/// Our end of a child's standard input.
 pub type StdinWriter = pipe::Sender;
-/// Our end of a child's output.
+/// Our end of a child's standard output.
 pub type StdoutReader = pipe::Receiver;
 
 /// A program in the sandbox. Dropping it ends the program and every descendant.
 ///
-/// That also holds when our own process is killed: the launcher notices, ends everything and looks after guarded files.
+/// That also holds if our own process is killed: the launcher notices, ends everything and checks guarded files.
 pub struct Child {
-    /// Its input, if [`Stdin::Pipe`](crate::StdinMode::Pipe) was asked for.
+    /// Its standard input, if [`StdinMode::Pipe`](crate::StdinMode::Pipe) was requested.
     pub stdin: Option<StdinWriter>,
     pub(crate) line: LauncherLine,
     pub(crate) launcher: tokio::process::Child,
@@ -46,46 +46,46 @@ pub struct Child {
     pub(crate) asked: (mpsc::Sender<ChildRequest>, mpsc::Receiver<ChildRequest>),
 }
 
-/// What is asked of a child that someone waits for.
+/// A request to a child while a task waits for its end.
 pub(crate) enum ChildRequest {
     LookAfter(oneshot::Sender<(Vec<MovedFile>, Vec<String>)>),
     End,
 }
 
-/// Asks something of a child while someone else [waits](Child::wait) for it. Cheap to clone.
+/// Sends requests to a child while another task [waits](Child::wait) for it. Cheap to clone.
 #[derive(Clone)]
 pub struct ChildHandle(mpsc::Sender<ChildRequest>);
 
 impl ChildHandle {
-    /// Looks after files that run later, while the child may be at work. Nothing, if it has ended.
+    /// Checks files that would run later, while the child may be working. Returns `None` if the child has ended.
     pub async fn look_after(&self) -> Option<(Vec<MovedFile>, Vec<String>)> {
         let (answer, heard) = oneshot::channel();
         self.0.send(ChildRequest::LookAfter(answer)).await.ok()?;
         heard.await.ok()
     }
 
-    /// Has it ended with every descendant. Whoever waits for it hears how.
+    /// Ends the child and every descendant. The task that waits for it gets the result.
     pub async fn end(&self) {
-        // One that has ended needs no more.
+        // Nothing to do if it has already ended.
         let _ = self.0.send(ChildRequest::End).await;
     }
 }
 
-/// Questions that wait to be passed on.
+/// Most requests that can be queued.
 const QUESTIONS: usize = 64;
 
-/// Both ends of a line for them.
+/// Creates the queue for requests.
 pub(crate) fn questions() -> (mpsc::Sender<ChildRequest>, mpsc::Receiver<ChildRequest>) {
     mpsc::channel(QUESTIONS)
 }
 
 impl Child {
-    /// By which things can be asked of it while someone waits for its end.
+    /// A handle for requests to the child while another task waits for its end.
     pub fn handle(&self) -> ChildHandle {
         ChildHandle(self.asked.0.clone())
     }
 
-    /// Its output, if [`OutputMode::Pipe`] was asked for. Once only.
+    /// Its standard output, if [`OutputMode::Pipe`] was requested. Can be taken only once.
     pub fn stdout(&mut self) -> Option<StdoutReader> {
         self.streams.piped.take()
     }
@@ -95,12 +95,12 @@ impl Child {
         self.level
     }
 
-    /// The hosts that it reaches through the proxy, as it does. Nothing where there is no proxy.
+    /// The hosts that it connects to through the proxy, updated as it does. Empty if there is no proxy.
     pub fn reached(&self) -> ReachedHosts {
         self.proxy.as_ref().map(Proxy::reached).unwrap_or_default()
     }
 
-    /// Waits for the end and gives back what was captured. Dropping this future ends the child.
+    /// Waits for the end and returns the captured output. Dropping this future ends the child.
     pub async fn wait(mut self) -> Result<ChildResult, Error> {
         drop(self.stdin.take());
         let (mut killed, mut looking) = (None, VecDeque::new());
@@ -110,10 +110,10 @@ impl Child {
                     Some((LauncherEvent::Ended(verdict), _)) => break verdict,
                     Some((LauncherEvent::LookedAfter(verdict), _)) => {
                         let asked: Option<oneshot::Sender<_>> = looking.pop_front();
-                        // Whoever asked may have left.
+                        // The requester may be gone.
                         let _ = asked.map(|asked| asked.send((verdict.moved_aside, verdict.troubles)));
                     }
-                    // Among them an answer that nobody waits for any more.
+                    // This may be an answer that nobody waits for any more.
                     Some(_) => {}
                     None => return Err(Error::Lost),
                 },
@@ -124,7 +124,7 @@ impl Child {
                 Some(asked) = self.asked.1.recv() => match asked {
                     ChildRequest::LookAfter(answer) => {
                         let frame = channel::frame(&LauncherRequest::LookMeanwhile).doing("asking the launcher")?;
-                        // A launcher that cannot be asked is about to say why.
+                        // If the launcher cannot be asked, it is about to report why.
                         if self.line.send(&frame, None).await.is_ok() {
                             looking.push_back(answer);
                         }
@@ -135,13 +135,14 @@ impl Child {
         };
         self.launcher.wait().await.doing("collecting the launcher")?;
         let (stdout, stderr) = self.streams.finish().await.doing("reading the output")?;
-        // A program whose pipe is not read any more may end before we end it.
+        // A program whose pipe is no longer read may end before we end it.
         let killed = killed.or_else(|| self.streams.meter.has_stopped().then_some(KillReason::Output));
         Ok(self.ended(verdict, killed, stdout, stderr))
     }
 
-    /// Whether the files that run later are those that it was started with. One that was made since by someone else is
-    /// not read-only for this child, so that a child which is to be used again should then be ended instead.
+    /// Whether the files that would run later are still those that it was started with. Such a file that another
+    /// program has created since is not read-only for this child, so the child should then be ended instead of being
+    /// used again.
     pub async fn is_current(&mut self) -> Result<bool, Error> {
         match self.ask(&LauncherRequest::IsCurrent).await? {
             LauncherEvent::Current(is_current) => Ok(is_current),
@@ -149,9 +150,9 @@ impl Child {
         }
     }
 
-    /// Looks after files that run later while the child stays, as at its end: between two uses of it, when none of its
-    /// processes does anything. What appears from then on until [`Child::is_current`] is asked is taken for the work of
-    /// others, even at the child's end.
+    /// Checks files that would run later while the child stays, as is done at its end. Call it between two uses of
+    /// the child, when none of its processes does anything. Files that appear from then on until
+    /// [`Child::is_current`] is called are attributed to other programs, even at the child's end.
     pub async fn look_after(&mut self) -> Result<(Vec<MovedFile>, Vec<String>), Error> {
         match self.ask(&LauncherRequest::LookAfter).await? {
             LauncherEvent::LookedAfter(verdict) => Ok((verdict.moved_aside, verdict.troubles)),
@@ -159,7 +160,8 @@ impl Child {
         }
     }
 
-    /// If this is dropped half way the answer goes unheard, and the next one would be taken for it: end the child then.
+    /// If this future is dropped before it completes, the answer stays unread and would be taken for the next one:
+    /// end the child then.
     async fn ask(&mut self, request: &LauncherRequest) -> Result<LauncherEvent, Error> {
         let frame = channel::frame(request).doing("asking the launcher")?;
         self.line.send(&frame, None).await.doing("asking the launcher")?;
@@ -223,7 +225,8 @@ impl Child {
     }
 }
 
-/// Our ends of a child's output. What is captured is read from the start, so that no child waits for a reader.
+/// Our ends of a child's output. Captured streams are read from the start, so that the child never blocks on a full
+/// pipe.
 pub(crate) struct ChildStreams {
     piped: Option<StdoutReader>,
     stdout: JoinSet<io::Result<CapturedStream>>,
@@ -232,7 +235,7 @@ pub(crate) struct ChildStreams {
 }
 
 impl ChildStreams {
-    /// Our ends, and what the launcher is given as its stdout and stderr.
+    /// Our ends, and the stdout and stderr for the launcher.
     pub(crate) fn new(output: &OutputMode, limits: &ResourceLimits) -> io::Result<(ChildStreams, Stdio, Stdio)> {
         let (stdout, stderr) = (JoinSet::new(), JoinSet::new());
         let (capture, over) = match output {

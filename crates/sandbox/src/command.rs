@@ -1,4 +1,4 @@
-//! What is to be run, and how one talks with it.
+//! The command to run in the sandbox, and how its input and output are connected.
 
 use std::path::PathBuf;
 
@@ -14,13 +14,13 @@ use crate::capture::CaptureOptions;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// A path as seen inside, or a name to be found on `PATH`.
+    /// A path as seen inside the sandbox, or a name looked up on `PATH`.
     pub program: String,
     /// Its arguments, without the program's own name.
     pub args: Vec<String>,
-    /// The variables there are. Only those that the policy names reach the program.
+    /// The environment variables. The program gets only those that the policy allows.
     pub env: Vec<(String, String)>,
-    /// Where it starts; the workspace if not said.
+    /// The folder it starts in; the workspace if `None`.
     pub cwd: Option<PathBuf>,
     /// Where its input comes from.
     pub stdin: StdinMode,
@@ -29,7 +29,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// The program alone: no arguments, a plain `PATH`, no input, output captured.
+    /// A command without arguments, with a plain `PATH`, no input, and captured output.
     pub fn new(program: impl Into<String>) -> Self {
         Command {
             program: program.into(),
@@ -47,21 +47,21 @@ const PLAIN_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbi
 /// Where a program's input comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StdinMode {
-    /// There is none: nothing that a program asks is ever answered.
+    /// No input: a question that a program asks is never answered.
     Null,
-    /// What is written to [`Child::stdin`](crate::Child::stdin).
+    /// The data written to [`Child::stdin`](crate::Child::stdin).
     Pipe,
-    /// Our own.
+    /// Our own standard input.
     Inherit,
 }
 
 /// Where a program's output goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OutputMode {
-    /// Into memory, within bounds, and given back at the end.
+    /// Into memory, up to a limit, and returned at the end.
     Capture(CaptureOptions),
     /// To [`Child::stdout`](crate::Child::stdout); stderr is captured.
     Pipe(CaptureOptions),
-    /// To our own.
+    /// To our own standard output.
     Inherit,
 }

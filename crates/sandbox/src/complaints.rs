@@ -1,7 +1,7 @@
-//! Refusals read from what a program says when it fails.
+//! Finds out what the sandbox refused by reading the error output of a program that failed.
 //!
-//! The kernel tells only the program. So this looks for the usual complaints, takes the path in them, and compares it
-//! with the policy: a path that was granted is not reported, whatever the complaint.
+//! The kernel reports a refusal only to the program itself. So this looks for common error messages, takes the path
+//! from them, and compares it with the policy: a path that was granted is never reported.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use crate::order::KillReason;
 use crate::policy::{Network, Policy, ResourceLimits, may_be_written};
 use crate::refusal::{Grant, RefusalKind, SandboxRefusal, of_limit};
 
-/// More than this many tell nothing new.
+/// Most refusals that are reported; more would say nothing new.
 const MOST: usize = 8;
 
 const WRITE_COMPLAINTS: [&str; 3] = ["read-only file system", "erofs", "directory nonexistent"];
 const MEMORY_COMPLAINTS: [&str; 5] =
     ["memoryerror", "cannot allocate memory", "memory allocation of", "bad_alloc", "javascript heap out of memory"];
-/// What is said of a file that is mounted on itself, when another one is to take its place or it is to go.
+/// The error for replacing or removing a file that is mounted over itself.
 const BUSY_COMPLAINTS: [&str; 3] = ["device or resource busy", "resource busy or locked", "ebusy"];
-/// Words of programs that wanted to make what they could not find.
+/// Words of programs that tried to create the file that they could not find.
 const MAKING: [&str; 10] = [
     "cannot touch",
     "cannot create",
@@ -33,7 +33,7 @@ const MAKING: [&str; 10] = [
     "mkdir",
     "tee: ",
 ];
-/// Words of programs that do not say what they wanted with it.
+/// Words of programs that do not say whether they wanted to read or write.
 const OPENING: [&str; 6] = ["filenotfounderror", "permissionerror", "sh: ", "open '", "open /", "copyfile"];
 /// Words of programs that only read.
 const READING: [&str; 5] = ["for reading", "cannot open", "can't open", "could not open", "failed to open"];
@@ -51,18 +51,18 @@ const NETWORK_COMPLAINTS: [&str; 9] = [
     "dns error",
 ];
 
-/// What the words of a complaint tell about a file.
+/// What an error message says about a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ComplaintKind {
     /// It cannot be written.
     ReadOnly,
     /// It cannot be replaced or removed.
     Busy,
-    /// It cannot be made.
+    /// It cannot be created.
     NotMade,
-    /// It is not there, or not to be opened, for whatever was meant.
+    /// It does not exist or cannot be opened, for an unknown purpose.
     NotOpened,
-    /// The same, by a program that reads.
+    /// It does not exist or cannot be opened, for reading.
     NotRead,
 }
 
@@ -83,13 +83,14 @@ impl ComplaintKind {
     }
 }
 
-/// Finds the refusals in what a program said that failed under a policy: what was refused, and what would allow it.
+/// Finds the refusals in the output of a program that failed under a policy: what was refused, and what would allow
+/// it.
 pub fn read_from(text: &str, policy: &Policy) -> Vec<SandboxRefusal> {
     all(text, |line| in_line(line, policy))
 }
 
-/// The same of a program that did not fail: git complains that it could not write its settings, and goes on. Other words
-/// may be those of anyone.
+/// Finds refusals in the output of a program that succeeded: git reports that it could not write its settings, and
+/// continues. Other messages are ignored, as they may be quotes from anywhere.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is refused there"))]
 pub(crate) fn read_in_passing(text: &str, policy: &Policy) -> Vec<SandboxRefusal> {
     let below = |subject: &str| Path::new(subject).strip_prefix(&policy.workspace).unwrap_or(Path::new("")).to_owned();
@@ -113,7 +114,7 @@ fn all(text: &str, in_line: impl Fn(&str) -> Option<SandboxRefusal>) -> Vec<Sand
     found
 }
 
-/// Whether a path has a name that is guarded, or leads into a repository's own folder.
+/// Whether a path has a guarded name, or leads into a repository's own folder.
 fn is_guarded(path: &Path) -> bool {
     path.ancestors().any(|one| {
         let name = one.file_name().unwrap_or_default().to_string_lossy();
@@ -134,11 +135,12 @@ fn in_line(line: &str, policy: &Policy) -> Option<SandboxRefusal> {
     let said = ComplaintKind::of(&lower)?;
     let mut paths = paths_in(line);
     if matches!(said, ComplaintKind::ReadOnly | ComplaintKind::Busy) {
-        // In the workspace only what runs later is read-only, and it is mostly named from there.
+        // In the workspace only files that would run later are read-only, and programs mostly name them by relative
+        // paths.
         let words = line.split(|c: char| c.is_whitespace() || "'\"`‘’“”:,".contains(c));
         let relative = words.filter(|word| word.starts_with('.') || (word.contains('/') && !word.starts_with('/')));
         let relative = relative.map(|word| policy.workspace.join(word.trim_start_matches("./")));
-        // Git names its own files from the folder that it works in, which may be one further down.
+        // Git names its own files relative to its working folder, which may be a subfolder.
         let is_likely = |path: &PathBuf| {
             let is_there = std::fs::symlink_metadata(path.parent().unwrap_or(path)).is_ok();
             is_there
@@ -177,7 +179,7 @@ fn is_file_name(word: &str) -> bool {
     word.rsplit('.').next().is_some_and(|end| endings.contains(&end))
 }
 
-/// Absolute paths in a line, without the quotes and colons around them.
+/// Absolute paths in a line, without surrounding quotes and colons.
 fn paths_in(line: &str) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     let mut rest = line;
@@ -220,7 +222,7 @@ fn about_path(path: &Path, said: ComplaintKind, policy: &Policy) -> Option<Sandb
     }
     let not_writable = || {
         let rule = "only the workspace and private temporary folders are writable".to_owned();
-        // Not what would be refused in turn: the system's own folders.
+        // The system's own folders are left out: granting them would be refused.
         let grant = existing_folder(path).filter(|folder| may_be_written(folder)).map(Grant::Write);
         SandboxRefusal { denied: RefusalKind::Write, subject: subject.clone(), rule, grant }
     };
@@ -238,8 +240,8 @@ fn about_path(path: &Path, said: ComplaintKind, policy: &Policy) -> Option<Sandb
             let rule = "it is not among the folders that may be read".to_owned();
             Some(SandboxRefusal { denied: RefusalKind::Read, subject, rule, grant: Some(Grant::Read(path.to_owned())) })
         }
-        // What is not there without the sandbox either was not refused by it, unless it was to be made: then it is its folder
-        // that the command does not see, or may not write.
+        // A file that does not exist outside the sandbox either was not refused by it, unless it was to be created:
+        // then the command cannot see its folder, or may not write to it.
         Err(error) => {
             let was_to_be_made = matches!(said, ComplaintKind::NotMade | ComplaintKind::NotOpened);
             let folder = path.parent().filter(|_| was_to_be_made && error.kind() == ErrorKind::NotFound)?;
@@ -255,7 +257,7 @@ fn existing_folder(path: &Path) -> Option<PathBuf> {
     path.ancestors().skip(1).find(|above| above.is_dir()).map(Path::to_owned)
 }
 
-/// What a program says at a limit that does not end it.
+/// The message of a program at a limit that does not end it.
 fn at_limit(lower: &str, limits: &ResourceLimits) -> Option<SandboxRefusal> {
     let says = |complaints: &[&str]| complaints.iter().any(|complaint| lower.contains(complaint));
     let is_about_processes = says(&["fork", "thread", "spawn"]);
@@ -390,13 +392,13 @@ mod tests {
                 assert_eq!(read_from(&line, &policy), [], "{line}");
             }
         }
-        // What is there can be read or written, and who says which is believed.
+        // The file exists and can be read or written; the message says which was tried.
         let there = folder.path().join("there");
         let touch = format!("touch: cannot touch '{}': No such file or directory", there.display());
         assert_eq!(read_from(&touch, &policy)[0].denied, RefusalKind::Write);
         let open = format!("FileNotFoundError: [Errno 2] No such file or directory: '{}'", there.display());
         assert_eq!(read_from(&open, &policy)[0].grant, Some(Grant::Read(there)));
-        // The private folders are there.
+        // The private folders exist.
         let own = format!("bash: line 1: {}/new: No such file or directory", home.path().display());
         assert_eq!(read_from(&own, &policy), []);
         assert_eq!(read_from("bash: line 1: /srv/project/x/y: No such file or directory", &policy), []);

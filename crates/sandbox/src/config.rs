@@ -1,22 +1,22 @@
-//! Git's settings, read as git reads them: what follows a section's head on its line counts too.
+//! Parses git's settings files like git does; for example, a setting may follow a section's header on the same line.
 //!
-//! Whatever git would refuse, or read otherwise in some version, is not read at all.
+//! A file that git would refuse, or that some version would read differently, is not parsed at all.
 
 /// One setting. Names are in lower case, as git compares them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct GitConfigEntry {
     pub(crate) section: String,
-    /// What else stands in the brackets, as it is: `origin` of `[remote "origin"]`.
+    /// The subsection in the brackets, unchanged: `origin` in `[remote "origin"]`.
     pub(crate) part: Option<String>,
     pub(crate) key: String,
-    /// Without quotes and comments; empty if there is none.
+    /// The value without quotes and comments; empty if there is none.
     pub(crate) value: String,
 }
 
-/// All settings of a file; nothing if any part of it cannot be understood.
+/// All settings of a file; `None` if any part of it cannot be parsed.
 pub(crate) fn settings(text: &str) -> Option<Vec<GitConfigEntry>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
-    // A NUL ends a text for some and not for others.
+    // Some programs treat a NUL as the end of a text, others do not.
     if text.contains('\0') {
         return None;
     }
@@ -43,8 +43,8 @@ impl GitConfigReader {
         while self.0.next().is_some_and(|next| next != '\n') {}
     }
 
-    /// What stands in the brackets: the section's own name, and which part of it. `[remote.origin]` is an older way to say
-    /// `[remote "origin"]`.
+    /// The header in brackets: the section's name and its subsection. `[remote.origin]` is an older form of `[remote
+    /// "origin"]`.
     fn head(&mut self) -> Option<(String, Option<String>)> {
         let (mut name, mut part) = (String::new(), None);
         loop {
@@ -93,7 +93,7 @@ impl GitConfigReader {
         Some(GitConfigEntry { section, part, key, value })
     }
 
-    /// Up to the end of the line, or of the last line that a backslash joins to it.
+    /// Reads up to the end of the line, or of the last line that a backslash continues.
     fn value(&mut self) -> Option<String> {
         let (mut value, mut is_quoted, mut spaces) = (String::new(), false, String::new());
         loop {
@@ -107,7 +107,7 @@ impl GitConfigReader {
                     return Some(value);
                 }
                 ' ' | '\t' | '\r' if !is_quoted => {
-                    // Spaces count only between words.
+                    // Only spaces between words count.
                     spaces.extend((!value.is_empty()).then_some(next));
                     continue;
                 }
@@ -121,7 +121,7 @@ impl GitConfigReader {
         }
     }
 
-    /// What a backslash stands for: nothing, if it joins two lines.
+    /// The text for an escape sequence; empty if the backslash continues the line.
     fn escaped(&mut self) -> Option<&'static str> {
         match self.0.next()? {
             '\n' => Some(""),

@@ -1,7 +1,7 @@
-//! Starting children where there is no sandbox: plain processes, and only for whoever asks for the level `none`.
+//! Starts children on systems without a sandbox: plain processes, and only if the level `none` was requested.
 //!
-//! Written for macOS and Windows, where it is untested, and for Windows not even type-checked. Its tests run on Linux, where
-//! the module is built for them alone.
+//! Written for macOS and Windows, where it is untested, and for Windows not even type-checked. Its tests run on
+//! Linux, where the module is built only for them.
 
 #![cfg_attr(
     target_os = "linux",
@@ -28,12 +28,12 @@ pub use child::PlainChild;
 #[cfg(not(target_os = "linux"))]
 pub use {child::PlainChildHandle, child::PlainStdinWriter, child::PlainStdoutReader, staged::NoStagedChanges};
 
-/// The launcher, which nothing needs here.
+/// The launcher, which is not needed here.
 pub mod launch {
-    /// The argument by which a program knows that it is wanted as the launcher.
+    /// The argument that tells a program to act as the launcher.
     pub const ARGUMENT: &str = "__sandbox";
 
-    /// Ends with the code for a sandbox that could not be set up.
+    /// Exits with the code for a sandbox that could not be set up.
     pub fn main() -> ! {
         std::process::exit(crate::error::SETUP_FAILED)
     }
@@ -47,7 +47,8 @@ const REMEDY: &str = "run on Linux or in a Linux container, or choose the level 
 pub struct PlainSandbox(());
 
 impl PlainSandbox {
-    /// At the level `none`. Any other is [`Error::Level`]: it is never lowered on its own.
+    /// Creates a sandbox at the level `none`. Any other level is [`Error::Level`]: the level is never lowered
+    /// silently.
     pub fn new(_launcher: impl Into<PathBuf>, level: SandboxLevel) -> Result<PlainSandbox, Error> {
         match level {
             SandboxLevel::None => Ok(PlainSandbox(())),
@@ -61,7 +62,7 @@ impl PlainSandbox {
         SandboxLevel::None
     }
 
-    /// What can be said without trying: nothing is enforced, and what the level `none` lacks besides.
+    /// What is known without trying: nothing is enforced, and even the level `none` is incomplete.
     #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
     pub async fn probe(_launcher: impl Into<PathBuf>) -> Result<SandboxSupport, Error> {
         let missing = |what: &str, remedy| MissingFeature::new(what, CAUSE, remedy);
@@ -80,23 +81,23 @@ impl PlainSandbox {
         Ok(SandboxSupport { level: SandboxLevel::None, landlock_abi: 0, missing: all })
     }
 
-    /// Nothing is set up here, so no step takes time.
+    /// Nothing is set up here, so there are no steps.
     #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
     pub async fn timings(&self) -> Result<Vec<SetupStep>, Error> {
         Ok(Vec::new())
     }
 
-    /// Runs a program to its end, and gives it this as its input if that is a pipe.
+    /// Runs a program to its end, and writes `input` to its stdin if that is a pipe.
     pub async fn run(&self, policy: &Policy, command: Command, input: &[u8]) -> Result<ChildResult, Error> {
         let mut child = self.spawn(policy, command).await?;
         if let Some(mut stdin) = child.stdin.take() {
-            // One that needs none may end before it has read it.
+            // A program that needs no input may end before it has read it.
             let _ = tokio::io::AsyncWriteExt::write_all(&mut stdin, input).await;
         }
         child.wait().await
     }
 
-    /// Starts a program with the variables that the policy names, and a home and temporary folder of its own.
+    /// Starts a program with the variables that the policy allows, and with its own home and temporary folder.
     #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
     pub async fn spawn(&self, policy: &Policy, command: Command) -> Result<PlainChild, Error> {
         policy.check_folders()?;
@@ -130,7 +131,7 @@ impl PlainSandbox {
             let inherits = command.output == OutputMode::Inherit;
             set(&mut process, if inherits { Stdio::inherit() } else { Stdio::piped() });
         }
-        // Whoever reads from the user's terminal must stay in the group that may.
+        // A program that reads from the user's terminal must stay in the terminal's foreground group.
         let has_group = command.stdin != StdinMode::Inherit;
         if has_group {
             group::lead(&mut process);

@@ -1,4 +1,4 @@
-//! How a child ended, and what it left behind.
+//! The result of a child: how it ended, and what it left behind.
 
 use std::time::Duration;
 
@@ -11,36 +11,37 @@ use crate::refusal::SandboxRefusal;
 /// How a child ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChildResult {
-    /// The program's own end. None if it was ended from outside.
+    /// How the program itself ended; `None` if it was ended from outside.
     pub exit: Option<ProgramExit>,
-    /// The limit that ended it.
+    /// The limit for which it was killed.
     pub killed_for: Option<KillReason>,
-    /// What it was refused, as far as that can be told, and what would allow it.
+    /// What the sandbox refused, as far as known, and what would allow it.
     pub refused: Vec<SandboxRefusal>,
-    /// Hosts that it reached through the proxy, which is the only way where they are named.
+    /// Hosts that it connected to through the proxy, which is its only way out if the policy lists hosts.
     pub reached: Vec<String>,
-    /// Files that would run later, and where they are now.
+    /// Files that would run later, and where they were moved.
     pub moved_aside: Vec<MovedFile>,
-    /// What could not be looked after or put into the workspace, and why it was run again.
+    /// Problems: files that could not be checked or applied to the workspace, and why the command was run again.
     pub troubles: Vec<String>,
     /// What it changed in the workspace and what was there before, if that was staged.
     pub staged: Option<crate::StagedChanges>,
-    /// Why it was not, though [`Policy::staged`](crate::Policy::staged) asks for it.
+    /// Why its changes were not staged although [`Policy::staged`](crate::Policy::staged) requests it.
     pub unstaged: Option<String>,
-    /// What it changed and [`StagedChanges::changes`](crate::StagedChanges::changes) does not list.
+    /// Changes that [`StagedChanges::changes`](crate::StagedChanges::changes) does not list.
     pub unlisted: crate::UnlistedChanges,
-    /// How many paths are not as it left them: there was no room for them, say. Each is told among the troubles.
+    /// How many paths are not as it left them, for example because the disk was full. Each is listed in `troubles`.
     pub lost: u64,
-    /// Files for which it was [run](crate::Sandbox::run) again, because somebody else changed them while it ran: nothing of
-    /// the earlier times remains. `.` stands for the workspace, which others changed while it ran and failed.
+    /// Files for which it was [run](crate::Sandbox::run) again, because another program changed them while it ran:
+    /// nothing of the earlier runs remains. `.` stands for the workspace, which others changed while it ran and
+    /// failed.
     pub run_again_for: Vec<String>,
-    /// How long it waited for other commands before it began.
+    /// How long it waited for other commands before it started.
     pub waited: Duration,
-    /// From the call of `spawn` to the end, without that.
+    /// The time from the call of `spawn` to the end, without that wait.
     pub elapsed: Duration,
-    /// What it said.
+    /// Its captured standard output.
     pub stdout: CapturedStream,
-    /// What it complained about.
+    /// Its captured standard error.
     pub stderr: CapturedStream,
     /// The level it ran at.
     pub level: SandboxLevel,
@@ -52,13 +53,13 @@ impl ChildResult {
         self.killed_for == Some(KillReason::Time)
     }
 
-    /// Whether it ended by itself, and well, and all that it wrote is there.
+    /// Whether it ended by itself with success, and everything it wrote is there.
     pub fn succeeded(&self) -> bool {
         self.exit == Some(ProgramExit::Code(0)) && self.lost == 0
     }
 
-    /// The exit code a shell would give: its own, 128 and the signal, or 124 for a limit; 125 in place of 0 where not all
-    /// that it wrote is there.
+    /// The exit code that a shell would give: its own, 128 plus the signal, or 124 for a limit; 125 instead of 0 if
+    /// not everything it wrote is there.
     pub fn exit_code(&self) -> i32 {
         match (self.exit, self.killed_for) {
             (Some(ProgramExit::Code(0)), None) if self.lost > 0 => SETUP_FAILED,

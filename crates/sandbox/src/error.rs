@@ -1,12 +1,12 @@
-//! What can go wrong before a command runs, or in watching it.
+//! Errors before a command runs, or while it is being watched.
 
 use std::path::PathBuf;
 
-/// Why a child did not start, or how we lost it.
+/// Why a child did not start, or why its result is unknown.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The policy asks for something that is never given.
+    /// The policy requests something that is never allowed.
     #[error("{what} `{}` {why}", path.display())]
     Policy {
         /// Which part of the policy.
@@ -17,7 +17,7 @@ pub enum Error {
         why: &'static str,
     },
 
-    /// The sandbox could not be set up, so nothing was run. The program's exit code for it is [`SETUP_FAILED`].
+    /// The sandbox could not be set up, so nothing was run. The exit code for this is [`SETUP_FAILED`].
     #[error("the sandbox could not be set up: {cause}; {remedy}")]
     SetUp {
         /// What the kernel refused.
@@ -26,10 +26,10 @@ pub enum Error {
         remedy: String,
     },
 
-    /// This machine offers less than was asked for.
+    /// This machine supports only a lower level than requested.
     #[error("level `{wanted}` is not available on this machine: {missing}; {remedy}")]
     Level {
-        /// What was asked for.
+        /// The requested level.
         wanted: crate::SandboxLevel,
         /// What the machine lacks.
         missing: String,
@@ -37,45 +37,48 @@ pub enum Error {
         remedy: String,
     },
 
-    /// There is no place to move files to that would run later, so nothing was run.
+    /// The folder for files that would run later cannot be written, so nothing was run.
     #[error(
         "`{}` cannot be written ({source}), and git hooks and other files that would run later are moved there; make \
          it writable, or set UPDRAFT_HOME to a folder that is",
         folder.display()
     )]
     Aside {
-        /// Where they are moved.
+        /// The folder they are moved to.
         folder: PathBuf,
-        /// Why not.
+        /// The error of the system.
         source: std::io::Error,
     },
 
-    /// The sandbox stands, but the program in it could not be started.
+    /// The sandbox was set up, but the program in it could not be started.
     #[error("`{program}` cannot be run in the sandbox: {source}")]
     Program {
-        /// What was to be run.
+        /// The program.
         program: String,
-        /// Why not.
+        /// The error of the system.
         source: std::io::Error,
     },
 
-    /// Other commands had the workspace for too long, so nothing was run.
-    #[error("other commands were changing the workspace for {} minutes, and it must not run beside them", limit.as_secs() / 60)]
+    /// Other commands used the workspace for too long, so nothing was run.
+    #[error(
+        "other commands were changing the workspace for {} minutes, and this command must not run at the same time",
+        limit.as_secs() / 60
+    )]
     Waited {
         /// How long it waited.
         limit: std::time::Duration,
     },
 
-    /// The launcher ended without a word. Its descendants ended with it.
+    /// The launcher ended without a report. Its descendants ended with it.
     #[error("the launcher ended before it reported")]
     Lost,
 
-    /// A pipe, a socket or a file of ours failed.
+    /// One of our pipes, sockets or files failed.
     #[error("{doing}")]
     Io {
         /// What we were doing.
         doing: &'static str,
-        /// What came back.
+        /// The error of the system.
         source: std::io::Error,
     },
 }
@@ -84,7 +87,7 @@ pub enum Error {
 pub const SETUP_FAILED: i32 = 125;
 
 impl Error {
-    /// The exit code a shell would expect for this: 127 not found, 126 not executable, else 125.
+    /// The exit code that a shell would expect: 127 for not found, 126 for not executable, otherwise 125.
     pub fn exit_code(&self) -> i32 {
         match self {
             Error::Program { source, .. } if source.kind() == std::io::ErrorKind::NotFound => 127,
@@ -100,7 +103,7 @@ impl Error {
     }
 }
 
-/// Names what we were doing when the system said no.
+/// Adds to an error of the system what we were doing.
 pub(crate) trait ErrorContext<T> {
     fn doing(self, doing: &'static str) -> Result<T, Error>;
 }

@@ -1,6 +1,7 @@
-//! Which system calls a child cannot make: those that ordinary programs do not need and kernels were broken through.
+//! The seccomp filters: system calls that ordinary programs do not need and that have been used to attack kernels are
+//! refused.
 //!
-//! Built once in our process and handed to each launcher. The filters stack: each names one answer.
+//! Built once in our process and passed to each launcher. The filters stack: each one returns a single error code.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use seccompiler::{
 
 use crate::policy::{Network, SandboxLevel};
 
-/// Answered with EPERM whatever the arguments.
+/// Answered with EPERM regardless of the arguments.
 const REFUSED: [i64; 55] = [
     libc::SYS_acct,
     libc::SYS_add_key,
@@ -77,7 +78,7 @@ const REFUSED_HERE: [i64; 6] =
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_HERE: [i64; 0] = [];
 
-/// Without an IPC namespace these reach other programs of the user: by key or name, and by number, which anyone can list.
+/// Without an IPC namespace these reach other programs of the user: by key or name, and by id, which anyone can list.
 const SYSTEM_V: [i64; 13] = [
     libc::SYS_shmget,
     libc::SYS_shmat,
@@ -94,13 +95,14 @@ const SYSTEM_V: [i64; 13] = [
     libc::SYS_mq_unlink,
 ];
 
-/// They tell the names of what comes and goes in a folder that may not be listed: Landlock has no rule for them.
+/// They reveal the names of files created and removed in a folder that may not be listed: Landlock has no rule for
+/// them.
 #[cfg(target_arch = "x86_64")]
 const WATCHES: [i64; 2] = [libc::SYS_inotify_init, libc::SYS_inotify_init1];
 #[cfg(not(target_arch = "x86_64"))]
 const WATCHES: [i64; 1] = [libc::SYS_inotify_init1];
 
-/// Calls whose first argument is the process they change: its limits, its share of the processors.
+/// Calls whose first argument is the process they change: its resource limits, its scheduling.
 const OF_A_PROCESS: [i64; 5] = [
     libc::SYS_prlimit64,
     libc::SYS_sched_setaffinity,
@@ -109,7 +111,7 @@ const OF_A_PROCESS: [i64; 5] = [
     libc::SYS_sched_setscheduler,
 ];
 
-/// Calls that change processes of a kind, which their first argument names, and the kind that is a single one.
+/// Calls that change a kind of processes given by their first argument, and the kind that means a single process.
 const OF_SOME_PROCESSES: [(i64, u64); 2] =
     [(libc::SYS_setpriority, libc::PRIO_PROCESS as u64), (libc::SYS_ioprio_set, 1)];
 
@@ -120,10 +122,11 @@ const NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWIPC
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWCGROUP;
-/// CLONE_NEWTIME shares its bit with the exit signal of clone, and is no way out; unshare and clone3 are refused.
+/// CLONE_NEWTIME shares its bit with the exit signal of clone, and does not help to escape; unshare and clone3 are
+/// refused.
 const PUSH_INTO_TERMINAL: [u64; 2] = [libc::TIOCSTI, 0x541C];
 
-/// The filters for a level and a network, each packed one instruction to a number.
+/// The filters for a level and a network, with each instruction packed into a number.
 pub(crate) fn filters(level: SandboxLevel, network: &Network) -> Result<Vec<Vec<u64>>, seccompiler::Error> {
     if level == SandboxLevel::None {
         return Ok(Vec::new());
@@ -133,10 +136,10 @@ pub(crate) fn filters(level: SandboxLevel, network: &Network) -> Result<Vec<Vec<
     // memory belongs to no process and so could not be counted; libraries fall back to a file.
     let mut absent = plain_rules(&[libc::SYS_clone3, libc::SYS_openat2, libc::SYS_memfd_create]);
     if level != SandboxLevel::Full {
-        // Programs that watch files look at them from time to time instead.
+        // Programs that watch files poll them instead.
         absent.extend(plain_rules(&WATCHES));
     }
-    // Space taken without writing could not be counted either; libraries fall back to writing.
+    // Space that is allocated without writing could not be counted either; libraries fall back to writing.
     let unsupported = plain_rules(&[libc::SYS_fallocate]);
     let programs = [with_x32_refused(refused), program(absent, libc::ENOSYS)?, program(unsupported, libc::EOPNOTSUPP)?];
     Ok(programs.iter().map(|program| program.iter().map(packed).collect()).collect())
@@ -163,7 +166,7 @@ fn refused(level: SandboxLevel, network: &Network) -> Result<SeccompRules, secco
     if level == SandboxLevel::Full || *network == Network::Host {
         rules.insert(libc::SYS_socket, families(level)?);
     } else {
-        // The host's network is all around, and no rule of Landlock covers every way into it.
+        // The host's network is reachable, and no Landlock rule covers every way into it.
         rules.insert(libc::SYS_socket, Vec::new());
     }
     if level != SandboxLevel::Full {
@@ -173,11 +176,11 @@ fn refused(level: SandboxLevel, network: &Network) -> Result<SeccompRules, secco
     Ok(rules)
 }
 
-/// Nobody changes the limits and the share of processes outside, nor of the one that watches over the sandbox: that one
-/// could be made blind or late.
+/// Prevents changing the limits and scheduling of processes outside the sandbox and of the process that supervises
+/// it, which could otherwise be slowed down or blinded.
 fn others_share(level: SandboxLevel) -> Result<SeccompRules, seccompiler::Error> {
-    // In a namespace of its own only the watcher is in sight, always by this number. Otherwise all of the user's are,
-    // and Landlock keeps only signals from them.
+    // In its own namespace a child sees only the supervisor, which always has this process id. Otherwise it sees all
+    // of the user's processes, and Landlock only prevents signals to them.
     let (op, number) = if level == SandboxLevel::Full { (SeccompCmpOp::Eq, 1) } else { (SeccompCmpOp::Ne, 0) };
     let mut rules = SeccompRules::new();
     for call in OF_A_PROCESS {
@@ -189,7 +192,7 @@ fn others_share(level: SandboxLevel) -> Result<SeccompRules, seccompiler::Error>
     Ok(rules)
 }
 
-/// Calls that give a file its mode, and which argument that is.
+/// Calls that set the mode of a file, and which argument is the mode.
 const MODES: [(i64, u8); 4] =
     [(libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (libc::SYS_fchmodat2, 2), (libc::SYS_mknodat, 2)];
 #[cfg(target_arch = "x86_64")]
@@ -197,17 +200,17 @@ const MODES_HERE: [(i64, u8); 3] = [(libc::SYS_chmod, 1), (libc::SYS_creat, 1), 
 #[cfg(not(target_arch = "x86_64"))]
 const MODES_HERE: [(i64, u8); 0] = [];
 
-/// Calls that may make a file, and which arguments are its flags and its mode.
+/// Calls that may create a file, and which arguments are the flags and the mode.
 #[cfg(target_arch = "x86_64")]
 const OPENS: [(i64, u8, u8); 2] = [(libc::SYS_open, 1, 2), (libc::SYS_openat, 2, 3)];
 #[cfg(not(target_arch = "x86_64"))]
 const OPENS: [(i64, u8, u8); 1] = [(libc::SYS_openat, 2, 3)];
 
-/// The bit of `O_TMPFILE` that is its own.
+/// The bit that only `O_TMPFILE` has.
 const TEMPORARY_FILE: i32 = libc::O_TMPFILE & !libc::O_DIRECTORY;
 
-/// Nothing gets a set-user-id or set-group-id bit: outside, the file would lend the user's rights to whoever runs it.
-/// The kernel ignores these bits when folders are made.
+/// Refuses the set-user-id and set-group-id bits: outside the sandbox, such a file would give the user's rights to
+/// anyone who runs it. The kernel ignores these bits when folders are created.
 fn set_id() -> Result<SeccompRules, seccompiler::Error> {
     let bits = [u64::from(libc::S_ISUID), u64::from(libc::S_ISGID)];
     let mut rules = SeccompRules::new();
@@ -217,7 +220,7 @@ fn set_id() -> Result<SeccompRules, seccompiler::Error> {
     }
     for (call, flags, mode) in OPENS {
         let mut made = Vec::new();
-        // Only where a file may be made is there a mode at all: otherwise it is whatever stood in the register.
+        // There is a mode argument only if a file may be created: otherwise the register holds an arbitrary value.
         for flag in [libc::O_CREAT, TEMPORARY_FILE].map(|flag| flag as u64) {
             for bit in bits {
                 let makes = condition(flags, SeccompCmpOp::MaskedEq(flag), flag)?;
@@ -230,10 +233,11 @@ fn set_id() -> Result<SeccompRules, seccompiler::Error> {
     Ok(rules)
 }
 
-/// Every family but local, internet and the kernel's routing tables: vsock among them reaches a machine's host.
+/// Refuses every address family except local, internet and netlink routing: others such as vsock reach the host of a
+/// virtual machine.
 ///
-/// Where the host's files are in sight, so are the sockets of its services, and Landlock has no rule for them before its
-/// version 9. There, local sockets come in connected pairs only.
+/// If the host's files are visible, so are the sockets of its services, and Landlock has no rule for them before
+/// version 9. At that level, only connected pairs of local sockets are allowed.
 fn families(level: SandboxLevel) -> Result<Vec<SeccompRule>, seccompiler::Error> {
     let mut allowed = vec![libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
     allowed.extend((level == SandboxLevel::Full).then_some(libc::AF_UNIX));
@@ -250,7 +254,7 @@ fn families(level: SandboxLevel) -> Result<Vec<SeccompRule>, seccompiler::Error>
     Ok(rules)
 }
 
-/// Compares 32 bits: the kernel ignores the rest of these arguments, so a filter must too.
+/// Compares 32 bits: the kernel ignores the rest of these arguments, so the filter must too.
 fn condition(argument: u8, op: SeccompCmpOp, value: u64) -> Result<SeccompCondition, seccompiler::Error> {
     Ok(SeccompCondition::new(argument, SeccompCmpArgLen::Dword, op, value)?)
 }
@@ -265,7 +269,7 @@ fn program(rules: SeccompRules, errno: i32) -> Result<BpfProgram, seccompiler::E
     Ok(filter.try_into()?)
 }
 
-/// Puts in front: system calls by their x32 numbers, which no rule names, are refused.
+/// Prepends a check that refuses system calls by their x32 numbers, which no rule lists.
 fn with_x32_refused(program: BpfProgram) -> BpfProgram {
     const LOAD_NUMBER: u16 = 0x20;
     const JUMP_IF_AT_LEAST: u16 = 0x35;
@@ -273,7 +277,7 @@ fn with_x32_refused(program: BpfProgram) -> BpfProgram {
     const FIRST_X32: u32 = 0x4000_0000;
     let one = |code, jt, jf, k| sock_filter { code, jt, jf, k };
     let refuse = u32::from(SeccompAction::Errno(libc::EPERM.cast_unsigned()));
-    // 0x35 is `jump if greater or equal`: then fall through to the refusal, else skip it.
+    // 0x35 is `jump if greater or equal`: if it holds, continue with the refusal, otherwise skip it.
     let mut whole = vec![one(LOAD_NUMBER, 0, 0, 0), one(JUMP_IF_AT_LEAST, 0, 1, FIRST_X32), one(RETURN, 0, 0, refuse)];
     whole.extend(program);
     whole

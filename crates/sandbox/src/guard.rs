@@ -1,8 +1,9 @@
-//! Files that run later: read-only while a command runs if they exist, moved aside after it if they are new.
+//! Guards files that other programs would run later: existing ones are read-only while a command runs, and new ones
+//! are moved aside after it.
 //!
-//! A hook, an editor's task or an agent's settings planted by a command would run with the user's full rights the next
-//! time someone commits or opens the folder. Nothing is created for the guard's sake: what does not exist is looked for
-//! afterwards.
+//! A hook, an editor's task or an agent's settings planted by a command would run with the user's full rights the
+//! next time someone commits or opens the folder. The guard creates nothing in the workspace: files that do not exist
+//! yet are looked for after the command.
 
 mod aside;
 mod harmless;
@@ -33,17 +34,17 @@ use held::{ChangeAuthor, ReadOnlyMounts};
 use saved::{SavedFile, SavedFiles};
 use scan::{GuardWalk, GuardedItem, ScanResult};
 
-/// A path of a writable folder that is mounted over itself for the time of a command.
+/// A path of a writable folder that is mounted over itself while a command runs.
 pub(crate) struct SelfMount {
     folder: PathBuf,
     within: PathBuf,
-    /// A repository stays writable; being a mount it only cannot be renamed.
+    /// A repository stays writable; as a mount point it only cannot be renamed.
     pub(crate) is_read_only: bool,
 }
 
-/// What a [`SelfMount`] found at its path.
+/// The file or folder that a [`SelfMount`] mounts.
 pub(crate) struct MountSource {
-    /// Opened without following links, so that nobody can change what is mounted.
+    /// Opened without following links, so that the source of the mount cannot be swapped.
     pub(crate) opened: OwnedFd,
     pub(crate) is_folder: bool,
 }
@@ -53,18 +54,18 @@ impl SelfMount {
         self.folder.join(&self.within)
     }
 
-    /// The writable folder it lies in.
+    /// The writable folder it is in.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Opens it in the mount namespace of the caller. Nothing, if it is no longer a file or folder.
+    /// Opens it in the mount namespace of the caller. Returns `None` if it is no longer a file or folder.
     pub(crate) fn open(&self) -> std::io::Result<Option<MountSource>> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         self.open_in(&rustix::fs::openat(CWD, &self.folder, flags, Mode::empty())?)
     }
 
-    /// Opens it in what stands for its writable folder.
+    /// Opens it below `root`, which takes the place of its writable folder.
     pub(crate) fn open_in(&self, root: &OwnedFd) -> std::io::Result<Option<MountSource>> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
@@ -83,19 +84,19 @@ impl SelfMount {
 pub(crate) struct FolderGuard {
     folder: PathBuf,
     root: OwnedFd,
-    /// Paths below the folder that are guarded whatever they are called.
+    /// Paths below the folder that are guarded regardless of their names.
     named: BTreeSet<PathBuf>,
     before: ScanResult,
-    /// When the walk began, less the grain of file systems' clocks.
+    /// When the walk began, minus the resolution of file system clocks.
     settled: i64,
     saved: SavedFiles,
     held: ReadOnlyMounts,
 }
 
-/// What a command made or changed in a folder, where that was gathered: paths below it.
+/// The paths that a command created or changed in a folder, relative to it, if its changes were staged.
 pub(crate) type ChangedPaths = BTreeSet<PathBuf>;
 
-/// What was found after a command.
+/// The result of the check after a command.
 #[derive(Default)]
 pub(crate) struct GuardReport {
     pub(crate) moved: Vec<MovedFile>,
@@ -125,16 +126,16 @@ impl FolderGuard {
         &self.folder
     }
 
-    /// The sockets that were there.
+    /// The sockets that were found.
     pub(crate) fn sockets(&self) -> impl Iterator<Item = PathBuf> {
         self.before.sockets.iter().map(|path| self.folder.join(path))
     }
 
-    /// What to mount over itself, outer folders first.
+    /// The paths to mount over themselves, outer folders first.
     pub(crate) fn holds(&self) -> Vec<SelfMount> {
         let mut paths: Vec<(PathBuf, bool)> =
             self.before.repositories.iter().map(|path| (path.clone(), false)).collect();
-        // What is named by its path must stay there.
+        // The folders above a guarded path must not be renamed.
         let around = self.named.iter().flat_map(|path| path.ancestors().skip(1)).map(|path| (path.to_owned(), false));
         paths.extend(around);
         let hooks = self.before.repositories.iter().map(|path| path.join("hooks"));
@@ -143,12 +144,12 @@ impl FolderGuard {
             paths.iter().filter(|(_, is_read_only)| *is_read_only).map(|(path, _)| path.clone()).collect();
         for (path, item) in &self.before.items {
             let is_covered = path.ancestors().any(|above| whole.contains(above));
-            // Nothing is mounted on a link; what it leads to is an item of its own.
+            // Links are not mounted; the target of a link is an item of its own.
             if item.stamp.kind != PathKind::Link && !item.stays_writable() && !is_covered {
                 paths.push((path.clone(), true));
             }
         }
-        // The workspace itself may be a bare repository; it is a mount already.
+        // The workspace itself may be a bare repository; it is already a mount.
         paths.retain(|(path, _)| !path.as_os_str().is_empty());
         paths.sort();
         paths.dedup();
@@ -157,8 +158,8 @@ impl FolderGuard {
         paths.into_iter().map(hold).collect()
     }
 
-    /// Walks the folder again once every process of the command is gone, and takes out of the way what is new. Where it is
-    /// known what the command made, all else is the work of others.
+    /// Walks the folder again once every process of the command is gone, and moves new guarded files aside. If it is
+    /// known which paths the command changed, all others are attributed to other programs.
     pub(crate) fn after(&self, aside: Option<&Path>, made: Option<&ChangedPaths>) -> GuardReport {
         let after = GuardWalk::all(&self.root, &self.folder, &self.named, Some((&self.before, self.settled)));
         let mut outcome = GuardReport { moved: Vec::new(), troubles: told(after.troubles.clone()) };
@@ -166,10 +167,10 @@ impl FolderGuard {
         let known = KnownFiles::of(&self.before);
         let (mut done, mut restored_all): (BTreeSet<PathBuf>, BTreeSet<PathBuf>) = Default::default();
         for (path, item) in &after.items {
-            // A folder that is guarded as a whole and did not exist goes as a whole.
+            // If a guarded folder did not exist before, it is moved as a whole.
             let unit = if known.tops.contains(&item.top) { path } else { &item.top };
             let is_theirs = made.is_some_and(|made| !self.had_a_hand(made, path));
-            // What was in a folder went with it.
+            // The content of a moved folder was moved with it.
             let is_done = path.ancestors().any(|above| done.contains(above));
             if is_done || is_theirs || !self.is_suspicious(&known, path, item) {
                 continue;
@@ -204,25 +205,25 @@ impl FolderGuard {
         }
         outcome.troubles.extend(place.untold());
         if let Err(error) = place.write_down(&outcome.moved) {
-            outcome.troubles.push(format!("could not write down what was moved aside: {error}"));
+            outcome.troubles.push(format!("could not record what was moved aside: {error}"));
         }
         self.bring_back_removed(&after, &restored_all, &mut outcome);
         outcome.troubles = told(outcome.troubles);
         outcome
     }
 
-    /// What to put in place of a file that is moved aside.
+    /// The content to restore in place of a file that is moved aside.
     fn restored(&self, unit: &Path, item: &GuardedItem) -> Option<SavedFile> {
         if !item.stays_writable() {
             return self.saved.get(unit).cloned();
         }
-        // The older list would do again what has been done.
+        // The old todo list would repeat steps that are already done.
         let now = todo::read(&self.root, unit)?;
         let text = todo::without_new(&self.saved.text(unit).unwrap_or_default(), &now);
         Some(SavedFile::File { bytes: text.into_bytes(), mode: item.stamp.mode & 0o777 })
     }
 
-    /// Whether the guarded files are those that were found before, and as they were.
+    /// Whether the guarded files are the same as before, and unchanged.
     pub(crate) fn is_as_before(&self) -> bool {
         let now = GuardWalk::all(&self.root, &self.folder, &self.named, Some((&self.before, self.settled)));
         let stamps = |found: &ScanResult| -> Vec<_> {
@@ -233,7 +234,7 @@ impl FolderGuard {
             && stamps(&now) == stamps(&self.before)
     }
 
-    /// Whether the command made the file, or made it count by making a repository around it.
+    /// Whether the command created the file, or made it effective by creating a repository around it.
     fn had_a_hand(&self, made: &ChangedPaths, path: &Path) -> bool {
         let repository = |folder: &Path| {
             let marks = ["HEAD", "objects", "refs", "commondir"];
@@ -274,10 +275,10 @@ impl FolderGuard {
     }
 }
 
-/// What was there before, for quick answers.
+/// The files found before, indexed.
 struct KnownFiles<'a> {
     tops: BTreeSet<&'a PathBuf>,
-    /// By inode and time.
+    /// By inode and change time.
     files: BTreeSet<((u64, u64), i64)>,
 }
 
@@ -291,17 +292,17 @@ impl KnownFiles<'_> {
     }
 }
 
-/// The first troubles, and how many more there are.
+/// The first problems, and how many more there are.
 fn told(mut troubles: Vec<String>) -> Vec<String> {
     if troubles.len() > MOST_TROUBLES {
         let more = troubles.len() - MOST_TROUBLES;
         troubles.truncate(MOST_TROUBLES);
-        troubles.push(format!("and {more} more troubles of this kind"));
+        troubles.push(format!("and {more} more problems of this kind"));
     }
     troubles
 }
 
-/// Troubles that are told one by one.
+/// Most problems that are reported one by one.
 const MOST_TROUBLES: usize = 20;
 
 #[cfg(test)]

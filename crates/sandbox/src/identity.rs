@@ -1,4 +1,5 @@
-//! By whom commits are: the few settings of the user's own for git that commands get, and none that runs or names anything.
+//! The user's git identity: the few settings of the user's own git configuration that commands get. None of them runs
+//! or names a program.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -8,11 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{self, GitConfigEntry};
 
-/// One of the user's settings for git, as [`read`](GitSetting::read) finds it.
+/// One of the user's git settings, as read by [`read`](GitSetting::read).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GitSetting {
-    /// When it holds, in git's own words: `gitdir:/home/me/work/`. Always, if there is none.
+    /// The condition under which it applies, in git's syntax: `gitdir:/home/me/work/`. It always applies if there is
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     condition: Option<String>,
     section: String,
@@ -20,17 +22,18 @@ pub struct GitSetting {
     value: String,
 }
 
-/// Who someone is, and two that change how files look and branches are called. All others may name a program, a file or a
-/// host.
+/// The settings that are passed on: the user's name and address, the name of new branches, and the conversion of line
+/// endings. All others may name a program, a file or a host.
 const PASSED: [(&str, &str); 4] =
     [("user", "name"), ("user", "email"), ("init", "defaultbranch"), ("core", "autocrlf")];
-/// Files that are read, those included counted each time. Git itself refuses such as include one another for ever.
+/// Most files that are read, counting an included file each time. Git itself refuses files that include each other
+/// endlessly.
 const MOST_FILES: usize = 64;
-/// What is longer is no file of settings.
+/// Most bytes of a settings file.
 const LONGEST: u64 = 1 << 20;
 
 impl GitSetting {
-    /// What is said in the user's own files, in the order in which git reads them, and in those that they include.
+    /// Reads the user's own files in the order in which git reads them, and the files that they include.
     pub fn read(files: &[PathBuf], home: &Path) -> Vec<GitSetting> {
         let (mut found, mut left) = (Vec::new(), MOST_FILES);
         for file in files {
@@ -56,7 +59,8 @@ fn add(file: &Path, home: &Path, condition: Option<&str>, left: &mut usize, foun
                 let Some(path) = path(&value, file, home) else { continue };
                 add(&path, home, condition, left, found);
             }
-            // Whether it holds is for git to say, which knows the repository. One within another is rare, and left out.
+            // Only git can tell whether the condition holds, as it knows the repository. Nested conditions are rare,
+            // and left out.
             ("includeif", Some(wanted), "path") if condition.is_none() => {
                 let Some(path) = path(&value, file, home) else { continue };
                 add(&path, home, Some(&written_out(&wanted, file, home)), left, found);
@@ -71,14 +75,14 @@ fn add(file: &Path, home: &Path, condition: Option<&str>, left: &mut usize, foun
 }
 
 fn text(file: &Path) -> Option<String> {
-    // A pipe would wait for someone to write.
+    // Reading a pipe would wait for a writer.
     let is_file = std::fs::metadata(file).is_ok_and(|about| about.is_file() && about.len() <= LONGEST);
     let mut text = String::new();
     std::fs::File::open(file).ok().filter(|_| is_file)?.take(LONGEST).read_to_string(&mut text).ok()?;
     Some(text)
 }
 
-/// Where an included file is. Homes of others and git's own folder are left out.
+/// The path of an included file. Home folders of other users and git's own folder are left out.
 fn path(value: &str, file: &Path, home: &Path) -> Option<PathBuf> {
     match value.strip_prefix("~/") {
         Some(rest) => Some(home.join(rest)),
@@ -101,14 +105,14 @@ fn written_out(condition: &str, file: &Path, home: &Path) -> String {
     }
 }
 
-/// The files that say this to git in a home folder, by name.
+/// The files that give git these settings in a home folder, by name.
 pub(crate) fn files(settings: &[GitSetting]) -> BTreeMap<String, String> {
     let (mut files, mut main) = (BTreeMap::new(), String::new());
     for (number, setting) in settings.iter().filter(|one| one.passes()).enumerate() {
         let line = format!("[{}]\n\t{} = {}\n", setting.section, setting.key, quoted(&setting.value));
         match &setting.condition {
             None => main.push_str(&line),
-            // A line break cannot be said in a head.
+            // A section header cannot contain a line break.
             Some(condition) if condition.contains(['\n', '\0']) => {}
             Some(condition) => {
                 let (name, condition) = (format!(".gitconfig-{number}"), condition.replace('\\', "\\\\"));
@@ -124,7 +128,7 @@ pub(crate) fn files(settings: &[GitSetting]) -> BTreeMap<String, String> {
     files
 }
 
-/// A value that git reads as it is, whatever is in it.
+/// Quotes a value so that git reads it unchanged.
 fn quoted(value: &str) -> String {
     let mut text = String::from('"');
     for letter in value.chars() {

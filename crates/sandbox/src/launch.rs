@@ -1,8 +1,8 @@
-//! The launcher: our own binary, executed again, which sets the sandbox up, starts the program and stays until the end.
+//! The launcher: our own binary, executed again. It sets up the sandbox, starts the program and stays until the end.
 //!
-//! It is a process with one thread and an empty environment. Descriptor 0 is a line to the process that started it; when
-//! that line closes, for whatever reason, everything it started ends. At the full level there is a second process, the
-//! first of the new namespaces: see `first`.
+//! It is a process with one thread and an empty environment. Descriptor 0 is a socket to the process that started it;
+//! when that socket closes, for whatever reason, everything it started is ended. At the full level there is a second
+//! process, the first one in the new namespaces: see `first`.
 
 mod attend;
 mod confine;
@@ -43,11 +43,11 @@ use scratch::ScratchFolder;
 use sockets::ServiceSockets;
 use turn::WorkspaceLock;
 
-/// The argument by which a program knows that it is wanted as the launcher.
+/// The argument that tells a program to act as the launcher.
 pub const ARGUMENT: &str = "__sandbox";
 
-/// What a program calls first thing when its first argument is [`ARGUMENT`]: before any thread is started, before the
-/// environment or any file is read.
+/// The entry point of the launcher. A program must call it first if its first argument is [`ARGUMENT`]: before any
+/// thread is started, and before the environment or any file is read.
 pub fn main() -> ! {
     let code = match kernel::close_from(3).and_then(|()| kernel::take_standard_input()) {
         Ok(line) => supervise(&Channel::of(line)),
@@ -59,11 +59,11 @@ pub fn main() -> ! {
 fn supervise(line: &Channel) -> i32 {
     kernel::ignore_signals();
     steps::begin();
-    // Nobody who starts us by hand sends an order.
+    // A person who starts the launcher by hand sends no order.
     let Ok(Some((order, stdin))) = line.receive::<LaunchOrder>() else { return SETUP_FAILED };
     match run(&order, stdin, line) {
         Ok(verdict) => {
-            // Whoever asked may be gone. What had to be done is done.
+            // The requesting process may be gone, but everything necessary is done.
             let _ = line.send(&LauncherEvent::Ended(verdict), None);
             0
         }
@@ -76,7 +76,8 @@ fn supervise(line: &Channel) -> i32 {
 
 fn run(order: &LaunchOrder, stdin: Option<OwnedFd>, line: &Channel) -> Result<LauncherResult, LaunchFault> {
     let quiet = |error: rustix::io::Errno| LaunchFault::set_up("leaving the terminal")(error.into());
-    // Away from the group of our process, so that a signal to that group does not end us before we have ended all.
+    // Leave the process group of our parent, so that a signal to that group does not end us before we have ended
+    // everything.
     rustix::process::setsid().map_err(quiet)?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(quiet)?;
     let asked = Instant::now();
@@ -93,7 +94,7 @@ fn run(order: &LaunchOrder, stdin: Option<OwnedFd>, line: &Channel) -> Result<La
         ChildLifetime::Session => None,
     };
     steps::mark("reading the order");
-    // Before the walk, so that one bound meanwhile is either found by it or new.
+    // Before the walk, so that a socket that is bound meanwhile is either found by the walk or new.
     let sockets = ServiceSockets::before(order);
     let guards = guards(order)?;
     steps::mark("finding guarded files");
@@ -124,7 +125,8 @@ fn run(order: &LaunchOrder, stdin: Option<OwnedFd>, line: &Channel) -> Result<La
                 return Ok(LauncherResult { conflicts: applied.conflicts, ..verdict });
             }
             Some(applied) => {
-                // The command ran, whatever becomes of its changes; and what is in the workspace by now is looked after.
+                // The command ran, even if its changes cannot be applied; and the files now in the workspace are
+                // checked.
                 verdict.is_staged = true;
                 (verdict.troubles, verdict.unlisted) = (applied.troubles, applied.unlisted);
                 (verdict.lost, made) = (applied.lost, Some(applied.made));
@@ -137,7 +139,8 @@ fn run(order: &LaunchOrder, stdin: Option<OwnedFd>, line: &Channel) -> Result<La
     Ok(verdict)
 }
 
-/// Puts what a command changed into the workspace, when it is its turn. Nothing, if nobody is there any more who asked for it.
+/// Applies the changes of a command to the workspace, when it is its turn. Returns `None` if the requesting process
+/// is gone.
 fn put_in_place(
     stage: &OverlayStage,
     turns: Option<&WorkspaceSharing>,
@@ -147,7 +150,7 @@ fn put_in_place(
 ) -> std::io::Result<Option<apply::ApplyResult>> {
     let yields = turns.is_some_and(|turns| turns.yields);
     let may_be_misled = yields && matches!(exit, Some(ProgramExit::Code(code)) if code != 0);
-    // What it failed for may be that it saw a part of another command's changes.
+    // The command may have failed because it saw only a part of another command's changes.
     if may_be_misled && apply::has_moved_on(stage)? {
         return Ok(Some(apply::ApplyResult { conflicts: vec![".".to_owned()], ..apply::ApplyResult::default() }));
     }
@@ -165,7 +168,7 @@ fn put_in_place(
     apply::apply(stage, contested).map(Some)
 }
 
-/// The layers for a staged command; or why there are none, though they were asked for.
+/// The overlay layers for a staged command, or why there are none although they were requested.
 fn stage(order: &LaunchOrder) -> (Option<OverlayStage>, Option<String>) {
     let Some(folder) = &order.policy.staged else { return (None, None) };
     if order.level != SandboxLevel::Full {
@@ -180,7 +183,7 @@ fn stage(order: &LaunchOrder) -> (Option<OverlayStage>, Option<String>) {
     }
 }
 
-/// One for each writable folder of the user. Without a sandbox nothing is guarded either.
+/// One guard for each writable folder of the user. Without a sandbox nothing is guarded.
 fn guards(order: &LaunchOrder) -> Result<Vec<FolderGuard>, LaunchFault> {
     if order.level == SandboxLevel::None {
         return Ok(Vec::new());
@@ -196,10 +199,10 @@ fn guards(order: &LaunchOrder) -> Result<Vec<FolderGuard>, LaunchFault> {
 
 type ProgramEnd = (Option<ProgramExit>, Option<KillReason>);
 
-/// A command writes to the workspace itself, though its changes should be gathered.
+/// A command that writes to the workspace directly, although its changes should be staged.
 struct DirectAccess {
     why: String,
-    /// Then it is alone.
+    /// The lock that keeps it alone in the workspace.
     turn: Option<WorkspaceLock>,
     waited: Duration,
 }
@@ -223,13 +226,13 @@ fn with_namespaces(
     steps::mark("making namespaces");
     drop((theirs, stdin));
     let ended = follow(pid, &inner, desk, deadline, order.turns.as_ref().filter(|turns| !turns.alone));
-    // Its end is that of every process in its namespace: the kernel lets us collect it only then.
+    // When it ends, the kernel ends every process in its namespace, and lets us reap it only after that.
     let _ = rustix::process::kill_process(pid, Signal::KILL);
     attend::wait_out(pid);
     ended
 }
 
-/// Passes news outward until the first process of the namespaces ends or must end.
+/// Forwards events until the first process of the namespaces ends or must end.
 fn follow(
     pid: Pid,
     inner: &Channel,
@@ -255,7 +258,7 @@ fn follow(
                     let waited = asked.elapsed();
                     deadline = deadline.map(|at| at + waited);
                     direct = Some(DirectAccess { why, turn, waited });
-                    // If it is gone, so are its news.
+                    // If it is gone, so are its events.
                     let _ = inner.send(&(), None);
                 }
                 Ok(Some((LauncherEvent::Fault(fault), _))) => return Err(fault),
@@ -280,7 +283,7 @@ fn joined(theirs: Vec<SetupStep>) -> Vec<SetupStep> {
     steps::all()
 }
 
-/// Two processes, each of which ends all descendants if the other one is killed: see `second`.
+/// Starts two processes, each of which ends all descendants if the other one is killed: see `second`.
 fn without_namespaces(
     order: &LaunchOrder,
     stdin: Option<OwnedFd>,
@@ -303,7 +306,7 @@ fn without_namespaces(
     steps::mark("starting a second process");
     kernel::come_first();
     let ended = follow(pid, &inner, desk, deadline, None);
-    // It is among them, and what it did not end itself is ours by now.
+    // The second process is among the descendants, and processes that it did not end are our children by now.
     processes::end_descendants();
     ended.map(|(ending, _)| ending)
 }

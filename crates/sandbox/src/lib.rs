@@ -1,11 +1,11 @@
-//! Run one process with no more power than it was given.
+//! Runs a process with no more rights than it was given.
 //!
 //! Every child process that is started on an agent's behalf (a command, Python, a drop-in tool, an MCP server) is
-//! started here, under one [`Policy`]. The program is our own binary executed again, the **launcher**: it makes
-//! namespaces with a root folder of their own, gives up every right with Landlock, seccomp and resource limits, becomes
-//! the program, and stays beside it until every descendant is gone. No other program is needed.
+//! started here, under a [`Policy`]. Our own binary is executed again as the **launcher**: it creates namespaces with
+//! their own root folder, gives up every right with Landlock, seccomp and resource limits, starts the program, and
+//! stays until every descendant is gone. No other program is needed.
 //!
-//! A binary that uses this crate begins like this:
+//! A binary that uses this crate starts like this:
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -29,22 +29,23 @@
 //! |---|---|---|
 //! | [`SandboxLevel::Full`] | namespaces, own root, Landlock, seccomp, limits | |
 //! | [`SandboxLevel::Landlock`] | Landlock, seccomp, limits, in the host's own view | see [`SandboxLevel`] |
-//! | [`SandboxLevel::None`] | time, memory and the end of descendants | all else; only ever by the user's own word |
+//! | [`SandboxLevel::None`] | time, memory and the end of descendants | everything else; only if the user requests it
+//! |
 //!
-//! On macOS and Windows there is no sandbox: any level but the last is [`Error::Level`], and even that has fewer limits.
-//! What runs there (`elsewhere`) is untested.
+//! On macOS and Windows there is no sandbox: any level except the last is [`Error::Level`], and even that has fewer
+//! limits. The code for these systems (`elsewhere`) is untested.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `policy`, `toolchain` | what a child may do, as plain data; folders that compilers and interpreters need |
-//! | `sandbox`, `child`, `capture` | starting one, its end, what it said |
-//! | [`launch`] | the other process: namespaces, root folder, confinement, watching |
+//! | `sandbox`, `child`, `capture` | starting a child, its end, its output |
+//! | [`launch`] | the launcher process: namespaces, root folder, confinement, supervision |
 //! | `filter` | system calls that are refused |
-//! | `guard` | files that run later |
-//! | `staged`, `changed` | what a command changed, gathered until it ends |
+//! | `guard` | files that other programs would run later |
+//! | `staged`, `changed` | the changes of a command, staged until it ends |
 //! | [`address`], `proxy` | which hosts may be reached, and how |
 //! | `refusal` | what was refused, and what would allow it |
-//! | `probe` | what this machine offers |
+//! | `probe` | what this machine supports |
 //! | `elsewhere` | children without a sandbox, on other systems |
 
 #![cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the parts that use it exist on Linux only"))]

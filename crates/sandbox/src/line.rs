@@ -1,4 +1,4 @@
-//! Our process's end of the line to a launcher.
+//! Our end of the connection to a launcher.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,10 +9,10 @@ use tokio::net::UnixStream;
 use crate::channel::{self, Channel, FrameProgress, MessageFrame};
 use crate::order::LauncherEvent;
 
-/// The line to a launcher. Dropping it ends everything that the launcher started.
+/// The connection to a launcher. Dropping it ends everything that the launcher started.
 pub(crate) struct LauncherLine {
     stream: UnixStream,
-    /// Kept between calls, so that [`LauncherLine::next`] may be dropped half way.
+    /// Kept between calls, so that the future of [`LauncherLine::next`] may be dropped at any time.
     frame: MessageFrame,
 }
 
@@ -29,7 +29,7 @@ impl LauncherLine {
         self.stream.write_all(&frame[sent..]).await
     }
 
-    /// The next message, or nothing if the launcher is gone. May be dropped half way.
+    /// The next message, or `None` if the launcher is gone. The future may be dropped at any time.
     pub(crate) async fn next(&mut self) -> io::Result<Option<(LauncherEvent, Option<OwnedFd>)>> {
         let LauncherLine { stream, frame } = self;
         loop {
@@ -37,7 +37,7 @@ impl LauncherLine {
                 Ok(FrameProgress::Done) => break,
                 Ok(FrameProgress::More) => {}
                 Ok(FrameProgress::Ended) => return Ok(None),
-                // A launcher that ended with words of ours unread.
+                // The launcher ended without reading our last message.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
                 Err(error) => return Err(error),
             }
@@ -46,9 +46,9 @@ impl LauncherLine {
         Ok(Some((frame.message()?, frame.beside.take())))
     }
 
-    /// Says that everything shall end; the launcher's last word can still be heard.
+    /// Tells the launcher to end everything; its last message can still be received.
     pub(crate) async fn end(&mut self) {
-        // If it cannot be told, it is already gone.
+        // If this fails, the launcher is already gone.
         let _ = self.stream.shutdown().await;
     }
 }

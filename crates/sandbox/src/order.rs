@@ -1,4 +1,4 @@
-//! What our process and its launcher say to each other.
+//! The messages between our process and its launcher.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,29 +8,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::{Policy, SandboxLevel};
 
-/// What the launcher is to do. Its stdin, if it has one, comes beside it.
+/// What the launcher must do. The program's stdin, if it has one, is attached as a descriptor.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct LaunchOrder {
     pub(crate) level: SandboxLevel,
     pub(crate) policy: Policy,
     pub(crate) task: LaunchTask,
-    /// How it shares the workspace with other commands; not at all if it does not say.
+    /// How the command shares the workspace with other commands; `None` if it does not take turns.
     #[serde(default)]
     pub(crate) turns: Option<WorkspaceSharing>,
-    /// Compiled once by our process: building them costs more than loading them.
+    /// Compiled once by our process: compiling them takes longer than loading them.
     pub(crate) filters: Vec<Vec<u64>>,
 }
 
 /// How a command shares the workspace with other commands.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct WorkspaceSharing {
-    /// Whoever has locked this file may change the workspace.
+    /// The process that has locked this file may change the workspace.
     pub(crate) lock: PathBuf,
-    /// It is locked from the beginning, not only while changes are put into the workspace.
+    /// Whether it is locked from the start, not only while changes are applied to the workspace.
     pub(crate) alone: bool,
-    /// It can be run again: where somebody else changed the same files meanwhile, all it did is thrown away.
+    /// Whether the command can be run again: if another program changed the same files meanwhile, all its changes are
+    /// discarded.
     pub(crate) yields: bool,
-    /// It does not wait longer for others before it begins.
+    /// How long it waits for others before it starts.
     pub(crate) patience: Duration,
 }
 
@@ -42,42 +43,42 @@ pub(crate) enum LaunchTask {
         env: Vec<(String, String)>,
         cwd: PathBuf,
     },
-    /// Go through the whole set-up and end where a program would begin.
+    /// Go through the whole set-up and stop where a program would start.
     Probe,
 }
 
-/// What the launcher is asked while the program runs. Closing the line asks for its end.
+/// Requests to the launcher while the program runs. Closing the connection requests its end.
 #[derive(Serialize, Deserialize)]
 pub(crate) enum LauncherRequest {
     /// Are the guarded files still those it was started with?
     IsCurrent,
-    /// Look after guarded files now, as at the end; nothing happens until the next request.
+    /// Check guarded files now, as at the end; the program does nothing until the next request.
     LookAfter,
-    /// Look after guarded files now, while the program may go on at any moment.
+    /// Check guarded files now, while the program may continue at any moment.
     LookMeanwhile,
 }
 
-/// What the launcher tells us.
+/// Events that the launcher reports.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum LauncherEvent {
-    /// The proxy's listening socket inside the sandbox is beside this message.
+    /// The proxy's listening socket inside the sandbox is attached to this message.
     Listening,
     /// Only for a probe.
     Steps(Vec<SetupStep>),
     Started,
-    /// It has not begun yet: another command has the workspace.
+    /// The command has not started yet: another command has the workspace.
     Waiting,
-    /// The workspace is not staged, and why.
+    /// Why the workspace is not staged.
     Unstaged(String),
     Fault(LaunchFault),
-    /// Only if asked.
+    /// Only on request.
     Current(bool),
-    /// Only if asked: what was moved, and what could not be looked after.
+    /// Only on request: the files that were moved, and the problems.
     LookedAfter(LauncherResult),
     Ended(LauncherResult),
 }
 
-/// A part of setting a sandbox up, and how long it took.
+/// A step of setting up a sandbox, and how long it took.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetupStep {
     /// What was done.
@@ -96,7 +97,7 @@ pub(crate) enum LaunchFault {
     Program {
         errno: i32,
     },
-    /// Other commands had the workspace all this time.
+    /// Other commands had the workspace for all this time.
     Waited(Duration),
 }
 
@@ -110,30 +111,30 @@ impl LaunchFault {
     }
 }
 
-/// How it ended.
+/// The result of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LauncherResult {
     pub(crate) exit: Option<ProgramExit>,
     pub(crate) killed_for: Option<KillReason>,
     pub(crate) moved_aside: Vec<MovedFile>,
-    /// Guarded files that could not be looked after, and why.
+    /// Guarded files that could not be checked, and why.
     pub(crate) troubles: Vec<String>,
-    /// What it changed is in the workspace now, and listed in its folder.
+    /// Whether its changes are in the workspace now, and listed in its folder.
     #[serde(default)]
     pub(crate) is_staged: bool,
-    /// Why that is not so, though it was asked for.
+    /// Why its changes were not staged, although that was requested.
     #[serde(default)]
     pub(crate) unstaged: Option<String>,
-    /// What it changed and is not listed.
+    /// Changes that are not listed.
     #[serde(default)]
     pub(crate) unlisted: crate::UnlistedChanges,
-    /// Paths that are not as it left them, told among the troubles.
+    /// The number of paths that are not as it left them; they are listed in `troubles`.
     #[serde(default)]
     pub(crate) lost: u64,
-    /// Files that somebody else changed while it ran, for which all it did was thrown away.
+    /// Files that another program changed while it ran, for which all its changes were discarded.
     #[serde(default)]
     pub(crate) conflicts: Vec<String>,
-    /// How long it waited for other commands before it began.
+    /// How long it waited for other commands before it started.
     #[serde(default)]
     pub(crate) waited: Duration,
 }
@@ -148,23 +149,23 @@ pub enum ProgramExit {
     Signal(i32),
 }
 
-/// Which limit ended it.
+/// The limit for which it was killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KillReason {
-    /// All its processes together took too much memory.
+    /// All its processes together used too much memory.
     Memory,
     /// It had too many processes.
     Processes,
     /// It filled the disk.
     Disk,
-    /// It said more than anyone will read.
+    /// It wrote more output than allowed.
     Output,
     /// It took too long.
     Time,
 }
 
-/// A file that would run later, made or changed by a command, and taken out of the way for someone to look at.
+/// A file that would run later, created or changed by a command, and moved aside for the user to look at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MovedFile {
     /// Where it was found.
@@ -177,10 +178,10 @@ pub struct MovedFile {
     pub restored: bool,
 }
 
-/// The file beside those that were moved aside, which says where they came from: a list of [`MovedFileRecord`].
+/// The file next to moved files that records where they came from: a list of [`MovedFileRecord`].
 pub const MOVED: &str = "moved.json";
 
-/// A file that was moved aside, as it is written down beside it.
+/// The record of a file that was moved aside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MovedFileRecord {
     /// Its name beside this record.
@@ -189,15 +190,15 @@ pub struct MovedFileRecord {
     pub path: PathBuf,
     /// What would have run it.
     pub why: String,
-    /// The run whose command made it; `unknown` until someone says.
+    /// The run whose command made it; `unknown` until that is recorded.
     pub run: String,
-    /// An older version was put back in its place.
+    /// Whether an older version was put back in its place.
     #[serde(default)]
     pub restored: bool,
 }
 
 impl MovedFileRecord {
-    /// What is written down of one. Nothing, if its name here is no text.
+    /// The record of a moved file. Returns `None` if its name is not UTF-8.
     pub fn of(moved: &MovedFile, run: &str) -> Option<MovedFileRecord> {
         let kept = moved.kept_at.file_name()?.to_str()?.to_owned();
         let MovedFile { path, why, restored, .. } = moved;

@@ -1,4 +1,5 @@
-//! What a child process may do, as plain data: the one policy for commands, Python, drop-in tools and MCP servers.
+//! What a child process may do, as plain data: the same kind of policy for commands, Python, drop-in tools and MCP
+//! servers.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,9 +12,9 @@ use crate::address::{HostPattern, NotAHost};
 use crate::error::Error;
 use crate::identity::GitSetting;
 
-/// What a child process may read, write, reach and use up.
+/// What a child process may read, write, reach and consume.
 ///
-/// Everything is an allow list: what is not named is not there.
+/// Everything is an allow list: paths that are not named do not exist for the child.
 ///
 /// ```
 /// use updraft_sandbox::{Network, Policy};
@@ -24,48 +25,50 @@ use crate::identity::GitSetting;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
-    /// The folder the work is about: readable and writable, but for guarded names.
+    /// The folder to work in: readable and writable, except for guarded names.
     pub workspace: PathBuf,
-    /// More folders and files that may be read, such as toolchains. What does not exist is left out.
+    /// Further folders and files that may be read, such as toolchains. Those that do not exist are left out.
     #[serde(default)]
     pub read: Vec<PathBuf>,
-    /// More folders that may be written. They must exist.
+    /// Further folders that may be written. They must exist.
     #[serde(default)]
     pub write: Vec<PathBuf>,
-    /// What of the network can be reached.
+    /// Which part of the network can be reached.
     #[serde(default)]
     pub network: Network,
-    /// Names of the variables that pass; `LC_*` stands for all that begin with `LC_`.
+    /// Names of the variables that the child gets; `LC_*` stands for all that begin with `LC_`.
     pub environment: Vec<String>,
-    /// What may be used up.
+    /// The resource limits.
     #[serde(default)]
     pub limits: ResourceLimits,
     /// Whether it ends with one command or serves for a whole session.
     #[serde(default)]
     pub lifetime: ChildLifetime,
-    /// Where the private, empty home folder appears. Give the user's own to have granted parts of it in their place.
+    /// Where the private, empty home folder appears. Use the user's own path to have granted parts of it at their
+    /// usual places.
     pub home: PathBuf,
-    /// Where private folders are made at levels without a root of their own. Best a folder that only the user can
-    /// write: what a killed launcher left there is removed.
+    /// Where private folders are created at levels without their own root. Preferably a folder that only the user can
+    /// write, because leftovers of a killed launcher are removed from it.
     #[serde(default = "shared_temporary")]
     pub scratch: PathBuf,
-    /// Where new guarded files are moved. Without one, a new folder among the temporary ones is made when needed.
+    /// Where new guarded files are moved. Without one, a new temporary folder is created when needed.
     #[serde(default)]
     pub aside: Option<PathBuf>,
-    /// Files and folders that are guarded whatever they are called, should they lie where a command may write: real paths.
+    /// Files and folders that are guarded regardless of their names, if a command may write there. These must be real
+    /// paths.
     #[serde(default)]
     pub guarded: Vec<PathBuf>,
-    /// Of the folders that may be written, those that are this child's alone: nobody else opens them, so nothing in them is
+    /// Those of the writable folders that belong to this child alone: nobody else opens them, so nothing in them is
     /// guarded.
     #[serde(default)]
     pub unguarded: Vec<PathBuf>,
-    /// A folder of ours, best on the workspace's disk, where what a command changes in the workspace is gathered until it
-    /// ends. Only at the full level and for one command; where it cannot be done, [`Ended::staged`](crate::ChildResult::staged)
-    /// is empty and the command wrote to the workspace itself. See [`Sandbox::run`](crate::Sandbox::run) for commands at the
-    /// same time.
+    /// A folder of ours, preferably on the workspace's disk, where the changes that a command makes in the workspace
+    /// are staged until it ends. Only at the full level and for one command. If staging is not possible,
+    /// [`ChildResult::staged`](crate::ChildResult::staged) is empty and the command wrote to the workspace directly.
+    /// See [`Sandbox::run`](crate::Sandbox::run) for concurrent commands.
     #[serde(default)]
     pub staged: Option<PathBuf>,
-    /// What git finds in the private home as the user's own settings: by whom commits are, and little more.
+    /// The git settings in the private home: the author of commits, and little more.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub git: Vec<GitSetting>,
 }
@@ -91,22 +94,22 @@ impl Policy {
         }
     }
 
-    /// Whether a variable of this name reaches the child.
+    /// Whether the child gets a variable with this name.
     pub fn passes(&self, name: &str) -> bool {
         self.environment.iter().any(|allowed| match allowed.strip_suffix('*') {
             Some(prefix) => name.starts_with(prefix),
-            // The names of variables have no case on Windows.
+            // Names of variables are case-insensitive on Windows.
             None => allowed == name || (cfg!(windows) && allowed.eq_ignore_ascii_case(name)),
         })
     }
 
-    /// Names the first thing that would make the sandbox wider or other than it reads.
+    /// Returns the first problem that would make the sandbox wider than, or different from, what the policy says.
     pub fn check(&self) -> Result<(), Error> {
         self.check_folders()?;
         self.read.iter().chain([&self.home, &self.scratch]).try_for_each(|path| check_path("path", path))
     }
 
-    /// The same for what may be written, which is all that counts where nothing is set up.
+    /// Checks only the writable folders, which is all that matters if no sandbox is set up.
     pub(crate) fn check_folders(&self) -> Result<(), Error> {
         check_folder("workspace", &self.workspace)?;
         self.write.iter().try_for_each(|folder| check_folder("write", folder))?;
@@ -121,7 +124,7 @@ fn shared_temporary() -> PathBuf {
     "/tmp".into()
 }
 
-/// Variables that carry no secret and load no code.
+/// Variables that contain no secret and load no code.
 const ENVIRONMENT: [&str; 12] = [
     "PATH",
     "LANG",
@@ -141,7 +144,8 @@ const ENVIRONMENT: [&str; 12] = [
 const SYSTEM_ENVIRONMENT: &[&str] =
     if cfg!(windows) { &["SystemRoot", "SystemDrive", "windir", "ComSpec", "PATHEXT"] } else { &[] };
 
-/// Folders that hold more than one project or the system itself: never written as a whole. The last are those of macOS.
+/// Folders that hold more than one project or the system itself: never writable as a whole. The last ones are those
+/// of macOS.
 const TOO_WIDE: [&str; 28] = [
     "/bin",
     "/boot",
@@ -179,7 +183,7 @@ fn check_folder(what: &'static str, path: &Path) -> Result<(), Error> {
         return Err(refused(what, path, "holds more than one project; name a folder in it"));
     }
     let inner = ["/proc", "/sys", "/dev", "/usr", "/etc", "/boot", "/System", "/private/etc"];
-    // Toolchains live in /usr/src and /usr/local, but nothing there is a project that an agent should change.
+    // Toolchains are in /usr/src and /usr/local, but nothing there is a project that an agent should change.
     if inner.iter().any(|system| path.starts_with(system)) && !path.starts_with("/dev/shm") {
         return Err(refused(what, path, "belongs to the system"));
     }
@@ -209,31 +213,31 @@ fn refused(what: &'static str, path: &Path, why: &'static str) -> Error {
     Error::Policy { what, path: path.to_owned(), why }
 }
 
-/// What of the network a child can reach.
+/// Which part of the network a child can reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Network {
-    /// Nothing but its own loopback.
+    /// Only its own loopback.
     #[default]
     None,
     /// Its own loopback, and these hosts through our proxy.
     Allow(Vec<HostPattern>),
-    /// What the user can reach.
+    /// Everything that the user can reach.
     Host,
 }
 
-/// Why a text is no network.
+/// Why a text is not a network.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotANetwork {
-    /// It is none of the words.
-    #[error("`{0}` is no network; expected `none`, `allow:HOST,…` or `host`")]
+    /// It is none of the keywords.
+    #[error("`{0}` is not a network; expected `none`, `allow:HOST,…` or `host`")]
     Word(String),
-    /// One of the hosts is none.
+    /// One of the hosts is invalid.
     #[error(transparent)]
     Host(#[from] NotAHost),
 }
 
-/// As on the command line: `none` (or `loopback`, which is the same), `allow:HOST,…`, `host`.
+/// Parses the form used on the command line: `none` (or `loopback`, which is the same), `allow:HOST,…`, `host`.
 impl FromStr for Network {
     type Err = NotANetwork;
 
@@ -260,23 +264,23 @@ impl fmt::Display for Network {
     }
 }
 
-/// What a child and all its descendants may use up together.
+/// What a child and all its descendants together may consume.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ResourceLimits {
-    /// From start to end, as a clock sees it.
+    /// Wall-clock time from start to end.
     pub time: Option<Duration>,
-    /// CPU time of any one process.
+    /// CPU time of each process.
     pub cpu: Option<Duration>,
-    /// Bytes of memory, all processes together.
+    /// Bytes of memory of all processes together.
     pub memory: u64,
     /// Processes and threads at the same time.
     pub processes: u64,
-    /// Bytes by which the disk may fill, and the size of any one file.
+    /// Bytes by which the disk may fill up, and the largest size of a file.
     pub disk: u64,
     /// Bytes of the private temporary folders together.
     pub temporary: u64,
-    /// Open files of any one process.
+    /// Open files of each process.
     pub files: u64,
     /// Bytes on stdout and stderr together, kept or not.
     pub output: u64,
@@ -299,14 +303,14 @@ impl Default for ResourceLimits {
     }
 }
 
-/// How long a child is wanted.
+/// How long a child runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChildLifetime {
     /// Until the command ends.
     #[default]
     Call,
-    /// Until its user lets go: a server on pipes. `ResourceLimits::time` does not bind it.
+    /// Until its user closes it: a server on pipes. `ResourceLimits::time` does not apply.
     Session,
 }
 
@@ -314,15 +318,15 @@ pub enum ChildLifetime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SandboxLevel {
-    /// Limits are watched and descendants are ended; nothing is confined. Privileges cannot be raised even so.
+    /// Limits are enforced and descendants are ended, but nothing is confined. Even so, privileges cannot be raised.
     None,
-    /// Landlock, seccomp and limits, in the host's own view of files and processes.
+    /// Landlock, seccomp and limits, with the host's own view of files and processes.
     ///
-    /// It does not keep a child from changing modes, times and attributes of the user's own files outside, nor from
-    /// seeing other processes; named hosts cannot be given; guarded files are put back afterwards instead of being
-    /// read-only; temporary files are in a private folder instead of a private `/tmp`.
+    /// It does not prevent a child from changing modes, times and attributes of the user's own files outside, nor
+    /// from seeing other processes. A network limited to named hosts is not possible. Guarded files are restored
+    /// afterwards instead of being read-only. Temporary files are in a private folder instead of a private `/tmp`.
     Landlock,
-    /// Namespaces with a root of their own, Landlock, seccomp and limits.
+    /// Namespaces with their own root, Landlock, seccomp and limits.
     Full,
 }
 

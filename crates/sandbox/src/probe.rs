@@ -1,4 +1,4 @@
-//! What this machine offers, found by trying it, and said in words.
+//! Reports which parts of the sandbox this machine supports, found by trying them.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,16 +11,16 @@ pub struct SandboxSupport {
     pub level: SandboxLevel,
     /// The version of Landlock's interface, 0 if there is none.
     pub landlock_abi: u32,
-    /// What is not enforced here, each with what would bring it.
+    /// What is not enforced here, each with a way to get it.
     pub missing: Vec<MissingFeature>,
 }
 
-/// Something that the kernel does not give us.
+/// A feature that this kernel does not provide.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MissingFeature {
     /// What is not enforced.
     pub what: String,
-    /// Why not, as the kernel put it.
+    /// Why not, as the kernel reported it.
     pub cause: String,
     /// How to get it.
     pub remedy: String,
@@ -32,15 +32,15 @@ impl MissingFeature {
     }
 }
 
-/// What each version of Landlock added, and what lacks it.
+/// What each version of Landlock added, and the kernel with that version.
 const LANDLOCK_SINCE: [(u32, &str, &str); 4] = [
     (2, "moving files between granted folders", "Linux 5.19"),
-    (3, "refusing to cut files outside short", "Linux 6.2"),
+    (3, "refusing to truncate files outside", "Linux 6.2"),
     (5, "refusing commands to devices", "Linux 6.10"),
     (6, "refusing signals and abstract sockets to programs outside", "Linux 6.12"),
 ];
 
-/// What a kernel with this Landlock does not enforce.
+/// What a kernel with this Landlock version does not enforce.
 pub(crate) fn missing_in_landlock(abi: u32) -> Vec<MissingFeature> {
     if abi == 0 {
         let remedy = "use Linux 5.13 or newer, and boot with `landlock` in the list `lsm=`";
@@ -54,7 +54,7 @@ pub(crate) fn missing_in_landlock(abi: u32) -> Vec<MissingFeature> {
         .collect()
 }
 
-/// What cannot be had without namespaces.
+/// What is not available without namespaces.
 pub(crate) fn missing_without_namespaces(cause: &str, is_apparmor: bool) -> Vec<MissingFeature> {
     let remedy = if is_apparmor {
         "allow user namespaces to this program with an AppArmor profile, or set kernel.apparmor_restrict_unprivileged_userns=0"

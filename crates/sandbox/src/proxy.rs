@@ -1,7 +1,8 @@
-//! The only way out for a child with an allow list of hosts: HTTP and SOCKS on a socket inside its own network.
+//! The proxy: the only way out for a child with an allow list of hosts. It serves HTTP and SOCKS on a socket inside
+//! the child's network.
 //!
-//! The socket was made inside the sandbox and handed to our process, which resolves names itself, checks every address
-//! and connects to the address it checked. A child can speak to nothing else, whatever its proxy settings say.
+//! The socket was created inside the sandbox and passed to our process, which resolves names itself, checks every
+//! address and connects to the checked address. A child can connect to nothing else, whatever its proxy settings say.
 
 mod hello;
 mod http;
@@ -25,11 +26,11 @@ use crate::policy::{Network, Policy};
 use crate::reached::ReachedHosts;
 use crate::refusal::{Grant, RefusalKind, SandboxRefusal};
 
-/// More connections than any build tool opens.
+/// Most connections at the same time; no build tool opens as many.
 const MOST_CONNECTIONS: usize = 256;
-/// A head of a request, or the first words of TLS, take longer only to keep us busy.
+/// The time limit for the head of a request, or the first message of TLS. Ordinary programs are faster.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// More refusals than this tell nothing new.
+/// Most refusals that are recorded; more would say nothing new.
 const MOST_REFUSALS: usize = 64;
 
 /// Serves one child until it is dropped.
@@ -38,10 +39,10 @@ pub(crate) struct Proxy {
     _serving: JoinSet<()>,
 }
 
-/// What decides about a connection.
+/// Decides whether a connection is allowed.
 pub(super) struct ConnectionGate {
     hosts: Vec<HostPattern>,
-    /// The rule for addresses; another one only in tests, where everything is on loopback.
+    /// The rule for addresses; tests use another one, because everything is on loopback there.
     rule: fn(IpAddr) -> Result<(), NotPublic>,
     resolve: ResolveFn,
     refused: Mutex<Vec<SandboxRefusal>>,
@@ -56,7 +57,7 @@ fn ask_the_system(name: String, port: u16) -> ResolveFuture {
 }
 
 impl Proxy {
-    /// Answers on the listening socket that came out of the sandbox.
+    /// Serves the listening socket that was passed out of the sandbox.
     pub(crate) fn start(policy: &Policy, listener: Option<OwnedFd>) -> io::Result<Proxy> {
         let Network::Allow(hosts) = &policy.network else { return Err(io::ErrorKind::InvalidInput.into()) };
         let listener = std::net::TcpListener::from(listener.ok_or(io::ErrorKind::NotConnected)?);
@@ -78,12 +79,12 @@ impl Proxy {
         Proxy { gate, _serving: serving }
     }
 
-    /// Hosts that were reached.
+    /// Hosts that were connected to.
     pub(crate) fn reached(&self) -> ReachedHosts {
         self.gate.reached.clone()
     }
 
-    /// Hosts that were asked for and not given.
+    /// Hosts that were requested and refused.
     pub(crate) fn refused(&self) -> Vec<SandboxRefusal> {
         self.gate.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -98,7 +99,7 @@ async fn accept(listener: TcpListener, gate: Arc<ConnectionGate>) {
         let Ok((stream, _)) = listener.accept().await else { return };
         let gate = gate.clone();
         connections.spawn(async move {
-            // A connection that breaks is the child's to notice.
+            // If the connection breaks, the child notices itself.
             let _ = answer(stream, &gate).await;
             drop(slot);
         });
@@ -113,7 +114,7 @@ async fn answer(stream: TcpStream, gate: &ConnectionGate) -> io::Result<()> {
 }
 
 impl ConnectionGate {
-    /// Connects to a host on the list at an address that is public, or says why not in words for the child.
+    /// Connects to a host on the list at a public address. The error is a message for the child.
     pub(super) async fn connect(&self, name: &str, port: u16) -> Result<TcpStream, String> {
         if address::is_written_address(name) {
             return Err(self.refuse(name, port, "addresses are not allowed, only names".to_owned(), None));
@@ -126,7 +127,7 @@ impl ConnectionGate {
         let addresses = tokio::time::timeout(PATIENCE, (self.resolve)(name.to_owned(), port)).await;
         let addresses = addresses.map_err(|_| format!("{name} did not resolve in time"))?;
         let addresses = addresses.map_err(|error| format!("{name} does not resolve: {error}"))?;
-        // One inner address among public ones is a name that means harm.
+        // A name with a private address among public ones is taken for an attack.
         for address in &addresses {
             (self.rule)(address.ip()).map_err(|error| self.refuse(name, port, error.to_string(), None))?;
         }
@@ -147,8 +148,8 @@ impl ConnectionGate {
         text
     }
 
-    /// Passes bytes both ways. What the child says first is looked at whenever it comes: whether TLS asks for the host that
-    /// was connected to.
+    /// Copies bytes in both directions. The first data from the child is checked when it arrives: if it is TLS, it
+    /// must ask for the host that was connected to.
     pub(super) async fn pass(&self, child: TcpStream, host: TcpStream, name: &str, port: u16) -> io::Result<()> {
         let (mut from_child, mut to_child) = child.into_split();
         let (mut from_host, mut to_host) = host.into_split();
@@ -165,10 +166,10 @@ impl ConnectionGate {
         tokio::try_join!(out, back).map(drop)
     }
 
-    /// What the child says first: the whole greeting, if it is that of TLS. An error, if that asks for another host.
+    /// The first data from the child: the whole ClientHello, if it is TLS. An error if that asks for another host.
     async fn first_words(&self, child: &mut OwnedReadHalf, name: &str, port: u16) -> io::Result<Vec<u8>> {
         let mut words = vec![0; 16 << 10];
-        // Where the host speaks first, this takes as long as that does.
+        // If the host speaks first, this waits until it has done so.
         let mut got = child.read(&mut words).await?;
         while hello::is_unfinished(&words[..got]) && got < words.len() {
             let count = tokio::time::timeout(PATIENCE, child.read(&mut words[got..])).await??;

@@ -1,22 +1,22 @@
-//! The hosts that a child reached, as the proxy saw it.
+//! The hosts that a child connected to, as recorded by the proxy.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Connections whose hosts are remembered.
+/// Most connections whose hosts are recorded.
 const MOST: usize = 10_000;
 
-/// The hosts that a child reached through the proxy, in the order it did. Cheap to clone.
+/// The hosts that a child connected to through the proxy, in order. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct ReachedHosts(Arc<Mutex<Vec<String>>>);
 
 impl ReachedHosts {
-    /// A mark for [`ReachedHosts::since`].
+    /// The current position, for [`ReachedHosts::since`].
     pub fn mark(&self) -> usize {
         self.all().len()
     }
 
-    /// The hosts that were reached since the mark, each once.
+    /// The hosts connected to since that position, without duplicates.
     pub fn since(&self, mark: usize) -> Vec<String> {
         let names: BTreeSet<String> = self.all().iter().skip(mark).cloned().collect();
         names.into_iter().collect()

@@ -1,4 +1,4 @@
-//! What the sandbox did not allow, and which grant would allow it.
+//! Refusals: what the sandbox did not allow, and which grant would allow it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,27 +11,27 @@ use crate::policy::ResourceLimits;
 /// Something the sandbox did not allow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxRefusal {
-    /// What was tried.
+    /// What was attempted.
     pub denied: RefusalKind,
-    /// On which path or host.
+    /// The path or host.
     pub subject: String,
-    /// Which rule says no.
+    /// The rule that refused it.
     pub rule: String,
     /// What the user can grant to allow it, if anything.
     pub grant: Option<Grant>,
 }
 
-/// Kinds of things that are refused.
+/// Kinds of refusals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RefusalKind {
     /// Reading a file or folder.
     Read,
-    /// Writing one.
+    /// Writing a file or folder.
     Write,
     /// Reaching a host.
     Network,
-    /// Using up more.
+    /// Exceeding a limit.
     Limit,
 }
 
@@ -47,7 +47,7 @@ pub enum Grant {
     Host(String),
     /// The host's network may be used.
     Network,
-    /// A setting of this name says otherwise.
+    /// The setting with this name can be changed.
     Setting(String),
 }
 
@@ -85,7 +85,7 @@ impl fmt::Display for SandboxRefusal {
     }
 }
 
-/// A limit that ended a command, and the setting that raises it.
+/// The refusal for a limit that ended a command, with the setting that raises it.
 pub(crate) fn of_limit(killed: KillReason, limits: &ResourceLimits) -> Option<SandboxRefusal> {
     let mebibytes = |bytes: u64| format!("at most {} MiB", bytes.div_ceil(1 << 20));
     let (subject, rule, setting) = match killed {
@@ -93,7 +93,7 @@ pub(crate) fn of_limit(killed: KillReason, limits: &ResourceLimits) -> Option<Sa
         KillReason::Processes => ("processes", format!("at most {} at a time", limits.processes), Some("processes")),
         KillReason::Disk => ("disk", mebibytes(limits.disk), Some("disk")),
         KillReason::Output => ("output", format!("{}; write it to a file", mebibytes(limits.output)), None),
-        // Whoever set the time knows best how to get more.
+        // The caller that set the time limit knows best how to get more.
         KillReason::Time => return None,
     };
     let grant = setting.map(|name| Grant::Setting(name.to_owned()));

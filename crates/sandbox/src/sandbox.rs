@@ -1,4 +1,4 @@
-//! Starting children: our process's side of the launcher.
+//! Starts children: our process's side of the launcher.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,11 +26,11 @@ use crate::probe::{MissingFeature, SandboxSupport, missing_in_landlock, missing_
 use crate::proxy::Proxy;
 use crate::staged::StagedChanges;
 
-/// How often a command is run whose files others change each time; the last time it overwrites them.
+/// How often a command is run if others change its files each time; the last run overwrites them.
 const RUNS: usize = 3;
-/// How long a command waits for others before it begins.
+/// How long a command waits for others before it starts.
 const PATIENCE: Duration = Duration::from_mins(30);
-/// What whoever watches a command is shown while it waits.
+/// The line shown to people who watch a command while it waits.
 const WAITS: &str = "not started yet: another command is changing the workspace, and this one must run alone";
 
 /// Starts children under a policy. Cheap to clone; one per program is enough.
@@ -41,7 +41,7 @@ pub struct Sandbox {
     filters: Arc<SeccompFilters>,
 }
 
-/// Compiled once: it takes longer than starting a process.
+/// Compiled once, because that takes longer than starting a process.
 #[derive(Debug)]
 struct SeccompFilters {
     inside: Vec<Vec<u64>>,
@@ -49,10 +49,11 @@ struct SeccompFilters {
 }
 
 impl Sandbox {
-    /// A sandbox at the level given, which should come from [`Sandbox::probe`] or from the user.
+    /// Creates a sandbox at the given level, which should come from [`Sandbox::probe`] or from the user.
     ///
-    /// The launcher is a program that calls [`launch::main`](crate::launch::main) when its first argument says so;
-    /// `/proc/self/exe` is this very program, even after an update has replaced its file.
+    /// The launcher is a program that calls [`launch::main`](crate::launch::main) if its first argument is
+    /// [`launch::ARGUMENT`](crate::launch::ARGUMENT); `/proc/self/exe` is this program, even after an update has
+    /// replaced its file.
     pub fn new(launcher: impl Into<PathBuf>, level: SandboxLevel) -> Result<Sandbox, Error> {
         let compile = |network| {
             filter::filters(level, network).map_err(|error| Error::SetUp {
@@ -69,7 +70,7 @@ impl Sandbox {
         self.level
     }
 
-    /// Tries what works on this machine, from the top, by setting everything up once.
+    /// Finds the highest level that works on this machine, by setting up each level once, from the highest down.
     pub async fn probe(launcher: impl Into<PathBuf>) -> Result<SandboxSupport, Error> {
         let launcher = launcher.into();
         let landlock_abi = launch::landlock_abi();
@@ -90,7 +91,7 @@ impl Sandbox {
         Ok(SandboxSupport { level: SandboxLevel::None, landlock_abi, missing })
     }
 
-    /// Goes through the whole set-up, and runs nothing.
+    /// Goes through the whole set-up without running a program.
     async fn try_out(&self) -> Result<Vec<SetupStep>, Error> {
         let folder = tempfile::tempdir().doing("making a temporary folder")?;
         let policy = Policy { scratch: folder.path().to_owned(), ..Policy::strict(folder.path()) };
@@ -100,24 +101,24 @@ impl Sandbox {
         Ok(steps)
     }
 
-    /// Sets everything up once, runs nothing, and says how long each step took.
+    /// Sets everything up once without running a program, and returns how long each step took.
     pub async fn timings(&self) -> Result<Vec<SetupStep>, Error> {
         self.try_out().await
     }
 
-    /// Starts a program. When this returns, the sandbox stands and the program runs in it.
+    /// Starts a program. When this returns, the sandbox is set up and the program runs in it.
     ///
-    /// If this future is dropped before, nothing keeps running.
+    /// If this future is dropped before that, nothing keeps running.
     pub async fn spawn(&self, policy: &Policy, command: Command) -> Result<Child, Error> {
         self.begin(policy, command, None).await
     }
 
-    /// Runs a command to its end, and gives it this as its input if that is a pipe.
+    /// Runs a command to its end, and writes `input` to its stdin if that is a pipe.
     ///
-    /// One whose changes are gathered ([`Policy::staged`]) and that reaches nothing beyond the workspace runs at the same time
-    /// as others. If a file that it wrote was changed by somebody else meanwhile, or if it failed while others changed the
-    /// workspace, all it did is thrown away and it is run again, alone. Any other such command waits until it is alone from
-    /// the start. Without a sandbox nobody waits.
+    /// A command whose changes are staged ([`Policy::staged`]) and that reaches nothing outside the workspace runs
+    /// concurrently with others. If another program changed a file that it wrote, or if it failed while others
+    /// changed the workspace, all its changes are discarded and it is run again, alone. Any other command for which
+    /// staging is requested waits until it is alone from the start. Without a sandbox no command waits.
     pub async fn run(&self, policy: &Policy, command: Command, input: &[u8]) -> Result<ChildResult, Error> {
         let (mut run_again_for, mut troubles) = (Vec::new(), Vec::new());
         let mut runs = 1;
@@ -125,7 +126,7 @@ impl Sandbox {
             let turns = self.turns(policy, runs).doing("looking at the workspace")?;
             let mut child = self.begin(policy, command.clone(), turns).await?;
             if let Some(mut stdin) = child.stdin.take() {
-                // One that needs none may end before it has read it.
+                // A command that needs no input may end before it has read it.
                 let _ = stdin.write_all(input).await;
             }
             let ended = child.wait().await?;
@@ -146,7 +147,7 @@ impl Sandbox {
         }
     }
 
-    /// How a command that is run for the first, second, … time shares the workspace with others.
+    /// How a command shares the workspace with others on its first, second, … run.
     fn turns(&self, policy: &Policy, runs: usize) -> io::Result<Option<WorkspaceSharing>> {
         let Some(folder) = policy.staged.as_ref().filter(|_| self.level != SandboxLevel::None) else { return Ok(None) };
         let can_be_thrown_away =
@@ -180,7 +181,7 @@ impl Sandbox {
         Ok(())
     }
 
-    /// What would run later must have somewhere to go, or it would stay where it runs.
+    /// Checks the folder that files that would run later are moved to. Without it they would stay where they can run.
     fn check_aside(&self, policy: &Policy) -> Result<(), Error> {
         let Some(aside) = policy.aside.as_ref().filter(|_| self.level != SandboxLevel::None) else { return Ok(()) };
         let may_write = || Ok(rustix::fs::access(aside, Access::WRITE_OK | Access::EXEC_OK)?);
@@ -189,7 +190,7 @@ impl Sandbox {
             .map_err(|error| Error::Aside { folder: aside.clone(), source: error })
     }
 
-    /// A folder for what a command changes, if the policy asks for it and it can be had.
+    /// Creates a folder for the changes of a command, if the policy requests it and it is possible.
     fn staging(&self, policy: &mut Policy, task: &LaunchTask) -> Result<Option<StagedChanges>, Error> {
         let is_wanted = policy.lifetime == ChildLifetime::Call && matches!(task, LaunchTask::Run { .. });
         let Some(parent) = policy.staged.take().filter(|_| is_wanted) else { return Ok(None) };
@@ -247,7 +248,7 @@ impl Sandbox {
                 }
                 Some((LauncherEvent::Steps(all), _)) => steps = all,
                 Some((LauncherEvent::Fault(fault), _)) => return Err(told(fault, name)),
-                // Nothing ends before it starts but a probe.
+                // Only a probe ends before it starts a program.
                 Some((LauncherEvent::Ended(_) | LauncherEvent::Current(_) | LauncherEvent::LookedAfter(_), _))
                 | None => return Err(Error::Lost),
             }
@@ -259,7 +260,7 @@ impl Sandbox {
     }
 }
 
-/// What is told of a command that was run more than once.
+/// The message about a command that was run more than once.
 fn again_in_words(paths: &[String]) -> String {
     let named: Vec<String> = paths.iter().filter(|path| *path != ".").map(|path| format!("`{path}`")).collect();
     let what = if named.is_empty() { "the workspace".to_owned() } else { named.join(", ") };
@@ -268,7 +269,7 @@ fn again_in_words(paths: &[String]) -> String {
     )
 }
 
-/// The file that is locked by whoever changes a workspace, among the folders of commands.
+/// The lock file of a workspace, which is in the folder of staged commands.
 fn turn_file(folder: &Path, workspace: &Path) -> io::Result<PathBuf> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let is = rustix::fs::stat(workspace)?;

@@ -1,8 +1,8 @@
-//! Staging: what a command changes in the workspace is gathered in a folder of its own, and put into the workspace when it
-//! has ended, with what was there before kept aside.
+//! Staging: the changes that a command makes in the workspace are collected in a separate folder, and applied to the
+//! workspace when the command has ended. The previous contents are kept.
 //!
-//! The gathering is an overlay (see `launch/overlay`), the putting is done by the launcher (see `apply`). If our process
-//! ends before the command does, nothing of the command reaches the workspace.
+//! They are collected by an overlay (see `launch/overlay`) and applied by the launcher (see `apply`). If our process
+//! ends before the command does, none of its changes reaches the workspace.
 
 pub(crate) mod apply;
 mod clear;
@@ -25,30 +25,30 @@ pub(crate) use stage::OverlayStage;
 
 const CHANGES: &str = "changes.json";
 const BEFORE: &str = "before";
-/// So begin the names of folders of commands.
+/// The prefix of the folders of commands.
 const PREFIX: &str = "command-";
-/// And those of commands that were cut off, with what is to be kept of them.
+/// The prefix of the folders of interrupted commands with contents that must be kept.
 const CUT_OFF: &str = "cut-off-";
-/// Folders that are made for one command before it is given up, where other processes remove them at once.
+/// How often to create a folder for a command before giving up, if other processes remove it at once.
 const TRIES: usize = 100;
 
-/// What one command changed, and what was there before. Gone when the last clone is dropped. Cheap to clone.
+/// The changes of one command, and the previous contents. Removed when the last clone is dropped. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct StagedChanges(Arc<StagingFolder>);
 
 #[derive(Debug)]
 struct StagingFolder {
     path: PathBuf,
-    /// As long as it is held, nobody takes the folder for one that was left behind.
+    /// While this lock is held, no sweep takes the folder for a leftover.
     lock: OwnedFd,
-    /// What earlier commands left, whose changes were not told to anybody.
+    /// Folders of earlier commands whose changes were never reported.
     cut_off: Vec<PathBuf>,
-    /// The launcher is done with it and whoever asked knows.
+    /// Whether the launcher is done with it and the caller has the result.
     is_told: AtomicBool,
 }
 
 impl StagedChanges {
-    /// Makes a folder for one command, and removes those of commands whose processes are gone.
+    /// Creates a folder for one command, and removes those of commands whose processes are gone.
     pub(crate) fn begin(parent: &Path) -> io::Result<StagedChanges> {
         use std::os::unix::fs::DirBuilderExt;
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
@@ -58,7 +58,7 @@ impl StagedChanges {
             let path = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?.keep();
             match lock(&path).and_then(|lock| Ok((is_at(&lock, &path)?, lock))) {
                 Ok((true, lock)) => break (path, lock),
-                // Until it was locked, another sweep could take it for one that was left behind.
+                // Before it was locked, another sweep could take it for a leftover.
                 Err(error) if !is_taken(&error) => return Err(error),
                 Ok((false, _)) | Err(_) if tried < TRIES => tried += 1,
                 Ok((false, _)) | Err(_) => return Err(io::Error::other("other processes keep removing the folder")),
@@ -67,19 +67,19 @@ impl StagedChanges {
         Ok(StagedChanges(Arc::new(StagingFolder { path, lock, cut_off, is_told: AtomicBool::new(false) })))
     }
 
-    /// Removes what commands left in this folder that were cut off before a moment, and that no process works on. Names
-    /// it; with `is_dry` it only does that.
+    /// Removes the folders of commands in this folder that were interrupted before a given time and that no process
+    /// uses. Returns their paths; with `is_dry` it only lists them.
     pub fn prune(parent: &Path, before: SystemTime, is_dry: bool) -> Vec<PathBuf> {
         clear::prune(parent, before, is_dry)
     }
 
-    /// The command's end is known. Says what is to be known of earlier ones.
+    /// Marks the result of the command as reported. Returns messages about earlier, interrupted commands.
     pub(crate) fn told(&self) -> Vec<String> {
         self.0.is_told.store(true, Ordering::Relaxed);
         let say = |folder: &PathBuf| {
             format!(
-                "an earlier command was cut off when its changes were put into the workspace; what was there before is \
-                 in `{}`, listed in `{CHANGES}`: remove it when it is not needed",
+                "an earlier command was interrupted while its changes were being applied to the workspace; the \
+                 previous contents are in `{}`, listed in `{CHANGES}`: remove that folder when it is not needed",
                 folder.display()
             )
         };
@@ -90,24 +90,24 @@ impl StagedChanges {
         &self.0.path
     }
 
-    /// What the command changed, in the order it was put into the workspace.
+    /// The changes of the command, in the order in which they were applied to the workspace.
     pub fn changes(&self) -> io::Result<Vec<StagedChange>> {
         clear::listed(&self.0.path)
     }
 
-    /// The file or link that was there before, under a name of ours.
+    /// The path of the previous file or link, under a name of ours.
     pub fn kept(&self, number: u64) -> PathBuf {
         self.0.path.join(BEFORE).join(number.to_string())
     }
 
-    /// Opens the file that was there before.
+    /// Opens the previous file.
     pub fn open_kept(&self, number: u64) -> io::Result<File> {
         use std::os::unix::fs::OpenOptionsExt;
         let path = self.kept(number);
         let open = || OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(&path);
         match open() {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                // Its owner could not read it, but change that.
+                // Its owner could not read it, but may change that.
                 rustix::fs::chmod(&path, Mode::RUSR)?;
                 open()
             }
@@ -129,25 +129,25 @@ impl Drop for StagingFolder {
         if self.is_told.load(Ordering::Relaxed) {
             clear::remove(&self.path);
         } else if rustix::fs::flock(&self.lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            // Cut off. As long as the launcher holds it too, it is the launcher's to clear, or the next sweep's, which
-            // also tells of what was kept.
+            // The command was interrupted. While the launcher also holds the folder, the launcher removes it, or the
+            // next sweep does, which also reports the contents that were kept.
             clear::remove_if_empty(&self.path);
         }
     }
 }
 
-/// Whether this is still the folder that has the name.
+/// Whether the path still leads to this folder.
 fn is_at(folder: &OwnedFd, path: &Path) -> io::Result<bool> {
     let (held, named) = (rustix::fs::fstat(folder)?, rustix::fs::lstat(path)?);
     Ok((held.st_dev, held.st_ino) == (named.st_dev, named.st_ino))
 }
 
-/// Whether it was removed, or somebody is about to do it.
+/// Whether the folder was removed, or another process is about to remove it.
 fn is_taken(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::WouldBlock)
 }
 
-/// Holds a command's folder, together with whoever else works on it.
+/// Locks a command's folder, shared with the other processes that use it.
 fn lock(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = rustix::fs::open(path, flags, Mode::empty())?;

@@ -1,7 +1,8 @@
-//! Folders of the home folder that compilers and interpreters need to run, and none that hold keys.
+//! Folders in the home folder that compilers and interpreters need to run, without any that hold keys.
 //!
-//! They are read-only. So caches that their programs must write are not among them: without one, a program makes its own
-//! in the private home. Stores that serve without being written are, since without a network there is no other source.
+//! They are read-only. So caches that programs must write are not included: without one, a program creates its own in
+//! the private home. Package stores that can be used without writing are included, since without a network there is
+//! no other source.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,12 +24,12 @@ pub enum Toolchain {
 }
 
 impl Toolchain {
-    /// All that are known.
+    /// All known toolchains.
     pub const ALL: [Toolchain; 5] =
         [Toolchain::Rust, Toolchain::Node, Toolchain::Python, Toolchain::Go, Toolchain::Java];
 
-    /// What to grant for reading, as far as it exists. With the policy's `home` set to the same folder, the tools find
-    /// everything in its place, and what they write beside it goes to the private home.
+    /// The paths to grant for reading, as far as they exist. If the policy's `home` is the same folder, the tools
+    /// find everything at its usual place, and other files that they write go to the private home.
     pub fn read(self, home: &Path) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for folder in self.folders() {
@@ -39,7 +40,7 @@ impl Toolchain {
 
     fn folders(self) -> &'static [&'static str] {
         match self {
-            // Cargo locks its folder, not the registry, and reads crates that are there without writing.
+            // Cargo locks its own folder, not the registry, and reads existing crates without writing.
             Toolchain::Rust => &[".cargo/bin", ".cargo/registry", ".cargo/git", ".rustup"],
             Toolchain::Node => {
                 &[".nvm", ".fnm", ".local/share/fnm", ".volta", ".npm-global", ".local/share/pnpm", ".bun"]
@@ -52,18 +53,18 @@ impl Toolchain {
                 ".local/lib",
                 ".local/share/pipx",
             ],
-            // Modules that are there are only read.
+            // Existing modules are only read.
             Toolchain::Go => &["go/pkg", "go/bin", "sdk"],
-            // Maven writes to it only what it fetches or is told to install.
+            // Maven writes to it only what it downloads or is told to install.
             Toolchain::Java => &[".sdkman", ".m2/repository"],
         }
     }
 }
 
-/// What lies in these folders and must be written by its program: it makes another in the private home.
+/// Parts of these folders that their programs must be able to write: they create their own in the private home.
 const WRITTEN: [&str; 2] = [".local/share/pnpm/store", ".bun/install/cache"];
 
-/// Adds a folder; or, if something in it must be written, all that is beside that.
+/// Adds a folder; or, if something in it must be writable, everything beside that.
 fn grant(home: &Path, within: &Path, found: &mut Vec<PathBuf>) {
     let whole = home.join(within);
     if !WRITTEN.iter().any(|written| Path::new(written).starts_with(within)) {
@@ -77,9 +78,9 @@ fn grant(home: &Path, within: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A name that is no toolchain.
+/// A name that is not a toolchain.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no toolchain; expected `rust`, `node`, `python`, `go` or `java`")]
+#[error("`{0}` is not a toolchain; expected `rust`, `node`, `python`, `go` or `java`")]
 pub struct NotAToolchain(String);
 
 impl FromStr for Toolchain {

@@ -1,4 +1,4 @@
-//! The tools that are always there, one file each.
+//! The built-in tools, one file each.
 
 mod append_line;
 mod ask_model;
@@ -35,7 +35,7 @@ pub use change::changed_lines;
 pub use run_command::USUAL_TIME;
 pub(crate) use run_command::{WAIT_FOR_OTHERS, aside_in_words, now};
 
-/// Files, and questions to the user and to other models.
+/// The tools for files, and for questions to the user and to other models.
 pub(crate) fn standard(limits: &ToolLimits) -> [Arc<dyn Tool>; 8] {
     [
         Arc::new(append_line::AppendLine::new(limits)),
@@ -49,42 +49,42 @@ pub(crate) fn standard(limits: &ToolLimits) -> [Arc<dyn Tool>; 8] {
     ]
 }
 
-/// Commands, in the sandbox.
+/// The tool that runs commands in the sandbox.
 pub(crate) fn commands(confinement: Confinement) -> Arc<dyn Tool> {
     run_command::tool(confinement)
 }
 
-/// Python, in the sandbox.
+/// The tool that runs Python code in the sandbox.
 pub(crate) fn python(confinement: Confinement, python: PythonConfig) -> Arc<dyn Tool> {
     run_python::tool(confinement, python)
 }
 
-/// Pages of the web.
+/// The tool that reads web pages.
 pub(crate) fn web(web: WebConfig) -> Arc<dyn Tool> {
     web_fetch::tool(web)
 }
 
-/// What measures us.
+/// The tools that benchmarks call.
 pub(crate) fn bench(nap: NapMode) -> [Arc<dyn Tool>; 2] {
     [Arc::new(bench::EchoTool::new()), Arc::new(bench::NapTool::new(nap))]
 }
 
-/// A tool as the model is told about it.
+/// The description of a tool that the model gets.
 fn spec(name: &str, description: &str, parameters: Value) -> ToolSpec {
     ToolSpec { name: name.into(), description: description.into(), parameters }
 }
 
-/// The arguments as a type. They have been validated, so a mismatch is a fault in the tool's schema.
+/// Deserializes the arguments. They have been validated, so a mismatch is a fault in the tool's schema.
 fn parse<T: DeserializeOwned>(args: &Value) -> Result<T, Failure> {
     T::deserialize(args).map_err(|error| Failure::new(FailureKind::Validation, error.to_string()))
 }
 
-/// What became of a file, if both sides are text and not too large.
+/// The diff of a file, if both versions are text and not too large.
 pub(crate) fn unified(path: &str, old: &[u8], new: &[u8]) -> Option<String> {
     change::unified(path, old, new).map(|diff| diff.text)
 }
 
-/// The reply of work that ends with an output or a failure.
+/// Turns the result of a tool's work into a reply.
 fn reply(result: Result<ToolOutput, Failure>) -> Reply {
     match result {
         Ok(output) => Reply::Output(Arc::new(output)),
@@ -96,7 +96,7 @@ fn failed<T>(message: impl Into<String>) -> Result<T, Failure> {
     Err(Failure::new(FailureKind::Tool, message))
 }
 
-/// A whole number. JSON Schema counts `5.0` as one, and some models write it so.
+/// Deserializes a whole number. JSON Schema counts `5.0` as one, and some models write numbers that way.
 fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let number = Option::<serde_json::Number>::deserialize(deserializer)?;
     let as_whole = |number: &serde_json::Number| number.as_u64().or_else(|| number.as_f64().map(|float| float as u64));

@@ -1,4 +1,4 @@
-//! How every child process of a run is confined: commands, Python, drop-in tools and MCP servers alike.
+//! How the child processes of a run are confined: commands, Python, drop-in tools and MCP servers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,33 +11,35 @@ use updraft_sandbox::{MovedFile, Network, Policy, Sandbox, SandboxLevel, Sandbox
 
 use crate::tool::ToolTraits;
 
-/// What a model is told where children have no network.
+/// The text for a model if children have no network.
 pub(crate) const NO_NETWORK: &str = "It has no network beyond its own loopback.";
 
-/// How children are run: the same for all of a process, whatever the workspace. Cheap to clone, and clones share the
-/// sandbox once it is set up.
+/// How children are run. It is the same for the whole process, independent of the workspace. Cheap to clone; clones
+/// share the sandbox once it is set up.
 #[derive(Clone, Debug)]
 pub struct Confinement {
-    /// The program that confines them: our own, executed again.
+    /// The program that confines the children: our own executable, started again.
     pub launcher: PathBuf,
-    /// What the user allows at least and at most; `None` takes the best there is, and no less than Landlock.
+    /// The sandbox level that the user requires; `None` takes the best available level, but at least Landlock.
     pub level: Option<SandboxLevel>,
-    /// What they may do beyond the workspace; take it with [`policy_for`](Self::policy_for).
+    /// What children may do outside the workspace; get it with [`policy_for`](Self::policy_for).
     pub policy: Policy,
-    /// The variables there are; the policy says which pass.
+    /// The environment variables; the policy says which of them children get.
     pub environment: Vec<(String, String)>,
-    /// Commands may change nothing: they see the workspace read-only, and have no network.
+    /// Whether commands may change nothing: they see the workspace read-only, and have no network.
     pub read_only: bool,
-    /// Where what single commands change is gathered until they end, so that it can be undone.
+    /// The folder where the changes of a command are staged until it ends, so that they can be undone.
     pub staged: Option<PathBuf>,
-    /// What this machine offers, found out with the first child. Share it where it is known or is to be found out once.
+    /// What this machine supports, detected when the first child starts. Share the cell to use a known result or to
+    /// detect it only once.
     pub offered: Arc<OnceCell<SandboxSupport>>,
-    /// Set up with the first child.
+    /// Set up when the first child starts.
     sandbox: Arc<OnceCell<Sandbox>>,
 }
 
 impl Confinement {
-    /// At the best level there is, with no variables. Set the fields to change that, before the first child.
+    /// Creates a confinement at the best available level, with no environment variables. Set the fields to change
+    /// that before the first child starts.
     pub fn new(launcher: impl Into<PathBuf>, policy: Policy) -> Self {
         Self {
             launcher: launcher.into(),
@@ -51,50 +53,52 @@ impl Confinement {
         }
     }
 
-    /// What a child may do that works in this folder.
+    /// The policy for a child that works in this folder.
     pub fn policy_for(&self, workspace: &Path) -> Policy {
         Policy { workspace: workspace.to_owned(), ..self.policy.clone() }
     }
 
-    /// The same for one that only reads: nothing is writable but this folder and private temporary ones.
+    /// The policy for a child that only reads: it can write only to this empty folder and to private temporary ones.
     pub fn policy_for_reading(&self, empty: &Path) -> Policy {
         let mut policy = self.policy_for(empty);
         policy.read.append(&mut policy.write);
         policy
     }
 
-    /// The same for a command that looks at a workspace and changes nothing: without network, too.
+    /// The policy for a command that reads a workspace and changes nothing; it has no network either.
     pub fn policy_for_looking(&self, workspace: &Path, empty: &Path) -> Policy {
         let mut policy = Policy { network: Network::None, ..self.policy_for_reading(empty) };
         policy.read.push(workspace.to_owned());
         policy
     }
 
-    /// Whether commands are kept from changing anything, and not only told so.
+    /// Whether the sandbox prevents commands from changing anything, so that it is not only an instruction to the
+    /// model.
     pub fn only_reads(&self) -> bool {
         self.read_only && self.level != Some(SandboxLevel::None)
     }
 
-    /// Whether what a command changes is meant to be gathered, and so listed exactly. Where that fails in the end, the output of
-    /// the command says so.
+    /// Whether the changes of a command should be staged, and so listed exactly. If that fails, the output of the
+    /// command says so.
     pub fn gathers(&self) -> bool {
         let level = self.level.or_else(|| self.offered.get().map(|probe| probe.level));
         self.staged.is_some() && level.is_none_or(|level| level == SandboxLevel::Full)
     }
 
-    /// Whether the network that children have, if any, is held to what the user granted.
+    /// Whether children have a network, and the sandbox limits it to what the user granted.
     pub fn is_granted(&self) -> bool {
         self.level != Some(SandboxLevel::None) && self.policy.network != Network::None
     }
 
-    /// The sandbox at the level that is to be had; never lower than was said, and none only where that was said.
+    /// The sandbox at the best available level; never lower than the required level, and no sandbox only if the user
+    /// required that.
     pub async fn sandbox(&self) -> Result<Sandbox, Failure> {
         self.sandbox.get_or_try_init(|| self.set_up()).await.cloned()
     }
 
-    /// What a tool is that runs something like this, whatever that is told to do.
+    /// The traits of a tool that runs a child like this, independent of what the child is asked to do.
     pub fn traits(&self) -> ToolTraits {
-        // Without a sandbox nothing keeps children from the network, and nothing that they do can be undone.
+        // Without a sandbox nothing prevents children from using the network, and nothing that they do can be undone.
         let is_free = self.level == Some(SandboxLevel::None);
         ToolTraits {
             outside: is_free || self.policy.network == Network::Host,
@@ -104,7 +108,7 @@ impl Confinement {
         }
     }
 
-    /// The hosts that children may reach, where they are named.
+    /// The hosts that children may reach, if the policy lists hosts.
     pub fn hosts(&self) -> Vec<String> {
         match &self.policy.network {
             Network::None | Network::Host => Vec::new(),
@@ -112,7 +116,7 @@ impl Confinement {
         }
     }
 
-    /// What the sandbox refused, read from the complaint of code that runs in it, and what would allow it.
+    /// What the sandbox refused, as read from the error output of the code in it, and how the user can allow it.
     pub fn refused(&self, complaint: &str, workspace: &Path) -> Vec<String> {
         if self.level == Some(SandboxLevel::None) {
             return Vec::new();
@@ -121,7 +125,7 @@ impl Confinement {
         refused.iter().map(ToString::to_string).collect()
     }
 
-    /// What a model is told of the network that children have.
+    /// The text for a model about the network that children have.
     pub fn network_in_words(&self) -> String {
         match &self.policy.network {
             Network::None => NO_NETWORK.to_owned(),
@@ -130,7 +134,7 @@ impl Confinement {
         }
     }
 
-    /// Writes down which run's child made the files that were moved aside, beside them.
+    /// Records, next to files that were moved aside, which run's child made them.
     pub fn remember(&self, moved: &[MovedFile], run: &str) {
         remember(moved, run);
     }
@@ -154,8 +158,8 @@ impl Confinement {
     }
 }
 
-/// Writes down which run's child made the files that were moved aside, beside them. One child may have left some in several
-/// folders.
+/// Records, next to files that were moved aside, which run's child made them. One child may have left files in
+/// several folders.
 pub fn remember(moved: &[MovedFile], run: &str) {
     let mut folders: BTreeMap<&Path, Vec<MovedFileRecord>> = BTreeMap::new();
     for one in moved {
@@ -165,17 +169,17 @@ pub fn remember(moved: &[MovedFile], run: &str) {
     for (folder, all) in folders {
         let written = serde_json::to_vec(&all).map_err(std::io::Error::from);
         if let Err(error) = written.and_then(|bytes| crate::replace_private(&folder.join(MOVED), &bytes)) {
-            tracing::warn!(%error, "could not write down what was moved aside");
+            tracing::warn!(%error, "could not record what was moved aside");
         }
     }
 }
 
-/// A child that did not start, in words for the agent.
+/// The failure for a child that did not start, in words for the agent.
 pub fn not_started(error: &updraft_sandbox::Error) -> Failure {
     Failure::new(FailureKind::Security, format!("the command was not run: {error}"))
 }
 
-/// What a call left behind that is not as it made it: a line each, after the result.
+/// Lines to append to the result about files that were moved aside and other problems.
 pub fn left_behind(moved: &[MovedFile], troubles: &[String]) -> String {
     let lines = moved.iter().map(crate::builtin::aside_in_words).chain(troubles.iter().cloned());
     lines.flat_map(|line| ["\n[".to_owned(), line, "]".to_owned()]).collect()

@@ -1,7 +1,7 @@
-//! Cutting text to size, so that head and tail stay and whoever reads it sees that something is missing.
+//! Cuts text to a maximum size: keeps the head and the tail, and marks what is missing.
 
-/// The head and tail of a text that is too long, with a line between them that says how much was left out.
-/// `None` if it fits.
+/// The head and tail of a text that is too long, with a line between them that says how much was left out. Returns
+/// `None` if the text fits.
 pub(crate) fn head_and_tail(text: &str, limit: usize) -> Option<String> {
     if text.len() <= limit {
         return None;

@@ -1,4 +1,4 @@
-//! The diffs of all files that one call changed, within bounds.
+//! Collects the diffs of all files that one call changed, up to a limit.
 
 use std::fmt::Write as _;
 
@@ -6,9 +6,9 @@ use updraft_run::{FileChange, FileKind, FileMetadata};
 
 use crate::builtin::unified;
 
-/// Bytes of all diffs together.
+/// Most bytes of all diffs together.
 const ALL: usize = 64 << 10;
-/// Files that diffs are made of.
+/// Most files that diffs are made of.
 const FILES: usize = 200;
 
 /// Diffs, one after the other.
@@ -19,7 +19,8 @@ pub(crate) struct Diffs {
 }
 
 impl Diffs {
-    /// Adds the diff of a change, if both sides are text. Git's own files tell people nothing.
+    /// Adds the diff of a change, if both versions are text. Git's internal files are left out, as their diffs are of
+    /// no use to a reader.
     pub(crate) fn add(&mut self, change: &FileChange, old: &[u8], new: &[u8]) {
         let is_text = |form: Option<FileMetadata>| form.is_none_or(|form| form.kind == FileKind::File);
         let is_wanted =

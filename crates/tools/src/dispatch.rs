@@ -1,4 +1,4 @@
-//! One call from a model's wish to a reply. Never waits for a person: whether a call is allowed is decided in the run.
+//! Turns one tool call of a model into a reply. Never waits for a person: the run decides whether a call is allowed.
 
 mod attempt;
 
@@ -19,10 +19,10 @@ use crate::registry::{Registry, RegistryEntry};
 use crate::tool::{CallContext, Tool, ToolSource};
 use crate::witness::ChangeWitness;
 
-/// Bytes of a failure's message: it is read by a model, and says one thing.
+/// Most bytes of a failure's message, which a model reads.
 const MESSAGE: usize = 8 << 10;
 
-/// Finds tools, checks arguments, and calls. Cheap to clone.
+/// Finds tools, checks arguments, and makes calls. Cheap to clone.
 #[derive(Clone)]
 pub struct Dispatcher {
     /// Shared by all clones, so that all of them have the same tools.
@@ -31,23 +31,24 @@ pub struct Dispatcher {
     witness: ChangeWitness,
 }
 
-/// The tools at one moment.
+/// The set of tools at one moment.
 #[derive(Clone)]
 pub struct RegistrySnapshot {
     /// The tools.
     pub registry: Arc<Registry>,
-    /// How often others were put in their place.
+    /// How often the set has been replaced.
     pub version: u64,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallResult {
-    /// What the run is told.
+    /// The reply for the run.
     pub reply: Reply,
-    /// The whole text of an output that was cut. `Output::whole` names it already; whoever keeps the journal stores it.
+    /// The whole text of an output that was cut. `ToolOutput::whole` already refers to it; the owner of the journal
+    /// stores it.
     pub overflow: Option<Vec<u8>>,
-    /// What else the reply names, to be stored as well: pictures, contents before a change, diffs.
+    /// Other blobs that the reply refers to and that must be stored too: pictures, contents before a change, diffs.
     pub kept: Vec<Vec<u8>>,
 }
 
@@ -59,29 +60,30 @@ impl CallResult {
 }
 
 impl Dispatcher {
-    /// A dispatcher of these tools.
+    /// Creates a dispatcher for these tools.
     pub fn new(registry: Registry, limits: ToolLimits) -> Self {
         let shelf = RegistrySnapshot { registry: Arc::new(registry), version: 0 };
         Self { shelf: Arc::new(RwLock::new(shelf)), limits, witness: ChangeWitness::default() }
     }
 
-    /// Has what tools change by themselves seen by this witness. One for all dispatchers of a process knows most.
+    /// Sets the witness that records what tools change by themselves. Share one among all dispatchers of a process:
+    /// it then sees the most.
     #[must_use]
     pub fn with_witness(self, witness: ChangeWitness) -> Self {
         Self { witness, ..self }
     }
 
-    /// Its tools as they are now.
+    /// The current tools.
     pub fn registry(&self) -> Arc<Registry> {
         self.shelf().registry
     }
 
-    /// The same, and how often they were replaced.
+    /// The current tools, and how often they were replaced.
     pub fn shelf(&self) -> RegistrySnapshot {
         self.shelf.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Puts other tools in the place of its own, for all its clones. Calls that are under way end as they began.
+    /// Replaces the tools, for all clones. Calls that have begun finish with the tool they started with.
     pub fn replace(&self, registry: Registry) {
         let mut shelf = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
         *shelf = RegistrySnapshot { registry: Arc::new(registry), version: shelf.version + 1 };
@@ -98,7 +100,7 @@ impl Dispatcher {
         prepared.unwrap_or_else(|fault| PreparedCall { fault: Some(fault), ..PreparedCall::default() })
     }
 
-    /// What is known only just before the call. Reads files, changes nothing. May be dropped half way.
+    /// Facts that are known only just before the call. Reads files, changes nothing. May be dropped at any time.
     pub async fn facts(&self, call: &ToolCall, place: &Place) -> EffectFacts {
         let Ok((entry, args)) = self.find(call) else { return EffectFacts::default() };
         if entry.tool.traits().class.is_repeatable() {
@@ -108,7 +110,7 @@ impl Dispatcher {
         looked.unwrap_or_default()
     }
 
-    /// Contents that the call is about to replace, to be stored before it begins. Reads files, changes nothing.
+    /// Contents that the call is about to replace, to be stored before it starts. Reads files, changes nothing.
     pub async fn images(&self, call: &ToolCall, place: &Place) -> Vec<Vec<u8>> {
         let Ok((entry, args)) = self.find(call) else { return Vec::new() };
         if entry.tool.traits().class != EffectClass::Checkable {
@@ -119,8 +121,8 @@ impl Dispatcher {
 
     /// Makes the call. Failure, timeout and cancellation are replies.
     ///
-    /// May be dropped half way if the tool does not block; one that does goes on to its end on its own thread, told to
-    /// stop, and what it did is not known. Cancel through the context instead, and wait.
+    /// The future may be dropped if the tool does not block. A blocking tool is told to stop but continues on its own
+    /// thread, and its result is lost. To stop a call, cancel it through the context and wait.
     pub async fn call(&self, call: &ToolCall, cx: &CallContext) -> CallResult {
         let (entry, args) = match self.find(call) {
             Ok((entry, args)) => (entry, args.into_owned()),
@@ -145,7 +147,7 @@ impl Dispatcher {
         called
     }
 
-    /// After a crash: did the call happen? Changes nothing.
+    /// Finds out after a crash whether the call happened. Changes nothing.
     pub async fn reconcile(&self, call: &ToolCall, facts: &EffectFacts, place: &Place) -> RecoveryOutcome {
         let (entry, args) = match self.find(call) {
             Ok(found) => found,
@@ -163,7 +165,7 @@ impl Dispatcher {
         }
     }
 
-    /// The tool that is meant and the arguments as it should see them, or why the call cannot be made.
+    /// The tool that the call names and the normalized arguments, or why the call cannot be made.
     fn find<'a>(&self, call: &'a ToolCall) -> Result<(RegistryEntry, Cow<'a, Value>), Failure> {
         let registry = self.registry();
         let entry = named(&registry, &call.name)?;
@@ -177,7 +179,7 @@ impl Dispatcher {
         Ok((meant, Cow::Owned(own)))
     }
 
-    /// Tries again while that is safe and may help.
+    /// Makes the call, and retries it as long as that is safe and may help.
     async fn persist(&self, entry: &RegistryEntry, args: Value, cx: &CallContext) -> Reply {
         let retries = if entry.tool.traits().class.is_repeatable() { self.limits.retries } else { 0 };
         let mut wait = self.limits.backoff;
@@ -195,7 +197,7 @@ impl Dispatcher {
         attempt::make(&entry.tool, args, &cx.attempt(), self.limits.grace).await
     }
 
-    /// Cuts what is too long to be shown or kept.
+    /// Cuts parts of the reply that are too long to be shown or stored.
     fn fit(&self, reply: Reply) -> CallResult {
         match reply {
             Reply::Output(output) => self.fit_output(output),
@@ -222,19 +224,20 @@ impl Dispatcher {
     }
 }
 
-/// Whether a call starts a program, which finds the workspace by its name. Our own tools for files hold it open.
+/// Whether a call starts a program, which finds the workspace by its path. Our own file tools hold the workspace open
+/// instead.
 fn goes_by_name(entry: &RegistryEntry) -> bool {
     entry.tool.traits().group == "sandbox" || matches!(entry.tool.source(), ToolSource::File(_))
 }
 
-/// Whether a call may change the workspace, and then, whether it may change what its output does not list.
+/// Whether a call may change the workspace, and if so, whether it may change files that its output does not list.
 fn touches(entry: &RegistryEntry) -> Option<bool> {
     let (is_unseen, is_pure) = (entry.tool.changes_unseen(), entry.tool.traits().class == EffectClass::Pure);
     let is_elsewhere = !is_unseen && matches!(entry.tool.source(), ToolSource::Server(_));
     (!is_pure && !is_elsewhere).then_some(is_unseen)
 }
 
-/// The tool of a name.
+/// Finds a tool by name.
 fn named(registry: &Registry, name: &str) -> Result<RegistryEntry, Failure> {
     if let Some(entry) = registry.entry(name) {
         return Ok(entry.clone());
@@ -245,7 +248,7 @@ fn named(registry: &Registry, name: &str) -> Result<RegistryEntry, Failure> {
     invalid(format!("there is no tool named `{}`{hint}", cut::line(name, 64)))
 }
 
-/// The arguments as the tool should see them.
+/// The arguments in the form that the tool expects.
 fn accepted<'a>(entry: &RegistryEntry, args: &'a Value) -> Result<Cow<'a, Value>, Failure> {
     entry.schema.accept(args).or_else(|mismatch| {
         invalid(format!("the arguments of `{}` do not fit its schema: {mismatch}", entry.tool.spec().name))
@@ -256,14 +259,15 @@ fn invalid<T>(message: String) -> Result<T, Failure> {
     Err(Failure::new(FailureKind::Validation, cut_message(message)))
 }
 
-/// The reply, if its data is what the tool promises; else what is wrong with it, and nothing of it.
+/// Returns the reply if its data fits the tool's output schema. Otherwise returns a failure that says what is wrong,
+/// without the data.
 fn as_promised(entry: &RegistryEntry, reply: Reply) -> Reply {
     let (Some(schema), Reply::Output(output)) = (&entry.output, &reply) else { return reply };
     if output.is_error {
         return reply;
     }
     let name = &entry.tool.spec().name;
-    // Nothing is data too where the schema has a place for `null`.
+    // No data counts as `null`, which the schema may allow.
     let why = match (schema.judge(output.value.as_ref().unwrap_or(&Value::Null)), &output.value) {
         (Ok(()), _) => return reply,
         (Err(_), None) => format!("`{name}` promises data and gave none"),
@@ -272,14 +276,14 @@ fn as_promised(entry: &RegistryEntry, reply: Reply) -> Reply {
     if output.changes.is_empty() {
         return Reply::Failed(Failure::new(FailureKind::Validation, why));
     }
-    // What it changed it changed, whatever it says.
+    // The changes happened, even though the data is rejected.
     let ToolOutput { changes, all_changes, diff, hosts, unlisted, more, .. } = ToolOutput::clone(output);
     let told = ToolOutput { text: why, is_error: true, changes, all_changes, diff, hosts, ..ToolOutput::default() };
     let told = ToolOutput { unlisted, more, ..told };
     Reply::Output(Arc::new(told))
 }
 
-/// Whatever a server says are words from outside, its failures too.
+/// Marks everything that a server says as coming from outside, including its failures.
 fn from_outside(entry: &RegistryEntry, reply: Reply) -> Reply {
     let source = entry.tool.source();
     if !matches!(source, ToolSource::Server(_)) {
@@ -299,7 +303,7 @@ fn from_outside(entry: &RegistryEntry, reply: Reply) -> Reply {
     Reply::Output(Arc::new(output))
 }
 
-/// Runs a look at the world on a thread of its own if the tool blocks.
+/// Runs a read-only check, on its own thread if the tool blocks.
 async fn look<T: Send + 'static>(
     entry: &RegistryEntry,
     args: Cow<'_, Value>,

@@ -1,8 +1,8 @@
-//! Tools that people drop into a folder: Python functions, and programs that describe themselves.
+//! Drop-in tools: Python functions, and programs that describe themselves, found in a folder.
 //!
-//! Nothing needs to be wired up. Python files are listed by reading them, and imported only in a worker; programs are
-//! asked with `--describe`. Both happen in the sandbox, and what they said is kept by the hash of their content, so that
-//! a folder in which nothing changed costs a few reads. One file that is broken hides no other.
+//! No registration is needed. Python files are listed by parsing them, and imported only in a worker; programs are
+//! asked with `--describe`. Both happen in the sandbox. The descriptions are cached by the hash of the file's
+//! content, so that loading an unchanged folder costs only a few reads. A broken file does not hide the others.
 
 mod cache;
 mod definition;
@@ -32,27 +32,28 @@ use find::{CandidateFile, CandidateKind};
 
 pub use definition::{Problem, Severity};
 
-/// The name by which agents ask for all of them.
+/// The group name by which agents request all drop-in tools.
 const GROUP: &str = "tools";
-/// Tools that are offered at most: each is told with every question to a model.
+/// Most tools that are offered: each of them is described in every request to a model.
 const MOST_TOOLS: usize = 200;
-/// Bytes of memory that a file's worker may take, with all it starts.
+/// Most bytes of memory that a file's worker may use, including its child processes.
 const MEMORY: u64 = 1 << 30;
 
-/// Where tools are dropped, and how they are run.
+/// Where drop-in tools are found, and how they are run.
 #[derive(Clone, Debug)]
 pub struct DropIns {
-    /// The folders; where two have a tool of the same name, the one in the earlier folder counts.
+    /// The folders; if two have a tool of the same name, the one in the earlier folder is used.
     pub folders: Vec<ToolFolder>,
-    /// Where it is kept what files said.
+    /// The folder of the description cache.
     pub cache: PathBuf,
-    /// The interpreter: a path, or a name to be found on `PATH`.
+    /// The Python interpreter: a path, or a name looked up on `PATH`.
     pub python: String,
     /// How they are confined.
     pub confinement: Confinement,
     /// How long a call may take.
     pub time: Duration,
-    /// Files and folders, as people know them, whose words are not the user's, each with the place these came from.
+    /// Files and folders, as shown to users, whose text was not written by the user, each with the place it came
+    /// from.
     pub marked: Vec<(String, String)>,
 }
 
@@ -61,22 +62,22 @@ pub struct DropIns {
 pub struct ToolFolder {
     /// Where it is.
     pub path: PathBuf,
-    /// As people know it: relative to the workspace, or the whole path.
+    /// The path as shown to users: relative to the workspace, or absolute.
     pub shown: String,
-    /// Whether what its tools say of themselves counts. If not, none of them is taken for harmless.
+    /// Whether what its tools say of themselves is believed. If not, none of them is treated as harmless.
     pub is_trusted: bool,
 }
 
-/// Whether what is kept from the last time counts.
+/// Whether cached descriptions are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheUse {
-    /// For files that are the same.
+    /// Use them for files that have not changed.
     Kept,
-    /// For none: every file is looked at anew.
+    /// Use none: look at every file again.
     Anew,
 }
 
-/// What was found.
+/// The drop-in tools that were found.
 #[derive(Clone, Debug, Default)]
 pub struct DropInListing {
     /// Every file that is or could be a tool.
@@ -86,40 +87,41 @@ pub struct DropInListing {
 /// One file.
 #[derive(Clone, Debug)]
 pub struct ListedFile {
-    /// As people know it.
+    /// The path as shown to users.
     pub file: String,
     /// The names of its tools that can be called.
     pub tools: Vec<String>,
-    /// What is to be said about it.
+    /// The problems found in it.
     pub problems: Vec<Problem>,
 }
 
-/// A tool as it was listed.
+/// A tool from the listing.
 struct ListedTool {
     spec: ToolSpec,
     definition: Definition,
     traits: ToolTraits,
     path: PathBuf,
-    /// The file, as people know it.
+    /// The path of its file as shown to users.
     shown: String,
-    /// What was in the file then.
+    /// The hash of the file's content when it was listed.
     hash: ContentHash,
-    /// Where the words of its definition come from, if that is outside.
+    /// The source of its definition's text, if that came from outside.
     words_from: Option<String>,
 }
 
-/// What all drop-in tools of a dispatcher share.
+/// The state that all drop-in tools of a dispatcher share.
 struct DropInsShared {
     settings: DropIns,
-    /// The workers of each file (apart for those that may only read), and the content of its folder that they were
-    /// started with.
+    /// The workers of each file (separate ones for read-only tools), with the hash of the folder's content that they
+    /// were started with.
     pools: Mutex<BTreeMap<(PathBuf, bool), (ContentHash, WorkerPool)>>,
-    /// What tools that only read may write to.
+    /// The folder that read-only tools may write to.
     empty: OnceCell<tempfile::TempDir>,
 }
 
 impl DropIns {
-    /// Looks into the folders and puts what is there into the registry. What cannot be used is said, and left out.
+    /// Looks into the folders and registers their tools. Tools that cannot be used are left out, and the reason is
+    /// listed.
     pub async fn register(self, registry: &mut Registry, look: CacheUse) -> DropInListing {
         let mut listing = DropInListing::default();
         let shared = Arc::new(DropInsShared::new(self));
@@ -171,7 +173,7 @@ impl DropInsShared {
         Self { settings, pools: Mutex::default(), empty: OnceCell::new() }
     }
 
-    /// The folder that a tool may write to: the workspace, or an empty one for a tool that only reads.
+    /// The folder that a tool may write to: the workspace, or an empty one for a read-only tool.
     async fn writable(&self, workspace: &Path, class: EffectClass) -> Result<PathBuf, Failure> {
         if class != EffectClass::Pure {
             return Ok(workspace.to_owned());
@@ -181,12 +183,12 @@ impl DropInsShared {
         made.map(|folder| folder.path().to_owned()).map_err(denied)
     }
 
-    /// Whether anything keeps tools from what they like to do.
+    /// Whether a sandbox confines the tools.
     fn is_confined(&self) -> bool {
         self.settings.confinement.level != Some(SandboxLevel::None)
     }
 
-    /// What each file says, as it is kept or as it is now.
+    /// The description of each file, cached or new.
     async fn describe_all(&self, folder: &ToolFolder, found: &[CandidateFile], look: CacheUse) -> Vec<FileDescription> {
         if found.is_empty() {
             return Vec::new();
@@ -246,7 +248,7 @@ impl DropInsShared {
         })
     }
 
-    /// Where the words of a file's definitions come from, if they are not the user's.
+    /// The source of the text in a file's definitions, if it was not written by the user.
     fn words_from(&self, folder: &ToolFolder, shown: &str) -> Option<String> {
         if !folder.is_trusted {
             return Some(STRANGE_WORKSPACE.to_owned());
@@ -258,8 +260,8 @@ impl DropInsShared {
         marked.map(|(_, place)| format!("{place}, which `{shown}` holds"))
     }
 
-    /// What kind of thing a tool is. That it only reads is seen to by the sandbox; that it may be repeated is a word of
-    /// its own, and counts only where it is trusted.
+    /// The traits of a tool. The sandbox enforces that a tool only reads; that it may be repeated is its own claim,
+    /// which counts only in a trusted folder.
     fn traits(&self, folder: &ToolFolder, said: Annotations) -> ToolTraits {
         let confined = self.settings.confinement.traits();
         let class = match said {
@@ -271,14 +273,14 @@ impl DropInsShared {
             class,
             group: GROUP,
             destroys: said.destructive_hint || confined.destroys,
-            // Workers keep the time themselves, and say more about what they were doing.
+            // Workers enforce the time limit themselves, and their report says what they were doing.
             time: self.settings.time + Duration::from_secs(10),
             ..confined
         }
     }
 
-    /// What a tool must be able to read besides the folder that it may write to: folders of tools that are elsewhere,
-    /// the interpreter, and the workspace if that is not the folder.
+    /// What a tool must be able to read besides the folder that it may write to: other folders of tools, the
+    /// interpreter, and the workspace if that is not the folder.
     fn readable(&self, workspace: &Path, class: EffectClass) -> Vec<PathBuf> {
         let folders = self.settings.folders.iter().map(|folder| folder.path.clone());
         let mut read: Vec<PathBuf> = folders.filter(|path| !path.starts_with(workspace)).collect();
@@ -288,7 +290,7 @@ impl DropInsShared {
     }
 }
 
-/// A definition as a model is told of it. Some providers refuse a tool about which nothing is said.
+/// The description of a tool for a model. Some providers refuse a tool with an empty description.
 fn spec_of(definition: &Definition, found: &CandidateFile) -> ToolSpec {
     let Definition { name, description, parameters, .. } = definition;
     let description = match description.trim() {

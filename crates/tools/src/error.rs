@@ -1,4 +1,4 @@
-//! Why a tool could not be taken on. What a model should read is a `Reply` instead.
+//! Why a tool cannot be registered. Errors that a model should read are a `Reply` instead.
 
 /// Why a tool cannot be registered.
 #[derive(Debug, thiserror::Error)]
@@ -8,25 +8,25 @@ pub enum Error {
     #[error("`{0}` is not a tool name; expected 1 to 64 letters, digits, `_` or `-`")]
     Name(String),
 
-    /// Two tools want one name.
+    /// Another tool already has this name.
     #[error("there is already a tool named `{0}`")]
     Taken(String),
 
     /// The description is too long to show a model.
     #[error("the description of `{tool}` has {len} bytes; expected at most {limit}")]
     Description {
-        /// Whose.
+        /// The name of the tool.
         tool: String,
-        /// How long it is.
+        /// The length of the description.
         len: usize,
-        /// How long it may be.
+        /// The longest allowed length.
         limit: usize,
     },
 
-    /// The schema is malformed, or asks for more than a schema may.
+    /// The schema is malformed, or goes beyond the limits for schemas.
     #[error("the schema of `{tool}` cannot be used: {why}")]
     Schema {
-        /// Whose.
+        /// The name of the tool.
         tool: String,
         /// What is wrong with it.
         why: String,

@@ -1,9 +1,9 @@
-//! Find, validate and call tools.
+//! Finds, validates and calls tools.
 //!
-//! A [`Tool`] says what it does (its [`spec`](Tool::spec)), what kind of thing it is (its [`ToolTraits`]) and does it.
-//! The [`Registry`] holds them by name, and the [`Dispatcher`] stands between a model's wish and the tool: it finds the
-//! tool, checks the arguments, keeps time, catches panics and cuts the output to size. It never asks a person and never
-//! decides whether a call is allowed: that is decided in the run, from what [`Dispatcher::prepare`] found out.
+//! A [`Tool`] describes itself (its [`spec`](Tool::spec)), declares its [`ToolTraits`], and does the work. The
+//! [`Registry`] holds tools by name. The [`Dispatcher`] handles a model's call: it finds the tool, checks the
+//! arguments, enforces the time limit, catches panics and cuts the output to size. It never asks a person and never
+//! decides whether a call is allowed: the run decides that, from what [`Dispatcher::prepare`] returns.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -28,17 +28,17 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `tool` | the trait, and what a call is given |
+//! | `tool` | the trait, and the context that a call gets |
 //! | `registry` | tools by name |
-//! | `dispatch` | one call from wish to reply |
-//! | `schema` | arguments against a JSON Schema that may be hostile |
-//! | `plain`, `replace` | files outside of the workspace; files of our own, replaced whole |
-//! | `confinement` | how every child process is confined |
-//! | `picture` | pictures, told by their first bytes |
+//! | `dispatch` | turns one call into a reply |
+//! | `schema` | checks arguments against a JSON Schema, which may be hostile |
+//! | `plain`, `replace` | opens files outside the workspace; replaces our own files as a whole |
+//! | `confinement` | how child processes are confined |
+//! | `picture` | recognizes pictures by their first bytes |
 //! | [`worker`] | programs in the sandbox that serve one call after another |
-//! | `web` | pages: which addresses may be asked for, and what of a page is text |
-//! | `dropin` | tools that people drop into a folder: Python functions, programs that describe themselves |
-//! | `builtin` | the tools that are always there, one file each |
+//! | `web` | fetches web pages: which addresses are allowed, and how a page becomes text |
+//! | `dropin` | drop-in tools: Python functions, and programs that describe themselves |
+//! | `builtin` | the built-in tools, one file each |
 
 mod builtin;
 mod confinement;

@@ -1,33 +1,35 @@
-//! How much a tool may read, write, give back and take, in one place so that settings can change it.
+//! The limits on what a tool may read, write and return, and on its time; in one place so that settings can change
+//! them.
 
 use std::time::Duration;
 
-/// How much a tool may read, write, give back and take.
+/// The limits on what a tool may read, write and return, and on its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolLimits {
-    /// Bytes of text that `read_file` gives at most.
+    /// Most bytes of text that `read_file` returns.
     pub read: usize,
-    /// Bytes of a file that is held in memory: to be written, edited, or decoded from UTF-16.
+    /// Most bytes of a file that is held in memory: to be written, edited, or decoded from UTF-16.
     pub file: usize,
-    /// Bytes of output shown to the model. Above `read`, so that a file is cut once, by the tool that knows its lines.
+    /// Most bytes of output shown to the model. Larger than `read`, so that a file is cut only once, by the tool that
+    /// knows its lines.
     pub output: usize,
-    /// Bytes of a result's data as JSON; larger data is left out, and only its text is kept.
+    /// Most bytes of a result's data as JSON; larger data is left out, and only its text is kept.
     pub value: usize,
-    /// Files that `list_files` names.
+    /// Most files that `list_files` lists.
     pub listed: usize,
-    /// Files and folders looked at by one listing or search.
+    /// Most files and folders that one listing or search looks at.
     pub walked: usize,
-    /// Lines that `search_files` gives.
+    /// Most lines that `search_files` returns.
     pub matches: usize,
-    /// Bytes read by one search.
+    /// Most bytes that one search reads.
     pub searched: u64,
     /// How long a built-in tool may take.
     pub time: Duration,
-    /// How often a repeatable call is tried again after a failure that may pass.
+    /// How often a repeatable call is retried after a transient failure.
     pub retries: u32,
-    /// The wait before the first new try; it doubles from then on.
+    /// The wait before the first retry; it doubles with each further one.
     pub backoff: Duration,
-    /// How long a stopped call that changes things is given to come to an end, so that its outcome is known.
+    /// How long a stopped call that changes things may take to finish, so that its outcome is known.
     pub grace: Duration,
 }
 

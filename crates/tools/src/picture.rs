@@ -1,9 +1,9 @@
-//! Pictures: told from other files by their first bytes, and no larger than providers take.
+//! Recognizes pictures by their first bytes, and limits their size to what providers accept.
 
-/// Larger pictures are refused by one provider or another.
+/// Most bytes of a picture. Some providers refuse larger ones.
 pub const LARGEST_PICTURE: u64 = 5 << 20;
 
-/// What a picture is, by its first bytes; `None` for anything that models are not shown.
+/// The media type of a picture, by its first bytes; `None` for files that models are not shown as pictures.
 pub fn mime_of(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),

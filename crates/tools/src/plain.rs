@@ -1,20 +1,20 @@
-//! Opening files by their path that may come from anyone: never waiting for one, whatever it is.
+//! Opens files by path without ever blocking, since a path may come from anyone and name a pipe or a device.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Opens a file for reading; links are followed. Whoever reads it checks first that it is a regular file.
+/// Opens a file for reading; links are followed. The caller must check that it is a regular file before reading it.
 pub fn open_plain(path: &Path) -> io::Result<File> {
     opened(path, false)
 }
 
-/// The same, but a link itself is not opened: on Unix that is an error, on Windows it is no regular file.
+/// Opens a file, but not a link: on Unix a link is an error, on Windows the result is not a regular file.
 pub fn open_unlinked(path: &Path) -> io::Result<File> {
     opened(path, true)
 }
 
-/// A pipe or a device would be waited for.
+/// Opens without blocking: opening a pipe or a device would otherwise wait.
 #[cfg(unix)]
 fn opened(path: &Path, refuses_links: bool) -> io::Result<File> {
     use rustix::fs::OFlags;
@@ -24,7 +24,7 @@ fn opened(path: &Path, refuses_links: bool) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
-/// Pipes and devices have no place among files here. Untested.
+/// Opens a file. Pipes and devices are not files on this system. Untested.
 #[cfg(not(unix))]
 fn opened(path: &Path, refuses_links: bool) -> io::Result<File> {
     use std::os::windows::fs::OpenOptionsExt;

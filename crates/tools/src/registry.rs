@@ -1,4 +1,4 @@
-//! Tools by name.
+//! The registry of tools by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::tool::{Tool, ToolSource};
 use crate::web::WebConfig;
 use crate::worker::PythonConfig;
 
-/// Bytes of a description: every one is sent with every question to a model.
+/// Most bytes of a description: all descriptions are sent with every request to a model.
 const DESCRIPTION: usize = 16 << 10;
 
-/// Tools by name, each with its schema. Always in the order of their names, so that prompts stay the same.
+/// Tools by name, each with its schema. Always sorted by name, so that prompts stay the same.
 #[derive(Clone, Default)]
 pub struct Registry {
     tools: BTreeMap<String, RegistryEntry>,
-    /// Shorter names that stand for one of them.
+    /// Short names, each for one of the tools.
     short: BTreeMap<String, String>,
-    /// Those that may change or vanish while runs go on.
+    /// The tools that may change or be removed during a run.
     changing: BTreeSet<String>,
 }
 
@@ -32,12 +32,12 @@ pub struct Registry {
 pub(crate) struct RegistryEntry {
     pub(crate) tool: Arc<dyn Tool>,
     pub(crate) schema: Arc<Schema>,
-    /// What its data must fit, where it promises something.
+    /// The schema of its data, if it has one.
     pub(crate) output: Option<Arc<Schema>>,
 }
 
 impl Registry {
-    /// A registry of the tools that are always there: files and questions to the user.
+    /// A registry of the built-in tools for files and questions to the user.
     ///
     /// Schemas are compiled when they are first used, so this costs microseconds.
     pub fn standard(limits: &ToolLimits) -> Self {
@@ -48,28 +48,28 @@ impl Registry {
         registry
     }
 
-    /// Adds `run_command`, which runs what it is told in the sandbox.
+    /// Adds `run_command`, which runs commands in the sandbox.
     #[must_use]
     pub fn with_commands(mut self, confinement: Confinement) -> Self {
         self.insert_own(builtin::commands(confinement));
         self
     }
 
-    /// Adds `run_python`, which runs code in the sandbox. Python is looked for with the first call.
+    /// Adds `run_python`, which runs code in the sandbox. Python is looked for on the first call.
     #[must_use]
     pub fn with_python(mut self, confinement: Confinement, python: PythonConfig) -> Self {
         self.insert_own(builtin::python(confinement, python));
         self
     }
 
-    /// Adds `web_fetch`, which reads pages of the web.
+    /// Adds `web_fetch`, which reads web pages.
     #[must_use]
     pub fn with_web(mut self, web: WebConfig) -> Self {
         self.insert_own(builtin::web(web));
         self
     }
 
-    /// Adds the tools `echo` and `nap`, which measure us and do nothing else.
+    /// Adds the tools `echo` and `nap`, which only serve benchmarks.
     #[must_use]
     pub fn with_bench(mut self, nap: NapMode) -> Self {
         for tool in builtin::bench(nap) {
@@ -78,7 +78,7 @@ impl Registry {
         self
     }
 
-    /// Takes on a tool, whoever made it: its name, description and schema are checked, and the schema compiled.
+    /// Adds a tool from any source: its name, description and schema are checked, and the schema compiled.
     pub fn insert(&mut self, tool: Arc<dyn Tool>) -> Result<(), Error> {
         let entry = RegistryEntry::checked(tool, Schema::new)?;
         let name = entry.tool.spec().name.clone();
@@ -88,7 +88,7 @@ impl Registry {
         self.take(entry)
     }
 
-    /// The same for one that may change or vanish while runs go on, as a server's may.
+    /// Adds a tool that may change or be removed during a run, as a server's tools may.
     pub fn insert_changing(&mut self, tool: Arc<dyn Tool>) -> Result<(), Error> {
         let name = tool.spec().name.clone();
         self.insert(tool)?;
@@ -96,7 +96,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Takes on a tool whose schemas have been compiled before, when it was found: they are compiled again when used.
+    /// Adds a tool whose schemas were already compiled when it was found: they are compiled again on first use.
     pub(crate) fn insert_later(&mut self, tool: Arc<dyn Tool>) -> Result<(), Error> {
         self.take(RegistryEntry::checked(tool, Schema::new)?)
     }
@@ -110,7 +110,7 @@ impl Registry {
         Ok(())
     }
 
-    /// A tool of ours. The tests check that each passes; one that did not would be missing, not broken.
+    /// Adds a built-in tool. The tests check that each one is valid; an invalid one would be missing.
     fn insert_own(&mut self, tool: Arc<dyn Tool>) {
         match RegistryEntry::checked(tool, Schema::own) {
             Ok(entry) => {
@@ -120,17 +120,17 @@ impl Registry {
         }
     }
 
-    /// The tool of that name.
+    /// The tool with that name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.tools.get(name).map(|entry| &entry.tool)
     }
 
-    /// Lets a shorter name stand for a tool. A tool that has the name itself goes before.
+    /// Adds a short name for a tool. If a tool has that name itself, that tool is used.
     pub fn shorten(&mut self, short: &str, name: &str) {
         self.short.insert(short.to_owned(), name.to_owned());
     }
 
-    /// The name of the tool that is meant: that name itself, or the one that it is short for.
+    /// The name of the tool that is meant: the name itself, or the one that it is short for.
     pub fn full_name<'a>(&'a self, called: &'a str) -> Option<&'a str> {
         if self.tools.contains_key(called) {
             return Some(called);
@@ -142,15 +142,15 @@ impl Registry {
         self.tools.get(name)
     }
 
-    /// Up to three names that one that is not there may have been meant for, the nearest first.
+    /// Up to three names that are close to an unknown one, the nearest first.
     pub fn close_names(&self, name: &str) -> Vec<&str> {
         let name = crate::cut::line(name, 64);
         let names: Vec<&str> = self.tools.keys().map(String::as_str).collect();
         similar::get_close_matches(&name, &names, 3, 0.6)
     }
 
-    /// The tools that an agent may use, by name, group or MCP server, in the order of their names. Each stands there once; names
-    /// that nobody has are left out.
+    /// The tools that an agent may use, requested by name, group or MCP server, sorted by name and without
+    /// duplicates. Unknown names are ignored.
     pub fn specs_for<S: AsRef<str>>(&self, wanted: &[S]) -> Vec<ToolSpec> {
         let is_wanted = |tool: &dyn Tool| {
             let (name, traits) = (&tool.spec().name, tool.traits());
@@ -163,22 +163,22 @@ impl Registry {
         self.iter().filter(|tool| is_wanted(tool.as_ref())).map(|tool| tool.spec().clone()).collect()
     }
 
-    /// The tools whose definitions are words from outside, each with the place they come from.
+    /// The tools whose definitions are text from outside, each with the source of that text.
     pub fn strange(&self) -> BTreeMap<String, String> {
         self.iter().filter_map(|tool| Some((tool.spec().name.clone(), tool.words_from()?))).collect()
     }
 
-    /// Whether this tool is there, and stays as it is.
+    /// Whether this tool exists and cannot change during a run.
     pub fn is_fixed(&self, name: &str) -> bool {
         self.tools.contains_key(name) && !self.changing.contains(name)
     }
 
-    /// Whether this tool is there, and only reads.
+    /// Whether this tool exists and only reads.
     pub fn only_reads(&self, name: &str) -> bool {
         self.get(name).is_some_and(|tool| tool.traits().class == EffectClass::Pure)
     }
 
-    /// Every tool, in the order of their names.
+    /// Every tool, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
         self.tools.values().map(|entry| &entry.tool)
     }

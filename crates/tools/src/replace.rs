@@ -1,11 +1,12 @@
-//! Replacing a file of our own: whole or not at all, readable by its owner alone, and on disk once it is said to be.
+//! Replaces one of our own files atomically. The file is readable by its owner alone, and synced to disk before the
+//! call returns.
 
 use std::fs::{DirBuilder, File};
 use std::io::{Result, Write as _};
 use std::path::Path;
 
-/// Puts new content in the place of a file; makes the folder if it is not there. Whoever reads it, and whoever finds it
-/// after a power cut, has the old or the new content.
+/// Replaces the content of a file, and creates its folder if it is missing. A concurrent reader, or a reader after a
+/// power cut, finds either the old or the new content.
 pub fn replace_private(path: &Path, content: &[u8]) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = DirBuilder::new();

@@ -1,4 +1,4 @@
-//! Arguments against a JSON Schema. The schema may come from a stranger: nothing is fetched, and its cost is bounded.
+//! Checks arguments against a JSON Schema. The schema may be untrusted: nothing is fetched, and its cost is limited.
 
 mod bounds;
 mod words;
@@ -12,11 +12,11 @@ use serde_json::{Map, Value};
 
 use bounds::SchemaBounds;
 
-/// Steps of a pattern with look-around before it is given up. Patterns without are linear anyway.
+/// Most steps of matching a pattern with look-around. Patterns without look-around take linear time anyway.
 const BACKTRACKING: usize = 10_000;
-/// Bytes of one compiled pattern.
+/// Most bytes of one compiled pattern.
 const PATTERN: usize = 1 << 20;
-/// Problems named at once: a model mends a few at a time, and more would bury them.
+/// Most problems reported at once: a model fixes a few at a time, and a longer list would hide them.
 const NAMED: usize = 5;
 
 /// A JSON Schema for a tool's arguments, compiled when it is first used.
@@ -24,36 +24,37 @@ const NAMED: usize = 5;
 pub struct Schema {
     source: Value,
     bounds: SchemaBounds,
-    /// The dialect it is known to be written in; told by `$schema`, or the newest, if it is not.
+    /// The dialect, if it is known. Otherwise `$schema` names it, or it is the newest.
     draft: Option<Draft>,
     compiled: OnceLock<Result<Validator, String>>,
 }
 
-/// What in the arguments does not fit, in words a model can act on.
+/// What in the arguments does not fit, worded so that a model can fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// Each names a place and the rule broken there. Never empty.
     pub problems: Vec<String>,
-    /// How many more there are.
+    /// How many further problems there are.
     pub more: usize,
 }
 
 impl Schema {
-    /// Takes a schema that is an object, refers to nothing outside itself and is no larger than it needs to be.
-    /// The error says what is wrong.
+    /// Accepts a schema that is an object, refers to nothing outside itself and stays within the size limits. The
+    /// error says what is wrong.
     pub fn new(source: &Value) -> Result<Self, String> {
         let bounds = SchemaBounds::of(source)?;
         Ok(Self { source: source.clone(), bounds, draft: None, compiled: OnceLock::new() })
     }
 
-    /// One of our own, which uses only what every dialect knows. Of the first schema of a dialect the library also
-    /// compiles the dialect's own schema, which for draft 7 takes half a millisecond and for 2020-12 two or more.
+    /// A schema of a built-in tool, which uses only keywords that every dialect has. For the first schema of a
+    /// dialect, the library also compiles the dialect's own schema, which takes half a millisecond for draft 7 and
+    /// two or more for 2020-12.
     pub(crate) fn own(source: &Value) -> Result<Self, String> {
         Ok(Self { draft: Some(Draft::Draft7), ..Self::new(source)? })
     }
 
-    /// Whether it is one for arguments, which are always an object. Models' providers refuse a whole question for one
-    /// tool whose schema says something else.
+    /// Checks that this is a schema for arguments, which are always an object. A provider refuses a whole request if
+    /// one tool's schema has another type.
     pub(crate) fn takes_arguments(&self) -> Result<(), String> {
         match self.source.get("type") {
             None => Ok(()),
@@ -62,13 +63,14 @@ impl Schema {
         }
     }
 
-    /// Compiles it now, to see whether it is a schema at all. The error says what is wrong.
+    /// Compiles the schema now, to check that it is valid. The error says what is wrong.
     pub fn check(&self) -> Result<(), String> {
         self.compiled().map(|_| ()).map_err(str::to_owned)
     }
 
-    /// The arguments as the tool should see them: none is an empty object, and an optional one that is `null` although
-    /// the schema has no use for `null` is left out, since many models write those they do not mean to give.
+    /// The arguments as the tool should get them. No arguments become an empty object. An optional argument that is
+    /// `null` where the schema does not allow `null` is left out, since many models write `null` for arguments that
+    /// they do not mean to give.
     pub fn accept<'a>(&self, args: &'a Value) -> Result<Cow<'a, Value>, Mismatch> {
         let args = match args {
             Value::Null => Cow::Owned(Value::Object(Map::new())),
@@ -87,7 +89,7 @@ impl Schema {
         Err(Mismatch::of(validator, &args))
     }
 
-    /// Whether a value fits as it is.
+    /// Checks a value without changing it.
     pub fn judge(&self, value: &Value) -> Result<(), Mismatch> {
         self.bounds.admit(value).map_err(Mismatch::one)?;
         let validator = self.compiled().map_err(|why| Mismatch::one(format!("the schema cannot be used: {why}")))?;

@@ -1,8 +1,9 @@
-//! Reads a shell command for the simple commands in it, as far as these are plain words.
+//! Parses a shell command into the simple commands in it, as far as these consist of plain words.
 //!
-//! Sequences and pipes are split: `cd a && cargo test 2>&1 | tail`. The rest of the shell's language (substitutions, loops,
-//! functions, here-documents) is not read: what holds some of it has a part that is uncertain, which no pattern allows and
-//! every pattern that denies or asks may mean. The reader may find more commands than would run, and never fewer.
+//! Sequences and pipes are split: `cd a && cargo test 2>&1 | tail`. The rest of the shell's language (substitutions,
+//! loops, functions, here-documents) is not parsed. A command that contains any of it gets an uncertain part: no
+//! pattern can allow that part, and every pattern that denies or asks may match it. The parser may find more commands
+//! than would run, but never fewer.
 
 mod installs;
 mod read;
@@ -15,11 +16,11 @@ use updraft_run::SimpleCommand;
 
 pub(crate) use installs::only_installs;
 
-/// Parts of one command. Nobody writes more by hand.
+/// Most parts of one command. Nobody writes more by hand.
 const MOST_PARTS: usize = 500;
-/// Bytes of one command that are read.
+/// Most bytes of one command that are parsed.
 const LONGEST: usize = 64 << 10;
-/// Commands within commands: `env timeout 5 sh -c "…"`.
+/// Deepest nesting of commands within commands: `env timeout 5 sh -c "…"`.
 const DEEPEST: usize = 8;
 
 /// The simple commands of a text for `sh -c`.
@@ -49,7 +50,7 @@ fn add_parts(text: &str, depth: usize, parts: &mut Vec<SimpleCommand>) {
     }
 }
 
-/// Something that is not read.
+/// A part that cannot be parsed.
 fn unknown() -> SimpleCommand {
     SimpleCommand { uncertain: true, ..SimpleCommand::default() }
 }

@@ -1,4 +1,4 @@
-//! What a tool is, and what a call of it is given.
+//! The trait of a tool, and the context that a call gets.
 
 use std::fmt;
 use std::pin::Pin;
@@ -13,39 +13,40 @@ use updraft_run::{
 };
 use updraft_workspace::{Place, hash};
 
-/// A call on its way to a reply.
+/// A call in progress, which resolves to a reply.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
 
-/// Something an agent can use.
+/// A tool that an agent can use.
 pub trait Tool: Send + Sync {
-    /// What the model is told about it. Always the same for the same tool.
+    /// The description that the model gets. Always the same for the same tool.
     fn spec(&self) -> &ToolSpec;
 
-    /// What kind of thing it is.
+    /// The tool's properties: effects, group, time limit.
     fn traits(&self) -> ToolTraits;
 
-    /// JSON Schema of the data it gives ([`updraft_run::ToolOutput::value`]), where it promises one.
+    /// JSON Schema of the data in its output ([`updraft_run::ToolOutput::value`]), if it declares one.
     fn output(&self) -> Option<&Value> {
         None
     }
 
-    /// Who made it.
+    /// Where the tool comes from.
     fn source(&self) -> ToolSource {
         ToolSource::BuiltIn
     }
 
-    /// Whether it may change files of the workspace that its output does not list. Never asked of one that only reads.
+    /// Whether it may change files of the workspace that its output does not list. Not called for a tool that only
+    /// reads.
     fn changes_unseen(&self) -> bool {
         false
     }
 
-    /// Where the words of its definition come from, if that is outside: whoever may use it has read them.
+    /// The source of its definition's text, if that is outside: an agent that may use the tool has read that text.
     fn words_from(&self) -> Option<String> {
         None
     }
 
-    /// The call that is really meant by one with these arguments, where this tool only passes calls on: a tool's name
-    /// and its arguments. It is looked up, checked, weighed and made as if it had been called itself.
+    /// If this tool only passes calls on: the tool name and arguments of the call that is really meant. That call is
+    /// looked up, checked, authorized and made as if the model had made it directly.
     fn passes_on(&self, args: &Value) -> Option<(String, Value)> {
         let _ = args;
         None
@@ -55,60 +56,62 @@ pub trait Tool: Send + Sync {
     fn prepare(&self, args: &Value, place: &Place) -> PreparedCall {
         let _ = (args, place);
         let ToolTraits { class, outside, sends, destroys, .. } = self.traits();
-        // What others made may read anything in the workspace, unless it says better.
+        // A tool that is not built in may read anything in the workspace, unless it says otherwise.
         let reads = if self.source() == ToolSource::BuiltIn { Vec::new() } else { vec![".".into()] };
         PreparedCall { class, outside, sends, destroys, reads, ..PreparedCall::default() }
     }
 
-    /// What is known only just before: for file writes, the hashes before and after. Reads files, changes nothing.
+    /// Facts that are known only just before the call: for file writes, the hashes before and after. Reads files,
+    /// changes nothing.
     fn facts(&self, args: &Value, place: &Place) -> EffectFacts {
         let _ = (args, place);
         EffectFacts::default()
     }
 
-    /// Contents that the call is about to replace, kept before it begins so that they can be brought back whatever
-    /// happens. Reads files, changes nothing.
+    /// Contents that the call is about to replace, stored before it starts so that they can be restored in any case.
+    /// Reads files, changes nothing.
     fn images(&self, args: &Value, place: &Place) -> Vec<Vec<u8>> {
         let _ = (args, place);
         Vec::new()
     }
 
-    /// Does it. The arguments fit the schema.
+    /// Makes the call. The arguments fit the schema.
     ///
-    /// Where [`ToolTraits::blocking`] is false the future is dropped when the call is stopped, so it must hold nothing that
-    /// outlives it. Where it is true it has a thread to itself and watches [`CallContext::cancel`] if it may take long.
+    /// If [`ToolTraits::blocking`] is false, the future is dropped when the call is stopped, so it must hold nothing
+    /// that outlives it. If it is true, the call has its own thread and must watch [`CallContext::cancel`] if it may
+    /// take long.
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a>;
 
-    /// After a crash: did it happen? Asked only of tools of `Class::Checkable`.
+    /// Finds out after a crash whether the call happened. Only called for tools of [`EffectClass::Checkable`].
     fn reconcile(&self, args: &Value, facts: &EffectFacts, place: &Place) -> RecoveryOutcome {
         let _ = (args, facts, place);
         RecoveryOutcome::CannotTell(format!("`{}` leaves no traces to check", self.spec().name))
     }
 }
 
-/// What kind of thing a tool is.
+/// The properties of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolTraits {
-    /// May a call that was cut off be made again?
+    /// Whether a call that was interrupted may be made again.
     pub class: EffectClass,
-    /// The name agents may ask for it by together with its like: `files`, `bench`.
+    /// The group name by which agents can request it together with similar tools: `files`, `bench`.
     pub group: &'static str,
-    /// Those who ask for its group do not get it; only those who ask for it by its name.
+    /// Whether it must be requested by its own name: requesting its group does not include it.
     pub only_by_name: bool,
-    /// It reaches beyond workspace and sandbox, so it needs approval.
+    /// Whether it reaches beyond workspace and sandbox, and so needs approval.
     pub outside: bool,
-    /// It can carry something out of this machine: what it is given, or what it finds.
+    /// Whether it can send data off this machine: its arguments, or what it finds.
     pub sends: bool,
-    /// What it does cannot be undone by us.
+    /// Whether its effects cannot be undone by us.
     pub destroys: bool,
     /// How long a call may take.
     pub time: Duration,
-    /// It blocks its thread, so it is called on one of its own.
+    /// Whether it blocks its thread, so that it must be called on its own thread.
     pub blocking: bool,
 }
 
 impl Default for ToolTraits {
-    /// Of a tool about which nothing good is known, but that stays inside.
+    /// The traits of a tool about which nothing is known, except that it does not reach outside.
     fn default() -> Self {
         Self {
             class: EffectClass::Opaque,
@@ -123,14 +126,14 @@ impl Default for ToolTraits {
     }
 }
 
-/// Who made a tool.
+/// Where a tool comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolSource {
-    /// We did.
+    /// It is built in.
     BuiltIn,
-    /// It was dropped into a folder: the file.
+    /// It was dropped into a folder: the path of its file.
     File(String),
-    /// An MCP server has it: the server's name.
+    /// An MCP server provides it: the server's name.
     Server(String),
 }
 
@@ -144,27 +147,28 @@ impl fmt::Display for ToolSource {
     }
 }
 
-/// What a call is given besides its arguments. Cheap to clone.
+/// The context of a call, in addition to its arguments. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct CallContext {
-    /// Where it works.
+    /// The workspace it works in.
     pub place: Place,
-    /// Cancelled when the call is to stop: someone cancelled, or its time is over.
+    /// Cancelled when the call must stop: it was cancelled, or its time is over.
     pub cancel: CancellationToken,
-    /// The idempotency key for the outside: the same for every attempt at this call, and no other.
+    /// The idempotency key for external services: the same for every attempt at this call, and different for every
+    /// other call.
     pub key: String,
-    /// Where it tells how it is getting on.
+    /// Receives progress messages.
     pub log: CallLog,
-    /// Where the lines go that a program prints while it runs.
+    /// Receives the lines that a program prints while it runs.
     pub output: CallLog,
-    /// The run around it.
+    /// The run that it belongs to.
     pub around: RunContext,
     transient: Arc<AtomicBool>,
     kept: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
 impl CallContext {
-    /// A context that nobody cancels and nobody listens to. Set the fields to change that.
+    /// A context that is never cancelled and whose log goes nowhere. Set the fields to change that.
     pub fn new(place: Place, key: impl Into<String>) -> Self {
         Self {
             place,
@@ -178,25 +182,25 @@ impl CallContext {
         }
     }
 
-    /// Hands over bytes that the reply names, for whoever keeps the journal to store.
+    /// Takes bytes that the reply refers to, for the owner of the journal to store.
     pub fn keep(&self, bytes: Vec<u8>) -> BlobRef {
         let named = BlobRef { hash: hash(&bytes), len: bytes.len() as u64 };
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
         named
     }
 
-    /// What was handed over so far.
+    /// The bytes taken so far.
     pub(crate) fn kept(&self) -> Vec<Vec<u8>> {
         std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A failure that may pass by itself (a refused connection, a busy server): a repeatable call is tried again.
+    /// Reports a transient failure (a refused connection, a busy server): a repeatable call is retried.
     pub fn transient(&self, failure: Failure) -> Reply {
         self.transient.store(true, Ordering::Relaxed);
         Reply::Failed(failure)
     }
 
-    /// The same call with a stop of its own below the caller's, and nothing marked yet.
+    /// A context for one attempt, with its own cancellation below the caller's, and not marked as transient.
     pub(crate) fn attempt(&self) -> Self {
         Self { cancel: self.cancel.child_token(), transient: Arc::default(), ..self.clone() }
     }
@@ -206,25 +210,25 @@ impl CallContext {
     }
 }
 
-/// The run that a call belongs to, as far as a tool may know it. Cheap to clone; empty for a call outside of runs.
+/// The run that a call belongs to, as far as a tool may know it. Cheap to clone; empty for a call outside a run.
 #[derive(Clone, Default)]
 pub struct RunContext {
     /// The run's id.
     pub run: String,
     /// The step's id.
     pub step: String,
-    /// The shared variables that the step was given.
+    /// The shared variables that the step got.
     pub variables: Arc<Vec<(String, Arc<Value>)>>,
-    /// Makes the documented context: intent, workspace, history, memory.
+    /// Builds the documented context: intent, workspace, history, memory.
     pub context: Option<Arc<dyn Fn() -> Value + Send + Sync>>,
     /// The tools that the agent may use.
     pub tools: Arc<[ToolSpec]>,
-    /// Makes calls on behalf of code: each is checked, allowed or refused, and written down like an agent's own.
+    /// Makes calls on behalf of code: each is checked, allowed or refused, and recorded like a call of the agent.
     pub caller: Option<Arc<dyn Caller>>,
-    /// The call was weighed as one that reaches outside ([`PreparedCall::outside`]) and allowed. One that was not may have
-    /// become one since, by what other calls did, and is refused then.
+    /// Whether the call was judged as reaching outside ([`PreparedCall::outside`]) and was allowed. If it was not
+    /// judged so, but other calls have made it reach outside since, it is refused.
     pub reaches_outside: bool,
-    /// What an earlier attempt at this call has written down to find it again by.
+    /// The handle that an earlier attempt at this call recorded to find its work again.
     pub handle: Option<String>,
 }
 
@@ -234,9 +238,9 @@ impl fmt::Debug for RunContext {
     }
 }
 
-/// Makes calls that code asks for while a call of its own is under way.
+/// Makes calls that code requests while its own call is in progress.
 pub trait Caller: Send + Sync {
-    /// Makes one call. A refusal is a reply, with a hint; nobody is asked.
+    /// Makes one call. A refusal is a reply with a hint; no person is asked.
     fn call(&self, call: ToolCall) -> Pin<Box<dyn Future<Output = Reply> + Send + '_>>;
 
     /// Whether a call may be made twice. Has no effects.
@@ -245,55 +249,55 @@ pub trait Caller: Send + Sync {
         EffectClass::Opaque
     }
 
-    /// Puts a question of whoever is called to a person, and waits for what they say: `Said` with the answer as JSON, a
-    /// `Verdict` that says no, or anything else where nobody answers.
+    /// Asks a person a question on behalf of the called tool, and waits for the answer: `Said` with the answer as
+    /// JSON, a `Verdict` that refuses, or any other reply if nobody answers.
     fn inquire(&self, inquiry: Inquiry) -> Pin<Box<dyn Future<Output = Reply> + Send + '_>> {
         let _ = inquiry;
         Box::pin(std::future::ready(Reply::Cancelled))
     }
 
-    /// Has a model asked for whoever is called, within the run's budget.
+    /// Asks a model on behalf of the called tool, within the run's budget.
     fn consult(&self, consultation: Consultation) -> Pin<Box<dyn Future<Output = Reply> + Send + '_>> {
         let _ = consultation;
         Box::pin(std::future::ready(Reply::Cancelled))
     }
 
-    /// Writes down something to find the call again by, should our process end: the next attempt at it is given this.
-    /// An empty text takes it back. True once it is on disk.
+    /// Records a handle to find the call's work again, in case our process ends: the next attempt gets this handle.
+    /// An empty text removes it. Returns true once it is on disk.
     fn note(&self, handle: String) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
         let _ = handle;
         Box::pin(std::future::ready(false))
     }
 }
 
-/// A question to a model that whoever is called wants answered.
+/// A question to a model on behalf of the called tool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Consultation {
-    /// Who wants it, in words for a person.
+    /// Who asks, in words for a person.
     pub from: String,
-    /// The model, where the user has named one for this; else the agent's own.
+    /// The model, if the user has set one for this; otherwise the agent's own.
     pub model: Option<String>,
-    /// Who the model is to be.
+    /// The system prompt.
     pub system: String,
-    /// What was said so far: `user` or `assistant`, and the words.
+    /// The conversation so far: `user` or `assistant`, and the text.
     pub messages: Vec<(String, String)>,
-    /// The most that it may write, in tokens.
+    /// The most tokens that the answer may have.
     pub max_tokens: u64,
 }
 
-/// Where a tool tells how it is getting on. Lines may be lost: they are for whoever watches, not for the journal.
+/// Receives the progress messages of a tool. Lines may be lost: they are for live display, not for the journal.
 #[derive(Clone, Default)]
 pub struct CallLog(Option<Arc<LogListener>>);
 
 type LogListener = dyn Fn(&str) + Send + Sync;
 
 impl CallLog {
-    /// Hands every line to `listener`, which must not block.
+    /// Passes every line to `listener`, which must not block.
     pub fn to(listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(listener)))
     }
 
-    /// Tells one line.
+    /// Reports one line.
     pub fn line(&self, text: &str) {
         if let Some(listener) = &self.0 {
             listener(text);

@@ -1,8 +1,8 @@
-//! Pages of the web: which addresses may be asked for, how they are reached, and what of a page is text.
+//! Fetches web pages: which addresses are allowed, how they are reached, and how a page becomes text.
 //!
-//! The address comes from a model, so it is hostile until shown otherwise. `target` judges it as text, `names` resolves
-//! the host and lets no inner address through, and the connection goes to the very address that was checked. Proxies of
-//! the environment are not used: they would connect where nobody checked.
+//! The address comes from a model, so it is treated as hostile. `target` checks it as text, `names` resolves the host
+//! and refuses private addresses, and the connection goes to exactly the address that was checked. Proxies from the
+//! environment are not used: they would connect to addresses that were not checked.
 
 mod charset;
 mod dns;
@@ -25,37 +25,38 @@ pub(crate) use fetch::{FetchError, FetchedPage};
 pub(crate) use page::{PageLink, PageText};
 pub(crate) use target::Target;
 
-/// How pages are fetched: the same for all of a process.
+/// How pages are fetched: the same for the whole process.
 #[derive(Clone, Debug, Default)]
 pub struct WebConfig {
-    /// Also reach this machine (`localhost`, `127.0.0.1`, `[::1]`), by HTTP too and at any port. For tests.
+    /// Whether this machine (`localhost`, `127.0.0.1`, `[::1]`) can be reached too, also by HTTP and at any port. For
+    /// tests.
     pub loopback: bool,
     /// Certificates (PEM) to trust besides those of the system.
     pub certificates: Vec<u8>,
-    /// The name server to ask; `None` leaves it to the system.
+    /// The name server to ask; `None` uses the system's resolver.
     pub dns: Option<SocketAddr>,
-    /// How much and how long.
+    /// The limits on size and time.
     pub limits: WebLimits,
-    /// For tests.
+    /// Redirects connections. For tests.
     pub detour: Option<AddressOverride>,
 }
 
-/// How much of the web one call may take.
+/// The limits for one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebLimits {
-    /// For everything together, from the name to the text.
+    /// The time for everything together, from resolving the name to extracting the text.
     pub time: Duration,
-    /// Until a connection stands.
+    /// The time until a connection is established.
     pub connect: Duration,
-    /// Bytes of a body, as sent and again as unpacked.
+    /// Most bytes of a body, as sent and again as decompressed.
     pub body: usize,
-    /// Bytes of a page that are read as HTML: a parser takes long over what is made to take long.
+    /// Most bytes of a page that are parsed as HTML: a page can be built to take long to parse.
     pub html: usize,
-    /// Bytes of text given to the model.
+    /// Most bytes of text given to the model.
     pub text: usize,
-    /// Redirects followed.
+    /// Most redirects followed.
     pub redirects: usize,
-    /// Links listed.
+    /// Most links listed.
     pub links: usize,
 }
 
@@ -73,12 +74,13 @@ impl Default for WebLimits {
     }
 }
 
-/// Where a checked public address is connected to instead, so that tests need no public address. No setting reaches it.
+/// The address to connect to instead of a checked public address, so that tests need no public address. No setting
+/// can set it.
 #[derive(Clone)]
 pub struct AddressOverride(Arc<dyn Fn(IpAddr) -> SocketAddr + Send + Sync>);
 
 impl AddressOverride {
-    /// A detour by a function of the checked address.
+    /// Redirects by a function of the checked address.
     pub fn new(to: impl Fn(IpAddr) -> SocketAddr + Send + Sync + 'static) -> Self {
         Self(Arc::new(to))
     }
@@ -90,7 +92,7 @@ impl fmt::Debug for AddressOverride {
     }
 }
 
-/// Fetches pages. The client, and with it what the system trusts, is made with the first page.
+/// Fetches pages. The client, with the system's certificates, is created for the first page.
 pub(crate) struct Fetcher {
     pub(crate) web: WebConfig,
     client: OnceCell<reqwest::Client>,
@@ -104,7 +106,7 @@ impl Fetcher {
     async fn client(&self) -> Result<&reqwest::Client, Failure> {
         let make = || async {
             let web = self.web.clone();
-            // What the system trusts is read from files.
+            // The system's certificates are read from files.
             let made = tokio::task::spawn_blocking(move || client(&web)).await;
             made.unwrap_or_else(|_| Err(Failure::new(FailureKind::Config, "no HTTP client can be made")))
         };
@@ -117,16 +119,16 @@ fn client(web: &WebConfig) -> Result<reqwest::Client, Failure> {
         let why = fetch::chain(&why);
         Failure::new(FailureKind::Config, format!("no HTTP client can be made: {why}; check the system's certificates"))
     };
-    // Fails where one is installed already, and that one will do.
+    // Fails if a provider is already installed, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let certificates = reqwest::Certificate::from_pem_bundle(&web.certificates).map_err(unusable)?;
     reqwest::Client::builder()
         .no_proxy()
-        .redirect(reqwest::redirect::Policy::none()) // each hop is judged anew
+        .redirect(reqwest::redirect::Policy::none()) // each hop is checked separately
         .referer(false)
         .http1_max_headers(100)
         .connect_timeout(web.limits.connect)
-        .pool_max_idle_per_host(0) // each page is resolved and checked anew
+        .pool_max_idle_per_host(0) // each page is resolved and checked again
         .dns_resolver(names::PublicResolver::new(web))
         .user_agent(concat!("updraft/", env!("CARGO_PKG_VERSION")))
         .tls_certs_merge(certificates)

@@ -1,9 +1,9 @@
-//! Sees what calls change in a workspace by themselves: code, tools of the user's own, and servers.
+//! Finds out what calls change in a workspace without listing it: code, the user's own tools, and servers.
 //!
-//! The workspace is looked at before and after such a call, and what is not as it was is told with its output. Where
-//! contents may be kept, what was there before is known too, so that the change can be undone. What a call did that tells
-//! its own changes (a file tool, a command in an overlay) is taken for its doing and for nobody else's; where two calls
-//! that do not were under way at the same time, neither is sure, and both say so.
+//! The workspace is scanned before and after such a call, and the differences are added to its output. If contents
+//! may be stored, the previous contents are known too, so that the change can be undone. Calls that list their own
+//! changes (file tools, commands in an overlay) are credited with exactly those. If two calls that do not list their
+//! changes overlapped, it is not known which of them made a change, and the changes of both are marked as unsure.
 
 mod compare;
 mod snapshot;
@@ -28,40 +28,41 @@ use snapshot::{Entry, MOST, Snapshot};
 use store::Store;
 use under_way::{Guard, UnderWay};
 
-/// Bytes of contents, old ones too, after which they are gathered anew.
+/// Bytes of stored contents, including outdated ones, after which a new store is started.
 const STORED: u64 = 256 << 20;
-/// How long before now a command may have put its changes into the workspace without having told them yet.
+/// How long ago a command may have put its changes into the workspace without having reported them yet.
 const LANDING: Duration = Duration::from_secs(1);
-/// What a call started that was stopped is ended, but not waited for.
+/// The wait before the scan after a cancelled call: the processes it started are killed, but not waited for.
 const LAST_MOMENT: Duration = Duration::from_millis(100);
-/// How often the workspace is looked at again because others were at work meanwhile.
+/// How often the workspace is scanned again because other calls reported changes meanwhile.
 const LOOKS: usize = 5;
-/// Paths that are named as evidence.
+/// Most paths named as evidence.
 const NAMED: usize = 10;
 
-/// Sees what calls change by themselves, for all workspaces of a process. Cheap to clone. The usual one sees nothing.
+/// Records what calls change without listing it, for all workspaces of a process. Cheap to clone. The default records
+/// nothing.
 #[derive(Clone, Debug, Default)]
 pub struct ChangeWitness(Option<Arc<WitnessInner>>);
 
 #[derive(Debug)]
 struct WitnessInner {
-    /// Where contents are kept while the process lives.
+    /// The folder where contents are stored while the process lives.
     keeps: Option<PathBuf>,
     workspaces: Mutex<BTreeMap<PathBuf, Arc<WatchedWorkspace>>>,
 }
 
-/// One workspace.
+/// The state for one workspace.
 #[derive(Debug, Default)]
 struct WatchedWorkspace {
     keeps: Option<PathBuf>,
-    /// How many looks have begun.
+    /// How many scans have been started.
     begun: AtomicU64,
     last: Turn<LastSnapshot>,
     store: Mutex<Option<Arc<Store>>>,
     under_way: Arc<UnderWay>,
 }
 
-/// The last look.
+/// The last scan.
 #[derive(Debug, Default)]
 struct LastSnapshot {
     number: u64,
@@ -69,13 +70,13 @@ struct LastSnapshot {
     is_too_large: bool,
 }
 
-/// A call that is being watched, or that others must know of. Dropping it forgets it.
+/// A call that is being watched, or that other calls must know about. It is deregistered when this is dropped.
 pub(crate) struct CallWatch(Option<CallWatchInner>);
 
 struct CallWatchInner {
     watched: Arc<WatchedWorkspace>,
     guard: Guard,
-    /// What was there before; not of a call that tells its own changes.
+    /// The state before the call; `None` for a call that lists its own changes.
     before: Option<PriorSnapshot>,
 }
 
@@ -85,12 +86,14 @@ struct PriorSnapshot {
 }
 
 impl ChangeWitness {
-    /// One that sees, and keeps contents in this folder if there is one, so that changes can be undone.
+    /// Creates a witness that records changes. If there is a folder, contents are stored there, so that changes can
+    /// be undone.
     pub fn new(keeps: Option<PathBuf>) -> Self {
         Self(Some(Arc::new(WitnessInner { keeps, workspaces: Mutex::default() })))
     }
 
-    /// Begins before a call. `is_unseen` says that the call may change what its output does not list.
+    /// Registers a call before it starts. `is_unseen` says that the call may change files that its output does not
+    /// list.
     pub(crate) async fn watch(&self, is_unseen: bool, cx: &CallContext) -> CallWatch {
         let Some(inner) = &self.0 else { return CallWatch(None) };
         let watched = inner.watched(cx.place.workspace.root());
@@ -113,8 +116,8 @@ impl WitnessInner {
 }
 
 impl WatchedWorkspace {
-    /// The state of the workspace, no older than this call. Nothing, if there is too much of it. Whoever waits for a look
-    /// that began after they asked shares it.
+    /// The state of the workspace, not older than this call. Returns `None` if it has too many files. Callers that
+    /// wait share a scan that started after they asked.
     async fn look(self: &Arc<Self>, workspace: &Workspace) -> Option<Arc<Snapshot>> {
         let begun = self.begun.load(Ordering::SeqCst);
         let mut last = self.last.lock().await;
@@ -136,7 +139,7 @@ impl WatchedWorkspace {
         last.snapshot.clone()
     }
 
-    /// Where contents are kept, and whether nothing is in there yet.
+    /// The store for contents, and whether it is new and empty.
     fn store(&self) -> (Option<Arc<Store>>, bool) {
         let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(store) = store.as_ref().filter(|store| store.len() < STORED) {
@@ -146,7 +149,7 @@ impl WatchedWorkspace {
         (store.clone(), true)
     }
 
-    /// Others that are watched need not think that they made these changes.
+    /// Tells other watched calls about these changes, so that they do not report them as their own.
     async fn tell_others(self: &Arc<Self>, guard: &Guard, changes: &[FileChange], workspace: &Workspace) {
         if changes.is_empty() || !guard.has_listeners() {
             return;
@@ -164,7 +167,7 @@ impl WatchedWorkspace {
     }
 }
 
-/// Whether what is there is still what a change left: if not, somebody else has gone on from it.
+/// Whether a file is still as a change left it. If not, another program has changed it since.
 fn is_as_left(change: &FileChange, now: Option<&Entry>) -> bool {
     let Some(now) = now else { return change.now.is_none() && change.after.is_none() };
     match (change.after, now.content.as_ref().and_then(store::Content::bytes)) {
@@ -174,7 +177,7 @@ fn is_as_left(change: &FileChange, now: Option<&Entry>) -> bool {
 }
 
 impl CallWatch {
-    /// Ends after the call: its reply, with what it changed.
+    /// Called after the call: returns its reply with the changes it made.
     pub(crate) async fn end(self, reply: Reply, cx: &CallContext) -> Reply {
         let Some(CallWatchInner { watched, guard, before }) = self.0 else { return reply };
         let workspace = &cx.place.workspace;
@@ -194,11 +197,11 @@ impl CallWatch {
 }
 
 impl WatchedWorkspace {
-    /// What is not as it was, and why that may not be all.
+    /// The differences, and why they may be incomplete.
     async fn found(self: &Arc<Self>, guard: &Guard, before: PriorSnapshot, workspace: &Workspace) -> Changes {
         let (mut after, mut ending) = (None, None);
         for _ in 0..LOOKS {
-            // What others tell while we look may be newer than what we saw.
+            // Changes that other calls report during the scan may be newer than what the scan saw.
             let told = guard.told();
             if before.snapshot.is_some() {
                 after = self.look(workspace).await;
@@ -232,7 +235,7 @@ impl WatchedWorkspace {
     }
 }
 
-/// A reply that tells these changes too. One that cannot tell any becomes an output that says the same.
+/// Adds these changes to a reply. A reply that has no place for them becomes an output with the same message.
 fn with_changes(reply: Reply, changes: Changes, cx: &CallContext) -> Reply {
     if changes.list.is_empty() && changes.unlisted.is_none() {
         return reply;

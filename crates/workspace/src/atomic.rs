@@ -1,4 +1,4 @@
-//! Writing a file so that others see the old content or the new, never something between, whenever the power goes.
+//! Writes files atomically: others see the old content or the new, never a mixture, even after a power failure.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -13,19 +13,19 @@ use super::stamp::Stamp;
 use super::{Folder, OpenMode, disk};
 use super::{LinkPolicy, PathContent, Workspace, WorkspacePath, drafts, failure, refuse_unless_file};
 
-/// Bytes of a file that is hashed: more would take longer than a call may.
+/// Most bytes of a file that is hashed: a larger one would take longer than a call may.
 const LARGEST: u64 = 1 << 30;
 
-/// What became of a write.
+/// The outcome of a write.
 pub enum WriteOutcome {
-    /// The new content is in its place; these folders were made for it.
+    /// The new content was written; these folders were created for it.
     Done(Vec<FileChange>),
-    /// Someone else changed the file since it was read: nothing was written.
+    /// Another program changed the file since it was read: nothing was written.
     Overtaken,
 }
 
 impl PathContent {
-    /// Whether it is still in its place, with the same content.
+    /// Whether the file is still there, with the same content.
     fn still_stands(&self, folder: &Folder, name: &str) -> io::Result<bool> {
         let file = match folder.file(name, OpenMode::Read, LinkPolicy::Never) {
             Ok(file) => file,
@@ -35,7 +35,7 @@ impl PathContent {
         if disk::stamp_of(&file)? != self.stamp {
             return Ok(false);
         }
-        // A change within one tick of the file system's clock leaves the same stamps.
+        // A change within one tick of the file system's clock leaves the same stamp, so the content is compared.
         match self.bytes {
             Some(_) => Ok(Some(hash_of(file)?) == self.hash),
             None => Ok(true),
@@ -44,8 +44,8 @@ impl PathContent {
 }
 
 impl Workspace {
-    /// Takes a path that may be written to: a file, and not of git's own storage. What git acts on (hooks, settings) may
-    /// be, if a person agrees; who prepares the call says so.
+    /// Parses a path that may be written to: a file outside git's own storage. Files that git acts on (hooks,
+    /// settings) may be written with a person's consent, which the caller's preparation of the call asks for.
     pub fn locate_for_writing(&self, path: &str) -> Result<WorkspacePath, Failure> {
         let names_folder = path.ends_with('/');
         let path = self.locate(path)?;
@@ -62,7 +62,8 @@ impl Workspace {
         Ok(path)
     }
 
-    /// The file at a path, reached without links; `None` if there is none. Holds up to `most` bytes of it.
+    /// The file at a path, reached without following links; `None` if it does not exist. Holds up to `most` bytes of
+    /// it.
     pub fn existing(&self, path: &WorkspacePath, most: usize) -> Result<Option<PathContent>, Failure> {
         let file = match self.folder().file(path.as_str(), OpenMode::Read, LinkPolicy::Never) {
             Ok(file) => file,
@@ -80,10 +81,11 @@ impl Workspace {
         Ok(Some(PathContent { stamp: about, hash: Some(hash), bytes }))
     }
 
-    /// Puts new content at a path, through a file beside it that is synced and renamed. Folders that are missing are
-    /// made, and given back. On failure the old content stands and nothing is left beside it, but for the folders.
+    /// Writes new content to a path, through a temporary file beside it that is synced and renamed. Missing folders
+    /// are created and returned. If this fails, the old content is unchanged and only the new folders are left
+    /// behind.
     ///
-    /// `existing` is what the content was made from. If something else is there by now, nothing is replaced.
+    /// `existing` is the content that the new one was made from. If the file has changed since, nothing is replaced.
     pub fn replace(
         &self,
         path: &WorkspacePath,
@@ -102,11 +104,11 @@ impl Workspace {
         }
     }
 
-    /// Adds a line to a file and returns once it is on disk. One that does not end its last line is given an end first.
+    /// Adds a line to a file and returns once it is on disk. If the last line has no line ending, it gets one first.
     pub fn append(&self, path: &WorkspacePath, line: &str, reaches_outside: bool) -> Result<Vec<FileChange>, Failure> {
         let _alone = self.guard(path, reaches_outside)?;
         let (folder, name) = split(path)?;
-        // A device is not opened for writing even for a moment: for some, opening is an act.
+        // A device must not be opened for writing, not even briefly: for some devices, opening has an effect.
         if let Ok(about) = self.about(path, LinkPolicy::Never) {
             refuse_unless_file(path, &about)?;
         }
@@ -116,7 +118,7 @@ impl Workspace {
         let about = disk::stamp_of(&file).map_err(failed)?;
         refuse_unless_file(path, &about)?;
         if about.names > 1 {
-            // Unlike a write, which puts a new file in place of this name only.
+            // A write does not have this problem: it puts a new file under this name only.
             let why = "has other names (hard links), which the line would be added to as well; use write_file";
             return Err(Failure::new(FailureKind::Security, format!("`{path}` {why}")));
         }
@@ -128,7 +130,7 @@ impl Workspace {
         Ok(made)
     }
 
-    /// Opens a folder without following links, making what is missing of it. Says what was made.
+    /// Opens a folder without following links, and creates its missing parts. Also returns what was created.
     pub(super) fn make_folders(&self, path: &WorkspacePath) -> Result<(Folder, Vec<FileChange>), Failure> {
         let failed = |error| failure(path, &error);
         let mut folder = self.open_folder(&WorkspacePath::root(), LinkPolicy::Never)?;
@@ -162,7 +164,7 @@ pub(super) fn split(path: &WorkspacePath) -> Result<(WorkspacePath, &str), Failu
         .ok_or_else(|| Failure::new(FailureKind::Validation, "the path is the workspace itself; expected a file"))
 }
 
-/// The hash of a file, and its content if that is at most `most` bytes.
+/// Reads a file: its hash, and its content if that has at most `most` bytes.
 pub(super) fn taken_in(mut file: File, most: usize) -> std::io::Result<(ContentHash, Option<Vec<u8>>)> {
     let mut bytes = Vec::new();
     (&mut file).take(most as u64 + 1).read_to_end(&mut bytes)?;
@@ -184,8 +186,8 @@ fn hash_of(file: File) -> io::Result<ContentHash> {
     taken_in(file, 0).map(|(hash, _)| hash)
 }
 
-/// Puts a file in its place, with the owner and mode of the one whose place it takes; false if that one is not there as it
-/// was, or if there is one where none was.
+/// Puts a file in place, with the owner and mode of the file it replaces. Returns false if that file has changed or
+/// is gone, or if there is a file now where none was expected.
 fn replace_in(folder: &Folder, name: &str, content: &[u8], existing: Option<&PathContent>) -> io::Result<bool> {
     let (mut beside, mut file) = DraftFile::create(folder, if existing.is_some() { 0o600 } else { 0o666 })?;
     file.write_all(content)?;
@@ -194,7 +196,8 @@ fn replace_in(folder: &Folder, name: &str, content: &[u8], existing: Option<&Pat
         disk::set_mode(&file, about.mode & 0o777)?;
     }
     file.sync_all()?;
-    // As late as can be: whoever does not take turns with us can only get between this and the rename.
+    // As late as possible: a program that does not use our locks can only interfere between this check and the
+    // rename.
     let Some(existing) = existing else {
         return match beside.put(name, false) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
@@ -208,7 +211,7 @@ fn replace_in(folder: &Folder, name: &str, content: &[u8], existing: Option<&Pat
     folder.sync().map(|()| true)
 }
 
-/// Puts a file in its place with the mode given, in place of what is there.
+/// Puts a file with the given mode in place, replacing any existing file.
 pub(super) fn restore_in(
     folder: &Folder,
     name: &str,
@@ -227,7 +230,7 @@ pub(super) fn restore_in(
     folder.sync()
 }
 
-/// The new content while it is not yet in its place. Removed when dropped.
+/// The temporary file with the new content. Removed when dropped.
 struct DraftFile<'a> {
     folder: &'a Folder,
     name: String,
@@ -238,13 +241,13 @@ impl<'a> DraftFile<'a> {
     fn create(folder: &'a Folder, mode: u32) -> io::Result<(Self, File)> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         loop {
-            // Hidden, so that listings pass it over. One of that name may be left from a process that died.
+            // The name is hidden, so that listings skip it. A file of that name may be left from a process that died.
             let n = COUNT.fetch_add(1, Ordering::Relaxed);
             let name = drafts::name(n);
             match folder.file(&name, OpenMode::New(mode), LinkPolicy::Never) {
                 Ok(file) => {
-                    // Until it is closed, nobody takes it for one that a dead process left. Where locks are unknown, our
-                    // number in its name says the same.
+                    // The lock shows that this draft is not left over from a dead process. On file systems without
+                    // locks, our process id in its name shows the same.
                     let _ = file.try_lock();
                     return Ok((Self { folder, name, is_there: true }, file));
                 }
@@ -254,7 +257,8 @@ impl<'a> DraftFile<'a> {
         }
     }
 
-    /// Moves it to its place. Where nothing was there before, what someone else has put there since is not replaced.
+    /// Renames it to its final name. If no file was expected there, a file that another program has created since is
+    /// not replaced.
     fn put(&mut self, name: &str, may_replace: bool) -> io::Result<()> {
         let moved = self.folder.rename(&self.name, name, may_replace);
         self.is_there = moved.is_err();
@@ -270,10 +274,10 @@ impl Drop for DraftFile<'_> {
     }
 }
 
-/// Bytes at each end of a file that show what is in it and how its lines end.
+/// Bytes at each end of a file that are read to find out its encoding and line endings.
 const LOOKED_AT: usize = 8 << 10;
 
-/// How a file begins and ends.
+/// The beginning and the end of a file.
 struct FileEnds {
     start: Vec<u8>,
     end: Vec<u8>,

@@ -1,16 +1,17 @@
-//! What changed in a workspace: the one account that file tools, overlays and surveys fill, and that diffs, undo and marks read.
+//! What changed in a workspace: the common type that file tools, overlays and surveys produce, and that diffs, undo
+//! and taint marks use.
 
 use updraft_run::FileChange;
 
 /// What changed, with what is needed to undo it and to show it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Each path, with what it was and what it is.
+    /// Each changed path, with its state before and after.
     pub list: Vec<FileChange>,
-    /// Contents from before, to be kept.
+    /// Previous contents, to be stored.
     pub images: Vec<Vec<u8>>,
-    /// What changed in text files, as unified diffs.
+    /// The changes in text files, as unified diffs.
     pub diff: String,
-    /// Why that may not be all.
+    /// Why the list may be incomplete; `None` if it is complete.
     pub unlisted: Option<String>,
 }

@@ -1,4 +1,5 @@
-//! Files that are not yet in their places: how they are called, and how those of processes that died are cleared away.
+//! Drafts: temporary files that are written before they are renamed into place. Names them, and removes those left by
+//! processes that died.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -6,12 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use super::{Folder, OpenMode, disk};
 use super::{LinkPolicy, Workspace};
 
-/// How the name of a draft begins; the number of its process and one of its own follow.
+/// How the name of a draft begins; its process id and a counter follow.
 const START: &str = ".updraft-";
-/// How it ends.
+/// How the name of a draft ends.
 const END: &str = ".tmp";
 
-/// The folders in which this process has looked for what dead ones left, by where the system puts them.
+/// The folders in which this process has looked for leftover drafts, by device and inode.
 #[derive(Default)]
 pub(super) struct SweptFolders(Mutex<BTreeSet<(u64, u64)>>);
 
@@ -20,17 +21,17 @@ pub(super) fn name(n: u64) -> String {
     format!("{START}{:x}-{n:x}{END}", std::process::id())
 }
 
-/// Whether a path names a file that this process has not yet put in its place.
+/// Whether a path is a draft of this process.
 pub fn is_draft(path: &str) -> bool {
     path.rsplit('/').next().and_then(writer) == Some(std::process::id())
 }
 
-/// Whether a path names a file that some process of ours had not yet put in its place.
+/// Whether a path is a draft of any of our processes.
 pub fn is_draft_of_any(path: &str) -> bool {
     path.rsplit('/').next().and_then(writer).is_some()
 }
 
-/// The process that made a draft of this name.
+/// The id of the process that made a draft with this name.
 fn writer(name: &str) -> Option<u32> {
     let (process, own) = name.strip_prefix(START)?.strip_suffix(END)?.split_once('-')?;
     u64::from_str_radix(own, 16).ok()?;
@@ -38,8 +39,8 @@ fn writer(name: &str) -> Option<u32> {
 }
 
 impl Workspace {
-    /// Clears away what writes of processes that died left in a folder. Once for each folder: what other processes leave
-    /// later, others find.
+    /// Removes drafts that dead processes left in a folder. Done once for each folder: drafts that processes leave
+    /// later are found by other processes.
     pub(super) fn sweep(&self, folder: &Folder) {
         let Ok(about) = folder.itself() else { return };
         if self.0.swept.0.lock().unwrap_or_else(PoisonError::into_inner).insert(about.inode) {
@@ -55,7 +56,7 @@ fn sweep(folder: &Folder) {
         if disk::is_running(process) {
             continue;
         }
-        // A process in another container has a number that nobody has here. While it writes it holds the lock.
+        // A process in another container has an id that may not exist here, but while it writes it holds the lock.
         let left = folder.file(name, OpenMode::Read, LinkPolicy::Never).is_ok_and(|file| file.try_lock().is_ok());
         if left {
             let _ = folder.remove_file(name);
@@ -67,7 +68,7 @@ fn sweep(folder: &Folder) {
 mod tests {
     use super::*;
 
-    /// No process has so high a number.
+    /// A process id that is higher than any real one.
     const DEAD: u32 = 0x7fff_fff0;
 
     #[test]

@@ -1,4 +1,4 @@
-//! Why a folder could not become the workspace. What a model should read is a `Failure` instead.
+//! Why a workspace cannot be opened. Errors that a model should read are a `Failure` instead.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ pub enum Error {
     Open {
         /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         source: std::io::Error,
     },
 }

@@ -1,4 +1,5 @@
-//! Which files of the workspace run later by themselves, so that a write to one needs a person's consent.
+//! Finds out which files of the workspace are run later by other programs, so that a write to one needs a person's
+//! consent.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,12 +8,12 @@ use updraft_run::{Failure, FailureKind};
 
 use super::{LinkPolicy, Workspace, WorkspacePath};
 
-/// What a folder is told to be a repository by.
+/// Entries by which a folder is recognized as a repository.
 const MARKS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 
 impl Workspace {
-    /// What would run the file, or act on it, if anything does. Looks at names, and at the folders above for repositories
-    /// that go by another name.
+    /// What would run the file or act on it; `None` if nothing does. Looks at names, and checks whether the folders
+    /// above are repositories under other names.
     pub fn why_guarded(&self, path: &WorkspacePath) -> Option<&'static str> {
         let parts: Vec<&str> = path.parts().collect();
         for (at, name) in parts.iter().enumerate() {
@@ -31,14 +32,15 @@ impl Workspace {
         None
     }
 
-    /// Looks once more at the moment of writing, for what depends on the files around it: calls that were weighed together
-    /// may make a repository together. Nobody else of us writes such a file while the guard lives.
+    /// Checks again at the moment of writing, because the answer depends on the surrounding files: calls that were
+    /// approved together may form a repository together. While the guard lives, no other call of this process writes
+    /// such a file.
     pub(super) fn guard(
         &self,
         path: &WorkspacePath,
         reaches_outside: bool,
     ) -> Result<Option<MutexGuard<'static, ()>>, Failure> {
-        // Of all workspaces: one may lie in another.
+        // Shared by all workspaces: one may be inside another.
         static ALONE: Mutex<()> = Mutex::new(());
         if !may_belong_to_repository(path) {
             return Ok(None);
@@ -56,7 +58,7 @@ impl Workspace {
         }
     }
 
-    /// What in `folder`, if that is a repository or becomes one by this write, makes git run the file `below` it.
+    /// What makes git run the file `below`, if `folder` is a repository or becomes one by this write.
     fn why_in_repository(&self, folder: &[&str], below: &[&str]) -> Option<&'static str> {
         let (name, inner) = below.split_last()?;
         let by_name = folder.last().is_some_and(|name| names::is_repository_name(name));
@@ -64,12 +66,12 @@ impl Workspace {
             let becomes_one = self.is_repository(folder, below.first().copied());
             return becomes_one.then_some("it makes the folder a git repository, whose hooks git would run");
         }
-        // What stands deeper is judged by its last folder: git knows no deeper ones that it acts on.
+        // A deeper file is judged by its last folder: git has no deeper folders that it acts on.
         names::why_guarded_in_repository(&inner.join("/"), name)
             .or_else(|| (inner.first() == Some(&"hooks")).then_some("it is a git hook, which git runs by itself"))
     }
 
-    /// Whether git would take a folder for a repository, by what is in it and what would be.
+    /// Whether git would treat a folder as a repository, given its entries and the one to be added.
     fn is_repository(&self, folder: &[&str], with: Option<&str>) -> bool {
         let has = |mark: &str| {
             let path = WorkspacePath::from_parts(folder.iter().copied().chain([mark]));
@@ -80,7 +82,7 @@ impl Workspace {
     }
 }
 
-/// Whether a path has a name that could mean something to git, were one of its folders a repository.
+/// Whether a path has a name that could mean something to git if one of its folders were a repository.
 fn may_belong_to_repository(path: &WorkspacePath) -> bool {
     let parts: Vec<&str> = path.parts().collect();
     let Some((name, folders)) = parts.split_last() else { return false };

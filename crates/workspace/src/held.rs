@@ -1,7 +1,8 @@
-//! The disk on Linux and other Unix systems: folders held open as descriptors, and everything reached from one of them.
+//! File system access on Linux and other Unix systems: folders are held open as descriptors, and everything is
+//! reached from them.
 //!
-//! On Linux the kernel itself keeps a path beneath a folder (`held/kernel.rs`), elsewhere we go part by part
-//! (`held/parts.rs`), which is untested but on Linux.
+//! On Linux the kernel itself keeps a path inside a folder (`held/kernel.rs`). On other systems we open paths
+//! component by component (`held/parts.rs`), which is tested only on Linux.
 
 #![allow(clippy::unnecessary_cast, clippy::cast_lossless, reason = "systems give their numbers other widths")]
 
@@ -30,7 +31,7 @@ use super::stamp::{PathKind, Stamp};
 
 impl OpenMode {
     fn flags(self) -> (OFlags, Mode) {
-        // Without NONBLOCK the open of a pipe would wait for a writer. For a regular file it means nothing.
+        // Without NONBLOCK, opening a pipe would wait for a writer. For a regular file the flag has no effect.
         let never_waits = OFlags::NONBLOCK | OFlags::NOCTTY;
         match self {
             OpenMode::Read => (OFlags::RDONLY | never_waits, Mode::empty()),
@@ -44,64 +45,64 @@ fn bits(mode: u32) -> Mode {
     Mode::from_raw_mode(mode as rustix::fs::RawMode)
 }
 
-/// An open folder. It stays the same one, whatever becomes of its name.
+/// An open folder. It stays the same folder even if its name changes or is reused.
 #[derive(Debug)]
 pub struct Folder(File);
 
 impl Folder {
-    /// Opens a folder by its path from the root.
+    /// Opens a folder by its absolute path.
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self(File::from(rustix::fs::open(path, flags, Mode::empty())?)))
     }
 
-    /// Opens a file beneath. Never waits, whatever it is.
+    /// Opens a file inside the folder. Never blocks, whatever kind of file it is.
     pub fn file(&self, path: impl AsRef<Path>, how: OpenMode, links: LinkPolicy) -> io::Result<File> {
         let (flags, mode) = how.flags();
         Ok(File::from(beneath::open(self.fd(), path.as_ref(), flags | OFlags::CLOEXEC, mode, links)?))
     }
 
-    /// Opens a folder beneath.
+    /// Opens a folder inside the folder.
     pub fn folder(&self, path: impl AsRef<Path>, links: LinkPolicy) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self(File::from(beneath::open(self.fd(), path.as_ref(), flags, Mode::empty(), links)?)))
     }
 
-    /// What is beneath at a path, without opening it.
+    /// The stamp of a path inside the folder, without opening it.
     pub fn about(&self, path: impl AsRef<Path>, links: LinkPolicy) -> io::Result<Stamp> {
         Ok(Stamp::of(&beneath::stat(self.fd(), path.as_ref(), links)?))
     }
 
-    /// What has this name in the folder, be it a link itself.
+    /// The stamp of an entry of the folder; of a link, that of the link itself.
     pub fn look(&self, name: impl AsRef<Path>) -> io::Result<Stamp> {
         Ok(Stamp::of(&rustix::fs::statat(&self.0, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
-    /// What the folder itself is.
+    /// The stamp of the folder itself.
     pub fn itself(&self) -> io::Result<Stamp> {
         stamp_of(&self.0)
     }
 
-    /// Where a link in the folder leads.
+    /// The target of a link in the folder.
     pub fn read_link(&self, name: &str) -> io::Result<Vec<u8>> {
         Ok(rustix::fs::readlinkat(&self.0, name, Vec::new())?.into_bytes())
     }
 
-    /// Makes a link.
+    /// Creates a link.
     pub fn make_link(&self, target: &[u8], name: &str) -> io::Result<()> {
         Ok(rustix::fs::symlinkat(target, &self.0, name)?)
     }
 
-    /// Makes a folder.
+    /// Creates a folder.
     pub fn make_folder(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::mkdirat(&self.0, name, bits(0o777))?)
     }
 
-    /// Gives a file another name in the folder. What is there already is replaced only if it may be.
+    /// Renames a file within the folder. An existing file is replaced only if `may_replace` is set.
     pub fn rename(&self, from: &str, to: &str, may_replace: bool) -> io::Result<()> {
         let flags = if may_replace { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
         match rustix::fs::renameat_with(&self.0, from, &self.0, to, flags) {
-            // Some file systems know no flags.
+            // Some file systems do not support flags.
             Err(Errno::INVAL) => Ok(rustix::fs::renameat(&self.0, from, &self.0, to)?),
             other => Ok(other?),
         }
@@ -117,7 +118,7 @@ impl Folder {
         Ok(rustix::fs::unlinkat(&self.0, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Everything in the folder. The kind is not always told.
+    /// All entries of the folder. The kind is not always known.
     pub fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<(OsString, PathKind)>>> {
         let all = Dir::read_from(&self.0)?.map(|entry| {
             let entry = entry?;
@@ -128,7 +129,8 @@ impl Folder {
         }))
     }
 
-    /// Takes the folder's lock, which lasts until it is closed; false if another process or another opened folder has it.
+    /// Takes the folder's lock, which is held until the folder is closed. Returns false if another process or another
+    /// open handle has it.
     pub fn try_lock(&self) -> io::Result<bool> {
         match self.0.try_lock() {
             Ok(()) => Ok(true),
@@ -137,7 +139,7 @@ impl Folder {
         }
     }
 
-    /// Asks the disk to keep the names in the folder.
+    /// Syncs the names in the folder to disk.
     pub fn sync(&self) -> io::Result<()> {
         self.0.sync_all()
     }
@@ -147,45 +149,45 @@ impl Folder {
     }
 }
 
-/// What an open file is.
+/// The stamp of an open file.
 pub fn stamp_of(file: &File) -> io::Result<Stamp> {
     Ok(Stamp::of(&rustix::fs::fstat(file)?))
 }
 
-/// Whether a process of this number is there.
+/// Whether a process with this id exists.
 pub(crate) fn is_running(process: u32) -> bool {
     let Some(pid) = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw) else { return false };
-    // Anything but "no such process" is a sign of life.
+    // Any answer other than "no such process" means that it exists.
     rustix::process::test_kill_process(pid) != Err(Errno::SRCH)
 }
 
-/// Gives a file the mode.
+/// Sets the mode of a file.
 pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     Ok(rustix::fs::fchmod(file, bits(mode))?)
 }
 
-/// Gives a file the owner of another, if we may: only root may give files away.
+/// Gives a file the same owner as another, if permitted: only root may do that.
 pub(crate) fn give(file: &File, to_owner_of: &Stamp) {
     let (user, group) = to_owner_of.owner;
     let _ = rustix::fs::fchown(file, Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
 }
 
-/// The bytes of a path where a link leads.
+/// The bytes of a link's target.
 pub fn bytes_of(path: OsString) -> Vec<u8> {
     path.into_vec()
 }
 
-/// Whether a link was in the way that is not followed.
+/// Whether the error means that the path has a link that is not followed.
 pub(crate) fn met_a_link(error: &io::Error) -> bool {
     Errno::from_io_error(error) == Some(Errno::LOOP)
 }
 
-/// Whether it is something that cannot be opened like a file.
+/// Whether the error means that it cannot be opened like a file.
 pub(crate) fn met_a_device(error: &io::Error) -> bool {
     Errno::from_io_error(error) == Some(Errno::NXIO)
 }
 
-/// Whether the kernel is too old to keep a path beneath a folder.
+/// Whether the error means that the kernel is too old to keep a path inside a folder.
 pub(crate) fn met_an_old_kernel(error: &io::Error) -> bool {
     cfg!(target_os = "linux") && Errno::from_io_error(error) == Some(Errno::NOSYS)
 }

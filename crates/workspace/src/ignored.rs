@@ -1,4 +1,4 @@
-//! Which files nobody wants to see: what `.gitignore` names, hidden ones, and git's own storage.
+//! Decides which files listings leave out: those that `.gitignore` matches, hidden ones, and git's own storage.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -9,27 +9,27 @@ use super::LinkPolicy;
 use super::stamp::PathKind;
 use super::{Folder, OpenMode, disk};
 
-/// Hidden folders that are meant to be read: context, our own files, and continuous integration.
+/// Hidden folders that are shown nevertheless: context, our own files, and continuous integration.
 const SHOWN: [&str; 3] = [".context", ".updraft", ".github"];
-/// Files with rules, the later winning over the earlier. Read in every folder.
+/// Files with ignore rules; later ones override earlier ones. Read in every folder.
 const RULES: [&str; 3] = [".git/info/exclude", ".gitignore", ".ignore"];
-/// Bytes of a file with rules; the rest would be a file that is not one.
+/// Most bytes read of a file with rules; real ones are not larger.
 const LONGEST: u64 = 256 << 10;
 
-/// Whether files whose names begin with a dot are shown. Models see few of them; programs want to know what is there.
+/// Whether files whose names begin with a dot are shown. Models see few of them; programs need a complete list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HiddenFiles {
-    /// They are left out, but for those that are meant to be read.
+    /// They are left out, except those that are meant to be read.
     #[default]
     LeftOut,
-    /// They are shown, if git does not ignore them.
+    /// They are shown, unless git ignores them.
     Shown,
 }
 
-/// The rules of one folder and of those above it.
+/// The rules of one folder and of the folders above it.
 #[derive(Clone, Default)]
 pub(super) struct IgnoreRules {
-    /// From the outermost folder to the innermost: how many parts of a path lie before the folder, and its rules.
+    /// From the outermost folder to the innermost: the number of path components before the folder, and its rules.
     levels: Vec<(usize, Arc<Gitignore>)>,
     hidden: HiddenFiles,
 }
@@ -40,12 +40,12 @@ impl IgnoreRules {
         Self { levels: Vec::new(), hidden }
     }
 
-    /// These rules and those of a folder `depth` levels below the workspace.
+    /// These rules together with those of a folder `depth` levels below the workspace.
     pub(super) fn within(&self, folder: &Folder, depth: usize) -> Self {
         let mut builder = GitignoreBuilder::new("");
         let mut any = false;
         for name in RULES {
-            // A line that is no rule is passed over, as git does.
+            // A line that is not a valid rule is ignored, as git does.
             for line in rules(folder, name).lines() {
                 any |= builder.add_line(None, line).is_ok();
             }
@@ -57,7 +57,7 @@ impl IgnoreRules {
         Self { levels, hidden: self.hidden }
     }
 
-    /// Whether an entry is passed over. `path` is relative to the workspace.
+    /// Whether an entry is left out. `path` is relative to the workspace.
     pub(super) fn covers(&self, path: &str, is_folder: bool) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
         let is_hidden = self.hidden == HiddenFiles::LeftOut && name.starts_with('.') && !SHOWN.contains(&name);

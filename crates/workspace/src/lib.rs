@@ -1,18 +1,20 @@
-//! Know the user's folder: reach its files safely, and say what is there.
+//! Access to the user's folder: reaches its files safely, and reports their state.
 //!
-//! The [`Workspace`] is held open as a folder from which every file is reached; a path inside it is an [`WorkspacePath`], and what is
-//! at a path at one moment is a [`Stamp`].
+//! The [`Workspace`] is an open folder from which every file is reached. A path inside it is a [`WorkspacePath`], and
+//! the state of a path at one moment is a [`Stamp`].
 //!
-//! How that is done is the business of the disk: by descriptors on Linux and other Unix systems (`held`), which cannot be
-//! led astray however quickly somebody swaps a folder for a link; by checked paths on Windows (`named`), which can.
+//! The file system is accessed in one of two ways. On Linux and other Unix systems, descriptors are used (`held`),
+//! which cannot be tricked even if another process swaps a folder for a link. On Windows, paths are checked before
+//! use (`named`), which can be tricked in that way.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `path`, `walk`, `ignored`, `look` | paths inside, going through them, and what is there, for tools and programs |
-//! | `held`, `named` | the disk, by descriptors or by names |
-//! | `stamp`, `survey`, `changes` | the state of a file, or of all, at one moment; what changed |
-//! | `atomic`, `drafts`, `turn`, `restore` | writing a file as a whole, one writer at a time, and putting back what was there |
-//! | [`names`], `guarded` | files that run later |
+//! | `path`, `walk`, `ignored`, `look` | paths inside, walking through them, and reading them, for tools and programs
+//! |
+//! | `held`, `named` | file system access, by descriptors or by names |
+//! | `stamp`, `survey`, `changes` | the state of one file or of all files at one moment; what changed |
+//! | `atomic`, `drafts`, `turn`, `restore` | atomic writes, one writer at a time, and restoring previous contents |
+//! | [`names`], `guarded` | files that other programs run later |
 //! | [`text`] | encodings and line endings |
 
 mod atomic;
@@ -70,7 +72,7 @@ pub use survey::{GRAIN, Survey, ago, in_nanoseconds};
 pub use updraft_run::{FileChange, FileKind, FileMetadata};
 pub use walk::{Walk, WalkEntry};
 
-/// Where a tool works.
+/// The workspace that a tool works in.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// The folder that holds the user's files.
@@ -82,20 +84,21 @@ pub struct Place {
 pub struct Workspace(Arc<WorkspaceInner>);
 
 struct WorkspaceInner {
-    /// As it was given and as it really is: an absolute path below either is one inside.
+    /// The path as given and the real path: an absolute path below either one is inside.
     roots: [PathBuf; 2],
     folder: Folder,
-    /// Writers of one file take turns, so that two edits at once both count. Shared by the hash of the path.
+    /// Locks for writers of the same file, so that two edits at the same time both take effect. Chosen by the hash of
+    /// the path.
     turns: [Mutex<()>; 16],
     swept: drafts::SweptFolders,
 }
 
-/// Which links may be followed on the way to a file.
+/// Which links may be followed when a path is resolved.
 #[derive(Clone, Copy)]
 pub enum LinkPolicy {
-    /// Those that stay inside: for reading.
+    /// Links that stay inside the workspace: for reading.
     Inside,
-    /// None: for writing, so that the path that was approved is the file that changes.
+    /// None: for writing, so that the approved path is the file that changes.
     Never,
 }
 
@@ -114,7 +117,7 @@ impl Workspace {
         })))
     }
 
-    /// The folder as it was called when it was opened, for people to read. Files are not opened by it.
+    /// The path of the folder when it was opened, for people to read. It is not used to open files.
     pub fn root(&self) -> &Path {
         &self.0.roots[1]
     }
@@ -124,7 +127,8 @@ impl Workspace {
         &self.0.folder
     }
 
-    /// Why no program can be started in the workspace: what goes by its name is another folder than the one held open.
+    /// Why no program can be started in the workspace: its path now leads to a different folder than the one held
+    /// open. Returns `None` if it does not.
     pub fn displaced(&self) -> Option<Failure> {
         let held = self.folder().itself().ok()?;
         let named = Folder::open(self.root()).and_then(|folder| folder.itself());
@@ -137,12 +141,13 @@ impl Workspace {
         Some(Failure::new(FailureKind::Security, message))
     }
 
-    /// Takes a path as a model wrote it: relative to the workspace, or absolute and inside it.
+    /// Parses a path as a model wrote it: relative to the workspace, or absolute and inside it.
     pub fn locate(&self, path: &str) -> Result<WorkspacePath, Failure> {
         WorkspacePath::parse(path, &self.0.roots)
     }
 
-    /// A path and, where links lead elsewhere in the workspace, what is meant by it: what was written there is read here.
+    /// A path and, if it leads through links to another path in the workspace, that path too: content written there
+    /// is read here.
     pub fn with_its_target(&self, path: &WorkspacePath) -> Vec<String> {
         let real = self.root().join(path.as_str()).canonicalize().ok();
         let target = real.as_deref().and_then(|real| real.strip_prefix(self.root()).ok()).and_then(Path::to_str);
@@ -152,7 +157,7 @@ impl Workspace {
         paths
     }
 
-    /// Opens a regular file for reading. Never waits, whatever it is: pipes, devices and sockets are refused.
+    /// Opens a regular file for reading. Never blocks: pipes, devices and sockets are refused.
     pub fn open_file(&self, path: &WorkspacePath, links: LinkPolicy) -> Result<(File, Stamp), Failure> {
         let failed = |error| failure(path, &error);
         let file = self.folder().file(path.as_str(), OpenMode::Read, links).map_err(failed)?;
@@ -166,7 +171,7 @@ impl Workspace {
         self.folder().folder(path.as_str(), links).map_err(|error| failure(path, &error))
     }
 
-    /// What is there, without opening it.
+    /// The stamp of a path, without opening it.
     pub fn about(&self, path: &WorkspacePath, links: LinkPolicy) -> Result<Stamp, Failure> {
         self.folder().about(path.as_str(), links).map_err(|error| failure(path, &error))
     }
@@ -183,7 +188,7 @@ pub fn hash(bytes: &[u8]) -> ContentHash {
     ContentHash(Sha256::digest(bytes).into())
 }
 
-/// Says what a path that is not a regular file is.
+/// Fails unless the path is a regular file. The message says what it is.
 pub fn refuse_unless_file(path: &WorkspacePath, about: &Stamp) -> Result<(), Failure> {
     let what = match about.kind {
         PathKind::File => return Ok(()),
@@ -197,7 +202,7 @@ pub fn refuse_unless_file(path: &WorkspacePath, about: &Stamp) -> Result<(), Fai
     Err(Failure::new(FailureKind::Tool, format!("`{path}` is {what}; expected a regular file")))
 }
 
-/// What the system said about a path, in words.
+/// Turns an error of the system about a path into a failure with a clear message.
 pub fn failure(path: &WorkspacePath, error: &io::Error) -> Failure {
     let tool = |message: String| Failure::new(FailureKind::Tool, message);
     let security = |message: String| Failure::new(FailureKind::Security, message);

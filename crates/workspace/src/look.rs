@@ -1,4 +1,4 @@
-//! Looking at the workspace for programs rather than models: whole texts, what is at a path, every file.
+//! Read access to the workspace for programs rather than models: whole texts, metadata of a path, lists of files.
 
 use std::io::{ErrorKind, Read};
 
@@ -7,30 +7,31 @@ use updraft_run::{Failure, FailureKind, FileMetadata};
 use super::{HiddenFiles, LinkPolicy, Stamp, Walk, WalkEntry, Workspace, WorkspacePath, failure};
 use crate::text;
 
-/// The text of a file, exactly as it stands there; without a byte order mark, which is kept when it is written back.
+/// The text of a file, exactly as it is in the file, but without a byte order mark, which is kept when it is written
+/// back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WholeText {
     /// The text, or its beginning.
     pub text: String,
-    /// Bytes of the file.
+    /// The size of the file in bytes.
     pub bytes: u64,
-    /// Whether that is all of it.
+    /// Whether the text is complete.
     pub is_whole: bool,
 }
 
 /// The files of a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathList {
-    /// Folders, where those within are not listed themselves.
+    /// Folders, if the listing is not recursive.
     pub folders: Vec<String>,
     /// Files, sorted.
     pub files: Vec<String>,
-    /// There are more.
+    /// Whether there are more.
     pub is_cut: bool,
 }
 
 impl Workspace {
-    /// The text of a file; of one with more than `most` bytes only the beginning, cut between two characters.
+    /// The text of a file. If it has more than `most` bytes, only the beginning, cut between two characters.
     pub fn whole_text(&self, path: &WorkspacePath, most: u64) -> Result<WholeText, Failure> {
         let (file, about) = self.open_file(path, LinkPolicy::Inside)?;
         let failed = |message: String| Failure::new(FailureKind::Tool, message);
@@ -39,7 +40,7 @@ impl Workspace {
         read.map_err(|error| failed(format!("`{path}` could not be read: {error}")))?;
         let is_whole = bytes.len() as u64 <= most;
         bytes.truncate(most as usize);
-        // A character that was cut through has at most three bytes that are of no use.
+        // A character that was cut in the middle leaves at most three unusable bytes.
         let mut cuts = if is_whole { 0..=0 } else { 0..=3 };
         let text = cuts.find_map(|cut| text::decode(bytes.get(..bytes.len().checked_sub(cut)?)?));
         let (text, _) = text
@@ -48,8 +49,8 @@ impl Workspace {
         Ok(WholeText { text, bytes, is_whole })
     }
 
-    /// What is at a path, wherever links inside the workspace lead; `None` if nothing is there. A link that leads to
-    /// nothing, or out of the workspace, is there all the same, as a link.
+    /// The metadata of a path, after following links inside the workspace; `None` if it does not exist. A link that
+    /// leads nowhere, or out of the workspace, is reported as a link.
     pub fn form(&self, path: &WorkspacePath) -> Result<Option<FileMetadata>, Failure> {
         let followed = self.folder().about(path.as_str(), LinkPolicy::Inside);
         let found = followed.or_else(|error| self.entry(path).map_err(|_| error));
@@ -60,14 +61,14 @@ impl Workspace {
         }
     }
 
-    /// What has this name in its folder, be it a link.
+    /// The stamp of an entry in its folder; of a link, that of the link itself.
     fn entry(&self, path: &WorkspacePath) -> std::io::Result<Stamp> {
         let (above, name) = path.split().ok_or(ErrorKind::NotFound)?;
         self.folder().folder(above.as_str(), LinkPolicy::Inside)?.look(name)
     }
 
-    /// The files of a folder and, if that is wanted, of those within; without what git ignores and git's own storage. At
-    /// most so many files and folders are looked at.
+    /// The files of a folder and, if requested, of its subfolders, without files that git ignores and git's own
+    /// storage. At most the given number of files and folders is looked at.
     pub fn paths(
         &self,
         folder: &WorkspacePath,

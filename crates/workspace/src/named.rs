@@ -1,7 +1,9 @@
-//! The disk on Windows: folders by their real path, and every path looked at before it is used. Untested there.
+//! File system access on Windows: folders are held by their real path, and every path is checked before it is used.
+//! Untested there.
 //!
-//! Weaker than descriptors: between the look and the use, another process may put a link in a folder's place. Modes are
-//! only "may be written" or not, hard links are not seen, and a change that puts a file's times back is not noticed.
+//! This is weaker than descriptors: between the check and the use, another process may replace a folder with a link.
+//! Modes are only "writable" or not, hard links are not detected, and a change that resets a file's times is not
+//! noticed.
 
 #![cfg_attr(not(windows), allow(dead_code, reason = "elsewhere this is built for its tests only"))]
 
@@ -20,13 +22,13 @@ use crate::stamp::{PathKind, Stamp};
 pub struct WindowsFolder(PathBuf);
 
 impl WindowsFolder {
-    /// A folder by its path from the root.
+    /// Opens a folder by its absolute path.
     pub fn open(path: &Path) -> io::Result<Self> {
         let real = path.canonicalize()?;
         if real.is_dir() { Ok(Self(real)) } else { Err(ErrorKind::NotADirectory.into()) }
     }
 
-    /// Opens a file beneath.
+    /// Opens a file inside the folder.
     pub fn file(&self, path: impl AsRef<Path>, how: OpenMode, links: LinkPolicy) -> io::Result<File> {
         let path = self.reach(path.as_ref(), links)?;
         if path.is_dir() {
@@ -43,54 +45,54 @@ impl WindowsFolder {
         if file.metadata()?.is_symlink() { Err(LinkInPath.into()) } else { Ok(file) }
     }
 
-    /// A folder beneath.
+    /// Opens a folder inside the folder.
     pub fn folder(&self, path: impl AsRef<Path>, links: LinkPolicy) -> io::Result<Self> {
         let path = self.reach(path.as_ref(), links)?;
         if path.metadata()?.is_dir() { Ok(Self(path)) } else { Err(ErrorKind::NotADirectory.into()) }
     }
 
-    /// What is beneath at a path.
+    /// The stamp of a path inside the folder.
     pub fn about(&self, path: impl AsRef<Path>, links: LinkPolicy) -> io::Result<Stamp> {
         Ok(about(&self.reach(path.as_ref(), links)?.symlink_metadata()?))
     }
 
-    /// What has this name in the folder, be it a link itself.
+    /// The stamp of an entry of the folder; of a link, that of the link itself.
     pub fn look(&self, name: impl AsRef<Path>) -> io::Result<Stamp> {
         Ok(about(&self.0.join(name).symlink_metadata()?))
     }
 
-    /// What the folder itself is.
+    /// The stamp of the folder itself.
     pub fn itself(&self) -> io::Result<Stamp> {
         Ok(about(&self.0.metadata()?))
     }
 
-    /// Where a link in the folder leads.
+    /// The target of a link in the folder.
     pub fn read_link(&self, name: &str) -> io::Result<Vec<u8>> {
         Ok(bytes_of(std::fs::read_link(self.0.join(name))?.into_os_string()))
     }
 
-    /// Makes a link.
+    /// Creates a link.
     pub fn make_link(&self, target: &[u8], name: &str) -> io::Result<()> {
         let target = str::from_utf8(target).map_err(|_| io::Error::from(ErrorKind::InvalidFilename))?;
         make_link(&self.0, Path::new(target), &self.0.join(name))
     }
 
-    /// Makes a folder.
+    /// Creates a folder.
     pub fn make_folder(&self, name: &str) -> io::Result<()> {
         std::fs::create_dir(self.0.join(name))
     }
 
-    /// Gives a file another name in the folder. What is there already is replaced only if it may be.
+    /// Renames a file within the folder. An existing file is replaced only if `may_replace` is set.
     pub fn rename(&self, from: &str, to: &str, may_replace: bool) -> io::Result<()> {
         let (from, to) = (self.0.join(from), self.0.join(to));
         if may_replace {
             return std::fs::rename(from, to);
         }
-        // A second name is given only where there is none yet; a move would replace it.
+        // A hard link fails if the name exists; a rename would replace it.
         match std::fs::hard_link(&from, &to) {
             Ok(()) => std::fs::remove_file(from),
             Err(_) if to.symlink_metadata().is_ok() => Err(ErrorKind::AlreadyExists.into()),
-            // Some file systems know no second names.
+            // Some file systems do not support hard links.
             Err(_) => std::fs::rename(from, to),
         }
     }
@@ -98,7 +100,7 @@ impl WindowsFolder {
     /// Removes a file or a link.
     pub fn remove_file(&self, name: &str) -> io::Result<()> {
         let path = self.0.join(name);
-        // A link to a folder is removed like one here.
+        // On Windows, a link to a folder is removed like a folder.
         if cfg!(windows) && path.is_symlink() && path.is_dir() {
             std::fs::remove_dir(path)
         } else {
@@ -111,25 +113,25 @@ impl WindowsFolder {
         std::fs::remove_dir(self.0.join(name))
     }
 
-    /// Everything in the folder.
+    /// All entries of the folder.
     pub fn entries(&self) -> io::Result<impl Iterator<Item = io::Result<(OsString, PathKind)>>> {
         let entry = |entry: std::fs::DirEntry| Ok((entry.file_name(), kind(entry.file_type()?)));
         Ok(std::fs::read_dir(&self.0)?.map(move |found| found.and_then(entry)))
     }
 
-    /// Takes the folder's lock. Folders cannot be locked here, so it is always free.
+    /// Takes the folder's lock. Folders cannot be locked on Windows, so this always succeeds.
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as where folders can be locked")]
     pub fn try_lock(&self) -> io::Result<bool> {
         Ok(true)
     }
 
-    /// The names in a folder cannot be asked to be kept here; the file system does so by itself.
+    /// Does nothing: a folder cannot be synced on Windows; the file system does that itself.
     #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "the same signature as where it can fail")]
     pub fn sync(&self) -> io::Result<()> {
         Ok(())
     }
 
-    /// The path as it is to be used, once it is seen to stay inside.
+    /// The full path, after checking that it stays inside.
     fn reach(&self, path: &Path, links: LinkPolicy) -> io::Result<PathBuf> {
         let mut whole = self.0.clone();
         let mut is_there = true;
@@ -155,7 +157,7 @@ impl WindowsFolder {
                 if real.starts_with(&self.0) { Ok(real) } else { Err(ErrorKind::CrossesDevices.into()) }
             }
             LinkPolicy::Never => {
-                // A folder has short names too, by which nothing that is guarded would be known.
+                // A folder also has a short name, which the list of guarded names does not contain.
                 let there = whole.ancestors().find(|above| above.exists()).unwrap_or(&self.0);
                 let real = there.canonicalize()?;
                 let is_same = real.as_os_str().eq_ignore_ascii_case(there.as_os_str());
@@ -165,7 +167,7 @@ impl WindowsFolder {
     }
 }
 
-/// A link was in the way that is not followed.
+/// The path has a link that is not followed.
 #[derive(Debug, thiserror::Error)]
 #[error("it goes through a link or a short name, which is not followed")]
 struct LinkInPath;
@@ -176,42 +178,42 @@ impl From<LinkInPath> for io::Error {
     }
 }
 
-/// What an open file is.
+/// The stamp of an open file.
 pub fn stamp_of(file: &File) -> io::Result<Stamp> {
     Ok(about(&file.metadata()?))
 }
 
-/// Whether a process of this number is there. It cannot be told here, so none counts as gone.
+/// Whether a process with this id exists. That is not known here, so every process counts as running.
 pub(crate) fn is_running(_: u32) -> bool {
     true
 }
 
-/// Lets a file be written, or not: all there is of modes.
+/// Makes a file writable or read-only; Windows has no other modes.
 pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     let mut permissions = file.metadata()?.permissions();
     permissions.set_readonly(mode & 0o200 == 0);
     file.set_permissions(permissions)
 }
 
-/// A new file belongs to whoever made it.
+/// Does nothing: a new file belongs to its creator.
 pub(crate) fn give(_: &File, _: &Stamp) {}
 
-/// The bytes of a path where a link leads.
+/// The bytes of a link's target.
 pub fn bytes_of(path: OsString) -> Vec<u8> {
     path.into_encoded_bytes()
 }
 
-/// Whether a link was in the way that is not followed.
+/// Whether the error means that the path has a link that is not followed.
 pub(crate) fn met_a_link(error: &io::Error) -> bool {
     error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<LinkInPath>)
 }
 
-/// Devices have no place among files here.
+/// Always false: devices are not files on Windows.
 pub(crate) fn met_a_device(_: &io::Error) -> bool {
     false
 }
 
-/// Nothing of the kernel's is needed here.
+/// Always false: no special kernel feature is needed on Windows.
 pub(crate) fn met_an_old_kernel(_: &io::Error) -> bool {
     false
 }
@@ -247,7 +249,7 @@ fn about(told: &Metadata) -> Stamp {
     }
 }
 
-/// Asks for the link itself, should one stand at the end of the path.
+/// Opens the link itself if the last component of the path is a link.
 #[cfg(windows)]
 fn open_no_link(options: &mut OpenOptions) {
     const OPEN_REPARSE_POINT: u32 = 0x0020_0000;
@@ -257,7 +259,7 @@ fn open_no_link(options: &mut OpenOptions) {
 #[cfg(not(windows))]
 fn open_no_link(_: &mut OpenOptions) {}
 
-/// Here a link knows whether it leads to a folder.
+/// On Windows a link stores whether it leads to a folder.
 #[cfg(windows)]
 fn make_link(folder: &Path, target: &Path, at: &Path) -> io::Result<()> {
     if folder.join(target).is_dir() {

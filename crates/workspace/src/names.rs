@@ -1,15 +1,17 @@
-//! Names of files that run later: what git, editors, shells and agents read as settings and act on by themselves.
+//! Names of files that other programs run later: files that git, editors, shells and agents read as settings and act
+//! on by themselves.
 
 use std::borrow::Cow;
 
-/// What would run a file of this name in this folder, if anything does.
+/// What would run a file with this name in this folder; `None` if nothing does.
 ///
-/// The name is a single component; of the folder, the last two count. Spellings that some file system takes for the same name (`.GIT`, `.git.`,
-/// `GIT~1`, `.git::$DATA`, a zero-width character inside) count as that name.
+/// The name is a single component; only the last two components of the folder matter. Spellings that some file system
+/// treats as the same name (`.GIT`, `.git.`, `GIT~1`, `.git::$DATA`, a zero-width character inside) count as that
+/// name.
 pub fn why_guarded(folder: &str, name: &str) -> Option<&'static str> {
     let name = plain(name);
     if !name.starts_with('.') {
-        // By far the most names, so the long list is not gone through for them.
+        // Most names have no dot at the start, so the long list is skipped for them.
         let by_name = UNDOTTED.iter().find(|(guarded, _)| *guarded == name).map(|(_, why)| *why);
         return by_name
             .or_else(|| name.ends_with(".code-workspace").then_some(EDITOR))
@@ -23,22 +25,22 @@ fn by_place(folder: &str, name: &str) -> Option<&'static str> {
     guarded.filter(|(place, _, _)| is_in(folder, place)).map(|(_, _, why)| *why).next()
 }
 
-/// Whether a path ends with a place, whichever way its names are spelled.
+/// Whether a path ends with these components, in any spelling that some file system treats as the same.
 fn is_in(folder: &str, place: &str) -> bool {
     let mut above = folder.rsplit('/');
     place.rsplit('/').all(|wanted| wanted.is_empty() || above.next().is_some_and(|name| plain(name) == wanted))
 }
 
-/// Whether a folder of this name is a repository whatever is in it.
+/// Whether a folder with this name counts as a repository regardless of its content.
 pub fn is_repository_name(name: &str) -> bool {
     plain(name) == ".git"
 }
 
-/// What in a repository's own folder makes git run something, if the file is that.
+/// What in a repository's own folder makes git run something, if the file is such a file.
 pub fn why_guarded_in_repository(folder: &str, name: &str) -> Option<&'static str> {
     let (folder, name) = (plain(folder), plain(name));
     if folder == "hooks" {
-        // Git runs none that is called a sample.
+        // Git does not run hooks with the suffix `.sample`.
         return (!name.ends_with(".sample")).then_some(HOOK);
     }
     match (&*folder, &*name) {
@@ -46,13 +48,13 @@ pub fn why_guarded_in_repository(folder: &str, name: &str) -> Option<&'static st
         ("", "commondir") => Some("git takes settings and hooks from where it points"),
         ("info", "attributes") => Some("git runs the filters that it names"),
         ("rebase-merge", "git-rebase-todo") | ("sequencer", "todo") => Some(TODO),
-        // Remotes as they were written in old times.
+        // The old format for remotes.
         ("remotes" | "branches", _) => Some("git takes addresses from it, and those can name programs to run"),
         _ => None,
     }
 }
 
-/// Why a link of this name is guarded where a folder would not be: what counts is in the folder that it leads to.
+/// Why a link with this name is guarded although a folder would not be: the files in the link's target matter.
 pub fn why_link_guarded(folder: &str, name: &str) -> Option<&'static str> {
     let name = plain(name);
     let leads_to = |place: &str| {
@@ -66,7 +68,7 @@ pub fn why_link_guarded(folder: &str, name: &str) -> Option<&'static str> {
     (holds_guarded || in_repository).then_some("it is a link, and where it leads decides what is run")
 }
 
-/// Folders of a repository in which names count that mean nothing elsewhere.
+/// Folders of a repository in which some names have a meaning that they do not have elsewhere.
 pub const LOOKED_INTO_BY_GIT: [&str; 6] = ["hooks", "info", "rebase-merge", "sequencer", "remotes", "branches"];
 
 const EDITOR: &str = "an editor runs tasks from it";
@@ -75,12 +77,12 @@ const AUTOENV: &str = "autoenv runs it on entering the folder";
 const MISE: &str = "mise runs it on entering the folder";
 const SHELL: &str = "a shell runs it at start";
 const AGENT: &str = "a coding agent takes settings from it";
-/// Why settings in git's own form are guarded.
+/// Why files with git settings are guarded.
 pub const GIT_SETTINGS: &str = "git reads its settings, and those can name programs to run";
 const HOOK: &str = "it is a git hook, which git runs by itself";
 const SETTINGS: &str = "its settings can name programs to run";
 const SHELL_OF_LANGUAGE: &str = "a language's interactive shell runs it at start";
-/// Why the list of a rebase under way is guarded, which git itself must be able to write.
+/// Why the todo list of a rebase in progress is guarded, although git itself must be able to write it.
 pub const TODO: &str = "git runs the commands in it when the rebase goes on";
 
 /// Guarded in every folder.
@@ -227,7 +229,7 @@ const NAMES: &[(&str, &str)] = &[
     (".tmux.conf", SHELL),
 ];
 
-/// Guarded in every folder, though in plain sight.
+/// Guarded in every folder, although not hidden.
 const UNDOTTED: &[(&str, &str)] = &[
     ("mise.toml", MISE),
     ("mise.local.toml", MISE),
@@ -246,7 +248,7 @@ const UNDOTTED: &[(&str, &str)] = &[
     ("updraft.toml", "it holds Updraft's settings"),
 ];
 
-/// Guarded only in a folder of that name.
+/// Guarded only in a folder with that name.
 const PLACES: &[(&str, &str, &str)] = &[
     (".github", "hooks", AGENT),
     (".kiro", "hooks", AGENT),
@@ -279,7 +281,7 @@ const PLACES: &[(&str, &str, &str)] = &[
     (".cargo", "config.toml", "cargo runs programs that it names"),
 ];
 
-/// The name some file system would find under this spelling. Most names are that name already.
+/// The name that some file system would find under this spelling. Most names are returned unchanged.
 fn plain(name: &str) -> Cow<'_, str> {
     let is_plain = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase() && byte != b':' && byte != b'~';
     if name.bytes().all(is_plain) && !name.ends_with(['.', ' ']) {
@@ -291,7 +293,7 @@ fn plain(name: &str) -> Cow<'_, str> {
     if lower == "git~1" { Cow::Borrowed(".git") } else { Cow::Owned(lower) }
 }
 
-/// Characters that HFS+ leaves out when it compares names.
+/// Characters that HFS+ ignores when it compares names.
 fn is_ignorable(c: char) -> bool {
     matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }

@@ -1,12 +1,12 @@
-//! What a file of the workspace is opened for.
+//! The modes in which a file of the workspace is opened.
 
-/// What a file is opened for.
+/// The mode in which a file is opened.
 #[derive(Clone, Copy)]
 pub enum OpenMode {
-    /// To be read.
+    /// For reading.
     Read,
-    /// To be read and added to; made with this mode if it is not there.
+    /// For reading and appending; created with this mode if it does not exist.
     Append(u32),
-    /// To be written; it must not be there, and gets this mode.
+    /// For writing; it must not exist yet, and gets this mode.
     New(u32),
 }

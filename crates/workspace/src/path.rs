@@ -1,4 +1,5 @@
-//! Paths inside the workspace, as text. What the text cannot show, links, the kernel refuses when it is opened.
+//! Paths inside the workspace, checked as text. Links, which the text does not show, are refused by the kernel when a
+//! path is opened.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::names::is_repository_name;
 use updraft_run::{Failure, FailureKind};
 
-/// Linux takes no longer ones.
+/// The longest path that Linux accepts, in bytes.
 const LONGEST: usize = 4095;
 
 /// A path relative to the workspace, with `/`, without `.` and `..`. The workspace itself is `.`.
@@ -20,7 +21,7 @@ impl WorkspacePath {
         Self(".".into())
     }
 
-    /// Takes a path as a model wrote it.
+    /// Parses a path as a model wrote it.
     pub(super) fn parse(text: &str, roots: &[PathBuf]) -> Result<Self, Failure> {
         let refused = |kind, why: &str| {
             let shown = text.floor_char_boundary(200);
@@ -60,7 +61,7 @@ impl WorkspacePath {
         Ok(if parts.is_empty() { Self::root() } else { Self(parts.join("/")) })
     }
 
-    /// As text.
+    /// The path as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -70,7 +71,7 @@ impl WorkspacePath {
         self.0 == "."
     }
 
-    /// The folder it is in and its name there; the workspace itself has neither.
+    /// The folder it is in and its name there; `None` for the workspace itself.
     pub fn split(&self) -> Option<(WorkspacePath, &str)> {
         if self.is_root() {
             return None;
@@ -81,18 +82,19 @@ impl WorkspacePath {
         })
     }
 
-    /// What is called `name` in this folder. The name comes from a directory, so it is one part and never `..`.
+    /// The path of `name` in this folder. The name comes from a directory listing, so it is one component and never
+    /// `..`.
     #[must_use]
     pub fn join(&self, name: &str) -> Self {
         if self.is_root() { Self(name.to_owned()) } else { Self(format!("{}/{name}", self.0)) }
     }
 
-    /// The path made of these parts, each a name.
+    /// The path made of these components.
     pub(super) fn from_parts<'a>(parts: impl Iterator<Item = &'a str>) -> Self {
         Self(parts.collect::<Vec<_>>().join("/"))
     }
 
-    /// As one line whatever is in it: a name with a line end in it must not look like two.
+    /// The path on one line: a line break in a name must not make it look like two paths.
     pub fn on_one_line(&self) -> Cow<'_, str> {
         if !self.0.contains(char::is_control) {
             return Cow::Borrowed(&self.0);
@@ -101,12 +103,12 @@ impl WorkspacePath {
         Cow::Owned(escaped.collect())
     }
 
-    /// Its parts, from the outermost folder to the name.
+    /// Its components, from the outermost folder to the name.
     pub fn parts(&self) -> impl Iterator<Item = &str> {
         self.0.split('/').filter(|part| *part != ".")
     }
 
-    /// Whether it is in a folder that git keeps for itself, however that is spelt.
+    /// Whether it is in a folder of git's own storage, in any spelling.
     pub fn is_in_git(&self) -> bool {
         self.split().is_some_and(|(folder, _)| folder.parts().any(is_repository_name))
     }

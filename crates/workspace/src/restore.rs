@@ -1,4 +1,4 @@
-//! Looking at what is in the workspace, and putting back what was: for undo. Links are never followed.
+//! Reads and restores paths of the workspace, for undo. Links are never followed.
 
 use std::io::ErrorKind;
 
@@ -9,26 +9,26 @@ use super::{Folder, OpenMode, disk};
 use super::{LinkPolicy, PathKind, Stamp, Workspace, WorkspacePath, failure};
 use crate::hash;
 
-/// What is at a path of the workspace.
+/// The state and content of a path in the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathContent {
-    /// Its state, besides its content.
+    /// The state, without the content.
     pub stamp: Stamp,
-    /// Hash of a file's content, or of where a link leads.
+    /// Hash of a file's content, or of a link's target.
     pub hash: Option<ContentHash>,
-    /// That content, unless it is larger than was asked for.
+    /// The content, unless it is larger than requested.
     pub bytes: Option<Vec<u8>>,
 }
 
 impl PathContent {
-    /// As it is recorded, besides its content.
+    /// The metadata as recorded, without the content.
     pub fn form(&self) -> FileMetadata {
         self.stamp.form()
     }
 }
 
 impl Workspace {
-    /// What is at a path, with up to `most` bytes of its content; `None` if nothing is there.
+    /// The state of a path, with up to `most` bytes of its content; `None` if it does not exist.
     pub fn standing(&self, path: &WorkspacePath, most: usize) -> Result<Option<PathContent>, Failure> {
         let failed = |error| failure(path, &error);
         let Some((parent, name)) = self.parent(path)? else { return Ok(None) };
@@ -53,7 +53,7 @@ impl Workspace {
         Ok(Some(PathContent { stamp, hash, bytes }))
     }
 
-    /// Puts a file in its place, in place of a file or link that is there. Returns once it is on disk.
+    /// Writes a file, replacing a file or link that is there. Returns once it is on disk.
     pub fn put_file(&self, path: &WorkspacePath, content: &[u8], mode: u32) -> Result<(), Failure> {
         let (folder, name) = split(path)?;
         let (folder, _) = self.make_folders(&folder)?;
@@ -61,7 +61,7 @@ impl Workspace {
         restore_in(&folder, name, content, mode, replaced.as_ref()).map_err(|error| failure(path, &error))
     }
 
-    /// Puts a link in its place, in place of a file or link that is there.
+    /// Creates a link, replacing a file or link that is there.
     pub fn put_link(&self, path: &WorkspacePath, target: &[u8]) -> Result<(), Failure> {
         self.take_away(path)?;
         let (folder, name) = split(path)?;
@@ -69,7 +69,7 @@ impl Workspace {
         folder.make_link(target, name).map_err(|error| failure(path, &error))
     }
 
-    /// Makes a folder; one that is there stays as it is.
+    /// Creates a folder; an existing one is unchanged.
     pub fn put_folder(&self, path: &WorkspacePath) -> Result<(), Failure> {
         self.make_folders(path).map(drop)
     }
@@ -80,7 +80,7 @@ impl Workspace {
         opened.and_then(|file| disk::set_mode(&file, mode)).map_err(|error| failure(path, &error))
     }
 
-    /// Removes a file or a link; one that is gone is no error.
+    /// Removes a file or a link; it is no error if it does not exist.
     pub fn take_away(&self, path: &WorkspacePath) -> Result<(), Failure> {
         let Some((parent, name)) = self.parent(path)? else { return Ok(()) };
         match parent.remove_file(name) {
@@ -89,7 +89,7 @@ impl Workspace {
         }
     }
 
-    /// Removes a folder if it is empty, and says whether it is gone.
+    /// Removes a folder if it is empty, and returns whether it is gone.
     pub fn take_folder(&self, path: &WorkspacePath) -> Result<bool, Failure> {
         let Some((parent, name)) = self.parent(path)? else { return Ok(true) };
         match parent.remove_folder(name).map_err(|error| (error.kind(), error)) {
@@ -99,7 +99,7 @@ impl Workspace {
         }
     }
 
-    /// The folder a path lies in, opened, and the name in it; `None` if there is no such folder.
+    /// The open folder that a path is in, and the name in it; `None` if there is no such folder.
     fn parent<'a>(&self, path: &'a WorkspacePath) -> Result<Option<(Folder, &'a str)>, Failure> {
         let (folder, name) = split(path)?;
         match self.folder().folder(folder.as_str(), LinkPolicy::Never) {
@@ -110,7 +110,7 @@ impl Workspace {
     }
 }
 
-/// Whether an error says that nothing is there: the name, or a folder before it, is not.
+/// Whether an error means that nothing is there: the name, or a folder before it, does not exist.
 fn is_absence(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory)
 }

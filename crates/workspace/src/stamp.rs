@@ -1,10 +1,10 @@
-//! The state of a file at one moment, besides its content: the same words on every system.
+//! The state of a file at one moment, without its content, in the same form on every system.
 
 #[cfg(unix)]
 use rustix::fs::{FileType, Stat};
 use updraft_run::{FileKind, FileMetadata};
 
-/// What something is.
+/// The kind of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
     /// A regular file.
@@ -23,29 +23,30 @@ pub enum PathKind {
     Unknown,
 }
 
-/// What is at a path. Where a system does not know a thing, it is nought.
+/// The state of a path. Values that a system does not provide are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// What sort of thing.
+    /// Its kind.
     pub kind: PathKind,
     /// The permission bits.
     pub mode: u32,
     /// Bytes of content.
     pub len: u64,
-    /// How many names it has.
+    /// The number of hard links.
     pub names: u64,
-    /// Who owns it: user and group.
+    /// The owner: user and group.
     pub owner: (u32, u32),
-    /// When its content changed last, in nanoseconds since 1970.
+    /// When its content last changed, in nanoseconds since 1970.
     pub modified: i64,
-    /// When its state changed last, or on systems that do not tell, its content; in nanoseconds since 1970.
+    /// When its inode last changed (ctime), in nanoseconds since 1970. On systems without that, the same as
+    /// `modified`.
     pub changed: i64,
-    /// What tells it from what was there before: where the system puts it.
+    /// The device and inode, which identify the file.
     pub inode: (u64, u64),
 }
 
 impl Stamp {
-    /// As it is recorded.
+    /// The metadata as recorded.
     pub fn form(&self) -> FileMetadata {
         let kind = match self.kind {
             PathKind::File => FileKind::File,
@@ -58,13 +59,14 @@ impl Stamp {
         FileMetadata { kind, mode: self.mode, len, modified: has_content.then_some(self.modified) }
     }
 
-    /// Whether nothing became of it. A folder is stamped anew with what comes and goes in it, which is seen by itself.
+    /// Whether it is unchanged. A folder's times change with every entry added or removed; those entries are compared
+    /// themselves.
     pub fn is_as(&self, other: &Stamp) -> bool {
         let of_folder = |about: &Stamp| (about.mode, about.owner, about.inode);
         if self.is_folder() && other.is_folder() { of_folder(self) == of_folder(other) } else { self == other }
     }
 
-    /// Whether it can be reached by a second name.
+    /// Whether it has further hard links.
     pub fn has_other_names(&self) -> bool {
         self.names > 1
     }
@@ -77,7 +79,7 @@ impl Stamp {
 
 #[cfg(unix)]
 impl PathKind {
-    /// By what the system tells.
+    /// From the file type that the system reports.
     pub fn of(told: FileType) -> Self {
         match told {
             FileType::RegularFile => PathKind::File,
@@ -94,7 +96,7 @@ impl PathKind {
 #[cfg(unix)]
 #[allow(clippy::unnecessary_cast, clippy::cast_lossless, reason = "systems give their numbers other widths")]
 impl Stamp {
-    /// By what the system tells.
+    /// From the metadata that the system reports.
     pub fn of(stat: &Stat) -> Self {
         let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
         Stamp {

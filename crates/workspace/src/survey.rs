@@ -1,4 +1,4 @@
-//! One look at everything in a workspace. What changed is what differs from an earlier look, or was stamped since a moment.
+//! Scans everything in a workspace. Changes are found by comparing two scans, or by times later than a given one.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,35 +6,35 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{LinkPolicy, Stamp, Workspace, bytes_of};
 
-/// File systems stamp with the clock of the last tick, at most 10 ms old: what was stamped later than this before a look may
-/// have changed again since without another stamp.
+/// File systems take the time from the kernel's last clock tick, at most 10 ms ago. A file that changed within this
+/// time before a scan may have changed again since with the same times.
 pub const GRAIN: Duration = Duration::from_millis(20);
 
-/// The state of everything in a folder, at any depth.
+/// The stamps of everything in a folder, at any depth.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// By the path below the folder, in bytes: not every name is UTF-8. A folder comes before what lies in it.
+    /// By the path below the folder, as bytes, since not every name is UTF-8. A folder comes before its entries.
     pub stamps: BTreeMap<Vec<u8>, Stamp>,
-    /// There is more than was looked at.
+    /// Whether there is more than was scanned.
     pub is_cut: bool,
-    /// Some folders could not be looked into.
+    /// Whether some folders could not be read.
     pub is_partial: bool,
 }
 
-/// A moment before now, as files are stamped: in nanoseconds since 1970.
+/// A time before now, in the form of file times: nanoseconds since 1970.
 #[expect(clippy::disallowed_methods, reason = "compared with the times of files, which the system's clock gives")]
 pub fn ago(length: Duration) -> i64 {
     in_nanoseconds(SystemTime::now().checked_sub(length).unwrap_or(UNIX_EPOCH))
 }
 
-/// A moment as files are stamped: in nanoseconds since 1970.
+/// A time in the form of file times: nanoseconds since 1970.
 pub fn in_nanoseconds(moment: SystemTime) -> i64 {
     let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
 impl Workspace {
-    /// Looks at up to `most` files and folders. Only stamps are read, and no link is followed.
+    /// Scans up to `most` files and folders. Only stamps are read, and no link is followed.
     pub fn survey(&self, most: usize) -> Survey {
         let mut survey = Survey::default();
         let mut left = vec![(PathBuf::new(), Vec::new())];
@@ -57,9 +57,9 @@ impl Workspace {
                     survey.is_cut = true;
                     return survey;
                 }
-                // It may be gone since.
+                // It may have been removed meanwhile.
                 let Ok(stamp) = folder.look(&name) else { continue };
-                // With `/` on every system.
+                // Joined with `/` on every system.
                 let mut bytes = within.clone();
                 bytes.extend(bytes_of(name.clone()));
                 if stamp.is_folder() {

@@ -1,15 +1,15 @@
-//! Text as it stands in files: encodings and line endings, kept when a file is edited.
+//! The encodings and line endings of text files, which are kept when a file is edited.
 
-/// How text is written in a file.
+/// The encoding of a text file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// UTF-8 without a mark.
+    /// UTF-8 without a byte order mark.
     Utf8,
     /// UTF-8 with a byte order mark.
     Utf8Marked,
-    /// UTF-16, the low byte first.
+    /// UTF-16, little-endian.
     Utf16Little,
-    /// UTF-16, the high byte first.
+    /// UTF-16, big-endian.
     Utf16Big,
 }
 
@@ -18,7 +18,7 @@ const LITTLE_MARK: &[u8] = b"\xFF\xFE";
 const BIG_MARK: &[u8] = b"\xFE\xFF";
 
 impl Encoding {
-    /// What the first bytes of a file say. Without a mark, UTF-8 is assumed.
+    /// The encoding that the first bytes of a file indicate. Without a byte order mark, UTF-8 is assumed.
     pub fn of(start: &[u8]) -> Self {
         if start.starts_with(UTF8_MARK) {
             Self::Utf8Marked
@@ -41,14 +41,15 @@ impl Encoding {
         }
     }
 
-    /// The bytes of a text, with the mark.
+    /// Encodes a text, with the byte order mark.
     pub fn encode(self, text: &str) -> Vec<u8> {
         let mut bytes = self.mark().to_vec();
         self.encode_into(&mut bytes, text);
         bytes
     }
 
-    /// A line to stand behind what a file ends with, ended as the lines there are. A last line without an end is given one.
+    /// Encodes a line to append after the given end of a file, with the file's line ending. If the last line has no
+    /// line ending, it gets one.
     pub fn line_behind(self, end: &[u8], line: &str) -> Vec<u8> {
         let units: Vec<u16> = match self {
             Self::Utf8 | Self::Utf8Marked => end.iter().map(|byte| u16::from(*byte)).collect(),
@@ -77,8 +78,8 @@ impl Encoding {
     }
 }
 
-/// A new text for a file, written as the text that it takes the place of, and what of it was kept, in words. What has line
-/// endings or a mark of its own keeps them.
+/// Encodes a new text with the encoding and line endings of the text that it replaces, and describes what was kept.
+/// If the new text has its own line endings or byte order mark, it keeps them.
 pub fn in_the_manner_of(old: &[u8], new: &str) -> (Vec<u8>, Option<String>) {
     let Some((text, encoding)) = decode(old) else {
         let was_text = !old.contains(&0);
@@ -99,7 +100,7 @@ pub fn in_the_manner_of(old: &[u8], new: &str) -> (Vec<u8>, Option<String>) {
     (bytes, (!kept.is_empty()).then(|| format!("with its {} kept", kept.join(" and "))))
 }
 
-/// The text of a file without its mark; `None` if it is not text.
+/// Decodes a file, without the byte order mark; `None` if it is not text.
 pub fn decode(bytes: &[u8]) -> Option<(String, Encoding)> {
     let encoding = Encoding::of(bytes);
     let body = &bytes[encoding.mark().len()..];
@@ -111,13 +112,13 @@ pub fn decode(bytes: &[u8]) -> Option<(String, Encoding)> {
     (!text.contains('\0')).then_some((text, encoding))
 }
 
-/// Why a line cannot be added to a file without making it something that it is not, if so.
+/// Why a line cannot be added to a file without corrupting it; `None` if it can.
 pub fn why_not_added(bytes: &[u8], line: &str) -> Option<&'static str> {
     const NOT_TEXT: &str = "is not text: expected UTF-8, or UTF-16 with a byte order mark";
     if decode(bytes).is_some() {
         return None;
     }
-    // A text in one of the older encodings has letters that are not UTF-8, and no control characters.
+    // A text in an older encoding has bytes that are not UTF-8, but no control characters.
     let is_control = |byte: &u8| *byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x08 | 0x0b | 0x0c | 0x1b);
     let is_older = Encoding::of(bytes) == Encoding::Utf8 && !bytes.iter().any(is_control);
     match (is_older, line.is_ascii()) {
@@ -127,7 +128,7 @@ pub fn why_not_added(bytes: &[u8], line: &str) -> Option<&'static str> {
     }
 }
 
-/// The same, by the beginning and the end of a file: a letter may be cut in two where they were cut.
+/// The same, given only the beginning and the end of a file, which may cut a character in two.
 pub fn why_not_added_between(start: &[u8], end: &[u8], line: &str) -> Option<&'static str> {
     let is_wide = matches!(Encoding::of(start), Encoding::Utf16Little | Encoding::Utf16Big);
     if is_wide {
@@ -150,19 +151,19 @@ fn from_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Option<String> {
     char::decode_utf16(pairs.iter().map(|pair| unit(*pair))).collect::<Result<String, _>>().ok()
 }
 
-/// How the lines of a text end.
+/// The line endings of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineEndings {
-    /// All with `\n`, or there is one line only.
+    /// All lines end with `\n`, or there is only one line.
     Lf,
-    /// All with `\r\n`.
+    /// All lines end with `\r\n`.
     CrLf,
-    /// Some one way, some the other.
+    /// Some lines end one way, some the other.
     Mixed,
 }
 
 impl LineEndings {
-    /// How the lines of a text end.
+    /// Detects the line endings of a text.
     pub fn of(text: &str) -> Self {
         let crlf = text.matches("\r\n").count();
         let all = text.matches('\n').count();
@@ -175,7 +176,7 @@ impl LineEndings {
         }
     }
 
-    /// A text with all its lines ending this way; as it is, if there is no one way.
+    /// The text with all lines ending this way; unchanged if the endings are mixed.
     pub fn apply(self, text: &str) -> String {
         match self {
             Self::Lf => text.replace("\r\n", "\n"),

@@ -1,4 +1,4 @@
-//! Taking turns to write: one writer at a time for a file, in this process and in all others of ours.
+//! Locks that let one writer at a time change a file, in this process and across our processes.
 
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,32 +6,34 @@ use std::time::{Duration, Instant};
 use super::Folder;
 use super::{LinkPolicy, Workspace, WorkspacePath};
 
-/// How long another process is waited for: a write takes milliseconds, what a large command changed takes seconds. Then we go
-/// on without the lock, and rely on the comparison before the new file is put in its place.
+/// How long to wait for another process: a write takes milliseconds, applying the changes of a large command takes
+/// seconds. After that we continue without the lock, and rely on the comparison before the new file is renamed into
+/// place.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often we look whether the workspace is free.
+/// How often to try the lock of the workspace.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// The turn to write a file. Ends when it is dropped, and with the process.
+/// The right to write a file. Released when dropped, and when the process ends.
 pub struct WriteTurn<'a> {
     _here: MutexGuard<'a, ()>,
-    /// The workspace, locked while it is open: the kernel gives it free however the process ends.
+    /// The workspace folder, locked while it is open: the kernel releases the lock however the process ends.
     _elsewhere: Option<Folder>,
 }
 
 impl Workspace {
-    /// Waits for the turn to write a file.
+    /// Waits for the right to write a file.
     pub fn turn(&self, path: &WorkspacePath) -> WriteTurn<'_> {
         let sum = path.as_str().bytes().fold(0usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
-        // Nothing is guarded but the order, so a writer that panicked leaves nothing broken behind.
+        // The lock protects no data, so it is still usable after a writer has panicked.
         let here = self.0.turns[sum % self.0.turns.len()].lock().unwrap_or_else(PoisonError::into_inner);
         WriteTurn { _here: here, _elsewhere: self.lock() }
     }
 
-    /// Locks the workspace against other writers, and against commands whose changes are put into it; nothing where it cannot be locked, or another holds it for too long.
+    /// Locks the workspace against other writers, and against commands whose changes are being applied to it. Returns
+    /// `None` if it cannot be locked, or if another process holds the lock for too long.
     fn lock(&self) -> Option<Folder> {
-        // Opened anew each time: a lock belongs to the opened folder, so threads of one process exclude each other too.
+        // Opened each time: a lock belongs to the open handle, so threads of one process exclude each other too.
         let folder = self.folder().folder(WorkspacePath::root().as_str(), LinkPolicy::Never).ok()?;
         let begun = Instant::now();
         while !folder.try_lock().ok()? {

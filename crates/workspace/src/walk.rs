@@ -1,4 +1,4 @@
-//! Walking the workspace: folder by folder, in the order of full paths, without following links.
+//! Walks the workspace folder by folder, sorted by full paths, without following links.
 
 use updraft_run::Failure;
 
@@ -6,10 +6,10 @@ use super::ignored::{HiddenFiles, IgnoreRules};
 use super::stamp::PathKind;
 use super::{Folder, LinkPolicy, Workspace, WorkspacePath};
 
-/// Folders below folders: deeper ones are passed over, since each level is a descriptor held open.
+/// The deepest level of folders that is walked: each level holds a descriptor open, so deeper ones are skipped.
 const DEPTH: usize = 64;
 
-/// What a walk comes by.
+/// An entry that a walk finds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WalkEntry {
     /// A regular file, or a link to one inside the workspace.
@@ -18,14 +18,14 @@ pub enum WalkEntry {
         path: WorkspacePath,
         /// Its size.
         bytes: u64,
-        /// Whether it is a link: its content stands elsewhere under its own name.
+        /// Whether it is a link; its content is also found under the path of its target.
         is_link: bool,
     },
     /// A folder, or a link to one inside the workspace.
     Folder(WorkspacePath),
 }
 
-/// A walk through a folder. Entries come sorted by their full path.
+/// A walk through a folder. Entries are sorted by their full path.
 pub struct Walk<'a> {
     workspace: &'a Workspace,
     /// Folders being read, the innermost last.
@@ -40,7 +40,7 @@ struct WalkLevel {
     path: WorkspacePath,
     folder: Folder,
     ignored: IgnoreRules,
-    /// What is left of it, the next one last.
+    /// The remaining entries, the next one last.
     rest: Vec<FolderEntry>,
 }
 
@@ -50,8 +50,8 @@ struct FolderEntry {
 }
 
 impl<'a> Walk<'a> {
-    /// Begins at a folder. Rules of the folders above it count too, but a folder that is named is walked even if they
-    /// would pass it over.
+    /// Starts at a folder. The ignore rules of the folders above it apply too, but the start folder itself is walked
+    /// even if they match it.
     pub fn new(
         workspace: &'a Workspace,
         start: &WorkspacePath,
@@ -73,7 +73,7 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
-    /// Whether there was more than the budget allowed to look at.
+    /// Whether there were more entries than the budget allowed.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
@@ -81,12 +81,13 @@ impl<'a> Walk<'a> {
     fn enter(&mut self, path: WorkspacePath, folder: Folder, ignored: &IgnoreRules) {
         let ignored = ignored.within(&folder, path.parts().count());
         let mut rest = self.entries(&path, &folder, &ignored);
-        // With a slash after folders, the order within a folder is that of full paths.
+        // With a slash after folders, sorting within a folder gives the order of full paths.
         rest.sort_by(|a, b| b.key().cmp(&a.key()));
         self.open.push(WalkLevel { path, folder, ignored, rest });
     }
 
-    /// What is in a folder and not ignored. What cannot be read, or has a name that is not text, is passed over.
+    /// The entries of a folder that are not ignored. Entries that cannot be read, or whose names are not UTF-8, are
+    /// skipped.
     fn entries(&mut self, path: &WorkspacePath, folder: &Folder, ignored: &IgnoreRules) -> Vec<FolderEntry> {
         let mut entries = Vec::new();
         let Ok(all) = folder.entries() else { return entries };
@@ -98,7 +99,7 @@ impl<'a> Walk<'a> {
                 break;
             }
             self.budget -= 1;
-            // Some file systems do not tell with the name.
+            // Some file systems do not report the kind along with the name.
             let kind = match kind {
                 PathKind::Unknown => folder.look(name).map_or(PathKind::Unknown, |about| about.kind),
                 known => known,
@@ -110,7 +111,7 @@ impl<'a> Walk<'a> {
         entries
     }
 
-    /// Descends into a folder, unless it is no longer one.
+    /// Descends into a folder, unless it is no longer a folder.
     fn descend(&mut self, path: &WorkspacePath, name: &str) {
         if self.open.len() >= DEPTH {
             self.is_cut = true;
@@ -128,7 +129,7 @@ impl<'a> Walk<'a> {
         Some(WalkEntry::File { path, bytes: about.len, is_link: false })
     }
 
-    /// What a link stands for, if that is inside.
+    /// The target of a link, if that is inside.
     fn link(&self, path: WorkspacePath) -> Option<WalkEntry> {
         let about = self.workspace.about(&path, LinkPolicy::Inside).ok()?;
         match about.kind {

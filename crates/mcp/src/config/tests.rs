@@ -115,7 +115,7 @@ fn one_faulty_server_does_not_hide_the_others_and_is_named() {
             "`url` of server `far` in mcp.json: `ftp://y` cannot be reached; expected http:// or https://",
             "`type` of server `odd` in mcp.json: `pigeon` is no transport; expected `stdio`, `http` or `sse`",
             "`env.K` of server `unset` in mcp.json: the variable `NONE` is not set; set it, or write `${NONE:-default}`",
-            "`sandbox.network` of server `wide` in mcp.json: `all` is no network; expected `none`, `allow:HOST,…` or `host`",
+            "`sandbox.network` of server `wide` in mcp.json: `all` is not a network; expected `none`, `allow:HOST,…` or `host`",
         ]
     );
 }

@@ -1,27 +1,28 @@
-//! Passing on what a child prints, line by line, while it runs.
+//! Forwards the output of a child line by line while it runs.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A line is passed on in pieces of this size at the most.
+/// Most bytes that are forwarded at once; a longer line is split.
 const LONGEST: usize = 4 << 10;
 
-/// What is called with each line.
+/// The function called with each line.
 type LineCallback = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Hears each line that a child prints, as it is printed. Called by whoever reads the pipes, so it must not block.
+/// Receives each line that a child prints, as it is printed. It is called by the task that reads the pipes, so it
+/// must not block.
 #[derive(Clone, Default)]
 pub struct LineListener(Option<LineCallback>);
 
 impl LineListener {
-    /// Hands every line to `hear`.
+    /// Passes every line to `hear`.
     pub fn to(hear: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(hear)))
     }
 }
 
 impl LineListener {
-    /// Says a line of our own.
+    /// Passes on a line of our own.
     pub(crate) fn hear(&self, line: &str) {
         if let Some(hear) = &self.0 {
             hear(line);
@@ -35,7 +36,7 @@ impl fmt::Debug for LineListener {
     }
 }
 
-/// The same if they are one: two captures with listeners of their own differ.
+/// Two listeners are equal only if they are the same: captures with different listeners differ.
 impl PartialEq for LineListener {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
@@ -48,10 +49,10 @@ impl PartialEq for LineListener {
 
 impl Eq for LineListener {}
 
-/// The lines of one stream.
+/// Splits one stream into lines.
 pub(crate) struct LineSplitter {
     listener: LineListener,
-    /// The beginning of a line whose end has not come yet.
+    /// The beginning of a line that is not complete yet.
     begun: Vec<u8>,
 }
 
@@ -60,8 +61,8 @@ impl LineSplitter {
         Self { listener, begun: Vec::new() }
     }
 
-    /// Takes bytes as they come, and passes on the lines that they end. A carriage return ends a line too: progress bars
-    /// are drawn that way.
+    /// Takes bytes as they arrive, and forwards the lines that they complete. A carriage return ends a line too,
+    /// since progress bars use it.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
         if self.listener.0.is_none() {
             return;
@@ -74,7 +75,7 @@ impl LineSplitter {
         }
     }
 
-    /// Passes on what was printed without an end of line.
+    /// Forwards a last line without a line ending.
     pub(crate) fn end(&mut self) {
         let line = std::mem::take(&mut self.begun);
         let text = String::from_utf8_lossy(&line);

@@ -1,4 +1,4 @@
-//! A running child that nothing confines: its pipes, its limits of time and output, and its end.
+//! A running child without confinement: its pipes, its limits of time and output, and its end.
 
 use std::io;
 use std::process::ExitStatus;
@@ -18,19 +18,19 @@ use crate::error::{Error, ErrorContext};
 use crate::order::{KillReason, MovedFile, ProgramExit};
 use crate::policy::SandboxLevel;
 
-/// Our end of a child's input.
+/// Our end of a child's standard input.
 pub type PlainStdinWriter = ChildStdin;
-/// Our end of a child's output.
+/// Our end of a child's standard output.
 pub type PlainStdoutReader = ChildStdout;
 
-/// A program that nothing confines. Dropping it ends the program, and its group where there are groups.
+/// A program without confinement. Dropping it ends the program, and its process group on systems that have groups.
 #[derive(Debug)]
 pub struct PlainChild {
-    /// Its input, if [`Stdin::Pipe`](crate::Stdin::Pipe) was asked for.
+    /// Its standard input, if [`StdinMode::Pipe`](crate::StdinMode::Pipe) was requested.
     pub stdin: Option<PlainStdinWriter>,
     piped: Option<PlainStdoutReader>,
     process: tokio::process::Child,
-    /// The group it leads, by its own number.
+    /// The process group that it leads, by its process id.
     group: Option<u32>,
     stdout: JoinSet<io::Result<CapturedStream>>,
     stderr: JoinSet<io::Result<CapturedStream>>,
@@ -38,22 +38,22 @@ pub struct PlainChild {
     time: Option<Duration>,
     started: Instant,
     unwanted: Arc<Notify>,
-    /// Its home and temporary files, which go with it.
+    /// Its home and temporary folder, removed when it is dropped.
     _private: TempDir,
 }
 
-/// Asks something of a child while someone else [waits](Child::wait) for it. Cheap to clone.
+/// Sends requests to a child while another task [waits](Child::wait) for it. Cheap to clone.
 #[derive(Clone)]
 pub struct PlainChildHandle(Arc<Notify>);
 
 impl PlainChildHandle {
-    /// Files that run later are not watched here, so none is moved.
+    /// Files that would run later are not watched here, so none is moved.
     #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
     pub async fn look_after(&self) -> Option<(Vec<MovedFile>, Vec<String>)> {
         Some((Vec::new(), Vec::new()))
     }
 
-    /// Has it ended, with its group where there are groups. Whoever waits for it hears how.
+    /// Ends it, and its process group on systems that have groups. The task that waits for it gets the result.
     #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
     pub async fn end(&self) {
         self.0.notify_one();
@@ -105,12 +105,12 @@ impl PlainChild {
         }
     }
 
-    /// By which things can be asked of it while someone waits for its end.
+    /// A handle for requests to the child while another task waits for its end.
     pub fn handle(&self) -> PlainChildHandle {
         PlainChildHandle(Arc::clone(&self.unwanted))
     }
 
-    /// Its output, if [`Output::Pipe`] was asked for. Once only.
+    /// Its standard output, if [`OutputMode::Pipe`] was requested. Can be taken only once.
     pub fn stdout(&mut self) -> Option<PlainStdoutReader> {
         self.piped.take()
     }
@@ -121,30 +121,30 @@ impl PlainChild {
         SandboxLevel::None
     }
 
-    /// The hosts that it reached: there is no proxy here, so none is known.
+    /// The hosts that it reached. There is no proxy here, so none is known.
     #[expect(clippy::unused_self, reason = "the same signature as on Linux")]
     pub fn reached(&self) -> crate::ReachedHosts {
         crate::ReachedHosts::default()
     }
 
-    /// Files that run later are not watched here, so none is ever other than it was.
+    /// Always true: files that would run later are not watched here.
     #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
     pub async fn is_current(&mut self) -> Result<bool, Error> {
         Ok(true)
     }
 
-    /// Files that run later are not watched here, so none is moved.
+    /// Files that would run later are not watched here, so none is moved.
     #[expect(clippy::unused_async, reason = "the same signature as on Linux")]
     pub async fn look_after(&mut self) -> Result<(Vec<MovedFile>, Vec<String>), Error> {
         Ok((Vec::new(), Vec::new()))
     }
 
-    /// Waits for the end and gives back what was captured. Dropping this future ends the child.
+    /// Waits for the end and returns the captured output. Dropping this future ends the child.
     pub async fn wait(self) -> Result<ChildResult, Error> {
         self.watch(false).await
     }
 
-    /// Ends the program, and its group where there are groups.
+    /// Ends the program, and its process group on systems that have groups.
     pub async fn end(self) -> Result<ChildResult, Error> {
         self.watch(true).await
     }
@@ -159,7 +159,7 @@ impl PlainChild {
             let left = self.time.map(|time| time.saturating_sub(self.started.elapsed()));
             let is_free = killed_for.is_none() && !is_unwanted;
             tokio::select! {
-                // In this order: a program whose output is read no further also ends by itself.
+                // In this order, because a program whose output is no longer read also ends by itself.
                 biased;
                 () = self.meter.is_over.notified(), if is_free => {
                     killed_for = Some(KillReason::Output);
@@ -176,7 +176,7 @@ impl PlainChild {
                 }
             }
         };
-        // What it started ends with it; only then are the pipes sure to close.
+        // Its descendants are ended too; only then are the pipes sure to close.
         self.end_group();
         let stdout = last_words(&mut self.stdout).await.doing("reading the output")?;
         let stderr = last_words(&mut self.stderr).await.doing("reading the output")?;
@@ -204,7 +204,7 @@ impl PlainChild {
 
     fn kill(&mut self) {
         self.end_group();
-        // Fails only if it has ended.
+        // Fails only if it has already ended.
         let _ = self.process.start_kill();
     }
 
@@ -217,7 +217,7 @@ impl PlainChild {
 
 impl Drop for PlainChild {
     fn drop(&mut self) {
-        // Once it was waited for, its number may be another's.
+        // Once it has been waited for, its process id may belong to another process.
         if self.process.id().is_some() {
             self.end_group();
         }

@@ -1,20 +1,20 @@
-//! A program and its descendants as one: what can be ended together. Untested on macOS and Windows.
+//! Process groups, which end a program together with its descendants. Untested on macOS and Windows.
 
-/// What is not ended with a program.
+/// Which processes are not ended with a program.
 #[cfg(unix)]
 pub(super) const LACKS: &str =
     "descendants that leave their process group, and all of them if Updraft itself is killed, are not ended";
-/// What is not ended with a program.
+/// Which processes are not ended with a program.
 #[cfg(not(unix))]
 pub(super) const LACKS: &str = "only the program itself is ended at its limits, not what it started";
 
-/// Lets a program lead a group of its own.
+/// Makes a program the leader of its own group.
 #[cfg(unix)]
 pub(super) fn lead(process: &mut tokio::process::Command) {
     process.process_group(0);
 }
 
-/// Here groups would be job objects, which we do not make yet.
+/// Does nothing: on Windows this would need job objects, which are not implemented yet.
 #[cfg(not(unix))]
 pub(super) fn lead(_: &mut tokio::process::Command) {}
 
@@ -23,11 +23,11 @@ pub(super) fn lead(_: &mut tokio::process::Command) {}
 pub(super) fn end(leader: u32) {
     let pid = i32::try_from(leader).ok().and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {
-        // Fails only where nobody is left.
+        // Fails only if no process is left.
         let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
     }
 }
 
-/// The program itself is ended by its handle.
+/// Does nothing: the program itself is ended by its handle.
 #[cfg(not(unix))]
 pub(super) fn end(_: u32) {}

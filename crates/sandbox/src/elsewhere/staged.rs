@@ -1,4 +1,4 @@
-//! Changes that were gathered, which they never are without a sandbox: a type without values.
+//! The type of staged changes on systems without a sandbox, where nothing is staged: it has no values.
 
 use std::fs::File;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use crate::changed::StagedChange;
 
-/// What one command changed. There is none here.
+/// The staged changes of a command. There are none here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoStagedChanges {}
 

@@ -1,4 +1,4 @@
-//! Children without a sandbox, as real processes. Run on Linux; the same code is what macOS would run.
+//! Tests children without a sandbox as real processes. They run on Linux; macOS would run the same code.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ fn place() -> (tempfile::TempDir, Policy) {
     (folder, policy)
 }
 
-/// Whether a process is there and has not ended.
+/// Whether a process exists and has not ended.
 fn is_alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
 }
 
-/// Returns once it is gone, however long the kernel takes over it.
+/// Returns once the process is gone, however long the kernel takes.
 async fn gone(pid: &str) {
     while is_alive(pid) {
         tokio::task::yield_now().await;
@@ -115,7 +115,7 @@ async fn a_child_that_is_dropped_ends_with_what_it_started() {
     }
     assert!(is_alive(&pid));
     drop(child);
-    // The pipe closes when the last of them is gone.
+    // The pipe closes when the last process is gone.
     assert_eq!(output.read(&mut [0]).await.unwrap(), 0);
 }
 

@@ -1,4 +1,4 @@
-//! Taking a file or folder out of the workspace, to a place where someone can look at it.
+//! Moves a file or folder out of the workspace, to a folder where the user can look at it.
 
 use std::ffi::OsStr;
 use std::io;
@@ -11,10 +11,10 @@ use rustix::io::Errno;
 use super::scan;
 use crate::order::{MOVED, MovedFile, MovedFileRecord};
 
-/// Files that are told one by one.
+/// Most files that are reported one by one.
 pub(super) const TOLD: usize = 1_000;
 
-/// The folder that things are moved to, made when the first one is.
+/// The folder that files are moved to, created for the first one.
 pub(super) struct AsideFolder {
     wanted: Option<PathBuf>,
     made: Option<PathBuf>,
@@ -26,11 +26,11 @@ impl AsideFolder {
         AsideFolder { wanted: wanted.map(Path::to_owned), made: None, count: 0 }
     }
 
-    /// Moves what is at `path` below `root`, following no link, and says where it is now.
+    /// Moves the entry at `path` below `root`, without following links, and returns its new path.
     pub(super) fn take(&mut self, root: &OwnedFd, path: &Path) -> io::Result<PathBuf> {
         let parent = scan::open(root, path.parent().unwrap_or(Path::new("")))?;
         let name = path.file_name().unwrap_or_default();
-        // Before a folder is made for it: someone else may have taken it.
+        // Checked before a folder is created for it: another program may have removed it.
         rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let folder = self.folder()?;
         self.count += 1;
@@ -54,7 +54,7 @@ impl AsideFolder {
         Ok(kept_at)
     }
 
-    /// Where what is no longer told one by one goes.
+    /// The folder for files that are not reported one by one.
     fn more(&self, folder: &Path) -> io::Result<PathBuf> {
         let more = folder.join("more");
         if self.count == TOLD + 1 {
@@ -63,21 +63,22 @@ impl AsideFolder {
         Ok(more)
     }
 
-    /// How many are not told one by one, in words.
+    /// A message about the number of files that are not reported one by one.
     pub(super) fn untold(&self) -> Option<String> {
         let folder = self.made.as_ref().filter(|_| self.count > TOLD)?;
         let more = self.count - TOLD;
         Some(format!("{more} more files that would run later were moved to `{}`", folder.join("more").display()))
     }
 
-    /// Writes down beside what was moved where it came from: whoever asked for the command may not live to do it.
+    /// Records next to the moved files where they came from, because the process that requested the command may end
+    /// first.
     pub(super) fn write_down(&self, moved: &[MovedFile]) -> io::Result<()> {
         let Some(folder) = &self.made else { return Ok(()) };
         let all: Vec<MovedFileRecord> = moved.iter().filter_map(|one| MovedFileRecord::of(one, "unknown")).collect();
         std::fs::write(folder.join(MOVED), serde_json::to_vec(&all)?)
     }
 
-    /// A new folder for each command, so that names never meet.
+    /// A new folder for each command, so that names never collide.
     fn folder(&mut self) -> io::Result<PathBuf> {
         if let Some(made) = &self.made {
             return Ok(made.clone());
@@ -95,7 +96,7 @@ impl AsideFolder {
     }
 }
 
-/// Takes back that a command made a folder, or the one it lies in, unchangeable for its own owner.
+/// Restores the owner's rights to a folder, or its parent, that a command made unchangeable.
 fn unlock(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
     scan::allow_owner(parent)?;
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -106,7 +107,7 @@ fn unlock(parent: &OwnedFd, name: &OsStr) -> io::Result<()> {
     }
 }
 
-/// Copies a file, link or folder to another file system. Sockets and pipes are left behind: they run nothing.
+/// Copies a file, link or folder to another file system. Sockets and pipes are not copied: they run nothing.
 fn copy(from: impl AsFd, name: &OsStr, to: impl AsFd, target: &Path) -> io::Result<()> {
     let stat = rustix::fs::statat(&from, name, AtFlags::SYMLINK_NOFOLLOW)?;
     match FileType::from_raw_mode(stat.st_mode) {

@@ -1,6 +1,7 @@
-//! New guarded files that run nothing: what `git init`, `git clone` and `git worktree add` write by themselves.
+//! Recognizes new guarded files that run nothing: those that `git init`, `git clone` and `git worktree add` write
+//! themselves.
 //!
-//! A list of settings that are known to be harmless, and not one of those that are not: git gains settings.
+//! It is an allow list of settings known to be harmless, not a deny list, because new versions of git add settings.
 
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -12,14 +13,14 @@ use updraft_workspace::names;
 use super::trail::LinkTrail;
 use crate::config::{self, GitConfigEntry};
 
-/// Settings are short. What is longer is not read, and so is not known to be harmless.
+/// Most bytes of a settings file that is read. A longer one is not known to be harmless.
 const LONGEST: u64 = 1 << 20;
 
-/// Whether the file at this path, guarded for this reason, only says what git itself would write.
+/// Whether the file at this path, guarded for this reason, contains only what git itself would write.
 pub(super) fn is_harmless(root: &OwnedFd, folder: &Path, path: &Path, why: &str) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     match name {
-        // Other programs read files of these names otherwise.
+        // Other programs interpret files with these names differently.
         "config" | "config.worktree" if why == names::GIT_SETTINGS => {
             text(root, path).is_some_and(|text| config_is_harmless(&text))
         }
@@ -30,17 +31,17 @@ pub(super) fn is_harmless(root: &OwnedFd, folder: &Path, path: &Path, why: &str)
     }
 }
 
-/// The text of a file, if it is one and not too long.
+/// The text of a regular file, if it is not too long.
 pub(super) fn text(root: &OwnedFd, path: &Path) -> Option<String> {
     String::from_utf8(bytes(root, path, LONGEST)?).ok()
 }
 
-/// What is in a file of at most this length.
+/// The content of a regular file of at most this length.
 pub(super) fn bytes(root: &OwnedFd, path: &Path, longest: u64) -> Option<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     let file = rustix::fs::openat2(root, path, flags, Mode::empty(), resolve).ok()?;
-    // A pipe would be empty now, and say something else to git.
+    // A pipe could be empty now and contain something else when git reads it.
     if FileType::from_raw_mode(rustix::fs::fstat(&file).ok()?.st_mode) != FileType::RegularFile {
         return None;
     }
@@ -49,7 +50,7 @@ pub(super) fn bytes(root: &OwnedFd, path: &Path, longest: u64) -> Option<Vec<u8>
     (length as u64 <= longest).then_some(bytes)
 }
 
-/// A link from a worktree or submodule to where git keeps such, inside the folder that we walk.
+/// A `.git` file of a worktree or submodule that points into a git folder inside the folder that we walk.
 fn gitdir_is_harmless(text: &str, folder: &Path) -> bool {
     let Some(target) = text.trim_end().strip_prefix("gitdir: ") else { return false };
     let parts: Vec<&str> = target.split('/').collect();
@@ -60,7 +61,7 @@ fn gitdir_is_harmless(text: &str, folder: &Path) -> bool {
     is_kept_by_git && is_inside && !target.contains('\n')
 }
 
-/// Whether the way there goes through no link, so that it leads where its words say.
+/// Whether no link is on the path, so that it leads where its text says.
 fn leads_straight(root: &OwnedFd, folder: &Path, path: &Path, text: &str) -> bool {
     let target = Path::new(text.trim_end().trim_start_matches("gitdir: "));
     let whole = match target.strip_prefix(folder) {
@@ -72,7 +73,7 @@ fn leads_straight(root: &OwnedFd, folder: &Path, path: &Path, text: &str) -> boo
 }
 
 fn config_is_harmless(text: &str) -> bool {
-    // Git writes no backslash by itself, and what comes after one has fooled others.
+    // Git writes no backslash itself, and escapes have been used to confuse other parsers.
     !text.contains('\\') && config::settings(text).is_some_and(|all| all.iter().all(setting_is_harmless))
 }
 
@@ -83,11 +84,11 @@ pub(super) fn setting_is_harmless(setting: &GitConfigEntry) -> bool {
             true
         }
         ("core", "precomposeunicode" | "sparsecheckout" | "sparsecheckoutcone") => true,
-        // What it makes git read, `config.worktree`, is judged by itself.
+        // The file that this makes git read, `config.worktree`, is judged separately.
         ("extensions", "objectformat" | "refstorage" | "worktreeconfig") => true,
         ("user", "name" | "email") | ("init", "defaultbranch") | ("submodule", "active") => true,
         ("branch", "merge") | ("remote", "fetch" | "tagopt" | "mirror") => true,
-        // Instead of a name, an address may stand here.
+        // The value may be an address instead of a name.
         ("branch", "remote") => !value.contains(':'),
         // Other transports run programs: `ext::`, or any `git-remote-` on the path.
         ("remote" | "submodule", "url") => {
@@ -99,13 +100,13 @@ pub(super) fn setting_is_harmless(setting: &GitConfigEntry) -> bool {
 
 /// Whether an address is a plain path on this machine.
 ///
-/// To fetch from there git runs its own programs in that repository, and to push its hooks as well. One in the workspace is
-/// guarded itself, whatever it is called: its hooks are read-only, and its settings judged as these are. One elsewhere is
-/// none that a command could have written. A file in its place is a bundle, which is data, or leads to a repository, of
-/// which the same is true.
+/// To fetch from such a path, git runs its own programs in that repository, and to push, also the hooks there. A
+/// repository in the workspace is guarded itself, whatever its name: its hooks are read-only, and its settings are
+/// judged like these. A repository elsewhere cannot have been written by a command. A file instead of a folder is a
+/// bundle, which is data, or points to a repository, for which the same holds.
 fn is_local(value: &str) -> bool {
     let path = value.strip_prefix("file://").unwrap_or(value);
-    // A colon makes it a host or a transport, and a dash an option.
+    // A colon makes it a host or a transport, and a leading dash makes it an option.
     !path.is_empty() && !path.starts_with('-') && !path.contains(|letter: char| letter == ':' || letter.is_control())
 }
 

@@ -1,4 +1,4 @@
-//! Whose work a change to a guarded file is: what was read-only to a command, it did not write.
+//! Finds out who changed a guarded file: a command cannot have written a file that was read-only for it.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -6,29 +6,29 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, Stat};
 
-/// A file or folder on its file system.
+/// The device and inode of a file or folder.
 type GuardInode = (u64, u64);
 
-/// What was mounted read-only over itself when a command began.
+/// The paths that were mounted read-only over themselves when a command started.
 #[derive(Default)]
 pub(super) struct ReadOnlyMounts(BTreeMap<PathBuf, MountIdentity>);
 
 struct MountIdentity {
     itself: GuardInode,
-    /// The folder it lies in.
+    /// The folder it is in.
     above: Option<GuardInode>,
     is_folder: bool,
     has_other_names: bool,
 }
 
-/// Who changed a file, as far as can be told.
+/// Who changed a file, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChangeAuthor {
-    /// Perhaps the command.
+    /// Possibly the command.
     Command,
-    /// It was read-only to the command all the time.
+    /// Others: it was read-only for the command all the time.
     Others,
-    /// Someone else put another in its place. That one was no longer read-only, but no command can have put it there.
+    /// Another program replaced it. The new file was no longer read-only, but no command can have put it there.
     Replaced,
 }
 
@@ -44,7 +44,8 @@ impl ReadOnlyMounts {
         ReadOnlyMounts(paths.filter_map(mounted).collect())
     }
 
-    /// Who made what is at this path now. `had_other_names` says that the file could be reached past its mount.
+    /// Who made the current file at this path. `had_other_names` says that hard links could reach the file around its
+    /// mount.
     pub(super) fn author(&self, root: &OwnedFd, path: &Path, had_other_names: bool) -> ChangeAuthor {
         if had_other_names {
             return ChangeAuthor::Command;
@@ -54,7 +55,7 @@ impl ReadOnlyMounts {
             if stat(root, place).is_some_and(|now| inode(&now) == was.itself) {
                 return ChangeAuthor::Others;
             }
-            // In the command's own view nothing can be renamed over a mount.
+            // In the command's mount namespace nothing can be renamed over a mount point.
             if !was.is_folder && was.above.is_some() && above(root, place) == was.above {
                 return ChangeAuthor::Replaced;
             }
@@ -71,7 +72,7 @@ fn above(root: &OwnedFd, path: &Path) -> Option<GuardInode> {
     path.parent().and_then(|parent| stat(root, parent)).map(|stat| inode(&stat))
 }
 
-/// Through no link.
+/// The metadata of a path, reached without following links.
 fn stat(root: &OwnedFd, path: &Path) -> Option<Stat> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;

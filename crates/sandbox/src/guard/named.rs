@@ -1,6 +1,7 @@
-//! What the settings of repositories name as hooks, programs or further settings.
+//! Finds the files that the settings of repositories name as hooks, programs or further settings.
 //!
-//! Whatever is not known to be mere data is taken for something to run: git gains settings, and aliases run anything.
+//! Every value that is not known to be mere data is treated as a program: new versions of git add settings, and
+//! aliases can run anything.
 
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
@@ -17,10 +18,10 @@ const NAMED: &str = "the settings of the git repository name it as a program to 
 const FILE: WatchedPath = WatchedPath { why: NAMED, is_file: true };
 const FILE_OR_FOLDER: WatchedPath = WatchedPath { why: NAMED, is_file: false };
 
-/// Files of settings that lead to each other; git itself takes no more.
+/// Most levels of settings files that include each other; git has the same limit.
 const MOST_INCLUDED: usize = 10;
 
-/// Paths below the root that count because a repository names them.
+/// Paths below the root that are guarded because a repository names them.
 pub(super) fn named(root: &OwnedFd, folder: &Path, repositories: &[PathBuf]) -> Vec<(PathBuf, WatchedPath)> {
     let reader = RepoConfigReader { root, folder };
     repositories.iter().flat_map(|repository| reader.named_by(repository, repositories)).collect()
@@ -39,7 +40,7 @@ impl RepoConfigReader<'_> {
             self.read(&repository.join(file), MOST_INCLUDED, &mut settings, &mut named);
         }
         let mut trees = self.work_trees(repository, &settings);
-        // Their settings are those of the repository that they belong to.
+        // Linked worktrees use the settings of the repository that they belong to.
         let linked = all.iter().filter(|other| other.parent() == Some(&repository.join("worktrees")));
         trees.extend(linked.flat_map(|other| self.work_trees(other, &[])));
         for setting in settings.iter().filter(|setting| !is_data(setting)) {
@@ -64,7 +65,7 @@ impl RepoConfigReader<'_> {
         named
     }
 
-    /// The settings of a file and of those that it includes, which are named by it.
+    /// The settings of a file and of the files that it includes, which also count as named.
     fn read(
         &self,
         file: &Path,
@@ -89,24 +90,24 @@ impl RepoConfigReader<'_> {
         }
     }
 
-    /// Where git runs what a repository names: in its working tree.
+    /// The folders in which git runs the named programs: the working trees.
     fn work_trees(&self, repository: &Path, settings: &[GitConfigEntry]) -> Vec<PathBuf> {
         let is_named_so = repository.file_name().is_some_and(|name| names::is_repository_name(&name.to_string_lossy()));
         let around = repository.parent().filter(|_| is_named_so).map(Path::to_owned);
         let set = settings.iter().filter(|one| one.section == "core" && one.key == "worktree");
         let set = set.filter_map(|one| self.join(repository, &one.value));
-        // A linked working tree, told by the path of its `.git`.
+        // A linked working tree, which is known by the path of its `.git`.
         let linked = harmless::text(self.root, &repository.join("gitdir"))
             .and_then(|text| self.join(repository, text.trim_end())?.parent().map(Path::to_owned));
         around.into_iter().chain(set).chain(linked).collect()
     }
 
-    /// A path that is one whole value; never the root itself.
+    /// A path that is a whole value; never the root itself.
     fn path(&self, base: &Path, value: &str) -> Option<PathBuf> {
         self.join(base, value).filter(|path| !path.as_os_str().is_empty())
     }
 
-    /// A path that may be a word among others. One that looks like no path counts only if it is a file.
+    /// A path that may be one of several words. A word that does not look like a path counts only if it is a file.
     fn file(&self, base: &Path, word: &str) -> Option<PathBuf> {
         let path = self.path(base, word)?;
         let is_file = || {
@@ -135,13 +136,13 @@ impl RepoConfigReader<'_> {
     }
 }
 
-/// The whole, in case it has spaces, and what a shell would take for words.
+/// The whole value, in case it has spaces, and the words that a shell would split it into.
 fn words(value: &str) -> impl Iterator<Item = &str> {
     let parts = value.split(|letter: char| letter.is_whitespace() || "\"'!;=(){}&|`$<>,".contains(letter));
     parts.chain([value]).filter(|word| !word.is_empty() && !word.contains("://") && word.len() < 1_000)
 }
 
-/// Files that git writes at every turn.
+/// Files that git itself writes frequently.
 fn is_gits_own(word: &str) -> bool {
     let first = word.trim_start_matches("./").split('/').next().unwrap_or_default();
     let names = ["index", "refs", "objects", "logs", "packed-refs"];
@@ -149,7 +150,7 @@ fn is_gits_own(word: &str) -> bool {
     names.contains(&first) || is_a_head
 }
 
-/// Settings that run nothing, though they may name files.
+/// Settings that run nothing, although they may name files.
 fn is_data(setting: &GitConfigEntry) -> bool {
     let data = [
         ("blame", "ignorerevsfile"),

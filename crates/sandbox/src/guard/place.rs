@@ -1,4 +1,4 @@
-//! What kind of folder a walk is in, and what of a name counts there.
+//! The kind of folder that a walk is in, and which names are guarded there.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 use updraft_workspace::names;
 
-/// What kind of folder we are in.
+/// The kind of the current folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FolderKind {
     Ordinary,
-    /// Installed packages bring settings for the editors of those who made them. Nobody opens them there, and moving them
-    /// away would break every install. Repositories in here count as anywhere.
+    /// A folder of installed packages. They contain settings for the editors of their authors, which have no effect
+    /// there, and moving them away would break every installation. Repositories in it are guarded as anywhere.
     Packages,
-    /// A folder of a repository. What else is guarded is so in here too: a few names make any folder a repository.
+    /// A folder of a repository. All other guarded names are guarded in it too: a few files make any folder a
+    /// repository.
     Repository {
         /// Its path within the repository.
         inside: PathBuf,
@@ -36,7 +37,7 @@ impl FolderKind {
         matches!(self, FolderKind::Packages | FolderKind::Repository { is_package: true, .. })
     }
 
-    /// What a folder in this one is: one where git looks itself, or one that may hold repositories of its own.
+    /// The kind of a subfolder: one that git itself reads, or one that may contain further repositories.
     pub(super) fn within(&self, name: &OsStr) -> FolderKind {
         let is_package = self.is_package();
         if let FolderKind::Repository { inside, .. } = self {
@@ -49,21 +50,21 @@ impl FolderKind {
     }
 }
 
-/// Whether a folder of this name holds installed packages.
+/// Whether a folder with this name holds installed packages.
 pub(super) fn is_packages(name: &OsStr) -> bool {
     name == "node_modules" || name == "site-packages"
 }
 
-/// A repository by its name, or by what git would recognise it by under any other.
+/// Whether a folder is a repository, by its name or by the entries by which git recognizes one.
 pub(super) fn is_repository(name: &str, names: &[(OsString, FileType)]) -> bool {
     let has = |wanted: &str| names.iter().any(|(name, _)| name == wanted);
     let by_name = names::is_repository_name(name);
     let by_head = has("HEAD") && (has("objects") || has("refs") || has("commondir"));
-    // One that others share may lack a head of its own.
+    // A repository that shares its objects may have no HEAD of its own.
     by_name || by_head || (has("objects") && has("refs"))
 }
 
-/// A repository that is not a folder leads to another one.
+/// A repository name that is not a folder points to another repository.
 pub(super) fn why_repository(name: &str, is_folder: bool) -> Option<&'static str> {
     (!is_folder && names::is_repository_name(name))
         .then_some("it points git to another repository, with hooks and settings of its own")

@@ -1,5 +1,5 @@
-//! Copies of guarded files that no mount can protect: links, files with a second name, and all of them below the full
-//! level.
+//! Copies of guarded files that no mount can protect: links, files with hard links, and all guarded files below the
+//! full level.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,17 +14,17 @@ use updraft_workspace::PathKind;
 use super::scan::{self, GuardedItem, ScanResult};
 use crate::policy::SandboxLevel;
 
-/// A settings file is small. What is larger is not kept, and a change to it is only told.
+/// Most bytes of a file that is copied. Settings files are small; a change to a larger file is only reported.
 const LARGEST: u64 = 1 << 20;
 
-/// What one guarded file was.
+/// The previous state of one guarded file.
 #[derive(Clone)]
 pub(super) enum SavedFile {
     File { bytes: Vec<u8>, mode: u32 },
     Link(CString),
 }
 
-/// What the guarded files were that could change.
+/// The previous states of the guarded files that could change.
 #[derive(Default)]
 pub(super) struct SavedFiles(BTreeMap<PathBuf, SavedFile>);
 
@@ -45,7 +45,7 @@ impl SavedFiles {
         self.0.get(path)
     }
 
-    /// What a file said, if it is kept and is text.
+    /// The previous text of a file, if it was saved and is text.
     pub(super) fn text(&self, path: &Path) -> Option<Cow<'_, str>> {
         match self.get(path)? {
             SavedFile::File { bytes, .. } => Some(String::from_utf8_lossy(bytes)),
@@ -53,7 +53,7 @@ impl SavedFiles {
         }
     }
 
-    /// Whether a file whose stamp changed says something else now, or may be run now.
+    /// Whether a file whose stamp changed has other content now, or has become executable.
     pub(super) fn differs(&self, root: &OwnedFd, path: &Path, old: &GuardedItem, new: &GuardedItem) -> bool {
         if old.stamp.kind == PathKind::Folder && new.stamp.kind == PathKind::Folder {
             return false;
@@ -87,7 +87,7 @@ impl SavedFile {
         Ok(Some(SavedFile::File { bytes, mode: item.stamp.mode & 0o7777 }))
     }
 
-    /// Makes the file again. It must have been moved out of the way.
+    /// Restores the file. The new one must have been moved away first.
     pub(super) fn put_back(&self, root: &OwnedFd, path: &Path) -> io::Result<()> {
         let parent = scan::open(root, path.parent().unwrap_or(Path::new("")))?;
         let name = path.file_name().unwrap_or_default();

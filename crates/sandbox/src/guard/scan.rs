@@ -1,4 +1,4 @@
-//! One walk through a folder that finds every guarded file, and remembers enough to make the next walk cheap.
+//! Walks a folder to find every guarded file, and remembers enough to make the next walk cheap.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -14,82 +14,82 @@ use updraft_workspace::{Stamp, names};
 use super::place::{FolderKind, is_repository, why_guarded, why_repository};
 use super::watch::WatchedPath;
 
-/// A guarded file, folder or link, by its path below the root of the walk.
+/// A guarded file, folder or link. Its key is the path below the root of the walk.
 #[derive(Clone, Debug)]
 pub(crate) struct GuardedItem {
     /// What would run it.
     pub(crate) why: &'static str,
-    /// The guarded folder it lies in, or itself.
+    /// The guarded folder it is in, or its own path.
     pub(crate) top: PathBuf,
     pub(crate) stamp: Stamp,
 }
 
 impl GuardedItem {
-    /// Whether commands may write it, and it is judged by what it says.
+    /// Whether commands may write it, so that it is judged by its content.
     pub(super) fn stays_writable(&self) -> bool {
         self.why == names::TODO
     }
 }
 
-/// All that one walk found.
+/// Everything that one walk found.
 #[derive(Default)]
 pub(crate) struct ScanResult {
     pub(crate) items: BTreeMap<PathBuf, GuardedItem>,
-    /// Folders to be mounted on themselves, so that they cannot be renamed: repositories.
+    /// Repositories, which are mounted over themselves so that they cannot be renamed.
     pub(crate) repositories: Vec<PathBuf>,
     /// Folders that are guarded as a whole.
     pub(crate) folders: Vec<PathBuf>,
-    /// Paths that count whatever they are called.
+    /// Paths that are guarded regardless of their names.
     pub(super) watched: BTreeMap<PathBuf, WatchedPath>,
-    /// Folders of installed packages to which links from elsewhere lead.
+    /// Folders of installed packages that links from elsewhere lead to.
     pub(super) behind: BTreeSet<PathBuf>,
-    /// Sockets, for whoever keeps commands from those that answer.
+    /// Sockets; the caller covers those that a service listens on.
     pub(crate) sockets: Vec<PathBuf>,
-    /// Guarded folders with more in them than was noted.
+    /// Guarded folders with more entries than were recorded.
     cut: BTreeSet<PathBuf>,
-    /// Places that could not be looked into.
+    /// Messages about folders that could not be read.
     pub(crate) troubles: Vec<String>,
     seen: BTreeMap<PathBuf, SeenFolder>,
-    /// Folders that their owner may not read.
+    /// Folders that their owner has no permission to read.
     closed: BTreeMap<PathBuf, Stamp>,
 }
 
-/// A folder as it was, by which a later walk knows that its list of names is the same.
+/// A folder at the time of the walk, so that a later walk can tell that its entries are the same.
 struct SeenFolder {
     stamp: Stamp,
-    /// Folders in it that were walked.
+    /// Subfolders that were walked.
     below: Vec<PathBuf>,
-    /// Nothing in it is guarded, and it is no part of a repository.
+    /// Whether nothing in it is guarded and it is not part of a repository.
     is_plain: bool,
 }
 
-/// Why a path is guarded that is so whatever it is called.
+/// Why a path is guarded that the policy names.
 const NAMED: &str = "it holds Updraft's own settings";
-/// Beyond this, a guarded folder is no settings folder: what changes in it is seen, but cannot be put back.
+/// Most entries recorded of a guarded folder. In a larger one, changes are noticed but cannot be reverted.
 const MOST_ITEMS: usize = 20_000;
 
 pub(crate) struct GuardWalk<'a> {
     pub(super) root: &'a OwnedFd,
-    /// Where the root is.
+    /// The path of the root.
     pub(super) folder: &'a Path,
-    /// Paths that are guarded whatever they are called.
+    /// Paths that are guarded regardless of their names.
     named: &'a BTreeSet<PathBuf>,
     pub(super) before: Option<&'a ScanResult>,
     pub(super) found: ScanResult,
-    /// Links that are not guarded and not in installed packages, yet to be looked behind.
+    /// Links still to be followed that are not guarded and not in installed packages.
     pub(super) links: Vec<PathBuf>,
-    /// Whether folders are looked into as if for the first time.
+    /// Whether folders are read as if for the first time.
     pub(super) is_fresh: bool,
-    /// Folders changed later than this may have changed again within the clock's grain.
+    /// Folders that changed after this time may have changed again within the clock's resolution.
     pub(super) settled: i64,
-    /// How much is in each guarded folder.
+    /// The number of entries in each guarded folder.
     counts: BTreeMap<PathBuf, usize>,
-    /// For lists of names, as the kernel gives them.
+    /// A buffer for directory entries from the kernel.
     buffer: Vec<MaybeUninit<u8>>,
 }
 
 impl<'a> GuardWalk<'a> {
-    /// Walks everything below `root`; folders that `before` knows and that have not changed are not listed again.
+    /// Walks everything below `root`; folders that are in `before` and have not changed are not read again.
     pub(crate) fn all(
         root: &'a OwnedFd,
         folder: &'a Path,
@@ -119,7 +119,7 @@ impl<'a> GuardWalk<'a> {
         walk.found
     }
 
-    /// Walks one folder and all in it.
+    /// Walks one folder and its subfolders.
     pub(super) fn walk(&mut self, path: &Path, place: FolderKind) {
         let mut left = vec![(path.to_owned(), place)];
         while let Some((path, place)) = left.pop() {
@@ -127,7 +127,7 @@ impl<'a> GuardWalk<'a> {
         }
     }
 
-    /// Looks into one folder and gives the folders in it.
+    /// Reads one folder and returns its subfolders to walk.
     fn folder(&mut self, path: &Path, place: FolderKind) -> Vec<(PathBuf, FolderKind)> {
         if let Some(known) = self.unchanged(path, &place) {
             return known;
@@ -162,10 +162,10 @@ impl<'a> GuardWalk<'a> {
             }
             below.extend(self.entry(&opened, path, &place, name, *kind));
         }
-        // What a link leads to changes without it.
+        // The target of a link can change without changing this folder.
         let has_links = !place.is_package() && names.iter().any(|(_, kind)| *kind == FileType::Symlink);
         let is_plain = place.may_hold_repositories() && !has_links && self.found.items.len() == items_before;
-        // Only a first walk is walked again.
+        // Only the first walk is repeated later, so only it is remembered.
         if self.before.is_some() {
             return below;
         }
@@ -174,8 +174,8 @@ impl<'a> GuardWalk<'a> {
         below
     }
 
-    /// Opens a folder that its owner may not read. If a command closed it, it is opened up; if it was so before, it is
-    /// the user's wish, and left alone.
+    /// Opens a folder that its owner has no permission to read. If a command removed the permission, it is restored;
+    /// if it was missing before, the user wanted that, and the folder is skipped.
     fn open_up(&mut self, path: &Path) -> rustix::io::Result<Option<OwnedFd>> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
@@ -190,13 +190,13 @@ impl<'a> GuardWalk<'a> {
         open(self.root, path).map(Some)
     }
 
-    /// The folders below one whose own list of names is the same as before. Those with guarded names are always read.
+    /// The subfolders of a folder whose entries are the same as before. Folders with guarded names are always read.
     fn unchanged(&mut self, path: &Path, place: &FolderKind) -> Option<Vec<(PathBuf, FolderKind)>> {
         let seen = self.before?.seen.get(path).filter(|seen| seen.is_plain && place.may_hold_repositories())?;
         if self.is_fresh {
             return None;
         }
-        // The folders above are unchanged too, or were just read: no link can have come between.
+        // The folders above are unchanged too, or were just read: no link can have been put on the path.
         let stamp = Stamp::of(&rustix::fs::statat(self.root, path, AtFlags::SYMLINK_NOFOLLOW).ok()?);
         if seen.stamp != stamp || stamp.changed >= self.settled {
             return None;
@@ -209,7 +209,7 @@ impl<'a> GuardWalk<'a> {
         )
     }
 
-    /// Looks at one name, and gives the folder behind it if that is to be walked.
+    /// Looks at one entry, and returns the folder to walk, if it is one.
     fn entry(
         &mut self,
         opened: &OwnedFd,
@@ -254,13 +254,13 @@ impl<'a> GuardWalk<'a> {
         }
     }
 
-    /// Notes what is in a guarded folder, and says whether it is to be walked.
+    /// Records an entry of a guarded folder, and returns whether it should be walked.
     fn in_guarded(&mut self, opened: &OwnedFd, name: &OsStr, whole: &Path, why: &'static str, top: &Path) -> bool {
         let Some(before) = self.before else {
             let count = self.counts.entry(top.to_owned()).or_default();
             *count += 1;
             if *count > MOST_ITEMS {
-                // Walked for the sockets in it all the same.
+                // It is walked nevertheless, to find the sockets in it.
                 self.found.cut.insert(top.to_owned());
                 return true;
             }
@@ -271,23 +271,23 @@ impl<'a> GuardWalk<'a> {
         let is_cut = before.cut.contains(top);
         self.item(opened, name, whole, why, top.to_owned());
         if is_known || !is_cut {
-            // What is new is taken as a whole, however much is in it.
+            // A new folder is moved as a whole, however much is in it.
             return is_known;
         }
-        // It may have been there, uncounted. Its time tells, which nobody can set.
+        // It may have existed without being recorded. Its change time tells, which no program can set.
         if self.found.items.get(whole).is_some_and(|item| item.stamp.changed < self.settled) {
             self.found.items.remove(whole);
         }
         true
     }
 
-    /// The name of a folder. The root has one too, by which some files in it count.
+    /// The name of a folder. The root has one too, and some files are guarded because of it.
     fn name_of(&self, path: &Path) -> String {
         let name = path.file_name().or_else(|| self.folder.file_name());
         name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// The last two names of a folder's path.
+    /// The last two components of a folder's path.
     fn place_of(&self, path: &Path) -> String {
         let above = path.parent().map(|above| self.name_of(above)).unwrap_or_default();
         format!("{above}/{}", self.name_of(path))
@@ -304,9 +304,9 @@ impl<'a> GuardWalk<'a> {
     }
 }
 
-/// What makes git run a file of this name, where that is a folder of a repository.
+/// What makes git run a file with this name, if the folder belongs to a repository.
 fn in_repository(place: &FolderKind, name: &str, is_folder: bool) -> Option<&'static str> {
-    // It reads files and follows links; a folder of such a name is nothing to it.
+    // Git reads files and follows links; a folder with such a name has no meaning to it.
     let FolderKind::Repository { inside, .. } = place else { return None };
     if is_folder {
         return None;
@@ -316,7 +316,7 @@ fn in_repository(place: &FolderKind, name: &str, is_folder: bool) -> Option<&'st
     names::why_guarded_in_repository(&folder, name).or_else(link)
 }
 
-/// Opens a folder below the root, following no link on the way. A path may be longer than the kernel takes at once.
+/// Opens a folder below the root without following links. The path may be longer than the kernel accepts at once.
 pub(crate) fn open(root: &OwnedFd, path: &Path) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
@@ -334,10 +334,10 @@ pub(crate) fn open(root: &OwnedFd, path: &Path) -> rustix::io::Result<OwnedFd> {
     rustix::fs::openat2(above.as_ref().unwrap_or(root), part, flags | OFlags::NONBLOCK, Mode::empty(), resolve)
 }
 
-/// Characters of a path that are given to the kernel in one call.
+/// Most characters of a path that are passed to the kernel in one call.
 const LONGEST_AT_ONCE: usize = 3_000;
 
-/// Gives the owner every right to what an `O_PATH` descriptor stands for.
+/// Gives the owner all permissions for the file of an `O_PATH` descriptor.
 pub(crate) fn allow_owner(opened: &OwnedFd) -> rustix::io::Result<()> {
     let mode = Mode::from_raw_mode(rustix::fs::fstat(opened)?.st_mode) | Mode::RWXU;
     rustix::fs::chmod(format!("/proc/self/fd/{}", opened.as_raw_fd()), mode)

@@ -1,4 +1,4 @@
-//! The guard against folders that a command has changed.
+//! Tests the guard with folders that a command has changed.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -11,7 +11,7 @@ mod led;
 mod many;
 mod rebase;
 
-/// A workspace with a repository and an editor's settings, and a place for what is moved aside.
+/// A workspace with a repository and an editor's settings, and a folder for files that are moved aside.
 struct World {
     folder: tempfile::TempDir,
     aside: tempfile::TempDir,
@@ -44,7 +44,7 @@ impl World {
         fs::read_to_string(self.path(path)).unwrap()
     }
 
-    /// Until the clock of this file system is so far on that folders made by now count as settled.
+    /// Waits until the clock of this file system has moved on, so that folders created so far count as settled.
     fn wait_until_settled(&self) {
         let time = || {
             self.write("clock", "");
@@ -58,7 +58,8 @@ impl World {
         FolderGuard::before(self.folder.path(), level, &[]).unwrap()
     }
 
-    /// What is moved aside after the change, as paths below the workspace; `*` marks those that were put back.
+    /// Which files are moved aside after the change, as paths below the workspace; `*` marks those that were
+    /// restored.
     fn moved_after(&self, level: SandboxLevel, change: impl FnOnce(&World)) -> Vec<String> {
         let guard = self.guard(level);
         change(self);
@@ -300,7 +301,7 @@ fn the_second_walk_sees_what_changed_deep_below() {
 #[test]
 fn a_folder_closed_to_its_owner_is_opened_up_only_if_a_command_closed_it() {
     if rustix::process::geteuid().is_root() {
-        // Root reads every folder. The suite of escapes tries this as an ordinary user.
+        // Root can read every folder. The escape tests try this as an ordinary user.
         return;
     }
     let world = World::new();

@@ -1,6 +1,7 @@
-//! What is left to do of a rebase: lines for git, some of which run programs.
+//! Checks the todo list of a rebase: lines for git, some of which run programs.
 //!
-//! The file must stay writable, since every step of a rebase rewrites it. So it is judged by what it newly runs.
+//! The file must stay writable, since every step of a rebase rewrites it. So it is judged by which programs it newly
+//! runs.
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -8,7 +9,7 @@ use std::path::Path;
 
 use super::harmless;
 
-/// What git does by itself, by the long and the short name. All else may be a program.
+/// Commands that git carries out itself, by long and short name. All others may run a program.
 const OWN: [&str; 24] = [
     "pick",
     "p",
@@ -36,21 +37,21 @@ const OWN: [&str; 24] = [
     "noop",
 ];
 
-/// A list of more steps is nobody's.
+/// Most bytes of a todo list; real ones are not longer.
 const LONGEST: u64 = 16 << 20;
 
-/// A list as it is. The subjects of commits in it may be in any encoding; git goes by their numbers.
+/// Reads a list. Commit subjects in it may be in any encoding; git only uses the commit ids.
 pub(super) fn read(root: &OwnedFd, path: &Path) -> Option<String> {
     harmless::bytes(root, path, LONGEST).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Whether any line runs something that no line did before.
+/// Whether any line runs something that no line ran before.
 pub(super) fn runs_more(before: &str, now: &str) -> bool {
     let known = running(before);
     running(now).iter().any(|line| !known.contains(line))
 }
 
-/// The same list without the lines that newly run something.
+/// The list without the lines that newly run something.
 pub(super) fn without_new(before: &str, now: &str) -> String {
     let known = running(before);
     let kept = now.lines().filter(|line| !runs(line) || known.contains(line.trim()));
@@ -63,7 +64,7 @@ fn running(text: &str) -> BTreeSet<&str> {
 
 fn runs(line: &str) -> bool {
     let word = line.split_whitespace().next().unwrap_or_default();
-    // Comments begin with some other sign, which can be chosen.
+    // Comments begin with a character that is not a letter; which one can be configured.
     word.starts_with(|letter: char| letter.is_alphabetic()) && !OWN.contains(&word)
 }
 

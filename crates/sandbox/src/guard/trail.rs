@@ -1,4 +1,4 @@
-//! Where a path leads, link by link, as far as that is inside the folder that we walk.
+//! Follows a path link by link, as far as it stays inside the folder that we walk.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -6,20 +6,20 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-/// As many as the kernel follows.
+/// The most links that the kernel follows.
 const MOST_LINKS: usize = 40;
 
-/// All that has a say in what a path means.
+/// Everything that determines where a path leads.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct LinkTrail {
     /// Every link on the way, by its own path.
     pub(super) links: Vec<PathBuf>,
-    /// Where it ends, through no link; it need not be there. Nothing, if that is outside.
+    /// The final path, without links; it need not exist. `None` if it is outside.
     pub(super) end: Option<PathBuf>,
 }
 
 impl LinkTrail {
-    /// From the root of the walk, which is `folder`, along a path below it.
+    /// Follows a path below `folder`, which is the root of the walk.
     pub(super) fn of(root: &OwnedFd, folder: &Path, path: &Path) -> LinkTrail {
         let mut trail = LinkTrail::default();
         let mut left: VecDeque<OsString> = parts(path).collect();
@@ -55,13 +55,13 @@ impl LinkTrail {
     }
 }
 
-/// An absolute path from the root of the walk, whichever way leads there.
+/// Converts an absolute path to one relative to the root of the walk, even if it reaches the root through links.
 pub(super) fn below(folder: &Path, path: &Path) -> Option<PathBuf> {
     if let Ok(within) = path.strip_prefix(folder) {
         return Some(within.to_owned());
     }
     let folder = std::fs::canonicalize(folder).ok()?;
-    // What is not there yet leads nowhere else than its folder does.
+    // A path that does not exist yet leads to the same place as its folder.
     path.ancestors().find_map(|above| {
         let real = std::fs::canonicalize(above).ok()?;
         let whole = path.strip_prefix(above).ok().filter(|rest| !rest.as_os_str().is_empty());

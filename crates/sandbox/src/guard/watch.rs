@@ -1,5 +1,5 @@
-//! What counts not by its own name, but because something leads to it: a guarded link, a repository's settings, or an
-//! ordinary link into installed packages.
+//! Finds paths that are guarded not because of their names, but because something leads to them: a guarded link, a
+//! repository's settings, or an ordinary link into installed packages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use super::place::{FolderKind, is_packages};
 use super::scan::{GuardWalk, ScanResult, open};
 use super::trail::LinkTrail;
 
-/// Why a path counts whatever it is called, and whether it is there or not.
+/// Why a path is guarded regardless of its name, whether it exists or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WatchedPath {
     pub(super) why: &'static str,
-    /// A folder there means nothing.
+    /// Whether only a file matters; a folder at this path has no meaning.
     pub(super) is_file: bool,
 }
 
@@ -25,8 +25,9 @@ const LED: WatchedPath = WatchedPath { why: "a link to something that is run goe
 const PACKAGE: &str = "it links to files of an installed package that would run";
 
 impl GuardWalk<'_> {
-    /// Guards all that guarded links and settings lead to, and every link on the way. Settings and links that a command
-    /// made have no say in what is moved out of the user's way: a second walk goes by those of the first.
+    /// Guards everything that guarded links and settings lead to, and every link on the way. Settings and links that
+    /// a command made must not decide which of the user's files are moved aside: a second walk uses those of the
+    /// first.
     pub(super) fn follow(&mut self) {
         let mut left: Vec<(PathBuf, WatchedPath)> = match self.before {
             Some(before) => before.watched.iter().map(|(path, watched)| (path.clone(), *watched)).collect(),
@@ -46,7 +47,8 @@ impl GuardWalk<'_> {
         }
     }
 
-    /// Guarded links that were not followed yet. What leads through another link is followed with that one.
+    /// Guarded links that have not been followed yet. A path that leads through another link is followed with that
+    /// link.
     fn new_links(&self) -> Vec<(PathBuf, WatchedPath)> {
         let links = self.found.items.iter().filter(|(_, item)| item.stamp.kind == PathKind::Link);
         let new = links.filter(|(path, _)| !self.found.watched.contains_key(*path));
@@ -69,7 +71,7 @@ impl GuardWalk<'_> {
         self.found.watched.entry(end).or_insert(watched);
     }
 
-    /// Guards one path, if it is there; a folder as a whole.
+    /// Guards one path, if it exists; a folder as a whole.
     fn guard(&mut self, top: &Path, watched: WatchedPath) {
         let Ok(opened) = open(self.root, top.parent().unwrap_or(Path::new(""))) else { return };
         let Some(name) = top.file_name() else { return };
@@ -89,8 +91,9 @@ impl GuardWalk<'_> {
         }
     }
 
-    /// Installed packages may hold what elsewhere would run, since nobody opens them. A link from elsewhere opens them:
-    /// what is behind one that was there before counts as if it stood here, and a new one to such files is guarded itself.
+    /// Files in installed packages are not guarded, although elsewhere they would be, since nobody opens these
+    /// folders. A link from elsewhere makes them reachable: files behind a link that existed before are guarded as if
+    /// they were in the link's place, and a new link to such files is guarded itself.
     pub(super) fn look_behind_links(&mut self) {
         self.is_fresh = true;
         let (mut looked, mut risky) = (BTreeSet::new(), BTreeMap::new());
@@ -114,7 +117,7 @@ impl GuardWalk<'_> {
         self.is_fresh = false;
     }
 
-    /// Guards those links on a way that are new; if none is, something above has been moved, and with it the first.
+    /// Guards the new links on a path. If none is new, a folder above was moved, and the first link is guarded.
     fn guard_way(&mut self, first: &Path, links: &[PathBuf]) {
         let is_new = |link: &PathBuf| {
             let opened = open(self.root, link.parent().unwrap_or(Path::new(""))).ok()?;
@@ -134,7 +137,7 @@ impl GuardWalk<'_> {
         open(self.root, path).is_ok()
     }
 
-    /// Whether anything in a folder would be guarded if it stood elsewhere.
+    /// Whether anything in a folder would be guarded if it were elsewhere.
     fn is_risky(&mut self, path: &Path) -> bool {
         let kept = std::mem::take(&mut self.found);
         self.walk(path, FolderKind::Ordinary);

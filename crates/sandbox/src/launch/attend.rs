@@ -1,4 +1,4 @@
-//! Staying with a program until it ends: collecting orphans, watching what is used up, ending it in time.
+//! Supervises a program until it ends: reaps orphans, watches its usage, and ends it in time.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -15,27 +15,27 @@ use super::processes::ProcessFamily;
 use crate::order::{KillReason, ProgramExit};
 use crate::policy::{ChildLifetime, ResourceLimits};
 
-/// How often the usage of a command is looked at, unless looking itself takes long.
+/// How often the usage of a command is checked, unless checking takes long.
 const TICK: Duration = Duration::from_millis(25);
-/// The same for a server, which mostly waits, and for days.
+/// The same for a server, which mostly waits, and runs for days.
 const SLOW_TICK: Duration = Duration::from_millis(100);
-/// Watching takes at most one part in this many of the time.
+/// Checking takes at most this fraction (one in this many) of the time.
 const SHARE: u32 = 10;
 
-/// Whom we stay with, and what ends it.
+/// The supervised program, and what ends it.
 pub(super) struct ProgramSupervisor<'a> {
     pub(super) program: Pid,
     pub(super) family: ProcessFamily,
     pub(super) limits: &'a ResourceLimits,
     pub(super) lifetime: ChildLifetime,
-    /// The folders it may write to, on disks that must not fill.
+    /// The folders it may write to, on disks that must not fill up.
     pub(super) folders: &'a [PathBuf],
     pub(super) deadline: Option<Instant>,
-    /// Where its end is asked for, and other things.
+    /// Handles requests, including the request to end the program.
     pub(super) desk: Option<&'a RequestHandler<'a>>,
 }
 
-/// Returns when the program has ended or must end. Descendants may be left.
+/// Returns when the program has ended or must end. Descendants may remain.
 pub(super) fn attend(watch: &ProgramSupervisor<'_>) -> (Option<ProgramExit>, Option<KillReason>) {
     let Ok(program) = rustix::process::pidfd_open(watch.program, PidfdFlags::empty()) else {
         return (collect(watch.program), None);
@@ -73,7 +73,7 @@ pub(super) fn attend(watch: &ProgramSupervisor<'_>) -> (Option<ProgramExit>, Opt
     }
 }
 
-/// What this thread has worked. On a busy machine a look that took long may have cost little, and the next is due.
+/// The CPU time of this thread. On a busy machine a check that took long may have cost little CPU time.
 pub(super) fn time_spent() -> Duration {
     let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(spent).unwrap_or_default()
@@ -96,7 +96,7 @@ fn wait_for(program: &OwnedFd, line: Option<BorrowedFd<'_>>, wait: Duration) -> 
     }
 }
 
-/// Collects every child that has ended, and says how the program did if it is among them.
+/// Reaps every child that has ended, and returns how the program ended if it is among them.
 fn collect(program: Pid) -> Option<ProgramExit> {
     let mut exit = None;
     loop {
@@ -126,7 +126,7 @@ fn exceeded(watch: &ProgramSupervisor<'_>, disks: &mut DiskMeter<'_>, memory: &m
     disks.are_filled(watch.limits.disk, usage.written).then_some(KillReason::Disk)
 }
 
-/// Waits for one process to end and says how, whatever else happens.
+/// Waits for one process to end and returns how it ended.
 pub(super) fn wait_out(pid: Pid) -> Option<ProgramExit> {
     loop {
         match rustix::process::waitpid(Some(pid), WaitOptions::empty()) {
@@ -137,7 +137,7 @@ pub(super) fn wait_out(pid: Pid) -> Option<ProgramExit> {
     }
 }
 
-/// Whether nobody is at the other end of a line any more. One who only has no more to say still listens.
+/// Whether the other end of a connection is gone. A peer that has only stopped sending still listens.
 pub(super) fn is_gone(line: BorrowedFd<'_>) -> bool {
     let mut fds = [PollFd::from_borrowed_fd(line, PollFlags::IN)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -145,7 +145,7 @@ pub(super) fn is_gone(line: BorrowedFd<'_>) -> bool {
     polled.is_ok() && fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
-/// Waits until one of the lines speaks or the time is over; says which ones do.
+/// Waits until one of the connections is readable or the time is over; returns which ones are.
 pub(super) fn wait_for_any(lines: &[BorrowedFd<'_>], deadline: Option<Instant>) -> Vec<bool> {
     let mut fds: Vec<PollFd<'_>> =
         lines.iter().map(|line| PollFd::from_borrowed_fd(line.as_fd(), PollFlags::IN)).collect();

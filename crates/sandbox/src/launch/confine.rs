@@ -1,4 +1,5 @@
-//! What a process does to itself, last, before it becomes the program: limits, no capabilities, Landlock, seccomp.
+//! The last step of a process before it becomes the program: it sets limits and gives up capabilities, then applies
+//! Landlock and seccomp.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,10 +17,10 @@ use super::steps;
 use crate::order::LaunchFault;
 use crate::policy::{Network, Policy, ResourceLimits, SandboxLevel};
 
-/// The newest Landlock this was written for. The kernel enforces what it knows of it.
+/// The newest Landlock version this code supports. The kernel enforces the part that it supports.
 const ABI_KNOWN: ABI = ABI::V9;
 
-/// Gives up everything the policy does not grant. Only the program itself follows.
+/// Gives up everything the policy does not grant. After this only the program itself is executed.
 pub(super) fn confine(
     level: SandboxLevel,
     policy: &Policy,
@@ -46,7 +47,7 @@ pub(super) fn confine(
     Ok(())
 }
 
-/// Never RLIMIT_AS: runtimes reserve far more addresses than they use memory.
+/// Sets resource limits, but never RLIMIT_AS: runtimes reserve far more address space than they use memory.
 fn limit(level: SandboxLevel, limits: &ResourceLimits) -> io::Result<()> {
     let set = |resource, value: u64| {
         let most = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
@@ -60,13 +61,13 @@ fn limit(level: SandboxLevel, limits: &ResourceLimits) -> io::Result<()> {
     if let Some(cpu) = limits.cpu {
         set(Resource::Cpu, cpu.as_secs().max(1))?;
     }
-    // Counted per user and user namespace: only at the full level is the count ours alone.
+    // The kernel counts processes per user and user namespace: only at the full level is the count ours alone.
     let others = if level == SandboxLevel::Full { 0 } else { tasks_on_this_machine() };
     set(Resource::Nproc, limits.processes + others)?;
     Ok(())
 }
 
-/// No process of this user can be missed by counting everybody's.
+/// Counts the tasks of all users, which includes every process of this user.
 fn tasks_on_this_machine() -> u64 {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let all = text.split(' ').nth(3).and_then(|part| part.split('/').nth(1)).and_then(|all| all.parse().ok());
@@ -77,7 +78,7 @@ fn drop_capabilities() -> io::Result<()> {
     rustix::thread::clear_ambient_capability_set()?;
     for number in 0..64 {
         let one = CapabilitySet::from_bits_retain(1 << number);
-        // The kernel knows fewer than 64 and says so.
+        // The kernel has fewer than 64 capabilities, and reports an error beyond the last one.
         if rustix::thread::remove_capability_from_bounding_set(one).is_err() {
             break;
         }
@@ -90,7 +91,7 @@ fn drop_capabilities() -> io::Result<()> {
         | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE
         | CapabilitiesSecureBits::NO_CAP_AMBIENT_RAISE_LOCKED;
     match rustix::thread::set_capabilities_secure_bits(locked) {
-        // Whoever may not set them has no capability to lose either.
+        // A process that may not set them has no capabilities to lose either.
         Ok(()) | Err(rustix::io::Errno::PERM) => {}
         Err(error) => return Err(error.into()),
     }
@@ -98,7 +99,7 @@ fn drop_capabilities() -> io::Result<()> {
     Ok(rustix::thread::set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?)
 }
 
-/// Paths, and what may be done below them.
+/// Paths, and the access rights below them.
 struct LandlockRules {
     read: Vec<PathBuf>,
     write: Vec<PathBuf>,
@@ -107,7 +108,7 @@ struct LandlockRules {
     reaches_host: bool,
 }
 
-/// In a root of our own all that is there may be read; only the writable places need naming.
+/// With our own root everything visible may be read; only the writable folders need rules.
 fn full_rules(policy: &Policy) -> LandlockRules {
     let mut write: Vec<PathBuf> = scratch_folders(policy).into();
     write.extend(policy.write.iter().chain([&policy.workspace]).cloned());
@@ -120,12 +121,12 @@ fn full_rules(policy: &Policy) -> LandlockRules {
     }
 }
 
-/// In the host's own view, every place is named.
+/// In the host's file system every allowed path needs a rule.
 fn lower_rules(policy: &Policy, private: Option<&Path>) -> LandlockRules {
     let mut read: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
     read.extend(ETC.iter().map(|name| Path::new("/etc").join(name)));
     read.extend(["/etc/passwd", "/etc/group", "/etc/hosts", "/etc/hostname"].map(PathBuf::from));
-    // Processes of this user can be seen but not entered: Landlock refuses /proc/PID of those outside.
+    // Processes of this user can be seen but not accessed: Landlock refuses /proc/PID of processes outside.
     read.extend(["/proc", "/sys/devices/system/cpu"].map(PathBuf::from));
     if policy.network == Network::Host {
         read.extend(NAMES.map(PathBuf::from));
@@ -141,7 +142,7 @@ fn landlock(rules: &LandlockRules) -> Result<(), LaunchFault> {
     let status =
         restricted(rules).map_err(|error| LaunchFault::SetUp { doing: format!("Landlock: {error}"), errno: 0 })?;
     match status.ruleset {
-        // Partly: an older kernel than we know. What it lacks is in the probe's report.
+        // Partly: the kernel is older than the newest version we support. The probe reports what is missing.
         RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
         RulesetStatus::NotEnforced => Err(LaunchFault::SetUp { doing: "Landlock".to_owned(), errno: libc::EOPNOTSUPP }),
     }
@@ -158,8 +159,8 @@ fn restricted(rules: &LandlockRules) -> Result<RestrictionStatus, landlock::Rule
     for path in &rules.read {
         ruleset = allowed(ruleset, path, read)?;
     }
-    // A service of the host whose socket lies in the workspace is a way into the network. What the command itself listens
-    // on needs no rule.
+    // A host service whose socket is in the workspace is a way into the network. Sockets that the command itself
+    // listens on need no rule.
     let in_folders = if rules.reaches_host { write } else { write & !AccessFs::ResolveUnix };
     for path in &rules.write {
         ruleset = allowed(ruleset, path, in_folders)?;
@@ -176,7 +177,7 @@ fn allowed(
     path: &Path,
     access: landlock::BitFlags<AccessFs>,
 ) -> Result<RulesetCreated, landlock::RulesetError> {
-    // What is not there needs no rule, and cannot be made there later either.
+    // A path that does not exist needs no rule, and cannot be created there later either.
     let Ok(opened) = PathFd::new(path) else { return Ok(ruleset) };
     let is_folder = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_dir());
     let access = if is_folder { access } else { access & AccessFs::from_file(ABI_KNOWN) };

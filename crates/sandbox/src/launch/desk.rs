@@ -1,4 +1,5 @@
-//! What our process asks of the launcher while the program runs: about guarded files, or to end.
+//! Handles the requests that our process sends to the launcher while the program runs: about guarded files, or to end
+//! it.
 
 use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,17 +10,17 @@ use crate::channel::Channel;
 use crate::guard::{ChangedPaths, FolderGuard, GuardReport};
 use crate::order::{LauncherEvent, LauncherRequest, LauncherResult};
 
-/// The line to our process, and what is looked after in its name.
+/// The connection to our process, and the guards that its requests are about.
 pub(super) struct RequestHandler<'a> {
     pub(super) line: &'a Channel,
     guards: &'a [FolderGuard],
     aside: Option<&'a Path>,
     sockets: Option<&'a ServiceSockets>,
-    /// Everything that the program did was looked after, and it was told nothing since.
+    /// Whether everything that the program did has been checked, and the program was not used since.
     is_settled: Cell<bool>,
 }
 
-/// Whether the program goes on.
+/// Whether the program continues.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProgramDecision {
     GoOn,
@@ -36,7 +37,7 @@ impl<'a> RequestHandler<'a> {
         RequestHandler { line, guards, aside, sockets, is_settled: Cell::new(false) }
     }
 
-    /// The same guards, at the end of another line.
+    /// A handler with the same guards for another connection.
     pub(super) fn beside<'b>(&self, line: &'b Channel) -> RequestHandler<'b>
     where
         'a: 'b,
@@ -44,13 +45,13 @@ impl<'a> RequestHandler<'a> {
         RequestHandler::new(line, self.guards, self.aside, self.sockets)
     }
 
-    /// Reads one request, which is there, and answers it. A line that is closed asks for the end.
+    /// Reads one request, which must have arrived, and answers it. A closed connection is a request to end.
     pub(super) fn answer(&self) -> ProgramDecision {
         let news = match self.line.receive::<LauncherRequest>() {
             Ok(Some((LauncherRequest::IsCurrent, _))) => {
                 let is_current = self.guards.iter().all(FolderGuard::is_as_before)
                     && self.sockets.is_none_or(ServiceSockets::are_as_before);
-                // One that is not current is not used again, so that what is new is never its work.
+                // A program that is not current is not used again, so new files are never its work.
                 self.is_settled.set(self.is_settled.get() && !is_current);
                 LauncherEvent::Current(is_current)
             }
@@ -68,8 +69,8 @@ impl<'a> RequestHandler<'a> {
         if self.line.send(&news, None).is_ok() { ProgramDecision::GoOn } else { ProgramDecision::End }
     }
 
-    /// What is looked after once every process is gone. What others did since the last look is not the program's, nor what
-    /// it did not make where that was gathered: in the folder given.
+    /// The last check, once every process is gone. Files that others changed since the program was settled are not
+    /// attributed to it. In the given folder, whose changes were staged, only those changes are attributed to it.
     pub(super) fn last_look(&self, gathered: Option<(&Path, &ChangedPaths)>) -> GuardReport {
         if self.is_settled.get() { GuardReport::default() } else { self.look(gathered) }
     }

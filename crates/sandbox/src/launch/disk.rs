@@ -1,4 +1,4 @@
-//! How much of the disks a command fills, whichever of its processes did it and whether that one is still there.
+//! Measures how much of the disks a command fills, counting all its processes, including those that have ended.
 
 use std::fs::Metadata;
 use std::io;
@@ -11,24 +11,24 @@ use updraft_workspace::{GRAIN, ago};
 use super::held::{self, ByteEstimate, DoubtTimer};
 use super::processes::ProcessFamily;
 
-/// Between two looks through the folders, at least.
+/// The shortest time between two scans of the folders.
 const REST: Duration = Duration::from_millis(200);
-/// Looking through the folders takes at most one part in this many of the time.
+/// Scanning takes at most this fraction (one in this many) of the time.
 const SHARE: u32 = 50;
 
 /// The disks that a command may write to.
 pub(super) struct DiskMeter<'a> {
     folders: &'a [PathBuf],
-    /// Whose files without a name count as well.
+    /// The processes whose deleted but open files count too.
     family: ProcessFamily,
     /// The device of private folders in memory.
     memory: Option<u64>,
-    /// One folder of each, and the space that was free.
+    /// One folder of each disk, and its free space at the start.
     free: Vec<(&'a Path, u64)>,
     began: i64,
-    /// How much was filled when the folders were looked through last, and how much was free.
+    /// How much was filled at the last scan of the folders, and how much was free.
     looked_at: (u64, u64),
-    /// When they may be looked through again.
+    /// The earliest time of the next scan.
     next_look: Instant,
     doubt: DoubtTimer,
 }
@@ -60,10 +60,11 @@ impl<'a> DiskMeter<'a> {
         }
     }
 
-    /// Whether it has filled more than it may. `written` is what its living processes say they wrote.
+    /// Whether the command has filled more than its limit. `written` is what its running processes report as written.
     ///
-    /// What others write is not its fault, and what it writes again and again fills nothing. A process that is gone says
-    /// nothing any more, and what others remove meanwhile makes room: so from time to time what there is counts.
+    /// Data written by others must not count, and rewriting the same file fills nothing. A process that has ended
+    /// reports nothing, and space freed by others hides what was filled. So from time to time the files themselves
+    /// are counted.
     pub(super) fn are_filled(&mut self, limit: u64, written: u64) -> bool {
         let now: Vec<u64> = self.free.iter().map(|(folder, _)| free_space(folder)).collect();
         let filled = held::sum(self.free.iter().zip(&now).map(|((_, free), now)| free.saturating_sub(*now)));
@@ -86,7 +87,7 @@ impl<'a> DiskMeter<'a> {
         self.doubt.weigh(made, filled, |made| made > limit)
     }
 
-    /// Bytes of what was made or changed since the command began.
+    /// Bytes of files created or changed since the command started.
     fn made(&self) -> ByteEstimate {
         let mut made = ByteEstimate::default();
         for folder in self.folders {
@@ -98,7 +99,7 @@ impl<'a> DiskMeter<'a> {
         made
     }
 
-    /// Bytes of the files in a folder that were made or changed since the command began.
+    /// Adds the bytes of the files in a folder that were created or changed since the command started.
     fn add_made_in(&self, folder: &Path, made: &mut ByteEstimate) {
         let mut left = vec![folder.to_owned()];
         while let Some(folder) = left.pop() {
@@ -127,8 +128,8 @@ impl<'a> DiskMeter<'a> {
         }
     }
 
-    /// What may be in a folder that cannot be looked into: anything, if it was made or closed since, or is too deep to be
-    /// named.
+    /// How much may be in a folder that cannot be read: any amount, if it was created or closed since the start, or
+    /// its path is too long.
     fn unseen(&self, folder: &Path, error: &io::Error) -> u64 {
         let is_gone = error.kind() == io::ErrorKind::NotFound;
         let is_new = std::fs::symlink_metadata(folder).map_or(true, |about| self.is_since(&about));

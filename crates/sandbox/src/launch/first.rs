@@ -1,6 +1,6 @@
-//! The first process of the new namespaces: builds their root, starts the program, collects orphans, watches usage.
+//! The first process in the new namespaces: builds their root, starts the program, reaps orphans, watches usage.
 //!
-//! When it ends, for whatever reason, the kernel ends every other process in there; and it ends when its parent does.
+//! When it ends, for whatever reason, the kernel ends every other process in them; and it ends when its parent does.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,15 +18,15 @@ use crate::order::{LaunchFault, LaunchOrder, LaunchTask, LauncherEvent, Launcher
 use crate::policy::Network;
 use crate::staged::OverlayStage;
 
-/// What of the workspace is mounted in a way of its own.
+/// The special mounts of the workspace.
 pub(super) struct WorkspaceMounts<'a> {
     pub(super) holds: &'a [SelfMount],
     pub(super) stage: Option<&'a OverlayStage>,
-    /// Where the host's sockets may be, if they are to be covered.
+    /// Where sockets of the host may be, if they must be covered.
     pub(super) sockets: Option<&'a [PathBuf]>,
 }
 
-/// Which namespaces an order asks for.
+/// The namespaces that an order requires.
 pub(super) fn namespaces(order: &LaunchOrder) -> u64 {
     match order.policy.network {
         Network::None | Network::Allow(_) => USER_MOUNT_PID_IPC_UTS_CGROUP | NETWORK,
@@ -45,7 +45,7 @@ pub(super) fn main(
         Ok(verdict) => LauncherEvent::Ended(verdict),
         Err(fault) => LauncherEvent::Fault(fault),
     };
-    // If the launcher is gone there is nobody to tell, and this is the end in any case.
+    // If the launcher is gone, nobody can be told, and this process ends in any case.
     let _ = line.send(&news, None);
     std::process::exit(0)
 }
@@ -63,7 +63,7 @@ fn live(
     steps::mark("mapping ids");
     if let Some(why) = root::enter(&order.policy, inside)? {
         let _ = line.send(&LauncherEvent::Unstaged(why), None);
-        // The launcher answers when it is our turn to write to the workspace itself.
+        // The launcher answers when this command may write to the workspace directly.
         let _ = line.receive::<()>();
     }
     steps::mark("building the root folder");
@@ -77,7 +77,7 @@ fn live(
         }
     }
     steps::mark("bringing the network up");
-    // From here on nothing in the sandbox can look into this process.
+    // From here on no process in the sandbox can inspect this one.
     let hidden = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
     hidden.map_err(|error| LaunchFault::set_up("hiding a process")(error.into()))?;
     let program = program::start(order, None, &extra, stdin)?;
@@ -99,7 +99,7 @@ fn live(
     Ok(LauncherResult { exit, killed_for, ..LauncherResult::default() })
 }
 
-/// The user and group that we are outside.
+/// Our user and group outside the sandbox.
 #[derive(Clone, Copy)]
 pub(super) struct OuterIds {
     uid: u32,
@@ -111,10 +111,10 @@ impl OuterIds {
         OuterIds { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() }
     }
 
-    /// The same numbers inside as outside, and only ours.
+    /// Maps only our own ids, to the same numbers inside as outside.
     fn map(self) -> std::io::Result<()> {
         let OuterIds { uid, gid } = self;
-        // Our own files in /proc belong to us only while we may be looked into.
+        // Our own files in /proc belong to us only while this process is dumpable.
         rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)?;
         std::fs::write("/proc/self/setgroups", "deny")?;
         std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
@@ -125,13 +125,13 @@ impl OuterIds {
 fn die_with_parent(line: &Channel) -> Result<(), LaunchFault> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| LaunchFault::set_up("binding a process to its parent")(error.into()))?;
-    // It may have died before that took effect; then the line is already closed.
+    // The parent may have died before that took effect; then the connection is already closed.
     let is_closed = super::attend::wait_for_any(&[line.as_fd()], Some(std::time::Instant::now()))[0];
     if is_closed { Err(LaunchFault::SetUp { doing: "the launcher is gone".to_owned(), errno: 0 }) } else { Ok(()) }
 }
 
-/// A socket that listens on the sandbox's own loopback is handed out to our process, which answers on it. Nothing in
-/// here relays, and no other way leads out.
+/// Passes a socket that listens on the sandbox's own loopback to our process, which serves it. No process in the
+/// sandbox relays, and there is no other way out.
 fn offer_proxy(line: &Channel) -> std::io::Result<program::ExtraEnv> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = format!("http://{}", listener.local_addr()?);

@@ -1,6 +1,7 @@
-//! What processes keep without a name: deleted files, and shared memory that no process shows as its own.
+//! Measures what processes hold without a file name: deleted files, and shared memory that no process reports as its
+//! own.
 //!
-//! Where it cannot be told how much that is, the most it can be is taken: what the machine has less than before.
+//! If the amount is unknown, the upper bound is taken: how much less the machine has available than before.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,43 +11,43 @@ use std::time::{Duration, Instant};
 
 use super::processes::{field, has_ended, numbers_in};
 
-/// An amount of something.
+/// An amount with an uncertain part.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ByteEstimate {
-    /// For certain.
+    /// The known bytes.
     pub(super) bytes: u64,
-    /// At most as much again.
+    /// The most bytes that may have to be added.
     pub(super) perhaps: u64,
 }
 
 impl ByteEstimate {
-    /// How much to count, if all there is cannot be more than this.
+    /// The bytes to count, if the total cannot be more than `most`.
     pub(super) fn within(self, most: u64) -> u64 {
         self.bytes + self.perhaps.min(most.saturating_sub(self.bytes))
     }
 }
 
-/// All of them together. What commands map or make can be of any size they like to name, and a sum of it must not begin
-/// again at nothing.
+/// The sum of all amounts, saturating: commands can map or create files of any nominal size, and the sum must not
+/// overflow.
 pub(super) fn sum(amounts: impl IntoIterator<Item = u64>) -> u64 {
     amounts.into_iter().fold(0, u64::saturating_add)
 }
 
-/// Bytes of what the kernel gives in units of this many.
+/// Converts a number of units from the kernel to bytes.
 pub(super) fn bytes_of(number: u64, unit: u64) -> u64 {
     number.saturating_mul(unit)
 }
 
-/// How long something must be in question before it counts. Descriptors are on their way between honest programs all the
-/// time, for a moment each.
+/// How long an uncertain amount must persist before it counts. Ordinary programs pass descriptors to each other all
+/// the time, each for a moment.
 const DOUBT: Duration = Duration::from_secs(1);
 
-/// Since when something has been in question.
+/// Since when an amount has been uncertain.
 #[derive(Default)]
 pub(super) struct DoubtTimer(Option<Instant>);
 
 impl DoubtTimer {
-    /// Whether it is too much: for certain, or in question for so long.
+    /// Whether it is too much: with certainty, or uncertain for long enough.
     pub(super) fn weigh(&mut self, held: ByteEstimate, most: u64, is_too_much: impl Fn(u64) -> bool) -> bool {
         if is_too_much(held.bytes) {
             return true;
@@ -63,15 +64,15 @@ impl DoubtTimer {
     }
 }
 
-/// Which file a descriptor or a mapping is of.
+/// The device and inode of a file.
 type Inode = (u64, u64);
 
-/// Bytes of files on disks that were removed while these processes have them open. `memory` is the device of files that
-/// are in memory, and have a limit of their own.
+/// Bytes of deleted files on disks that these processes have open. `memory` is the device of files that are in
+/// memory, which have their own limit.
 pub(super) fn deleted_files(pids: &[i32], memory: Option<u64>) -> ByteEstimate {
     let (mut exact, mut mapped, mut is_unknown) = (BTreeMap::new(), BTreeMap::new(), false);
     for &pid in pids {
-        // A thread may have descriptors of its own.
+        // A thread may have its own descriptors.
         for task in numbers_in(format!("/proc/{pid}/task")) {
             is_unknown |= !open_files(pid, task, &mut exact);
         }
@@ -86,7 +87,7 @@ pub(super) fn deleted_files(pids: &[i32], memory: Option<u64>) -> ByteEstimate {
     ByteEstimate { bytes, perhaps: if is_unknown { u64::MAX } else { sum(mapped.map(|(_, bytes)| *bytes)) } }
 }
 
-/// Bytes of the shared memory without a file that these processes have mapped, whether in use or only reserved.
+/// Bytes of shared memory without a file that these processes have mapped, used or only reserved.
 pub(super) fn shared_memory(pids: &[i32]) -> ByteEstimate {
     let (mut segments, mut is_unknown) = (BTreeMap::new(), false);
     for &pid in pids {
@@ -104,7 +105,7 @@ fn grow(sizes: &mut BTreeMap<Inode, u64>, inode: Inode, size: u64) {
     *known = size.max(*known);
 }
 
-/// Adds the deleted files that a thread has open. Says whether all of them could be seen.
+/// Adds the deleted files that a thread has open. Returns whether all of them could be seen.
 fn open_files(pid: i32, task: i32, found: &mut BTreeMap<Inode, u64>) -> bool {
     let folder = format!("/proc/{pid}/task/{task}");
     let entries = match fs::read_dir(format!("{folder}/fd")) {
@@ -116,7 +117,7 @@ fn open_files(pid: i32, task: i32, found: &mut BTreeMap<Inode, u64>) -> bool {
         if about.is_file() && about.nlink() == 0 {
             found.insert((about.dev(), about.ino()), bytes_of(about.blocks(), 512));
         }
-        // One that was sent and not yet received is in no list.
+        // A descriptor that was sent over a socket and not yet received is in no list.
         let is_socket = about.mode() & libc::S_IFMT == libc::S_IFSOCK;
         let information = || fs::read_to_string(format!("{folder}/fdinfo/{}", entry.file_name().display()));
         if is_socket && information().is_ok_and(|text| field(&text, "scm_fds:") > 0) {
@@ -126,10 +127,10 @@ fn open_files(pid: i32, task: i32, found: &mut BTreeMap<Inode, u64>) -> bool {
     true
 }
 
-/// A part of a process's addresses.
+/// A mapping in a process's address space.
 struct MemoryMapping {
     inode: Inode,
-    /// How far into the file it reaches.
+    /// The end of the mapping as an offset in the file.
     end: u64,
     is_deleted: bool,
     is_shared_anonymous: bool,
@@ -161,9 +162,9 @@ impl MemoryMapping {
     }
 }
 
-/// Looks at the mappings of a process. Says whether they could be seen.
+/// Calls `look` for each mapping of a process. Returns whether they could be read.
 fn mappings(pid: i32, look: &mut dyn FnMut(MemoryMapping)) -> bool {
-    // The first thread may have ended, and then shows nothing.
+    // The first thread may have ended, and then its files in /proc are empty.
     for task in numbers_in(format!("/proc/{pid}/task")) {
         match fs::read(format!("/proc/{pid}/task/{task}/maps")) {
             Ok(text) if text.is_empty() => {}
@@ -178,7 +179,7 @@ fn mappings(pid: i32, look: &mut dyn FnMut(MemoryMapping)) -> bool {
     true
 }
 
-/// Whether nothing can be seen because there is nothing any more.
+/// Whether the error only means that the process no longer exists.
 pub(super) fn may_be_skipped(error: &std::io::Error, pid: i32) -> bool {
     let is_gone = error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH);
     is_gone || has_ended(pid)
@@ -187,7 +188,7 @@ pub(super) fn may_be_skipped(error: &std::io::Error, pid: i32) -> bool {
 /// The memory of the whole machine.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MachineMemory {
-    /// Shared, and what is swapped out.
+    /// Shared memory, including what is swapped out.
     shared: u64,
     available: u64,
 }
@@ -200,7 +201,7 @@ impl MachineMemory {
         MachineMemory { shared, available: bytes_of(field(&text, "MemAvailable:"), 1024) }
     }
 
-    /// How much more is shared than in its best moment, and how much less is available. That moment may be this one.
+    /// How much more is shared, and how much less is available, than at the best values so far, which this updates.
     pub(super) fn since(self, best: &mut MachineMemory) -> (u64, u64) {
         best.shared = best.shared.min(self.shared);
         best.available = best.available.max(self.available);
@@ -249,12 +250,12 @@ mod tests {
             libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, libc::MAP_SHARED, file, last)
         };
         let mapped: Vec<_> = (0..3).map(|_| map(&tempfile::tempfile().unwrap())).collect();
-        // Not every file system has such offsets.
+        // Not every file system supports such offsets.
         if mapped.iter().all(|at| *at != libc::MAP_FAILED) {
             assert_eq!(deleted_files(&me, None).perhaps, u64::MAX);
         }
         for at in mapped.into_iter().filter(|at| *at != libc::MAP_FAILED) {
-            // SAFETY: what was mapped above.
+            // SAFETY: unmaps what was mapped above.
             #[expect(unsafe_code, reason = "a mapping has no safe interface")]
             unsafe {
                 libc::munmap(at, length);
@@ -289,7 +290,7 @@ mod tests {
         drop(file);
         let held = deleted_files(&me, None);
         assert!((size as u64..u64::MAX).contains(&held.perhaps), "{held:?}");
-        // SAFETY: what was mapped above.
+        // SAFETY: unmaps what was mapped above.
         #[expect(unsafe_code, reason = "a mapping has no safe interface")]
         unsafe {
             libc::munmap(at, size);

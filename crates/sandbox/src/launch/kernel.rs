@@ -1,4 +1,4 @@
-//! The few calls that need `unsafe`: those that neither std nor rustix has a safe form for.
+//! The few system calls that need `unsafe`, because neither std nor rustix has a safe wrapper for them.
 #![expect(unsafe_code, reason = "system calls without a safe wrapper; each says why it is sound")]
 
 use std::io;
@@ -6,13 +6,13 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::process::Pid;
 
-/// Who we are after a fork.
+/// Which of the two processes we are after a fork.
 pub(super) enum ForkSide {
     Parent(Pid),
     Child,
 }
 
-/// Namespaces a child gets of its own.
+/// The namespaces that a child gets.
 pub(super) const USER_MOUNT_PID_IPC_UTS_CGROUP: u64 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
@@ -21,7 +21,7 @@ pub(super) const USER_MOUNT_PID_IPC_UTS_CGROUP: u64 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWCGROUP) as u64;
 pub(super) const NETWORK: u64 = libc::CLONE_NEWNET as u64;
 
-/// Forks into the given namespaces (none: 0). Only for processes with a single thread.
+/// Forks into the given namespaces (0 for none). Only for processes with a single thread.
 pub(super) fn fork_into(namespaces: u64) -> io::Result<ForkSide> {
     // SAFETY: the launcher is re-executed for this and never starts a thread, so no lock can be held by another thread
     // at the moment of the copy. Without CLONE_VM and with a null stack this behaves as fork.
@@ -41,19 +41,20 @@ struct MountAttr {
     userns_fd: u64,
 }
 
-/// What a mount no longer allows.
+/// The restrictions of a mount.
 #[derive(Clone, Copy)]
 pub(super) enum MountRestriction {
     /// Nothing may be written; no set-uid, no devices.
     ReadOnly,
     /// No set-uid, no devices.
     NoDevices,
-    /// A device node itself: usable for reading and writing, which a read-only mount does not concern, but its mode,
-    /// owner and times stay. No set-uid, no programs.
+    /// A device node itself: usable for reading and writing, which a read-only mount does not prevent, but its mode,
+    /// owner and times cannot be changed. No set-uid, no programs.
     Device,
 }
 
-/// Adds restrictions to a mount and all below it. Only adds, so locked flags of a user namespace stay.
+/// Adds restrictions to a mount and, if `below` is set, to all mounts below it. Flags are only added, so the locked
+/// flags of a user namespace stay.
 pub(super) fn restrict_mount(mount: BorrowedFd<'_>, strict: MountRestriction, below: bool) -> io::Result<()> {
     let attr_set = match strict {
         MountRestriction::ReadOnly => libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
@@ -83,14 +84,14 @@ pub(super) fn close_on_exec_from(first: u32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Closes every descriptor from `first` on. Only before any of them is owned by anything.
+/// Closes every descriptor from `first` on. Only allowed before any of them is owned.
 pub(super) fn close_from(first: u32) -> io::Result<()> {
     // SAFETY: called at the very start of the launcher, when nothing beyond the standard streams is ours.
     let result = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Takes over the launcher's descriptor 0, on which our process speaks to it.
+/// Takes over the launcher's descriptor 0, the connection to our process.
 pub(super) fn take_standard_input() -> io::Result<OwnedFd> {
     // SAFETY: F_DUPFD_CLOEXEC gives a new descriptor that nobody else owns.
     unsafe {
@@ -99,7 +100,7 @@ pub(super) fn take_standard_input() -> io::Result<OwnedFd> {
     }
 }
 
-/// Gives every signal its default meaning again, as a fresh program expects.
+/// Resets every signal to its default action, as a new program expects.
 pub(super) fn default_signals() {
     for signal in 1..=64 {
         // SAFETY: SIG_DFL installs no code of ours. Signals that cannot be changed answer with an error, which is fine.
@@ -107,7 +108,7 @@ pub(super) fn default_signals() {
     }
 }
 
-/// Stays when asked to go: the launcher ends when the line to it closes, after everything it started.
+/// Ignores signals that ask to terminate: the launcher ends when its connection closes, after everything it started.
 pub(super) fn ignore_signals() {
     for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE] {
         // SAFETY: SIG_IGN installs no code of ours.
@@ -140,7 +141,7 @@ pub(super) fn landlock_abi() -> u32 {
     u32::try_from(version).unwrap_or(0)
 }
 
-/// Asks to be scheduled before ordinary processes. Refused to ordinary users.
+/// Requests to be scheduled before ordinary processes. Refused for ordinary users.
 pub(super) fn come_first() {
     let priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: the parameter outlives the call. A refusal changes nothing.

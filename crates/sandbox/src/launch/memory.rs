@@ -1,4 +1,4 @@
-//! How much memory a command takes, also where none of its processes shows it.
+//! Measures how much memory a command uses, including memory that none of its processes reports.
 
 use std::time::{Duration, Instant};
 
@@ -7,20 +7,20 @@ use super::held::{ByteEstimate, DoubtTimer, MachineMemory, sum};
 use super::processes::ProcessFamily;
 use super::queued;
 
-/// Between two looks into the sockets, at least, unless it matters at once what is in them.
+/// The shortest time between two checks of the sockets, unless their content can decide at once.
 const REST: Duration = Duration::from_millis(200);
-/// Looking into the sockets takes at most one part in this many of the time. Where it matters what is in them they are
-/// looked into at every tick, and the ticks are held to their own share.
+/// Checking the sockets takes at most this fraction (one in this many) of the time. If their content can decide, they
+/// are checked at every tick, and the ticks are limited to their own fraction.
 const SHARE: u32 = 50;
 
-/// What was seen of it so far.
+/// The measurements so far.
 pub(super) struct MemoryMeter {
     family: ProcessFamily,
-    /// The most room that the machine has had.
+    /// The best values of the machine's memory so far.
     best: MachineMemory,
-    /// What the last look into the sockets found. It holds until the next one.
+    /// The result of the last check of the sockets, valid until the next one.
     queued: ByteEstimate,
-    /// When the sockets are looked into again, whatever the machine has lost: others may make room meanwhile.
+    /// When the sockets are checked again, even if the machine has lost no memory: others may free memory meanwhile.
     next_look: Instant,
     doubt: DoubtTimer,
 }
@@ -37,8 +37,8 @@ impl MemoryMeter {
         }
     }
 
-    /// Whether it takes more than it may. `quick` is what its processes show at once; what takes longer to find is looked
-    /// for only where it could matter, and from time to time.
+    /// Whether the command uses more than its limit. `quick` is what its processes report directly. What takes longer
+    /// to find is checked only if it could decide, and from time to time.
     pub(super) fn is_exceeded(&mut self, limit: u64, quick: u64) -> bool {
         let (gained, lost) = MachineMemory::now().since(&mut self.best);
         if self.matters(limit, quick, gained, lost) || Instant::now() >= self.next_look {
@@ -53,8 +53,8 @@ impl MemoryMeter {
         self.doubt.weigh(self.queued, lost, is_too_much)
     }
 
-    /// Whether what is in the sockets now can decide: as much as the machine has lost may be there, or what was there at the
-    /// last look would be too much.
+    /// Whether the content of the sockets can decide now: they may hold as much as the machine has lost, or what they
+    /// held at the last check would be too much.
     fn matters(&self, limit: u64, quick: u64, gained: u64, lost: u64) -> bool {
         sum([quick, lost]) > limit || sum([quick, self.queued.within(lost), gained]) > limit
     }

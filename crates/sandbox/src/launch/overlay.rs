@@ -1,4 +1,5 @@
-//! The workspace as a staged command sees it: an overlay that reads from the workspace and writes to a folder of ours.
+//! Mounts the workspace for a staged command: an overlay that reads from the workspace and writes to a folder of
+//! ours.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -9,8 +10,8 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
 
 use crate::staged::OverlayStage;
 
-/// Makes the mount, not yet in its place. Refused where something is mounted in the workspace, and by file systems that
-/// cannot be a layer.
+/// Creates the mount without attaching it. Fails if something is mounted inside the workspace, and on file systems
+/// that cannot be a layer.
 pub(super) fn mount(stage: &OverlayStage) -> io::Result<OwnedFd> {
     let open =
         |path: &Path| rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
@@ -20,12 +21,12 @@ pub(super) fn mount(stage: &OverlayStage) -> io::Result<OwnedFd> {
         ("workdir", open(&stage.folder.join("work"))?),
     ];
     let fs = rustix::mount::fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    // What is noted on files is in the names that belong to users.
+    // The overlay stores its marks in the `user.` extended attributes.
     rustix::mount::fsconfig_set_flag(&fs, "userxattr")?;
-    // Otherwise the end of every command would wait until the whole disk is written.
+    // Otherwise the end of every command would wait until the whole disk is synced.
     rustix::mount::fsconfig_set_flag(&fs, "volatile")?;
     for (name, layer) in &layers {
-        // By descriptor: a path may hold what separates layers.
+        // By descriptor: a path may contain the character that separates layers.
         rustix::mount::fsconfig_set_string(&fs, *name, format!("/proc/self/fd/{}", layer.as_raw_fd()))?;
     }
     rustix::mount::fsconfig_create(&fs)?;

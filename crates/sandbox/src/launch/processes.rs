@@ -1,4 +1,4 @@
-//! What the processes of one sandbox use together, and how to end them all where no namespace does it.
+//! Measures what the processes of one sandbox use together, and ends them all at levels without a namespace.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,13 +13,13 @@ use super::held::{self, bytes_of};
 /// Which processes belong to a sandbox.
 #[derive(Clone, Copy)]
 pub(super) enum ProcessFamily {
-    /// All that /proc shows but ourselves: we are the first process of a namespace.
+    /// All processes in /proc except ourselves: we are the first process of a namespace.
     Namespace,
-    /// Our descendants: we adopt those whose parents end.
+    /// Our descendants: we adopt orphaned ones.
     Descendants,
 }
 
-/// What they use at one moment.
+/// Their usage at one moment.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProcessUsage {
     pub(super) tasks: u64,
@@ -28,7 +28,7 @@ pub(super) struct ProcessUsage {
 }
 
 impl ProcessFamily {
-    /// Its processes, or one more than `most` of them.
+    /// Its processes; the list stops after one more than `most`.
     pub(super) fn members(self, most: u64) -> Vec<i32> {
         match self {
             ProcessFamily::Namespace => numbers_in("/proc").into_iter().filter(|&pid| pid != 1).collect(),
@@ -36,7 +36,8 @@ impl ProcessFamily {
         }
     }
 
-    /// Nothing is read of any process if there are more of them than may be: that has to be noticed fast.
+    /// The usage of all processes. If there are more processes than allowed, none of them is read, because that must
+    /// be noticed fast.
     pub(super) fn usage(self, most: u64) -> ProcessUsage {
         let members = self.members(most);
         if members.len() as u64 > most {
@@ -50,8 +51,9 @@ impl ProcessFamily {
         })
     }
 
-    /// Memory with every shared page counted once, also such that was written to and let go of. No more of that is taken
-    /// for theirs than the whole machine has gained. Slower, so asked only when the quick sum is too high.
+    /// The memory with every shared page counted once, including shared memory that was written to and unmapped. At
+    /// most as much of that is counted as the whole machine has gained. Slower, so used only if the quick sum is too
+    /// high.
     pub(super) fn memory_shared_once(self, gained: u64) -> u64 {
         let members = self.members(u64::MAX);
         let (mut own, mut shared) = (self.unowned_memory(), 0);
@@ -63,12 +65,12 @@ impl ProcessFamily {
         held::sum([own, shared.max(held::shared_memory(&members).within(gained))])
     }
 
-    /// What lies in shared segments, queues and semaphores of System V: it stays when the processes let go of it. A segment
-    /// that a process uses at the moment counts twice, which few would notice.
+    /// The memory in System V shared segments, queues and semaphores, which persists after the processes release it.
+    /// A segment that a process has attached counts twice, which few would notice.
     fn unowned_memory(self) -> u64 {
         match self {
             ProcessFamily::Namespace => system_v(),
-            // There the calls that make them are refused, and what there is belongs to others.
+            // At that level the calls that create them are refused, and existing ones belong to others.
             ProcessFamily::Descendants => 0,
         }
     }
@@ -94,7 +96,7 @@ pub(super) fn numbers_in(folder: impl AsRef<Path>) -> Vec<i32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The state of a process; where its first thread has ended, that of another one, which shows what they have together.
+/// The status of a process. If its first thread has ended, that of another thread, which shows what they share.
 fn status_of(pid: i32) -> String {
     let status = |path: String| fs::read_to_string(path).unwrap_or_default();
     let first = status(format!("/proc/{pid}/status"));
@@ -106,7 +108,7 @@ fn status_of(pid: i32) -> String {
     others.find(|status| status.contains("\nVmRSS:")).unwrap_or(first)
 }
 
-/// Whether all that is left of a process is its number.
+/// Whether a process has ended and only its process id is left.
 pub(super) fn has_ended(pid: i32) -> bool {
     let status = status_of(pid);
     !status.contains("\nVmRSS:")
@@ -116,7 +118,7 @@ fn usage_of(pid: i32) -> ProcessUsage {
     let status = status_of(pid);
     let written = match fs::read_to_string(format!("/proc/{pid}/io")) {
         Ok(io) => field(&io, "write_bytes:").saturating_sub(field(&io, "cancelled_write_bytes:")),
-        // Who does not let us see it may have written anything.
+        // A process that hides its numbers may have written any amount.
         Err(error) if status.contains("\nVmRSS:") && !held::may_be_skipped(&error, pid) => u64::MAX,
         Err(_) => 0,
     };
@@ -124,12 +126,12 @@ fn usage_of(pid: i32) -> ProcessUsage {
     ProcessUsage { tasks: field(&status, "Threads:").max(1), memory: held::sum([memory, unlisted(&status)]), written }
 }
 
-/// What is in no list of pages: large ones that are set apart, and the tables of pages themselves.
+/// Memory that is not in the resident set: huge pages and the page tables themselves.
 fn unlisted(status: &str) -> u64 {
     fields(status, &["HugetlbPages:", "VmPTE:"])
 }
 
-/// What a process has by itself, and its part of what it shares, as far as both can be told apart.
+/// The memory that a process has alone, and its share of what it shares, as far as the two can be separated.
 fn proportional_memory(pid: i32) -> (u64, u64) {
     let tasks = numbers_in(format!("/proc/{pid}/task")).into_iter();
     let mut rollups = tasks.filter_map(|task| fs::read_to_string(format!("/proc/{pid}/task/{task}/smaps_rollup")).ok());
@@ -138,12 +140,12 @@ fn proportional_memory(pid: i32) -> (u64, u64) {
     (held::sum([own, unlisted(&status_of(pid))]), fields(&text, &["Pss_Shmem:"]))
 }
 
-/// The bytes after these names together, which the kernel gives in kibibytes.
+/// The sum of these fields in bytes; the kernel reports kibibytes.
 fn fields(text: &str, names: &[&str]) -> u64 {
     held::sum(names.iter().map(|name| bytes_of(field(text, name), 1024)))
 }
 
-/// The number after a name at the start of a line.
+/// The number after a field name at the start of a line.
 pub(super) fn field(text: &str, name: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     line.and_then(|rest| rest.split_whitespace().next()).and_then(|number| number.parse().ok()).unwrap_or(0)
@@ -168,7 +170,7 @@ fn children(pid: i32) -> Vec<i32> {
     let mut children = Vec::new();
     for task in numbers_in(&tasks) {
         let Ok(text) = fs::read_to_string(format!("{tasks}/{task}/children")) else {
-            // Kernels built without that file: look at everybody.
+            // The kernel was built without that file: look at all processes.
             return children_by_parent(pid);
         };
         children.extend(text.split_whitespace().filter_map(|one| one.parse::<i32>().ok()));
@@ -179,14 +181,14 @@ fn children(pid: i32) -> Vec<i32> {
 fn children_by_parent(parent: i32) -> Vec<i32> {
     let is_child = |pid: &i32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // The name stands in brackets and may hold anything, brackets too.
+        // The name is in parentheses and may contain anything, even parentheses.
         let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
         rest.split_whitespace().nth(1).and_then(|one| one.parse().ok()) == Some(parent)
     };
     numbers_in("/proc").into_iter().filter(is_child).collect()
 }
 
-/// Ends every descendant: stops them first, so that none can fork away, then kills, until there is none.
+/// Ends every descendant: stops them first, so that none can fork, then kills them, until none is left.
 pub(super) fn end_descendants() {
     loop {
         for pid in stop_descendants() {
@@ -196,7 +198,7 @@ pub(super) fn end_descendants() {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some(_)) => {}
                 Ok(None) => break,
-                // No child is left, and so no descendant: we adopt orphans.
+                // No child is left, and so no descendant, because we adopt orphans.
                 Err(Errno::CHILD) => return,
                 Err(_) => break,
             }
@@ -205,7 +207,7 @@ pub(super) fn end_descendants() {
     }
 }
 
-/// Stops each process before it looks for that one's children, so that the list of them is final.
+/// Stops each process before listing its children, so that the list is final.
 fn stop_descendants() -> BTreeSet<i32> {
     let me = rustix::process::getpid().as_raw_nonzero().get();
     let mut stopped = BTreeSet::new();

@@ -16,10 +16,10 @@ use super::{confine, steps};
 use crate::order::{LaunchFault, LaunchOrder, LaunchTask};
 use crate::policy::SandboxLevel;
 
-/// What the sandbox adds to the environment: where home and temporary files are, and the proxy.
+/// Variables that the sandbox adds to the environment: home and temporary folders, and the proxy.
 pub(super) type ExtraEnv = Vec<(String, String)>;
 
-/// Starts the program of the order in a child that gives up everything first. `Ok` means that it runs.
+/// Starts the program of the order in a child that first gives up all rights. `Ok` means that it runs.
 pub(super) fn start(
     order: &LaunchOrder,
     private: Option<&Path>,
@@ -40,7 +40,7 @@ pub(super) fn start(
         }
     };
     drop(writer);
-    // The other end closes by itself at the moment the program is executed.
+    // The other end closes at the moment the program is executed.
     let mut text = Vec::new();
     news.read_to_end(&mut text).map_err(LaunchFault::set_up("listening to a process"))?;
     if let Ok(fault) = serde_json::from_slice(&text) {
@@ -55,21 +55,21 @@ pub(super) fn start(
 
 fn tell(mut writer: io::PipeWriter, message: &impl Serialize) {
     if let Ok(text) = serde_json::to_vec(message) {
-        // If nobody listens any more, nobody is left to tell.
+        // If writing fails, the reader is gone and nobody is left to tell.
         let _ = writer.write_all(&text);
     }
 }
 
-/// Returns if something failed, or if nothing is to be run.
+/// Returns if something failed, or if there is nothing to run.
 fn become_program(
     order: &LaunchOrder,
     private: Option<&Path>,
     extra: &ExtraEnv,
     stdin: Option<&OwnedFd>,
 ) -> Result<(), LaunchFault> {
-    // A session of its own has no controlling terminal, and cannot get that of the user.
+    // A new session has no controlling terminal, and cannot get that of the user.
     rustix::process::setsid().map_err(|error| LaunchFault::set_up("leaving the terminal")(error.into()))?;
-    // At the level without namespaces this is what remains if the launcher itself is killed.
+    // At the level without namespaces, this ends the program if the launcher itself is killed.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| LaunchFault::set_up("binding a process to its parent")(error.into()))?;
     give_standard_input(stdin).map_err(LaunchFault::set_up("connecting stdin"))?;
@@ -82,7 +82,7 @@ fn become_program(
     match &order.task {
         LaunchTask::Probe => confine::confine(order.level, &order.policy, private, &order.filters),
         LaunchTask::Run { program, args, env, cwd } => {
-            // Before Landlock, so that a folder that may not be read is named as what it is: not there.
+            // Before Landlock, so that a folder that may not be read is reported as what it is: missing.
             rustix::process::chdir(cwd)
                 .map_err(|error| LaunchFault::set_up(format!("entering {}", cwd.display()))(error.into()))?;
             confine::confine(order.level, &order.policy, private, &order.filters)?;
@@ -94,7 +94,7 @@ fn become_program(
     }
 }
 
-/// Without one of its own the program gets an empty stdin, never ours.
+/// Sets up stdin. Without one of its own the program gets an empty stdin, never ours.
 fn give_standard_input(stdin: Option<&OwnedFd>) -> io::Result<()> {
     match stdin {
         Some(stdin) => Ok(rustix::stdio::dup2_stdin(stdin)?),
@@ -102,8 +102,8 @@ fn give_standard_input(stdin: Option<&OwnedFd>) -> io::Result<()> {
     }
 }
 
-/// A stream that leads to one of the host's devices leads to our own mount of it instead: through the host's, real root
-/// could change its mode for everyone.
+/// Replaces streams that lead to a device of the host with our own mount of that device: through the host's, a real
+/// root user could change its mode for everyone.
 fn own_devices() -> io::Result<()> {
     for name in DEVICES {
         let path = Path::new("/dev").join(name);
@@ -127,7 +127,7 @@ fn own_devices() -> io::Result<()> {
     Ok(())
 }
 
-/// Lets go of the program's standard streams, so that their other ends close when the program ends.
+/// Closes our copies of the program's standard streams, so that their other ends close when the program ends.
 pub(super) fn let_go_of_streams() -> io::Result<()> {
     let nothing = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(nothing.as_fd())?;
@@ -135,7 +135,7 @@ pub(super) fn let_go_of_streams() -> io::Result<()> {
     Ok(rustix::stdio::dup2_stderr(nothing.as_fd())?)
 }
 
-/// Home and temporary folders at a level.
+/// The home and temporary folders at a level.
 pub(super) fn places(order: &LaunchOrder, private: Option<&Path>) -> ExtraEnv {
     let pair = |name: &str, value: String| (name.to_owned(), value);
     match (order.level, private) {

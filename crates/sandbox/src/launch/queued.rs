@@ -1,4 +1,4 @@
-//! What waits in sockets to be received: memory that belongs to no process.
+//! Measures the data that waits in sockets to be received: memory that belongs to no process.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,18 +21,18 @@ pub(super) fn in_sockets(pids: &[i32]) -> ByteEstimate {
     if ours.is_empty() {
         return ByteEstimate::default();
     }
-    // Where the kernel cannot be asked, nothing is known of them and nothing is counted.
+    // If the kernel does not answer, nothing is known about its sockets and nothing is counted.
     let asked = QUESTIONS.iter().filter_map(|question| question.ask().ok());
     let bytes = sum(asked.flatten().filter(|(inode, _)| ours.contains(inode)).map(|(_, bytes)| bytes));
     ByteEstimate { bytes, perhaps: if is_unknown { u64::MAX } else { 0 } }
 }
 
-/// Adds the sockets of a thread. Says whether some wait in others, where they are in no list.
+/// Adds the sockets of a thread. Returns whether descriptors are in transit in them, which are in no list.
 fn add_open(folder: &str, found: &mut BTreeSet<u64>) -> bool {
     let mut is_unknown = false;
     for number in numbers_in(format!("{folder}/fd")) {
         let Ok(about) = fs::metadata(format!("{folder}/fd/{number}")) else { continue };
-        // All names of one socket are the same socket.
+        // All descriptors of one socket have the same inode.
         if about.mode() & libc::S_IFMT == libc::S_IFSOCK && found.insert(about.ino()) {
             let text = fs::read_to_string(format!("{folder}/fdinfo/{number}")).unwrap_or_default();
             is_unknown |= field(&text, "scm_fds:") > 0;
@@ -41,14 +41,14 @@ fn add_open(folder: &str, found: &mut BTreeSet<u64>) -> bool {
     is_unknown
 }
 
-/// A question for the kernel's list of sockets, and how its answers are laid out.
+/// A query for the kernel's list of sockets, and the layout of its answers.
 struct SocketQuery {
     family: u8,
     protocol: u8,
-    /// Where in an answer the socket's number is, and where the attributes begin.
+    /// The offset of the socket's inode in an answer, and the offset of the attributes.
     number: usize,
     attributes: usize,
-    /// Which attribute is the memory.
+    /// The attribute with the memory.
     memory: u16,
 }
 
@@ -64,10 +64,10 @@ const fn inet(family: i32, protocol: i32) -> SocketQuery {
     SocketQuery { family: family as u8, protocol: protocol as u8, number: 68, attributes: 72, memory: 7 }
 }
 
-/// Attributes of a local socket: the one at its other end, and what waits in it.
+/// Attributes of a local socket: its peer, and its queue.
 const PEER: u16 = 2;
 const QUEUE: u16 = 4;
-/// Length of what stands before each message and each attribute.
+/// Lengths of the header of each message and each attribute.
 const MESSAGE: usize = 16;
 const ATTRIBUTE: usize = 4;
 
@@ -76,7 +76,7 @@ impl SocketQuery {
         self.family == libc::AF_UNIX as u8
     }
 
-    /// The sockets of this network, each with its bytes.
+    /// The sockets in this network namespace, each with its bytes.
     fn ask(&self) -> io::Result<Vec<(u64, u64)>> {
         let socket = rustix::net::socket_with(
             AddressFamily::NETLINK,
@@ -105,7 +105,7 @@ impl SocketQuery {
     fn request(&self) -> Vec<u8> {
         const BY_FAMILY: u16 = 20;
         const DUMP: u16 = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
-        // All states of it; of a local one its peer, queue and memory; of others the memory.
+        // All states; for a local socket its peer, queue and memory; for others the memory.
         let (length, extension, local) = if self.is_local() { (24, 0, 0x34_u32) } else { (56, 1 << 6, 0) };
         let mut text = Vec::new();
         text.extend((MESSAGE as u32 + length).to_ne_bytes());
@@ -120,7 +120,7 @@ impl SocketQuery {
         text
     }
 
-    /// The number of a socket, and its bytes.
+    /// The inode of a socket, and its bytes.
     fn read(&self, answer: &[u8]) -> Option<(u64, u64)> {
         let number = u32_at(answer, self.number)?;
         let (mut memory, mut queue, mut peer) = (0, 0, 0);
@@ -129,7 +129,7 @@ impl SocketQuery {
             let value = rest.get(ATTRIBUTE..size.into())?;
             let word = |place: usize| u64::from(u32_at(value, place * 4).unwrap_or(0));
             if kind == self.memory {
-                // Received, sent or about to be, and set apart.
+                // Received, sent or about to be sent, and reserved.
                 memory = sum([word(0), word(2).max(word(5)), word(4), word(6)]);
             } else if self.is_local() && kind == QUEUE {
                 queue = word(0);
@@ -138,7 +138,7 @@ impl SocketQuery {
             }
             rest = rest.get(usize::from(size).next_multiple_of(4)..).unwrap_or_default();
         }
-        // What a local socket has sent counts for it, as long as it is there.
+        // Data that a local socket has sent is counted for the sender, as long as that exists.
         Some((number.into(), sum([memory, if peer == 0 { queue } else { 0 }])))
     }
 }

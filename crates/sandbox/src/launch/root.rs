@@ -1,8 +1,9 @@
-//! The root folder a child sees at the full level: the system read-only, the workspace, private temporary folders.
+//! Builds the root folder that a child sees at the full level: the system read-only, the workspace, private temporary
+//! folders.
 //!
-//! Every mount is opened as a detached tree first, restricted, and only then put in its place, so nothing is ever
-//! visible with more rights than it is meant to have. The folders themselves live on a small tmpfs that becomes
-//! read-only at the end.
+//! Every mount is first opened as a detached tree, then restricted, and only then attached, so nothing is ever
+//! visible with more rights than intended. The folders themselves are on a small tmpfs that becomes read-only at the
+//! end.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -26,7 +27,7 @@ use crate::policy::{Network, Policy};
 /// Programs and libraries. A link among them (`/bin`, on most systems) stays a link.
 pub(super) const SYSTEM: [&str; 9] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix"];
 
-/// What programs need of /etc, none of it secret.
+/// The files of /etc that programs need, none of them secret.
 pub(super) const ETC: [&str; 29] = [
     "alternatives",
     "bash.bashrc",
@@ -59,19 +60,19 @@ pub(super) const ETC: [&str; 29] = [
     "timezone",
 ];
 
-/// Devices that hold nothing and are the same for everyone.
+/// Devices that store nothing and are the same for everyone.
 pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
-/// Names of hosts and where to ask for them, for those who may use the host's network.
+/// Files for resolving host names, for commands that may use the host's network.
 pub(super) const NAMES: [&str; 2] = ["/etc/resolv.conf", "/etc/hosts"];
 
-/// Private and writable, in the order they are mounted.
+/// Private and writable folders, in the order they are mounted.
 pub(super) fn scratch_folders(policy: &Policy) -> [PathBuf; 4] {
     ["/tmp".into(), "/var/tmp".into(), "/dev/shm".into(), policy.home.clone()]
 }
 
-/// Builds the new root and makes it the root of this process, which must be alone in its namespaces. Says why the
-/// workspace is not staged, if it should be and is not.
+/// Builds the new root and makes it the root of this process, which must be alone in its namespaces. Returns why the
+/// workspace is not staged, if it should be but is not.
 pub(super) fn enter(policy: &Policy, inside: &WorkspaceMounts<'_>) -> Result<Option<String>, LaunchFault> {
     let (holds, stage) = (inside.holds, inside.stage);
     rustix::mount::mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)
@@ -85,19 +86,19 @@ pub(super) fn enter(policy: &Policy, inside: &WorkspaceMounts<'_>) -> Result<Opt
     };
     let is_staged = overlay.is_some();
     if let (Some(tree), Some(mount)) = (overlay, plan.iter_mut().rfind(|mount| mount.at == policy.workspace)) {
-        // The last of them, which is on top: the workspace may be granted once more.
+        // The last mount of it, which is on top: the workspace may also be in the granted folders.
         mount.what = MountContent::Tree { tree, is_folder: true };
     }
     let early = if is_staged { Vec::new() } else { guards(holds, None)? };
     let root = tmpfs("755", "4m").map_err(LaunchFault::set_up("making a root folder"))?;
-    // Any folder does for a moment: all sources are already open.
+    // Any folder will do for a moment: all sources are already open.
     attach(&root, CWD, "/usr").map_err(LaunchFault::set_up("mounting a root folder"))?;
     plan.extend(scratch(&root, policy).map_err(LaunchFault::set_up("making temporary folders"))?);
-    // Stable, so of two mounts on one place the later is on top.
+    // A stable sort, so of two mounts at the same place the later one is on top.
     plan.sort_by_key(|mount| mount.at.components().count());
     put_all(&root, plan.into_iter().chain(early))?;
     if is_staged {
-        // What is guarded must be that of the overlay, or it could be written to behind its back.
+        // Guarded files must be mounted from the overlay, or they could be written around it.
         put_all(&root, guards(holds, Some(&root))?.into_iter())?;
     }
     if let Some(sockets) = inside.sockets {
@@ -141,7 +142,7 @@ impl Mount {
     }
 }
 
-/// What is shown of the host, opened but not yet in place.
+/// The parts of the host's file system that are shown, opened but not yet attached.
 fn plan(policy: &Policy) -> Result<Vec<Mount>, LaunchFault> {
     let mut plan = Vec::new();
     for path in SYSTEM {
@@ -171,8 +172,7 @@ fn plan(policy: &Policy) -> Result<Vec<Mount>, LaunchFault> {
     Ok(plan)
 }
 
-/// Guarded files and folders of the workspace, to be mounted over themselves: as the host has them, or as they are in the
-/// new root.
+/// Guarded files and folders of the workspace, to be mounted over themselves: from the host, or from the new root.
 fn guards(holds: &[SelfMount], root: Option<&OwnedFd>) -> Result<Vec<Mount>, LaunchFault> {
     let mut guards = Vec::new();
     for hold in holds {
@@ -190,15 +190,15 @@ fn guards(holds: &[SelfMount], root: Option<&OwnedFd>) -> Result<Vec<Mount>, Lau
     Ok(guards)
 }
 
-/// Mounts something over each of these sockets on which nobody answers, and which git and its like pass over as they do
-/// sockets.
+/// Mounts `/dev/null` over each of these sockets, so that nobody answers there. Git and similar programs skip a device
+/// as they skip a socket.
 fn cover(root: &OwnedFd, sockets: &BTreeSet<PathBuf>) -> io::Result<()> {
     for path in sockets {
-        // It may have gone meanwhile, or not be shown at all.
+        // It may have been removed meanwhile, or not be visible at all.
         let Ok(place) = open_in(root, path) else { continue };
         let about = rustix::fs::fstat(&place)?;
-        // Nobody answers through an overlay, so what that shows is left. Which it is only the device tells for certain: a
-        // folder in the workspace may be granted by itself, and is then the host's.
+        // Nobody answers through an overlay, so sockets in an overlay are left alone. Only the device tells which
+        // case it is: a folder in the workspace may be granted separately, and is then the host's.
         let is_the_hosts = std::fs::symlink_metadata(path).is_ok_and(|there| there.dev() == about.st_dev);
         if is_the_hosts && FileType::from_raw_mode(about.st_mode) == FileType::Socket {
             attach(&tree(CWD, "/dev/null", MountRestriction::Device)?, &place, "")?;
@@ -207,20 +207,20 @@ fn cover(root: &OwnedFd, sockets: &BTreeSet<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// A mount of a path, unless there is nothing.
+/// A mount of a path; `None` if the path does not exist.
 fn existing(path: &Path, strict: MountRestriction) -> Result<Option<Mount>, LaunchFault> {
     let Ok(metadata) = std::fs::metadata(path) else { return Ok(None) };
     match tree(CWD, path, strict) {
         Ok(tree) => {
             Ok(Some(Mount { at: path.to_owned(), what: MountContent::Tree { tree, is_folder: metadata.is_dir() } }))
         }
-        // Not to be entered by this user: then it is not there for a command either.
+        // If this user may not access it, it does not exist for a command either.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
         Err(error) => Err(LaunchFault::set_up(format!("opening {}", path.display()))(error)),
     }
 }
 
-/// One tmpfs for all temporary folders, so that its size bounds them together. Only parts of it are mounted.
+/// Creates one tmpfs for all temporary folders, so that its size limits them together. Only parts of it are mounted.
 fn scratch(root: &OwnedFd, policy: &Policy) -> io::Result<Vec<Mount>> {
     let whole = tmpfs("755", &policy.limits.temporary.to_string())?;
     kernel::restrict_mount(whole.as_fd(), MountRestriction::NoDevices, false)?;
@@ -259,7 +259,7 @@ fn made(fs: &OwnedFd, flags: MountAttrFlags) -> io::Result<OwnedFd> {
     Ok(rustix::mount::fsmount(fs, FsMountFlags::FSMOUNT_CLOEXEC, flags)?)
 }
 
-/// A detached copy of what is mounted at the path and below it, with fewer rights.
+/// A detached copy of the mounts at the path and below it, with fewer rights.
 fn tree(at: impl AsFd, path: impl AsRef<Path>, strict: MountRestriction) -> io::Result<OwnedFd> {
     let mut flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
     if path.as_ref().as_os_str().is_empty() {
@@ -287,7 +287,7 @@ fn open_in(root: &OwnedFd, path: &Path) -> rustix::io::Result<OwnedFd> {
     rustix::fs::openat2(root, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::IN_ROOT)
 }
 
-/// Opens a folder of the new root, made with its parents if it is not there.
+/// Opens a folder of the new root, and creates it and its parents if missing.
 fn make_folder(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
     if let Ok(found) = open_in(root, path) {
         return Ok(found);
@@ -309,7 +309,7 @@ fn make_file(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
     Ok(open_in(root, path)?)
 }
 
-/// The kernel's own file systems: a few devices, terminals, processes.
+/// Mounts the kernel's own file systems: a few devices, terminals, processes.
 fn special(root: &OwnedFd, policy: &Policy) -> io::Result<()> {
     for name in DEVICES {
         let device = tree(CWD, Path::new("/dev").join(name), MountRestriction::Device)?;
@@ -330,29 +330,29 @@ fn special(root: &OwnedFd, policy: &Policy) -> io::Result<()> {
     let processes = made(&processes, flags)?;
     attach(&processes, make_folder(root, Path::new("/proc"))?, "")?;
     limit_pids(root, policy);
-    // Real root owns these files even without any capability, and their modes are those of the whole machine. Landlock
-    // lets nobody write here in any case.
+    // The real root user owns these files even without any capability, and their modes apply to the whole machine.
+    // Landlock prevents writing here in any case.
     kernel::restrict_mount(processes.as_fd(), MountRestriction::ReadOnly, false)
 }
 
-/// Bounds processes where RLIMIT_NPROC does not count, as for real root. Kernels before 6.14 have one value for the
-/// whole machine, which must not be touched.
+/// Limits processes where RLIMIT_NPROC does not apply, as for the real root user. Kernels before 6.14 have one value
+/// for the whole machine, which must not be changed.
 fn limit_pids(root: &OwnedFd, policy: &Policy) {
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
     let mut numbers = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
     if (numbers.next(), numbers.next()) < (Some(6), Some(14)) {
         return;
     }
-    // The first 300 numbers are not given out again once they have all been used.
+    // The first 300 process ids are not reused once all have been used.
     let most = policy.limits.processes + 301;
     let path = "proc/sys/kernel/pid_max";
     if let Ok(file) = rustix::fs::openat(root, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()) {
-        // Refused where the limit is higher than the machine's own: then that one holds.
+        // Refused if the limit is higher than the machine's own limit, which then applies.
         let _ = rustix::io::write(&file, most.to_string().as_bytes());
     }
 }
 
-/// Who we are and where: nobody's accounts, no other machines.
+/// Writes the files that say who and where we are: no accounts of other users, no other machines.
 fn files_of_our_own(root: &OwnedFd, policy: &Policy) -> io::Result<()> {
     let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
     let home = policy.home.display();
@@ -370,7 +370,7 @@ fn files_of_our_own(root: &OwnedFd, policy: &Policy) -> io::Result<()> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         match rustix::fs::openat(root, path, flags, Mode::from_raw_mode(0o444)) {
             Ok(file) => drop(rustix::io::write(&file, text.as_bytes())?),
-            // The host's own is already mounted there.
+            // The host's own file is already mounted there.
             Err(rustix::io::Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }

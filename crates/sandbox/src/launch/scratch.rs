@@ -1,6 +1,7 @@
-//! The private folder of a command that sees the machine's own files: its home and its temporary files.
+//! The private folder of a command that sees the host's files: its home and its temporary files.
 //!
-//! It goes when the command does. If the launcher is killed, the next one removes it: nobody holds it any more.
+//! It is removed when the command ends. If the launcher is killed, the next launcher removes it, because nobody holds
+//! its lock any more.
 
 use std::fs::{DirBuilder, Permissions};
 use std::io;
@@ -15,22 +16,22 @@ use crate::staged::remove;
 
 const PREFIX: &str = "updraft-sandbox-";
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// A sweep may take a folder for a left one before it is held.
+/// How often to try: another sweep may remove the folder before it is locked.
 const TRIES: usize = 8;
 
 pub(super) struct ScratchFolder {
     path: PathBuf,
-    /// As long as it is held, nobody takes the folder for one that was left behind.
+    /// While this lock is held, no sweep takes the folder for a leftover.
     _held: OwnedFd,
 }
 
 impl ScratchFolder {
-    /// Makes a folder that nobody else can enter.
+    /// Creates a folder that nobody else can enter.
     pub(super) fn begin(parent: &Path, git: &[GitSetting]) -> io::Result<ScratchFolder> {
         DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
         sweep(parent);
         for _ in 0..TRIES {
-            // Whatever the umask: other users have no business there.
+            // Regardless of the umask: other users must not have access.
             let only_ours = Permissions::from_mode(0o700);
             let folder = tempfile::Builder::new().prefix(PREFIX).permissions(only_ours).tempdir_in(parent)?;
             let path = folder.keep();
@@ -70,7 +71,7 @@ fn is_at(held: &OwnedFd, path: &Path) -> bool {
     matches!((there, ours), (Ok(there), Ok(ours)) if there == ours)
 }
 
-/// Removes folders of launchers that are gone, where nobody but us could have put them.
+/// Removes folders of launchers that are gone, but only from a parent where nobody else could have created them.
 fn sweep(parent: &Path) {
     let user = rustix::process::geteuid().as_raw();
     let is_ours = std::fs::metadata(parent).is_ok_and(|about| about.uid() == user && about.mode() & 0o022 == 0);

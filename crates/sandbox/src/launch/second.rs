@@ -1,7 +1,7 @@
-//! The second process of the levels without namespaces: starts the program, collects orphans, watches usage.
+//! The second process at levels without namespaces: starts the program, reaps orphans, watches usage.
 //!
-//! It and the launcher, its parent, each adopt what the program leaves behind. If one of them is killed, the other one
-//! ends every descendant.
+//! It and the launcher, its parent, both adopt processes that the program leaves behind. If one of the two is killed,
+//! the other one ends every descendant.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -12,7 +12,8 @@ use super::scratch::ScratchFolder;
 use super::{kernel, program, steps};
 use crate::order::{LaunchFault, LaunchOrder, LaunchTask, LauncherEvent, LauncherResult};
 
-/// The desk is our own: its line leads to the launcher, which asks nothing, and closes when that is gone.
+/// The request handler is separate: it is connected to the launcher, which sends no requests, and the connection
+/// closes when the launcher is gone.
 pub(super) fn main(
     order: &LaunchOrder,
     stdin: Option<OwnedFd>,
@@ -24,7 +25,7 @@ pub(super) fn main(
         Err(fault) => LauncherEvent::Fault(fault),
     };
     if attend::is_gone(desk.line.as_fd()) {
-        // What the launcher would have done.
+        // The launcher would have done this.
         desk.last_look(None);
         drop(private);
     }
@@ -48,8 +49,8 @@ fn live(
     }
     drop(stdin);
     program::let_go_of_streams().map_err(LaunchFault::set_up("opening /dev/null"))?;
-    // Among a thousand busy processes our turn must come first. Only root may ask for that; others are held by the limit
-    // on processes, which does not bind root.
+    // This process must be scheduled before a thousand busy processes. Only root may request that; other users have a
+    // limit on processes, which does not apply to root.
     kernel::come_first();
     let _ = desk.line.send(&LauncherEvent::Started, None);
     let own = [&order.policy.workspace].into_iter().chain(&order.policy.write).cloned();

@@ -1,7 +1,8 @@
-//! Sockets of the host's services among the files that a command sees: a namespace for the network does not part them.
+//! Finds sockets of the host's services among the files that a command sees: a network namespace does not separate
+//! these.
 //!
-//! From its version 9 on, Landlock refuses all that were made outside, whenever they appear. Before, those that someone
-//! answers on are found when a command begins, and covered.
+//! From version 9 on, Landlock refuses all sockets that were created outside, whenever they appear. With older
+//! versions, sockets that a service listens on are found when a command starts, and covered.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -18,21 +19,21 @@ use super::kernel;
 use crate::order::LaunchOrder;
 use crate::policy::{Network, Policy, SandboxLevel};
 
-/// The first version of Landlock with a rule for them.
+/// The first version of Landlock with a rule for sockets.
 const LANDLOCK_WITH_SOCKETS: u32 = 9;
 
-/// What was bound to a path on this machine when a command began.
+/// The sockets that were bound to a path on this machine when a command started.
 pub(super) struct ServiceSockets {
-    /// Each by its number and its name.
+    /// Each with its inode and its path.
     bound: BTreeSet<(String, PathBuf)>,
-    /// All that the command sees of the host's files.
+    /// All paths of the host that the command sees.
     shown: Vec<PathBuf>,
-    /// Those of them that are looked through.
+    /// The folders among them that are scanned for sockets.
     folders: Vec<PathBuf>,
 }
 
 impl ServiceSockets {
-    /// Nothing, if there is nothing to cover: the command may reach them, or cannot in any case.
+    /// Returns `None` if nothing needs to be covered: the command may reach the sockets, or cannot in any case.
     pub(super) fn before(order: &LaunchOrder) -> Option<ServiceSockets> {
         let policy = &order.policy;
         let is_open = order.level == SandboxLevel::Full
@@ -45,12 +46,12 @@ impl ServiceSockets {
         })
     }
 
-    /// Those with a whole path, wherever that leads. Others are found by looking through the folders.
+    /// The sockets with an absolute path, wherever that is. Others are found by scanning the folders.
     pub(super) fn named(&self) -> Vec<PathBuf> {
         self.bound.iter().filter_map(|(_, name)| self.place_of(name)).collect()
     }
 
-    /// Whether none has appeared among the files that the command sees.
+    /// Whether no new socket has appeared among the files that the command sees.
     pub(super) fn are_as_before(&self) -> bool {
         let now = bound();
         let mut new = now.difference(&self.bound);
@@ -63,7 +64,7 @@ impl ServiceSockets {
         self.shown.iter().any(|shown| path.starts_with(shown)).then_some(path)
     }
 
-    /// Nobody knows from where a name like `./run/x.sock` leads.
+    /// Whether a path is visible. A relative path such as `./run/x.sock` could be anywhere.
     fn is_shown(&self, name: &Path) -> bool {
         let Some(name) = name.file_name() else { return false };
         self.folders.iter().any(|folder| live_in(folder).iter().any(|path| path.file_name() == Some(name)))
@@ -75,17 +76,17 @@ fn shown(policy: &Policy) -> Vec<PathBuf> {
     folders(policy).chain(&policy.read).cloned().chain(system).collect()
 }
 
-/// Where people work, and services are started with a socket beside their files. Toolchains and the system are too large
-/// to be looked through each time, and what listens there is known by its whole path.
+/// The folders that users work in, where services are started with a socket beside their files. Toolchains and the
+/// system are too large to be scanned each time, and sockets there have absolute paths.
 fn folders(policy: &Policy) -> impl Iterator<Item = &PathBuf> {
     policy.write.iter().chain([&policy.workspace])
 }
 
-/// What the kernel lists in our own network namespace. Containers have others.
+/// The sockets that the kernel lists in our own network namespace. Containers have others.
 fn bound() -> BTreeSet<(String, PathBuf)> {
     let text = std::fs::read("/proc/net/unix").unwrap_or_default();
     let of_line = |line: &[u8]| {
-        // Seven columns, then the name as it is; `@` begins one that is no file.
+        // Seven columns, then the path; a leading `@` means that it is not a file.
         let (mut columns, mut rest) = (Vec::new(), line);
         while columns.len() < 7 {
             let word = rest.trim_ascii_start();
@@ -100,7 +101,7 @@ fn bound() -> BTreeSet<(String, PathBuf)> {
     text.split(|&byte| byte == b'\n').skip(1).filter_map(of_line).collect()
 }
 
-/// Sockets in a folder, at any depth, that someone answers on.
+/// Sockets in a folder, at any depth, that a process listens on.
 fn live_in(folder: &Path) -> Vec<PathBuf> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut buffer = vec![MaybeUninit::uninit(); 32 << 10];
@@ -124,7 +125,7 @@ fn live_in(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Not every file system says it with the name.
+/// The kind of an entry, which not every file system reports along with the name.
 fn kind_of(folder: &OwnedFd, name: &OsStr, said: FileType) -> FileType {
     if said != FileType::Unknown {
         return said;
@@ -133,12 +134,13 @@ fn kind_of(folder: &OwnedFd, name: &OsStr, said: FileType) -> FileType {
     stat.map_or(said, |stat| FileType::from_raw_mode(stat.st_mode))
 }
 
-/// Whether someone answers there. One that nobody does is left as it is, so that a program can replace it.
+/// Whether a process listens on the socket. A dead socket is left alone, so that a program can replace it.
 ///
-/// Nobody notices the question: a socket for datagrams is told of all others that they are of the wrong kind.
+/// The listener does not notice the test: a datagram socket gets an error from all other kinds of sockets that they
+/// have the wrong type.
 pub(super) fn is_live(path: &Path) -> bool {
     let ask = || -> rustix::io::Result<()> {
-        // By descriptor: an address holds 108 bytes of a path.
+        // By descriptor: an address holds only 108 bytes of a path.
         let opened = rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
         let address = SocketAddrUnix::new(format!("/proc/self/fd/{}", opened.as_raw_fd()))?;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;

@@ -1,4 +1,4 @@
-//! How long each step of a set-up takes, for those who ask. Each process of the launcher counts its own.
+//! Measures how long each step of the set-up takes. Each process of the launcher measures its own.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -7,12 +7,12 @@ use crate::order::SetupStep;
 
 static DONE: Mutex<(Option<Instant>, Vec<SetupStep>)> = Mutex::new((None, Vec::new()));
 
-/// Starts counting anew: in a child, what its parent counted is not its own.
+/// Starts measuring anew: a child must not report the steps of its parent.
 pub(super) fn begin() {
     *DONE.lock().unwrap_or_else(PoisonError::into_inner) = (Some(Instant::now()), Vec::new());
 }
 
-/// Says what the time since the last mark was spent on.
+/// Records the time since the last mark under this name.
 pub(super) fn mark(name: &str) {
     let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();
@@ -20,12 +20,12 @@ pub(super) fn mark(name: &str) {
     done.1.push(SetupStep { name: name.to_owned(), time });
 }
 
-/// What was counted so far.
+/// The steps recorded so far.
 pub(super) fn all() -> Vec<SetupStep> {
     DONE.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
 }
 
-/// Adds what another process counted, which we waited for.
+/// Adds the steps of another process that we waited for.
 pub(super) fn adopt(steps: Vec<SetupStep>) {
     let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
     let theirs = steps.iter().map(|step| step.time).sum();

@@ -1,4 +1,4 @@
-//! Taking turns with other commands in one workspace, whichever process runs them.
+//! Locks a workspace so that commands take turns, across processes.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,20 +12,20 @@ use super::attend;
 use crate::channel::Channel;
 use crate::order::{LaunchFault, LauncherEvent, WorkspaceSharing};
 
-/// How often it is tried.
+/// How often the lock is tried.
 const TRY: Duration = Duration::from_millis(10);
-/// After this long, whoever asked for the command is told that it waits.
+/// After this time, the process that requested the command is told that it waits.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// The right to change a workspace, as long as it is held: a lock, which the kernel releases when this process and those it
-/// forked are gone. The file goes with it.
+/// The right to change a workspace while it is held. It is a file lock, which the kernel releases when this process
+/// and its forks are gone. The file is removed with it.
 pub(super) struct WorkspaceLock {
     file: PathBuf,
     _lock: OwnedFd,
 }
 
 impl WorkspaceLock {
-    /// Waits for it before a command begins.
+    /// Waits for the lock before a command starts.
     pub(super) fn wait(turns: &WorkspaceSharing, asker: &Channel) -> Result<WorkspaceLock, LaunchFault> {
         let asked = Instant::now();
         let mut is_told = false;
@@ -41,7 +41,7 @@ impl WorkspaceLock {
                 return Err(LaunchFault::Waited(turns.patience));
             }
             if !is_told && asked.elapsed() >= SILENCE {
-                // If nobody hears it, that is noticed above.
+                // If sending fails, that is noticed above.
                 let _ = asker.send(&LauncherEvent::Waiting, None);
                 is_told = true;
             }
@@ -49,7 +49,7 @@ impl WorkspaceLock {
         }
     }
 
-    /// Waits for it after a command has ended. Nothing, if whoever asked for the command is gone before.
+    /// Waits for the lock after a command has ended. Returns `None` if the requesting process is gone first.
     pub(super) fn take(file: &Path, asker: BorrowedFd<'_>) -> io::Result<Option<WorkspaceLock>> {
         loop {
             if let Some(lock) = try_lock(file)? {
@@ -65,7 +65,7 @@ impl WorkspaceLock {
 
 impl Drop for WorkspaceLock {
     fn drop(&mut self) {
-        // While it is locked: whoever opened it meanwhile sees that it has no name any more.
+        // While it is still locked: a process that opened it meanwhile sees that the file has been removed.
         let _ = rustix::fs::unlink(&self.file);
     }
 }

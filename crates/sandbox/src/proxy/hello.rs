@@ -1,10 +1,10 @@
-//! The server name in the first message of TLS.
+//! Reads the server name from the first message of TLS, the ClientHello.
 
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
 
-/// Whether this begins a greeting of TLS whose end has not come yet.
+/// Whether this is the beginning of an incomplete ClientHello.
 pub(super) fn is_unfinished(bytes: &[u8]) -> bool {
     let (joined, is_cut) = joined(bytes);
     let is_short = match joined.as_slice() {
@@ -17,8 +17,8 @@ pub(super) fn is_unfinished(bytes: &[u8]) -> bool {
     is_cut || is_short
 }
 
-/// What the records of TLS at the beginning carry, one after the other, and whether the last of them is cut. A greeting may
-/// be spread over as many of them as a client likes.
+/// The content of the TLS records at the beginning, joined, and whether the last one is incomplete. A client may
+/// split a ClientHello over any number of records.
 fn joined(bytes: &[u8]) -> (Vec<u8>, bool) {
     let (mut joined, mut rest) = (Vec::new(), bytes);
     loop {
@@ -35,7 +35,7 @@ fn joined(bytes: &[u8]) -> (Vec<u8>, bool) {
     }
 }
 
-/// The host that a client asks for, if this is a greeting of TLS and names one.
+/// The host that a client asks for, if this is a ClientHello with a server name.
 pub(super) fn server_name(bytes: &[u8]) -> Option<String> {
     let (joined, _) = joined(bytes);
     let mut message = HelloReader(&joined);
@@ -60,7 +60,7 @@ pub(super) fn server_name(bytes: &[u8]) -> Option<String> {
     None
 }
 
-/// Takes a message apart from the front.
+/// Parses a message from the front.
 struct HelloReader<'a>(&'a [u8]);
 
 impl<'a> HelloReader<'a> {
@@ -74,7 +74,7 @@ impl<'a> HelloReader<'a> {
         Some(self.take(bytes)?.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)))
     }
 
-    /// A length in so many bytes, then that many bytes.
+    /// Reads a length of so many bytes, then that many bytes.
     fn block(&mut self, length: usize) -> Option<&'a [u8]> {
         let mut ahead = HelloReader(self.0);
         let count = usize::try_from(ahead.number(length)?).ok()?;

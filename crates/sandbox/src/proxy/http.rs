@@ -1,4 +1,4 @@
-//! HTTP as a proxy hears it: `CONNECT host:port`, or one plain request for `http://host/…`.
+//! The HTTP side of the proxy: `CONNECT host:port`, or one plain request for `http://host/…`.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 
 use super::{ConnectionGate, PATIENCE};
 
-/// Longer heads are no ordinary request's.
+/// Most bytes of a request's head.
 const LONGEST_HEAD: usize = 64 << 10;
 
 pub(super) async fn answer(mut child: TcpStream, gate: &ConnectionGate) -> io::Result<()> {
@@ -28,7 +28,7 @@ pub(super) async fn answer(mut child: TcpStream, gate: &ConnectionGate) -> io::R
     }
 }
 
-/// Everything up to the empty line, and what came after it.
+/// Everything up to the empty line, and the bytes after it.
 async fn read_head(child: &mut TcpStream) -> io::Result<Option<(String, Vec<u8>)>> {
     let mut bytes = Vec::new();
     loop {
@@ -48,7 +48,7 @@ enum ProxyRequest {
         name: String,
         port: u16,
     },
-    /// A head as the host is to see it, and the length of the body that may follow. One request, no more.
+    /// The head to send to the host, and the length of the body that follows. One request only.
     Request {
         name: String,
         port: u16,
@@ -72,12 +72,12 @@ fn parse(head: &str) -> Option<ProxyRequest> {
     let (place, path) = rest.find(['/', '?']).map_or((rest, ""), |at| rest.split_at(at));
     let (name, port) = authority(place, Some(80))?;
     let slash = if path.starts_with('/') { "" } else { "/" };
-    // The host that was asked for is the one that is named, whatever the child wrote beside it.
+    // The Host header is the host that was requested, whatever the child wrote there.
     let mut out = format!("{method} {slash}{path} HTTP/1.1\r\nHost: {place}\r\nConnection: close\r\n");
     let mut body = 0;
     for line in lines {
         let (key, value) = line.split_once(':')?;
-        // A line that continues the one before, or a name with a blank, is read differently by different servers.
+        // Servers differ in how they read a continuation line, or a name with a blank.
         if key.is_empty() || key.contains([' ', '\t', '\n', '\r']) || value.contains(['\n', '\r']) {
             return None;
         }
@@ -94,7 +94,7 @@ fn parse(head: &str) -> Option<ProxyRequest> {
     Some(ProxyRequest::Request { name, port, head: out, body })
 }
 
-/// A name and a port. No user, no path, no second meaning.
+/// Parses a name and a port, without a user, a path or any ambiguity.
 fn authority(text: &str, default: Option<u16>) -> Option<(String, u16)> {
     if text.contains(['@', '/', '\\', '%', '#']) {
         return None;

@@ -1,4 +1,4 @@
-//! SOCKS5 without a password, for programs that do not speak to an HTTP proxy.
+//! The SOCKS5 side of the proxy, without a password, for programs that do not support an HTTP proxy.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -20,7 +20,7 @@ pub(super) async fn answer(mut child: TcpStream, gate: &ConnectionGate) -> io::R
     }
 }
 
-/// The host and port that the child asks for, or nothing if it asks for something else.
+/// The host and port that the child requests, or `None` if it requests something else.
 async fn wanted(child: &mut TcpStream) -> io::Result<Option<(String, u16)>> {
     let mut head = [0; 2];
     child.read_exact(&mut head).await?;
@@ -49,7 +49,7 @@ async fn wanted(child: &mut TcpStream) -> io::Result<Option<(String, u16)>> {
     };
     let port = child.read_u16().await?;
     if request[1] != 1 {
-        // 7: only connections, no listening and no datagrams.
+        // 7: only connections are supported, no listening and no datagrams.
         child.write_all(&[5, 7, 0, 1, 0, 0, 0, 0, 0, 0]).await?;
         return Ok(None);
     }

@@ -1,10 +1,10 @@
-//! The proxy against hosts on loopback, with a resolver and a rule that stand in for the internet's.
+//! Tests the proxy against hosts on loopback, with a resolver and a rule that replace those for the internet.
 
 use std::net::Ipv4Addr;
 
 use super::*;
 
-/// A proxy that takes every name for loopback and every address but 127.9.9.9 for public, and where it listens.
+/// A proxy that resolves every name to loopback and treats every address except 127.9.9.9 as public, and its address.
 async fn proxy(hosts: &[&str]) -> (Proxy, SocketAddr) {
     let rule = |address: IpAddr| {
         if address == IpAddr::from([127, 9, 9, 9]) { Err(NotPublic { address, what: "inner" }) } else { Ok(()) }
@@ -27,7 +27,7 @@ async fn proxy(hosts: &[&str]) -> (Proxy, SocketAddr) {
     )
 }
 
-/// A host that answers one connection with what it was told, and its port.
+/// A host that answers one connection with the data it received, and its port.
 async fn echo() -> (JoinSet<Vec<u8>>, u16) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -166,7 +166,7 @@ async fn tls_for_another_name_is_cut_however_late_it_comes() {
         let (mut stream, _) = listener.accept().await.unwrap();
         stream.write_all(b"welcome").await.unwrap();
         let mut heard = Vec::new();
-        // Cut off, it may be told so by an error.
+        // If the connection is cut, this may return an error.
         let _ = stream.read_to_end(&mut heard).await;
         heard
     });

@@ -1,8 +1,8 @@
-//! Putting what a command did into the workspace, once every process of it is gone.
+//! Applies the changes of a command to the workspace, once all its processes are gone.
 //!
-//! Both trees are walked by descriptors, one name at a time and following no link, so nothing is ever written outside the
-//! workspace. Where both are on one file system, a changed file and the one it replaces trade places in one step, and
-//! nothing is copied.
+//! Both trees are walked by descriptors, one name at a time and without following links, so nothing is ever written
+//! outside the workspace. If both are on one file system, a changed file and the one it replaces are exchanged
+//! atomically, and nothing is copied.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -28,42 +28,42 @@ pub(super) mod list;
 use list::ChangeList;
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// Folders inside each other that are looked into: each takes descriptors and room on the stack.
+/// Most nested folders that are walked: each takes descriptors and stack space.
 const DEEPEST: usize = 2_000;
-/// Troubles that are told one by one.
+/// Most problems that are reported one by one.
 const TOLD: usize = 20;
-/// Characters of a path that are told.
+/// Most characters of a path that are shown.
 const SHOWN: usize = 200;
 
-/// What came of putting everything in its place.
+/// The result of applying the changes.
 #[derive(Default)]
 pub(crate) struct ApplyResult {
     /// What could not be done.
     pub(crate) troubles: Vec<String>,
-    /// What was done and is not listed.
+    /// Changes that were made but are not listed.
     pub(crate) unlisted: UnlistedChanges,
-    /// All that the command made or touched and did not remove.
+    /// All paths that the command created or changed and did not remove.
     pub(crate) made: ChangedPaths,
-    /// Paths that are not as the command left them, told among the troubles.
+    /// The number of paths that are not as the command left them; they are listed in `troubles`.
     pub(crate) lost: u64,
-    /// Files that somebody else changed while it ran, too, for which nothing was done.
+    /// Files that another program also changed while the command ran, for which nothing was applied.
     pub(crate) conflicts: Vec<String>,
 }
 
 impl ApplyResult {
-    /// Nothing could be done.
+    /// The result if nothing could be applied.
     pub(crate) fn failed(error: &io::Error) -> ApplyResult {
         let why = format!("what the command changed is lost, it could not be put into the workspace: {error}");
         ApplyResult { troubles: vec![why], lost: 1, ..ApplyResult::default() }
     }
 }
 
-/// What becomes of a command's changes where somebody else changed the same files meanwhile.
+/// What to do with a command's changes if another program changed the same files meanwhile.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConflictPolicy {
-    /// They take their place all the same, and what they replace is kept.
+    /// Apply them nevertheless, and keep what they replace.
     Overwrite,
-    /// Nothing is put into the workspace.
+    /// Apply nothing.
     Yield,
 }
 
@@ -75,12 +75,12 @@ pub(crate) fn is_empty(stage: &OverlayStage) -> io::Result<bool> {
     Ok(is_as_it_was && names(&open_up(&folder, OsStr::new("upper"))?)?.is_empty())
 }
 
-/// Whether the changes of another command, or something else, came into the workspace since the command began. Those that
-/// are just coming are waited for.
+/// Whether the changes of another command, or anything else, reached the workspace since the command started. Waits
+/// for changes that are being applied right now.
 pub(crate) fn has_moved_on(stage: &OverlayStage) -> io::Result<bool> {
     let workspace = open_workspace(stage)?;
     take_turns(&workspace);
-    // Each command's changes end with the folder itself.
+    // Applying a command's changes always ends with a change to the workspace folder itself.
     Ok(is_later(stage.since, &rustix::fs::fstat(&workspace)?))
 }
 
@@ -89,7 +89,7 @@ fn open_workspace(stage: &OverlayStage) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(CWD, &stage.workspace, flags, Mode::empty())?)
 }
 
-/// Puts everything in its place, lists the changes, and says what could not be done. An error means that nothing was done.
+/// Applies all changes, lists them, and reports what could not be done. An error means that nothing was applied.
 pub(crate) fn apply(stage: &OverlayStage, contested: ConflictPolicy) -> io::Result<ApplyResult> {
     allow_many_files();
     let workspace = open_workspace(stage)?;
@@ -126,24 +126,24 @@ pub(crate) fn apply(stage: &OverlayStage, contested: ConflictPolicy) -> io::Resu
     Ok(ApplyResult { troubles: apply.told(), unlisted, made, lost, ..ApplyResult::default() })
 }
 
-/// Whether nothing more can be written where the command's changes were gathered, so that what it wrote last may be cut short.
+/// Whether the disk of the staged changes is full, so that the last data of the command may be truncated.
 fn is_full(folder: &OwnedFd) -> bool {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let written = rustix::fs::openat(folder, "room", flags, Mode::RUSR | Mode::WUSR)
         .and_then(|file| rustix::io::write(&file, &[1; 4096]));
     let _ = rustix::fs::unlinkat(folder, "room", AtFlags::empty());
-    // A file system that is about to be full takes a part.
+    // A file system that is almost full accepts only a part.
     written.map_or_else(|error| matches!(error, Errno::NOSPC | Errno::DQUOT), |count| count < 4096)
 }
 
-/// The launcher itself needs few, a deep tree needs many.
+/// Raises the limit of open files: the launcher itself needs few, but a deep tree needs many.
 fn allow_many_files() {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let _ = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-/// File tools do not write meanwhile, and of commands that take no turns only one at a time does. Whoever else holds the
-/// folder is not waited for long.
+/// Locks the workspace folder, so that file tools do not write meanwhile, and commands without turns write one at a
+/// time. Does not wait long for another holder of the lock.
 fn take_turns(workspace: &OwnedFd) {
     for _ in 0..3_000 {
         match rustix::fs::flock(workspace, FlockOperation::NonBlockingLockExclusive) {
@@ -154,18 +154,18 @@ fn take_turns(workspace: &OwnedFd) {
 }
 
 struct ChangeApplier {
-    /// Where what was there goes.
+    /// The folder for previous contents.
     before: OwnedFd,
     same_disk: bool,
     since: (i64, u64),
     list: ChangeList,
-    /// The last number under which something was to be kept.
+    /// The last number for a previous content.
     kept: u64,
-    /// Bytes copied for undo, where nothing can be moved.
+    /// Bytes copied for undo, if files cannot be moved.
     copied: u64,
     depth: usize,
     made: ChangedPaths,
-    /// The disk was full when the command ended.
+    /// Whether the disk was full when the command ended.
     is_full: bool,
     lost: u64,
     troubles: Vec<String>,
@@ -173,8 +173,8 @@ struct ChangeApplier {
 }
 
 impl ChangeApplier {
-    /// One folder of the upper layer, and the one of the workspace that it stands for. If it hides that one, what the
-    /// command did not make again is gone.
+    /// Applies one folder of the upper layer to its folder in the workspace. If it hides that folder, entries that
+    /// the command did not create again are removed.
     fn folder(&mut self, path: &Path, upper: &OwnedFd, workspace: &OwnedFd, hides: bool) {
         let made = match names(upper) {
             Ok(made) => made,
@@ -277,14 +277,14 @@ impl ChangeApplier {
         })
     }
 
-    /// The mode and times that the command gave a folder, after all in it has been put there.
+    /// Sets the mode and times that the command gave a folder, after its content has been applied.
     fn finish_folder(place: &OwnedFd, is: &Stat) {
-        // A folder of somebody else keeps its mode, and everyone may set the times of what they can write.
+        // The folder of another user keeps its mode, but anyone who can write a folder may set its times.
         let _ = rustix::fs::fchmod(place, Mode::from_raw_mode(is.st_mode & 0o7777));
         let _ = rustix::fs::futimens(place, &times(is));
     }
 
-    /// Removes what is in the workspace, from the inside out, and keeps files and links.
+    /// Removes a path from the workspace, from the inside out, and keeps files and links.
     fn delete(&mut self, path: &Path, ws: &OwnedFd, name: &OsStr) -> io::Result<()> {
         let was = match rustix::fs::statat(ws, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(was) => was,
@@ -322,8 +322,8 @@ impl ChangeApplier {
         done
     }
 
-    /// Lists a change and makes it. What makes it is given the number to keep under what was there, and says whether it
-    /// did: if we are cut off in between, the list already says what has that number.
+    /// Lists a change and makes it. The function that makes it gets the number for the previous content, and returns
+    /// whether it kept it. If we are interrupted in between, the list already says what has that number.
     fn change(
         &mut self,
         mut change: StagedChange,
@@ -343,7 +343,7 @@ impl ChangeApplier {
     }
 }
 
-/// A line of the list, as far as it is known before the change.
+/// An entry of the list, as far as it is known before the change.
 fn changed(since: (i64, u64), path: &Path, was: Option<&Stat>, now: Option<&Stat>) -> StagedChange {
     let contested = was.is_some_and(|was| !is_folder(was) && is_later(since, was));
     let (was, now) = (was.map(look), now.map(look));
@@ -351,7 +351,7 @@ fn changed(since: (i64, u64), path: &Path, was: Option<&Stat>, now: Option<&Stat
     StagedChange { path, is_exact, was, now, kept: None, has_same_content: false, contested }
 }
 
-/// The end of a path, which is what tells it from others.
+/// The end of a path, which distinguishes it from others.
 fn shown(path: &Path) -> String {
     let text = path.to_string_lossy();
     match text.char_indices().rev().nth(SHOWN) {
@@ -360,17 +360,17 @@ fn shown(path: &Path) -> String {
     }
 }
 
-/// Whether it was changed after the command began, and so by someone else.
+/// Whether it was changed after the command started, and so by another program.
 fn is_later(since: (i64, u64), was: &Stat) -> bool {
     (was.st_ctime, was.st_ctime_nsec) >= since
 }
 
-/// How an overlay writes down that something is gone.
+/// Whether this is a whiteout, with which an overlay records that a file was removed.
 fn is_whiteout(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice && stat.st_rdev == 0
 }
 
-/// Whether a folder of the upper layer hides all that is in the workspace in its place.
+/// Whether a folder of the upper layer hides the whole folder at its place in the workspace.
 fn hides_all(folder: &OwnedFd) -> bool {
     let mut value = [0; 1];
     rustix::fs::fgetxattr(folder, "user.overlay.opaque", &mut value[..]) == Ok(1) && value == *b"y"
@@ -384,7 +384,7 @@ fn look(stat: &Stat) -> FileMetadata {
     Stamp::of(stat).form()
 }
 
-/// Renames in one step, where the file system can.
+/// Exchanges two files atomically, if the file system supports it.
 fn exchange(from: impl AsFd, name: &OsStr, to: impl AsFd) -> rustix::io::Result<()> {
     rustix::fs::renameat_with(from, name, to, name, RenameFlags::EXCHANGE)
 }

@@ -1,4 +1,4 @@
-//! Removing what a command left in its folder, whatever modes it gave it.
+//! Removes the folder of a command, whatever modes the command gave its content.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -15,11 +15,11 @@ use crate::guard::{allow_owner, names};
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Folders inside each other that are held open at once.
+/// Most nested folders that are held open at once.
 const HELD: usize = 64;
 
-/// Removes folders that nobody holds: the processes that made them are gone. Names those that hold what was in a workspace
-/// before, and that nobody was told of.
+/// Removes folders that nobody holds, because the processes that made them are gone. Returns those that contain
+/// previous contents of a workspace which were never reported.
 pub(super) fn sweep(parent: &Path) -> Vec<PathBuf> {
     let mut cut_off = Vec::new();
     for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
@@ -34,7 +34,8 @@ pub(super) fn sweep(parent: &Path) -> Vec<PathBuf> {
     cut_off
 }
 
-/// Removes what cut-off commands left that ended before this moment, and that nobody works on. Names them.
+/// Removes the folders of interrupted commands that ended before this time and that no process uses. Returns their
+/// paths.
 pub(super) fn prune(parent: &Path, before: SystemTime, is_dry: bool) -> Vec<PathBuf> {
     let mut gone = Vec::new();
     for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
@@ -56,16 +57,17 @@ pub(super) fn prune(parent: &Path, before: SystemTime, is_dry: bool) -> Vec<Path
     gone
 }
 
-/// Removes the folder of a command whose end nobody was told, unless something of it reached the workspace: then it gets a
-/// name that no sweep looks for.
+/// Removes the folder of a command whose end was never reported, unless some of its changes reached the workspace:
+/// then the folder gets a name that no sweep looks for.
 pub(super) fn settle(path: &Path) -> Option<PathBuf> {
     if remove_if_empty(path) { None } else { keep(path) }
 }
 
-/// Removes the folder unless something of the command reached the workspace, which the next sweep tells.
+/// Removes the folder unless some changes of the command reached the workspace; the next sweep reports those.
 pub(super) fn remove_if_empty(path: &Path) -> bool {
     let has_kept = std::fs::read_dir(path.join(BEFORE)).is_ok_and(|mut kept| kept.next().is_some());
-    // A file may have left its place and not be among the kept yet; and what was only made is told nowhere else.
+    // A file may have been moved away and not be among the kept ones yet; and new files are recorded only in the
+    // list.
     let is_empty = !has_kept && !listed(path).is_ok_and(|all| !all.is_empty());
     if is_empty {
         remove(path);
@@ -79,14 +81,14 @@ fn keep(path: &Path) -> Option<PathBuf> {
     std::fs::rename(path, &kept).is_ok().then_some(kept)
 }
 
-/// The list of changes of the command with this folder.
+/// The list of changes in a command's folder.
 pub(super) fn listed(path: &Path) -> io::Result<Vec<StagedChange>> {
     let file = io::BufReader::new(File::open(path.join(CHANGES))?);
     let mut all = Vec::new();
     for one in serde_json::Deserializer::from_reader(file).into_iter() {
         match one {
             Ok(one) => all.push(one),
-            // Whoever wrote it was cut off.
+            // The process that wrote it was interrupted.
             Err(error) if error.is_eof() => break,
             Err(error) => return Err(error.into()),
         }
@@ -94,7 +96,7 @@ pub(super) fn listed(path: &Path) -> io::Result<Vec<StagedChange>> {
     Ok(all)
 }
 
-/// Removes a folder with all that is in it. What cannot be removed is left: the next sweep tries again.
+/// Removes a folder with its content. If something cannot be removed, the next sweep tries again.
 pub(crate) fn remove(path: &Path) {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return };
     let Ok(parent) = rustix::fs::openat(CWD, parent, FOLDER, Mode::empty()) else { return };
@@ -110,7 +112,8 @@ pub(crate) fn remove(path: &Path) {
     let _ = rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR);
 }
 
-/// A command may nest folders deeper than there are descriptors: what lies too deep is brought to the top first.
+/// Removes a tree that may be deeper than there are descriptors: folders that are too deep are moved to the top
+/// first.
 struct FolderRemoval {
     top: OwnedFd,
     hoisted: usize,
@@ -136,7 +139,7 @@ impl FolderRemoval {
     }
 }
 
-/// Opens a folder that its owner may have been locked out of, with every right.
+/// Opens a folder whose owner may have no permission for it, and gives the owner all permissions.
 pub(super) fn open_up(parent: impl AsFd, name: &OsStr) -> rustix::io::Result<OwnedFd> {
     let held = rustix::fs::openat(&parent, name, FOLDER.difference(OFlags::RDONLY) | OFlags::PATH, Mode::empty())?;
     let mode = Mode::from_raw_mode(rustix::fs::fstat(&held)?.st_mode);

@@ -1,4 +1,4 @@
-//! The launcher's side of staging: the layers an overlay is made of, before a command begins.
+//! The launcher's side of staging: prepares the layers of the overlay before a command starts.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,24 +9,24 @@ use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Timespec, Timestamps, Uid, Xat
 
 use super::lock;
 
-/// How far the times of files lag behind the clock at most.
+/// How far the times of files can be behind the clock.
 const LAG: Duration = Duration::from_millis(10);
-/// Milliseconds that a file system's clock is waited for.
+/// Milliseconds to wait for the file system's clock to advance.
 const TICKS: usize = 20;
 
 /// A command's folder, ready to be mounted over the workspace.
 pub(crate) struct OverlayStage {
     pub(crate) folder: PathBuf,
     pub(crate) workspace: PathBuf,
-    /// When the command began: what changed in the workspace since is not its doing.
+    /// When the command started: later changes in the workspace were not made by it.
     pub(crate) since: (i64, u64),
-    /// The workspace's own mode and time then.
+    /// The workspace folder's own mode and time at that moment.
     pub(super) as_it_was: (u32, i64, u64),
     _lock: OwnedFd,
 }
 
 impl OverlayStage {
-    /// Makes the layers. The upper one stands in for the workspace itself, so it has its mode and times.
+    /// Creates the layers. The upper one represents the workspace folder itself, so it gets its mode and times.
     pub(crate) fn prepare(folder: &Path, workspace: &Path) -> io::Result<OverlayStage> {
         let held = lock(folder)?;
         let stat = rustix::fs::statat(CWD, workspace, AtFlags::empty())?;
@@ -36,10 +36,10 @@ impl OverlayStage {
         }
         super::apply::list::reserve(&held)?;
         let upper = rustix::fs::openat(&held, "upper", flags, Mode::empty())?;
-        // Without attributes the overlay could not tell a new folder from the one whose place it took.
+        // Without attributes the overlay could not distinguish a new folder from the one it replaced.
         rustix::fs::fsetxattr(&upper, "user.updraft", b"y", XattrFlags::empty())?;
         rustix::fs::fremovexattr(&upper, "user.updraft")?;
-        // Only root may give folders away; to others only their own are theirs to change.
+        // Only root may change owners; other users can only change their own folders anyway.
         let _ = rustix::fs::fchown(&upper, Some(Uid::from_raw(stat.st_uid)), Some(Gid::from_raw(stat.st_gid)));
         rustix::fs::fchmod(&upper, Mode::from_raw_mode(stat.st_mode & 0o7777))?;
         let since = beginning(&upper, &stat)?;
@@ -53,7 +53,7 @@ impl OverlayStage {
         })
     }
 
-    /// Throws away what the command did: nobody is there any more who asked for it.
+    /// Discards the changes of the command, because the process that requested it is gone.
     pub(crate) fn discard(self) {
         super::clear::remove(&self.folder);
     }
@@ -67,8 +67,8 @@ pub(super) fn times(stat: &rustix::fs::Stat) -> Timestamps {
     }
 }
 
-/// Gives the upper layer the workspace's times, and says when that was: by the clock of the file system, whose ticks may be
-/// coarse, and later than everything that changed before.
+/// Gives the upper layer the workspace's times, and returns the start time of the command by the clock of the file
+/// system, which may be coarse. It is later than every earlier change.
 fn beginning(upper: &OwnedFd, workspace: &rustix::fs::Stat) -> io::Result<(i64, u64)> {
     let before = rustix::fs::fstat(upper)?;
     for _ in 0..TICKS {
@@ -76,7 +76,7 @@ fn beginning(upper: &OwnedFd, workspace: &rustix::fs::Stat) -> io::Result<(i64, 
         let is = rustix::fs::fstat(upper)?;
         if is.st_dev != workspace.st_dev {
             let since = now();
-            // What changes from here on must not have an earlier time.
+            // Changes from here on must not have an earlier time.
             std::thread::sleep(LAG);
             return Ok(since);
         }

@@ -1,4 +1,4 @@
-//! `append_line`: a line at the end of a file, such as a log or a list of results.
+//! `append_line`: adds a line at the end of a file, such as a log or a list of results.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ impl Tool for AppendLine {
     }
 
     fn traits(&self) -> ToolTraits {
-        // Appending twice gives two lines, and one line more does not tell who wrote it.
+        // Appending twice gives two lines, and after a crash an added line does not show which call wrote it.
         ToolTraits {
             class: EffectClass::Opaque,
             group: "files",
@@ -70,11 +70,12 @@ impl Tool for AppendLine {
     }
 }
 
-/// Up to this size the content before is kept whole. That of a larger file is the beginning of the content after, and
-/// keeping it with every line would keep it a thousand times.
+/// Up to this size the previous content is kept whole. A larger file's previous content is a prefix of its new
+/// content, and storing it for every line added would store it a thousand times.
 const KEPT: usize = 256 << 10;
 
-/// Appends, and hashes the file before and after, unless it is so large that reading it would be most of the work.
+/// Appends the line, and hashes the file before and after, unless the file is so large that reading it would be most
+/// of the work.
 fn append(args: &Value, cx: &CallContext, most: usize) -> Result<ToolOutput, Failure> {
     let Args { path, line } = parse(args)?;
     let place = &cx.place;
@@ -88,7 +89,7 @@ fn append(args: &Value, cx: &CallContext, most: usize) -> Result<ToolOutput, Fai
     }
     let changes = place.workspace.append(&path, &line, cx.around.reaches_outside)?;
     let mut output = ToolOutput { text: format!("added a line to `{path}`\n"), changes, ..ToolOutput::default() };
-    // It is written by now, so a file that cannot be read any more is no failure.
+    // The line is already written, so it is no failure if the file can no longer be read.
     if let (Some(before), Ok(after)) = (before, place.workspace.existing(&path, 0)) {
         let (hash, was) = (before.as_ref().and_then(|existing| existing.hash), before.as_ref().map(PathContent::form));
         let now = after.as_ref().map(PathContent::form);

@@ -1,4 +1,5 @@
-//! `ask_model`: a question to another model. Only its description is here; the engine asks, within the run's budget.
+//! `ask_model`: asks another model a question. This file only describes the tool; the engine asks, within the run's
+//! budget.
 
 use std::time::Duration;
 
@@ -37,7 +38,8 @@ impl Tool for AskModel {
     }
 
     fn traits(&self) -> ToolTraits {
-        // It changes nothing; that asking twice may be billed twice, the run knows from the model it names.
+        // The call changes nothing. Asking twice may be billed twice, but the run knows that from the name of the
+        // model.
         ToolTraits {
             class: EffectClass::Pure,
             group: ASK_MODEL,

@@ -1,4 +1,4 @@
-//! `ask_user`: a question to the user. Only its description is here; the run puts the question itself.
+//! `ask_user`: asks the user a question. This file only describes the tool; the run asks the question itself.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use updraft_run::{EffectClass, Failure, FailureKind, Reply, ToolSpec};
 use super::spec;
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 
-/// What a model is told about putting a question to the user.
+/// The description of `ask_user` that the model gets.
 pub fn ask_user_spec() -> ToolSpec {
     spec(
         "ask_user",

@@ -1,4 +1,4 @@
-//! `echo` and `nap`: what measures us, and does nothing else.
+//! `echo` and `nap`: tools that only serve benchmarks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use updraft_run::{EffectClass, Reply, ToolOutput, ToolSpec};
 use super::{parse, spec, whole};
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 
-/// A nap is at most this long.
+/// The longest nap, in milliseconds.
 const LONGEST: u64 = 60_000;
 
 /// How `nap` sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NapMode {
-    /// It gives its thread to others.
+    /// Yields its thread to other tasks.
     Async,
-    /// It holds its thread.
+    /// Blocks its thread.
     Blocking,
 }
 

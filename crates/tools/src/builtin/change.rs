@@ -1,4 +1,5 @@
-//! What tools that change a file have in common: looking first, writing, telling, and finding out after a crash.
+//! The shared part of tools that change a file: they plan the change, write it, report it, and find out after a crash
+//! whether it was written.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +15,9 @@ use updraft_workspace::{LinkPolicy, PathContent, Place, WorkspacePath, WriteOutc
 use crate::cut;
 use crate::tool::CallContext;
 
-/// Bytes of a diff: enough to see what happened; the files hold the rest.
+/// Most bytes of a diff. That is enough to see what happened; the files hold the rest.
 const DIFF: usize = 16 << 10;
-/// Bytes of a file beyond which no diff is made.
+/// No diff is made of a file larger than this, in bytes.
 pub(super) const DIFFED: usize = 2 << 20;
 
 /// New content for a file, worked out but not yet written.
@@ -24,25 +25,25 @@ pub(super) struct WritePlan {
     pub(super) path: WorkspacePath,
     pub(super) before: Option<PathContent>,
     pub(super) after: Vec<u8>,
-    /// What the model is told when it is done.
+    /// The text that the model gets when the file is written.
     pub(super) text: String,
 }
 
-/// What a call that reads the file or folder `path` would touch; without one, the whole workspace.
+/// Prepares a call that reads the file or folder `path`, or the whole workspace if there is no `path`.
 pub(super) fn reading(args: &Value, place: &Place) -> PreparedCall {
     let path = args["path"].as_str().map_or(Ok(WorkspacePath::root()), |path| place.workspace.locate(path));
-    // A path that leads nowhere is a failure of the call.
+    // A path that leads nowhere makes the call fail later, not here.
     let reads = path.map(|path| place.workspace.with_its_target(&path)).unwrap_or_default();
     PreparedCall { reads, ..PreparedCall::default() }
 }
 
-/// What a call that writes the file `path` would touch.
+/// Prepares a call that writes the file `path`.
 pub(super) fn prepare(args: &Value, class: EffectClass, place: &Place) -> PreparedCall {
     match locate(args, place) {
         Ok(path) => {
             let because = place.workspace.why_guarded(&path).map(str::to_owned);
             let outside = because.is_some();
-            // What runs later runs outside of the sandbox, and so can send whatever it likes.
+            // A file that is run later runs outside the sandbox, so it could send anything anywhere.
             let sends = outside;
             PreparedCall { class, writes: vec![path.to_string()], outside, because, sends, ..PreparedCall::default() }
         }
@@ -54,11 +55,12 @@ fn locate(args: &Value, place: &Place) -> Result<WorkspacePath, Failure> {
     place.workspace.locate_for_writing(args["path"].as_str().unwrap_or_default())
 }
 
-/// How often a change is worked out anew because somebody else changed the file meanwhile.
+/// How often a change is planned again because another program changed the file meanwhile.
 const ATTEMPTS: usize = 10;
 
-/// Plans a change and carries it out, while nobody else of us writes that file: two edits at once both count. Where
-/// somebody else writes it all the same, the change is worked out again from what is there by then.
+/// Plans a change and carries it out while no other call of this process writes that file, so two edits at the same
+/// time both take effect. If another program writes the file meanwhile, the change is planned again from the new
+/// content.
 pub(super) fn make(args: &Value, cx: &CallContext, plan: impl Fn(&Place) -> Result<WritePlan, Failure>) -> Reply {
     let path = match locate(args, &cx.place) {
         Ok(path) => path,
@@ -76,7 +78,7 @@ pub(super) fn make(args: &Value, cx: &CallContext, plan: impl Fn(&Place) -> Resu
     Reply::Failed(Failure::new(FailureKind::Tool, why))
 }
 
-/// Lines added and removed between two texts; nothing where they are too large to compare or hold no text.
+/// Counts lines added and removed between two texts. Returns `None` if they are too large to compare or are not text.
 pub fn changed_lines(before: &str, after: &str) -> Option<(usize, usize)> {
     if before.len() > DIFFED || after.len() > DIFFED || before.contains('\0') || after.contains('\0') {
         return None;
@@ -87,7 +89,7 @@ pub fn changed_lines(before: &str, after: &str) -> Option<(usize, usize)> {
 }
 
 impl WritePlan {
-    /// The hashes by which it can be told later whether it was carried out.
+    /// The hashes that show later whether the change was carried out.
     pub(super) fn facts(&self) -> EffectFacts {
         let files = vec![ExpectedWrite {
             path: self.path.to_string(),
@@ -103,7 +105,8 @@ impl WritePlan {
         self.before.filter(|existing| !is_same(existing)).and_then(|existing| existing.bytes).into_iter().collect()
     }
 
-    /// Writes the file, and keeps what was there. Nothing if somebody else has changed the file since this was planned.
+    /// Writes the file, and keeps the previous content. Returns `None` if the file has changed since this was
+    /// planned.
     fn carry_out(self, cx: &CallContext) -> Option<Reply> {
         let change = FileChange {
             path: self.path.to_string(),
@@ -142,9 +145,9 @@ impl WritePlan {
     }
 }
 
-/// What the file is now, besides its content.
+/// The metadata of the file as it is now.
 pub(super) fn look(place: &Place, path: &WorkspacePath) -> Option<FileMetadata> {
-    // It is written by now, so one that somebody has taken away since is no failure.
+    // The file is already written, so it is no failure if it has been removed since.
     place.workspace.about(path, LinkPolicy::Never).ok().map(|about| about.form())
 }
 
@@ -168,7 +171,7 @@ pub(super) fn reconcile(
     let now = current.as_ref().and_then(|existing| existing.hash);
     if now == expected.after {
         let now = current.as_ref().map(PathContent::form);
-        // A write keeps the mode of the file it replaces, so what it was can be told from what it is.
+        // A write keeps the mode of the file it replaces, so the old mode can be read from the new file.
         let was = now.filter(|_| expected.before.is_some()).map(|now| FileMetadata { len: 0, modified: None, ..now });
         let (before, after) = (expected.before, expected.after);
         let change = FileChange { path: path.to_string(), before, after, was, now, ..FileChange::default() };
@@ -187,7 +190,7 @@ pub(super) fn reconcile(
     ))
 }
 
-/// The output of a write. A file that had the content already did not change.
+/// The output of a write. If the file already had that content, nothing changed.
 fn told(path: &WorkspacePath, change: FileChange, text: String, bytes: usize) -> ToolOutput {
     let created = change.before.is_none();
     let is_same = change.before == change.after;
@@ -206,7 +209,7 @@ pub(super) struct UnifiedDiff {
     removed: usize,
 }
 
-/// What became of a file, if both sides are text and not too large.
+/// The diff of a file, if both versions are text and not too large.
 pub(super) fn unified(path: &str, old: &[u8], new: &[u8]) -> Option<UnifiedDiff> {
     if old.len() > DIFFED || new.len() > DIFFED {
         return None;

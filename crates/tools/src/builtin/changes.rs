@@ -1,4 +1,4 @@
-//! What a command changed in the workspace, for its output: as the sandbox gathered it, or as far as it can be seen.
+//! Adds to a command's output which files it changed: as the sandbox recorded it, or as far as timestamps show it.
 
 pub(crate) mod seen;
 
@@ -16,17 +16,17 @@ use super::change;
 use crate::diffs::Diffs;
 use crate::tool::CallContext;
 
-/// Bytes of contents that one command's changes may keep, the smallest files first.
+/// Most bytes of previous contents kept for one command, the smallest files first.
 const IMAGES: u64 = 64 << 20;
-/// A larger file is not read: its length and time stand in for its hash.
+/// A file larger than this is not read: its length and modification time replace its hash.
 const LARGEST: u64 = IMAGES;
-/// Bytes that are read to know what the command left.
+/// Most bytes read to hash the files that the command left.
 const READ: u64 = 256 << 20;
-/// Changes that the output itself names; all of them are in a blob.
+/// Most changes that the output itself lists; the full list is in a blob.
 const NAMED: usize = 100;
 
-/// Adds to the output what the command changed in the workspace and beyond, where it may, and hands what was there before
-/// over to be kept.
+/// Adds to the output what the command changed in the workspace and in other writable folders, and passes on the
+/// previous contents to be stored.
 pub(crate) async fn tell(
     output: &mut ToolOutput,
     ended: &ChildResult,
@@ -76,7 +76,7 @@ pub(crate) async fn tell(
     add(output, changes, cx);
 }
 
-/// Adds changes to an output after those that it has, and hands over what is to be kept of them.
+/// Appends changes to those in an output, and passes on the contents to be stored.
 pub(crate) fn add(output: &mut ToolOutput, changes: Changes, cx: &CallContext) {
     let Changes { list, images, diff, unlisted } = changes;
     output.unlisted = unlisted.or(output.unlisted.take());
@@ -93,7 +93,7 @@ pub(crate) fn add(output: &mut ToolOutput, changes: Changes, cx: &CallContext) {
     }
 }
 
-/// What the command changed, and what the model should know of it.
+/// The changes that the command made, and the notes about them for the model.
 fn gathered(staged: &StagedChanges, workspace: &Workspace, moved: &BTreeSet<String>) -> (Changes, Vec<String>) {
     let mut all = match staged.changes() {
         Ok(all) => all,
@@ -102,7 +102,7 @@ fn gathered(staged: &StagedChanges, workspace: &Workspace, moved: &BTreeSet<Stri
             return (Changes { unlisted: Some(why.clone()), ..Changes::default() }, vec![why]);
         }
     };
-    // What would run later was taken away again.
+    // Files that would run later were moved aside, so they are not changes.
     all.retain(|one| {
         !Path::new(&one.path).ancestors().any(|above| above.to_str().is_some_and(|at| moved.contains(at)))
     });
@@ -161,7 +161,7 @@ impl ChangeCollector<'_> {
         change
     }
 
-    /// What was there, if it is not more than is kept.
+    /// The previous content, if it fits the limit of what is kept.
     fn image(&mut self, changed: &StagedChange) -> Option<Vec<u8>> {
         let (number, look) = (changed.kept?, changed.was?);
         if look.len > LARGEST || self.images + look.len > IMAGES {
@@ -176,7 +176,7 @@ impl ChangeCollector<'_> {
         Some(bytes)
     }
 
-    /// Hashes what the command left, and gives it if a diff can be made of it.
+    /// Hashes the file as the command left it, and returns its content if a diff can be made of it.
     fn after(&mut self, change: &mut FileChange) -> Option<Vec<u8>> {
         let Some(now) = change.now else { return Some(Vec::new()) };
         if now.kind == FileKind::Folder || now.len > LARGEST || self.read + now.len > READ {
@@ -185,7 +185,7 @@ impl ChangeCollector<'_> {
         self.read += now.len;
         let inside = self.workspace.locate(&change.path).ok()?;
         let standing = self.workspace.standing(&inside, change::DIFFED).ok()??;
-        // Somebody may have been at it since, and what they wrote is not the command's.
+        // Another program may have written the file since; that content is not the command's.
         let is_its = (standing.form().len, standing.form().modified) == (now.len, now.modified);
         change.after = standing.hash.filter(|_| is_its);
         standing.bytes.filter(|_| is_its)

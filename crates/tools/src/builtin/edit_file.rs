@@ -1,4 +1,4 @@
-//! `edit_file`: one piece of text for another, exactly.
+//! `edit_file`: replaces an exact piece of text with another.
 
 mod replace;
 
@@ -87,7 +87,7 @@ impl Tool for EditFile {
 
     fn prepare(&self, args: &Value, place: &Place) -> PreparedCall {
         let prepared = change::prepare(args, EffectClass::Checkable, place);
-        // What it says of a text that does not fit tells what stands in the file.
+        // If `old` does not match, the error quotes the file, so an edit also counts as reading it.
         PreparedCall { reads: prepared.writes.clone(), ..prepared }
     }
 

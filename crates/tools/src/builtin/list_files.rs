@@ -1,4 +1,4 @@
-//! `list_files`: which files there are, without those that nobody wants to see.
+//! `list_files`: lists files, without ignored and hidden ones.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `read_file`: a text file, or some of its lines; or a picture.
+//! `read_file`: reads a text file, or some of its lines, or a picture.
 
 mod window;
 
@@ -129,7 +129,8 @@ impl Tool for ReadFile {
     }
 
     fn traits(&self) -> ToolTraits {
-        // A thread costs some microseconds; a disk that hangs would otherwise stop everything, its time limit too.
+        // A thread costs some microseconds. Without one, a disk that hangs would stop everything, including the time
+        // limit.
         ToolTraits {
             class: EffectClass::Pure,
             group: "files",

@@ -1,4 +1,4 @@
-//! `run_command`: a shell command in the sandbox, with a time limit and nobody to answer it.
+//! `run_command`: runs a shell command in the sandbox, with a time limit and without anyone to answer its questions.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -16,13 +16,15 @@ use crate::confinement::{Confinement, NO_NETWORK, not_started};
 use crate::shell;
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 
-/// What a command may take if it does not say.
+/// The time limit in seconds if the call sets none.
 pub const USUAL_TIME: u64 = 120;
-/// No command is waited for longer.
+/// The longest time limit that a call can set, in seconds.
 const LONGEST_TIME: u64 = 3_600;
-/// What a command may wait for others, and for being run again because of them, besides its own time.
+/// How long a command may wait for other commands, and for being run again because of them, in addition to its own
+/// time.
 pub(crate) const WAIT_FOR_OTHERS: Duration = Duration::from_hours(1);
-/// Bytes of each stream's beginning and end that are kept. The model is shown far less of it; the rest stays with the run.
+/// Bytes kept of the beginning and of the end of each stream. The model gets far less of it; the rest is stored with
+/// the run.
 const KEPT: usize = 8 << 20;
 
 pub(super) struct RunCommand {
@@ -69,12 +71,12 @@ impl RunCommand {
         let sandbox = self.confinement.sandbox().await?;
         let root = cx.place.workspace.root();
         let only_reads = self.confinement.only_reads();
-        // The folder itself must be one that commands may work in, also where they only look at it.
+        // Commands must be allowed to work in the folder itself, even if they only read it.
         self.confinement
             .policy_for(root)
             .check()
             .map_err(|error| Failure::new(FailureKind::Security, error.to_string()))?;
-        // Stands where the workspace would, so that nothing of the user's can be written.
+        // Takes the place of the workspace as the writable folder, so that none of the user's files can be written.
         let empty = only_reads.then(tempfile::tempdir).transpose().map_err(|error| no_folder(&error))?;
         let mut policy = match &empty {
             Some(empty) => self.confinement.policy_for_looking(root, empty.path()),
@@ -84,7 +86,7 @@ impl RunCommand {
             policy.staged.clone_from(&self.confinement.staged);
         }
         let asked = args.seconds.map(|seconds| Duration::from_secs(seconds.min(LONGEST_TIME)));
-        // What the settings say is the most a command may take, and what it takes if it does not say.
+        // The time in the settings is both the upper limit and the default.
         let set = policy.limits.time;
         let time = asked.or(set).unwrap_or(Duration::from_secs(USUAL_TIME));
         policy.limits.time = Some(set.map_or(time, |most| time.min(most)));
@@ -154,7 +156,7 @@ fn no_folder(error: &std::io::Error) -> Failure {
     Failure::new(FailureKind::Security, format!("the command was not run: no temporary folder can be made: {error}"))
 }
 
-/// What a model is told of a file that was taken away.
+/// The text about a file that was moved aside, for the model.
 pub(crate) fn aside_in_words(moved: &MovedFile) -> String {
     let (path, kept, why) = (moved.path.display(), moved.kept_at.display(), &moved.why);
     format!(
@@ -167,7 +169,7 @@ pub(crate) fn now() -> SystemTime {
     SystemTime::now()
 }
 
-/// What the model is told: how it ended, what it said, what was refused and moved.
+/// The text for the model: how the command ended, its output, and what was refused or moved aside.
 fn output(ended: &ChildResult, more_time: String) -> ToolOutput {
     let mut lines = vec![head(ended)];
     lines.extend(ended.timed_out().then_some(more_time));
@@ -193,7 +195,7 @@ fn output(ended: &ChildResult, more_time: String) -> ToolOutput {
     ToolOutput { text: lines.join("\n") + "\n", value: Some(value), is_error, hosts, ..ToolOutput::default() }
 }
 
-/// How a command gets more time.
+/// The note that says how a command can get more time.
 fn more_time(set: Option<Duration>) -> String {
     match set {
         Some(most) => {

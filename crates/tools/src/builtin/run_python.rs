@@ -1,4 +1,4 @@
-//! `run_python`: code in a fresh Python in the sandbox, with the shared variables and the agent's tools at hand.
+//! `run_python`: runs code in a fresh Python process in the sandbox, with the shared variables and the agent's tools.
 
 mod host;
 mod told;
@@ -23,11 +23,11 @@ use host::PythonHost;
 use told::VariantAttempt;
 use traces::FileStates;
 
-/// What code may take if it does not say.
+/// The time limit in seconds if the call sets none.
 const USUAL_TIME: u64 = 60;
-/// No code is waited for longer.
+/// The longest time limit that a call can set, in seconds.
 const LONGEST_TIME: u64 = 3_600;
-/// How many ways to do the same may be given.
+/// Most variants of the code that one call may give.
 const VARIANTS: usize = 8;
 
 pub(super) struct RunPython {
@@ -35,7 +35,7 @@ pub(super) struct RunPython {
     output: Value,
     confinement: Confinement,
     python: PythonConfig,
-    /// Made with the first call, when Python has been found.
+    /// Created by the first call, when Python has been found.
     pool: OnceCell<WorkerPool>,
 }
 
@@ -114,7 +114,7 @@ impl RunPython {
         Ok(WorkerPool::new(self.confinement.clone(), program, PoolLimits::default()))
     }
 
-    /// One after the other until one succeeds, the time is over, or a failed one may have had an effect.
+    /// Tries the variants in order until one succeeds, the time is over, or a failed one may have had an effect.
     async fn attempts(
         &self,
         pool: &WorkerPool,
@@ -156,7 +156,7 @@ impl RunPython {
         Ok(attempts)
     }
 
-    /// Why the next variant must not be tried after one that failed.
+    /// Why the next variant must not be tried after one that failed; `None` if it may be.
     async fn why_not_go_on(
         &self,
         cx: &CallContext,
@@ -178,7 +178,7 @@ impl RunPython {
     }
 }
 
-/// What a worker is told.
+/// The message that a worker gets.
 fn call(code: &str, around: &RunContext) -> Value {
     let variables: Map<String, Value> =
         around.variables.iter().map(|(name, value)| (name.clone(), (**value).clone())).collect();
@@ -187,7 +187,7 @@ fn call(code: &str, around: &RunContext) -> Value {
     json!({ "code": code, "variables": variables, "tools": tools })
 }
 
-/// The names of a tool's parameters in the order in which code may give them: the required ones first.
+/// The names of a tool's parameters in the order for positional arguments: the required ones first.
 fn parameters(schema: &Value) -> Vec<&str> {
     let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let mut names: Vec<&str> = required.collect();

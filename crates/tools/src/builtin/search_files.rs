@@ -1,4 +1,4 @@
-//! `search_files`: the lines that a regular expression matches.
+//! `search_files`: finds the lines that match a regular expression.
 
 mod hits;
 
@@ -20,11 +20,12 @@ use crate::limits::ToolLimits;
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 use hits::LineMatches;
 
-/// Bytes of a compiled expression. Time grows with this times the text, so it is well below the library's own limit.
+/// Most bytes of a compiled expression. Search time grows with this size times the text, so it is well below the
+/// library's default.
 const PATTERN: usize = 2 << 20;
-/// Bytes of a pattern as it is written.
+/// Most bytes of a pattern as written.
 const WRITTEN: usize = 4 << 10;
-/// Bytes looked at to tell text from the rest.
+/// Bytes looked at to tell text from binary files.
 const SNIFFED: usize = 8 << 10;
 
 pub(super) struct SearchFiles {
@@ -79,9 +80,9 @@ impl SearchFiles {
             if cancel.is_cancelled() || hits.is_full() {
                 break;
             }
-            // A link's content is found under its own name.
+            // A link's content is found under the path of its target.
             let WalkEntry::File { path, bytes, is_link: false } = found else { continue };
-            // Smaller ones may still fit.
+            // Smaller files may still fit.
             if bytes > left && bytes <= self.limits.file as u64 {
                 hits.cut_short();
                 continue;
@@ -92,7 +93,7 @@ impl SearchFiles {
                     hits.search(&path, &content, &regex, cancel);
                 }
                 Err(FileSkipReason::TooLarge { .. }) => hits.leave_out(&path),
-                // Unreadable, binary, or gone since: nothing to be found there.
+                // The file is unreadable, binary, or was removed meanwhile: there is nothing to find.
                 Err(FileSkipReason::Other(_)) => {}
             }
         }
@@ -102,7 +103,7 @@ impl SearchFiles {
         Ok(hits.output())
     }
 
-    /// A file's text as UTF-8, or close to it, unless it is not text or too large.
+    /// Reads a file as UTF-8, or nearly so, unless it is too large or not text.
     fn read(&self, path: &WorkspacePath, place: &Place) -> Result<Vec<u8>, FileSkipReason> {
         let failed = |why: String| FileSkipReason::Other(Failure::new(FailureKind::Tool, format!("`{path}` {why}")));
         let (mut file, about) = place.workspace.open_file(path, LinkPolicy::Inside).map_err(FileSkipReason::Other)?;
@@ -130,7 +131,7 @@ impl SearchFiles {
 
 /// Why a file was not searched.
 enum FileSkipReason {
-    /// It is text, as far as one can see, but more than is held in memory.
+    /// It seems to be text, but is larger than what is held in memory.
     TooLarge { most: u64 },
     /// It is not text, or cannot be read.
     Other(Failure),

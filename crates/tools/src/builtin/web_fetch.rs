@@ -1,4 +1,4 @@
-//! `web_fetch`: a page of the web as text, marked as what it is: words of a stranger.
+//! `web_fetch`: fetches a web page as text, and marks it as text from an untrusted source.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -77,7 +77,8 @@ impl WebFetch {
         Ok(output(&fetched, page, self.fetcher.web.limits.text)?)
     }
 
-    /// Parsing a page keeps a thread busy, so it gets one of its own; it is told when nobody waits for it any more.
+    /// Parses a page. This keeps a thread busy, so it runs on its own thread, which is cancelled when the caller
+    /// stops waiting.
     async fn read(&self, fetched: FetchedPage, cx: &CallContext) -> Result<(FetchedPage, PageText), Failure> {
         let stop: CancellationToken = cx.cancel.child_token();
         let _stop = stop.clone().drop_guard();
@@ -97,8 +98,8 @@ impl Tool for WebFetch {
     }
 
     fn traits(&self) -> ToolTraits {
-        // It only reads, so agents that may change nothing can have it. But whoever chooses the address chooses what is
-        // sent: every call is a send, and leaves this machine.
+        // The tool only reads, so agents that may not change anything can have it. But the address itself can carry
+        // data: every call counts as sending something off this machine.
         let time = self.fetcher.web.limits.time;
         ToolTraits {
             class: EffectClass::Pure,
@@ -184,7 +185,7 @@ fn from_outside(fetched: &FetchedPage) -> ToolOutput {
     ToolOutput { untrusted: true, origins, hosts: fetched.hosts.clone(), ..ToolOutput::default() }
 }
 
-/// The page between two lines of ours. The last one carries a mark that the page could not know when it was written.
+/// The page between two marker lines. The last one has a random mark that the author of the page could not know.
 fn enclosed(fetched: &FetchedPage, words: &str, truncated: bool) -> Result<String, Failure> {
     let mut mark = [0; 8];
     getrandom::fill(&mut mark)
@@ -197,10 +198,10 @@ fn enclosed(fetched: &FetchedPage, words: &str, truncated: bool) -> Result<Strin
     ))
 }
 
-/// The text without characters that nobody sees: they steer terminals, or speak to models behind the reader's back.
+/// Removes invisible characters, which control terminals or give models text that the user does not see.
 ///
-/// Those that join letters or choose how the sign before them looks are kept, one at a time, behind a sign that is seen:
-/// Persian, Hindi and family pictures need them, and one between two signs spells no message.
+/// Joiners and variation selectors are kept, one at a time, after a visible character: Persian, Hindi and family
+/// emoji need them, and a single one between two visible characters cannot spell a message.
 fn visible(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     let mut shown = String::with_capacity(text.len());
@@ -210,7 +211,7 @@ fn visible(text: &str) -> String {
         if is_hidden(c) || (joins && !may_join) {
             continue;
         }
-        // A picture may be chosen and then joined to the next.
+        // An emoji may have a variation selector and then be joined to the next emoji.
         may_join = !c.is_ascii() && (!joins || matches!(c, '\u{fe0e}' | '\u{fe0f}'));
         shown.push(c);
     }
@@ -237,7 +238,7 @@ mod tests {
         for c in hidden.chars() {
             assert_eq!(visible(&format!("a{c}b")), "ab", "{c:?}");
         }
-        // A row of joiners could spell anything in two letters; between plain letters they join nothing.
+        // A row of joiners could encode any text in binary; between ASCII letters they join nothing.
         assert_eq!(visible("a\u{200c}\u{200d}\u{200d}b"), "ab");
         assert_eq!(visible("\u{e9}\u{200d}\u{200c}\u{200d}x"), "\u{e9}\u{200d}x");
         for kept in [

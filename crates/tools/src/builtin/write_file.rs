@@ -1,4 +1,4 @@
-//! `write_file`: a whole file, new or in place of what was there.
+//! `write_file`: writes a whole file, new or replacing the existing one.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One attempt at a call: held to its time, stopped when asked, and its panics caught.
+//! Makes one attempt at a call: enforces its time limit, stops it when asked, and catches panics.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +14,7 @@ use updraft_run::{Millis, Reply};
 use super::ToolPanic;
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 
-/// Calls once. `cx` belongs to this attempt alone: it is cancelled when the attempt is over.
+/// Calls the tool once. `cx` belongs to this attempt alone: it is cancelled when the attempt is over.
 pub(super) async fn make(tool: &Arc<dyn Tool>, args: Value, cx: &CallContext, grace: Duration) -> Reply {
     if cx.cancel.is_cancelled() {
         return Reply::Cancelled;
@@ -54,7 +54,7 @@ async fn on_a_thread(
         joined = &mut thread => return reply_of(joined, name),
         reply = stopped(cx, traits) => reply,
     };
-    // A thread cannot be ended from outside. It is told, and where its outcome matters it is waited for.
+    // A thread cannot be ended from outside. It is told to stop, and if its outcome matters, waited for.
     cx.cancel.cancel();
     if traits.class.is_repeatable() {
         thread.abort();
@@ -71,7 +71,7 @@ async fn on_a_thread(
     }
 }
 
-/// Waits until the call is to stop, and says why.
+/// Waits until the call must stop, and returns the reply that says why.
 async fn stopped(cx: &CallContext, traits: ToolTraits) -> Reply {
     tokio::select! {
         biased;
@@ -93,7 +93,7 @@ async fn unless_panicking<'a>(name: &str, start: impl FnOnce() -> ToolFuture<'a>
 fn reply_of(joined: Result<Reply, JoinError>, name: &str) -> Reply {
     match joined {
         Ok(reply) => reply,
-        // The runtime is shutting down before the thread began.
+        // The runtime shut down before the thread started.
         Err(error) if error.is_cancelled() => Reply::Cancelled,
         Err(_) => Reply::Failed(ToolPanic::of(name).0),
     }

@@ -1,4 +1,4 @@
-//! What files said when they were last looked at, by the hash of their content: one small file for each folder of tools.
+//! The cached descriptions of drop-in files, by the hash of their content: one small file for each folder of tools.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use updraft_run::ContentHash;
 
 use super::definition::FileDescription;
 
-/// What the files of one folder said.
+/// The descriptions of the files in one folder.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct DescriptionCache {
-    /// What read them: a newer reader may find more.
+    /// The version that described them: a newer one may find more.
     reader: String,
     files: BTreeMap<String, DescriptionEntry>,
 }
@@ -23,13 +23,13 @@ struct DescriptionEntry {
 }
 
 impl DescriptionCache {
-    /// What is kept for a folder. Nothing, if another reader wrote it or it cannot be read.
+    /// Loads the cache of a folder. It is empty if another version wrote it or it cannot be read.
     pub(super) fn load(cache: &Path, folder: &Path, reader: &str) -> Self {
         let kept = std::fs::read(file(cache, folder)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         kept.filter(|cache: &Self| cache.reader == reader).unwrap_or_else(|| Self::new(reader))
     }
 
-    /// Nothing, yet.
+    /// An empty cache.
     pub(super) fn new(reader: &str) -> Self {
         Self { reader: reader.to_owned(), ..Self::default() }
     }
@@ -42,12 +42,12 @@ impl DescriptionCache {
         self.files.insert(name.to_owned(), DescriptionEntry { hash, described });
     }
 
-    /// Keeps it for the next time, without the files that are gone. What cannot be kept is found out again.
+    /// Saves the cache, without files that no longer exist. If saving fails, the files are described again next time.
     pub(super) fn save(&mut self, cache: &Path, folder: &Path, is_there: impl Fn(&str) -> bool) {
         self.files.retain(|name, _| is_there(name));
         let text = serde_json::to_vec(self).unwrap_or_default();
         if let Err(error) = crate::replace_private(&file(cache, folder), &text) {
-            tracing::debug!(%error, "what tools are there could not be kept");
+            tracing::debug!(%error, "could not save the cache of tool descriptions");
         }
     }
 }

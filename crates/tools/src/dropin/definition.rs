@@ -1,4 +1,4 @@
-//! What a dropped-in file says of its tools, as it is kept and shown.
+//! What a drop-in file says of its tools, as cached and shown.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,22 +7,22 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Definition {
     pub(super) name: String,
-    /// Where it stands; 1 for a program.
+    /// The line of its definition; 1 for a program.
     pub(super) line: u32,
     pub(super) description: String,
     /// JSON Schema of its arguments.
     pub(super) parameters: Value,
-    /// JSON Schema of its result, where it promises one.
+    /// JSON Schema of its result, if it has one.
     #[serde(default)]
     pub(super) output: Option<Value>,
     #[serde(default)]
     pub(super) annotations: Annotations,
-    /// It wants to know the run around it.
+    /// Whether it has a parameter for the context of the run.
     #[serde(default)]
     pub(super) context: bool,
 }
 
-/// What a tool says of itself, by the names that MCP gave them.
+/// What a tool says of itself, with the names from MCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Annotations {
@@ -32,7 +32,7 @@ pub(super) struct Annotations {
     pub(super) open_world_hint: bool,
 }
 
-/// All that a file says.
+/// Everything that a file says.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct FileDescription {
     pub(super) tools: Vec<Definition>,
@@ -40,13 +40,13 @@ pub(super) struct FileDescription {
 }
 
 impl FileDescription {
-    /// A file of which nothing can be used.
+    /// The description of a file that cannot be used at all.
     pub(super) fn faulty(text: impl Into<String>) -> Self {
         Self { tools: Vec::new(), problems: vec![Problem::new(Severity::Error, 1, text)] }
     }
 }
 
-/// Something to be said about a file.
+/// A problem in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// How much it matters.
@@ -71,7 +71,7 @@ impl Problem {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// The file is no tool, and perhaps is not meant to be.
+    /// The file is not a tool, and perhaps not meant to be one.
     Note,
     /// The tool works, but not as well as it could.
     Warning,

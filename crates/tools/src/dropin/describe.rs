@@ -1,4 +1,4 @@
-//! Asking files what they are, in the sandbox and with nothing of the user's within reach.
+//! Asks files which tools they contain, in the sandbox and without access to the user's files.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,24 +12,24 @@ use super::definition::{Annotations, Definition, FileDescription, Problem, Sever
 use super::find::{CandidateFile, CandidateKind, is_executable};
 use crate::schema::Schema;
 
-/// Reads Python by its syntax alone.
+/// Lists Python files by parsing them, without running them.
 const LISTING: &str =
     concat!(include_str!("python/schema.py"), include_str!("python/docstring.py"), include_str!("python/listing.py"));
-/// For all files together; each has ten seconds of its own.
+/// The time limit for all files together; each has its own limit of ten seconds.
 const LISTING_TIME: Duration = Duration::from_mins(2);
-/// What a program has to say is known to it.
+/// The time limit for a program, which only has to print its description.
 const PROGRAM_TIME: Duration = Duration::from_secs(5);
-/// Bytes that a description may have.
+/// Most bytes of a description.
 const DESCRIPTION: usize = 256 << 10;
-/// Bytes that all Python files of a folder may answer with.
+/// Most bytes of the answers for all Python files of a folder.
 const ANSWERS: usize = 32 << 20;
 
-/// What reads files, as a word: what another read is read again.
+/// Identifies the version of the code that describes files: descriptions by another version are not reused.
 pub(super) fn reader(python: &str) -> String {
     format!("1 {} {python}", updraft_workspace::hash(LISTING.as_bytes()))
 }
 
-/// What each file says, and whether it would say the same again.
+/// The description of each file, and whether it may be cached.
 pub(super) async fn files(shared: &DropInsShared, found: &[&CandidateFile]) -> Vec<(FileDescription, bool)> {
     let sources: Vec<&[u8]> = found.iter().filter_map(|&file| source(file)).collect();
     let mut listed = if sources.is_empty() { Vec::new() } else { python(shared, &sources).await }.into_iter();
@@ -95,12 +95,12 @@ async fn list(shared: &DropInsShared, sources: &[&[u8]]) -> Result<ChildResult, 
     })
 }
 
-/// What to do about an interpreter that is not there.
+/// The advice if the interpreter does not exist.
 pub(super) fn missing(python: &str) -> String {
-    format!("`{python}` is not there; install Python 3.8 or newer, or name one with the setting `tools.python`")
+    format!("`{python}` was not found; install Python 3.8 or newer, or name one with the setting `tools.python`")
 }
 
-/// Asks a program what it is. Whatever else it does, it does in an empty folder.
+/// Asks a program to describe itself. It runs in an empty folder, in case it does anything else.
 pub(super) async fn program(shared: &DropInsShared, path: &Path) -> (FileDescription, bool) {
     let note = |text: String| {
         (FileDescription { tools: Vec::new(), problems: vec![Problem::new(Severity::Note, 1, text)] }, true)
@@ -109,14 +109,14 @@ pub(super) async fn program(shared: &DropInsShared, path: &Path) -> (FileDescrip
     let folder = path.parent().map(Path::to_owned);
     let ended = match run(shared, command, folder.into_iter().collect(), b"", PROGRAM_TIME, DESCRIPTION).await {
         Ok(ended) => ended,
-        Err(DescribeError::Missing) => return note("it cannot be run: its interpreter is not there".into()),
+        Err(DescribeError::Missing) => return note("it cannot be run: its interpreter was not found".into()),
         Err(DescribeError::Other(why)) => return (FileDescription::faulty(why), false),
     };
     if ended.timed_out() {
-        return note(format!("it did not answer `--describe` within {} s, so it is no tool", PROGRAM_TIME.as_secs()));
+        return note(format!("it did not answer `--describe` within {} s, so it is not a tool", PROGRAM_TIME.as_secs()));
     }
     if !ended.succeeded() {
-        return note(format!("it ended `--describe` with exit code {}, so it is no tool", ended.exit_code()));
+        return note(format!("it ended `--describe` with exit code {}, so it is not a tool", ended.exit_code()));
     }
     match serde_json::from_slice::<Value>(&ended.stdout.head) {
         Ok(Value::Object(said)) if said.contains_key("name") => {
@@ -126,11 +126,11 @@ pub(super) async fn program(shared: &DropInsShared, path: &Path) -> (FileDescrip
         Err(error) if error.to_string().contains("recursion limit") => {
             (FileDescription::faulty("its definition is nested too deep to be read"), true)
         }
-        Ok(_) | Err(_) => note("it did not answer `--describe` with a tool definition, so it is no tool".into()),
+        Ok(_) | Err(_) => note("it did not answer `--describe` with a tool definition, so it is not a tool".into()),
     }
 }
 
-/// A definition as a program gave it, in our words or in MCP's.
+/// Reads a definition that a program gave, with our field names or with MCP's.
 fn definition(said: &Value) -> Result<FileDescription, String> {
     let text = |name: &str| said[name].as_str().map(str::to_owned);
     let parameters = [&said["parameters"], &said["inputSchema"]].into_iter().find(|schema| !schema.is_null());
@@ -150,7 +150,7 @@ fn definition(said: &Value) -> Result<FileDescription, String> {
     Ok(FileDescription { tools: vec![tool], problems: Vec::new() })
 }
 
-/// Leaves out tools whose schemas cannot be used, and says why. Compiling them is done here, once for each content.
+/// Removes tools whose schemas cannot be used, and says why. Schemas are compiled here once for each content.
 fn checked(mut described: FileDescription) -> FileDescription {
     let faults = &mut described.problems;
     described.tools.retain(|tool| {
@@ -166,14 +166,14 @@ fn checked(mut described: FileDescription) -> FileDescription {
     described
 }
 
-/// Why something could not be run.
+/// Why a program could not be run.
 enum DescribeError {
-    /// The program is not there.
+    /// The program does not exist.
     Missing,
     Other(String),
 }
 
-/// Runs something in an empty folder, without network, and gives what it said.
+/// Runs a program in an empty folder, without network, and returns its output.
 async fn run(
     shared: &DropInsShared,
     command: Command,
@@ -206,19 +206,20 @@ async fn run(
         _ => other(&error),
     })?;
     if let Some(mut stdin) = child.stdin.take() {
-        // One that ends early does not read it all, and says so by its end.
+        // A program that ends early does not read all its input; its exit code says so.
         let _ = stdin.write_all(input).await;
     }
     child.wait().await.map_err(|error| other(&error))
 }
 
-/// What of the disk an interpreter needs besides the system's folders: its virtual environment, and what that is made of.
+/// The files that an interpreter needs besides the system's folders: its virtual environment, and the base
+/// installation of that.
 pub(super) fn interpreter(python: &str) -> Vec<PathBuf> {
     let path = Path::new(python);
     if !path.is_absolute() {
         return Vec::new();
     }
-    // A link may lead to anything; only a program is worth reading.
+    // A link may lead to anything, so only programs are made readable.
     let Some(real) = path.canonicalize().ok().filter(|real| is_program(real)) else { return Vec::new() };
     let real_prefix = prefix(&real);
     let named = match prefix(path) {
@@ -233,7 +234,7 @@ fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|about| about.is_file() && is_executable(&about, path))
 }
 
-/// The folder that a Python is installed in. The folder above `~/bin` is the home folder, and none.
+/// The folder that a Python is installed in. Returns `None` for `~/bin`, as the folder above it is the home folder.
 fn prefix(program: &Path) -> Option<&Path> {
     let prefix = program.parent().and_then(Path::parent);
     prefix.filter(|prefix| prefix.join("pyvenv.cfg").is_file() || holds_python(prefix))

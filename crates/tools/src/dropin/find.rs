@@ -1,4 +1,4 @@
-//! The files in a folder that may be tools: what they are, and the hash of what is in them.
+//! Finds the files in a folder that may be tools: their kind and the hash of their content.
 
 use std::fs::{DirEntry, File, Metadata};
 use std::io::{self, Read};
@@ -9,27 +9,27 @@ use updraft_run::ContentHash;
 
 use super::ToolFolder;
 
-/// Bytes of a Python file; the longest that people write by hand are a tenth of it.
+/// Most bytes of a Python file; the longest handwritten files are a tenth of it.
 const LARGEST_SOURCE: u64 = 1 << 20;
-/// Programs larger than this are told apart by size and times instead of their content.
+/// Programs larger than this are identified by size and times instead of their content.
 const LARGEST_HASHED: u64 = 4 << 20;
 
 /// A file that may be a tool.
 #[derive(Clone, Debug)]
 pub(super) struct CandidateFile {
     pub(super) path: PathBuf,
-    /// As people know it: relative to the workspace, or the whole path.
+    /// The path as shown to users: relative to the workspace, or absolute.
     pub(super) shown: String,
     pub(super) kind: CandidateKind,
-    /// Its content, and the hash of it; or why it cannot be used.
+    /// Its content with its hash, or why it cannot be used.
     pub(super) content: Result<ToolFileContent, String>,
 }
 
-/// What is in a file.
+/// The content of a file.
 #[derive(Clone, Debug)]
 pub(super) struct ToolFileContent {
     pub(super) hash: ContentHash,
-    /// Of Python files only: programs are started, not read.
+    /// Only for Python files: programs are run, not read.
     pub(super) source: Vec<u8>,
 }
 
@@ -39,11 +39,11 @@ pub(super) enum CandidateKind {
     Program,
 }
 
-/// The candidates in a folder, in name order. A folder that is not there has none.
+/// The candidates in a folder, sorted by name. A folder that does not exist has none.
 pub(super) fn in_folder(folder: &ToolFolder) -> Result<Vec<CandidateFile>, String> {
     let mut found = Vec::new();
     let entries = entries(&folder.path)?;
-    // A workspace may come from elsewhere, and what it links to is not its own.
+    // A workspace may come from someone else, and its links may lead to files that are not part of it.
     if !entries.is_empty() && folder.path.canonicalize().is_ok_and(|real| real != folder.path) {
         return Err("the folder is reached through a link; put the folder itself there".into());
     }
@@ -59,7 +59,7 @@ pub(super) fn in_folder(folder: &ToolFolder) -> Result<Vec<CandidateFile>, Strin
         }
         let path = entry.path();
         let kind = if is_python { CandidateKind::Python } else { CandidateKind::Program };
-        // Links to data are nobody's tools; only what looks like one is worth a word.
+        // A link to data is not a tool; only one that looks like a Python file is reported.
         if about.is_symlink() && !is_python {
             continue;
         }
@@ -82,7 +82,7 @@ fn entries(folder: &Path) -> Result<Vec<DirEntry>, String> {
     }
 }
 
-/// What is in a file now.
+/// Reads the current content of a file.
 pub(super) fn read(path: &Path, kind: CandidateKind) -> Result<ToolFileContent, String> {
     let mut file = open(path)?;
     let about = file.metadata().map_err(|error| format!("it cannot be read: {error}"))?;
@@ -104,7 +104,7 @@ pub(super) fn read(path: &Path, kind: CandidateKind) -> Result<ToolFileContent, 
     Ok(ToolFileContent { hash, source: if kind == CandidateKind::Python { bytes } else { Vec::new() } })
 }
 
-/// Opens a file that is no link, without ever waiting for it: a workspace may come from elsewhere.
+/// Opens a file that is not a link, without ever blocking: a workspace may come from someone else and contain a FIFO.
 fn open(path: &Path) -> Result<File, String> {
     crate::plain::open_unlinked(path).map_err(|error| {
         let is_link = path.symlink_metadata().is_ok_and(|about| about.is_symlink());
@@ -118,13 +118,13 @@ pub(super) fn is_executable(about: &Metadata, _: &Path) -> bool {
     std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o111 != 0
 }
 
-/// Whether a file is a program, which its name says here. Untested.
+/// Whether a file is a program, by its name on this system. Untested.
 #[cfg(not(unix))]
 pub(super) fn is_executable(_: &Metadata, path: &Path) -> bool {
     path.extension().is_some_and(|ending| ["exe", "bat", "cmd"].iter().any(|one| ending.eq_ignore_ascii_case(one)))
 }
 
-/// What tells a file from what was there before, without its content.
+/// Identifies the version of a file without reading its content.
 #[cfg(unix)]
 fn told(about: &Metadata) -> String {
     use std::os::unix::fs::MetadataExt;
@@ -132,13 +132,13 @@ fn told(about: &Metadata) -> String {
     format!("{told} {} {}", about.mtime(), about.ctime())
 }
 
-/// What tells a file from what was there before, without its content. Untested.
+/// Identifies the version of a file without reading its content. Untested.
 #[cfg(not(unix))]
 fn told(about: &Metadata) -> String {
     format!("{} {:?} {:?}", about.len(), about.created().ok(), about.modified().ok())
 }
 
-/// The hash of all Python files of a folder together: a worker that imported one may have imported others.
+/// The hash of all Python files of a folder together, because a worker that imported one may have imported others.
 pub(super) fn generation(folder: &Path) -> ContentHash {
     let mut files = entries(folder).unwrap_or_default();
     files.retain(is_python);

@@ -1,4 +1,4 @@
-//! A Python function as a tool: called in a worker that has imported its file, and in no other process.
+//! A Python function as a tool, called in a worker process that has imported its file.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,12 +18,13 @@ use crate::worker::{self, PoolLimits, WorkerAnswerFuture, WorkerFault, WorkerHos
 
 /// Imports the file and serves calls.
 const CALLING: &str = concat!(include_str!("python/convert.py"), include_str!("python/calling.py"));
-/// Until the interpreter itself is ready; the file is imported with the first call, in the call's time.
+/// The time limit until the interpreter is ready; the file is imported by the first call, within the time of that
+/// call.
 const START: Duration = Duration::from_secs(30);
 
 pub(super) struct PythonTool {
     listed: ListedTool,
-    /// What the file says since it was changed, by its content.
+    /// The description of the file after it changed, with the hash of its content.
     later: Mutex<Option<(ContentHash, Arc<FileDescription>)>>,
     shared: Arc<DropInsShared>,
 }
@@ -77,7 +78,7 @@ impl PythonTool {
         }
     }
 
-    /// The workers for the file as it is now. Others go on with what they were started with until their calls end.
+    /// The workers for the current content of the file. Older workers are kept until their calls end.
     async fn pool(&self, workspace: &Path) -> Result<WorkerPool, Failure> {
         let (path, folder) =
             (self.listed.path.clone(), self.listed.path.parent().map(PathBuf::from).unwrap_or_default());
@@ -111,7 +112,7 @@ impl PythonTool {
         let program = worker::WorkerProgram {
             name: format!("Python for `{}`", self.listed.shown),
             program: settings.python.clone(),
-            // Not `-S`: whoever installed a package for the interpreter expects tools to find it.
+            // Not `-S`: a user who installed a package for the interpreter expects tools to find it.
             args: ["-I", "-B", "-X", "utf8", "-c", CALLING].map(str::to_owned).to_vec(),
             looks: false,
             read: self.shared.readable(workspace, self.listed.traits.class),
@@ -121,7 +122,7 @@ impl PythonTool {
         WorkerPool::new(confinement, program, PoolLimits::default())
     }
 
-    /// Whether the changed file still has this function, with the same parameters and result.
+    /// Checks that the changed file still has this function, with the same parameters and result.
     async fn compare(&self, hash: ContentHash, source: &[u8]) -> Result<(), Failure> {
         let known = self.later.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let described = if let Some((_, described)) = known.filter(|(of, _)| *of == hash) {
@@ -161,7 +162,7 @@ impl PythonTool {
         ToolOutput { text, value, untrusted, origins, ..ToolOutput::default() }
     }
 
-    /// An exception, with the line of the user's own code.
+    /// The failure for an exception, with the line of the user's own code.
     fn raised(&self, told: &Value, workspace: &Path) -> Failure {
         #[derive(Deserialize)]
         struct PythonException {
@@ -192,7 +193,7 @@ impl PythonTool {
         self.failed(words.collect::<Vec<_>>().join("; "))
     }
 
-    /// A worker that ended in the midst of a call.
+    /// The message for a worker that ended during a call.
     fn gone(&self, is_imported: bool, ended: Option<&ChildResult>) -> String {
         let doing = if is_imported {
             format!("calling `{}`", self.listed.spec.name)
@@ -254,7 +255,7 @@ impl Tool for PythonTool {
     }
 }
 
-/// What a function may know of the run: the documented context, and the run's id.
+/// What a function may know about the run: the documented context, and the run's id.
 fn context(cx: &CallContext) -> Value {
     let around = &cx.around;
     let mut known = around.context.as_ref().map(|make| make()).filter(Value::is_object).unwrap_or_else(|| {
@@ -266,7 +267,7 @@ fn context(cx: &CallContext) -> Value {
     known
 }
 
-/// Hears what a function prints, and hands it on line by line.
+/// Receives what a function prints, and forwards it line by line.
 struct PrintForwarder {
     log: CallLog,
     rest: Mutex<String>,
@@ -295,7 +296,7 @@ impl WorkerHost for PrintForwarder {
     }
 
     fn printed(&self, text: &str) {
-        /// A line that goes on longer is shown in parts.
+        /// A longer line is shown in parts.
         const LONGEST: usize = 4 << 10;
         let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
         rest.push_str(text);

@@ -1,4 +1,4 @@
-//! A program that describes itself as a tool: arguments on its stdin, the result on its stdout.
+//! A program that describes itself as a tool. It gets its arguments on stdin and writes the result to stdout.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl ProgramTool {
         Ok(Reply::Output(Arc::new(output)))
     }
 
-    /// Whether the program still says the same of itself.
+    /// Checks that the program still describes itself the same way.
     async fn compare(&self) -> Result<(), Failure> {
         let changed = |how: &str| {
             let why = format!("`{}` was changed since it described itself: {how}", self.listed.shown);

@@ -1,25 +1,27 @@
-//! What a schema may cost. A stranger's schema could otherwise fetch, never end, or take years for a small argument.
+//! Limits what validating against a schema may cost. An untrusted schema could otherwise fetch documents, never end,
+//! or take years for a small argument.
 //!
-//! Only references inside the document are taken. The schema is read as a graph whose edges stay at a place of the
-//! arguments (`allOf`, `$ref`) or go one deeper (`properties`, `items`). A loop that stays would never end, and is
-//! refused. Without loops the work for one value is the graph's expanded size. With loops that go deeper it is
-//! multiplied at every level, so the depth of the arguments is limited by how often the schema comes back to itself.
+//! Only references inside the document are accepted. The schema is treated as a graph. An edge either stays at the
+//! same place of the arguments (`allOf`, `$ref`) or goes one level deeper (`properties`, `items`). A loop of edges
+//! that stay would never end, and is refused. Without loops the work for one value is the graph's expanded size. With
+//! loops that go deeper, the work is multiplied at every level, so the allowed depth of the arguments depends on how
+//! often the schema refers back to itself.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-/// Bytes of a schema as JSON. The largest real ones are around 20 KB.
+/// Most bytes of a schema as JSON. The largest real ones are around 20 KB.
 const BYTES: usize = 128 << 10;
-/// Levels of a schema, or of arguments.
+/// Most levels of a schema, or of arguments.
 const DEPTH: usize = 64;
-/// Parts of a schema with every reference written out.
+/// Most parts of a schema with every reference expanded.
 const PARTS: u64 = 20_000;
-/// Values times parts: beyond this, validation would take longer than most tools.
+/// Most values times parts: beyond this, validation would take longer than most tools.
 const WORK: u64 = 20_000_000;
-/// References and parts followed one after the other: each is a frame on the stack, ours and the validator's.
+/// Most references and parts followed in a row: each takes a stack frame, in our code and in the validator's.
 const CHAIN: usize = 200;
-/// How often a schema that refers to itself may be entered anew for one value.
+/// How often a schema that refers to itself may be re-entered for one value.
 const RETURNS: u64 = 100_000;
 
 const SAME: [&str; 5] = ["not", "if", "then", "else", "$ref"];
@@ -38,7 +40,7 @@ const DEEPER: [&str; 8] = [
 const DEEPER_LISTS: [&str; 2] = ["items", "prefixItems"];
 const DEEPER_MAPS: [&str; 2] = ["properties", "patternProperties"];
 
-/// What validating against a schema costs.
+/// The cost of validating against a schema.
 #[derive(Debug)]
 pub(super) struct SchemaBounds {
     parts: u64,
@@ -65,7 +67,7 @@ impl SchemaBounds {
         Ok(Self { parts: cost.parts, depth: depth_for(cost.returns) })
     }
 
-    /// Whether arguments are small enough to be validated, or why not.
+    /// Checks that arguments are small enough to be validated. The error says why they are not.
     pub(super) fn admit(&self, args: &Value) -> Result<(), String> {
         let size = ValueSize::of(args, self.depth)
             .ok_or_else(|| format!("the arguments are nested deeper than {} levels", self.depth))?;
@@ -76,7 +78,7 @@ impl SchemaBounds {
     }
 }
 
-/// The depth at which a schema that returns to itself `returns` times from each level is still cheap.
+/// The depth up to which a schema that refers to itself `returns` times at each level is still cheap.
 fn depth_for(returns: u64) -> usize {
     let affordable = |depth: &usize| returns.saturating_pow(*depth as u32) <= RETURNS;
     (1..=DEPTH).rev().find(affordable).unwrap_or(1)
@@ -88,7 +90,7 @@ struct ValueSize {
 }
 
 impl ValueSize {
-    /// How large a value is; `None` if it is deeper than `depth`.
+    /// Measures a value; `None` if it is deeper than `depth`.
     fn of(value: &Value, depth: usize) -> Option<Self> {
         let mut size = Self { values: 0, bytes: 0 };
         size.add(value, depth).then_some(size)
@@ -128,12 +130,12 @@ enum VisitMark {
 
 struct SchemaSurvey<'a> {
     root: &'a Value,
-    /// By the address of a part: it stays where it is while `root` is borrowed.
+    /// Keyed by the address of a part, which does not move while `root` is borrowed.
     marks: HashMap<*const Value, VisitMark>,
 }
 
 impl<'a> SchemaSurvey<'a> {
-    /// Walks every part and refuses one that leads back to itself without going deeper into the arguments.
+    /// Visits every part and refuses one that leads back to itself without going deeper into the arguments.
     fn refuse_loops(&mut self, part: &'a Value) -> Result<(), String> {
         let mut stack = vec![part];
         let mut seen = HashSet::new();

@@ -1,13 +1,13 @@
-//! A broken rule of a schema, in words a model can act on: the place, what was expected, what was found.
+//! Describes a violation of a schema so that a model can fix it: the place, what was expected, what was found.
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
 
-/// Values longer than this are not repeated in full: whoever sent them knows them.
+/// Values longer than this are shortened: the sender knows them.
 const SHOWN: usize = 60;
 
-/// One problem, with its place unless it is the arguments as a whole.
+/// One problem, with its place unless it concerns the arguments as a whole.
 pub(super) fn of(error: &ValidationError<'_>) -> String {
     let place = error.instance_path().as_str();
     let problem = problem(error);
@@ -48,7 +48,8 @@ fn problem(error: &ValidationError<'_>) -> String {
             format!("{} fits more than one of the forms of which exactly one is wanted", found())
         }
         ValidationErrorKind::FalseSchema => "nothing is allowed here".into(),
-        // The rest is rare in tools, and the library's own words will do, without the value, which has no bound.
+        // The rest is rare in tools. The library's own message is used, without the value, which could be of any
+        // size.
         _ => crate::cut::line(&error.masked_with("the value").to_string(), 300),
     }
 }

@@ -1,9 +1,9 @@
-//! Whether a command does nothing but have package managers install packages by name, from the registries they are set to,
-//! and build or test the workspace with them.
+//! Checks whether a command does nothing except installing packages by name with package managers, from their
+//! configured registries, and building or testing the workspace with them.
 
 use updraft_run::SimpleCommand;
 
-/// Package managers, with the words by which they install, build and test.
+/// Package managers, with their subcommands that install, build and test.
 const INSTALLERS: [(&str, &[&str]); 13] = [
     ("npm", &["install", "i", "ci", "add", "update", "test", "t"]),
     ("pnpm", &["install", "i", "add", "update", "test", "t"]),
@@ -38,7 +38,8 @@ fn installs(part: &SimpleCommand) -> bool {
     }
 }
 
-/// A package's name or an option, and no address, path or repository, nor an option that names another registry.
+/// Whether a word is a package name or an option: not an address, path or repository, nor an option that names
+/// another registry.
 fn is_by_name(word: &str) -> bool {
     let is_scoped = word.starts_with('@') && word.matches('/').count() == 1;
     let names_a_source = ["--registry", "--index", "--extra-index", "--find-links", "--git", "--source"];

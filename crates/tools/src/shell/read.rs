@@ -1,12 +1,12 @@
-//! The reader: simple commands of plain words, the operators between them, and redirections.
+//! The parser for simple commands of plain words, the operators between them, and redirections.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Files that nothing is kept in.
+/// Files that store nothing.
 const NOWHERE: [&str; 4] = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"];
 
-/// One simple command. A word is absent where it is known only when the command runs: `$x`, `*.rs`.
+/// One simple command. A word is `None` if it is known only when the command runs: `$x`, `*.rs`.
 #[derive(Default)]
 pub(super) struct Simple {
     pub(super) words: Vec<Option<String>>,
@@ -27,7 +27,8 @@ impl Word {
     }
 }
 
-/// The simple commands of a text up to the first thing that is not read, and whether that is all of it.
+/// The simple commands of a text up to the first construct that cannot be parsed, and whether that is all of the
+/// text.
 pub(super) fn commands(text: &str) -> (Vec<Simple>, bool) {
     let mut reader = Reader { chars: text.chars().peekable(), found: vec![Simple::default()] };
     let is_whole = reader.all().is_some();
@@ -36,18 +37,18 @@ pub(super) fn commands(text: &str) -> (Vec<Simple>, bool) {
 
 struct Reader<'t> {
     chars: Peekable<Chars<'t>>,
-    /// Never empty: the last one is being read.
+    /// Never empty: the last one is being parsed.
     found: Vec<Simple>,
 }
 
-/// Each gives nothing where it meets what is not read.
+/// Each method returns `None` if it meets a construct that cannot be parsed.
 impl Reader<'_> {
     fn all(&mut self) -> Option<()> {
         loop {
             self.blanks()?;
             match self.chars.peek().copied() {
                 None => return Some(()),
-                // One redirection in some shells; in others the command ends here, and a redirection follows.
+                // This is one redirection in some shells; in others the command ends here, and a redirection follows.
                 Some('&') if self.ahead("&>") => return None,
                 Some('\n' | ';' | '&' | '|') => {
                     self.chars.next();
@@ -78,7 +79,7 @@ impl Reader<'_> {
         match operator {
             "<<" | "<(" | ">(" => return None,
             "<&" | ">&" => {
-                // A number of a stream; with anything else shells do not agree.
+                // The number of a stream. Shells differ in how they treat anything else.
                 return target.known().filter(|text| text.bytes().all(|b| b.is_ascii_digit())).map(drop);
             }
             "<" => {}
@@ -88,14 +89,14 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// Blanks, comments and joined lines.
+    /// Skips blanks, comments and line continuations.
     fn blanks(&mut self) -> Option<()> {
         loop {
             match self.chars.peek().copied() {
                 Some(' ' | '\t') => drop(self.chars.next()),
                 Some('\\') if self.ahead("\\\n") => drop(self.chars.nth(1)),
                 Some('#') => while self.chars.next_if(|c| *c != '\n').is_some() {},
-                // A blank to some readers, a part of a word to every shell.
+                // Some parsers treat it as a blank, but every shell treats it as part of a word.
                 Some('\r') => return None,
                 Some(_) | None => return Some(()),
             }
@@ -112,11 +113,11 @@ impl Reader<'_> {
                 '"' => self.double(&mut word)?,
                 '\\' => self.escaped(&mut word)?,
                 '$' => self.variable(&mut word)?,
-                // As `xargs` and `find` are given it; with nothing in it, it means itself.
+                // As `xargs` and `find` use it; empty braces are literal.
                 '{' if self.ahead("{}") => word.text.extend(self.chars.by_ref().take(2)),
                 _ => {
                     let is_home = c == '~' && (word.text.is_empty() || word.text.ends_with(['=', ':']));
-                    // The program `[` is no pattern.
+                    // The program `[` is not a pattern.
                     let is_pattern = matches!(c, '*' | '?' | '{' | '}') || (c == '[' && !self.ahead("[ "));
                     word.is_unknown |= is_home || is_pattern;
                     word.text.extend(self.chars.next());
@@ -144,7 +145,7 @@ impl Reader<'_> {
             match self.chars.peek().copied()? {
                 '"' => return self.chars.next().map(drop),
                 '`' => return None,
-                // Quotes begin nothing here.
+                // A `$` before a quote is literal here.
                 '$' if self.ahead("$\"") || self.ahead("$'") => word.text.extend(self.chars.next()),
                 '$' => self.variable(word)?,
                 '\\' => {
@@ -170,7 +171,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// `$x`, `${x}` and `$?` are known only when the command runs; all else that begins so is not read.
+    /// `$x`, `${x}` and `$?` are known only when the command runs; all other uses of `$` cannot be parsed.
     fn variable(&mut self, word: &mut Word) -> Option<()> {
         self.chars.next();
         match self.chars.peek().copied() {

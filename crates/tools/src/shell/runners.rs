@@ -1,11 +1,11 @@
-//! Simple commands that run others: which of them are looked into, and which cannot be.
+//! Simple commands that run other commands: which of them are looked into, and which cannot be.
 
 use updraft_run::SimpleCommand;
 
 use super::{DEEPEST, add_parts, unknown};
 
-/// Programs that run the words behind them: how many words of their own come first, and which letters are options of theirs
-/// without and with a value. With other options they are not read.
+/// Programs that run the command given after them: the number of their own arguments that come first, and the letters
+/// of their options without and with a value. With other options they are not parsed.
 const WRAPPERS: [(&str, usize, &str, &str); 11] = [
     ("env", 0, "", ""),
     ("time", 0, "p", ""),
@@ -19,8 +19,8 @@ const WRAPPERS: [(&str, usize, &str, &str); 11] = [
     ("timeout", 1, "", ""),
     ("xargs", 0, "0rt", "nLPI"),
 ];
-/// Programs that fetch or look up the program they are told to run, and the words that tell them. Which program that is they
-/// decide, so it is allowed with them and denied by its own name.
+/// Programs that fetch or look up the program they are told to run, and the subcommands that tell them. They decide
+/// which program that is, so the inner command is allowed together with them, but denied by its own name.
 const PACKAGED: [(&str, &str); 16] = [
     ("npx", ""),
     ("bunx", ""),
@@ -40,28 +40,29 @@ const PACKAGED: [(&str, &str); 16] = [
     ("python", "-m"),
 ];
 const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ksh"];
-/// What runs others in ways that are not read: as somebody else, elsewhere, later, or from a text.
+/// Programs that run others in ways that are not parsed: as another user, elsewhere, later, or from a text.
 const RUNNERS: [&str; 22] = [
     "sudo", "doas", "su", "ssh", "eval", "source", ".", "trap", "alias", "fish", "parallel", "watch", "setsid",
     "stdbuf", "chroot", "busybox", "script", "flock", "strace", "taskset", "unshare", "nsenter",
 ];
-/// Words of the shell's language with which something else than a simple command begins.
+/// Keywords of the shell that begin something other than a simple command.
 const KEYWORDS: [&str; 18] = [
     "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function",
     "coproc", "!", "[[", "{}",
 ];
-/// Languages, the letters of options that a program in them follows, and those that something else follows.
+/// Interpreters, the letters of their options that are followed by a program text, and of those followed by something
+/// else.
 const INTERPRETERS: [&str; 10] = ["python", "node", "nodejs", "deno", "bun", "perl", "ruby", "php", "lua", "Rscript"];
 const TEXTS: &str = "ceEpr";
 const VALUES: &str = "mMWX";
-/// Options of theirs with a value in the next word.
+/// Their options that take a value in the next word.
 const VALUED: [&str; 5] = ["-W", "-X", "-I", "--require", "--import"];
-/// Variables that make programs run something else: by their names, and by how these begin and end.
+/// Variables that make programs run something else: by name, by prefix and by suffix.
 const STEERS: [&str; 6] = ["PATH", "ENV", "BASH_ENV", "PERL5OPT", "RUBYOPT", "NODE_OPTIONS"];
 const STEERS_BEGIN: [&str; 2] = ["LD_", "GIT_"];
 const STEERS_END: [&str; 5] = ["EDITOR", "PAGER", "SHELL", "_COMMAND", "WRAPPER"];
 
-/// Adds one simple command, and what it runs.
+/// Adds one simple command, and the commands that it runs.
 pub(super) fn add(words: Vec<Option<String>>, depth: usize, parts: &mut Vec<SimpleCommand>) {
     let mut words = words.into_iter().peekable();
     while let Some(Some(word)) = words.next_if(|word| word.as_deref().is_some_and(|word| word.contains('='))) {
@@ -73,7 +74,7 @@ pub(super) fn add(words: Vec<Option<String>>, depth: usize, parts: &mut Vec<Simp
     }
 }
 
-/// `NAME=value` before a command. Of a variable that could name a program, what the command runs is uncertain.
+/// `NAME=value` before a command. If the variable could name a program, it is uncertain what the command runs.
 fn assignment(word: String) -> SimpleCommand {
     let name = word.split('=').next().unwrap_or_default();
     let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
@@ -115,8 +116,8 @@ fn program(words: Vec<Option<String>>, depth: usize, parts: &mut Vec<SimpleComma
     }
 }
 
-/// Whether an interpreter is given a program as a text: by an option before the first word that is none, or with no words
-/// at all.
+/// Whether an interpreter gets a program as text: by an option before the first argument, or because it has no
+/// arguments at all.
 fn takes_text(rest: &[Option<&str>]) -> bool {
     let mut words = rest.iter().copied().peekable();
     while let Some(word) = words.next() {
@@ -136,11 +137,11 @@ fn takes_text(rest: &[Option<&str>]) -> bool {
     rest.is_empty()
 }
 
-/// What a program of packages runs, if this is one; a single unknown word where options hide it.
+/// The command that a package runner runs, if this is one; a single unknown word if options hide it.
 fn packaged(name: &str, words: &[Option<String>]) -> Option<Vec<Option<String>>> {
     let second = words.get(1)?.as_deref().unwrap_or_default();
     let is_told = |with: &str| PACKAGED.contains(&(name, with));
-    // These run what is no word of their own.
+    // These run any word that is not one of their own subcommands.
     let runs_others = matches!(name, "pnpm" | "yarn") && !second.starts_with('-');
     let own = if is_told(second) && !second.is_empty() {
         2
@@ -158,7 +159,7 @@ fn packaged(name: &str, words: &[Option<String>]) -> Option<Vec<Option<String>>>
     Some(inner)
 }
 
-/// The words behind options of these letters, and what `-I` was given; nothing where there are others.
+/// The words after options of these letters, and the value of `-I`; `None` if there are other options.
 fn behind_options<'w>(
     mut words: &'w [Option<String>],
     plain: &str,
@@ -189,7 +190,7 @@ fn behind_options<'w>(
     Some((words, stands_for_input))
 }
 
-/// What a command runs beside itself.
+/// The command that a command runs besides itself.
 enum Inner {
     Nothing,
     Words(Vec<Option<String>>),
@@ -197,7 +198,7 @@ enum Inner {
     Unknown,
 }
 
-/// Of a shell: the text behind `-c`. A script's file is not looked into, and what is fed to it is not known.
+/// For a shell: the text after `-c`. Script files are not looked into, and its standard input is not known.
 fn script(mut rest: &[Option<&str>]) -> Inner {
     let is_option = |word: &str| word.starts_with(['-', '+']);
     let is_stream = |word: &str| word.starts_with("/dev/") || word.starts_with("/proc/");
@@ -234,7 +235,7 @@ fn wrapped(name: &str, words: &[Option<String>]) -> Inner {
     };
     let mut inner: Vec<Option<String>> = words.iter().skip(*own).cloned().collect();
     if name == "xargs" {
-        // What it is fed: behind the words, or in them.
+        // `xargs` puts its input after the words, or into them.
         let is_fed = |word: &String| input.is_some_and(|input| word.contains(input));
         for word in &mut inner {
             *word = word.take().filter(|word| !is_fed(word));
@@ -244,7 +245,7 @@ fn wrapped(name: &str, words: &[Option<String>]) -> Inner {
     if inner.is_empty() { Inner::Nothing } else { Inner::Words(inner) }
 }
 
-/// Whether a word of `find` runs or removes something.
+/// Whether an argument of `find` runs or removes something.
 fn is_action(word: &str) -> bool {
     ["-exec", "-ok", "-delete"].iter().any(|action| word.starts_with(action))
 }

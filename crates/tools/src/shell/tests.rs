@@ -1,4 +1,4 @@
-//! What is found in commands, and that nothing hides one.
+//! Tests which commands are found in a text, and that no construct can hide a command.
 
 mod real;
 
@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The parts in words: `?` for what is not known, `!` before what is uncertain, `~` before what only wraps, `+` before what
-/// is allowed with the part before it.
+/// The parts as text: `?` for an unknown word, `!` before an uncertain part, `~` before a part that only wraps
+/// another, `+` before a part that is allowed together with the part before it.
 fn shown(text: &str) -> Vec<String> {
     let line = |part: &SimpleCommand| {
         let mark = if part.uncertain { "!" } else { "" };
@@ -220,7 +220,7 @@ fn what_is_too_much_is_uncertain_and_bounded() {
     }
 }
 
-/// Texts around a command. In each, the command runs.
+/// Constructs around a command. In each, the command runs.
 fn constructs() -> Vec<fn(&str) -> String> {
     vec![
         |c| format!("ls; {c}"),

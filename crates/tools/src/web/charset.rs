@@ -1,19 +1,20 @@
-//! Bytes of a page as text: by their mark, by what the server says, by what the page says, by what they are.
+//! Decodes the bytes of a page: by the byte order mark, the server's header, the page's own declaration, or by the
+//! bytes themselves.
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
-/// Where a page says how it is written, if it does.
+/// Bytes at the start of a page that are searched for its declared encoding.
 const PROLOGUE: usize = 1024;
 
-/// The text, with what cannot be read replaced.
+/// Decodes the text, with replacement characters for invalid bytes.
 pub(super) fn decode(bytes: &[u8], said: Option<&str>) -> String {
     let by_server = said.and_then(|label| Encoding::for_label(label.as_bytes()));
     let encoding = by_server.or_else(|| by_page(bytes)).unwrap_or_else(|| {
-        // A page that was cut may end within a letter.
+        // A page that was cut may end within a character.
         let is_utf8 = std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true);
         if is_utf8 { UTF_8 } else { WINDOWS_1252 }
     });
-    // A byte order mark wins over all of it.
+    // A byte order mark takes precedence over everything else.
     encoding.decode(bytes).0.into_owned()
 }
 
@@ -25,7 +26,7 @@ fn by_page(bytes: &[u8]) -> Option<&'static Encoding> {
         from.or_else(|| start.starts_with("<?xml").then(|| start.find("encoding=").map(|at| at + 9)).flatten())?;
     let label = start[from..].trim_start_matches(['"', '\'', ' ']);
     let label = &label[..label.find(['"', '\'', ' ', ';', '>', '/', '?']).unwrap_or(label.len())];
-    // The page could not have said so in UTF-16.
+    // A declaration that could be read as ASCII cannot be in UTF-16.
     Encoding::for_label(label.as_bytes()).map(|found| if found.is_ascii_compatible() { found } else { UTF_8 })
 }
 

@@ -1,4 +1,4 @@
-//! Asks one name server for addresses by datagram, where the settings name a server.
+//! Asks the name server from the settings for addresses, over UDP.
 
 use std::io::{Error, ErrorKind, Result};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -7,16 +7,16 @@ use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
 
-/// Datagrams get lost: asked this often, waiting this long each time.
+/// Datagrams get lost, so the question is sent this often, waiting this long each time.
 const TRIES: u32 = 3;
 const PATIENCE: Duration = Duration::from_secs(2);
-/// What a server sends to those who offer no more.
+/// Most bytes of an answer.
 const LONGEST: usize = 4096;
 
 const A: u16 = 1;
 const AAAA: u16 = 28;
 
-/// All addresses of a name, of both kinds; none if there is no such name.
+/// All IPv4 and IPv6 addresses of a name; empty if the name does not exist.
 pub(super) async fn lookup(server: SocketAddr, name: &str) -> Result<Vec<IpAddr>> {
     let (mut all, six) = tokio::try_join!(ask(server, name, A), ask(server, name, AAAA))?;
     all.extend(six);
@@ -25,7 +25,7 @@ pub(super) async fn lookup(server: SocketAddr, name: &str) -> Result<Vec<IpAddr>
 
 async fn ask(server: SocketAddr, name: &str, kind: u16) -> Result<Vec<IpAddr>> {
     let here: IpAddr = if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    // A connected socket hears that server only, and its port is one that nobody else knows.
+    // A connected socket receives from that server only, and its port is not known to others.
     let socket = UdpSocket::bind((here, 0)).await?;
     socket.connect(server).await?;
     let mut id = [0; 2];
@@ -41,7 +41,7 @@ async fn ask(server: SocketAddr, name: &str, kind: u16) -> Result<Vec<IpAddr>> {
     Err(Error::new(ErrorKind::TimedOut, format!("the name server {server} does not answer")))
 }
 
-/// The name and kind as a question.
+/// Encodes a question for a name and record type.
 fn question(name: &str, kind: u16) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(name.len() + 6);
     for label in name.split('.') {
@@ -55,7 +55,7 @@ fn question(name: &str, kind: u16) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Waits for the answer to this question; anything else is passed over.
+/// Waits for the answer to this question; other datagrams are ignored.
 async fn answer(socket: &UdpSocket, buffer: &mut [u8], id: [u8; 2], question: &[u8]) -> Result<usize> {
     loop {
         let len = socket.recv(buffer).await?;
@@ -69,7 +69,7 @@ async fn answer(socket: &UdpSocket, buffer: &mut [u8], id: [u8; 2], question: &[
     }
 }
 
-/// The addresses in an answer, whichever name of a chain they belong to: all of them are checked.
+/// All addresses in an answer, no matter which name of a CNAME chain they belong to: all of them are checked.
 fn addresses(answer: &[u8], mut at: usize) -> Result<Vec<IpAddr>> {
     let broken = || Error::new(ErrorKind::InvalidData, "the name server's answer is broken");
     match answer[3] & 0x0f {
@@ -94,7 +94,7 @@ fn addresses(answer: &[u8], mut at: usize) -> Result<Vec<IpAddr>> {
     Ok(found)
 }
 
-/// Where a name ends: at a length of zero, or at two bytes that point elsewhere.
+/// The position after a name, which ends with a zero length or with a two-byte pointer.
 fn after_name(answer: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match *answer.get(at)? {

@@ -1,4 +1,4 @@
-//! One page from its address to its bytes: redirects judged one by one, the body bounded.
+//! Fetches one page: checks each redirect, and limits the size of the body.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
@@ -16,29 +16,29 @@ use super::unpack::{self, unpack};
 use super::{Fetcher, charset};
 use crate::cut;
 
-/// What came back for an address.
+/// The response for an address.
 #[derive(Debug)]
 pub(crate) struct FetchedPage {
-    /// Where it stands in the end.
+    /// The final address, after redirects.
     pub(crate) url: Url,
     pub(crate) status: StatusCode,
-    /// What it is, without parameters; empty where the server does not say.
+    /// The media type without parameters; empty if the server does not send one.
     pub(crate) media: String,
     pub(crate) text: String,
-    /// There was more of the body than is read.
+    /// Whether the body was longer than the limit.
     pub(crate) is_cut: bool,
-    /// It redirects to another site, which was not asked.
+    /// The other site that the page redirects to, which was not contacted.
     pub(crate) elsewhere: Option<Url>,
-    /// The hosts that were reached.
+    /// The hosts that were contacted.
     pub(crate) hosts: Vec<String>,
 }
 
-/// Why nothing came back.
+/// Why a page could not be fetched.
 #[derive(Debug)]
 pub(crate) enum FetchError {
-    /// Asking again will not help.
+    /// Trying again will not help.
     Lasting(Failure),
-    /// It may pass by itself.
+    /// The failure may be transient.
     Passing(Failure),
 }
 
@@ -49,7 +49,7 @@ impl From<Failure> for FetchError {
 }
 
 impl Fetcher {
-    /// Fetches a page. May be dropped half way, which closes the connection.
+    /// Fetches a page. The future may be dropped at any time, which closes the connection.
     pub(crate) async fn fetch(&self, address: &str) -> Result<FetchedPage, FetchError> {
         let mut target = Target::parse(address, &self.web)?;
         let client = self.client().await?;
@@ -165,7 +165,7 @@ fn is_passing(status: StatusCode) -> bool {
     matches!(status.as_u16(), 429 | 502 | 503 | 504)
 }
 
-/// What the client could not do, in words, and whether it may pass.
+/// Turns an error of the client into a message, and decides whether it may be transient.
 fn trouble(host: &str, error: &reqwest::Error) -> FetchError {
     let mut cause: Option<&dyn Error> = Some(error);
     let mut may_pass = error.is_timeout();
@@ -191,7 +191,7 @@ fn trouble(host: &str, error: &reqwest::Error) -> FetchError {
     if may_pass { FetchError::Passing(failure) } else { FetchError::Lasting(failure) }
 }
 
-/// An error and its causes in one line, without the address: that one is long, and known.
+/// An error and its causes in one line, without the address, which is long and already known.
 pub(super) fn chain(error: &dyn Error) -> String {
     let mut words: Vec<String> = Vec::new();
     let mut cause = error.source();

@@ -1,4 +1,5 @@
-//! From a name to addresses that may be connected to. All of them are checked here, and nothing else is connected to.
+//! Resolves a name to addresses that may be connected to. All addresses are checked here, and only checked addresses
+//! are used.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -9,7 +10,7 @@ use updraft_sandbox::address::public_only;
 
 use super::{AddressOverride, WebConfig, dns};
 
-/// Resolves names for the client, which connects to what it is given here and never asks again.
+/// Resolves names for the client, which connects to the returned addresses and does not resolve again.
 #[derive(Clone)]
 pub(super) struct PublicResolver {
     loopback: bool,
@@ -17,7 +18,7 @@ pub(super) struct PublicResolver {
     detour: Option<AddressOverride>,
 }
 
-/// Why a name gave no address to connect to.
+/// Why a name has no address to connect to.
 #[derive(Debug)]
 pub(super) struct ResolveError(pub(super) Failure);
 
@@ -37,7 +38,7 @@ impl PublicResolver {
     async fn addresses(&self, name: &str) -> Result<Vec<SocketAddr>, ResolveError> {
         let failed = |kind, why: String| ResolveError(Failure::new(kind, format!("`{name}` {why}")));
         let found = match self.dns {
-            // This machine's own name is no business of a name server.
+            // A name server is not asked for this machine's own name.
             Some(server) if name != "localhost" => dns::lookup(server, name).await,
             _ => system(name).await,
         };
@@ -48,11 +49,11 @@ impl PublicResolver {
         if self.loopback && name == "localhost" && found.iter().all(IpAddr::is_loopback) {
             return Ok(found.into_iter().map(|address| SocketAddr::new(address, 0)).collect());
         }
-        // One inner address among public ones is a name that means harm.
+        // A name with a private address among public ones is taken for an attack.
         for address in &found {
             public_only(*address).map_err(|why| failed(FailureKind::Security, format!("resolves to {why}")))?;
         }
-        // Port 0 stands for the port of the address that was asked for.
+        // Port 0 stands for the port of the requested address.
         let there = |address| self.detour.as_ref().map_or(SocketAddr::new(address, 0), |detour| (detour.0)(address));
         Ok(found.into_iter().map(there).collect())
     }

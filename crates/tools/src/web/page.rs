@@ -1,8 +1,8 @@
-//! An HTML page as text for a model: its title, its main text as Markdown, its links.
+//! Turns an HTML page into text for a model: its title, its main text as Markdown, its links.
 //!
-//! The main text is found by Mozilla's readability rules (`dom_smoothie`). They, and HTML parsing itself, take time that
-//! grows with the square of how deep a page nests; a page made for that is parsed only as far as the time goes, and read
-//! from top to bottom instead.
+//! The main text is found by Mozilla's readability rules (`dom_smoothie`). Their time, and that of HTML parsing
+//! itself, grows with the square of a page's nesting depth. A page built to exploit that is parsed only until the
+//! time limit, and its text is then taken from top to bottom.
 
 use std::time::{Duration, Instant};
 
@@ -17,28 +17,28 @@ use url::Url;
 use super::{WebLimits, plain};
 use crate::cut;
 
-/// How long a page is parsed. An honest one of the largest size takes a fraction of that.
+/// The time limit for parsing a page. A normal page of the largest size takes a fraction of that.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Parsed at a time, between looks at the clock.
+/// Bytes parsed between checks of the time.
 const CHUNK: usize = 8 << 10;
-/// No page that people wrote nests deeper.
+/// The deepest nesting for which the rules are used. Real pages do not nest deeper.
 const DEEPEST: usize = 200;
-/// Nodes times depth, up to which the rules are quick.
+/// The largest product of nodes and depth for which the rules are fast.
 const LARGEST: usize = 3_000_000;
-/// A main text shorter than this, on a page that has more, was not found.
+/// If the main text is shorter than this on a page that has more text, it counts as not found.
 const SHORTEST: usize = 200;
 
-/// What a page says.
+/// The text of a page.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PageText {
     pub(crate) title: String,
     pub(crate) text: String,
     pub(crate) links: Vec<PageLink>,
-    /// There was more of it than was read.
+    /// Whether the page has more text than was read.
     pub(crate) is_cut: bool,
 }
 
-/// A link and what it is called.
+/// A link and its text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PageLink {
     pub(crate) text: String,
@@ -46,7 +46,7 @@ pub(crate) struct PageLink {
 }
 
 impl PageText {
-    /// Reads a page. Takes a while: not for a thread that others wait for. Stops early when it is cancelled.
+    /// Reads a page. Takes long, so it must not run on a thread of the async runtime. Stops early when cancelled.
     pub(crate) fn read(html: &str, url: &Url, limits: &WebLimits, stop: &CancellationToken) -> Self {
         let (document, is_cut) = parse(html, limits.html, stop);
         let title = title(&document);
@@ -86,7 +86,7 @@ fn title(document: &Document) -> String {
     cut::line(&title.split_whitespace().collect::<Vec<_>>().join(" "), 300)
 }
 
-/// Links to other pages, each once, in the order they stand.
+/// Links to other pages, without duplicates, in document order.
 fn links(document: &Document, url: &Url, most: usize) -> Vec<PageLink> {
     let mut links: Vec<PageLink> = Vec::new();
     let mut here = url.clone();

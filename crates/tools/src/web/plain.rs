@@ -1,11 +1,11 @@
-//! The text of a document from top to bottom, without choosing: for pages that have no main text, and for those that are
-//! built so that choosing would take for ever. Never recurses and looks at each node once.
+//! Extracts the whole text of a document from top to bottom: for pages without a recognizable main text, and for
+//! pages built so that finding it would take forever. Never recurses, and visits each node once.
 
 use dom_query::{Document, NodeRef};
 
-/// What holds no text of the page.
+/// Elements that hold no text of the page.
 const SKIPPED: [&str; 9] = ["head", "script", "style", "noscript", "template", "svg", "iframe", "object", "select"];
-/// What stands on lines of its own.
+/// Elements that start a new line.
 const BLOCKS: [&str; 31] = [
     "address",
     "article",
@@ -40,7 +40,7 @@ const BLOCKS: [&str; 31] = [
     "caption",
 ];
 
-/// How large a document is.
+/// The size of a document.
 pub(super) struct DocumentSize {
     pub(super) nodes: usize,
     pub(super) depth: usize,
@@ -108,16 +108,16 @@ fn add_words(text: &mut String, more: &str) {
     }
 }
 
-/// A step of a walk.
+/// A step of the walk.
 #[derive(Clone, Copy)]
 enum NodeStep {
-    /// Into a node, so many levels down.
+    /// Enters a node at this depth.
     Into(usize),
-    /// Out of one that has been walked.
+    /// Leaves a node whose children have been visited.
     OutOf,
 }
 
-/// Visits every node below the root, before and after what is in it; `visit` says whether to look inside.
+/// Visits every node below the root, before and after its children; `visit` returns whether to visit the children.
 fn walk(document: &Document, mut visit: impl FnMut(&NodeRef<'_>, NodeStep) -> bool) {
     let mut depth = 0;
     let mut next = document.root().first_child();

@@ -1,4 +1,4 @@
-//! An address as a model or a redirect wrote it: what is refused by its looks alone, before anyone is asked about it.
+//! Checks an address that a model or a redirect gave, by its text alone, before its name is resolved.
 
 use std::net::IpAddr;
 
@@ -9,11 +9,12 @@ use url::Url;
 use super::WebConfig;
 use crate::cut;
 
-/// Longer ones are no addresses of pages, and would carry more than a question.
+/// Most bytes of an address. Longer ones are not addresses of pages, and could carry data away.
 const LONGEST: usize = 4096;
-/// Where HTTPS is served.
+/// The ports that may be used.
 const PORTS: [u16; 2] = [443, 8443];
-/// Endings of names that mean something inside a network, or nothing at all: asking about them would only tell others.
+/// Suffixes of names that exist only inside a network, or not at all: resolving them would only reveal them to
+/// others.
 const INNER: [&str; 12] = [
     "localhost",
     "local",
@@ -29,22 +30,22 @@ const INNER: [&str; 12] = [
     "test",
 ];
 
-/// An address that may be asked for, if its name turns out to be public.
+/// An address that may be fetched, if its name resolves to public addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) url: Url,
-    /// It is this machine, which the settings allow.
+    /// Whether it is this machine, which the settings allow.
     pub(crate) is_loopback: bool,
 }
 
 impl Target {
-    /// Judges an address as it is written.
+    /// Checks an address as written.
     pub(crate) fn parse(text: &str, web: &WebConfig) -> Result<Self, Failure> {
         let shown = || cut::line(text, 200);
         if text.len() > LONGEST {
             return refused(&shown(), &format!("is longer than {LONGEST} bytes"));
         }
-        // Parsers differ over these, and two that differ are a way round a check.
+        // Parsers treat these differently, which could be used to bypass a check.
         if text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\') {
             return refused(
                 &shown(),
@@ -59,7 +60,7 @@ impl Target {
         };
         let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
         if authority.contains('@') || !url.username().is_empty() || url.password().is_some() {
-            // What is not shown is not spread.
+            // The address is not shown, so that the password is not spread.
             return Err(Failure::new(
                 FailureKind::Security,
                 "the address carries a user name or password; pages are asked for without",
@@ -71,7 +72,7 @@ impl Target {
         Self::judge(url, web)
     }
 
-    /// Judges where a redirect leads, as seen from here.
+    /// Checks the target of a redirect from this page.
     pub(crate) fn follow(&self, location: &str, web: &WebConfig) -> Result<Self, Failure> {
         let whole = self.url.join(location).map_err(|_| {
             Failure::new(
@@ -89,12 +90,12 @@ impl Target {
         Ok(next)
     }
 
-    /// The host as it is asked for.
+    /// The host of the address.
     pub(crate) fn host(&self) -> &str {
         self.url.host_str().unwrap_or_default()
     }
 
-    /// Whether both are the same site: a redirect within it needs no new consent.
+    /// Whether both are on the same site: a redirect within a site needs no new consent.
     pub(crate) fn is_same_site(&self, other: &Self) -> bool {
         let bare = |host: &str| host.strip_prefix("www.").unwrap_or(host).to_owned();
         bare(self.host()) == bare(other.host()) && self.url.port() == other.url.port()

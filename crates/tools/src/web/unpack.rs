@@ -1,19 +1,19 @@
-//! Bodies that were packed for the way, unpacked up to a limit: a small body can stand for an endless one.
+//! Decompresses bodies up to a limit, since a small body can expand to an endless one.
 
 use std::io::Read;
 
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
-/// What we say we can unpack.
+/// The encodings that we accept.
 pub(super) const ACCEPTED: &str = "gzip, deflate, br";
 
-/// The body as it was before it was packed, and whether there was more than `most` bytes of it. What can be unpacked of
-/// a body that is broken or cut counts; nothing of it at all is an error.
+/// The decompressed body, and whether it had more than `most` bytes. Of a body that is broken or cut, the part that
+/// can be decompressed is returned; it is an error if there is none.
 pub(super) fn unpack(packing: &str, body: Vec<u8>, most: usize) -> Result<(Vec<u8>, bool), String> {
     match packing {
         "" | "identity" => Ok((body, false)),
         "gzip" | "x-gzip" => limited(MultiGzDecoder::new(&body[..]), most),
-        // The standard means zlib; some servers send the bare stream.
+        // The standard means zlib; some servers send a raw deflate stream.
         "deflate" => {
             limited(ZlibDecoder::new(&body[..]), most).or_else(|_| limited(DeflateDecoder::new(&body[..]), most))
         }

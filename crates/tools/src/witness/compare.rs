@@ -1,4 +1,4 @@
-//! What changed between two moments, for an output: each change, what was there before, and a diff.
+//! Compares two snapshots for an output: each change, the previous content, and a diff.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,13 @@ use updraft_workspace::{Changes, Workspace, hash};
 use super::snapshot::{Entry, Snapshot};
 use crate::diffs::Diffs;
 
-/// Bytes of a file that is read only to know its hash.
+/// Most bytes of a file that is read only to compute its hash.
 const HASHED: u64 = 32 << 20;
 
-/// What others are known to have changed in between: what it is since.
+/// Paths that other calls changed in between, with their state after that.
 pub(super) type ChangesByOthers = BTreeMap<Vec<u8>, Option<Entry>>;
 
-/// Everything that is not as it was. `is_unsure` says of a path whether somebody else may have changed it.
+/// All differences between two snapshots. `is_unsure` says whether another call may have changed a path.
 pub(super) fn compare(
     workspace: &Workspace,
     before: &Snapshot,
@@ -66,7 +66,7 @@ pub(super) fn compare(
 fn is_known_same(was: Option<&Entry>, now: Option<&Entry>) -> bool {
     let (Some(was), Some(now)) = (was, now) else { return false };
     if was.form().kind == FileKind::Folder && now.form().kind == FileKind::Folder {
-        // It is stamped anew with everything that comes or goes in it, which is listed by itself.
+        // A folder's stamp changes with every entry added or removed, and those entries are listed themselves.
         return was.form().mode == now.form().mode;
     }
     was.stamp == now.stamp && !was.is_fresh
@@ -77,7 +77,7 @@ fn is_same(was: Option<&Entry>, now: Option<&Entry>, old: Option<&[u8]>, new: Op
     let is_alike = was.form().kind == now.form().kind && was.form().mode == now.form().mode;
     match (old, new) {
         (Some(old), Some(new)) => is_alike && old == new,
-        // Nothing better is known than the stamps.
+        // Without both contents, only the stamps can be compared.
         (_, _) => is_alike && was.stamp == now.stamp,
     }
 }
@@ -86,7 +86,7 @@ fn bytes(entry: Option<&Entry>) -> Option<Vec<u8>> {
     entry?.content.as_ref()?.bytes()
 }
 
-/// The hash of a file whose content was not kept, if it is still the one that was looked at.
+/// The hash of a file whose content was not stored, if it has not changed since the scan.
 fn hash_of(workspace: &Workspace, path: &str, now: Option<&Entry>) -> Option<ContentHash> {
     let form = now?.form();
     if form.kind != FileKind::File || form.len > HASHED {

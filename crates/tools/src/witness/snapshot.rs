@@ -1,8 +1,8 @@
-//! The state of every file of a workspace at one moment, with the contents of those that are not too large.
+//! The state of every file of a workspace at one moment, with the contents of files that are not too large.
 //!
-//! A file whose stamp is the same as in the last snapshot is not read again. The time of the last change of a file's
-//! state cannot be set by anyone, but it has the grain of the kernel's clock: what changed just before it was looked at
-//! may have changed once more without another stamp, so that is read again.
+//! A file whose stamp is the same as in the last snapshot is not read again. No program can set a file's inode change
+//! time (ctime), but its resolution is that of the kernel's clock tick: a file that changed just before it was
+//! scanned may change once more with the same stamp, so such a file is read again.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -13,19 +13,19 @@ use updraft_workspace::{GRAIN, LinkPolicy, OpenMode, PathKind, Stamp, Workspace,
 
 use super::store::{Content, Store};
 
-/// Files and folders that are looked at. Beyond this, looking takes longer than most calls.
+/// Most files and folders that are scanned. With more, a scan takes longer than most calls.
 pub(super) const MOST: usize = 50_000;
-/// Bytes of a file beyond which its content is not kept.
+/// Most bytes of a file whose content is stored.
 const LARGEST: u64 = 32 << 20;
-/// Bytes of all contents of one snapshot, the smallest files first.
+/// Most bytes of all contents of one snapshot, the smallest files first.
 const CONTENTS: u64 = 64 << 20;
-/// Files whose contents are kept.
+/// Most files whose contents are stored.
 const FILES: usize = 20_000;
 /// The state of every file, by its path.
 #[derive(Debug, Default)]
 pub(super) struct Snapshot {
     pub(super) entries: BTreeMap<Vec<u8>, Entry>,
-    /// Some folders were not looked into.
+    /// Whether some folders could not be scanned.
     pub(super) is_partial: bool,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Snapshot {
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) stamp: Stamp,
-    /// It may have changed since without another stamp.
+    /// Whether it may have changed since with the same stamp.
     pub(super) is_fresh: bool,
     pub(super) content: Option<Content>,
 }
@@ -43,7 +43,7 @@ impl Entry {
         Entry { stamp, is_fresh: stamp.changed >= settled, content: None }
     }
 
-    /// As it is recorded, besides its content.
+    /// Its metadata as recorded, without the content.
     pub(super) fn form(&self) -> FileMetadata {
         self.stamp.form()
     }
@@ -53,7 +53,7 @@ impl Entry {
     }
 }
 
-/// Looks at everything. Nothing, if there is too much of it.
+/// Scans the workspace. Returns `None` if it has too many files.
 pub(super) fn look(workspace: &Workspace, last: Option<&Snapshot>, store: Option<&Arc<Store>>) -> Option<Snapshot> {
     let settled = ago(GRAIN);
     let survey = workspace.survey(MOST);
@@ -72,7 +72,7 @@ pub(super) fn look(workspace: &Workspace, last: Option<&Snapshot>, store: Option
                 (bytes, files) = (bytes + content.len(), files + 1);
                 entry.content = Some(content.clone());
             }
-            // It did not fit then, and reading it again would take as long.
+            // It did not fit last time, and reading it again would take as long.
             Some(None) => {}
             None => unread.push((entry.stamp.len, path.clone())),
         }
@@ -91,7 +91,7 @@ pub(super) fn look(workspace: &Workspace, last: Option<&Snapshot>, store: Option
     Some(found)
 }
 
-/// One path as it is now, with its content. Nothing, if it is gone or cannot be read.
+/// The current state of one path, with its content. Returns `None` if it does not exist or cannot be read.
 pub(super) fn one(workspace: &Workspace, path: &str, store: Option<&Arc<Store>>) -> Option<Entry> {
     let inside = workspace.locate(path).ok()?;
     let settled = ago(GRAIN);
@@ -114,7 +114,7 @@ fn read(workspace: &Workspace, path: &str, settled: i64, store: &Arc<Store>) -> 
             let file = folder.file(name, OpenMode::Read, LinkPolicy::Never).ok()?;
             let mut bytes = Vec::with_capacity(usize::try_from(entry.stamp.len).ok()?);
             (&file).take(LARGEST + 1).read_to_end(&mut bytes).ok()?;
-            // Somebody may be writing it at this moment.
+            // Another program may be writing it right now.
             entry.is_fresh |= stamp_of(&file).ok() != Some(entry.stamp);
             bytes
         }

@@ -1,4 +1,4 @@
-//! Contents of files, kept in a file without a name: gone with the process, however that ends.
+//! Stores contents of files in an unnamed file, which disappears with the process, however that ends.
 
 use std::fs::File;
 use std::io;
@@ -6,14 +6,14 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Where contents are kept.
+/// The store for contents.
 #[derive(Debug)]
 pub(super) struct Store {
     file: File,
     end: Mutex<u64>,
 }
 
-/// One content that is kept.
+/// A stored content.
 #[derive(Clone, Debug)]
 pub(super) struct Content {
     store: Arc<Store>,
@@ -22,14 +22,14 @@ pub(super) struct Content {
 }
 
 impl Store {
-    /// An empty one, on the disk of this folder.
+    /// Creates an empty store, on the disk of this folder.
     pub(super) fn make(folder: &Path) -> io::Result<Arc<Store>> {
         use std::os::unix::fs::DirBuilderExt;
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         Ok(Arc::new(Store { file: tempfile::tempfile_in(folder)?, end: Mutex::default() }))
     }
 
-    /// Bytes in it, those that nobody needs any more too.
+    /// Bytes in the store, including contents that are no longer needed.
     pub(super) fn len(&self) -> u64 {
         *self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }

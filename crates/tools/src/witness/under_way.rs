@@ -1,11 +1,11 @@
-//! Which calls are under way in a workspace, who met whom, and what each is told of the others.
+//! Tracks which calls are in progress in a workspace, which of them overlapped, and what they report to each other.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::compare::ChangesByOthers;
 use super::snapshot::Entry;
 
-/// The calls that are under way in one workspace.
+/// The calls in progress in one workspace.
 #[derive(Debug, Default)]
 pub(super) struct UnderWay(Mutex<Calls>);
 
@@ -19,42 +19,42 @@ struct Calls {
 struct Call {
     number: u64,
     key: String,
-    /// It may change what it does not tell.
+    /// Whether it may change files that it does not list.
     is_unseen: bool,
-    /// Another of that kind was under way at the same time.
+    /// Whether another such call was in progress at the same time.
     has_met: bool,
     moved: ChangesByOthers,
-    /// How often it was told something.
+    /// How often other calls have reported changes to it.
     told: u64,
 }
 
 impl Call {
-    /// Whether one of them was made by the code of the other, so that the other waits for it.
+    /// Whether one of the two calls was made by the code of the other, which waits for it.
     fn is_kin(&self, other: &Call) -> bool {
         let is_within = |inner: &str, outer: &str| inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'));
         is_within(&self.key, &other.key) || is_within(&other.key, &self.key)
     }
 }
 
-/// One call that is under way, until this is dropped.
+/// One call in progress, until this is dropped.
 pub(super) struct Guard {
     calls: Arc<UnderWay>,
     number: u64,
 }
 
-/// What is known of a call at its end.
+/// What is known about a call at its end.
 #[derive(Debug, Default)]
 pub(super) struct Ending {
-    /// Another call that does not tell its changes either was under way at some time.
+    /// Whether another call that does not list its changes either overlapped with it.
     pub(super) has_met: bool,
-    /// Calls that tell their changes are still under way.
+    /// Whether calls that list their changes are still in progress.
     pub(super) others_go_on: bool,
-    /// What others have told.
+    /// The changes that other calls have reported.
     pub(super) moved: ChangesByOthers,
 }
 
 impl UnderWay {
-    /// A call begins. Its key is that of the call that made it, and a number, if code made it.
+    /// Registers a call. The key of a call that code made is the key of the code's call, followed by a number.
     pub(super) fn begin(self: &Arc<Self>, key: &str, is_unseen: bool) -> Guard {
         let mut calls = self.calls();
         calls.next += 1;
@@ -76,8 +76,8 @@ impl UnderWay {
 }
 
 impl Calls {
-    /// Those that must be told what a call changed: all that are watched, or only those that wait for it if it cannot be
-    /// sure itself.
+    /// The calls that must be told what a call changed: all watched calls, or, if the call does not list its changes
+    /// itself, only those that wait for it or that it waits for.
     fn listeners(&mut self, number: u64) -> Vec<&mut Call> {
         let Some(at) = self.all.iter().position(|call| call.number == number) else { return Vec::new() };
         let (before, rest) = self.all.split_at_mut(at);
@@ -92,7 +92,7 @@ impl Guard {
         !self.calls.calls().listeners(self.number).is_empty()
     }
 
-    /// Tells others what some paths are since this call changed them.
+    /// Reports to other calls the state of some paths after this call changed them.
     pub(super) fn tell(&self, moved: &[(Vec<u8>, Option<Entry>)]) {
         for other in self.calls.calls().listeners(self.number) {
             other.moved.extend(moved.iter().cloned());
@@ -100,13 +100,13 @@ impl Guard {
         }
     }
 
-    /// How often it was told something.
+    /// How often other calls have reported changes to it.
     pub(super) fn told(&self) -> u64 {
         let calls = self.calls.calls();
         calls.all.iter().find(|call| call.number == self.number).map_or(0, |call| call.told)
     }
 
-    /// What is known at its end; nothing if it was told something more than so often.
+    /// What is known at the end of the call; `None` if the number of reports to it is no longer `told`.
     pub(super) fn end(&self, told: Option<u64>) -> Option<Ending> {
         let mut calls = self.calls.calls();
         let at = calls.all.iter().position(|call| call.number == self.number)?;

@@ -1,6 +1,6 @@
-//! Frames: the form of everything that is said between us and a worker.
+//! Frames: the encoding of all messages between us and a worker.
 
-/// What a frame is, as a letter. The table in the module above says who says which.
+/// The kind of a frame, a letter. The table in the parent module says who sends which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FrameKind {
     Hello = b'H' as isize,
@@ -14,7 +14,7 @@ pub(super) enum FrameKind {
 }
 
 impl FrameKind {
-    /// What a worker may say. Our own words are none of them.
+    /// The kinds that a worker may send. The kinds that we send are not among them.
     fn of_worker(letter: u8) -> Option<Self> {
         [FrameKind::Ready, FrameKind::Printed, FrameKind::Question, FrameKind::Value, FrameKind::Done]
             .into_iter()
@@ -22,13 +22,13 @@ impl FrameKind {
     }
 }
 
-/// Ties the frames of one call together. Nobody who has not seen the call can guess it.
+/// Identifies the frames of one call. It cannot be guessed without having seen the call.
 pub(super) type Nonce = [u8; 8];
 
 const LENGTH: usize = 4;
 const HEAD: usize = 1 + size_of::<Nonce>();
 
-/// One frame, as bytes.
+/// Encodes one frame.
 pub(super) fn frame(kind: FrameKind, nonce: Nonce, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(LENGTH + HEAD + payload.len());
     bytes.extend_from_slice(&((HEAD + payload.len()) as u32).to_le_bytes());
@@ -46,7 +46,7 @@ pub(super) struct WorkerFrame {
     pub(super) payload: Vec<u8>,
 }
 
-/// Takes the first frame out of what has come so far. Nothing, if it is not whole yet.
+/// Takes the first frame out of the bytes received so far. Returns `None` if it is not complete yet.
 pub(super) fn take(bytes: &mut Vec<u8>, largest: usize) -> Result<Option<WorkerFrame>, String> {
     let Some((length, rest)) = bytes.split_first_chunk::<LENGTH>() else { return Ok(None) };
     let length = u32::from_le_bytes(*length) as usize;

@@ -1,4 +1,4 @@
-//! Workers kept warm: as many as are needed at once, up to a limit, and none for long when nothing is to be done.
+//! A pool of running workers: as many as are needed at once, up to a limit; idle ones are ended after a while.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -16,22 +16,22 @@ use super::process::{Worker, WorkerError};
 use super::{PrintedOutput, WorkerFault, WorkerHost, WorkerOutput, WorkerProgram};
 use crate::confinement::Confinement;
 
-/// How many workers there are, and how much each may say.
+/// The number of workers, and how much each may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolLimits {
-    /// Workers that serve a call at the same time. Further calls wait for their turn, within their own time.
+    /// Workers that serve a call at the same time. Further calls wait for a free worker, within their own time.
     pub at_once: usize,
-    /// Workers that are kept while nothing is to be done.
+    /// Most idle workers that are kept.
     pub idle: usize,
-    /// How long they are kept.
+    /// How long idle workers are kept.
     pub idle_time: Duration,
-    /// Bytes of one frame.
+    /// Most bytes of one frame.
     pub frame: usize,
-    /// Questions that a worker may have open at the same time.
+    /// Most unanswered requests that a worker may have at the same time.
     pub questions: usize,
-    /// Bytes of what is printed in a call that are kept.
+    /// Most bytes of a call's printed output that are kept.
     pub printed: usize,
-    /// Bytes of stderr that are kept of its beginning, and as many of its end.
+    /// Most bytes of stderr that are kept of its beginning, and as many of its end.
     pub stderr: usize,
 }
 
@@ -59,9 +59,10 @@ struct PoolInner {
     sizes: PoolLimits,
     turns: Semaphore,
     idle: Mutex<Vec<IdleWorker>>,
-    /// Stands where the workspace would for workers that only look, so that nothing of the user's can be written.
+    /// Takes the place of the workspace as the writable folder for workers that only read, so that none of the user's
+    /// files can be written.
     empty: OnceCell<TempDir>,
-    /// The one task that ends workers which have waited for too long; none while nobody waits.
+    /// The task that ends workers which have been idle for too long; none while there are no idle workers.
     sweeper: Mutex<JoinSet<()>>,
 }
 
@@ -73,7 +74,7 @@ struct IdleWorker {
 }
 
 impl WorkerPool {
-    /// A pool that has no workers yet. Each is confined to the workspace of its first call.
+    /// Creates a pool without workers. Each worker is confined to the workspace of its first call.
     pub fn new(confinement: Confinement, program: WorkerProgram, sizes: PoolLimits) -> Self {
         Self(Arc::new(PoolInner {
             confinement,
@@ -86,7 +87,7 @@ impl WorkerPool {
         }))
     }
 
-    /// Makes a call in a workspace, within a time that includes waiting for a worker.
+    /// Makes a call in a workspace, within a time limit that includes waiting for a worker.
     ///
     /// Dropping this future ends the worker and everything it started.
     pub async fn call(
@@ -112,7 +113,7 @@ impl WorkerPool {
         let reached = worker.reached();
         let mark = reached.mark();
         let called = tokio::time::timeout_at(deadline, worker.call(call.as_bytes(), host, &mut printed)).await;
-        // What earlier calls of the same worker reached is theirs.
+        // Hosts that earlier calls of the same worker connected to do not belong to this call.
         let own = |ended: Option<Box<ChildResult>>| {
             ended.map(|mut ended| {
                 ended.reached = reached.since(mark);
@@ -130,12 +131,12 @@ impl WorkerPool {
         }
     }
 
-    /// How many workers wait for a call.
+    /// The number of idle workers.
     pub fn idle(&self) -> usize {
         self.0.idle().len()
     }
 
-    /// Ends the workers that wait for a call, and waits until they are gone.
+    /// Ends the idle workers, and waits until they are gone.
     pub async fn close(&self) {
         let idle = std::mem::take(&mut *self.0.idle());
         for idle in idle {
@@ -151,7 +152,7 @@ impl WorkerOutput {
 }
 
 impl PoolInner {
-    /// A worker for this workspace: one that waits, or a new one.
+    /// A worker for this workspace: an idle one, or a new one.
     async fn ready(&self, workspace: &Path) -> Result<Worker, WorkerFault> {
         while let Some(mut worker) = self.take_idle(workspace) {
             if worker.is_fit().await {
@@ -162,7 +163,7 @@ impl PoolInner {
         self.start(workspace).await
     }
 
-    /// The one that waited shortest: the others may then be ended.
+    /// Takes the worker that was idle for the shortest time, so that the others can be ended.
     fn take_idle(&self, workspace: &Path) -> Option<Worker> {
         let mut idle = self.idle();
         let at = idle.iter().rposition(|idle| idle.workspace == workspace)?;
@@ -175,7 +176,7 @@ impl PoolInner {
             return Ok(policy);
         }
         let not_started = |why: String| WorkerFault::NotStarted(Failure::new(FailureKind::Security, why));
-        // The folder itself must be one that code may work in, also where it only looks at it.
+        // Code must be allowed to work in the folder itself, even if it only reads it.
         policy.check().map_err(|error| not_started(error.to_string()))?;
         let empty = self.empty.get_or_try_init(|| async { tempfile::tempdir() }).await;
         let empty = empty.map_err(|error| not_started(format!("no empty folder can be made: {error}")))?;
@@ -235,10 +236,10 @@ impl PoolInner {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sees to it that the workers that wait now are ended in time.
+    /// Makes sure that the workers that are idle now are ended in time.
     fn sweep_later(self: &Arc<Self>) {
         let mut sweeper = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that has come to its end, or went down with an earlier runtime, makes room.
+        // Removes a task that has finished, or that ended with an earlier runtime.
         while sweeper.try_join_next().is_some() {}
         if sweeper.is_empty() {
             sweeper.spawn(sweep(Arc::downgrade(self), self.sizes.idle_time));
@@ -246,7 +247,7 @@ impl PoolInner {
     }
 }
 
-/// Ends workers that have waited for too long, until nobody waits any more. Holds no pool while it sleeps.
+/// Ends workers that have been idle for too long, until none is idle. Does not keep the pool alive while it sleeps.
 async fn sweep(pool: Weak<PoolInner>, idle_time: Duration) {
     let mut wake = Instant::now() + idle_time;
     loop {

@@ -17,11 +17,11 @@ use updraft_sandbox::{
 use super::frame::{self, FrameKind, Nonce, WorkerFrame};
 use super::{PoolLimits, PrintedOutput, WorkerHost, WorkerProgram};
 
-/// The nonce of what belongs to no call.
+/// The nonce of frames that belong to no call.
 const NO_CALL: Nonce = [0; 8];
-/// What is read at once.
+/// Bytes read at once.
 const READ: usize = 64 << 10;
-/// How long a worker that is to end is waited for.
+/// How long to wait for a worker that is being ended.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
 /// One worker.
@@ -29,22 +29,22 @@ pub(super) struct Worker {
     child: Child,
     input: StdinWriter,
     output: StdoutReader,
-    /// What has come and is not taken yet.
+    /// Bytes received but not yet parsed.
     come: Vec<u8>,
     sizes: PoolLimits,
 }
 
-/// Why a worker cannot go on.
+/// Why a worker cannot continue.
 #[derive(Debug)]
 pub(super) enum WorkerError {
-    /// It closed its pipes, which is its end.
+    /// It closed its pipes, which means it has ended.
     Ended,
-    /// It said what no worker may say.
+    /// It violated the protocol.
     Forged(String),
 }
 
 impl From<io::Error> for WorkerError {
-    /// Our ends of the pipes fail only when theirs are closed.
+    /// Our ends of the pipes fail only when its ends are closed.
     fn from(_: io::Error) -> Self {
         WorkerError::Ended
     }
@@ -57,7 +57,7 @@ struct WorkerQuestion {
 }
 
 impl Worker {
-    /// Starts one. It is not ready before [`Worker::greet`].
+    /// Starts a worker. It is not ready before [`Worker::greet`].
     pub(super) async fn start(
         sandbox: &Sandbox,
         policy: &Policy,
@@ -85,7 +85,7 @@ impl Worker {
         Ok(Self { child, input, output, come: Vec::new(), sizes })
     }
 
-    /// Says what it is told once, and waits until it is ready.
+    /// Sends the first message, and waits until the worker is ready.
     pub(super) async fn greet(&mut self, hello: &Value) -> Result<(), WorkerError> {
         self.input.write_all(&frame::frame(FrameKind::Hello, NO_CALL, hello.to_string().as_bytes())).await?;
         loop {
@@ -99,25 +99,26 @@ impl Worker {
         }
     }
 
-    /// The hosts that it reaches through the proxy.
+    /// The hosts that it connects to through the proxy.
     pub(super) fn reached(&self) -> ReachedHosts {
         self.child.reached()
     }
 
-    /// Whether it said anything although nothing was asked.
+    /// Whether it sent anything without being asked.
     fn has_babbled(&mut self) -> bool {
         let mut byte = [0];
-        // What would have to be waited for was not said.
+        // A read that would block means that nothing was sent.
         let is_quiet = self.output.read(&mut byte).now_or_never().is_none();
         !is_quiet || !self.come.is_empty()
     }
 
-    /// Whether it still guards the right files, and said nothing unasked.
+    /// Whether it still guards the right files, and sent nothing unasked.
     pub(super) async fn is_fit(&mut self) -> bool {
         !self.has_babbled() && self.child.is_current().await.unwrap_or(false)
     }
 
-    /// Takes files that run later out of the way, as at the end of a command. Nothing, if it cannot go on.
+    /// Moves files that would run later aside, as at the end of a command. Returns `None` if the worker cannot
+    /// continue.
     pub(super) async fn look_after(&mut self) -> Option<(Vec<MovedFile>, Vec<String>)> {
         self.child.look_after().await.ok()
     }
@@ -171,14 +172,15 @@ impl Worker {
         }
     }
 
-    /// Ends it and everything it started, and waits until they are gone. Nothing, if that could not be seen.
+    /// Ends the worker and everything it started, and waits until they are gone. Returns `None` if that could not be
+    /// confirmed.
     pub(super) async fn end(self) -> Option<Box<ChildResult>> {
         let Self { child, .. } = self;
         let ended = tokio::time::timeout(LAST_WAIT, child.end()).await;
         ended.ok().and_then(Result::ok).map(Box::new)
     }
 
-    /// How it ended by itself.
+    /// The result of a worker that ended by itself.
     pub(super) async fn ended(self) -> Option<Box<ChildResult>> {
         let Self { child, .. } = self;
         let ended = tokio::time::timeout(LAST_WAIT, child.wait()).await;
@@ -201,13 +203,13 @@ impl Worker {
     }
 }
 
-/// May be dropped half way: what was read is kept.
+/// May be dropped at any time: the bytes read are kept.
 async fn read_some(output: &mut StdoutReader, come: &mut Vec<u8>) -> Result<(), WorkerError> {
     come.reserve(READ);
     if output.read_buf(come).await? == 0 { Err(WorkerError::Ended) } else { Ok(()) }
 }
 
-/// JSON from a worker. serde_json bounds its depth; the frame bounds its length.
+/// Parses JSON from a worker. serde_json limits its depth; the frame limits its length.
 fn read<T: for<'de> Deserialize<'de>>(payload: &[u8]) -> Result<T, WorkerError> {
     serde_json::from_slice(payload).map_err(|error| WorkerError::Forged(format!("JSON that cannot be read: {error}")))
 }

@@ -1,4 +1,4 @@
-//! Finding CPython, and making a worker of it.
+//! Finds CPython, and runs it as a worker.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,15 +12,15 @@ use crate::confinement::Confinement;
 
 /// The oldest Python that the workers' own code runs on.
 const OLDEST: (u32, u32) = (3, 8);
-/// The parent of every call, and what its children do.
+/// The code of the parent process that serves calls, and of the children that run them.
 const SCRIPT: &str = concat!(include_str!("python/serve.py"), "\n\n", include_str!("python/run.py"));
-/// What every Python says of itself.
+/// Prints the implementation, version and path of a Python.
 const ASK: &str = "import sys; print(sys.implementation.name, *sys.version_info[:3], sys.executable)";
 
-/// Which Python is used, and what it may import beyond the standard library.
+/// Which Python is used, and what it may import besides the standard library.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PythonConfig {
-    /// A path. Without one, the first `python3` on `PATH` that is new enough.
+    /// A path. If there is none, the first `python3` on `PATH` that is new enough is used.
     pub program: Option<PathBuf>,
     /// Whether packages installed for it may be imported.
     pub packages: bool,
@@ -28,17 +28,17 @@ pub struct PythonConfig {
     pub path: Vec<PathBuf>,
 }
 
-/// A Python that was found, and tried in the sandbox.
+/// A Python that was found and tried in the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundPython {
-    /// The interpreter itself, not a script that looks for it.
+    /// The interpreter itself, not a wrapper script.
     pub program: String,
     /// Its version.
     pub version: (u32, u32, u32),
 }
 
 impl PythonConfig {
-    /// Finds it and asks for its version, in the sandbox. A failure says what to do.
+    /// Finds Python and asks for its version, in the sandbox. The failure says what to do.
     pub async fn find(&self, confinement: &Confinement, workspace: &Path) -> Result<FoundPython, Failure> {
         if cfg!(windows) {
             let why = "agents can run no Python on Windows: every call is a process that forks, which it cannot do";
@@ -62,7 +62,7 @@ impl PythonConfig {
         Err(Failure::new(FailureKind::Config, message))
     }
 
-    /// The worker that this Python makes.
+    /// The worker program for this Python.
     pub(crate) fn worker(&self, found: &FoundPython) -> WorkerProgram {
         let mut args = vec!["-I"];
         args.extend((!self.packages).then_some("-S"));

@@ -339,7 +339,7 @@ async fn a_missing_interpreter_is_said_with_the_remedy() {
     dropped.settings.python = "no-such-python".into();
     dropped.put("a.py", "def one(): 'o'");
     dropped.list().await;
-    let wanted = "tools/a.py:1: `no-such-python` is not there; install Python 3.8 or newer, or name one with the \
+    let wanted = "tools/a.py:1: `no-such-python` was not found; install Python 3.8 or newer, or name one with the \
                   setting `tools.python`";
     assert_eq!(dropped.problems(), [wanted]);
 }
@@ -365,7 +365,7 @@ async fn programs_describe_themselves() {
     let tool = dropped.world.dispatcher.registry().get("good").unwrap().clone();
     assert!(tool.traits().destroys && tool.spec().description == "Good.");
     let problems = dropped.problems();
-    assert_eq!(problems[0], "tools/mute:1: it ended `--describe` with exit code 2, so it is no tool");
+    assert_eq!(problems[0], "tools/mute:1: it ended `--describe` with exit code 2, so it is not a tool");
     assert!(problems[1].starts_with("tools/remote:1: its schema cannot be used"), "{problems:?}");
     assert_eq!(problems[2], "tools/shapeless:1: it has neither `parameters` nor `inputSchema`, a JSON Schema");
     assert!(problems[3].starts_with("tools/strange:1: it cannot be run"), "{problems:?}");

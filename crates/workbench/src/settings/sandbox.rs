@@ -371,10 +371,10 @@ mod tests {
             ("read = [\"/no/such/folder\"]", ":2: `sandbox.read`: `/no/such/folder` cannot be granted"),
             ("write = [\"here\"]", "not a path from the root"),
             ("write = [\"/\"]", "too much to grant"),
-            ("network = \"all\"", "is no network"),
+            ("network = \"all\"", "is not a network"),
             ("network = [\"127.0.0.1\"]", "`sandbox.network`"),
             ("memory = \"lots\"", "is no size"),
-            ("toolchains = [\"cobol\"]", "is no toolchain"),
+            ("toolchains = [\"cobol\"]", "is not a toolchain"),
             ("level = \"high\"", "expected full, landlock or none"),
         ] {
             let fault = taken(SettingOrigin::User, &format!("[sandbox]\n{text}\n")).unwrap_err();

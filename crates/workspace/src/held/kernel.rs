@@ -1,5 +1,5 @@
-//! Paths that cannot lead out of a folder, by `openat2`: the kernel itself refuses `..`, absolute links and the magic
-//! links of `/proc`, however quickly somebody swaps a folder for a link.
+//! Opens paths that cannot leave a folder, with `openat2`: the kernel itself refuses `..`, absolute links and the
+//! magic links of `/proc`, even if another process swaps a folder for a link meanwhile.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(super) fn open(
         LinkPolicy::Inside => resolve,
         LinkPolicy::Never => resolve | ResolveFlags::NO_SYMLINKS,
     };
-    // The kernel says AGAIN when a rename elsewhere kept it from being sure that nothing escaped.
+    // The kernel returns AGAIN if a concurrent rename prevented it from making sure that the path stays inside.
     for _ in 0..100 {
         match rustix::fs::openat2(dir, path, flags, mode, resolve) {
             Err(Errno::AGAIN | Errno::INTR) => {}
@@ -32,7 +32,7 @@ pub(super) fn open(
     Err(Errno::AGAIN)
 }
 
-/// What is at such a path.
+/// The metadata of such a path.
 pub(super) fn stat(dir: BorrowedFd<'_>, path: &Path, links: LinkPolicy) -> Result<Stat, Errno> {
     rustix::fs::fstat(open(dir, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), links)?)
 }

@@ -1,8 +1,9 @@
-//! Paths that cannot lead out of a folder, part by part: each is opened from the folder before it and never as a link.
+//! Opens paths that cannot leave a folder, component by component: each is opened from the folder before it and never
+//! as a link.
 //!
-//! For systems without `openat2`. Links that may be followed are read and gone along by ourselves, and `..` in them is the
-//! folder that we came from, held open, so that nobody can move it away under us. Unlike `openat2`, a folder that may be
-//! passed but not read cannot be passed. Tested on Linux against `openat2`; untested elsewhere.
+//! For systems without `openat2`. Links that may be followed are read and resolved by our own code, and `..` in them
+//! means the folder that we came from, which is held open, so that nobody can move it away. Unlike with `openat2`, a
+//! folder with search but no read permission cannot be passed. Tested on Linux against `openat2`; untested elsewhere.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,7 +15,7 @@ use rustix::io::Errno;
 
 use crate::LinkPolicy;
 
-/// Links that are gone along for one path: as many as Linux follows.
+/// Most links that are followed for one path: as many as Linux follows.
 const MOST_LINKS: usize = 40;
 
 /// Opens a path that cannot lead out of `dir`.
@@ -28,7 +29,7 @@ pub(super) fn open(
     go(dir, path, links, |folder, name| rustix::fs::openat(folder, name, flags | OFlags::NOFOLLOW, mode))
 }
 
-/// What is at such a path.
+/// The metadata of such a path.
 pub(super) fn stat(dir: BorrowedFd<'_>, path: &Path, links: LinkPolicy) -> Result<Stat, Errno> {
     go(dir, path, links, |folder, name| {
         let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -36,7 +37,8 @@ pub(super) fn stat(dir: BorrowedFd<'_>, path: &Path, links: LinkPolicy) -> Resul
     })
 }
 
-/// Goes along a path and does something with the folder and the name at its end, which fails if that is a link.
+/// Resolves a path and calls a function with the last folder and the name in it; the function fails if that is a
+/// link.
 fn go<T>(
     dir: BorrowedFd<'_>,
     path: &Path,
@@ -69,7 +71,7 @@ fn go<T>(
                 Err(error) => error,
             }
         };
-        // A link in the way: systems name it by different errors, so we look.
+        // If the component is a link, systems return different errors, so we check.
         let Some(target) = way.link(&part, error)? else { return Err(error) };
         followed += 1;
         if matches!(links, LinkPolicy::Never) || followed > MOST_LINKS {
@@ -83,12 +85,12 @@ fn go<T>(
 const FOLDER: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
 
-/// Where we are, how we came here, and what is ahead.
+/// The state of resolving a path: the current folder, the folders before it, and the components ahead.
 struct PathWalk<'a> {
     dir: BorrowedFd<'a>,
     /// The folders that were entered, the innermost last.
     held: Vec<OwnedFd>,
-    /// The parts still to go, the next one last.
+    /// The components still to be resolved, the next one last.
     ahead: Vec<OsString>,
 }
 
@@ -107,7 +109,7 @@ impl PathWalk<'_> {
                 Component::RootDir | Component::Prefix(_) => return Err(Errno::XDEV),
             }
         }
-        // A slash after a name says that it is a folder, which the parts alone do not.
+        // A trailing slash means that the path must be a folder, which the components alone do not show.
         let text = path.as_os_str().as_encoded_bytes();
         if text.ends_with(b"/") || text.ends_with(b"/.") {
             parts.push(".".into());
@@ -116,7 +118,7 @@ impl PathWalk<'_> {
         Ok(())
     }
 
-    /// Where the link of this name leads; nothing if the error is not due to a link.
+    /// The target of the link with this name; `None` if the error is not due to a link.
     fn link(&self, name: &OsStr, error: Errno) -> Result<Option<PathBuf>, Errno> {
         if !matches!(error, Errno::LOOP | Errno::NOTDIR | Errno::MLINK) {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Going part by part and the kernel's own `openat2` must agree on every path.
+//! Tests that resolving by components and the kernel's `openat2` agree on every path.
 #![cfg(target_os = "linux")]
 
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Opens a path both ways: which file each gives, or why not.
+/// Opens a path both ways: the inode that each gives, or the error.
 fn both(dir: &File, path: &str, flags: OFlags, links: LinkPolicy) -> [Result<u64, Errno>; 2] {
     type Open = fn(BorrowedFd<'_>, &Path, OFlags, Mode, LinkPolicy) -> Result<std::os::fd::OwnedFd, Errno>;
     let ways: [Open; 2] = [beneath::open, parts::open];
@@ -17,7 +17,7 @@ fn both(dir: &File, path: &str, flags: OFlags, links: LinkPolicy) -> [Result<u64
     })
 }
 
-/// The same for looking without opening.
+/// The same for metadata without opening.
 fn both_looks(dir: &File, path: &str, links: LinkPolicy) -> [Result<u64, Errno>; 2] {
     let looks = [beneath::stat(dir.as_fd(), Path::new(path), links), parts::stat(dir.as_fd(), Path::new(path), links)];
     looks.map(|look| look.map(|stat| stat.st_ino))
@@ -31,7 +31,7 @@ fn tree(links: &[(String, String)]) -> (tempfile::TempDir, File) {
         std::fs::write(root.join(file), file).unwrap();
     }
     for (at, target) in links {
-        // Two links of one name, or one where a folder is: the first counts.
+        // If two links have the same name, or a link and a folder, the first one counts.
         let _ = symlink(target, root.join(at));
     }
     let dir = File::open(&root).unwrap();

@@ -1,4 +1,4 @@
-//! The guard against files that are put where it might not look.
+//! Tests the guard with files that are put where it might not look.
 
 use super::*;
 
@@ -130,6 +130,6 @@ fn no_path_is_too_long() {
     let moved = world.moved_after(SandboxLevel::Full, evil);
     assert!(matches!(&moved[..], [one] if one.ends_with("/.envrc")), "{moved:?}");
     evil(&world);
-    // It is the user's own by now, and no reason to refuse commands.
+    // It is the user's own file by now, and no reason to refuse commands.
     assert_eq!(world.moved_after(SandboxLevel::Full, |world| drop(held(&world.guard(SandboxLevel::Full)))), [""; 0]);
 }

@@ -1,4 +1,4 @@
-//! The guard against changes of what guarded links and settings lead to.
+//! Tests the guard with changes to the targets of guarded links and settings.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The guard against numbers: more files than anyone looks at.
+//! Tests the guard with very large numbers of files.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The guard and a rebase that is under way.
+//! Tests the guard during a rebase.
 
 use super::*;
 

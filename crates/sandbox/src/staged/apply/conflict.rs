@@ -1,8 +1,9 @@
-//! What somebody else changed while a command ran, and the command too: another command, a tool, the user.
+//! Finds files that both a command and another program changed while the command ran: another command, a tool, the
+//! user.
 //!
-//! The command's layer is compared with the workspace as it is now. Whatever was made, written, renamed or given another
-//! mode since the command began has a time of its own that tells it; what was removed is missed where the layer says that
-//! it was there. What the command only read is not known.
+//! The command's layer is compared with the current workspace. Everything that was created, written, renamed or given
+//! another mode since the command started has a later change time. A removed file is noticed if the layer shows that
+//! it existed. Files that the command only read are not known.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -16,10 +17,10 @@ use rustix::io::Errno;
 use super::{DEEPEST, FOLDER, hides_all, is_folder, is_later, is_whiteout, shown};
 use crate::guard::names;
 
-/// Paths that are named.
+/// Most paths that are named.
 const NAMED: usize = 3;
 
-/// Names the first of them. What is too deep to be looked at is never applied either.
+/// Returns the first conflicts. Paths that are too deep to be checked are never applied either.
 pub(super) fn conflicts(since: (i64, u64), upper: &OwnedFd, workspace: &OwnedFd) -> io::Result<Vec<String>> {
     let mut search = ConflictSearch { since, found: Vec::new(), depth: 0 };
     search.folder(Path::new(""), upper, workspace, false)?;
@@ -56,12 +57,12 @@ impl ConflictSearch {
         Ok(())
     }
 
-    /// What a look says that came to no end.
+    /// Handles an error while checking a path.
     fn weigh(&mut self, path: &Path, looked: io::Result<()>) -> io::Result<()> {
         match looked.as_ref().map_err(io::Error::kind) {
-            // Nobody was let in, so nobody changed anything in there.
+            // No permission, so nobody changed anything in there.
             Err(io::ErrorKind::PermissionDenied) => Ok(()),
-            // Somebody removes it at this moment.
+            // Another program is removing it right now.
             Err(io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 self.found.push(shown(path));
                 Ok(())
@@ -90,7 +91,7 @@ impl ConflictSearch {
         self.folder(path, &inner, &place, hides)
     }
 
-    /// The command replaced or removed this, with all that is in it.
+    /// Checks a path that the command replaced or removed, with everything in it.
     fn untouched(&mut self, path: &Path, ws: &OwnedFd, name: &OsStr) -> io::Result<()> {
         let Some(was) = stat(ws, name)?.filter(|_| self.found.len() < NAMED) else { return Ok(()) };
         if is_later(self.since, &was) {
@@ -107,7 +108,7 @@ impl ConflictSearch {
     }
 }
 
-/// As it is: a look changes no mode.
+/// Opens a folder without changing its mode.
 fn open(folder: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(folder, name, FOLDER, Mode::empty())?)
 }
@@ -120,17 +121,17 @@ fn stat(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<Stat>> {
     }
 }
 
-/// Whether the overlay took it from the workspace, where it therefore was when the command began to write it.
+/// Whether the overlay copied it from the workspace, so that it existed there when the command began to write it.
 fn was_copied(upper: &OwnedFd, name: &OsStr, is: &Stat) -> bool {
     use std::os::fd::AsRawFd;
-    // Links have no attributes of users.
+    // Links have no user attributes.
     let kind = FileType::from_raw_mode(is.st_mode);
     let path = Path::new("/proc/self/fd").join(upper.as_raw_fd().to_string()).join(name);
     kind != FileType::Symlink && rustix::fs::lgetxattr(path, "user.overlay.origin", &mut [0_u8; 256][..]).is_ok()
 }
 
-/// Whether a folder of the workspace was made after the command began, which then saw nothing in its place. Not every file
-/// system tells.
+/// Whether a folder of the workspace was created after the command started, which then saw nothing at its place. Not
+/// every file system tells.
 pub(super) fn is_new(since: (i64, u64), ws: &OwnedFd, name: &OsStr) -> bool {
     let about = rustix::fs::statx(ws, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME);
     about.is_ok_and(|about| {

@@ -1,4 +1,4 @@
-//! One file, link, pipe or socket: into its place, and what was there out of it.
+//! Applies one file, link, pipe or socket, and keeps what it replaces.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -13,9 +13,9 @@ use super::super::stage::times;
 use super::{ChangeApplier, changed, exchange, is_folder, shown};
 use crate::staged::StagedChange;
 
-/// Larger files are taken as changed without reading both.
+/// Larger files count as changed without reading both.
 const COMPARED: i64 = 8 << 20;
-/// What is copied for undo in all, where nothing can be moved.
+/// Most bytes copied for undo in total, if files cannot be moved.
 const COPIED: u64 = 64 << 20;
 
 impl ChangeApplier {
@@ -38,11 +38,11 @@ impl ChangeApplier {
         let change = changed(self.since, path, was.as_ref(), Some(is));
         if self.same_disk {
             self.change(change, |apply, number| apply.trade(upper, ws, name, was.as_ref(), number))?;
-            // Not every file system notes the time of a renaming, by which other commands know of it.
+            // Not every file system updates the change time on a rename, by which other commands notice the change.
             let _ = rustix::fs::utimensat(ws, name, &times(is), AtFlags::SYMLINK_NOFOLLOW);
             return Ok(());
         }
-        // The copy first: as long as it is not whole, what is there stays.
+        // Copy first: until the copy is complete, the existing file stays.
         let beside = SiblingCopy::copy(upper, is, ws, name)?;
         self.change(change, |apply, number| {
             let kept = was.as_ref().and_then(|was| apply.keep(ws, name, was, number));
@@ -51,7 +51,7 @@ impl ChangeApplier {
         })
     }
 
-    /// The content is what it was: only mode and times may be others.
+    /// Applies mode and times if the content is the same.
     fn touch(&mut self, path: &Path, is: &Stat, ws: &OwnedFd, was: &Stat, name: &OsStr) -> io::Result<()> {
         if is.st_mode != was.st_mode {
             let change = changed(self.since, path, Some(was), Some(is));
@@ -60,12 +60,12 @@ impl ChangeApplier {
                 Ok(None)
             })?;
         }
-        // Builds go by it.
+        // Build tools rely on the modification time.
         let _ = rustix::fs::utimensat(ws, name, &times(is), AtFlags::SYMLINK_NOFOLLOW);
         Ok(())
     }
 
-    /// Moves the new file into its place and the old one out of it.
+    /// Moves the new file into place and the old one out of it.
     fn trade(
         &self,
         upper: &OwnedFd,
@@ -77,13 +77,14 @@ impl ChangeApplier {
         if was.is_none() {
             match rustix::fs::renameat_with(upper, name, ws, name, RenameFlags::NOREPLACE) {
                 Ok(()) => return Ok(None),
-                // Somebody has just made one too, or the file system knows no such renaming.
+                // Another program has just created one too, or the file system does not support such a rename.
                 Err(Errno::EXIST | Errno::INVAL) => {}
                 Err(error) => return Err(error.into()),
             }
         }
         match exchange(upper, name, ws) {
-            // The old one lies where the new one was. If it cannot go elsewhere, the change is made and not undoable.
+            // The old file is now where the new one was. If it cannot be moved on, the change is made but cannot be
+            // undone.
             Ok(()) => Ok(self.set_aside(upper, name, number).ok().flatten()),
             Err(Errno::INVAL | Errno::NOENT) => {
                 let kept = self.hold(ws, name, number)?;
@@ -99,8 +100,8 @@ impl ChangeApplier {
         }
     }
 
-    /// Where two files cannot trade places: the old one gets a second name, so that it stays where it is until the new one
-    /// takes its place. Where it can have no second name it is moved away.
+    /// If two files cannot be exchanged: gives the old one a hard link, so that it stays until the new one replaces
+    /// it. If a hard link is not possible, the old file is moved away.
     fn hold(&self, ws: &OwnedFd, name: &OsStr, number: u64) -> io::Result<Option<u64>> {
         match rustix::fs::linkat(ws, name, &self.before, number.to_string(), AtFlags::empty()) {
             Ok(()) => Ok(Some(number)),
@@ -117,7 +118,7 @@ impl ChangeApplier {
         }
     }
 
-    /// Takes a file or link out of the workspace for good, and says under which number it is kept.
+    /// Removes a file or link from the workspace, and returns the number under which it is kept.
     pub(super) fn take_out(&mut self, ws: &OwnedFd, name: &OsStr, was: &Stat, number: u64) -> io::Result<Option<u64>> {
         if self.same_disk {
             return self.set_aside(ws, name, number);
@@ -127,7 +128,7 @@ impl ChangeApplier {
         Ok(kept)
     }
 
-    /// Copies what is there, if there is room for it.
+    /// Copies the previous content, if there is room for it.
     fn keep(&mut self, ws: &OwnedFd, name: &OsStr, was: &Stat, number: u64) -> Option<u64> {
         let size = was.st_size.cast_unsigned();
         if self.copied + size > COPIED {
@@ -180,7 +181,7 @@ fn open(folder: &OwnedFd, name: &OsStr) -> io::Result<File> {
     Ok(File::from(rustix::fs::openat(folder, name, flags, Mode::empty())?))
 }
 
-/// Takes off what the overlay noted on a file for itself.
+/// Removes the attributes that the overlay set on a file for itself.
 fn strip(upper: &OwnedFd, is: &Stat, name: &OsStr) {
     if FileType::from_raw_mode(is.st_mode) != FileType::RegularFile {
         return;
@@ -203,7 +204,7 @@ fn strip(upper: &OwnedFd, is: &Stat, name: &OsStr) {
     }
 }
 
-/// A copy in the workspace beside the place it is for. Gone again unless it is put there.
+/// A copy in the workspace next to its final place. Removed unless it is put there.
 struct SiblingCopy<'a> {
     folder: &'a OwnedFd,
     name: String,
@@ -217,7 +218,7 @@ impl<'a> SiblingCopy<'a> {
         Ok(SiblingCopy { folder: ws, name: beside })
     }
 
-    /// In one step, in place of what is there.
+    /// Renames it atomically, replacing what is there.
     fn put(&self, name: &OsStr) -> io::Result<()> {
         Ok(rustix::fs::renameat(self.folder, &self.name, self.folder, name)?)
     }
@@ -225,12 +226,12 @@ impl<'a> SiblingCopy<'a> {
 
 impl Drop for SiblingCopy<'_> {
     fn drop(&mut self) {
-        // Nothing has that name once it is in its place.
+        // Nothing has that name any more once it is in place.
         let _ = rustix::fs::unlinkat(self.folder, &self.name, AtFlags::empty());
     }
 }
 
-/// Copies a file or link with its mode and times, whole or not at all.
+/// Copies a file or link with its mode and times, completely or not at all.
 fn copy(from: &OwnedFd, is: &Stat, name: &OsStr, to: &OwnedFd, target: &OsStr) -> io::Result<()> {
     let done = try_copy(from, is, name, to, target);
     if done.is_err() {

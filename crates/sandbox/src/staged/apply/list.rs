@@ -1,4 +1,5 @@
-//! The list of changes, one line each, written before each change is made: what was kept is never without its name.
+//! The list of changes, one line each. Each line is written before its change is made, so that the name of a kept
+//! content is always known.
 
 use std::fs::File;
 use std::io;
@@ -11,11 +12,12 @@ use updraft_workspace::FileKind;
 use super::super::{CHANGES, StagedChange};
 use crate::changed::UnlistedChanges;
 
-/// Beyond this, changes are made and no longer listed: nobody undoes so many one by one.
+/// Most changes that are listed; further ones are made without being listed, as nobody undoes so many one by one.
 const MOST: usize = 20_000;
-/// Bytes of names that are listed.
+/// Most bytes of names that are listed.
 const MOST_BYTES: usize = 4 << 20;
-/// Bytes that are set aside before a command begins, so that a disk it fills has room for some hundred changes.
+/// Bytes that are reserved before a command starts, so that there is room for some hundred changes even if it fills
+/// the disk.
 const RESERVED: u64 = 64 << 10;
 
 pub(super) struct ChangeList {
@@ -23,11 +25,11 @@ pub(super) struct ChangeList {
     end: u64,
     count: usize,
     names: usize,
-    /// Changes that were made and could not be written down.
+    /// Changes that were made and could not be listed.
     pub(super) unlisted: UnlistedChanges,
 }
 
-/// Where a line begins.
+/// The position of a line.
 #[derive(Clone, Copy)]
 pub(super) enum LinePosition {
     At(u64),
@@ -35,11 +37,11 @@ pub(super) enum LinePosition {
     Missing(UnlistedChanges),
 }
 
-/// Makes the list of a command that is about to begin.
+/// Creates the list for a command that is about to start.
 pub(in crate::staged) fn reserve(folder: &OwnedFd) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(folder, CHANGES, flags, Mode::from_raw_mode(0o600))?;
-    // Not every file system can, and a disk without room for it has none for the command either.
+    // Not every file system supports this, and a disk without room for it has no room for the command either.
     let _ = rustix::fs::fallocate(&file, FallocateFlags::KEEP_SIZE, 0, RESERVED);
     Ok(())
 }
@@ -79,7 +81,7 @@ impl ChangeList {
         Some(start)
     }
 
-    /// Strikes out the last line: the change was not made, or not so.
+    /// Removes the last line: the change was not made, or not in that way.
     pub(super) fn take_back(&mut self, line: LinePosition) {
         let start = match line {
             LinePosition::At(start) => start,

@@ -1,6 +1,7 @@
-//! What changed in the workspace since a moment, by the times of files: for calls whose changes were not gathered.
+//! Finds what changed in the workspace since a given time by looking at the times of files. Used for calls whose
+//! changes the sandbox did not record.
 //!
-//! It cannot be told what was there before, nor what was removed, so none of it can be undone.
+//! The times show neither the previous contents nor removed files, so none of these changes can be undone.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -8,30 +9,30 @@ use std::time::SystemTime;
 use updraft_run::FileChange;
 use updraft_workspace::{Stamp, Workspace, in_nanoseconds};
 
-/// Files and folders that are looked at.
+/// Most files and folders that are looked at.
 const LOOKED_AT: usize = 50_000;
-/// Changes that are listed.
+/// Most changes that are listed.
 const LISTED: usize = 1_000;
 
-/// Why a list that was cut is not all.
+/// The reason given when the list may be incomplete.
 const CUT: &str = "more than is listed may have changed: there are too many files or changes to look at";
 
-/// What changed, as far as it was looked at.
+/// The changes that were found.
 #[derive(Debug, Default)]
 pub(crate) struct SeenChanges {
     pub(crate) list: Vec<FileChange>,
-    /// There may be more.
+    /// Whether there may be more changes than are listed.
     is_cut: bool,
 }
 
 impl SeenChanges {
-    /// Why these may not be all.
+    /// Why the list may be incomplete; `None` if it is complete.
     pub(crate) fn unlisted(&self) -> Option<String> {
         self.is_cut.then(|| CUT.to_owned())
     }
 }
 
-/// What changed in folders outside of the workspace that may be written as well, by whole paths.
+/// The changes in writable folders outside the workspace, with absolute paths.
 pub(crate) async fn beyond(folders: &[PathBuf], began: SystemTime) -> SeenChanges {
     if folders.is_empty() {
         return SeenChanges::default();

@@ -1,14 +1,14 @@
-//! Replacing exactly, and saying what is nearest where nothing is the same.
+//! Replaces text that matches exactly, and shows the nearest line if nothing matches.
 
 use updraft_workspace::text::LineEndings;
 
 use crate::cut;
 
-/// Lines compared to find the nearest: comparing costs far more than searching.
+/// Most lines that are compared to find the nearest one: comparing costs far more than searching.
 const COMPARED: usize = 5_000;
-/// Bytes of a line that are compared or shown.
+/// Most bytes of a line that are compared or shown.
 const SHOWN: usize = 200;
-/// Line numbers named where a text occurs more than once.
+/// Most line numbers named if a text occurs more than once.
 const NAMED: usize = 5;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -17,13 +17,13 @@ pub(super) struct EditedText {
     pub(super) count: usize,
 }
 
-/// `text` with `new` in place of `old`, which must occur once unless `all` are wanted. The error says why not, in words
-/// for a model.
+/// Returns `text` with `new` in place of `old`, which must occur once unless `all` is set. The error is written for a
+/// model.
 pub(super) fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<EditedText, String> {
     if old.is_empty() {
         return Err("`old` is empty".into());
     }
-    // Models write `\n`, whatever the file has.
+    // Models write `\n` even if the file has other line endings.
     let endings = LineEndings::of(text);
     let (mut wanted, mut put) = (endings.apply(old), endings.apply(new));
     if endings == LineEndings::Mixed && !text.contains(&wanted) {
@@ -48,7 +48,7 @@ pub(super) fn replace(text: &str, old: &str, new: &str, all: bool) -> Result<Edi
     }
 }
 
-/// Where a text occurs, overlapping ones too: `aa` is in `aaa` twice, so which one was meant is not clear.
+/// Where a text occurs, including overlaps: `aa` is in `aaa` twice, so it is not clear which one was meant.
 fn occurrences(text: &str, wanted: &str) -> Vec<usize> {
     let step = wanted.chars().next().map_or(1, char::len_utf8);
     let mut starts = Vec::new();
@@ -69,7 +69,7 @@ fn line_numbers(text: &str, starts: &[usize]) -> String {
     numbers.join(", ")
 }
 
-/// The line that is most like the first line of what was wanted.
+/// A note with the line that is most like the first line of `old`.
 fn nearest(text: &str, old: &str) -> String {
     let Some(wanted) = old.lines().map(str::trim).find(|line| !line.is_empty()) else { return String::new() };
     let told =

@@ -1,8 +1,8 @@
-//! Some lines of a file that passes by piece by piece, so that a file of any size can be read.
+//! Picks a range of lines from a file that is read in pieces, so that a file of any size can be read.
 
 use std::ops::RangeInclusive;
 
-/// Takes in a file and keeps the lines that are wanted, up to a size.
+/// Takes the pieces of a file and keeps the requested lines, up to a size limit.
 pub(super) struct Window {
     lines: RangeInclusive<u64>,
     most: usize,
@@ -14,15 +14,15 @@ pub(super) struct Window {
     has_begun: bool,
 }
 
-/// What was seen through a window.
+/// The lines that a window kept.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct WindowText {
     pub(super) text: String,
-    /// The last line of which there is something in `text`; the line before the first if there is nothing.
+    /// The last line that `text` contains at least a part of; the line before the first if `text` is empty.
     pub(super) end_line: u64,
-    /// Absent if the file was too long to count.
+    /// `None` if the file was too long to count its lines.
     pub(super) lines_total: Option<u64>,
-    /// Whether there is more of the wanted lines than `text`.
+    /// Whether some of the requested lines are missing from `text`.
     pub(super) truncated: bool,
 }
 
@@ -52,7 +52,7 @@ impl Window {
         self.kept.extend_from_slice(&piece[..piece.len().min(room)]);
     }
 
-    /// What was seen; `None` if it is not text. `whole` says whether the file was taken in to its end.
+    /// Returns the kept lines; `None` if they are not text. `whole` says whether the file was read to its end.
     pub(super) fn finish(mut self, whole: bool) -> Option<WindowText> {
         if self.is_full {
             self.trim();
@@ -63,13 +63,13 @@ impl Window {
         Some(WindowText {
             end_line: self.lines.start() + lines + u64::from(is_open) - 1,
             lines_total: whole.then_some(self.line - 1 + u64::from(self.has_begun)),
-            // A file that was not taken in to its end has wanted lines left if the window was still open.
+            // If the file was not read to its end, requested lines are missing if the window was still open.
             truncated: self.is_full || (!whole && self.lines.contains(&self.line)),
             text,
         })
     }
 
-    /// Cuts what is too long after its last whole line; a single line, after its last whole character.
+    /// Cuts text that is too long after its last whole line, or a single line after its last whole character.
     fn trim(&mut self) {
         if let Some(end) = self.kept.iter().rposition(|byte| *byte == b'\n') {
             self.kept.truncate(end + 1);

@@ -1,4 +1,5 @@
-//! Calls of tools from code: each goes the way of an agent's own, and what it touched counts as touched by the code.
+//! Handles tool calls from Python code: each is made like a call of the agent, and what it touched counts as touched
+//! by the code.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,17 +10,17 @@ use updraft_run::{FileChange, Reply, ToolCall, ToolCallOutcome, ToolOutput, outc
 use crate::tool::CallContext;
 use crate::worker::{WorkerAnswerFuture, WorkerHost};
 
-/// What code can ask of us.
+/// Answers the requests of Python code.
 pub(super) struct PythonHost<'a> {
     cx: &'a CallContext,
     touched: Mutex<CodeEffects>,
 }
 
-/// What the calls of one piece of code did.
+/// What the tool calls of one piece of code did.
 #[derive(Default)]
 struct CodeEffects {
     calls: u32,
-    /// The first tool that must not be called twice.
+    /// The first called tool that must not be called twice.
     unrepeatable: Option<String>,
     is_untrusted: bool,
     origins: Vec<String>,
@@ -39,12 +40,12 @@ impl<'a> PythonHost<'a> {
         Self { cx, touched: Mutex::default() }
     }
 
-    /// The first tool that was called and must not be called again.
+    /// The first called tool that must not be called again.
     pub(super) fn unrepeatable(&self) -> Option<String> {
         self.touched().unrepeatable.clone()
     }
 
-    /// The code itself reached these hosts.
+    /// Records hosts that the code itself connected to.
     pub(super) fn reached(&self, hosts: &[String]) {
         let known = &mut self.touched().hosts;
         for host in hosts {
@@ -54,7 +55,7 @@ impl<'a> PythonHost<'a> {
         }
     }
 
-    /// The output of the code, with what came in and went out by its calls.
+    /// Adds to the code's output what its tool calls read, sent and changed.
     pub(super) fn with_what_they_touched(&self, mut output: ToolOutput) -> ToolOutput {
         let touched = self.touched();
         output.untrusted |= touched.is_untrusted;

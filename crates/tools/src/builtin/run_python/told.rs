@@ -1,4 +1,4 @@
-//! What came of code, in words for a model and as data.
+//! The result of running Python code, as text for a model and as data.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use crate::worker::{PrintedOutput, WorkerFault, WorkerOutput};
 
 /// One variant that was tried.
 pub(super) struct VariantAttempt {
-    /// The result as data and as text, or why there is none.
+    /// The result as data and as text, or the reason why there is none.
     pub(super) came: Result<(Value, String), String>,
-    /// What was printed, its middle left out.
+    /// The printed text, with its middle left out if it is long.
     printed: String,
     seconds: f64,
-    /// What else is to be said.
+    /// Further notes for the model.
     pub(super) notes: Vec<String>,
-    /// Why no other variant was tried after it.
+    /// Why no other variant was tried after this one.
     pub(super) stopped: Option<String>,
 }
 
-/// What a child says of its code. It says what it likes, so whatever is missing has a default.
+/// The report of the child process that runs the code. The code could forge it, so every missing field has a default.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ChildReport {
@@ -34,7 +34,7 @@ struct ChildReport {
     threads: u64,
 }
 
-/// What its parent says of its end.
+/// The report of the parent process about how the child ended.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ParentReport {
@@ -102,7 +102,7 @@ impl VariantAttempt {
     }
 }
 
-/// Code that ended its own process, or crashed it.
+/// Describes code that ended or crashed its own process.
 fn without_a_word(end: &ParentReport) -> String {
     let lines: Vec<String> = end.crash.lines().filter_map(crash_line).collect();
     let how = match end.status {
@@ -112,7 +112,7 @@ fn without_a_word(end: &ParentReport) -> String {
     [how].into_iter().chain(lines).collect::<Vec<_>>().join("\n")
 }
 
-/// A line of Python's own report of a crash, if it is about the code: `File "<code>", line 3 in f`.
+/// A line from Python's crash report, if it is about the code: `File "<code>", line 3 in f`.
 fn crash_line(line: &str) -> Option<String> {
     let (number, function) = line.trim().strip_prefix("File \"<code>\", line ")?.split_once(" in ")?;
     Some(if function == "<module>" { format!("  line {number}") } else { format!("  line {number}, in {function}") })
@@ -160,8 +160,8 @@ fn joined(printed: &PrintedOutput, omitted: u64, tail: &str) -> String {
     }
 }
 
-/// What the model is told of the variants that were tried, of so many: how it ended, the result or the error of the last
-/// one, what it printed.
+/// The output for the model about the variants that were tried, out of `of`: how the code ended, the result or error
+/// of the last one, and what it printed.
 pub(super) fn output(attempts: &[VariantAttempt], of: usize) -> ToolOutput {
     let Some(last) = attempts.last() else { return ToolOutput::default() };
     let seconds: f64 = attempts.iter().map(|attempt| attempt.seconds).sum();
@@ -187,7 +187,7 @@ pub(super) fn output(attempts: &[VariantAttempt], of: usize) -> ToolOutput {
     ToolOutput { text: lines.join("\n") + "\n", value: Some(value), is_error: !last.is_good(), ..ToolOutput::default() }
 }
 
-/// Which variant succeeded, why others failed, and why some were not tried.
+/// Lines that say which variant succeeded, why others failed, and why some were not tried.
 fn variants(attempts: &[VariantAttempt], of: usize) -> Vec<String> {
     let tried = attempts.len();
     let mut lines = Vec::new();
@@ -195,7 +195,7 @@ fn variants(attempts: &[VariantAttempt], of: usize) -> Vec<String> {
         let number = at + 1;
         match &attempt.came {
             Ok(_) => lines.push(format!("[variant {number} of {of} succeeded]")),
-            // The last one's error stands below in full.
+            // The error of the last one is given below in full.
             Err(_) if number == tried => lines.push(format!("[variant {number} of {of} failed]")),
             Err(why) => lines.push(format!("[variant {number} failed: {}]", why.replace('\n', "; "))),
         }

@@ -1,18 +1,20 @@
-//! Whether code changed a file: the state of every file of the workspace before and after, by what the kernel stamps.
+//! Finds out whether code changed a file, by comparing the kernel's stamps of every file in the workspace before and
+//! after.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use updraft_workspace::{Stamp, Workspace, bytes_of, is_draft};
 
-/// Files and folders that are looked at. Beyond this, looking takes longer than most code.
+/// Most files and folders that are looked at. With more, looking takes longer than most code runs.
 const MOST: usize = 50_000;
-/// The state of every file. The time of the last change of a file's state cannot be set by anyone.
+/// The stamp of every file. It includes the inode change time (ctime), which no program can set.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FileStates(BTreeMap<Vec<u8>, Stamp>);
 
 impl FileStates {
-    /// Looks at everything, in the workspace and in folders beyond that may be written. Nothing, if there is too much of it or it cannot be read.
+    /// Looks at every file in the workspace and in the other writable folders. Returns `None` if there are too many
+    /// or they cannot be read.
     pub(super) async fn of(workspace: &Workspace, beyond: &[PathBuf]) -> Option<Self> {
         let (workspace, beyond) = (workspace.clone(), beyond.to_vec());
         let looking = tokio::task::spawn_blocking(move || {
@@ -27,7 +29,7 @@ impl FileStates {
         looking.await.ok().flatten()
     }
 
-    /// The first path that is not as it was.
+    /// The first path whose state differs.
     pub(super) fn first_change(&self, after: &Self) -> Option<String> {
         let named = |path: &[u8]| match path {
             [] => ".".to_owned(),
@@ -41,13 +43,13 @@ impl FileStates {
     }
 }
 
-/// Adds what is in a folder, if that is all of it.
+/// Adds the files of a folder. Returns `None` if not all of them could be read.
 fn look(folder: &Workspace, above: &[u8], found: &mut BTreeMap<Vec<u8>, Stamp>) -> Option<()> {
     let survey = folder.survey(MOST.saturating_sub(found.len()));
     if survey.is_cut || survey.is_partial {
         return None;
     }
-    // A neighbour's write that is not yet in its place is no change of this code's.
+    // A draft that another call has not yet renamed into place is not a change made by this code.
     let is_ours = |path: &[u8]| std::str::from_utf8(path).is_ok_and(is_draft);
     let stamps = survey.stamps.into_iter().filter(|(path, _)| !is_ours(path));
     found.extend(stamps.map(|(path, stamp)| ([above, &path].concat(), stamp)));

@@ -1,4 +1,4 @@
-//! The lines found by a search, as text and as data.
+//! Collects the lines that a search found, as text and as data.
 
 use std::fmt::Write;
 
@@ -8,13 +8,14 @@ use tokio_util::sync::CancellationToken;
 use updraft_run::ToolOutput;
 use updraft_workspace::WorkspacePath;
 
-/// Bytes shown of a line.
+/// Most bytes shown of a line.
 const SHOWN: usize = 300;
-/// Files that are named because they are too large.
+/// Most files named as too large.
 const NAMED: usize = 20;
-/// Bytes of a line searched at a time: a minified file is one line, and between pieces a search can be stopped.
+/// Bytes of a line that are searched at a time: a minified file is a single line, and a search can be cancelled
+/// between pieces.
 const PIECE: usize = 16 << 10;
-/// Bytes of the next piece that are searched with each, for what begins in one and ends in the other.
+/// Bytes of the next piece that are searched along with each piece, to find matches that cross the boundary.
 const OVERLAP: usize = 1 << 10;
 
 pub(super) struct LineMatches {
@@ -34,17 +35,17 @@ impl LineMatches {
         Self { limit, context, text, found, files: 0, is_full: false, more: false, too_large }
     }
 
-    /// Whether no further match would be taken.
+    /// Whether the limit of matches is reached.
     pub(super) fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// Remembers a file that is too large to be searched.
+    /// Records a file that is too large to be searched.
     pub(super) fn leave_out(&mut self, path: &WorkspacePath) {
         self.too_large.push(path.on_one_line().into_owned());
     }
 
-    /// Remembers that not everything was searched.
+    /// Records that not everything was searched.
     pub(super) fn cut_short(&mut self) {
         self.more = true;
     }
@@ -75,7 +76,7 @@ impl LineMatches {
             self.found.push(json!({ "path": path.as_str(), "line": index + 1, "text": shown }));
             is_first = false;
             next = index + 1;
-            // Lines after a match are shown up to the next match, which shows itself.
+            // Context lines after a match end at the next match, which has its own entry.
             let after = (next + self.context).min(lines.len());
             let is_hit = |line: &&[u8]| find(line, regex, cancel).is_some();
             let until = lines[next..after].iter().position(is_hit).map_or(after, |offset| next + offset);
@@ -111,7 +112,7 @@ impl LineMatches {
     }
 }
 
-/// The lines of a text without their ends.
+/// The lines of a text without their line endings.
 fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
     content.split_inclusive(|byte| *byte == b'\n').map(|line| {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
@@ -128,7 +129,7 @@ fn find(line: &[u8], regex: &Regex, cancel: &CancellationToken) -> Option<usize>
     })
 }
 
-/// A line cut to size, so that what begins at `at` can be seen.
+/// A line cut to size so that the match that begins at `at` is visible.
 fn excerpt(line: &[u8], at: usize) -> String {
     if line.len() <= SHOWN {
         return String::from_utf8_lossy(line).into_owned();

@@ -11,7 +11,7 @@ import sys
 import threading
 import traceback
 
-# Nothing that the file prints may reach the pipe that we speak on.
+# What the file prints must not reach the pipe for frames.
 LINE_IN, LINE_OUT = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
 NOTHING = os.open(os.devnull, os.O_RDONLY)
 os.dup2(NOTHING, 0)
@@ -20,12 +20,12 @@ ZERO = bytes(8)
 
 
 def encoded(value):
-    """As JSON. Halves of characters, which Python has and JSON has not, become question marks."""
+    """As JSON. Lone surrogates, which Python allows and JSON does not, become question marks."""
     return json.dumps(value, allow_nan=False, ensure_ascii=False).encode("utf-8", "replace")
 
 
 class Talk:
-    """The frames of one call after another. Printing from threads that outlive a call is dropped."""
+    """Reads and writes the frames of calls. Output from threads that outlive their call is dropped."""
 
     def __init__(self):
         self.lock, self.nonce, self.asked = threading.Lock(), None, 0
@@ -43,14 +43,14 @@ class Talk:
                     self.nonce, self.asked = None, 0
 
     def tell(self, what):
-        """Says something of which it must be known that it was heard, whatever happens next."""
+        """Sends a frame and waits until it was received, so that it arrives even if the process crashes next."""
         with self.lock:
             self.asked += 1
             self.send(b"Q", self.nonce, encoded({"id": self.asked, "what": what}))
         self.hear(b"A")
 
     def hear(self, wanted):
-        """The next frame, which must be of this kind: its nonce and what it says."""
+        """The next frame, which must be of this kind: its nonce and payload."""
         head = LINE_IN.read(4)
         if len(head) < 4:
             os._exit(0)
@@ -61,7 +61,7 @@ class Talk:
 
 
 class Printing(io.TextIOBase):
-    """Standard output and error of the file: log lines."""
+    """Standard output and error of the file, sent as log lines."""
 
     encoding, errors = "utf-8", "replace"
 
@@ -95,7 +95,7 @@ class Known(dict):
 
 
 class Context(dict):
-    """What a function that has a parameter named `context` is given: what is known of the run, by key or attribute."""
+    """The value for a parameter named `context`: information about the run, by key or attribute."""
 
     def __init__(self, known, talk):
         super().__init__((name, Known.of(value)) for name, value in known.items())
@@ -108,19 +108,19 @@ class Context(dict):
             raise AttributeError("the context has no `%s`; it has %s and log()" % (name, ", ".join(self))) from None
 
     def log(self, text):
-        """Shows a line to whoever watches the run."""
+        """Shows a line to people who watch the run."""
         self._talk.say(b"O", (str(text) + "\n").encode("utf-8", "replace"))
 
 
 class FromSource(importlib.machinery.SourceFileLoader):
-    """Takes nothing from `__pycache__`, where whoever can write could put other code, and nobody would see it."""
+    """Ignores `__pycache__`, where anyone who can write could put other code unnoticed."""
 
     def path_stats(self, path):
         raise OSError("not looked for")
 
 
 def from_source(folder):
-    """Finds modules below a folder, and leaves all others to those who find them elsewhere."""
+    """Finds modules below a folder, and leaves all others to the other finders."""
     machinery = importlib.machinery
     folder = os.path.realpath(folder)
     loaders = [
@@ -130,7 +130,7 @@ def from_source(folder):
     ]
 
     def find(entry):
-        # By whatever name it is called; and an archive is none of ours.
+        # Compares real paths; archives are left to other finders.
         real = os.path.realpath(entry or ".")
         if not os.path.isdir(real) or (real != folder and not real.startswith(os.path.join(folder, ""))):
             raise ImportError("not a folder below this one", path=entry)
@@ -140,9 +140,9 @@ def from_source(folder):
 
 
 def load(path):
-    """The file as a module, under a name that cannot be taken for another module's."""
+    """Imports the file as a module, under a name that no other module has."""
     folder, file = os.path.split(path)
-    # After the standard library, so that `json.py` among the tools is not taken for it; before installed packages.
+    # After the standard library, so that `json.py` among the tools does not replace it; before installed packages.
     packages = [n for n, entry in enumerate(sys.path) if entry.endswith(("site-packages", "dist-packages"))]
     sys.path.insert(packages[0] if packages else len(sys.path), folder)
     sys.path_hooks.insert(0, from_source(folder))
@@ -156,7 +156,7 @@ def load(path):
 
 
 def arguments(function, given, context):
-    """What the function is called with: positional ones first, then those with names."""
+    """The arguments for the function: positional ones, then keyword ones."""
     positional, named = [], {}
     try:
         parameters = inspect.signature(function).parameters
@@ -195,7 +195,7 @@ def called(function, given, context):
 
 
 def failure(error, path, doing):
-    """What went wrong, with the last line of the file itself that took part."""
+    """A description of the error, with the last line of the file itself in the traceback."""
     frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     own = [frame for frame in frames if frame[0] == path] or [
         frame for frame in frames if os.path.dirname(frame[0]) == os.path.dirname(path)]

@@ -11,7 +11,7 @@ import types
 import typing
 import uuid
 
-# Python 3.8 has neither `X | Y` at run time nor the two markers.
+# `X | Y` is a type at run time only in Python 3.10 and newer.
 UNIONS = {typing.Union, getattr(types, "UnionType", typing.Union)}
 SEQUENCES = {
     list: list, set: set, frozenset: frozenset, collections.deque: collections.deque,
@@ -21,7 +21,7 @@ SEQUENCES = {
 }
 MAPPINGS = {dict, collections.OrderedDict, collections.defaultdict, collections.abc.Mapping, collections.abc.MutableMapping}
 WRAPPERS = {"Annotated", "Required", "NotRequired", "ReadOnly", "Final", "ClassVar", "InitVar"}
-# Beyond this a value contains itself, or might as well.
+# Beyond this depth a value probably contains itself.
 DEEPEST, MOST_ITEMS = 60, 1_000_000
 
 
@@ -30,7 +30,7 @@ class Unfit(Exception):
 
 
 def evaluated(annotation, names):
-    """An annotation as a type; None where it cannot be told, for instance because it is imported for checkers only."""
+    """An annotation as a type; None if it is unknown, for instance because it is imported only for type checkers."""
     if isinstance(annotation, typing.ForwardRef):
         annotation = annotation.__forward_arg__
     if isinstance(annotation, str):
@@ -42,7 +42,7 @@ def evaluated(annotation, names):
 
 
 def names_of(owner):
-    """The names that the annotations of a class or function are written in."""
+    """The namespace in which the annotations of a class or function are evaluated."""
     import sys
     module = sys.modules.get(getattr(owner, "__module__", None))
     return vars(module) if module else {}
@@ -71,7 +71,7 @@ def from_json(value, hint, names, path):
 
 
 def exact(value, path):
-    """A value of no told type. A whole number too long for JSON readers arrives as a float that has lost its last digits."""
+    """A value without a known type. A whole number too long for JSON arrives as a float without its last digits."""
     if isinstance(value, float) and abs(value) >= 1 << 63 and len(repr(value).partition("e")[0].replace(".", "")) > 15:
         raise Unfit("`%s`: %r is beyond the whole numbers that arrive exactly; let the tool take it as text, or as `float`" % (path, value))
     if isinstance(value, list):
@@ -82,7 +82,7 @@ def exact(value, path):
 
 
 def from_literal(value, choices):
-    """Members of enums are told by their value, as everywhere."""
+    """Enum members are compared by their JSON value, as everywhere."""
     for choice in choices:
         if isinstance(choice, enum.Enum) and value == scalar(choice):
             return choice
@@ -90,7 +90,7 @@ def from_literal(value, choices):
 
 
 def from_union(value, choices, names, path):
-    """The first that fits, plain types before those that take anything."""
+    """The first type that fits; plain types come before types that accept anything."""
     for choice in choices:
         kind = evaluated(choice, names)
         kind = type(None) if kind is None and choice is type(None) else kind
@@ -129,7 +129,7 @@ def from_container(value, origin, inner, names, path):
 
 
 def from_key(name, hint, names, path):
-    """Keys of JSON are text; a dict may want numbers."""
+    """Converts a key: JSON keys are text, but a dict may have numbers."""
     hint = evaluated(hint, names)
     return hint(name) if hint in (int, float) else from_json(name, hint, names, path)
 
@@ -197,7 +197,7 @@ def need(value, kind, path):
 
 
 def scalar(member):
-    """The JSON value of an enum's member: its value, or its name where the value is none that JSON has."""
+    """The JSON value of an enum member: its value, or its name if the value has no JSON form."""
     return member.value if isinstance(member.value, (str, int, float)) else member.name
 
 
@@ -236,7 +236,7 @@ def to_json(value, path="result", depth=0):
         return value.isoformat()
     if isinstance(value, (pathlib.PurePath, uuid.UUID, decimal.Decimal)):
         return str(value)
-    # Arrays of numpy, frames of pandas and models of pydantic say themselves what they are in plain types.
+    # numpy arrays, pandas frames and pydantic models can convert themselves to plain types.
     for method in ("tolist", "model_dump", "to_dict"):
         if callable(getattr(value, method, None)) and not isinstance(value, type):
             return to_json(getattr(value, method)(), path, depth + 1)
@@ -256,7 +256,7 @@ def items(value, path, depth):
 
 
 def plain(value):
-    """A subclass of a plain type as that type."""
+    """Converts an instance of a subclass of a plain type to that type."""
     return str(value) if isinstance(value, str) else int(value)
 
 

@@ -1,4 +1,4 @@
-"""Reads docstrings: the first paragraph, and what is said of parameters in Google, NumPy and reST style."""
+"""Reads docstrings: the first paragraph, and the descriptions of parameters in Google, NumPy and reST style."""
 import re
 
 SECTION = re.compile(
@@ -37,7 +37,7 @@ def annotations_of(text):
 
 
 def parameters_of(text):
-    """What is said of each parameter, by its name."""
+    """The description of each parameter, by its name."""
     texts, section, names, inner = {}, None, [], None
     lines = text.expandtabs().splitlines()
     for number, line in enumerate(lines):

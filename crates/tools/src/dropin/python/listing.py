@@ -1,5 +1,5 @@
-"""Lists the tools in Python files without running them. In: a line of JSON with each length, then the files' bytes one
-after the other. Out: a line of JSON for each."""
+"""Lists the tools in Python files without running them. Input: a line of JSON with the lengths, then the bytes of the
+files one after the other. Output: a line of JSON for each file."""
 import ast
 import json
 import os
@@ -8,7 +8,7 @@ import signal
 import sys
 import warnings
 
-# What one file may take to be read. The sandbox around has limits of its own; these keep one file from hiding others.
+# Limits for reading one file. The sandbox has its own limits; these prevent one file from blocking the others.
 SECONDS, MEMORY, ANSWER = 10, 1 << 30, 1 << 20
 MOST_TOOLS = 100
 HINTS = {
@@ -62,7 +62,7 @@ def describe(node, names):
         if word in HINTS:
             hints[HINTS[word]] = True
         else:
-            types.warn("`%s` is no annotation; there is %s" % (word, ", ".join(HINTS)), node)
+            types.warn("`%s` is not an annotation; expected one of %s" % (word, ", ".join(HINTS)), node)
     tool = {
         "name": node.name,
         "line": node.lineno,
@@ -76,7 +76,7 @@ def describe(node, names):
 
 
 def describe_any(variants, names):
-    """A function that a condition defines in one way or another: whichever it is takes what it takes."""
+    """A function that conditions define in several ways. Which one counts is not known, so it accepts anything."""
     tool, _ = describe(variants[-1], names)
     contexts = [describe(node, names)[0]["context"] for node in variants]
     tool.update(parameters={"type": "object", "additionalProperties": True}, output=None, context=all(contexts))
@@ -94,7 +94,7 @@ def is_overload(node, names):
 
 
 def read(source):
-    """All that a file has: its tools, and what is to be said about them."""
+    """Everything found in a file: its tools and its problems."""
     tools, problems = [], []
 
     def problem(level, line, text, tool=None):
@@ -140,7 +140,7 @@ def read(source):
 
 
 def apart(source):
-    """Reads a file in a process of its own, so that whatever it does to the parser, it does to itself."""
+    """Reads a file in its own process, so that a file that crashes the parser does not affect others."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

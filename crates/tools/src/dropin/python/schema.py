@@ -28,14 +28,14 @@ TUPLES = {"tuple", "Tuple"}
 MAPPINGS = {"dict", "Dict", "Mapping", "MutableMapping", "defaultdict", "DefaultDict", "OrderedDict"}
 HOMES = {"typing", "typing_extensions", "collections", "collections.abc"}
 ENUMS = {"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"}
-# Modules of which all names may be imported at once: they come with Python, so asking them runs nobody's code.
+# Modules whose `import *` is resolved by importing them: they come with Python, so this runs no untrusted code.
 STARS = {"typing", "collections", "collections.abc", "enum", "dataclasses", "datetime", "decimal", "pathlib", "uuid"}
-# A schema that is written out beyond this many parts would fill a prompt by itself.
+# A schema with more parts than this when written out would fill a prompt by itself.
 MOST_PARTS = 2000
 
 
 class Refused(Exception):
-    """What cannot be a tool, with the reason and the line."""
+    """A function that cannot be a tool, with the reason and the line."""
 
     def __init__(self, text, line):
         super().__init__(text)
@@ -48,7 +48,7 @@ class Names:
     def __init__(self, tree):
         self.imports, self.classes, self.aliases = {}, {}, {}
         self.functions, self.public, self.public_line = {}, None, 1
-        # What a condition decides at run time: functions, with each way they are defined, and names of types.
+        # Names that conditions define at run time: functions with all their definitions, and types.
         self.variants, self.varying = {}, set()
         self.body(tree.body, is_real=True)
 
@@ -92,7 +92,7 @@ class Names:
                 self.aliases[node.name.id] = node.value
 
     def vary(self, name, before, node, is_maybe):
-        """Remembers a type that is one thing or another."""
+        """Records a type that has several definitions."""
         if not is_maybe:
             self.varying.discard(name)
         elif before is not None and ast.dump(before) != ast.dump(node):
@@ -110,7 +110,7 @@ class Names:
                     self.public, self.public_line = None if public is None else set(public), node.lineno
 
     def forget(self, name):
-        """A later definition takes the place of an earlier one."""
+        """A later definition replaces an earlier one."""
         for names in (self.imports, self.classes, self.functions, self.aliases, self.variants):
             names.pop(name, None)
 
@@ -132,7 +132,7 @@ class Names:
 
 
 def imported(node, home):
-    """What an import gives: each name there, and the name here."""
+    """The names that an import defines: each with its name in the module and its name here."""
     for name in node.names:
         if name.name != "*":
             yield name.name, name.asname or name.name
@@ -145,7 +145,7 @@ def imported(node, home):
 
 
 def literal(node):
-    """A list of names that is written out; None for anything else."""
+    """The names in a literal list; None for anything else."""
     try:
         names = ast.literal_eval(node)
     except (ValueError, TypeError):
@@ -154,18 +154,18 @@ def literal(node):
 
 
 def signature(node):
-    """All of a function that its schema is made of."""
+    """The parts of a function that determine its schema."""
     return (ast.dump(node.args), node.returns and ast.dump(node.returns))
 
 
 def generic(origin):
-    """`List` for `typing.List`, `list`, or None for what is no known container."""
+    """`List` for `typing.List`, `list`, or None if it is not a known container."""
     home, _, name = (origin or "").rpartition(".")
     return name if home in HOMES or (home == "" and name in {"list", "set", "frozenset", "tuple", "dict"}) else None
 
 
 class Types:
-    """The schemas of one function. What is not known becomes an open schema, and is named in `warnings`."""
+    """The schemas of one function. An unknown type becomes a schema that accepts anything, with a warning."""
 
     def __init__(self, names):
         self.names, self.warnings = names, []
@@ -212,7 +212,7 @@ class Types:
         try:
             inner = ast.parse(node.value.strip(), mode="eval").body
         except (SyntaxError, ValueError):
-            return self.open("the annotation `%s` is no type, so anything is accepted" % node.value[:60], node)
+            return self.open("the annotation `%s` is not a type, so anything is accepted" % node.value[:60], node)
         for part in ast.walk(inner):
             if hasattr(part, "lineno"):
                 part.lineno = node.lineno
@@ -244,7 +244,7 @@ class Types:
         items = list(inner.elts) if isinstance(inner, ast.Tuple) else [inner]
         name = (origin or "").rpartition(".")[2]
         if generic(origin) is None:
-            return self.open("`%s` is no type known here, so anything is accepted" % (origin or "this"), node)
+            return self.open("`%s` is not a known type, so anything is accepted" % (origin or "this"), node)
         if name == "Optional":
             return self.union(items + [ast.copy_location(ast.Constant(value=None), node)])
         if name == "Union":
@@ -271,7 +271,7 @@ class Types:
             return self.tuple(items)
         if name in MAPPINGS:
             return self.mapping(items)
-        return self.open("`%s` is no type that JSON has, so anything is accepted" % name, node)
+        return self.open("`%s` has no form in JSON, so anything is accepted" % name, node)
 
     def tuple(self, items):
         if not items or (isinstance(items[-1], ast.Constant) and items[-1].value is Ellipsis):
@@ -383,7 +383,7 @@ class Types:
         return None
 
     def bases(self, node, seen=()):
-        """The names of all classes that a class is made of, and whether one says itself what `auto()` gives."""
+        """The names of all base classes of a class, and whether one of them defines the values of `auto()`."""
         names, own = set(), any(getattr(line, "name", None) == "_generate_next_value_" for line in node.body)
         for base in node.bases:
             names.add((self.names.origin(base) or "").rpartition(".")[2])
@@ -416,12 +416,12 @@ class Types:
                 else:
                     value = last + 1
             last = value if isinstance(value, int) else last
-            # An enum that is also text has its values as text.
+            # An enum that also derives from `str` has text values.
             values[name] = str(value) if value is not None and "str" in bases else value
         return values
 
     def fields(self, node, kind):
-        """The fields of a class and of its bases in the same file: schema, and whether it must be given."""
+        """The fields of a class and of its bases in the same file: the schema, and whether the field is required."""
         fields = {}
         for base in node.bases:
             if isinstance(base, ast.Name) and base.id in self.names.classes and base.id != node.name:
@@ -474,7 +474,7 @@ class Types:
         return self.with_default(schema, default), needed
 
     def with_default(self, schema, default):
-        """The schema with its default, where that can be told without running anything."""
+        """The schema with its default, if that is known without running code."""
         if default is None:
             return schema
         try:
@@ -485,7 +485,7 @@ class Types:
             return schema
         if value[0] is None and schema and not accepts_null(schema):
             schema = {"anyOf": [schema, {"type": "null"}]}
-        # What stands beside a `$ref` is ignored by older readers, so it is left out there.
+        # Older validators ignore keywords beside a `$ref`, so the default is left out there.
         return schema if "$ref" in schema else {**schema, "default": value[0]}
 
 

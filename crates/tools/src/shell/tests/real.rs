@@ -1,6 +1,7 @@
-//! The reader beside real shells: whatever they run of a random text was found in it, or the text was doubted.
+//! Compares the parser with real shells: every command that they run from a random text must have been found in it,
+//! or the text must have been marked as uncertain.
 //!
-//! The programs that a text can reach are scripts that do nothing, and one that writes down how it was called.
+//! The programs that a text can reach are scripts that do nothing, and one that records how it was called.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
@@ -14,7 +15,7 @@ use tempfile::TempDir;
 
 use super::{SimpleCommand, constructs, is_uncertain, parts, shown};
 
-/// What texts are made of. Nothing of it names a file outside of the folder.
+/// The pieces that texts are made of. None of them names a file outside the folder.
 const PIECES: &str = "git push¦git push¦git push¦; git push ;¦\ngit push\n¦git ¦push¦echo ¦a¦x¦ ¦ ¦ ¦\n¦\n¦;¦;¦&¦&&¦||¦|¦|&¦(¦)¦{ ¦; }¦}¦{}¦\
     $(¦`¦\\`¦\"¦\"¦'¦'¦\\¦\\\"¦\\'¦\\\n¦\\\\¦${x:-¦${x}¦$x¦$¦$?¦$((¦))¦$'¦$\"¦#¦ # ¦<<E\n¦\nE\n¦<<'E'\n¦<<E¦E¦<<<¦>x ¦>y¦<x ¦2>¦&>x ¦\
     >&2¦>&¦>|¦<>¦<&¦<(¦>(¦if ¦; then ¦else ¦; fi¦for i ¦in a ¦; do ¦; done¦case a in ¦a) ¦;; ¦ esac¦! ¦A=¦A=b ¦=¦+=¦sh -c ¦bash -c ¦bash -lc ¦\
@@ -35,7 +36,7 @@ impl Stage {
         let folder = tempfile::tempdir().unwrap();
         let programs = folder.path().join("bin");
         std::fs::create_dir(&programs).unwrap();
-        // One word a line, and a line of its own behind each call.
+        // One word per line, and a separator line after each call.
         let notes = "#!/bin/sh\nprintf '%s\\n' \"$@\" '\u{1e}' >> called\n";
         for (name, text) in [("git", notes), ("ls", "#!/bin/sh\n"), ("find", "#!/bin/sh\n"), ("sudo", "#!/bin/sh\n")] {
             let program = programs.join(name);
@@ -51,11 +52,11 @@ impl Stage {
         Self { folder }
     }
 
-    /// The calls of `git` that a shell makes of a text.
+    /// The calls of `git` that a shell makes when it runs a text.
     #[expect(clippy::disallowed_methods, reason = "the shell itself is what the reader is compared with")]
     fn calls(&self, shell: &str, text: &str) -> Vec<Vec<String>> {
         let root = self.folder.path();
-        // One for each: what goes on in the background of another is not taken for this one's.
+        // A new folder for each text, so that background processes of one text do not disturb another.
         let place = tempfile::tempdir_in(root).unwrap();
         let mut child = Command::new(shell)
             .args(["-c", text])
@@ -72,7 +73,7 @@ impl Stage {
         while child.try_wait().unwrap().is_none() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));
         }
-        // What goes on in the background, or for ever.
+        // Ends processes that run in the background, or forever.
         let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
         child.wait().unwrap();
         let called = std::fs::read(place.path().join("called")).unwrap_or_default();
@@ -80,7 +81,7 @@ impl Stage {
         called.split_terminator("\u{1e}\n").map(|call| call.lines().map(str::to_owned).collect()).collect()
     }
 
-    /// A call that a shell makes of a text, and that the reader neither found nor doubted.
+    /// A call that a shell makes and that the parser neither found nor marked as uncertain.
     fn missed(&self, text: &str) -> Option<String> {
         if text.contains('\0') || is_uncertain(text) {
             return None;
@@ -97,7 +98,7 @@ impl Stage {
     }
 }
 
-/// Whether a call is one of a part: the same words, up to the first that only running tells.
+/// Whether a call matches a part: the same words, up to the first that is known only at run time.
 fn is_of(part: &SimpleCommand, call: &[String]) -> bool {
     let mut words = part.words.iter();
     if words.next().and_then(Option::as_deref) != Some("git") {
@@ -105,7 +106,7 @@ fn is_of(part: &SimpleCommand, call: &[String]) -> bool {
     }
     let known: Vec<&String> = words.clone().map_while(Option::as_ref).collect();
     let is_all = known.len() == words.len();
-    // A line break within a word is written down as two words.
+    // A line break within a word is recorded as two words.
     let call = call.join("\n");
     let known = known.into_iter().map(String::as_str).collect::<Vec<_>>().join("\n");
     if is_all { call.trim_end() == known.trim_end() } else { call.starts_with(&known) }
@@ -115,7 +116,7 @@ fn pieces() -> impl Strategy<Value = String> {
     prop::collection::vec(piece(), 1..14).prop_map(|pieces| pieces.concat())
 }
 
-/// Commands within others, with a few pieces put in or left out somewhere.
+/// Nested commands, with a few pieces added or removed somewhere.
 fn mutated() -> impl Strategy<Value = String> {
     let change = (any::<prop::sample::Index>(), piece(), 0..3usize);
     (prop::collection::vec(any::<prop::sample::Index>(), 0..4), prop::collection::vec(change, 0..5)).prop_map(
@@ -143,7 +144,7 @@ fn the_stage_shows_what_runs() {
 }
 
 proptest! {
-    // `PROPTEST_CASES` says how many.
+    // `PROPTEST_CASES` sets the number of cases.
     #![proptest_config(ProptestConfig { failure_persistence: None, max_shrink_iters: 400, ..ProptestConfig::default() })]
 
     #[test]

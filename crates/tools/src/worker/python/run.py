@@ -26,11 +26,11 @@ FRAMES = 8  # lines of a traceback at its beginning, and as many at its end
 
 
 class ToolError(Exception):
-    """A tool could not be called, or failed."""
+    """A tool could not be called, or its call failed."""
 
 
 class Result(dict):
-    """What a tool gave as data; `str()` of it is what a model would read."""
+    """The data that a tool returned; `str()` of it is the text that a model would get."""
 
     @staticmethod
     def of(value, text):
@@ -66,7 +66,7 @@ class Tools:
 
 
 def named(tool, parameters, args, kwargs):
-    """The arguments by name. Positions follow the tool's parameters, the required ones first."""
+    """The arguments by name. Positional ones follow the order of the tool's parameters, the required ones first."""
     if len(args) == 1 and isinstance(args[0], dict) and not kwargs and len(parameters or ()) != 1:
         return dict(args[0])
     if parameters is None and args:
@@ -81,14 +81,14 @@ def named(tool, parameters, args, kwargs):
 
 
 def prepare(port, crashed):
-    """All that can be done before the call is known."""
+    """Does everything that can be done before the call arrives."""
     sys.stdout = sys.stderr = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), "utf-8", "backslashreplace",
                                                newline="\n", line_buffering=True)
     sys.__stdout__ = sys.__stderr__ = sys.stdout
     sys.argv = ["python"]
     faulthandler.enable(crashed, all_threads=False)
     gc.enable()
-    # What is touched here for the first time need not be copied when somebody waits for it.
+    # Memory pages that are touched here need not be copied later, while a caller waits.
     warm = {"code": "def f(x):\n  return [x + 1 for _ in 'ab']\nf(y)", "variables": {"y": 1}, "tools": {"t": ["a"]}}
     namespace, given = namespace_of(json.loads(json.dumps(warm)), port)
     encoded(told(warm["code"], namespace, given))
@@ -110,10 +110,10 @@ def run(call, port):
     except BaseException:
         said = b'{"ok": false, "error": "the code replaced a part of Python that is needed to tell its result"}'
     if getpid() != process:
-        # A process that the code forked and that ran on to the end of it: the result is the other's.
+        # This is a process that the code forked; only the original process reports the result.
         return
     port.say(b"V", said)
-    # What the code left open is closed, and what it asked for at the end is done, as when a program ends.
+    # Files that the code left open are closed and its exit handlers run, as when a program ends.
     namespace.clear()
     gc.collect()
     getattr(atexit, "_run_exitfuncs", int)()
@@ -121,7 +121,7 @@ def run(call, port):
 
 
 def namespace_of(call, port):
-    """The globals of the code, and which of them were given."""
+    """The globals of the code, and which of them it was given."""
 
     def call_tool(name, arguments=None, **kwargs):
         answer = port.ask({"tool": str(name), "args": {**(arguments or {}), **kwargs}})
@@ -154,7 +154,7 @@ def is_free(name):
 
 
 def told(code, namespace, given):
-    """What came of the code, as plain data."""
+    """The result of the code, as plain data."""
     try:
         return {"ok": True, **shown(execute(tidy(code), namespace, given))}
     except SystemExit as error:
@@ -171,7 +171,7 @@ def told(code, namespace, given):
 
 
 def tidy(code):
-    """Without a Markdown fence around it or an indentation before all of it. Lines keep their numbers."""
+    """Removes a Markdown fence around the code and common indentation. Lines keep their numbers."""
     lines = code.split("\n")
     full = [number for number, line in enumerate(lines) if line.strip()]
     if len(full) >= 2 and lines[full[0]].strip().startswith("```") and lines[full[-1]].strip() == "```":
@@ -205,12 +205,12 @@ def named_result(namespace, given):
 
 
 def encoded(value):
-    """As JSON. Halves of characters, which Python has and JSON has not, become question marks."""
+    """As JSON. Lone surrogates, which Python allows and JSON does not, become question marks."""
     return DUMPS(value, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def shown(value):
-    """A result as JSON where that says the same, and as text."""
+    """A result as JSON if that loses nothing, and as text."""
     text = value if isinstance(value, str) else represented(value)
     if len(text) > SHOWN:
         text = f"{text[:SHOWN // 2]}\n[{len(text) - SHOWN} characters left out]\n{text[-SHOWN // 2:]}"
@@ -224,7 +224,7 @@ def shown(value):
 
 
 def is_plain(value, depth):
-    """Whether JSON says the same: no numbers beyond 64 bits, no keys that are not text, no halves of characters, not too deep."""
+    """Whether JSON loses nothing: only 64-bit numbers, only text as keys, no lone surrogates, not too deep."""
     kind = type(value)
     if kind is int:
         return -(1 << 63) <= value < 1 << 64
@@ -245,7 +245,7 @@ def represented(value):
 
 
 def described(error):
-    """An error as people read it: what, and which lines of the code, the innermost last."""
+    """An error for people to read: its message, and the lines of the code, the innermost last."""
     parts = []
     while error is not None and len(parts) < 3:
         parts.append(one_error(error))

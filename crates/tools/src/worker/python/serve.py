@@ -1,12 +1,12 @@
-"""Serves calls, each in a process of its own that was forked before it is needed.
+"""Serves calls, each in its own process, which was forked before the call arrived.
 
-This process, the parent, imports what is slow to import and then runs nothing of others. It alone holds the pipes to
-whoever makes the calls; a child gets pipes to the parent, never sees a call's nonce, and is gone before the next call is
-read. So whatever code does to its process, the next call finds everything as it was, and nobody can speak in another's
-name. A call that leaves a process or a file in the private temporary folders behind makes this worker spent.
+This process, the parent, imports the slow modules and then runs no untrusted code. Only the parent holds the pipes to
+the caller. A child gets pipes to the parent, never sees a call's nonce, and is gone before the next call is read. So
+whatever code does to its process, the next call finds everything unchanged, and no call can send frames in the name of
+another. A call that leaves a process or a file in the private temporary folders behind makes this worker spent.
 
-Python 3.8 or newer. What a child does is in the file that follows this one: `prepare()` before it reads its call, so
-that pages it shares with its parent are copied while nobody waits, and then `run(call, port)`.
+Python 3.8 or newer. The file that follows this one defines what a child does: `prepare()` before it reads its call, so
+that memory pages shared with the parent are copied while nobody waits, and then `run(call, port)`.
 """
 
 import gc
@@ -18,9 +18,9 @@ import struct
 import sys
 import time
 
-HEAD = 65536  # bytes of what is printed that are passed on as they come
-TAIL = 32768  # bytes of its end that are kept
-DRAIN = 1 << 20  # bytes read of a pipe that somebody may still hold open
+HEAD = 65536  # bytes of printed output that are forwarded as they arrive
+TAIL = 32768  # bytes of the end of the output that are kept
+DRAIN = 1 << 20  # bytes read from a pipe that another process may still hold open
 
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
@@ -50,7 +50,7 @@ def read_frame(descriptor):
 
 
 def take_frame(buffer):
-    """The first frame of what has come from a child, which may send anything. None if it is not whole."""
+    """The first frame in the bytes from a child, which may send anything. None if it is incomplete."""
     if len(buffer) < 4:
         return None
     (length,) = struct.unpack_from("<I", buffer)
@@ -62,7 +62,7 @@ def take_frame(buffer):
 
 
 def system_call():
-    """The C function prctl, or None where it cannot be had."""
+    """The C function prctl, or None if it is not available."""
     try:
         import ctypes
 
@@ -72,7 +72,7 @@ def system_call():
 
 
 class Child:
-    """A process that waits for one call, and the pipes to it."""
+    """A process that waits for one call, with the pipes to it."""
 
     def __init__(self, server):
         down, self.down = os.pipe()
@@ -109,7 +109,7 @@ class Child:
 
 
 class Port:
-    """A child's way to its parent, for any number of threads."""
+    """A child's connection to its parent; any number of threads may use it."""
 
     def __init__(self, down, up):
         import threading
@@ -129,7 +129,7 @@ class Port:
             self.asked = number
             write_frame(self.up, b"Q", bytes(8), question)
         while True:
-            # Whoever has the lock reads for all; the others find their answer when it is their turn.
+            # The thread with the lock reads for all; the others find their answer when they get the lock.
             with self.reading:
                 if number in self.answers:
                     return self.answers.pop(number)
@@ -153,7 +153,7 @@ class Server:
         _, _, hello = read_frame(self.inward)
         self.hello = json.loads(hello)
         sys.path.extend(self.hello.get("path", []))
-        # Nothing in the sandbox can look into this process, and orphans come to it instead of disappearing.
+        # No process in the sandbox can inspect this one, and orphaned processes become its children.
         self.prctl = system_call()
         if self.prctl and (self.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) or self.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)):
             self.prctl = None
@@ -174,7 +174,7 @@ class Server:
             child = Child(self)
 
     def attend(self, child, nonce, call):
-        """Stays with a child until it is gone, and passes on what it says."""
+        """Serves a child until it has ended, and forwards its frames."""
         began = time.monotonic()
         printed, said = Printed(self.outward, nonce), bytearray()
         write_frame(child.down, b"C", bytes(8), call)
@@ -199,7 +199,7 @@ class Server:
                         write_frame(child.down, b"A", bytes(8), answer)
                     except BrokenPipeError:
                         pass
-        # What it said before its end is in the pipes; whoever else holds them open is not waited for.
+        # The last data of the child is still in the pipes. Other processes that hold them open are not waited for.
         for descriptor, read in ((child.printed, printed.read), (child.up, lambda up: self.relay(up, said, nonce))):
             os.set_blocking(descriptor, False)
             for _ in range(DRAIN // 65536):
@@ -227,12 +227,12 @@ class Server:
             frame = take_frame(said)
             if frame is None:
                 return bool(part)
-            # The end of a call is told by us alone, and only once its process is gone.
+            # Only the parent reports the end of a call, and only once its process is gone.
             if frame[0] in (b"Q", b"V"):
                 write_frame(self.outward, frame[0], nonce, frame[1])
 
     def reap(self, wanted):
-        """Collects every process that has ended; the status of the wanted one, if it is among them."""
+        """Reaps every process that has ended. Returns the status of the wanted one, if it is among them."""
         status = None
         while True:
             try:
@@ -253,7 +253,7 @@ class Server:
             return False
 
     def look_at_scratch(self):
-        """Something that changes when a file is left in the private temporary folders."""
+        """A value that changes when a file is left in the private temporary folders."""
         home, temporary = os.environ.get("HOME", "/"), os.environ.get("TMPDIR", "/tmp")
         if self.hello.get("level") == "full":
             found = [os.statvfs(folder) for folder in ("/tmp", "/var/tmp", "/dev/shm", home)]
@@ -262,7 +262,7 @@ class Server:
 
 
 class Printed:
-    """What a call prints: its beginning is passed on as it comes, its end kept, and the middle counted."""
+    """The printed output of a call: its beginning is forwarded as it arrives, its end kept, and the middle counted."""
 
     def __init__(self, outward, nonce):
         self.outward, self.nonce = outward, nonce
