@@ -1,4 +1,4 @@
-//! Using other people's servers.
+//! The MCP client: connects to configured servers and makes their tools available to runs.
 
 mod absence;
 mod admit;

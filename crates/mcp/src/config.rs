@@ -1,6 +1,6 @@
-//! Which servers there are, as data: what was written in any of the dialects in use, and what is meant by it.
+//! The configuration of servers: reads the files of all common clients, and checks and resolves their entries.
 //!
-//! Files are read by whoever owns them. One faulty server never hides the others.
+//! This module does not open files. A faulty server never hides the others.
 
 mod dialects;
 mod expand;
@@ -30,21 +30,21 @@ pub use written::{ServerFile, WrittenGrants, WrittenLogin, WrittenSampling, Writ
 
 use expand::expand;
 
-/// Bytes of a value that may be a key.
+/// Minimum bytes of a value that may be a key.
 const SHORTEST_KEY: usize = 4;
-/// Bytes of variables that are filled in for one server; no program is given a hundredth of them.
+/// Maximum bytes of the variables that are filled in for one server; no program needs a hundredth of that.
 const LONGEST_FILLED: usize = 512 << 10;
 
-/// A server as it is meant: every field present and checked, variables filled in.
+/// A resolved server entry: every field is present and checked, and variables are filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerConfig {
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
-    /// Whether it is used.
+    /// Whether it is enabled.
     pub enabled: bool,
     /// How it is reached.
     pub link: TransportConfig,
-    /// How long it is waited for.
+    /// Its time limits.
     pub patience: ServerTimeouts,
     /// The tools that are offered; `None` for all.
     pub tools: Option<Vec<String>>,
@@ -54,22 +54,21 @@ pub struct ServerConfig {
     pub trusts_hints: bool,
     /// What its process may do beyond the workspace.
     pub grants: ServerGrants,
-    /// How one signs in there, where that is not found out by itself.
+    /// How to sign in, if that cannot be discovered.
     pub login: LoginConfig,
-    /// Whether it may have models asked during runs, on their account.
+    /// Whether and how it may ask models during runs, which pay for it.
     pub sampling: Option<Sampling>,
-    /// The one revision that it is spoken to in; what it speaks is found out where nothing is said.
+    /// The only revision to use; if it is `None`, the revision is negotiated.
     pub revision: Option<Revision>,
-    /// A hash of what was written and of the values filled in: what was learned about another configuration does not
-    /// count.
+    /// A hash of the entry and of the values filled in. What was learned with another configuration is not used.
     pub fingerprint: String,
-    /// Whether the workspace names it, so that its code may be the workspace's; else it is the user's own.
+    /// Whether it is configured by the workspace, so that its code may come from there; otherwise it is the user's own.
     pub of_workspace: bool,
-    /// How it is reached, as it was written: for people, without values of variables and without what may be a key.
+    /// How it is reached, as written: for people, without values of variables and without possible keys.
     pub shown: String,
-    /// The values of variables that were filled in, by their names. Nobody is shown them.
+    /// The values of variables that were filled in, by name. They are never shown.
     pub filled: BTreeMap<String, Secret>,
-    /// What was written about it and means nothing here, for whoever wonders why.
+    /// Fields of the entry that are not used here, for diagnostics.
     pub unused: Vec<String>,
 }
 
@@ -89,7 +88,7 @@ impl ServerConfig {
     }
 }
 
-/// A value as it is, and as it stands in addresses.
+/// A value as it is, and in the forms it has in URLs.
 fn forms_of(value: &str) -> Vec<String> {
     let mut forms = vec![value.to_owned()];
     if let Ok(mut url) = Url::parse("http://x/") {
@@ -100,7 +99,7 @@ fn forms_of(value: &str) -> Vec<String> {
         forms.extend(url.password().map(str::to_owned));
     }
     forms.extend([url::form_urlencoded::byte_serialize(value.as_bytes()).collect()]);
-    // Shorter ones are no keys, and stand in many words by chance.
+    // Shorter values are not keys, and occur in many texts by chance.
     forms.retain(|form| form.len() >= SHORTEST_KEY);
     forms
 }
@@ -108,15 +107,15 @@ fn forms_of(value: &str) -> Vec<String> {
 /// How a server is reached.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TransportConfig {
-    /// A process of ours, on pipes.
+    /// A process that we start, on pipes.
     Stdio {
         /// The program.
         command: String,
         /// Its arguments.
         args: Vec<Secret>,
-        /// Variables it is given.
+        /// Environment variables to set.
         env: BTreeMap<String, Secret>,
-        /// Where it starts, seen from the workspace; the workspace, or a folder of its own, where nothing is said.
+        /// Where it starts, relative to the workspace. By default the workspace, or a private folder.
         cwd: Option<PathBuf>,
     },
     /// A server at an address.
@@ -130,35 +129,35 @@ pub enum TransportConfig {
     },
 }
 
-/// Which transport a server at an address speaks.
+/// The transport of a remote server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoteTransport {
-    /// Streamable HTTP; what turns out to be an older or a plainer form is spoken to in that.
+    /// Streamable HTTP, with fallback to the older transport and the plain HTTP form.
     Http,
     /// HTTP with server-sent events, as before 2025.
     Sse,
 }
 
-/// How a server may have models asked.
+/// How a server may ask models.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sampling {
-    /// The model; that of the agent who calls where nothing is said.
+    /// The model; by default that of the calling agent.
     pub model: Option<String>,
 }
 
-/// How long a server is waited for.
+/// The time limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerTimeouts {
-    /// From start to the first list of tools.
+    /// From the start to the first list of tools.
     pub start: Duration,
-    /// Silence during a call: progress begins it anew.
+    /// Silence during a call; progress restarts it.
     pub call: Duration,
-    /// A call in all, whatever progress it makes.
+    /// A whole call, regardless of progress.
     pub longest: Duration,
 }
 
 impl Default for ServerTimeouts {
-    /// A cold start of a packaged server takes seconds, and a call that says nothing for a minute has hung.
+    /// A cold start of a packaged server takes seconds, and a call that is silent for a minute has hung.
     fn default() -> Self {
         Self { start: Duration::from_secs(30), call: Duration::from_mins(1), longest: Duration::from_mins(10) }
     }
@@ -167,7 +166,7 @@ impl Default for ServerTimeouts {
 /// What a server's process may do beyond the workspace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServerGrants {
-    /// What of the network it can reach.
+    /// Its network access.
     pub network: Network,
     /// Folders and files it may read.
     pub read: Vec<PathBuf>,
@@ -175,20 +174,20 @@ pub struct ServerGrants {
     pub write: Vec<PathBuf>,
 }
 
-/// How one signs in at a server.
+/// How to sign in at a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoginConfig {
-    /// The id of a client that was registered by hand.
+    /// The id of a client that was registered manually.
     pub client_id: Option<String>,
     /// Its secret.
     pub client_secret: Option<Secret>,
-    /// What is asked for; what the server names where nothing is said.
+    /// The scopes to request; by default those that the server names.
     pub scopes: Vec<String>,
-    /// Whether id and secret are enough, so that nobody has to sign in.
+    /// Whether id and secret are sufficient, so that no person has to sign in.
     pub is_for_machines: bool,
 }
 
-/// How a file is written.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigFormat {
     /// JSON, with comments and trailing commas tolerated.
@@ -197,7 +196,7 @@ pub enum ConfigFormat {
     Toml,
 }
 
-/// A file of servers as it is, with all that we do not know.
+/// The content of a file of servers, including unknown fields.
 pub fn document(text: &str, format: ConfigFormat) -> Result<serde_json::Value, String> {
     match format {
         ConfigFormat::Json => lenient::parse(text).map_err(|error| error.to_string()),
@@ -205,13 +204,13 @@ pub fn document(text: &str, format: ConfigFormat) -> Result<serde_json::Value, S
     }
 }
 
-/// The servers written in a text, as they are written. `file` is what faults call it.
+/// The server entries in a text, unresolved. `file` is its name in faults.
 pub fn read_written(text: &str, format: ConfigFormat, file: &str) -> (Vec<(String, WrittenServer)>, Vec<ConfigFault>) {
     let read = read_theirs(text, format, file);
     (read.servers, read.faults)
 }
 
-/// The same, and what of it means nothing here: for whoever takes over another program's file.
+/// The same, and the fields that are not used here: for importing another program's file.
 pub fn read_theirs(text: &str, format: ConfigFormat, file: &str) -> ServerFile {
     match document(text, format) {
         Ok(document) => written::all_in(&document, file),
@@ -219,9 +218,9 @@ pub fn read_theirs(text: &str, format: ConfigFormat, file: &str) -> ServerFile {
     }
 }
 
-/// The servers written in a text, as they are meant, and what is wrong with the others.
+/// The resolved servers of a text, and the faults of the others.
 ///
-/// Switched-off servers are read as well, but their missing variables are nobody's fault.
+/// Disabled servers are read as well, but for them missing variables are not faults.
 pub fn read(text: &str, format: ConfigFormat, file: &str, lookup: Lookup<'_>) -> (Vec<ServerConfig>, Vec<ConfigFault>) {
     let ServerFile { servers: written, mut faults, .. } = read_theirs(text, format, file);
     let mut servers: Vec<ServerConfig> = Vec::new();
@@ -250,18 +249,19 @@ pub fn read(text: &str, format: ConfigFormat, file: &str, lookup: Lookup<'_>) ->
     (servers, faults)
 }
 
-/// What is put in place of variables to see whether a server could be reached once they are set: a number for a port, an
-/// address, and the beginning of one.
+/// Sample values for variables, to test whether a server could be reached once they are set: a port number, an address,
+/// and the beginning of one.
 const STANDINGS: [&str; 3] = ["1", "http://x.example", "http"];
 
-/// Variables that name places and hide nothing.
+/// Variables that name folders and are not secret.
 const PLACES: [&str; 2] = ["workspaceFolder", "userHome"];
 
 /// A field and what is wrong with it.
 type FieldFault = (String, String);
 
 impl WrittenServer {
-    /// What is wrong with it whatever its variables are set to. A file of variables is not: it can be mended.
+    /// What is wrong with the entry whatever its variables are set to. An `envFile` is not a fault here, because it can
+    /// be replaced.
     pub fn fault(&self, name: &str) -> Option<(String, String)> {
         let server = Self { env_file: None, ..self.clone() };
         let meant = STANDINGS.map(|value| server.mean(name, &|_| Some(value.to_owned())));
@@ -271,7 +271,7 @@ impl WrittenServer {
         meant.into_iter().find_map(Result::err)
     }
 
-    /// What is meant: checked, with variables filled in. The error names the field.
+    /// Checks and resolves the entry, with variables filled in. The error names the field.
     pub fn mean(&self, name: &str, lookup: Lookup<'_>) -> Result<ServerConfig, (String, String)> {
         if name.trim().is_empty() || name.len() > 64 || name.chars().any(char::is_control) {
             return wrong("name", "expected 1 to 64 visible characters");
@@ -387,7 +387,7 @@ impl WrittenServer {
         }
         let headers = table("headers", &self.headers, lookup)?;
         if let Some(name) = headers.keys().find(|name| reqwest::header::HeaderName::try_from(name.as_str()).is_err()) {
-            return wrong("headers", format!("`{name}` is no name of a header"));
+            return wrong("headers", format!("`{name}` is not a valid header name"));
         }
         Ok(TransportConfig::Remote { url, headers, form })
     }
@@ -429,7 +429,7 @@ impl WrittenServer {
         })
     }
 
-    /// How it is reached, without what may be a key: arguments, and what an address holds besides host and path.
+    /// How it is reached, without possible keys: without arguments, and of an address only host and path.
     fn shown(&self) -> String {
         let Some(url) = self.url.as_deref().filter(|_| self.command.is_none()) else {
             let command = self.command.clone().unwrap_or_default();
@@ -443,7 +443,7 @@ impl WrittenServer {
     }
 
     fn fingerprint(&self, filled: &BTreeMap<String, Secret>) -> String {
-        // Whether it is switched on and how long it is waited for does not change what it is.
+        // Whether it is enabled, and its time limits, do not change what it is.
         let same = Self { enabled: true, start: None, call: None, longest: None, ..self.clone() };
         let filled: BTreeMap<&String, &str> = filled.iter().map(|(name, value)| (name, value.reveal())).collect();
         let bytes = serde_json::to_vec(&(same, filled)).unwrap_or_default();

@@ -1,12 +1,12 @@
-//! Why a server could not be used. What a model should read is made of it by whoever calls.
+//! The errors of the MCP client. Callers turn them into messages for models.
 
 use std::time::Duration;
 
-/// Why a server could not be reached, or did not do what it was asked.
+/// Why a server could not be reached, or did not do what was requested.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no such server, or it is switched off.
+    /// There is no such server, or it is disabled.
     #[error("there is no MCP server named `{0}`; `updraft mcp list` shows them")]
     Unknown(String),
 
@@ -14,11 +14,11 @@ pub enum Error {
     #[error("{0}")]
     Start(String),
 
-    /// Its process fetches what it runs, and that failed.
+    /// Its process had to fetch packages, and that failed.
     #[error("{0}")]
     Unfetched(String),
 
-    /// It was not ready when nobody could wait any longer.
+    /// It was not ready within the time limit.
     #[error("{0}")]
     Slow(String),
 
@@ -26,68 +26,68 @@ pub enum Error {
     #[error("{0}")]
     Unreachable(String),
 
-    /// It, by its name, wants to know who asks.
-    #[error("it wants a login; run `updraft mcp login {0}`")]
+    /// It requires a login. Contains its name.
+    #[error("it requires a login; run `updraft mcp login {0}`")]
     Login(String),
 
-    /// It did not answer in time. It was told that nobody waits any longer.
+    /// It did not answer in time. The request was cancelled.
     #[error("it said nothing for {0:?}")]
     Silent(Duration),
 
-    /// The connection ended while something was asked of it: nobody knows whether it was done.
+    /// The connection ended during a request: it is unknown whether the request had an effect.
     #[error("the connection ended: {0}")]
     Lost(String),
 
-    /// It gave up what it was asked, and nobody knows how far it had come. The connection goes on.
+    /// It gave up the request, and it is unknown how far it had come. The connection stays open.
     #[error("it gave up: {0}")]
     Abandoned(String),
 
-    /// It failed too often, and is left alone for a while.
-    #[error("it failed {times} times, at last with: {last}; it is tried again in {wait:?}")]
+    /// It failed too often, and is paused.
+    #[error("it failed {times} times, most recently with: {last}; it is tried again in {wait:?}")]
     Resting {
-        /// How often in a row.
+        /// Failures in a row.
         times: u32,
         /// The last failure.
         last: String,
-        /// Until the next attempt.
+        /// The time until the next attempt.
         wait: Duration,
     },
 
-    /// It answered with an error of the protocol.
+    /// It answered with a protocol error.
     #[error("it refused: {message} ({code})")]
     Refused {
-        /// JSON-RPC's number.
+        /// The JSON-RPC error code.
         code: i32,
-        /// Its words, cut to size.
+        /// Its message, truncated.
         message: String,
     },
 
-    /// Nothing was done: a person has to visit addresses first.
+    /// A person has to visit addresses first. Nothing was done.
     #[error("it wants a person to visit an address first{}: {message}", addresses(.visits))]
     Visits {
-        /// Where to.
+        /// The addresses.
         visits: Vec<VisitRequest>,
-        /// Its words, cut to size.
+        /// Its message, truncated.
         message: String,
     },
 
-    /// It answered something that makes no sense.
-    #[error("it answered what nobody can use: {0}")]
+    /// Its answer does not make sense.
+    #[error("its answer cannot be used: {0}")]
     Nonsense(String),
 
-    /// Whoever asked does not want it any longer.
-    #[error("nobody waits for it any longer")]
+    /// The caller has cancelled the request.
+    #[error("the request was cancelled")]
     Cancelled,
 }
 
-/// An address that a server wants a person to visit before it does what it is asked.
+/// An address that a server wants a person to visit first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VisitRequest {
-    /// What the server calls it.
+    /// The server's id for it.
     pub id: String,
-    /// Where to.
+    /// The address.
     pub address: String,
-    /// What for, in its words.
+    /// Its purpose, in the server's words.
     pub message: String,
 }
 
@@ -97,7 +97,7 @@ fn addresses(visits: &[VisitRequest]) -> String {
 }
 
 impl Error {
-    /// Whether the request certainly had no effect: it was never sent, or refused.
+    /// Whether the request certainly had no effect: it was never sent, or was refused.
     pub fn had_no_effect(&self) -> bool {
         match self {
             Error::Unknown(_)
@@ -115,7 +115,7 @@ impl Error {
 }
 
 impl Error {
-    /// The same with other words.
+    /// The same error with its texts replaced.
     pub(crate) fn reworded(self, words: impl Fn(&str) -> String) -> Self {
         match self {
             Error::Start(text) => Error::Start(words(&text)),
@@ -133,7 +133,7 @@ impl Error {
     }
 }
 
-/// At most `limit` bytes of a text on one line, with an ellipsis where it was cut.
+/// At most `limit` bytes of a text on one line, with an ellipsis where it was truncated.
 pub(crate) fn cut(text: &str, limit: usize) -> String {
     let text = text.trim().replace(['\n', '\r'], " ");
     if text.len() <= limit {
@@ -142,7 +142,7 @@ pub(crate) fn cut(text: &str, limit: usize) -> String {
     format!("{}…", &text[..text.floor_char_boundary(limit)])
 }
 
-/// The innermost cause of an error: what people can do something about.
+/// The innermost cause of an error, which is what people can act on.
 pub(crate) fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {

@@ -1,8 +1,9 @@
-//! Speak MCP: use other people's servers as tools of ours, and be one.
+//! The Model Context Protocol (MCP): a client, which makes the tools of configured servers available to runs, and a
+//! server, which offers Updraft's own tools to other clients.
 //!
-//! [`config`] says which servers there are, as data. [`Servers`] are those that are switched on: nothing is started
-//! before it is needed, what falls is started again, and whatever a server does stays its own problem. Their tools are
-//! ordinary [`updraft_tools::Tool`]s.
+//! [`config`] reads the configuration. [`Servers`] are the enabled servers: a server is started when it is first needed
+//! and restarted after a failure, and a faulty server does not affect the others. Their tools are ordinary
+//! [`updraft_tools::Tool`]s.
 //!
 //! ```no_run
 //! # async fn example() {
@@ -21,16 +22,16 @@
 //! # }
 //! ```
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`config`] | servers as data, in every dialect in use |
-//! | `client/server`, `client/servers` | one server over time; all of them together |
-//! | `client/connect`, `client/connection` | which transport and revision a server speaks; one connection while it lasts |
-//! | `client/lines`, `client/process` | servers on pipes, in the sandbox |
-//! | `client/door`, `client/login`, `client/sse`, `client/rest` | remote servers, old and new |
-//! | `client/handler`, `client/host` | what servers may ask of us, and who answers |
-//! | [`server`] | what we offer to other people's clients |
-//! | `client/tool`, `client/content`, `client/names`, `client/helpers` | their tools as ours |
+//! | [`config`] | the configuration of servers, in every supported dialect |
+//! | `client/server`, `client/servers` | the life of one server; all servers together |
+//! | `client/connect`, `client/connection` | finding the transport and revision of a server; one open connection |
+//! | `client/lines`, `client/process` | servers that are processes in the sandbox |
+//! | `client/door`, `client/login`, `client/sse`, `client/rest` | remote servers, over all transports |
+//! | `client/handler`, `client/host` | requests from servers, and what answers them |
+//! | [`server`] | Updraft as a server for other clients |
+//! | `client/tool`, `client/content`, `client/names`, `client/helpers` | servers' tools as tools of ours |
 
 mod client;
 pub mod config;

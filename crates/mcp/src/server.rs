@@ -1,14 +1,15 @@
-//! Updraft as a server: what it offers, spoken in every revision of the protocol on one endpoint.
+//! The MCP server: offers Updraft's own tools to other clients, in every revision of the protocol on one endpoint.
 //!
-//! | file | what it is about |
+//! | file | contents |
 //! |---|---|
-//! | `offer.rs` | what a server offers, in the protocol's terms |
-//! | `handler.rs`, `rounds.rs`, `caller.rs` | speaks for an offer: both eras, exact capabilities, questions to the client |
-//! | `subscribers.rs` | who wants to be told of changes |
-//! | `plain.rs` | a small offer: a list of tools that are plain functions |
-//! | `host.rs` | over standard input and output, or as a service for an HTTP server |
-//! | `letters.rs`, `scan.rs`, `batch.rs` | what clients send, looked at first: what is no message is answered |
-//! | `lines.rs`, `web.rs` | the same on pipes and over HTTP |
+//! | `offer.rs` | the trait for what a server offers, in the protocol's terms |
+//! | `handler.rs`, `rounds.rs`, `caller.rs` | the protocol handler: both eras, exact capabilities, questions to the
+//! client |
+//! | `subscribers.rs` | clients that are notified of changes |
+//! | `plain.rs` | a small backend: a list of tools that are plain functions |
+//! | `host.rs` | serving over standard input and output, or as a service for an HTTP server |
+//! | `letters.rs`, `scan.rs`, `batch.rs` | parsing of client messages: an invalid message gets an error answer |
+//! | `lines.rs`, `web.rs` | the transports over pipes and over HTTP |
 
 mod batch;
 mod caller;
@@ -36,5 +37,5 @@ pub use plain::{PlainBackend, PlainTool};
 pub use subscribers::ChangeNotice;
 pub use web::HttpService;
 
-/// The protocol's own types, for offers that need more than text.
+/// The protocol's own types, for backends that need more than text.
 pub use rmcp::{ErrorData, model};

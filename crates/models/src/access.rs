@@ -1,4 +1,5 @@
-//! What is needed to reach models. Whoever reads the environment and the settings fills it in.
+//! What is needed to reach models: keys, addresses, limits and prices. The caller fills it in from the environment and
+//! the settings.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,58 +15,58 @@ use crate::{AnswerCache, Error, Http, Model, RateLimit, RateLimiter, RetryPolicy
 /// What is needed to reach models.
 #[derive(Clone, Debug, Default)]
 pub struct ModelAccess {
-    /// Keys and addresses by the provider's name; also of providers that only the settings know.
+    /// Keys and addresses by provider name, including providers that only the settings define.
     pub reach: BTreeMap<String, ProviderAccess>,
-    /// What Vertex needs beside them.
+    /// The additional settings of Vertex.
     pub google: GoogleProject,
     /// Prices by `provider/name`.
     pub prices: BTreeMap<String, Price>,
-    /// Models by the names people gave them.
+    /// User-defined names for models.
     pub profiles: BTreeMap<String, String>,
     /// Limits by `provider/name`, or by provider.
     pub limit: BTreeMap<String, RateLimit>,
-    /// Who keeps them.
+    /// Enforces these limits.
     pub limits: RateLimiter,
-    /// How long providers are waited for.
+    /// Time limits and retries.
     pub patience: RetryPolicy,
     /// The connections, shared by all models.
     pub http: Http,
     /// Whether `auto` may look for servers on this machine.
     pub probe: bool,
-    /// Reads the keys again, for processes that live longer than a key.
+    /// Reads the keys again, for processes that outlive a key.
     pub keys: Option<KeySource>,
-    /// Answers to requests that were made before, where they are kept.
+    /// The cache of answers to earlier requests, if it is enabled.
     pub cache: Option<AnswerCache>,
     /// Finds the answers of an earlier run, for `recorded/RUN`.
     pub recorded: Option<Recordings>,
 }
 
-/// How one provider is reached.
+/// How to reach one provider.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProviderAccess {
-    /// Its key, where one is set.
+    /// Its key, if one is set.
     pub key: Option<SecretString>,
-    /// Where it is, where that is not the usual place.
+    /// Its address, if it is not the default.
     pub base: Option<String>,
-    /// How it is spoken to, for a provider that only the settings know.
+    /// The dialect of a provider that only the settings define.
     pub speech: Option<DialectKind>,
 }
 
-/// A Google Cloud project, and who we are there.
+/// A Google Cloud project and its credentials.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GoogleProject {
     /// The project (`GOOGLE_CLOUD_PROJECT`).
     pub project: Option<String>,
-    /// The place (`GOOGLE_CLOUD_LOCATION`).
+    /// The location (`GOOGLE_CLOUD_LOCATION`).
     pub location: Option<String>,
-    /// The file with credentials (`GOOGLE_APPLICATION_CREDENTIALS`, or where gcloud puts it).
+    /// The credentials file (`GOOGLE_APPLICATION_CREDENTIALS`, or gcloud's default path).
     pub credentials: Option<PathBuf>,
-    /// Where the machine we run on is asked for a token, as `host:port` (`GCE_METADATA_HOST`), where there is no file.
-    /// Where this is not set either, the usual place is tried.
+    /// The address of the metadata server, as `host:port` (`GCE_METADATA_HOST`), which is used if there is no file. If
+    /// this is not set either, the default address is tried.
     pub metadata: Option<String>,
 }
 
-/// Reads the keys of all providers, by their names, as they are set now.
+/// Reads the current keys of all providers, by name.
 #[derive(Clone)]
 pub struct KeySource(pub Arc<dyn Fn() -> BTreeMap<String, SecretString> + Send + Sync>);
 
@@ -75,7 +76,7 @@ impl fmt::Debug for KeySource {
     }
 }
 
-/// Finds a model that says what an earlier run heard.
+/// Finds a model that repeats the answers of an earlier run.
 #[derive(Clone)]
 pub struct Recordings(pub Arc<RecordingFinder>);
 
@@ -94,7 +95,8 @@ impl ModelAccess {
         self.reach.get(provider)?.key.as_ref().filter(|key| !key.is_empty())
     }
 
-    /// The same with the keys of now, where some have changed. Addresses stay: nothing goes elsewhere than before.
+    /// The same access with the current keys, if some have changed. Addresses stay the same, so nothing is sent to
+    /// another place.
     #[must_use]
     pub fn renewed(&self) -> Option<Self> {
         let keys = (self.keys.as_ref()?.0)();
@@ -105,7 +107,7 @@ impl ModelAccess {
         (renewed.reach != self.reach).then_some(renewed)
     }
 
-    /// Whether what a provider needs is there, as far as can be told without asking it.
+    /// Whether everything that a provider needs is set, as far as can be known without a request.
     pub fn can_use(&self, provider: &Provider) -> bool {
         match provider.speech {
             DialectKind::Vertex => self.google.project.is_some(),
@@ -117,19 +119,19 @@ impl ModelAccess {
         }
     }
 
-    /// The address of a provider that was set.
+    /// The configured address of a provider.
     pub fn base(&self, provider: &str) -> Option<&str> {
         self.reach.get(provider)?.base.as_deref()
     }
 
-    /// How often a model may be asked. Gemini's free tier is assumed where nothing else is said.
+    /// The rate limit of a model. By default Gemini has the limits of its free tier.
     pub fn limit_of(&self, provider: &str, model: &str) -> RateLimit {
         let set = self.limit.get(&format!("{provider}/{model}")).or_else(|| self.limit.get(provider));
         let usual = if provider == "gemini" { RateLimit::GEMINI_FREE } else { RateLimit::default() };
         set.cloned().unwrap_or(usual)
     }
 
-    /// How a provider is spoken to and where it is; `None` for one that nobody knows.
+    /// The dialect and the address of a provider; `None` if it is unknown.
     pub(crate) fn find(&self, name: &str) -> Option<(DialectKind, Option<Provider>, String)> {
         let known = provider(name);
         let reach = self.reach.get(name);
@@ -139,7 +141,7 @@ impl ModelAccess {
     }
 }
 
-/// An address as it may be shown: without a name and a password.
+/// An address for display: without user name and password.
 pub fn shown(base: &str) -> String {
     let (scheme, rest) = base.split_once("://").unwrap_or(("", base));
     let (place, path) = rest.split_once('/').map_or((rest, None), |(place, path)| (place, Some(path)));
@@ -147,7 +149,7 @@ pub fn shown(base: &str) -> String {
     format!("{scheme}://…@{host}{}", path.map(|path| format!("/{path}")).unwrap_or_default())
 }
 
-/// Whether an address is on this machine, or in the network of the house.
+/// Whether an address is on this machine or in the local network.
 pub(crate) fn is_local(base: &str) -> bool {
     let Ok(url) = Url::parse(base.trim()) else { return false };
     match url.host() {

@@ -1,4 +1,4 @@
-//! Anthropic's messages.
+//! The dialect of Anthropic's Messages API.
 
 mod body;
 mod mind;
@@ -17,17 +17,17 @@ use self::mind::{AnthropicModel, AnthropicThinking};
 use crate::Prompt;
 use crate::dialect::{AnswerDecoder, Dialect, field};
 
-/// Messages.
+/// The Messages API.
 #[derive(Clone, Debug)]
 pub(crate) struct AnthropicDialect {
-    /// Provider and model: whose thoughts are given back.
+    /// Provider and model: only thoughts of this model are sent back.
     own: String,
     model: String,
     mind: AnthropicModel,
     temperature: Option<f64>,
 }
 
-/// Whether a model of Anthropic can be shown pictures, by its name.
+/// Whether an Anthropic model accepts pictures, judged by its name.
 pub(crate) fn sees(model: &str) -> bool {
     !["claude-1", "claude-2", "claude-instant"].iter().any(|old| model.starts_with(old))
 }
@@ -38,8 +38,8 @@ impl AnthropicDialect {
         Self { own, mind: AnthropicModel::of(&model), model, temperature }
     }
 
-    /// What to say about thinking. Some models refuse to think on where the calls that are answered were not thought
-    /// about, as those of another model.
+    /// The thinking settings of a request. Some models refuse thinking if the answered calls come without thoughts, as
+    /// calls of another model do.
     fn thinking(&self, prompt: &Prompt<'_>) -> Option<AnthropicThinking> {
         let last = prompt.messages.iter().rev().find_map(|message| match message {
             Message::Assistant(answer) => Some(answer),
@@ -50,7 +50,7 @@ impl AnthropicDialect {
     }
 }
 
-/// How the answer shall be.
+/// The effort and the format of the answer.
 #[derive(Serialize)]
 struct AnthropicOutput {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,7 +107,7 @@ impl Dialect for AnthropicDialect {
         if output.effort.is_some() || output.format.is_some() {
             field(bytes, "output_config", &output)?;
         }
-        // The provider's cache may end with the last message.
+        // The provider's prompt cache may end with the last message.
         field(bytes, "cache_control", &CacheControl::Ephemeral)?;
         bytes.push(b'}');
         Ok(())

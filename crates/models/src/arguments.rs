@@ -1,10 +1,10 @@
-//! The schema of a tool's arguments, as the particular among the providers take it.
+//! Adapts the schema of a tool's arguments for providers with strict requirements.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-/// The schema of a tool's arguments: always an object, and no choice between several at the top.
+/// The schema of a tool's arguments: always an object, without alternatives at the top level.
 pub(crate) fn for_arguments(parameters: &Value) -> Cow<'_, Value> {
     const CHOICES: [&str; 3] = ["allOf", "anyOf", "oneOf"];
     let Some(object) = parameters.as_object() else { return Cow::Owned(json!({"type": "object"})) };

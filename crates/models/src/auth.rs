@@ -1,4 +1,4 @@
-//! How we say who we are: a key in a header, or a token that is fetched and grows old.
+//! Authentication at a provider: a key in a header, or a token that is fetched and expires.
 
 use std::fmt::{self, Write as _};
 use std::future::Future;
@@ -11,34 +11,34 @@ use sha2::{Digest, Sha256};
 use crate::retry::AttemptError;
 use crate::{Error, SecretString};
 
-/// How we say who we are.
+/// How to authenticate.
 #[derive(Clone, Debug, Default)]
 pub enum Auth {
-    /// Not at all.
+    /// Without authentication.
     #[default]
     Open,
     /// `Authorization: Bearer`.
     Bearer(SecretString),
-    /// A header of the provider's own.
+    /// A header that is specific to the provider.
     Header(&'static str, SecretString),
     /// `Authorization: Bearer` with a token that is fetched when needed.
     Minted(Arc<dyn TokenMinter>),
 }
 
-/// Fetches tokens that grow old, and keeps them while they are good.
+/// Fetches tokens that expire, and keeps them while they are valid.
 pub trait TokenMinter: Send + Sync + fmt::Debug {
-    /// A token that is good now.
+    /// A token that is valid now.
     fn token(&self) -> Pin<Box<dyn Future<Output = Result<SecretString, Error>> + Send + '_>>;
 
-    /// What stands for this identity where limits are kept: the same for every token it gives.
+    /// The identity for rate limits: the same for every token it returns.
     fn identity(&self) -> String;
 
-    /// The text without any secret it holds.
+    /// The text without any secret of this identity.
     fn redact(&self, text: String) -> String;
 }
 
 impl Auth {
-    /// Writes what does not change from one request to the next.
+    /// Writes the headers that do not change between requests.
     pub(crate) fn write_fixed(&self, headers: &mut HeaderMap) -> Result<(), Error> {
         match self {
             Auth::Bearer(key) if !key.is_empty() => {
@@ -52,7 +52,7 @@ impl Auth {
         Ok(())
     }
 
-    /// Writes what must be fetched.
+    /// Writes the headers that must be fetched.
     pub(crate) async fn write_fresh(&self, headers: &mut HeaderMap) -> Result<(), AttemptError> {
         let Auth::Minted(mint) = self else { return Ok(()) };
         let header = mint.token().await.and_then(|token| token.header("Bearer "));
@@ -61,7 +61,7 @@ impl Auth {
         Ok(())
     }
 
-    /// The text without the key, should a server have echoed it.
+    /// The text without the key, in case a server has echoed it.
     pub(crate) fn redact(&self, text: String) -> String {
         match self {
             Auth::Open => text,
@@ -70,7 +70,7 @@ impl Auth {
         }
     }
 
-    /// A few letters that tell keys apart and give none away.
+    /// A short text that distinguishes keys without revealing them.
     pub(crate) fn fingerprint(&self) -> String {
         let identity = match self {
             Auth::Open => return "-".to_owned(),

@@ -1,4 +1,4 @@
-//! The choice where people wrote `auto`, or what a model is for instead of its name.
+//! Chooses a model for `auto`, or for a purpose (such as `fast`) instead of a name.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use crate::http::short_body;
 use crate::providers::{ProviderModels, provider, providers};
 use crate::{BuiltinModel, Error, Model, ModelAccess, ollama, resolve};
 
-/// A server on this machine that is there answers well within this.
+/// A running server on this machine answers well within this time.
 const PROBE_TIME: Duration = Duration::from_millis(200);
-/// A server that was configured may be across the world.
+/// A configured server may be far away.
 const CONFIGURED_TIME: Duration = Duration::from_secs(3);
 
-/// A model, and one line that says why it was taken.
+/// A model, and one line that says why it was chosen.
 #[derive(Clone)]
 pub struct ModelChoice {
     /// The model.
     pub model: Arc<dyn Model>,
-    /// How it is written, so that the same one is found again.
+    /// Its full name, with which the same model is found again.
     pub spec: String,
-    /// What was taken and why, for a person.
+    /// What was chosen and why, for a person.
     pub why: String,
 }
 
@@ -39,7 +39,8 @@ impl ModelChoice {
     }
 }
 
-/// Finds the model of this name; for `auto` the first that can be reached: by a key, on this machine, or built in.
+/// Finds the model of this name. For `auto`, it is the first that can be reached: by a key, on this machine, or the
+/// built-in model.
 pub async fn choose(spec: &str, access: &ModelAccess) -> Result<ModelChoice, Error> {
     let spec = spec.trim();
     if spec == "auto" {
@@ -88,7 +89,7 @@ async fn first(access: &ModelAccess) -> Result<ModelChoice, Error> {
     }))
 }
 
-/// The model whose provider a key is set for.
+/// The default model of the first provider for which a key is set.
 pub(crate) fn by_key(access: &ModelAccess) -> Option<String> {
     let usable = |name: &str| access.key(name).is_some();
     let with_key = providers().into_iter().find(|one| usable(one.name) && !one.models.fast.is_empty() && !one.is_open);
@@ -98,20 +99,20 @@ pub(crate) fn by_key(access: &ModelAccess) -> Option<String> {
     Some(format!("{}/{}", chosen.name, chosen.models.fast))
 }
 
-/// An address for OpenAI's dialect that is not OpenAI's own.
+/// A configured address for OpenAI's dialect that is not OpenAI's own.
 fn foreign_base(access: &ModelAccess) -> Option<&str> {
     let base = access.base("openai-compatible").or_else(|| access.base("openai"))?;
     (!base.contains("api.openai.com")).then_some(base)
 }
 
-/// The first model of a server that was configured, where it answers.
+/// The first model of a configured server, if it answers.
 async fn at_base(base: &str, access: &ModelAccess) -> Result<Option<ModelChoice>, Error> {
     let Some(name) = first_listed(base, access, CONFIGURED_TIME).await else { return Ok(None) };
     let spec = format!("openai-compatible/{name}?base={base}");
     ModelChoice::new(&spec, &format!("it is listed at {}", shown(base)), access).map(Some)
 }
 
-/// Asks the servers that commonly listen on this machine, all at once; the order is the preference.
+/// Asks the servers that commonly listen on this machine, in parallel; their order is the preference.
 async fn probe(access: &ModelAccess) -> Option<(String, String)> {
     let servers = [
         ("llama.cpp", "http://127.0.0.1:8080/v1"),
@@ -131,12 +132,12 @@ async fn probe(access: &ModelAccess) -> Option<(String, String)> {
     std::iter::once(ollama).chain(others).flatten().next()
 }
 
-/// What people write instead of a model's name.
+/// Whether this is a purpose instead of a model's name.
 pub fn is_purpose(name: &str) -> bool {
     matches!(name, "fast" | "strong" | "cheap" | "vision")
 }
 
-/// The model for a purpose: of the provider whose model was chosen, or for pictures of any that is there.
+/// The model for a purpose: of the provider whose model was chosen; for pictures, of any provider that can be reached.
 pub fn for_purpose(purpose: &str, chosen: &str, access: &ModelAccess) -> Option<String> {
     if let Some(own) = access.profiles.get(purpose) {
         return Some(own.clone());
@@ -148,7 +149,7 @@ pub fn for_purpose(purpose: &str, chosen: &str, access: &ModelAccess) -> Option<
         "vision" => models.vision,
         _ => "",
     };
-    // The strongest may not be for every key: the usual one serves then.
+    // The strongest model may not be available for every key: then the default model is used.
     let spec = |name: &str| {
         let models = provider(name)?.models;
         let model = of(models);
@@ -171,7 +172,8 @@ struct ListedModel {
     id: String,
 }
 
-/// The first model that a server lists, if it answers at once. One that is still loading answers 503, and is passed over.
+/// The first model that a server lists, if it answers in time. A server that is still loading answers 503 and is
+/// skipped.
 async fn first_listed(base: &str, access: &ModelAccess, limit: Duration) -> Option<String> {
     let listed: ModelList =
         get(&format!("{}/models", base.trim_end_matches('/')), "openai-compatible", access, limit).await?;
@@ -186,12 +188,12 @@ struct OllamaModels {
 #[derive(Deserialize)]
 struct OllamaTag {
     name: String,
-    /// Newer servers say what each can do.
+    /// Newer servers list the capabilities of each model.
     #[serde(default)]
     capabilities: Option<Vec<Value>>,
 }
 
-/// A model that Ollama has: the first that knows tools, else the first.
+/// A model of Ollama: the first that supports tools, otherwise the first.
 async fn ollama_model(host: &str, access: &ModelAccess, limit: Duration) -> Option<String> {
     let installed: OllamaModels = get(&format!("{host}/api/tags"), "ollama", access, limit).await?;
     let has_tools =
@@ -201,7 +203,7 @@ async fn ollama_model(host: &str, access: &ModelAccess, limit: Duration) -> Opti
     best.map(|tag| tag.name.clone())
 }
 
-/// Whether a model by its name is one to talk to, and its name one that can be written down.
+/// Whether this is a chat model, judged by its name, and whether the name can be written in a model specification.
 fn is_talker(name: &str) -> bool {
     let lower = name.to_lowercase();
     let others = ["embed", "rerank", "whisper", "tts", "bge-", "clip"];

@@ -1,20 +1,20 @@
-//! The model that is always there: a program that plays one, without weights and without a key.
+//! The built-in model: a program in place of a language model, without weights and without a key.
 //!
-//! It gets the same prompts as every other model and answers with plans, tool calls and text through the same machine.
-//! What it says is a function of the prompt alone, so that a resumed run hears what the first would have heard. It finds
-//! by word search and quotes by file and line; it never invents, and says once that no language model is connected.
+//! It gets the same prompts as every other model and answers with plans, tool calls and text in the same way. Its
+//! answers depend only on the prompt, so that a resumed run gets the same answers. It finds lines by word search and
+//! quotes them with file and line; it never invents, and says once that no language model is connected.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
 //! | `plan` | its plans |
 //! | `retrieve` | looking, searching and reading, step by step or all in one |
-//! | `question`, `tokens`, `terms`, `stem` | what a goal asks about |
-//! | `hits`, `rank` | where its words stand, and which files are worth reading |
+//! | `question`, `tokens`, `terms`, `stem` | analysis of a goal: what it asks about |
+//! | `hits`, `rank` | where the words of a goal occur, and which files are worth reading |
 //! | `units`, `sentences`, `quote` | what can be quoted, and how well it fits |
-//! | `compose` | the answer, or that there is no evidence |
+//! | `compose` | the answer, or the statement that there is no evidence |
 //! | `agents` | what it does in place of agents that need a real model |
-//! | `talk` | the conversation as it reads it |
-//! | `words` | its few sentences |
+//! | `talk` | helpers to read the conversation and to build answers |
+//! | `words` | its fixed sentences |
 
 mod agents;
 mod compose;
@@ -76,7 +76,7 @@ impl Model for BuiltinModel {
     }
 }
 
-/// Where our prompts say what they want; later text may quote anything.
+/// Our prompts say what they ask for within this many characters; later text may quote anything.
 const ASKS_FOR_A_VERDICT: usize = 600;
 const NAMES_THE_TASK: usize = 40;
 
@@ -99,7 +99,8 @@ fn answer(prompt: &Prompt<'_>) -> ModelAnswer {
     }
 }
 
-/// A step of a plan. This model's own plans name agents that come with the program; to all others it is a retriever.
+/// A step of a plan. This model's own plans use the agents that come with the program; every other agent is treated as
+/// a retriever.
 fn work(prompt: &Prompt<'_>) -> ModelAnswer {
     match prompt.brief.agent.as_str() {
         "retriever" => retrieve::step(prompt),

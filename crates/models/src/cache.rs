@@ -1,8 +1,8 @@
-//! Answers kept on disk for identical requests, for those who want that.
+//! An optional cache on disk: stores answers for identical requests.
 //!
-//! A request is known by a hash over everything that is sent but the key, so another model, setting, tool or word is
-//! another request. Only the answer is written down. Whatever goes wrong with the files, the model is asked: a cache is
-//! never a reason to fail. Files are read and written where they are called for, which blocks.
+//! A request is identified by a hash over everything that is sent except the key, so a different model, setting, tool
+//! or word is a different request. Only the answer is stored. If something is wrong with the files, the model is asked:
+//! the cache never causes an error. Files are read and written by the calling thread, which blocks.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -17,14 +17,14 @@ use updraft_run::{FinishReason, ModelAnswer};
 
 use crate::tokens;
 
-/// Files that are kept, and their bytes, where nothing else is said.
+/// Default limits on the number of files and on their total size.
 const MOST_FILES: usize = 10_000;
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Larger answers are rare, and not worth their place.
+/// Maximum bytes of one answer: larger answers are rare, and not worth the space.
 const LARGEST_ENTRY: u64 = 8 << 20;
 
-/// Which request an answer belongs to.
+/// Identifies the request that an answer belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CacheKey([u8; 32]);
 
@@ -33,7 +33,7 @@ impl CacheKey {
     pub fn of(provider: &str, path: &str, body: &[u8]) -> Self {
         let mut hash = Sha256::new();
         for part in [provider.as_bytes(), path.as_bytes(), body] {
-            // With its length, so that no two requests run into the same bytes.
+            // With its length, so that the parts of two requests cannot be confused.
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
@@ -52,7 +52,7 @@ impl fmt::Debug for CacheKey {
     }
 }
 
-/// Answers kept in a folder. Cloning shares it; several processes may use the same folder.
+/// A cache in a folder. Clones share it; several processes may use the same folder.
 #[derive(Clone, Debug)]
 pub struct AnswerCache(Arc<CacheFolder>);
 
@@ -61,22 +61,22 @@ struct CacheFolder {
     folder: PathBuf,
     files: usize,
     bytes: u64,
-    /// How many were put here by this process.
+    /// How many answers this process has stored.
     puts: AtomicU64,
 }
 
 impl AnswerCache {
-    /// A cache in this folder, which is made when first needed.
+    /// A cache in this folder, which is created when first needed.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self::holding(folder, MOST_FILES, MOST_BYTES)
     }
 
-    /// The same with other limits. They are looked at now and then, so a few more may be there for a while.
+    /// The same with other limits. They are checked from time to time, so they may be exceeded slightly for a while.
     pub fn holding(folder: impl Into<PathBuf>, files: usize, bytes: u64) -> Self {
         Self(Arc::new(CacheFolder { folder: folder.into(), files, bytes, puts: AtomicU64::new(0) }))
     }
 
-    /// The answer to this request, if it is kept. Nothing was spent on it, and its usage says so.
+    /// The stored answer to this request, if there is one. Its usage is zero, because nothing was spent.
     pub fn get(&self, key: &CacheKey) -> Option<ModelAnswer> {
         let mut text = Vec::new();
         File::open(self.path(key)).ok()?.take(LARGEST_ENTRY + 1).read_to_end(&mut text).ok()?;
@@ -84,7 +84,7 @@ impl AnswerCache {
         is_whole(&answer).then(|| ModelAnswer { usage: tokens::none(), ..answer })
     }
 
-    /// Keeps an answer, if it is a whole one.
+    /// Stores an answer, if it is complete.
     pub fn put(&self, key: &CacheKey, answer: &ModelAnswer) {
         if !is_whole(answer) {
             return;
@@ -99,13 +99,13 @@ impl AnswerCache {
         }
     }
 
-    /// Where an answer lies: `ab/cdef….json`.
+    /// The path of an answer: `ab/cdef….json`.
     fn path(&self, key: &CacheKey) -> PathBuf {
         let hex = key.hex();
         self.0.folder.join(&hex[..2]).join(format!("{}.json", &hex[2..]))
     }
 
-    /// Writes beside the place and moves it there: nobody ever reads half of it.
+    /// Writes to a temporary file and renames it, so that no reader sees half an answer.
     fn write(&self, key: &CacheKey, answer: &ModelAnswer, number: u64) -> io::Result<()> {
         let text = serde_json::to_vec(answer)?;
         if text.len() as u64 > LARGEST_ENTRY {
@@ -122,7 +122,7 @@ impl AnswerCache {
         written
     }
 
-    /// Brings the folder back within its limits, and a little below, so that this is rarely needed.
+    /// Removes the oldest files until the folder is somewhat below its limits, so that this is rarely needed.
     fn drop_oldest(&self) {
         let mut entries = entries_in(&self.0.folder);
         let mut bytes: u64 = entries.iter().map(|entry| entry.bytes).sum();
@@ -144,7 +144,7 @@ impl AnswerCache {
     }
 }
 
-/// Whether asking the same again could not have given more: not cut off, not garbled, not silent.
+/// Whether the answer is complete: not truncated, not malformed, not empty.
 fn is_whole(answer: &ModelAnswer) -> bool {
     let says_something = !answer.text.is_empty() || !answer.calls.is_empty();
     answer.finish == FinishReason::Stop && says_something && answer.calls.iter().all(|call| call.fault.is_none())
@@ -157,7 +157,7 @@ struct CacheFile {
     bytes: u64,
 }
 
-/// All files two levels down, also those that a process left half written.
+/// All files two levels down, including files that a process left half written.
 fn entries_in(folder: &Path) -> Vec<CacheFile> {
     let below = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
     let mut entries = Vec::new();
@@ -172,7 +172,7 @@ fn entries_in(folder: &Path) -> Vec<CacheFile> {
     entries
 }
 
-/// Answers are for the one who asked: nobody else may read them.
+/// Answers are private: only the user may read them.
 fn make_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);

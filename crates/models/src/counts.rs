@@ -1,20 +1,19 @@
-//! Counts of tokens as servers write them: what is no count is none, and costs nothing but the count.
+//! Lenient parsing of token counts: an invalid count becomes `None`, and the rest of the answer is still read.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// More than anybody is ever charged for; sums of counts stay numbers.
+/// More than anyone is ever charged for; sums of counts do not overflow.
 const MOST: f64 = 1e15;
 
-/// Reads a count that may be a whole number, one with a fraction (`12.0`), or either as text. What else stands there is
-/// none.
+/// Parses a count: an integer, a number with a fraction (`12.0`), or either as text. Anything else becomes `None`.
 pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let raw = <&RawValue>::deserialize(deserializer)?;
     let number = raw.get().trim_matches('"').trim().parse().ok();
     Ok(number.filter(|number| (0.0..=MOST).contains(number)).map(|number: f64| number.round() as u64))
 }
 
-/// Reads an object of counts. What is no such object is none.
+/// Parses an object of counts. Anything else becomes `None`.
 pub(crate) fn counts<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     let raw = <&RawValue>::deserialize(deserializer)?;
     Ok(serde_json::from_str(raw.get()).ok())

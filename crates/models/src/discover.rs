@@ -1,4 +1,4 @@
-//! What a server on someone's own machine says about a model: whether its template knows tools, whether it sees.
+//! Asks a local server about a model: whether its chat template supports tools, and whether it accepts pictures.
 
 use std::time::Duration;
 
@@ -9,32 +9,32 @@ use serde_json::{Value, json};
 use crate::http::short_body;
 use crate::manner::ToolCallStyle;
 
-/// A server that is there answers well within this; without an answer, what is usual is assumed.
+/// A running server answers well within this time; without an answer, the defaults are used.
 const LONGEST_WAIT: Duration = Duration::from_secs(3);
 
-/// How a server is asked.
+/// The API to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DiscoveryQuery {
-    /// llama.cpp's `/props`, above the `/v1` of the base.
+    /// llama.cpp's `/props`, above the `/v1` of the base address.
     Props,
     /// Ollama's `/api/show`.
     Show,
 }
 
-/// What it said.
+/// The answer of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DiscoveredModel {
     pub(crate) tools: Option<ToolCallStyle>,
     pub(crate) sees: Option<bool>,
     pub(crate) thinks: Option<bool>,
-    /// Tokens it can hold in mind.
+    /// Size of its context window, in tokens.
     pub(crate) context: Option<u64>,
-    /// Whether it closes a connection after each stream, though it promises to keep it.
+    /// Whether it closes the connection after each stream, although it promises to keep it open.
     pub(crate) closes: bool,
 }
 
 impl DiscoveryQuery {
-    /// Whether it tells more than how tools and pictures are given.
+    /// Whether it says more than how tools and pictures are passed.
     pub(crate) fn says_more(self) -> bool {
         match self {
             DiscoveryQuery::Props => false,
@@ -42,8 +42,8 @@ impl DiscoveryQuery {
         }
     }
 
-    /// Asks. A server that does not know the question leaves everything open; one that cannot be reached is asked again
-    /// the next time.
+    /// Asks the server. A server that does not support the request leaves everything open; one that cannot be reached
+    /// is asked again the next time.
     pub(crate) async fn ask(
         self,
         client: &Client,
@@ -66,7 +66,7 @@ impl DiscoveryQuery {
                 }
             };
             let response = request.headers(headers.clone()).send().await.ok()?;
-            // One that is still loading will know more later.
+            // A server that is still loading will know more later.
             if response.status() == 503 {
                 return None;
             }
@@ -83,10 +83,11 @@ impl DiscoveryQuery {
             DiscoveryQuery::Props => DiscoveredModel {
                 tools: said["chat_template_caps"]["supports_tools"].as_bool().map(by),
                 sees: said["modalities"]["vision"].as_bool(),
-                // llama.cpp hands such wishes to the template; one that never speaks of thinking ignores them.
+                // llama.cpp passes thinking settings to the template; a template that does not mention thinking ignores
+                // them.
                 thinks: said["chat_template"].as_str().map(|template| template.contains("think")),
                 context: said["default_generation_settings"]["n_ctx"].as_u64().filter(|length| *length > 0),
-                // Only llama.cpp says so much.
+                // Only llama.cpp reports this.
                 closes: said["chat_template_caps"].is_object(),
             },
             DiscoveryQuery::Show => {
@@ -102,7 +103,7 @@ impl DiscoveryQuery {
     }
 }
 
-/// The length of context stands under a name that begins with the model's family.
+/// The context length, whose key begins with the model's family.
 fn context_of(facts: &Value) -> Option<u64> {
     let mut facts = facts.as_object()?.iter();
     facts.find_map(|(name, value)| value.as_u64().filter(|length| *length > 0 && name.ends_with(".context_length")))

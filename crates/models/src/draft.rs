@@ -1,7 +1,8 @@
 //! A request body that only grows: what was sent before is sent again byte for byte.
 //!
-//! So the provider's cache of prompts finds it, and no message is serialised twice. It is a cache of the neutral
-//! messages: after a restart, a compaction or a change of model it is made again, with the same bytes for the same model.
+//! So the provider's prompt cache matches it, and no message is serialised twice. It is derived from the neutral
+//! messages: after a restart, a compaction or a change of model it is built again, with the same bytes for the same
+//! model.
 
 use crate::dialect::Dialect;
 use crate::manner::ModelFeatures;
@@ -11,20 +12,20 @@ use crate::{Error, Prompt};
 #[derive(Debug, Default)]
 pub struct RequestDraft {
     bytes: Vec<u8>,
-    /// How many messages it holds.
+    /// The number of messages it contains.
     messages: usize,
-    /// The model and manner it was written for.
+    /// The model and features it was written for.
     whose: String,
 }
 
 impl RequestDraft {
-    /// The bytes so far; what they mean is the dialect's business.
+    /// The bytes so far; only the dialect knows what they mean.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Brings it up to the prompt: appends the messages it lacks, or begins anew where the prompt holds fewer or the
-    /// body is another model's.
+    /// Updates it to the prompt: appends the missing messages, or starts again if the prompt has fewer messages or the
+    /// body belongs to another model.
     pub(crate) fn extend(
         &mut self,
         whose: &str,
@@ -54,7 +55,7 @@ impl RequestDraft {
         Ok(())
     }
 
-    /// The whole body: the draft, and what may differ from one ask to the next.
+    /// The whole body: the draft, and what may change between two requests.
     pub(crate) fn finished(&self, dialect: &dyn Dialect, prompt: &Prompt<'_>) -> Result<Vec<u8>, Error> {
         let mut body = Vec::with_capacity(self.bytes.len() + 512);
         body.extend_from_slice(&self.bytes);
@@ -66,6 +67,6 @@ impl RequestDraft {
 fn unwritable(why: &serde_json::Error) -> Error {
     Error::Config {
         what: format!("the prompt cannot be written as JSON: {why}"),
-        hint: "this is a fault of ours; please report it".to_owned(),
+        hint: "this is a bug in Updraft; please report it".to_owned(),
     }
 }

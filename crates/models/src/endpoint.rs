@@ -10,44 +10,44 @@ use crate::{AnswerCache, Auth, Error, Http, RateLimit, RateLimiter, RetryPolicy,
 pub struct Endpoint {
     /// The provider's name, the first half of the model's.
     pub provider: String,
-    /// The model, as the server knows it.
+    /// The model's name at the server.
     pub model: String,
     /// The address that the dialect's path is added to, such as `http://127.0.0.1:8080/v1`.
     pub base: String,
-    /// How we say who we are.
+    /// How to authenticate.
     pub auth: Auth,
-    /// What it costs, where that was set; else the table of prices is looked at.
+    /// Its price, if it was configured; otherwise the price table is used.
     pub price: Option<Price>,
-    /// How long it is waited for.
+    /// Time limits and retries.
     pub patience: RetryPolicy,
     /// The connections to use.
     pub http: Http,
     /// How it is used.
     pub tuning: ModelTuning,
-    /// How often it may be asked.
+    /// Its rate limit.
     pub limit: RateLimit,
-    /// Who keeps the limits.
+    /// Enforces the limits.
     pub limits: RateLimiter,
-    /// Answers to requests that were made before, where they are kept.
+    /// The cache of answers to earlier requests, if it is enabled.
     pub cache: Option<AnswerCache>,
 }
 
-/// How a model is used, where that differs from what it does by itself.
+/// Settings of a model that differ from its defaults.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelTuning {
-    /// How much it thinks, where the prompt leaves that open.
+    /// The thinking effort, if the prompt does not set it.
     pub think: ThinkingEffort,
-    /// How freely it chooses its words.
+    /// The sampling temperature.
     pub temperature: Option<f64>,
-    /// Cap on the tokens of one answer, where it is less than the run's.
+    /// Limit on the tokens of one answer, if it is lower than the run's.
     pub max_output: Option<u64>,
-    /// How it calls tools; found out where not set.
+    /// How it calls tools; discovered if it is `None`.
     pub tools: Option<ToolCallStyle>,
-    /// Whether it takes pictures; found out where not set.
+    /// Whether it accepts pictures; discovered if it is `None`.
     pub sees: Option<bool>,
 }
 
-/// The address, checked: nothing is sent to what is none, and nothing secret may stand in it.
+/// Parses and checks an address: nothing is sent to an invalid one, and it must not contain secrets.
 pub(crate) fn parse_base(base: &str) -> Result<Url, Error> {
     let wrong = |what: String| Error::Config {
         what,
@@ -57,7 +57,7 @@ pub(crate) fn parse_base(base: &str) -> Result<Url, Error> {
     let url = Url::parse(base.trim()).map_err(|why| wrong(format!("`{shown}` is not an address: {why}")))?;
     if !url.username().is_empty() || url.password().is_some() {
         return Err(Error::Config {
-            what: "the address holds a name or a password, which would be kept with every run".to_owned(),
+            what: "the address contains a user name or a password, which would be stored with every run".to_owned(),
             hint: "put the key into a variable: `key_env` of `[providers.NAME]` names it".to_owned(),
         });
     }

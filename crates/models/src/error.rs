@@ -6,15 +6,15 @@ use crate::hint;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The name in the settings is not one we know.
+    /// The name is unknown.
     #[error("no model named `{name}`")]
     Unknown {
-        /// As it was written.
+        /// The name as written.
         name: String,
-        /// Names that are close, or all there are.
+        /// Similar names, or all names.
         close: Vec<String>,
     },
-    /// Something needed to reach it is missing or wrong.
+    /// A setting that is needed to reach it is missing or wrong.
     #[error("{what}")]
     Config {
         /// What is missing.
@@ -29,31 +29,31 @@ pub enum Error {
         model: String,
         /// HTTP status.
         status: u16,
-        /// The provider's words, cut to size.
+        /// The provider's message, truncated.
         message: String,
     },
-    /// It did not answer, also after all attempts.
+    /// It did not answer, even after all attempts.
     #[error("`{model}` gave no answer after {attempts} attempts: {message}")]
     Unreachable {
         /// The model.
         model: String,
-        /// How often it was asked.
+        /// The number of attempts.
         attempts: u32,
-        /// What went wrong last.
+        /// The last error.
         message: String,
     },
-    /// Its server failed at the request itself, also after all attempts; another request may do.
+    /// Its server failed on the request itself, even after all attempts; another request may succeed.
     #[error("`{model}` failed {attempts} times: {message}")]
     Failing {
         /// The model.
         model: String,
-        /// How often it was asked.
+        /// The number of attempts.
         attempts: u32,
-        /// What it said last.
+        /// Its last message.
         message: String,
     },
-    /// The answer broke off when it may have begun: it may be billed, so whoever keeps the account decides whether to
-    /// ask again.
+    /// The answer broke off after it may have begun: it may be billed, so the caller that keeps the account decides
+    /// whether to ask again.
     #[error("`{model}` broke off: {message}")]
     Broken {
         /// The model.
@@ -63,15 +63,15 @@ pub enum Error {
         /// Whether asking again may help.
         again: bool,
     },
-    /// It was asked, and said nothing within the limit: it may be billed all the same.
+    /// It sent nothing within the time limit after the request: it may be billed all the same.
     #[error("`{model}` said nothing for {} s", .limit.as_secs_f64())]
     Silent {
         /// The model.
         model: String,
-        /// How long it was waited for.
+        /// The time limit.
         limit: std::time::Duration,
     },
-    /// It answered with something that is not an answer.
+    /// Its answer cannot be parsed.
     #[error("`{model}` sent an answer that cannot be read: {message}")]
     Garbled {
         /// The model.
@@ -79,32 +79,32 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
-    /// The earlier run heard nothing at this place.
+    /// The earlier run got no answer at this place.
     #[error("`{model}` has no answer for {place}: {message}")]
     Unheard {
         /// The model that repeats the run.
         model: String,
-        /// What was asked for.
+        /// The place.
         place: String,
-        /// What there is instead.
+        /// What exists instead.
         message: String,
     },
-    /// A scripted model has no line left, none that fits, or one that says to fail.
+    /// A scripted model has no line left, no matching line, or a line that says to fail.
     #[error("the script has no answer: {message}")]
     Script {
-        /// What was asked.
+        /// What is missing.
         message: String,
     },
 }
 
-/// Why a model is not available for now.
+/// Why a model is not available at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outage {
-    /// It may be back by itself: no connection, an overload, a limit.
+    /// It may recover by itself: no connection, an overload, a rate limit.
     Passing,
-    /// Its server fails at this request (500), which waiting longer hardly changes.
+    /// Its server fails on this request (500), and waiting longer hardly helps.
     Failing,
-    /// Somebody must do something about it: a key, a bill, a setting.
+    /// Somebody must act: a key, a bill, a setting.
     Lasting,
 }
 
@@ -115,13 +115,13 @@ impl Error {
             || matches!(self, Error::Refused { message, .. } if hint::is_about_key(message))
     }
 
-    /// Whether the model is not available for now.
+    /// Whether, and why, the model is not available at the moment.
     pub fn outage(&self) -> Option<Outage> {
         match self {
             Error::Unreachable { .. } => Some(Outage::Passing),
             Error::Failing { .. } => Some(Outage::Failing),
             Error::Unknown { .. } | Error::Config { .. } => Some(Outage::Lasting),
-            // 429 is here where the wait that is asked for is too long.
+            // 429 is returned here if the requested wait is too long.
             Error::Refused { status: 401..=403 | 429, .. } => Some(Outage::Lasting),
             Error::Refused { message, .. } if hint::is_about_account(message) => Some(Outage::Lasting),
             Error::Refused { .. }
@@ -133,7 +133,7 @@ impl Error {
         }
     }
 
-    /// How often the model was asked.
+    /// The number of attempts.
     pub fn attempts(&self) -> u32 {
         match self {
             Error::Unreachable { attempts, .. } | Error::Failing { attempts, .. } => *attempts,
@@ -141,7 +141,7 @@ impl Error {
         }
     }
 
-    /// What to do about it, where we know.
+    /// What to do about it, if that is known.
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::Unknown { close, .. } if close.is_empty() => None,

@@ -1,6 +1,6 @@
 //! A chain of models: the first that can answer does.
 //!
-//! One that failed goes to the end of the line for a while, so that the next question does not wait for it again.
+//! A model that failed is moved to the end for a while, so that the next request does not wait for it again.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::{Delta, DeltaCallback, Error, Model, ModelFuture, Outage, Prompt, Req
 /// How long a model that failed is asked last.
 const REST: Duration = Duration::from_mins(1);
 
-/// Models in the order they are asked.
+/// Models in the order in which they are asked.
 pub(crate) struct FallbackChain {
     name: String,
     models: Vec<Arc<dyn Model>>,
-    /// When each last failed.
+    /// When each model last failed.
     failed: Mutex<Vec<Option<Instant>>>,
 }
 
@@ -26,7 +26,7 @@ impl FallbackChain {
         Self { name, failed: Mutex::new(vec![None; models.len()]), models }
     }
 
-    /// Those that did not fail lately first, each group in the order it was written.
+    /// The order to ask in: models that did not fail recently come first, each group in its written order.
     fn line(&self) -> Vec<usize> {
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         let rests = |at: usize| failed.get(at).copied().flatten().is_some_and(|when| when.elapsed() < REST);
@@ -45,7 +45,7 @@ impl Model for FallbackChain {
         &self.name
     }
 
-    /// The dearest of them: a budget must hold whoever answers.
+    /// The highest price of all models: a budget must hold whichever of them answers.
     fn price(&self) -> Option<Price> {
         let prices: Option<Vec<Price>> = self.models.iter().map(|model| model.price()).collect();
         prices?.into_iter().reduce(|a, b| Price {
@@ -88,7 +88,7 @@ impl Model for FallbackChain {
                         }
                         return Ok(answer);
                     }
-                    // It may be billed: whoever keeps the account decides, and then another is asked first.
+                    // It may be billed, so the caller decides whether to ask again; then another model is asked first.
                     Err(broken @ (Error::Broken { .. } | Error::Silent { .. })) => {
                         self.note(at, true);
                         return Err(broken);
@@ -101,7 +101,7 @@ impl Model for FallbackChain {
                     }
                 }
             }
-            // One that may be back is worth waiting for, whatever the others said.
+            // If any model may recover, it is worth waiting, whatever the others returned.
             let failed = match failed {
                 Some(last) if last.outage() != Some(Outage::Passing) => away.or(Some(last)),
                 last => last,

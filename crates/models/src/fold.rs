@@ -1,4 +1,4 @@
-//! The parts of an answer, folded into one as they arrive, whichever dialect they came in.
+//! Builds an answer from its parts as they arrive, for all dialects.
 
 use serde_json::{Map, Value};
 use updraft_lenient::{JsonFault, RepairedJson, repair};
@@ -9,10 +9,10 @@ use crate::refusal::shorten;
 use crate::retry::AttemptError;
 use crate::{Delta, DeltaCallback, Prompt, tokens};
 
-/// A whole answer that is larger is not one that a model wrote.
+/// Maximum bytes of a whole answer: no model writes more.
 const LARGEST_ANSWER: usize = 64 << 20;
 
-/// No model makes more calls at once; each takes more memory than it did on the wire.
+/// Maximum number of calls in one answer: no model makes more, and each takes more memory than on the wire.
 const MOST_CALLS: usize = 1_024;
 
 /// What has arrived so far.
@@ -21,34 +21,34 @@ pub(crate) struct AnswerBuilder {
     pub(crate) text: String,
     pub(crate) reasoning: String,
     pub(crate) calls: Vec<PartialCall>,
-    /// Absent until the provider has said why the model stopped.
+    /// `None` until the provider has said why the model stopped.
     pub(crate) finish: Option<FinishReason>,
-    /// What the provider said when it withheld the rest.
+    /// The provider's message when it withheld the rest.
     pub(crate) withheld: String,
     pub(crate) usage: Option<TokenUsage>,
-    /// Parts to give back unread.
+    /// Provider-specific parts that are sent back unchanged.
     pub(crate) opaque: Vec<Value>,
-    /// The provider has said that nothing more comes.
+    /// Whether the provider has said that nothing more follows.
     pub(crate) done: bool,
     size: usize,
 }
 
-/// A call as far as it has been written.
+/// A call that is being received.
 #[derive(Debug, Default)]
 pub(crate) struct PartialCall {
-    /// The provider's number for it, by which later pieces are matched.
+    /// The provider's index for it, by which later pieces are matched.
     pub(crate) index: usize,
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) arguments: PartialArguments,
 }
 
-/// Arguments, as text that grows or all at once.
+/// Arguments, as text that grows or as a complete value.
 #[derive(Debug)]
 pub(crate) enum PartialArguments {
     Text(String),
     Whole(Value),
-    /// The provider could not read them, for this reason.
+    /// The provider could not parse them, for this reason.
     Unreadable(String),
 }
 
@@ -73,7 +73,7 @@ impl AnswerBuilder {
         }
     }
 
-    /// A call begins.
+    /// Starts a call.
     pub(crate) fn call(&mut self, index: usize, id: &str, name: &str, hear: DeltaCallback<'_>) -> &mut PartialCall {
         if !name.is_empty() {
             hear(Delta::Call(name));
@@ -88,23 +88,23 @@ impl AnswerBuilder {
         &mut self.calls[last]
     }
 
-    /// The call that this number belongs to, the newest first.
+    /// The newest call with this index.
     pub(crate) fn call_at(&mut self, index: usize) -> Option<&mut PartialCall> {
         self.calls.iter_mut().rev().find(|call| call.index == index)
     }
 
-    /// The provider withholds the rest, for this reason.
+    /// Notes that the provider withholds the rest, for this reason.
     pub(crate) fn withhold(&mut self, reason: &str, message: &str) {
         self.finish = Some(FinishReason::Filtered);
         self.withheld = shorten(format!("{reason} {message}").trim());
     }
 
-    /// Whether anything of the answer itself has come.
+    /// Whether anything of the answer itself has arrived.
     pub(crate) fn has_begun(&self) -> bool {
         !self.text.is_empty() || !self.reasoning.is_empty() || !self.calls.is_empty()
     }
 
-    /// How much was said so far: it grows with each part that says something.
+    /// A measure of the content so far: it grows with each part that has content.
     pub(crate) fn amount(&self) -> usize {
         let written = |call: &PartialCall| match &call.arguments {
             PartialArguments::Text(text) => text.len() + 1,
@@ -116,12 +116,12 @@ impl AnswerBuilder {
         calls + self.text.len() + self.reasoning.len() + self.opaque.len() + ends
     }
 
-    /// Counts what arrived; an answer without end is given up.
+    /// Counts the bytes that arrived; fails if the answer is too large.
     pub(crate) fn weigh(&mut self, bytes: usize) -> Result<(), AttemptError> {
         self.size += bytes;
         if self.size > LARGEST_ANSWER {
             return Err(AttemptError::Useless(format!(
-                "an answer without end: more than {} MiB",
+                "the answer is too large: more than {} MiB",
                 LARGEST_ANSWER >> 20
             )));
         }
@@ -133,7 +133,7 @@ impl AnswerBuilder {
         if calls > MOST_CALLS { Err(AttemptError::Useless(format!("an answer with {calls} calls"))) } else { Ok(()) }
     }
 
-    /// The whole answer; a stream that ended before its end is none.
+    /// The complete answer; an error if the stream ended before the answer did.
     pub(crate) fn into_answer(
         self,
         prompt: &Prompt<'_>,
@@ -155,8 +155,9 @@ impl AnswerBuilder {
         };
         for (at, written) in self.calls.into_iter().enumerate() {
             let mut call = written.into_call(finish);
-            // Results are matched by id, so each needs one of its own, also among those of earlier turns: some servers
-            // count from the start each time, and others refuse such a history. This one is the same when asked again.
+            // Results are matched by id, so each call needs a unique one, also among earlier turns: some servers count
+            // from the start each time, and others refuse such a history. The new id is the same when the request is
+            // repeated.
             if call.id.is_empty() || answer.calls.iter().any(|other| other.id == call.id) || was_used(prompt, &call.id)
             {
                 call.id = format!("c{}.{at}", prompt.messages.len());
@@ -179,7 +180,7 @@ fn was_used(prompt: &Prompt<'_>, id: &str) -> bool {
 }
 
 impl PartialCall {
-    /// More of the arguments' text.
+    /// Adds to the text of the arguments.
     pub(crate) fn add(&mut self, text: &str) {
         match &mut self.arguments {
             PartialArguments::Text(all) => all.push_str(text),
@@ -217,7 +218,7 @@ fn read_arguments(arguments: PartialArguments) -> Result<Value, String> {
     }
 }
 
-/// Reads the arguments, repaired where that is safe. Where a repair had to guess, the model is told what was wrong
+/// Parses the arguments, and repairs them if that is safe. If a repair had to guess, the model is told what was wrong
 /// instead: a call that was never meant is worse than one more turn.
 fn read_text(text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {
@@ -233,13 +234,13 @@ fn read_text(text: &str) -> Result<Value, String> {
     match value {
         Value::Object(_) => Ok(value),
         Value::Null => Ok(empty()),
-        // Some models write the object as a string within the string.
+        // Some models write the object as a string inside the string.
         Value::String(inner) if inner.trim_start().starts_with('{') => read_text(&inner),
         _ => Err(no_object(text)),
     }
 }
 
-/// Whether a repair left what was meant as it was. Of several values, nobody knows which was meant.
+/// Whether a repair kept the meaning. If there are several values, it is unknown which one was meant.
 fn is_safe(repaired: &RepairedJson) -> bool {
     !repaired.is_risky() && !repaired.repairs.iter().any(|repair| matches!(repair.what, JsonFault::SeveralValues))
 }

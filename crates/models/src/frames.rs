@@ -1,11 +1,11 @@
-//! A stream of bytes cut into the parts of an answer, whichever way they are set apart.
+//! Splits a stream of bytes into the parts of an answer, for all kinds of framing.
 
 use crate::dialect::Framing;
 use crate::lines::LineDecoder;
 use crate::retry::AttemptError;
 use crate::sse::SseDecoder;
 
-/// Cuts a stream into parts.
+/// Splits a stream into parts.
 pub(crate) enum StreamSplitter {
     Events(SseDecoder),
     Lines(LineDecoder),
@@ -19,13 +19,13 @@ impl StreamSplitter {
         }
     }
 
-    /// Takes the next piece and gives the data of each part that it completes.
+    /// Takes the next piece and passes on the data of each part that it completes.
     pub(crate) fn feed(
         &mut self,
         piece: &[u8],
         mut each: impl FnMut(&[u8]) -> Result<(), AttemptError>,
     ) -> Result<(), AttemptError> {
-        // An event without data is sent to keep the connection open.
+        // Events without data only keep the connection open.
         let each = |data: &[u8]| if data.trim_ascii().is_empty() { Ok(()) } else { each(data) };
         match self {
             StreamSplitter::Events(events) => events.feed(piece, each),
@@ -33,7 +33,7 @@ impl StreamSplitter {
         }
     }
 
-    /// The stream is over: the last part may lack its end.
+    /// Handles the end of the stream: the last part may lack its terminator.
     pub(crate) fn finish(
         &mut self,
         mut each: impl FnMut(&[u8]) -> Result<(), AttemptError>,

@@ -1,4 +1,4 @@
-//! Google's `generateContent`, by AI Studio with a key or in a Google Cloud project.
+//! The dialect of Google's `generateContent` API, through AI Studio with a key or in a Google Cloud project.
 
 mod body;
 mod family;
@@ -13,17 +13,17 @@ use self::family::GeminiFamily;
 use crate::Prompt;
 use crate::dialect::{AnswerDecoder, Dialect, field, push, separate};
 
-/// `generateContent`, streamed.
+/// The streaming `generateContent` API.
 #[derive(Clone, Debug)]
 pub(crate) struct GeminiDialect {
-    /// The provider and the model, by which our own signatures are told from others'.
+    /// The provider and the model, by which own signatures are recognised.
     pub(crate) name: String,
     pub(crate) model: String,
     pub(crate) place: GeminiService,
     pub(crate) temperature: Option<f64>,
 }
 
-/// Where the models stand.
+/// The service that hosts the models.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum GeminiService {
     /// AI Studio.
@@ -32,7 +32,7 @@ pub(crate) enum GeminiService {
     Cloud {
         project: String,
         location: String,
-        /// The project that is charged, where the credentials name another.
+        /// The project that is charged, if the credentials name another.
         charged: Option<String>,
     },
 }
@@ -46,7 +46,7 @@ pub(crate) fn cloud_base(location: &str) -> String {
     }
 }
 
-/// Whether a model can be shown pictures, by its name; `None` for those that are not Gemini.
+/// Whether a model accepts pictures, judged by its name; `None` for models other than Gemini.
 pub(crate) fn sees(model: &str) -> Option<bool> {
     let rest = model.strip_prefix("gemini-")?;
     Some(!rest.starts_with("1.0") && rest != "pro" && !rest.contains("-tts"))
@@ -107,7 +107,8 @@ impl Dialect for GeminiDialect {
 
     fn message(&self, bytes: &mut Vec<u8>, message: &Message) -> serde_json::Result<()> {
         let writer = body::ContentWriter { name: &self.name, wants_signatures: self.family().wants_signatures() };
-        // Nothing said is left out: a content without parts is refused, and two of one role in a row are not.
+        // An empty message is left out: a content without parts is refused, but two contents of one role in a row are
+        // accepted.
         match writer.content(message) {
             Some(content) => push(bytes, &content),
             None => Ok(()),
@@ -138,7 +139,7 @@ impl Dialect for GeminiDialect {
     }
 
     fn takes_schema_beside_tools(&self) -> bool {
-        // Older ones refuse a type of answer where functions are declared.
+        // Older models refuse a response type if functions are declared.
         matches!(self.family(), GeminiFamily::Level(_))
     }
 }

@@ -1,7 +1,7 @@
-//! Who we are in Google Cloud: application-default credentials, and the tokens they give.
+//! Authentication in Google Cloud: application-default credentials, and the tokens they provide.
 //!
-//! A token is kept until shortly before it ends. Whoever needs a new one waits while another is fetching it, so that
-//! hundreds who ask at once cost one request.
+//! A token is kept until shortly before it expires. Requests that need a new one wait for the one request that fetches
+//! it, so that hundreds of simultaneous requests fetch one token.
 
 mod fetch;
 mod file;
@@ -21,23 +21,23 @@ use self::fetch::FetchedToken;
 use self::file::GoogleAccount;
 use crate::{Auth, Error, GoogleProject, Http, ModelAccess, RetryPolicy, SecretString, TokenMinter};
 
-/// Before a token ends it is replaced: a request may take a while to be sent. A machine's own tokens are renewed five
-/// minutes before their end, so this must be less.
+/// A token is replaced this long before it expires, because sending a request may take a while. The metadata server
+/// renews tokens five minutes before they expire, so this must be less.
 const EARLY: Duration = Duration::from_mins(3);
 
-/// Where models are asked that are the same everywhere.
+/// The location for models that are the same everywhere.
 const ANYWHERE: &str = "global";
 
-/// How a project in Google Cloud is entered.
+/// The access to a Google Cloud project.
 pub(crate) struct CloudAccess {
     pub(crate) auth: Auth,
     pub(crate) project: String,
     pub(crate) location: String,
-    /// The project that is charged, where the credentials name one.
+    /// The project that is charged, if the credentials name one.
     pub(crate) charged: Option<String>,
 }
 
-/// Finds the project and who we are there: by a token that was given, by a file, or by the machine we run on.
+/// Finds the project and its credentials: a token that was given, a file, or the metadata server of this machine.
 pub(crate) fn enter(access: &ModelAccess, token: Option<SecretString>) -> Result<CloudAccess, Error> {
     let GoogleProject { project, location, credentials, metadata } = &access.google;
     let account = match credentials {
@@ -67,9 +67,10 @@ pub(crate) fn enter(access: &ModelAccess, token: Option<SecretString>) -> Result
 /// Where tokens come from.
 #[derive(Debug)]
 enum CredentialSource {
-    /// A file with credentials.
+    /// A credentials file.
     Account(GoogleAccount),
-    /// The machine we run on, asked at this address, or at the usual one if it is a machine of Google.
+    /// The metadata server at this address; without an address the default one, if this machine belongs to Google
+    /// Cloud.
     Machine(Option<String>),
 }
 
@@ -79,7 +80,7 @@ struct GoogleCredentials {
     http: Http,
     patience: RetryPolicy,
     kept: Mutex<Option<CachedToken>>,
-    /// Held by the one who fetches.
+    /// Held by the task that fetches a token.
     turn: Semaphore,
 }
 
@@ -95,7 +96,7 @@ impl GoogleCredentials {
         Self { source, http, patience, kept: Mutex::new(None), turn: Semaphore::new(1) }
     }
 
-    /// The token at hand, while it is good.
+    /// The current token, while it is valid.
     fn at_hand(&self) -> Option<SecretString> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         (kept.until > Instant::now()).then_some(kept.token)
@@ -103,7 +104,7 @@ impl GoogleCredentials {
 
     async fn fresh(&self) -> Result<SecretString, Error> {
         let _turn = self.turn.acquire().await;
-        // Whoever had the turn before may have brought one.
+        // The task that held the permit before may have fetched one.
         if let Some(token) = self.at_hand() {
             return Ok(token);
         }
@@ -114,7 +115,7 @@ impl GoogleCredentials {
         Ok(token)
     }
 
-    /// Fetches a token, trying again where that may help.
+    /// Fetches a token, with retries if they may help.
     async fn fetch(&self) -> Result<FetchedToken, Error> {
         let salt = std::ptr::from_ref(self) as u64;
         let mut attempt = 1;
@@ -172,7 +173,7 @@ impl fmt::Debug for GoogleCredentials {
     }
 }
 
-/// A file of credentials that cannot be used.
+/// The error for a credentials file that cannot be used.
 fn unusable(path: &Path, why: &str) -> Error {
     Error::Config {
         what: format!("the Google credentials in `{}` cannot be used: {why}", path.display()),

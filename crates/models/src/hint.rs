@@ -1,8 +1,8 @@
-//! What to do about a model that gave no answer, by whose it is.
+//! Hints for users about a model that gave no answer, depending on the provider.
 
 use crate::providers::{DialectKind, Provider, provider};
 
-/// What to set where the key was refused.
+/// What to do if the key was refused.
 pub(crate) fn about_key(model: &str) -> String {
     let known = match known(model) {
         Ok(known) => known,
@@ -19,11 +19,11 @@ pub(crate) fn about_key(model: &str) -> String {
     }
 }
 
-/// What providers say of a key that does not count.
+/// Phrases with which providers reject a key.
 const KEY: [&str; 5] =
     ["api_key_invalid", "api key not valid", "api key expired", "invalid api key", "invalid x-api-key"];
 
-/// What they say of an account that has nothing left.
+/// Phrases with which they report an account without credit.
 const MONEY: [&str; 4] = ["insufficient_quota", "credit balance", "payment required", "billing"];
 
 fn has(said: &str, words: &[&str]) -> bool {
@@ -31,17 +31,17 @@ fn has(said: &str, words: &[&str]) -> bool {
     words.iter().any(|word| said.contains(word))
 }
 
-/// Whether a refusal says that the key does not count.
+/// Whether a refusal says that the key is invalid.
 pub(crate) fn is_about_key(message: &str) -> bool {
     has(message, &KEY)
 }
 
-/// Whether a refusal is about the key or the account, and not about what was asked.
+/// Whether a refusal is about the key or the account, and not about the request.
 pub(crate) fn is_about_account(message: &str) -> bool {
     has(message, &KEY) || has(message, &MONEY)
 }
 
-/// What to do about a refusal that says why in words.
+/// What to do about a refusal with an explanation.
 pub(crate) fn about_refusal(model: &str, message: &str) -> Option<String> {
     let has = |words: &[&str]| has(message, words);
     if has(&KEY) {
@@ -56,7 +56,7 @@ pub(crate) fn about_refusal(model: &str, message: &str) -> Option<String> {
     None
 }
 
-/// What to check where the model, or the path to it, was not found.
+/// What to check if the model, or its path, was not found.
 pub(crate) fn about_name(model: &str) -> String {
     let name = model.split_once('/').map_or(model, |(_, name)| name);
     let known = match known(model) {
@@ -77,10 +77,10 @@ pub(crate) fn about_name(model: &str) -> String {
     }
 }
 
-/// Asked where a provider far away cannot be reached: the nearest cause is this machine's own network.
+/// Asked if a remote provider cannot be reached: the likeliest cause is this machine's own network.
 pub(crate) const ONLINE: &str = "are you online?";
 
-/// What to check where nobody answered; one that did answer, with a status, was reached.
+/// What to check if there was no answer. A provider that answered with a status was reached.
 pub(crate) fn about_reach(model: &str, message: &str) -> Option<String> {
     if message.contains(ONLINE) {
         return None;
@@ -101,7 +101,7 @@ pub(crate) fn about_reach(model: &str, message: &str) -> Option<String> {
     })
 }
 
-/// What to check where something answered that is no model.
+/// What to check if the answer did not come from a model.
 pub(crate) fn about_address(model: &str) -> Option<String> {
     let known = known(model).ok()?;
     let base = known.bases.first()?;
@@ -113,7 +113,7 @@ pub(crate) fn about_address(model: &str) -> Option<String> {
     })
 }
 
-/// The provider of a model, or its name where only the settings know it.
+/// The provider of a model, or its name if only the settings define it.
 fn known(model: &str) -> Result<Provider, &str> {
     let name = model.split('/').next().unwrap_or(model);
     provider(name).ok_or(name)

@@ -1,4 +1,4 @@
-//! The HTTP clients all providers share, and the keys they carry.
+//! The HTTP clients that all providers share, and the type for secrets.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -10,52 +10,52 @@ use reqwest::redirect::Policy;
 
 use crate::Error;
 
-/// Longer than any healthy connection takes, also across the world.
+/// Longer than any healthy connection takes to open, even across the world.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 
-/// Servers commonly close idle connections after a minute: ours are gone before that.
+/// Servers commonly close idle connections after a minute; we close ours before that.
 const IDLE_TIME: Duration = Duration::from_secs(30);
 
-/// What is shorter is no secret, and would take letters out of ordinary words.
+/// Shorter texts are not treated as secrets, because ordinary words would be redacted.
 const SHORTEST_SECRET: usize = 6;
 
-/// A secret that will not print.
+/// A secret that is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretString(String);
 
 impl SecretString {
-    /// Takes a secret; blanks around it, as files and variables tend to have, are dropped.
+    /// Wraps a secret; surrounding white space, which files and variables often have, is removed.
     pub fn new(secret: impl AsRef<str>) -> Self {
         Self(secret.as_ref().trim().to_owned())
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The secret itself, for whoever must send it.
+    /// The secret itself, for code that must send it.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// The header that carries it, marked so that no log shows it.
+    /// The header with the secret, marked as sensitive so that no log shows it.
     pub(crate) fn header(&self, scheme: &str) -> Result<HeaderValue, Error> {
         let mut header = HeaderValue::try_from(format!("{scheme}{}", self.0)).map_err(|_| Error::Config {
-            what: "the key holds characters that no key has".to_owned(),
+            what: "the key contains characters that are not allowed in a key".to_owned(),
             hint: "set the key again, without line breaks".to_owned(),
         })?;
         header.set_sensitive(true);
         Ok(header)
     }
 
-    /// The text without the secret, should a server have echoed it.
+    /// The text without the secret, in case a server has echoed it.
     pub(crate) fn redact(&self, text: String) -> String {
         if self.0.len() < SHORTEST_SECRET {
             return text;
         }
         let mut text = if text.contains(&self.0) { text.replace(&self.0, "(key)") } else { text };
-        // A message that was cut to size may end in the middle of the secret.
+        // A truncated message may end in the middle of the secret.
         if let Some(kept) = text.strip_suffix("…`").or_else(|| text.strip_suffix('…'))
             && let Some(begun) =
                 (4..self.0.len()).rev().filter_map(|n| self.0.get(..n)).find(|begun| kept.ends_with(begun))
@@ -72,13 +72,13 @@ impl fmt::Debug for SecretString {
     }
 }
 
-/// The connections to providers, shared by all models that were given the same one. Cloning shares it.
+/// The connections to providers, shared by all clones.
 #[derive(Clone, Default)]
 pub struct Http(Arc<Clients>);
 
 impl fmt::Debug for Http {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A proxy's address may hold a password.
+        // A proxy's address may contain a password.
         f.write_str(if self.0.proxy.is_some() { "Http(proxy)" } else { "Http" })
     }
 }
@@ -86,23 +86,23 @@ impl fmt::Debug for Http {
 #[derive(Default)]
 struct Clients {
     proxy: Option<String>,
-    /// Hosts that are reached without it, as `NO_PROXY` lists them.
+    /// Hosts that are reached without the proxy, in the form of `NO_PROXY`.
     except: Option<String>,
     /// For `http://`: trusts no certificate, so that none is loaded.
     plain: OnceLock<reqwest::Client>,
-    /// For `https://`: loads what the system trusts, when first needed.
+    /// For `https://`: loads the system's certificates when first needed.
     secure: OnceLock<reqwest::Client>,
 }
 
 impl Http {
-    /// Connections through a proxy, such as `http://proxy.example:3128`; this machine and the hosts of `except`, as
-    /// `NO_PROXY` lists them, are reached without it. The default goes straight everywhere.
+    /// Connections through a proxy, such as `http://proxy.example:3128`. This machine and the hosts in `except`, in the
+    /// form of `NO_PROXY`, are reached directly. The default uses no proxy.
     pub fn through(proxy: impl Into<String>, except: Option<&str>) -> Self {
         let except = format!("localhost,127.0.0.0/8,::1,{}", except.unwrap_or_default());
         Self(Arc::new(Clients { proxy: Some(proxy.into()), except: Some(except), ..Clients::default() }))
     }
 
-    /// The client for this address, made when first asked for.
+    /// The client for this address, created when first needed.
     pub(crate) fn client(&self, url: &Url) -> Result<&reqwest::Client, Error> {
         let (slot, trust) = match url.scheme() {
             "https" => (&self.0.secure, TlsRoots::System),
@@ -112,7 +112,7 @@ impl Http {
             return Ok(client);
         }
         let client = build(trust, &self.0)?;
-        // Two who build at once cost a little time; the first one stays.
+        // Two threads that build it at once waste a little time; the first one is kept.
         Ok(slot.get_or_init(|| client))
     }
 }
@@ -124,7 +124,7 @@ enum TlsRoots {
 }
 
 fn build(trust: TlsRoots, clients: &Clients) -> Result<reqwest::Client, Error> {
-    // Fails where one is installed already, and that one will do.
+    // Fails if a provider is already installed, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
         .no_proxy()
@@ -154,10 +154,10 @@ fn unusable(why: &reqwest::Error) -> Error {
     }
 }
 
-/// What a server says about itself is never larger.
+/// Maximum bytes of a server's description of itself.
 const LARGEST_WORD: usize = 8 << 20;
 
-/// The whole of a short answer; `None` where it breaks off or goes on and on.
+/// The whole of a short answer; `None` if it breaks off or is too large.
 pub(crate) async fn short_body(mut response: reqwest::Response) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.ok()? {

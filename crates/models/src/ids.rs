@@ -1,14 +1,14 @@
-//! Ids and names of calls in the form that a provider takes, where it is particular about them.
+//! Converts ids and names of calls to the form that a provider requires.
 //!
-//! A conversation may come from another model, whose ids have another form. The same id always becomes the same, so
-//! that a result is still found by its call.
+//! A conversation may come from another model, whose ids have another form. The same id is always converted in the same
+//! way, so that a result still matches its call.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
-/// The id in letters, digits, `_` and `-`, and no longer than this.
+/// The id with only letters, digits, `_` and `-`, limited to this length.
 pub(crate) fn plain_id(id: &str, longest: usize) -> Cow<'_, str> {
     if !id.is_empty() && id.len() <= longest && id.bytes().all(is_plain) {
         return Cow::Borrowed(id);
@@ -31,7 +31,8 @@ pub(crate) fn plain_id(id: &str, longest: usize) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// The name in letters, digits, `_` and `-`: models also call tools that do not exist, by names that are not allowed.
+/// The name with only letters, digits, `_` and `-`: models also call tools that do not exist, by names that are not
+/// allowed.
 pub(crate) fn plain_name(name: &str, longest: usize) -> Cow<'_, str> {
     if !name.is_empty() && name.len() <= longest && name.bytes().all(is_plain) {
         return Cow::Borrowed(name);
@@ -44,7 +45,7 @@ pub(crate) fn plain_name(name: &str, longest: usize) -> Cow<'_, str> {
     Cow::Owned(if plain.is_empty() { "_".to_owned() } else { plain })
 }
 
-/// The beginning of the id's hash, in so many letters and digits.
+/// The beginning of the id's hash, as this many letters and digits.
 pub(crate) fn hashed(id: &str, length: usize) -> String {
     let mut text = String::new();
     for byte in Sha256::digest(id) {

@@ -1,14 +1,14 @@
-//! What servers write that is nearly JSON, made into JSON before a dialect reads it: an answer that was paid for is not
-//! thrown away because of half a letter, or of a number that nobody reads.
+//! Repairs data that is almost JSON before a dialect parses it: an answer that was paid for is not discarded because of
+//! half a surrogate pair, or of a number that is not used.
 
 use std::borrow::Cow;
 
 use memchr::memmem;
 
-/// What may stand before a text, and is no part of it.
+/// May come before a text, and is not part of it.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Numbers that JSON does not have. The longest first: one holds another.
+/// Numbers that are not valid JSON. The longest comes first, because it contains another.
 const NO_NUMBERS: [&[u8]; 3] = [b"-Infinity", b"Infinity", b"NaN"];
 
 /// The text without a byte order mark.
@@ -16,8 +16,8 @@ pub(crate) fn unmarked(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
 }
 
-/// The data of one part as JSON: halves of letters (`\ud800` alone) become U+FFFD, `NaN` and `Infinity` become `null`.
-/// Nearly always there is nothing to do, which costs two or three searches.
+/// The data of one part as valid JSON: unpaired surrogates (`\ud800` alone) become U+FFFD, `NaN` and `Infinity` become
+/// `null`. Nearly always there is nothing to repair, which costs two or three searches.
 pub(crate) fn legible(data: &[u8]) -> Cow<'_, [u8]> {
     let data = unmarked(data);
     let has_halves = memmem::find(data, b"\\ud").is_some() || memmem::find(data, b"\\uD").is_some();
@@ -46,7 +46,7 @@ pub(crate) fn legible(data: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(mended)
 }
 
-/// The escape that a text begins with, as it shall be written, and how many bytes it has.
+/// The escape at the beginning of a text, as it should be written, and its length in bytes.
 fn escape(text: &[u8]) -> (&[u8], usize) {
     match (unit(text), text.get(6..).and_then(unit)) {
         (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => (&text[..12], 12),
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(read(r#"{"a":"x\ud800y\udfff"}"#), r#"{"a":"x\ufffdy\ufffd"}"#);
         assert_eq!(read(r#"{"a":"\ud83d\ud83d\ude00"}"#), r#"{"a":"\ufffd\ud83d\ude00"}"#);
         assert_eq!(read(r#""\\ud800 \"\ud800\"""#), r#""\\ud800 \"\ufffd\"""#);
-        // Not even an escape: for whoever reads it to find fault with.
+        // Not even a complete escape: left for the parser to report.
         for broken in [r#""\ud8"#, r#""\ud8zz""#, r#"{"a":"\ud"#, r#""\"#] {
             assert_eq!(read(broken), broken);
         }

@@ -1,8 +1,9 @@
-//! Turn a `Prompt` into an answer, whichever provider answers.
+//! Language models: turns a [`Prompt`] into an answer, for all providers.
 //!
-//! A [`Model`] answers a [`Prompt`], streaming the parts to whoever listens. [`resolve`] goes from a name as people
-//! write it (`openai/gpt-5-mini`, `openai-compatible/qwen`, `scripted/answers.json`, `builtin`) to a model, and [`choose`]
-//! also takes `auto`. Nothing here reads the environment: what a model needs to be reached stands in [`ModelAccess`].
+//! A [`Model`] answers a [`Prompt`], and streams the parts of the answer to a callback. [`resolve`] turns a name
+//! (`openai/gpt-5-mini`, `openai-compatible/qwen`, `scripted/answers.json`, `builtin`) into a model, and [`choose`]
+//! also accepts `auto`. This crate does not read the environment: everything that is needed to reach a model is in
+//! [`ModelAccess`].
 //!
 //! ```
 //! use updraft_models::{Error, ModelAccess, resolve};
@@ -13,20 +14,20 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | `model` | the trait and what passes through it |
+//! | `model` | the trait and its types |
 //! | `openai` | any server with `/chat/completions` |
-//! | `anthropic` | Anthropic's messages |
-//! | `gemini`, `google` | Gemini by AI Studio or in a Google Cloud project, and its credentials |
-//! | `responses` | OpenAI's responses |
-//! | `ollama` | Ollama by its own API |
-//! | `scripted` | answers written down beforehand, for tests |
-//! | `recorded`, `cache` | answers that were heard before |
+//! | `anthropic` | Anthropic's Messages API |
+//! | `gemini`, `google` | Gemini through AI Studio or in a Google Cloud project, and its credentials |
+//! | `responses` | OpenAI's Responses API |
+//! | `ollama` | Ollama's own API |
+//! | `scripted` | answers from a file, for tests |
+//! | `recorded`, `cache` | answers of earlier requests |
 //! | `resolve` | names, prices and the choice of `auto` |
-//! | `limits` | how often providers may be asked, kept by all processes together |
-//! | `prices` | what models cost |
-//! | `http`, `sse`, `retry`, `tokens` | what providers over HTTP share |
+//! | `limits` | rate limits, shared by all processes |
+//! | `prices` | prices of models |
+//! | `http`, `sse`, `retry`, `tokens` | code shared by all HTTP providers |
 
 mod access;
 mod anthropic;

@@ -1,7 +1,7 @@
-//! How often a provider may be asked: rate limits that all runs of all processes keep together.
+//! Rate limits of providers, which all runs of all processes keep together.
 //!
-//! Each request is admitted before it is sent. What was admitted, and who waits, stands in a small file that the
-//! processes share ([`RateLimiter::at`]), so that together they stay within what the provider allows one key.
+//! Each request is admitted before it is sent. Admitted and waiting requests are recorded in a small file that the
+//! processes share ([`RateLimiter::at`]), so that together they stay within what the provider allows for one key.
 
 mod book;
 mod clock;
@@ -22,67 +22,67 @@ use self::book::{AdmissionRequest, AdmissionResult};
 use self::desk::LimiterStore;
 pub use self::headers::{exhausted_for, reset_after};
 
-/// What providers count their limits by.
+/// The time window of providers' limits.
 const WINDOW: Duration = Duration::from_mins(1);
 
-/// A shorter wait is not worth a word.
+/// A shorter wait is not reported.
 const WORTH_A_WORD: Duration = Duration::from_millis(100);
 
-/// What one model and key may use. What is absent is unlimited.
+/// The limits of one model and key. A missing limit means unlimited.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RateLimit {
-    /// Requests a minute.
+    /// Requests per minute.
     pub requests: Option<u32>,
-    /// Tokens a minute, in both directions.
+    /// Tokens per minute, input and output.
     pub tokens: Option<u64>,
-    /// The least time between two requests.
+    /// The minimum time between two requests.
     pub spacing: Duration,
-    /// Requests under way at the same time.
+    /// Maximum number of simultaneous requests.
     pub concurrency: Option<u32>,
 }
 
 impl RateLimit {
-    /// What Gemini allows those who do not pay: 15 requests a minute, evenly spread.
+    /// The limits of Gemini's free tier: 15 requests per minute, evenly spread.
     pub const GEMINI_FREE: Self =
         Self { requests: Some(15), tokens: None, spacing: Duration::from_millis(4_500), concurrency: None };
 
-    /// Whether it limits nothing.
+    /// Whether nothing is limited.
     pub fn is_unlimited(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Who keeps the limits. Cloning shares it.
+/// Enforces rate limits. Clones share their state.
 #[derive(Clone)]
 pub struct RateLimiter(Arc<LimiterShared>);
 
 struct LimiterShared {
     desk: LimiterStore,
-    /// Something has changed that those who wait in this process may have waited for.
+    /// Notified when something changes that waiting requests of this process may depend on.
     changed: Notify,
 }
 
 impl RateLimiter {
-    /// Limits that only this process keeps.
+    /// Limits within this process only.
     pub fn in_process() -> Self {
         Self::over(None, WINDOW)
     }
 
-    /// Limits that all processes with this path keep together. The file is made when first needed. One that cannot be
-    /// used costs a warning, and this process goes on by itself.
+    /// Limits that are shared by all processes with this path. The file is created when first needed. If it cannot be
+    /// used, a warning is logged, and the limits apply within this process only.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self::over(Some(path.into()), WINDOW)
     }
 
-    /// The same with another length of what is called a minute, for tests. All who share a file must agree on it.
+    /// The same with another length of the window, for tests. All processes that share a file must use the same length.
     #[doc(hidden)]
     pub fn over(path: Option<PathBuf>, window: Duration) -> Self {
         Self(Arc::new(LimiterShared { desk: LimiterStore::new(path, window), changed: Notify::new() }))
     }
 
-    /// Waits until a request may go; first come, first served. `account` names the model and the key; `tokens` is
-    /// what the request will probably use. `waiting` hears how long it will take, and again when it takes longer.
-    /// Dropping the future gives the place in the line back.
+    /// Waits until a request may be sent; first come, first served. `account` names the model and the key; `tokens` is
+    /// the expected usage of the request. `waiting` is called with the expected wait, and again if it becomes longer.
+    /// Dropping the future gives up the place in the queue.
     pub async fn admit(
         &self,
         account: &str,
@@ -104,7 +104,7 @@ impl RateLimiter {
             let mut changed = std::pin::pin!(self.0.changed.notified());
             changed.as_mut().enable();
             let now = clock::now();
-            // Without a book nothing is known, and the provider's own refusals have to do.
+            // Without a database nothing is known, and the provider's own refusals have to suffice.
             match self.0.desk.write(|book| book.ask(ask, place.id, now)) {
                 None => return RequestPermit { shared: Arc::clone(&self.0), request: None },
                 Some(AdmissionResult::Go(request)) => {
@@ -125,7 +125,8 @@ impl RateLimiter {
         }
     }
 
-    /// The provider asked everybody to wait: nobody of this account goes before then, in any process. At most an hour.
+    /// Notes that the provider asked for a pause: no request of this account is sent before its end, in any process. At
+    /// most an hour.
     pub fn pause(&self, account: &str, wait: Duration) {
         self.0.desk.pause(account, wait, clock::now());
     }
@@ -143,7 +144,7 @@ impl fmt::Debug for RateLimiter {
     }
 }
 
-/// What the caller was told of a wait.
+/// What was reported to the caller about a wait.
 #[derive(Default)]
 struct WaitNotice {
     since: Option<Duration>,
@@ -151,10 +152,10 @@ struct WaitNotice {
 }
 
 impl WaitNotice {
-    /// Says how long it will take, once, and again when that was not true.
+    /// Reports the expected wait once, and again if it was too short.
     fn tell(&mut self, now: Duration, left: Duration, is_certain: bool, waiting: &mut (dyn FnMut(Duration) + Send)) {
         let since = *self.since.get_or_insert(now);
-        // Of what has no known end the best guess is that half of it is over.
+        // If the end is unknown, the best guess is that half of the wait is over.
         let left = if is_certain { left } else { left.max(now.saturating_sub(since)) };
         let is_news = match self.until {
             None => left >= WORTH_A_WORD,
@@ -167,7 +168,7 @@ impl WaitNotice {
     }
 }
 
-/// A place in the line; dropped, it is given back.
+/// A place in the queue; dropping it gives the place up.
 struct QueuePlace<'a> {
     shared: &'a LimiterShared,
     id: Option<i64>,
@@ -182,7 +183,7 @@ impl Drop for QueuePlace<'_> {
     }
 }
 
-/// A request that is under way. Dropping it gives its place back.
+/// An admitted request. Dropping it frees its place.
 #[must_use = "the request is over when this is dropped"]
 pub struct RequestPermit {
     shared: Arc<LimiterShared>,
@@ -190,8 +191,8 @@ pub struct RequestPermit {
 }
 
 impl RequestPermit {
-    /// The head of the response has arrived: the server has counted the request, and it leaves the window a minute
-    /// from now. One that is never heard of stays a minute from its end.
+    /// Notes that the head of the response has arrived: the server has counted the request, and it leaves the window a
+    /// minute from now. A request without a response stays in the window for a minute after its end.
     pub fn heard(&self) {
         if let Some(request) = self.request {
             self.shared.desk.write(|book| book.heard(request, clock::now()));
@@ -199,7 +200,7 @@ impl RequestPermit {
         }
     }
 
-    /// What was really used, in place of what was expected.
+    /// Replaces the expected number of tokens with the actual one.
     pub fn used(&self, tokens: u64) {
         if let Some(request) = self.request {
             self.shared.desk.write(|book| book.used(request, tokens));

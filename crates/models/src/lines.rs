@@ -1,19 +1,19 @@
-//! JSON objects, one a line, out of bytes that arrive in pieces cut anywhere.
+//! Splits a stream into JSON objects, one per line, from pieces of arbitrary size.
 
 use memchr::memchr;
 
 use crate::sse::{EventTooLarge, LARGEST_EVENT};
 
-/// What of the stream is not yet a whole line.
+/// The part of the stream that is not a whole line yet.
 #[derive(Debug, Default)]
 pub(crate) struct LineDecoder {
     rest: Vec<u8>,
-    /// Up to here `rest` is known to hold no end of a line.
+    /// Up to here, `rest` contains no end of a line.
     searched: usize,
 }
 
 impl LineDecoder {
-    /// Takes the next piece and gives each line that it completes.
+    /// Takes the next piece and passes on each line that it completes.
     pub(crate) fn feed<E: From<EventTooLarge>>(
         &mut self,
         piece: &[u8],
@@ -35,7 +35,7 @@ impl LineDecoder {
         Ok(())
     }
 
-    /// The stream is over: the last line may lack its end.
+    /// Handles the end of the stream: the last line may lack its line break.
     pub(crate) fn finish<E>(&mut self, mut each: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         self.searched = 0;
         give(&std::mem::take(&mut self.rest), &mut each)

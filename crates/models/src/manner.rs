@@ -1,4 +1,4 @@
-//! How a model must be spoken to, beyond its dialect: with tools of its own or as text, with pictures or without.
+//! The features of a model beyond its dialect: how it calls tools, and whether it accepts pictures.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use updraft_run::{Message, ModelAnswer, Picture};
 
-/// How a model learns of tools and calls them.
+/// How a model is told about tools and calls them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolCallStyle {
-    /// As the provider's own function calls.
+    /// With the provider's own function calls.
     #[default]
     Native,
-    /// As text in the prompt; the call is JSON that a schema holds in form.
+    /// As text in the prompt; a call is JSON that is constrained by a schema.
     Text,
 }
 
@@ -20,18 +20,18 @@ pub enum ToolCallStyle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ModelFeatures {
     pub(crate) tools: ToolCallStyle,
-    /// Whether it takes pictures.
+    /// Whether it accepts pictures.
     pub(crate) sees: bool,
-    /// Whether it runs on someone's own machine: small, so that its strings are bounded.
+    /// Whether it runs on a local machine: it is small, so its strings are limited.
     pub(crate) local: bool,
-    /// Tokens it can hold in mind, where that is known.
+    /// Size of its context window in tokens, if it is known.
     pub(crate) window: Option<u64>,
-    /// Whether the server closes a connection after each stream, though it promises to keep it.
+    /// Whether the server closes the connection after each stream, although it promises to keep it open.
     pub(crate) closes: bool,
 }
 
 impl ModelFeatures {
-    /// The message as this model can take it.
+    /// The message in a form that this model accepts.
     pub(crate) fn adapt(self, message: &Message) -> Cow<'_, Message> {
         match message {
             Message::Pictures(pictures) if !self.sees => Cow::Owned(Message::User(unseen(pictures).into())),
@@ -52,7 +52,7 @@ impl ModelFeatures {
 }
 
 impl ModelFeatures {
-    /// The newest pictures that this model is not shown, for the user.
+    /// The newest pictures that are not sent to this model, as messages for the user.
     pub(crate) fn unshown(self, model: &str, messages: &[Message]) -> Vec<String> {
         let newest = messages.iter().rev().take_while(|message| !matches!(message, Message::Assistant(_)));
         let unshown = newest.filter(|_| !self.sees).filter_map(|message| match message {
@@ -64,12 +64,12 @@ impl ModelFeatures {
     }
 }
 
-/// What the user is told whose model cannot be told to think.
+/// The message for the user of a model whose thinking cannot be configured.
 pub(crate) fn unthinking(model: &str) -> String {
-    format!("{model} cannot be told how much to think, so `think` did not count")
+    format!("{model} cannot be told how much to think, so `think` was ignored")
 }
 
-/// What is told in the place of pictures.
+/// The text that replaces pictures.
 fn unseen(pictures: &[Picture]) -> String {
     let line = |picture: &Picture| {
         let Picture { name, mime, bytes } = picture;
@@ -78,14 +78,14 @@ fn unseen(pictures: &[Picture]) -> String {
     pictures.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// An answer with its calls written out, one JSON object a line.
+/// An answer with its calls written out, one JSON object per line.
 fn as_text(answer: &ModelAnswer) -> ModelAnswer {
     let calls = answer.calls.iter().map(|call| written(&call.name, &call.args));
     let said = Some(answer.text.clone()).filter(|text| !text.is_empty());
     ModelAnswer { text: said.into_iter().chain(calls).collect::<Vec<_>>().join("\n"), ..ModelAnswer::default() }
 }
 
-/// A call as the text protocol writes it.
+/// A call in the form of the text protocol.
 pub(crate) fn written(name: &str, args: &Value) -> String {
     json!({ "action": name, "args": args }).to_string()
 }

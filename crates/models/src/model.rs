@@ -1,4 +1,4 @@
-//! The one thing a provider must do: turn a prompt into an answer, streaming it to whoever listens.
+//! The trait that every provider implements: turns a prompt into an answer, and streams it to a callback.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -10,7 +10,7 @@ use updraft_run::{AgentRole, Ceiling, EffectKind, Message, ModelAnswer, Price, T
 
 use crate::{Error, RequestDraft};
 
-/// A future that is boxed, so that models of all kinds fit into one list.
+/// A boxed future, so that models of all kinds fit into one list.
 pub type ModelFuture<'a> = Pin<Box<dyn Future<Output = Result<ModelAnswer, Error>> + Send + 'a>>;
 
 /// Answers prompts. Dropping the future closes the connection.
@@ -18,21 +18,21 @@ pub trait Model: Send + Sync {
     /// The name, as `provider/name`.
     fn name(&self) -> &str;
 
-    /// What it costs; `None` where that is not known.
+    /// Its price; `None` if that is unknown.
     fn price(&self) -> Option<Price>;
 
-    /// Whether it can be shown pictures; `None` where only the model knows.
+    /// Whether it accepts pictures; `None` if that is unknown.
     fn sees(&self) -> Option<bool> {
         None
     }
 
-    /// The hosts beyond this machine that are told what it is asked; empty where nothing is sent.
+    /// The remote hosts that receive the prompt; empty if nothing is sent.
     fn hosts(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Asks once. Parts of the answer reach `hear` as they arrive; the answer is those parts folded.
-    /// A half-streamed answer is never returned as an answer.
+    /// Asks once. Parts of the answer are passed to `hear` as they arrive; the answer consists of these parts. A
+    /// partial answer is never returned as an answer.
     fn ask<'a>(
         &'a self,
         prompt: &'a Prompt<'a>,
@@ -40,7 +40,7 @@ pub trait Model: Send + Sync {
         hear: DeltaCallback<'a>,
     ) -> ModelFuture<'a>;
 
-    /// The most this prompt can use: tokens in (estimated from above) and the cap on tokens out.
+    /// The most that this prompt can use: input tokens (estimated from above) and the limit on output tokens.
     fn ceiling(&self, prompt: &Prompt<'_>) -> Ceiling {
         let input = prompt.estimated_tokens();
         let usage = TokenUsage { input, output: prompt.max_output, ..TokenUsage::default() };
@@ -48,7 +48,7 @@ pub trait Model: Send + Sync {
     }
 }
 
-/// Where the parts of an answer go while it arrives.
+/// Receives the parts of an answer while it arrives.
 pub type DeltaCallback<'a> = &'a mut (dyn FnMut(Delta<'_>) + Send);
 
 /// A part of an answer that has just arrived. Shown to watchers, never journalled.
@@ -61,37 +61,37 @@ pub enum Delta<'a> {
     Reasoning(&'a str),
     /// The model has begun to write a call of this tool.
     Call(&'a str),
-    /// What was heard so far is void: the request is made again, for this reason.
+    /// All parts so far are void: the request is repeated, for this reason.
     Again(&'a str),
     /// The request waits, for this reason (a rate limit).
     Waiting(&'a str),
 }
 
-/// Everything a model is told.
+/// Everything that a model is told.
 #[derive(Clone, Debug)]
 pub struct Prompt<'a> {
-    /// Who it is and how it behaves.
+    /// The system prompt.
     pub system: &'a str,
     /// The tools it may call, in a fixed order.
     pub tools: &'a [ToolSpec],
-    /// The conversation so far. Only ever grows between two asks of one conversation.
+    /// The conversation so far. It only grows between two requests of one conversation.
     pub messages: &'a [Message],
-    /// Cap on the tokens of the answer, thinking not counted.
+    /// Limit on the tokens of the answer, without thinking.
     pub max_output: u64,
-    /// How much it shall think, where somebody has chosen.
+    /// The thinking effort, if it was configured.
     pub think: ThinkingEffort,
-    /// How much the task asks for, where nobody has.
+    /// The effort that the task needs, if none was configured.
     pub need: ThinkingEffort,
-    /// Which attempt this is, from 1: those before broke off in the midst of an answer.
+    /// The number of the attempt, from 1: earlier attempts broke off in the middle of an answer.
     pub attempt: u32,
-    /// JSON Schema the answer shall fit, where one is known.
+    /// JSON Schema of the answer, if there is one.
     pub schema: Option<&'a Value>,
     /// The same task as data, for models that are programs.
     pub brief: &'a TaskBrief,
 }
 
 impl<'a> Prompt<'a> {
-    /// A prompt that says nothing yet.
+    /// An empty prompt.
     pub fn empty(brief: &'a TaskBrief) -> Self {
         Self {
             system: "",
@@ -106,7 +106,7 @@ impl<'a> Prompt<'a> {
         }
     }
 
-    /// Tokens of the prompt, estimated from above: a token of ordinary text has about four bytes, of dense text two.
+    /// Tokens of the prompt, estimated from above: a token has about four bytes in ordinary text, two in dense text.
     pub fn estimated_tokens(&self) -> u64 {
         let tools: usize =
             self.tools.iter().map(|t| t.name.len() + t.description.len() + t.parameters.to_string().len()).sum();
@@ -115,7 +115,7 @@ impl<'a> Prompt<'a> {
     }
 }
 
-/// No provider counts more for one picture of the size that may be sent.
+/// No provider counts more for one picture of the largest size.
 const TOKENS_OF_A_PICTURE: usize = 6_000;
 
 fn size_of_message(message: &Message) -> usize {
@@ -134,24 +134,24 @@ fn size_of_message(message: &Message) -> usize {
 /// The task as data: what a prompt says in words, for the built-in model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskBrief {
-    /// The agent that is spoken to.
+    /// The agent that is asked.
     pub agent: String,
-    /// What that agent is for.
+    /// The role of that agent.
     pub role: AgentRole,
     /// The goal of the run.
     pub goal: String,
     /// The step's id.
     pub step: String,
-    /// What the step is told to do.
+    /// The task of the step.
     pub task: String,
     /// The variables it reads.
     pub inputs: BTreeMap<String, Arc<Value>>,
-    /// The variables it shall write.
+    /// The variables it should write.
     pub writes: Vec<String>,
-    /// Files handed over with the goal.
+    /// Files attached to the goal.
     pub files: Vec<String>,
-    /// How often the step was entered before.
+    /// How many times the step was entered before.
     pub visit: u32,
-    /// What is asked beside the conversation: a judgement, a summary. Absent for a turn of the conversation itself.
+    /// Set if the request is not a turn of the conversation, but a judgement or a summary.
     pub aside: Option<EffectKind>,
 }

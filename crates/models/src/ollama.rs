@@ -1,4 +1,5 @@
-//! Ollama's own language: one JSON object a line, arguments as objects, and a window of context that must be asked for.
+//! The dialect of Ollama's own API: one JSON object per line, arguments as objects, and a context window that must be
+//! requested.
 
 mod body;
 mod host;
@@ -18,10 +19,10 @@ use crate::{Endpoint, Prompt};
 
 pub(crate) use self::host::address;
 
-/// Ollama's chat.
+/// Ollama's chat API.
 #[derive(Debug)]
 pub(crate) struct OllamaDialect {
-    /// By which our own thoughts are known again.
+    /// Provider and model, by which own thoughts are recognised.
     name: String,
     model: String,
     temperature: Option<f64>,
@@ -41,12 +42,12 @@ impl OllamaDialect {
         }
     }
 
-    /// Whether the model thinks in levels; the others can only be told to or not to.
+    /// Whether the model has thinking levels; for other models thinking can only be on or off.
     fn has_levels(&self) -> bool {
         self.model.contains("gpt-oss")
     }
 
-    /// What is sent as `think`. A model that cannot think refuses to be told to.
+    /// The value of `think`. A model that cannot think refuses it.
     fn think(&self, think: ThinkingEffort) -> Option<Value> {
         let thinks = self.found.get().and_then(|found| found.thinks);
         match (thinks, think) {
@@ -64,7 +65,7 @@ impl OllamaDialect {
     }
 }
 
-/// Whether a model runs at Ollama's own house: by its name, or by where it is asked for.
+/// Whether a model runs in Ollama's cloud, judged by its name or its address.
 pub(crate) fn is_cloud(model: &str, base: &str) -> bool {
     model.ends_with(":cloud") || model.ends_with("-cloud") || base.starts_with("https://ollama.com")
 }
@@ -134,12 +135,12 @@ impl Dialect for OllamaDialect {
     }
 
     fn room_to_think(&self, think: ThinkingEffort) -> u64 {
-        // Until the server was asked it may be one that thinks: a budget must hold for either.
+        // Until the server was asked, the model may be one that thinks: a budget must hold for both cases.
         let thinks = self.found.get().map_or(Some(true), |found| found.thinks);
         match (thinks, think) {
             (Some(false), _) | (None, ThinkingEffort::Auto) => 0,
             (Some(true), ThinkingEffort::Auto) => ROOM_TO_THINK,
-            // It cannot be kept from thinking a little.
+            // Its thinking cannot be switched off completely.
             (_, ThinkingEffort::Off) if self.has_levels() => ThinkingEffort::Low.tokens().unwrap_or(0),
             (_, think) => think.tokens().unwrap_or(0),
         }

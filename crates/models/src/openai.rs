@@ -1,6 +1,6 @@
-//! OpenAI's chat completions, as OpenAI and everyone who followed it speaks them.
+//! The dialect of OpenAI's Chat Completions API, for OpenAI and all compatible servers.
 //!
-//! It does not know `<think>` tags or tool calls written as text: whoever reads the answer does.
+//! It does not handle `<think>` tags or tool calls written as text: the reader of the answer does.
 
 mod body;
 mod parts;
@@ -16,47 +16,48 @@ use crate::discover::DiscoveredModel;
 
 pub(crate) use self::body::{ServerQuirks, as_text, data_url, is_closed, tools};
 
-/// What a model that thinks by itself is left for it: answers would be eaten by it otherwise.
+/// Tokens reserved for a model that thinks by default: otherwise thinking would use up the answer.
 pub(crate) const ROOM_TO_THINK: u64 = 8_192;
 
-/// Chat completions.
+/// The Chat Completions API.
 #[derive(Debug)]
 pub(crate) struct ChatDialect {
     pub(crate) model: String,
-    /// Whose server it is.
+    /// The kind of server.
     pub(crate) house: ChatVendor,
     pub(crate) temperature: Option<f64>,
-    /// What the server is particular about.
+    /// The special requirements of the server.
     pub(crate) taste: ServerQuirks,
-    /// Whether the model's template knows of thinking, once the server has said so: wishes are handed to it.
+    /// Whether the model's template supports thinking, once the server has said so: then thinking settings are sent.
     pub(crate) thinks: OnceLock<bool>,
 }
 
-/// Whose server speaks: what is understood differs.
+/// The kind of server: supported settings differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChatVendor {
     /// OpenAI's own models.
     OpenAi,
-    /// A server on someone's own machine.
+    /// A server on a local machine.
     Local,
-    /// OpenRouter, which hands wishes for thinking on in its own words.
+    /// OpenRouter, which has its own settings for thinking.
     Router,
     /// Any other.
     Other,
 }
 
 impl ChatDialect {
-    /// Whether the model is one of OpenAI's that think.
+    /// Whether this is an OpenAI model that thinks.
     fn reasons(&self) -> bool {
         self.house == ChatVendor::OpenAi && reasons(&self.model)
     }
 }
 
 impl ChatDialect {
-    /// The word for how much to think, where one may be said.
+    /// The reasoning effort to send, if one may be sent.
     fn effort(&self, prompt: &Prompt<'_>) -> Option<&'static str> {
         match self.house {
-            // Beside tools the newer ones refuse it here, and the newest want it switched off in so many words.
+            // Together with tools, newer models refuse it here, and the newest require that it is explicitly switched
+            // off.
             ChatVendor::OpenAi if !prompt.tools.is_empty() && self.reasons() => match version(&self.model) {
                 Some(newest) if newest >= 5.6 => Some("none"),
                 Some(newer) if newer >= 5.2 => None,
@@ -75,7 +76,7 @@ fn version(model: &str) -> Option<f64> {
     rest.split('-').next()?.parse().ok()
 }
 
-/// Whether a model of OpenAI thinks, by its name.
+/// Whether an OpenAI model thinks, judged by its name.
 pub(crate) fn reasons(model: &str) -> bool {
     let begins_with_digit = |rest: &str| rest.starts_with(|letter: char| letter.is_ascii_digit());
     let is_o = model.strip_prefix('o').is_some_and(begins_with_digit);
@@ -84,18 +85,18 @@ pub(crate) fn reasons(model: &str) -> bool {
     (is_o || is_gpt) && !model.contains("chat")
 }
 
-/// Whether a model of OpenAI can be shown pictures, by its name.
+/// Whether an OpenAI model accepts pictures, judged by its name.
 pub(crate) fn sees(model: &str) -> bool {
     !["gpt-3.5", "o1-mini", "o3-mini", "gpt-4-0", "text-", "davinci", "babbage"]
         .iter()
         .any(|old| model.starts_with(old))
 }
 
-/// OpenAI's word for how much to think.
+/// OpenAI's value for the reasoning effort.
 pub(crate) fn effort(model: &str, think: ThinkingEffort) -> Option<&'static str> {
     let is = |beginning: &str| model.starts_with(beginning);
     match think {
-        // Some cannot be kept from thinking a little.
+        // For some models thinking cannot be switched off completely.
         ThinkingEffort::Off if model.contains("codex") || model.contains("-pro") => Some("low"),
         ThinkingEffort::Off if is("gpt-5.") || is("gpt-6-sol") || is("gpt-6-luna") => Some("none"),
         ThinkingEffort::Off if is("gpt-5") => Some("minimal"),
@@ -103,7 +104,7 @@ pub(crate) fn effort(model: &str, think: ThinkingEffort) -> Option<&'static str>
     }
 }
 
-/// The word for how much to think that most models understand.
+/// The value for the reasoning effort that most models understand.
 pub(crate) fn effort_word(think: ThinkingEffort) -> Option<&'static str> {
     Some(match think {
         ThinkingEffort::Auto => return None,
@@ -160,7 +161,7 @@ impl Dialect for ChatDialect {
     }
 
     fn learn(&self, found: &DiscoveredModel) {
-        // A server that does not say is not asked to think.
+        // If the server does not say, thinking is not requested.
         let _ = self.thinks.set(self.house == ChatVendor::Local && found.thinks == Some(true));
     }
 
@@ -177,7 +178,7 @@ impl Dialect for ChatDialect {
         };
         match think {
             ThinkingEffort::Auto if self.reasons() => ROOM_TO_THINK,
-            // Where nothing is said about thinking, nothing is changed.
+            // If no thinking setting is sent, nothing changes.
             _ if !is_told => 0,
             think => think.tokens().unwrap_or(0),
         }
@@ -188,7 +189,7 @@ impl Dialect for ChatDialect {
     }
 
     fn takes_schema_beside_tools(&self) -> bool {
-        // llama.cpp refuses it, since both want to constrain what is written.
+        // llama.cpp refuses it, because both would constrain the output.
         self.house == ChatVendor::OpenAi
     }
 }

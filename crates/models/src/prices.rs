@@ -1,7 +1,7 @@
-//! What models cost, from a table that comes with the program (that of `genai-prices`, one file for each provider).
+//! Prices of models, from a table that comes with the program (that of `genai-prices`, one file for each provider).
 //!
-//! A price that is not in it is unknown, which is not the same as nothing. A provider's part is read when first asked for,
-//! which takes a few milliseconds at most.
+//! A price that is not in the table is unknown, which is not the same as zero. A provider's part of the table is loaded
+//! when first needed, which takes a few milliseconds at most.
 
 mod kept;
 mod table;
@@ -18,12 +18,12 @@ pub(crate) use self::kept::CachedPrice;
 /// More tokens than any model reads at once: the price of the largest prompts applies.
 const LARGEST: u64 = 1_000_000_000;
 
-/// The most a model costs today, whatever the size of the prompt; `None` where the table does not tell.
+/// The highest price of a model today, for any size of the prompt; `None` if it is not in the table.
 pub fn price_of(provider: &str, model: &str) -> Option<Price> {
     PriceLookup::find(provider, model)?.highest(None)
 }
 
-/// What a model costs today for a call like this one: some charge more for large prompts.
+/// The price of a model today for a call like this one: some models cost more for large prompts.
 pub fn price_for(provider: &str, model: &str, usage: &TokenUsage) -> Option<Price> {
     PriceLookup::find(provider, model)?.price(usage.input, None)
 }
@@ -40,14 +40,14 @@ pub fn context_window(provider: &str, model: &str) -> Option<u64> {
     }
 }
 
-/// The models of a provider that write text at a known price, in the order of the alphabet.
+/// The models of a provider that write text at a known price, in alphabetical order.
 pub fn known_models(provider: &str) -> Vec<&'static str> {
     let Some(id) = listed_as(provider) else { return Vec::new() };
     let listed = table::of(id).and_then(|table| table.providers().find(|listed| listed.id() == id));
     let Some(listed) = listed else { return Vec::new() };
     let writes =
         |model: &&str| price_for(provider, model, &TokenUsage::default()).is_some_and(|price| price.output > 0);
-    // Google sells the models of others too, in other dialects.
+    // Google also sells other vendors' models, in other dialects.
     let is_own = |model: &&str| id != "google" || model.starts_with("gemini") || model.starts_with("gemma");
     let mut names: Vec<&str> = listed.models().map(ModelInfo::id).filter(is_own).filter(writes).collect();
     names.sort_unstable();
@@ -56,7 +56,7 @@ pub fn known_models(provider: &str) -> Vec<&'static str> {
 
 /// Where a model's price is found.
 enum PriceLookup<'a> {
-    /// It runs on a machine of ours, and costs nothing.
+    /// It runs on a local machine, and costs nothing.
     Local,
     Listed {
         provider: &'static str,
@@ -67,7 +67,7 @@ enum PriceLookup<'a> {
 impl<'a> PriceLookup<'a> {
     fn find(provider: &str, model: &'a str) -> Option<Self> {
         if provider == "ollama" {
-            // Some of its models run elsewhere, for money, and say so in their names.
+            // Some of its models run in the cloud and cost money, which their names show.
             let is_local = !model.ends_with("-cloud") && !model.ends_with(":cloud");
             return is_local.then_some(Self::Local);
         }
@@ -83,7 +83,7 @@ impl<'a> PriceLookup<'a> {
         Some(self.rates(tokens, at)?.price())
     }
 
-    /// What applies to prompts of this size. The table answers with sums, so each rate is asked for by itself.
+    /// The rates for prompts of this size. The table returns sums, so each rate is requested separately.
     fn rates(&self, tokens: u64, at: Option<SystemTime>) -> Option<DollarRates> {
         let (provider, model) = match self {
             Self::Local => return Some(DollarRates::default()),
@@ -98,9 +98,9 @@ impl<'a> PriceLookup<'a> {
 
         let plain = sum(UsageKey::OUTPUT_TOKENS)?;
         let (input, output) = (per_million(plain.input_price), per_million(plain.output_price));
-        // What is charged for each request by itself has no place in a price per token.
+        // A charge per request cannot be expressed as a price per token.
         let is_by_token = plain.total_price <= (plain.input_price + plain.output_price) * 1.000_001;
-        // Models that are priced by the hour or the page have no price here, and the table gives nothing as zero.
+        // Models that are priced by the hour or the page have no price here, and the table returns zero for them.
         let is_priced = input > 0.0 || output > 0.0 || model.ends_with(":free");
         if !is_by_token || !is_priced {
             return None;
@@ -135,7 +135,7 @@ impl DollarRates {
     }
 }
 
-/// The table's name for a provider of ours. Where anybody may stand behind a name, nothing is known.
+/// The table's name for a provider. `None` if any vendor may be behind the name.
 fn listed_as(provider: &str) -> Option<&'static str> {
     Some(match provider {
         "openai" | "openai-responses" => "openai",

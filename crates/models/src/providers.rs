@@ -1,19 +1,19 @@
-//! The providers we know: how each is spoken to, where it is, and what it is found by.
+//! The known providers: their dialects, addresses, keys and default models.
 
 /// The dialect a provider speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DialectKind {
-    /// OpenAI's chat completions.
+    /// OpenAI's Chat Completions API.
     Chat,
-    /// OpenAI's responses.
+    /// OpenAI's Responses API.
     Responses,
-    /// Anthropic's messages.
+    /// Anthropic's Messages API.
     Anthropic,
     /// Google's `generateContent`, with a key.
     Gemini,
     /// The same in a Google Cloud project.
     Vertex,
-    /// Ollama's own.
+    /// Ollama's own API.
     Ollama,
 }
 
@@ -23,39 +23,39 @@ pub enum DialectKind {
 pub struct Provider {
     /// The first half of its models' names.
     pub name: &'static str,
-    /// What it is, for people.
+    /// A description for people.
     pub about: &'static str,
-    /// How it is spoken to.
+    /// Its dialect.
     pub speech: DialectKind,
-    /// Where it is, unless told otherwise.
+    /// Its default address.
     pub base: &'static str,
-    /// Variables that may hold its key, the first that is set counting; empty where it takes none.
+    /// Variables that may contain its key, in order of precedence; empty if it needs none.
     pub keys: &'static [&'static str],
-    /// Variables that may hold its address.
+    /// Variables that may contain its address.
     pub bases: &'static [&'static str],
     /// Whether it can be used without a key.
     pub is_open: bool,
-    /// Its models by what they are for.
+    /// Its models by purpose.
     pub models: ProviderModels,
 }
 
-/// A provider's models by what they are for; empty where it has none that everybody has.
+/// A provider's models by purpose; empty if it has none that every user can access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProviderModels {
-    /// Quick, able to use tools: the default.
+    /// Fast, and supports tools: the default.
     pub fast: &'static str,
-    /// The most able.
+    /// The most capable.
     pub strong: &'static str,
     /// The cheapest.
     pub cheap: &'static str,
-    /// One that can be shown pictures.
+    /// Accepts pictures.
     pub vision: &'static str,
 }
 
 const NONE: ProviderModels = ProviderModels { fast: "", strong: "", cheap: "", vision: "" };
 
-/// Everyone else who speaks chat completions: name, address, variable of the key.
+/// Other providers with Chat Completions: name, address, key variable.
 const OTHERS: [(&str, &str, &str, &[&str]); 8] = [
     ("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"]),
     ("groq", "Groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"]),
@@ -84,7 +84,7 @@ const CLAUDE: ProviderModels = ProviderModels {
     vision: "claude-haiku-5-5",
 };
 
-/// Those with something of their own, the ones that `auto` prefers first.
+/// Providers with special settings, in `auto`'s order of preference.
 const OWN: [Provider; 7] = [
     Provider {
         name: "gemini",
@@ -158,7 +158,7 @@ const OWN: [Provider; 7] = [
     },
 ];
 
-/// All providers, those that `auto` prefers first.
+/// All providers, in `auto`'s order of preference.
 pub fn providers() -> Vec<Provider> {
     let others = OTHERS.map(|(name, about, base, keys)| Provider {
         name,

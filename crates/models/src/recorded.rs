@@ -1,8 +1,8 @@
-//! A model that repeats what an earlier run heard: for a run that is done again without a provider.
+//! A model that repeats the answers of an earlier run, to repeat that run without a provider.
 //!
-//! Like a script it has no memory. An answer is found by its place, and the place follows from the prompt alone, so that
-//! a process that resumes a run hears what the first would have heard. Where the run goes another way than the earlier
-//! one did, nothing is made up: the error says what is missing.
+//! Like a script it has no memory. An answer is found by its place, and the place depends only on the prompt, so that a
+//! process that resumes a run gets the same answers. If the run takes another course than the earlier one, nothing is
+//! invented: the error says what is missing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -12,26 +12,26 @@ use updraft_run::{EffectKind, Message, ModelAnswer};
 use crate::scripted::{tell, turn_of};
 use crate::{DeltaCallback, Error, Model, ModelFuture, Price, Prompt, RequestDraft, tokens};
 
-/// More names tell no more.
+/// Maximum number of names in an error message.
 const MOST_NAMES: usize = 8;
 
-/// Where in a run an answer was given.
+/// The place of an answer in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AnswerPlace {
     /// The agent that asked.
     pub agent: String,
     /// The step's id.
     pub step: String,
-    /// How often the step was entered before.
+    /// How many times the step was entered before.
     pub visit: u32,
-    /// How often the model had spoken already in what it was told.
+    /// The number of the model's earlier answers in the prompt.
     pub turn: usize,
-    /// What was asked: a turn, a judgement or a summary.
+    /// What was requested: a turn, a judgement or a summary.
     pub kind: EffectKind,
 }
 
 impl AnswerPlace {
-    /// The place that a prompt is asked from.
+    /// The place of a prompt.
     pub fn of(prompt: &Prompt<'_>) -> Self {
         Self {
             agent: prompt.brief.agent.clone(),
@@ -56,14 +56,14 @@ impl fmt::Display for AnswerPlace {
     }
 }
 
-/// A model that says what an earlier run heard.
+/// A model that repeats the answers of an earlier run.
 #[derive(Debug)]
 pub struct RecordedModel {
     name: String,
     answers: HashMap<AnswerPlace, Vec<RecordedAnswer>>,
 }
 
-/// An answer, and the summary that stood in the place of older turns when it was given.
+/// An answer, and the summary that replaced older turns when it was given.
 #[derive(Debug)]
 struct RecordedAnswer {
     answer: ModelAnswer,
@@ -71,10 +71,10 @@ struct RecordedAnswer {
 }
 
 impl RecordedModel {
-    /// Takes the answers of a run, in the order in which they were heard.
+    /// Takes the answers of a run, in the order in which they were received.
     ///
-    /// A summary takes the model's own words out of a conversation, so the count of turns begins again after it. Answers
-    /// that come to stand at one place in this way are told apart by the summary.
+    /// A summary removes the model's own messages from a conversation, so the count of turns starts again after it.
+    /// Answers that have the same place because of this are distinguished by the summary.
     pub fn new(name: &str, answers: Vec<(AnswerPlace, ModelAnswer)>) -> Self {
         let mut all: HashMap<AnswerPlace, Vec<RecordedAnswer>> = HashMap::new();
         let mut summaries: BTreeMap<(String, u32), String> = BTreeMap::new();
@@ -102,7 +102,7 @@ impl RecordedModel {
         Ok(ModelAnswer { usage: tokens::none(), ..answer })
     }
 
-    /// What there is where an answer is missing.
+    /// A description of what exists if an answer is missing.
     fn instead_of(&self, place: &AnswerPlace) -> String {
         let there: Vec<&AnswerPlace> =
             self.answers.keys().filter(|other| (&other.agent, &other.step) == (&place.agent, &place.step)).collect();
@@ -121,7 +121,7 @@ impl RecordedModel {
     }
 }
 
-/// Whether the model is told this text.
+/// Whether the messages to the model contain this text.
 fn tells(messages: &[Message], text: &str) -> bool {
     messages.iter().any(|message| match message {
         Message::User(said) => said.contains(text),
@@ -134,7 +134,7 @@ impl Model for RecordedModel {
         &self.name
     }
 
-    /// Nothing: what it cost was paid by the earlier run.
+    /// Zero: the earlier run has paid.
     fn price(&self) -> Option<Price> {
         Some(Price::default())
     }

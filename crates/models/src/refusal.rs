@@ -1,4 +1,4 @@
-//! What a server says instead of an answer.
+//! Parses error responses of servers.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use crate::reset_after;
 use crate::retry::AttemptError;
 use crate::watch::SilenceTimer;
 
-/// Longer explanations are pages, not messages.
+/// Maximum length of a message: longer explanations are whole pages.
 const LONGEST_MESSAGE: usize = 300;
 
-/// No explanation needs more of the body.
+/// Maximum bytes of the body that are read for an explanation.
 const LARGEST_BODY: usize = 16 << 10;
 
-/// Reads why the status is not a success.
+/// Reads why a request failed, from a response without a success status.
 pub(crate) async fn read(mut response: Response, watch: &mut SilenceTimer) -> AttemptError {
     let status = response.status().as_u16();
     let after = reset_after(response.headers());
     let plain = said_by_head(&response);
     let mut body = Vec::new();
     while body.len() < LARGEST_BODY {
-        // What is missing of an explanation changes nothing: the status has been seen.
+        // A missing part of the explanation changes nothing: the status is known.
         let Ok(Ok(Some(piece))) = watch.over(response.chunk()).await else { break };
         body.extend_from_slice(&piece);
     }
@@ -35,7 +35,7 @@ pub(crate) async fn read(mut response: Response, watch: &mut SilenceTimer) -> At
     AttemptError::of_status(status, if message.is_empty() { plain } else { message }, after)
 }
 
-/// What a response says without its body: where it sends us, or what its status means.
+/// A message from a response without a body: its redirect target, or the meaning of its status.
 fn said_by_head(response: &Response) -> String {
     let location = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
     match location.filter(|_| response.status().is_redirection()) {
@@ -44,7 +44,7 @@ fn said_by_head(response: &Response) -> String {
     }
 }
 
-/// What an error in the middle of a stream means: the JSON that stood under `error`.
+/// Translates an error in a stream: the JSON of its `error` field.
 pub(crate) fn in_stream(error: &str) -> AttemptError {
     let value: Value = serde_json::from_str(error).unwrap_or_default();
     let message = shorten(&message_of(&value).unwrap_or_else(|| error.to_owned()));
@@ -57,7 +57,7 @@ pub(crate) fn in_stream(error: &str) -> AttemptError {
     }
 }
 
-/// The words in an error body, as the servers we know write them, with the code where it is a word.
+/// The message in an error body, in the formats of known servers, with the code if it is a word.
 fn message_of(value: &Value) -> Option<String> {
     let inner = inner_of(value);
     let words = [&value["error_description"], inner, &inner["message"], &inner["detail"], &inner["msg"]];
@@ -74,13 +74,13 @@ fn message_of(value: &Value) -> Option<String> {
     }
 }
 
-/// How long Google asks us to wait, in the body: `"retryDelay": "17.5s"`.
+/// The wait that Google asks for in the body: `"retryDelay": "17.5s"`.
 fn retry_delay(value: &Value) -> Option<Duration> {
     let delay = details(inner_of(value)).find_map(|detail| detail["retryDelay"].as_str())?;
     Duration::try_from_secs_f64(delay.strip_suffix('s')?.parse().ok()?).ok()
 }
 
-/// The error itself; some wrap it, or all they send, in a list.
+/// The error itself; some servers wrap it, or the whole body, in a list.
 fn inner_of(value: &Value) -> &Value {
     let value = value.get(0).unwrap_or(value);
     value.get("error").unwrap_or(value)
@@ -90,7 +90,7 @@ fn details(inner: &Value) -> impl Iterator<Item = &Value> {
     inner["details"].as_array().into_iter().flatten()
 }
 
-/// A text in one line, cut to the length of a message. What steers a terminal is left out.
+/// A text on one line, truncated to the length of a message. Terminal control characters are removed.
 pub(crate) fn shorten(text: &str) -> String {
     let mut line = String::new();
     let mut length = 0;

@@ -1,4 +1,4 @@
-//! A model behind HTTP, in any dialect: asked, listened to, asked again where that costs nothing.
+//! A model behind HTTP, for all dialects: sends requests, reads streamed answers, and retries if that costs nothing.
 
 use std::time::Duration;
 
@@ -25,12 +25,13 @@ use crate::{
     refusal,
 };
 
-/// After the last part the end of the body is awaited this long: read to its end, a connection serves again.
+/// How long to wait for the end of the body after the last part: a connection can be reused only if its body was read
+/// to the end.
 const FAREWELL: Duration = Duration::from_millis(50);
 
 const A_MINUTE: Duration = Duration::from_mins(1);
 
-/// A provider that asks for a longer wait has run out of what we may use.
+/// If a provider asks for a longer wait, its quota is used up.
 const LONGEST_PAUSE: Duration = Duration::from_mins(10);
 
 /// A model behind HTTP.
@@ -46,34 +47,35 @@ pub(crate) struct RemoteModel {
     known: KnownFeatures,
     found: OnceCell<ModelFeatures>,
     prices: prices::CachedPrice,
-    /// What the limits are kept under: the model and the key.
+    /// The key for rate limits: the model and the API key.
     account: String,
 }
 
-/// What is known about a model before it is asked, and how more is found out.
+/// What is known about a model before it is asked, and how to find out more.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KnownFeatures {
     pub(crate) tools: Option<ToolCallStyle>,
     pub(crate) sees: Option<bool>,
     pub(crate) local: bool,
-    /// What the server says about the model, where it can be asked.
+    /// How to ask the server about the model, if that is possible.
     pub(crate) ask: Option<DiscoveryQuery>,
 }
 
 impl KnownFeatures {
-    /// A provider whose models all know tools.
+    /// A provider whose models all support tools.
     pub(crate) fn cloud(sees: bool) -> Self {
         Self { tools: Some(ToolCallStyle::Native), sees: Some(sees), local: false, ask: None }
     }
 
-    /// A server on someone's own machine that can be asked.
+    /// A local server that can be asked.
     pub(crate) fn found_by(question: DiscoveryQuery) -> Self {
         Self { tools: None, sees: None, local: true, ask: Some(question) }
     }
 }
 
 impl RemoteModel {
-    /// Checks the address and the key; nothing is sent yet. The first for `https://` loads the system's certificates.
+    /// Checks the address and the key; nothing is sent yet. The first use of `https://` loads the system's
+    /// certificates.
     pub(crate) fn new(endpoint: Endpoint, dialect: Box<dyn Dialect>, known: KnownFeatures) -> Result<Self, Error> {
         let base = parse_base(&endpoint.base)?;
         let mut headers = HeaderMap::with_capacity(4);
@@ -99,7 +101,7 @@ impl RemoteModel {
         })
     }
 
-    /// How the model must be spoken to. The server is asked once, where that is not known.
+    /// The features of the model. If they are unknown, the server is asked once.
     async fn manner(&self) -> ModelFeatures {
         let KnownFeatures { tools, sees, local, ask } = self.known;
         let known = |found: discover::DiscoveredModel| ModelFeatures {
@@ -136,7 +138,7 @@ impl RemoteModel {
         let patience = &self.endpoint.patience;
         if prompt.attempt > 1 {
             hear(Delta::Again("the answer broke off"));
-            // A server that restarts, behind a tunnel or a container's port, breaks off for some seconds.
+            // A restarting server, behind a tunnel or a container's port, breaks connections for some seconds.
             tokio::time::sleep(patience.wait(prompt.attempt, None, salt)).await;
         }
         let mut attempt = 1;
@@ -194,7 +196,7 @@ impl RemoteModel {
             let refused = refusal::read(response, &mut watch).await;
             return Err(self.heed(refused));
         }
-        // A reset is when everything is there again; something is there before.
+        // At the reset everything is available again; some is available earlier.
         if let Some(wait) = exhausted_for(response.headers()).filter(|wait| *wait <= LONGEST_PAUSE) {
             self.endpoint.limits.pause(&self.account, wait.min(A_MINUTE));
         }
@@ -206,7 +208,7 @@ impl RemoteModel {
                 return Err(AttemptError::Useless(format!("a web page came from {}", self.url.path())));
             }
             ResponseContent::Packed(how) => {
-                return Err(AttemptError::Useless(format!("it is packed as `{how}`, unasked")));
+                return Err(AttemptError::Useless(format!("its body is packed as `{how}`, which was not requested")));
             }
         };
         let answer = fold.into_answer(prompt, sent, |usage| self.price_of(usage))?;
@@ -214,7 +216,7 @@ impl RemoteModel {
         Ok(answer)
     }
 
-    /// Nobody answers at the address.
+    /// The error if the address cannot be reached.
     fn unreached(&self, why: &reqwest::Error) -> AttemptError {
         let place = self.url.host_str().unwrap_or_default();
         let question = if is_local(&self.endpoint.base) { "is the server running?" } else { hint::ONLINE };
@@ -222,7 +224,7 @@ impl RemoteModel {
         AttemptError::Cut(format!("{place}{port} can't be reached: {question} ({})", innermost(why)))
     }
 
-    /// Lets everybody wait who asks with the same key. A wait of hours is a refusal: another model may do meanwhile.
+    /// Pauses all requests with the same key. A wait of hours becomes a refusal: another model may be used meanwhile.
     fn heed(&self, refused: AttemptError) -> AttemptError {
         match refused {
             AttemptError::Busy { status, message, after: Some(after) } if after > LONGEST_PAUSE => {
@@ -275,14 +277,15 @@ impl RemoteModel {
             };
             fold.weigh(piece.len())?;
             let fed = frames.feed(&piece, |data| decoder.take(&legible(data), &mut fold, hear));
-            // A refusal in the place of an answer costs nothing, whatever its status.
+            // A refusal in place of an answer costs nothing, whatever its status.
             if matches!(fed, Err(AttemptError::Refused { .. })) && !fold.has_begun() {
                 *began = AnswerStart::No;
             }
             fed?;
             let now = if fold.has_begun() { fold.amount() } else { 0 };
             if std::mem::replace(&mut heard, now) != now {
-                // Some providers hold the arguments of a call back until they are whole, and only ping meanwhile.
+                // Some providers hold back the arguments of a call until they are complete, and only send pings
+                // meanwhile.
                 let RetryPolicy { silence, stall, .. } = self.endpoint.patience;
                 watch.progress(if fold.calls.is_empty() { stall } else { silence.max(stall) });
             }
@@ -291,7 +294,7 @@ impl RemoteModel {
         Ok(fold)
     }
 
-    /// Reads an answer from a server that does not stream in spite of being asked to.
+    /// Reads an answer from a server that does not stream although it was asked to.
     async fn read_whole(
         &self,
         mut response: Response,
@@ -302,7 +305,7 @@ impl RemoteModel {
         let mut fold = AnswerBuilder::default();
         while let Some(piece) = watch.over(response.chunk()).await?.map_err(cut)? {
             fold.weigh(piece.len())?;
-            // Some servers send blanks to keep the connection open.
+            // Some servers send white space to keep the connection open.
             if !piece.trim_ascii().is_empty() {
                 watch.progress(self.endpoint.patience.stall);
             }
@@ -312,19 +315,19 @@ impl RemoteModel {
         Ok(fold)
     }
 
-    /// What an answer is kept under: the same request to the same server.
+    /// The cache key of an answer: the same request to the same server.
     fn key_of(&self, body: &[u8]) -> CacheKey {
         let place = format!("{}{}", self.url.authority(), self.url.path());
         CacheKey::of(&self.endpoint.provider, &place, body)
     }
 
-    /// What a call that used this much is charged by.
+    /// The price for a call with this usage.
     fn price_of(&self, usage: &TokenUsage) -> Option<Price> {
         let Endpoint { provider, model, price, .. } = &self.endpoint;
         price.or_else(|| self.prices.price_for(provider, model, usage).filter(|_| !self.is_hired()))
     }
 
-    /// Whether what costs nothing on one's own machine runs on somebody else's.
+    /// Whether this is Ollama, which is free locally, on someone else's machine.
     fn is_hired(&self) -> bool {
         self.endpoint.provider == "ollama" && !is_local(&self.endpoint.base)
     }
@@ -352,7 +355,7 @@ impl Model for RemoteModel {
             Some(host) => Some(host.to_string()),
             None => None,
         };
-        // A server here that passes the question on.
+        // A local server that forwards requests.
         let hired = self.endpoint.provider == "ollama" && !self.known.local;
         host.or_else(|| hired.then(|| "ollama.com".to_owned())).into_iter().collect()
     }
@@ -367,7 +370,7 @@ impl Model for RemoteModel {
             let manner = self.manner().await;
             let tuned = self.tuned(prompt);
             let omitted = self.omitted(prompt, &tuned, manner);
-            // Where a conversation lies in memory sets it apart from those that fail at the same time.
+            // The address of a conversation in memory distinguishes it from others that fail at the same time.
             let salt = std::ptr::from_ref(draft) as u64;
             if manner.tools == ToolCallStyle::Text && !prompt.tools.is_empty() {
                 let told = ToolTextPrompt::new(&tuned, manner);
@@ -396,12 +399,12 @@ impl Model for RemoteModel {
 }
 
 impl RemoteModel {
-    /// Whose a draft is: another model, server or manner writes other bytes.
+    /// The owner of a draft: another model, server or set of features writes different bytes.
     fn whose(&self, manner: ModelFeatures) -> String {
         format!("{} at {} {manner:?}", self.name, self.url.authority())
     }
 
-    /// What somebody has asked for and this model cannot be given.
+    /// Requested settings that this model does not support, as messages.
     fn omitted(&self, prompt: &Prompt<'_>, tuned: &Prompt<'_>, manner: ModelFeatures) -> Vec<String> {
         let mut omitted = Vec::new();
         let chosen = [prompt.think, self.endpoint.tuning.think];
@@ -416,7 +419,7 @@ impl RemoteModel {
         omitted
     }
 
-    /// The prompt with what was set for this model.
+    /// The prompt with the settings of this model.
     fn tuned<'a>(&self, prompt: &Prompt<'a>) -> Prompt<'a> {
         let ModelTuning { think, max_output, .. } = self.endpoint.tuning;
         let think = [prompt.think, think, prompt.need].into_iter().find(|think| *think != ThinkingEffort::Auto);
@@ -426,19 +429,19 @@ impl RemoteModel {
     }
 }
 
-/// Whether the provider may have begun to write, and so to count.
+/// Whether the provider may have begun to answer, and so to charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AnswerStart {
     No,
     Perhaps,
 }
 
-/// What a successful response holds, by its own word.
+/// The content of a successful response, according to its headers.
 enum ResponseContent {
     Parts,
     Whole,
     Page,
-    /// In a way that was not asked for.
+    /// Compressed in a way that was not requested.
     Packed(String),
 }
 
@@ -456,7 +459,7 @@ fn content_type(response: &Response) -> ResponseContent {
     }
 }
 
-/// Files are looked at and written on a thread that may block.
+/// Files are read and written on a thread that may block.
 async fn look_up(cache: &AnswerCache, key: &CacheKey) -> Option<ModelAnswer> {
     let (cache, key) = (cache.clone(), *key);
     tokio::task::spawn_blocking(move || cache.get(&key)).await.ok().flatten()
@@ -464,11 +467,11 @@ async fn look_up(cache: &AnswerCache, key: &CacheKey) -> Option<ModelAnswer> {
 
 async fn keep(cache: &AnswerCache, key: CacheKey, answer: &ModelAnswer) {
     let (cache, answer) = (cache.clone(), answer.clone());
-    // An answer that is not kept is asked for again.
+    // If storing fails, the model is asked again the next time.
     let _ = tokio::task::spawn_blocking(move || cache.put(&key, &answer)).await;
 }
 
-/// A wait as people say it.
+/// A wait in words.
 fn in_words(wait: Duration) -> String {
     match wait.as_secs() {
         0 => format!("{} ms", wait.as_millis()),
@@ -477,7 +480,7 @@ fn in_words(wait: Duration) -> String {
     }
 }
 
-/// The cause behind all others.
+/// The innermost cause.
 fn innermost(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(next) = cause.source() {

@@ -1,4 +1,4 @@
-//! From a name as people write it to a model.
+//! Turns the name of a model into a model.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -18,7 +18,7 @@ use crate::responses::ResponsesDialect;
 use crate::spec::{self, ModelSpec};
 use crate::{Auth, BuiltinModel, Endpoint, Error, Model, ModelAccess, ScriptedModel, SecretString};
 
-/// Finds the model of this name, with those it falls back to; nothing is sent. `auto` does not probe here: see
+/// Finds the model of this name, with its fallbacks; nothing is sent. `auto` does not probe servers here: see
 /// [`choose`](crate::choose).
 pub fn resolve(text: &str, access: &ModelAccess) -> Result<Arc<dyn Model>, Error> {
     let text = text.trim();
@@ -49,7 +49,7 @@ fn one(spec: &ModelSpec, access: &ModelAccess) -> Result<Arc<dyn Model>, Error> 
         (_, "") => Err(unknown()),
         (name, model) => {
             let (speech, known, base) = access.find(name).ok_or_else(unknown)?;
-            // A key is sent to the address it was set for, and to no other.
+            // A key is sent only to the address it was configured for.
             let is_own = spec.base.as_ref().is_none_or(|own| own.trim_end_matches('/') == base.trim_end_matches('/'));
             let may_have = name != "openai-compatible" || access.base(name).is_some();
             let key = access.key(name).filter(|_| is_own && may_have).cloned();
@@ -78,7 +78,7 @@ fn one(spec: &ModelSpec, access: &ModelAccess) -> Result<Arc<dyn Model>, Error> 
     }
 }
 
-/// A model behind HTTP in its dialect, with what is known about it.
+/// A model behind HTTP in its dialect, with its known features.
 fn remote(
     speech: DialectKind,
     mut endpoint: Endpoint,
@@ -148,7 +148,7 @@ fn remote(
     RemoteModel::new(endpoint, dialect, known)
 }
 
-/// Gemini, wherever it stands.
+/// Gemini, on either service.
 fn gemini(endpoint: &Endpoint, place: GeminiService) -> (Box<dyn Dialect>, remote::KnownFeatures) {
     let Endpoint { provider, model, tuning, .. } = endpoint;
     let name = format!("{provider}/{model}");
@@ -174,19 +174,19 @@ fn keyless(spec: &ModelSpec, known: Option<Provider>) -> Error {
     Error::Config { what: format!("`{spec}` needs a key"), hint: format!("set {variables}{more}") }
 }
 
-/// A way to name a model.
+/// A form of model names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModelNameForm {
-    /// How it is written; capitals stand for what varies.
+    /// The form; upper-case words are placeholders.
     pub spec: String,
-    /// What it is.
+    /// A description.
     pub about: &'static str,
-    /// What it needs, empty where that is nothing.
+    /// What it requires; empty if nothing.
     pub needs: String,
 }
 
-/// All ways to name a model.
+/// All forms of model names.
 pub fn known() -> Vec<ModelNameForm> {
     let known = |spec: &str, about| ModelNameForm { spec: spec.to_owned(), about, needs: String::new() };
     let mut all = vec![known("auto", "the first of these that can be reached")];
@@ -204,7 +204,7 @@ pub fn known() -> Vec<ModelNameForm> {
     all
 }
 
-/// The names nearest to what was written, or all of them.
+/// The most similar names, or all of them.
 fn close_to(written: &str, access: &ModelAccess) -> Vec<String> {
     let own = access.profiles.keys().cloned();
     let all: Vec<String> = known().into_iter().map(|known| known.spec).chain(own).collect();

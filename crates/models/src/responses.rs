@@ -1,4 +1,5 @@
-//! OpenAI's responses: nothing is stored there, so that what the model thought is given back, encrypted, with each ask.
+//! The dialect of OpenAI's Responses API. Nothing is stored at the server, so encrypted reasoning is sent back with
+//! each request.
 
 mod body;
 mod kept;
@@ -12,16 +13,16 @@ use crate::Prompt;
 use crate::dialect::{AnswerDecoder, Dialect, field};
 use crate::openai::{ROOM_TO_THINK, effort, reasons};
 
-/// No cap may be smaller.
+/// The smallest accepted limit on output.
 const LEAST_CAP: u64 = 16;
 
-/// What a model that only promises to think little is left for it.
+/// Tokens reserved for a model whose thinking can be low, but not switched off.
 const LITTLE_ROOM: u64 = 1_024;
 
-/// Responses.
+/// The Responses API.
 #[derive(Clone, Debug)]
 pub(crate) struct ResponsesDialect {
-    /// Provider and model: whose thoughts are given back.
+    /// Provider and model: only thoughts of this model are sent back.
     own: String,
     model: String,
     temperature: Option<f64>,
@@ -33,7 +34,7 @@ impl ResponsesDialect {
     }
 }
 
-/// How the model shall think.
+/// The reasoning settings.
 #[derive(Serialize)]
 struct ReasoningOptions {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! When to ask again, and how long to wait before.
+//! When to retry a request, and how long to wait before.
 
 use std::time::Duration;
 
@@ -9,21 +9,21 @@ use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use crate::sse::EventTooLarge;
 use crate::{Auth, Delta, DeltaCallback, Error};
 
-/// How long a provider is waited for, and how often it is asked.
+/// Time limits and retries for a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// Attempts in all. At least one is made.
+    /// Total number of attempts. At least one is made.
     pub attempts: u32,
-    /// The wait before the second attempt; each further one is three times as long.
+    /// The wait before the second attempt; each further wait is three times as long.
     pub first_wait: Duration,
-    /// No wait is longer, also where the provider asks for more.
+    /// The longest wait, even if the provider asks for more.
     pub longest_wait: Duration,
-    /// A provider that says nothing for this long before its answer begins is given up. Some load a model first, or
-    /// think in silence. Bytes that say nothing (comments, empty events, pings) do not count.
+    /// A provider that sends nothing for this long before its answer begins is given up. Some load a model first, or
+    /// think in silence. Bytes without content (comments, empty events, pings) do not count.
     pub silence: Duration,
-    /// The same in the midst of an answer.
+    /// The same in the middle of an answer.
     pub stall: Duration,
-    /// Whoever asks on behalf of a run waits so long for a model that is not available, after the attempts above.
+    /// How long a run waits for a model that is not available, after the attempts above.
     pub outage: Duration,
 }
 
@@ -41,19 +41,19 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The wait after this attempt, counted from one: what the provider asked for, or else between half and the whole
-    /// of a time that grows. `salt` sets those apart who failed at the same time.
+    /// The wait after this attempt, counted from one: the wait that the provider asked for, or else between half and
+    /// the whole of a growing time. `salt` distinguishes requests that failed at the same time.
     pub(crate) fn wait_after(&self, trouble: &AttemptError, attempt: u32, salt: u64) -> Duration {
         let asked = trouble.asked_wait();
         if asked.is_none() && matches!(trouble, AttemptError::Busy { status: 500, .. }) && attempt > 1 {
-            // No longer outage is waited for behind these attempts: this request may be what the server fails at.
+            // Longer, because no wait for an outage follows: the server may be failing on this very request.
             let whole = self.first_wait.saturating_mul(40 * (attempt - 1)).min(self.outage).min(self.longest_wait);
             return whole.mul_f64(scattered(salt, attempt));
         }
         self.wait(attempt, asked, salt)
     }
 
-    /// The same for what passes by itself.
+    /// The same for temporary failures.
     pub(crate) fn wait(&self, attempt: u32, asked: Option<Duration>, salt: u64) -> Duration {
         if let Some(asked) = asked {
             return asked.min(self.longest_wait);
@@ -68,7 +68,7 @@ fn scattered(salt: u64, attempt: u32) -> f64 {
     0.5 + 0.5 * fraction(salt ^ u64::from(attempt))
 }
 
-/// A number from 0 to 1 that neighbours do not share (the finisher of splitmix64).
+/// A number from 0 to 1 that differs for neighbouring seeds (the finaliser of splitmix64).
 fn fraction(seed: u64) -> f64 {
     let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -76,36 +76,36 @@ fn fraction(seed: u64) -> f64 {
     (z ^ (z >> 31)) as f64 / u64::MAX as f64
 }
 
-/// Why one attempt gave no answer.
+/// Why one attempt failed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AttemptError {
-    /// A status that passes: overload, rate limits, a server's own failure.
+    /// A temporary status: overload, rate limits, a failure of the server.
     Busy { status: u16, message: String, after: Option<Duration> },
     /// No connection, or one that ended too early.
     Cut(String),
-    /// Nothing was said for this long before the answer began.
+    /// Nothing was received for this long before the answer began.
     Silent(Duration),
-    /// Nothing was said for this long in the midst of an answer.
+    /// Nothing was received for this long in the middle of an answer.
     Stalled(Duration),
-    /// What came in the middle of an answer cannot be read.
+    /// Data in the middle of an answer cannot be parsed.
     Garbled(String),
-    /// What came is no answer at all, and would not be the next time.
+    /// The response is not an answer, and a retry would not change that.
     Useless(String),
-    /// The request was refused, and would be the next time.
+    /// The request was refused, and would be refused again.
     Refused { status: u16, message: String },
 }
 
 impl From<EventTooLarge> for AttemptError {
     fn from(_: EventTooLarge) -> Self {
-        AttemptError::Useless("an event without end".to_owned())
+        AttemptError::Useless("an event is too large".to_owned())
     }
 }
 
 impl AttemptError {
-    /// What a status means for a request that did not succeed.
+    /// Translates an HTTP status that is not a success.
     pub(crate) fn of_status(status: u16, message: String, after: Option<Duration>) -> Self {
         let passes = matches!(status, 408 | 409 | 429 | 500..=599);
-        // OpenAI says "too many requests" also to those who have not paid; waiting does not change that.
+        // OpenAI also returns "too many requests" for unpaid accounts; waiting does not change that.
         if passes && !message.contains("insufficient_quota") {
             AttemptError::Busy { status, message, after }
         } else {
@@ -113,7 +113,7 @@ impl AttemptError {
         }
     }
 
-    /// Whether another attempt may help.
+    /// Whether a retry may help.
     pub(crate) fn passes(&self) -> bool {
         match self {
             AttemptError::Busy { .. }
@@ -125,7 +125,7 @@ impl AttemptError {
         }
     }
 
-    /// How long the provider asked us to wait.
+    /// The wait that the provider asked for.
     pub(crate) fn asked_wait(&self) -> Option<Duration> {
         match self {
             AttemptError::Busy { after, .. } => *after,
@@ -138,7 +138,7 @@ impl AttemptError {
         }
     }
 
-    /// Tells the listener that the request is made again.
+    /// Tells the listener that the request is repeated.
     pub(crate) fn tell(&self, hear: DeltaCallback<'_>) {
         let words = self.words();
         match self {
@@ -159,7 +159,7 @@ impl AttemptError {
         }
     }
 
-    /// The same without the key, should the provider have echoed it.
+    /// The same without the key, in case the provider has echoed it.
     pub(crate) fn without(self, key: &Auth) -> Self {
         match self {
             AttemptError::Busy { status, message, after } => {
@@ -174,7 +174,7 @@ impl AttemptError {
         }
     }
 
-    /// The error that remains after the last attempt.
+    /// The final error after the last attempt.
     pub(crate) fn into_error(self, model: &str, attempts: u32) -> Error {
         let model = model.to_owned();
         match self {
@@ -190,7 +190,7 @@ impl AttemptError {
     }
 }
 
-/// What `Retry-After` asks for: seconds, or a date, which is measured against the server's own clock in `Date`.
+/// The wait in `Retry-After`: seconds, or a date, which is measured against the server's own clock in `Date`.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = value.parse::<f64>() {
@@ -200,7 +200,7 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(date(value)?.duration_since(now).try_into().unwrap_or_default())
 }
 
-/// A date as HTTP writes it: `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// Parses an HTTP date: `Sun, 06 Nov 1994 08:49:37 GMT`.
 pub(crate) fn date(text: &str) -> Option<Timestamp> {
     DateTimeParser::new().relaxed_weekday(true).parse_timestamp(text).ok()
 }

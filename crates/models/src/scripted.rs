@@ -1,4 +1,4 @@
-//! A model whose answers are written down beforehand, for tests in process and through the binary.
+//! A model whose answers come from a file or a function, for tests in process and through the binary.
 //!
 //! A script is a JSON file, named `scripted/PATH`. Either a list of answers, given in order:
 //!
@@ -6,7 +6,7 @@
 //! [{"calls": [{"name": "read", "args": {"path": "a.txt"}}]}, {"text": "It says hello."}]
 //! ```
 //!
-//! or rules, of which the first that fits answers:
+//! or a list of rules, of which the first that matches answers:
 //!
 //! ```json
 //! {"rules": [{"when": {"agent": "planner"}, "answer": {"json": {"steps": []}}},
@@ -15,11 +15,11 @@
 //!  "default": {"text": "done"}, "price": {"input": 1.0, "output": 2.0}}
 //! ```
 //!
-//! **Scripts have no memory.** An answer is a function of the prompt alone, so that a process that resumes a run hears
-//! what the first would have heard. The turn is the number of the model's own messages in the prompt; it indexes the list,
-//! so each step begins at the list's beginning. `times` counts the earlier turns of the same conversation that the rule
-//! answered. Calls are named `c<turn>.<n>`. What a script does not say was used, was not used: figures stay the same
-//! when prompts are reworded.
+//! **Scripts have no memory.** An answer depends only on the prompt, so that a process that resumes a run gets the same
+//! answers. The turn is the number of the model's own messages in the prompt; it indexes the list, so each step starts
+//! at the beginning of the list. `times` counts the earlier turns of the same conversation that the rule answered.
+//! Calls are named `c<turn>.<n>`. Usage that a script does not state is zero, so that token counts stay the same when
+//! prompts are reworded.
 
 mod script;
 
@@ -32,7 +32,7 @@ use updraft_run::{Message, ModelAnswer, ToolCall};
 use self::script::{Script, ScriptAnswer};
 use crate::{Delta, DeltaCallback, Error, Model, ModelFuture, Price, Prompt, RequestDraft};
 
-/// A model that says what a script, or a function, says.
+/// A model that answers from a script or a function.
 #[derive(Debug)]
 pub struct ScriptedModel {
     name: String,
@@ -64,7 +64,7 @@ impl ScriptedModel {
         Self::parse(&path.display().to_string(), &text)
     }
 
-    /// Reads a script from its text.
+    /// Parses a script.
     pub fn parse(name: &str, text: &str) -> Result<Self, Error> {
         let script = Script::parse(text).map_err(|why| Error::Config {
             what: format!("the script `{name}` cannot be read: {why}"),
@@ -77,7 +77,7 @@ impl ScriptedModel {
         })
     }
 
-    /// A model in process: what the function says is the answer.
+    /// A model in process: the function returns the answer.
     pub fn from_fn(name: &str, answer: impl Fn(&Prompt<'_>) -> ModelAnswer + Send + Sync + 'static) -> Self {
         Self {
             name: format!("scripted/{name}"),
@@ -86,7 +86,7 @@ impl ScriptedModel {
         }
     }
 
-    /// The same at a price, which also bounds what an ask may cost.
+    /// The same with a price, which also limits what a request may cost.
     #[must_use]
     pub fn at(mut self, price: Price) -> Self {
         self.price = price;
@@ -160,7 +160,7 @@ impl Model for ScriptedModel {
     }
 }
 
-/// Lets an answer that is there all at once be heard like one that arrives.
+/// Passes a complete answer to a listener as if it arrived in parts.
 pub(crate) fn tell(answer: &ModelAnswer, hear: DeltaCallback<'_>) {
     if !answer.reasoning.is_empty() {
         hear(Delta::Reasoning(&answer.reasoning));
@@ -173,7 +173,7 @@ pub(crate) fn tell(answer: &ModelAnswer, hear: DeltaCallback<'_>) {
     }
 }
 
-/// How often the model has spoken already.
+/// The number of the model's earlier answers.
 pub(crate) fn turn_of(messages: &[Message]) -> usize {
     messages.iter().filter(|message| matches!(message, Message::Assistant(_))).count()
 }

@@ -1,7 +1,7 @@
-//! How a model is written down: `provider/name`, with settings after `?`, and others to fall back to after `|`.
+//! The syntax of model specifications: `provider/name`, with settings after `?`, and fallbacks after `|`.
 //!
-//! `gemini/gemini-2.5-flash?think=low&temperature=0.2 | openai/gpt-5-mini`. A run keeps this text, so that it goes on
-//! with the same model, the same settings and the same address, whatever the configuration says by then.
+//! For example `gemini/gemini-2.5-flash?think=low&temperature=0.2 | openai/gpt-5-mini`. A run stores this text, so that
+//! it continues with the same model, settings and address even if the configuration has changed.
 
 use std::fmt;
 
@@ -9,28 +9,28 @@ use updraft_run::ThinkingEffort;
 
 use crate::{Error, ModelTuning, ToolCallStyle};
 
-/// One model as it was written.
+/// One model of a specification.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelSpec {
     /// The provider, or a name without one (`builtin`, `auto`, a profile).
     pub provider: String,
     /// The model's name at the provider.
     pub name: String,
-    /// Where the provider is, where that was written.
+    /// The provider's address, if it was given.
     pub base: Option<String>,
-    /// How it is used.
+    /// Its settings.
     pub tuning: ModelTuning,
 }
 
-/// Reads one model and those to fall back to, in order.
+/// Parses a model and its fallbacks, in order.
 pub(crate) fn parse(text: &str) -> Result<Vec<ModelSpec>, Error> {
     text.split(" | ").map(|one| ModelSpec::parse(one.trim())).collect()
 }
 
 impl ModelSpec {
-    /// Reads one model.
+    /// Parses one model.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        // A script's path may hold anything.
+        // The path of a script may contain any character.
         if let Some(path) = text.strip_prefix("scripted/") {
             return Ok(Self { provider: "scripted".into(), name: path.into(), ..Self::default() });
         }

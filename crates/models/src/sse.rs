@@ -1,26 +1,27 @@
-//! Server-sent events out of bytes that arrive in pieces cut anywhere.
+//! Splits a stream into server-sent events, from pieces of arbitrary size.
 
 use memchr::memchr2;
 
 use crate::legible::unmarked;
 
-/// A single event larger than this is not one that a model writes.
+/// Maximum bytes of a single event: no model writes a larger one.
 pub(crate) const LARGEST_EVENT: usize = 64 << 20;
 
-/// An event grew beyond all measure.
+/// An event exceeded the maximum size.
 #[derive(Debug)]
 pub(crate) struct EventTooLarge;
 
-/// What of the stream is not yet a whole event. Whole events are read where they lie in the piece that brought them.
+/// The part of the stream that is not a whole event yet. Whole events are parsed in place, in the piece that contains
+/// them.
 #[derive(Debug, Default)]
 pub(crate) struct SseDecoder {
     rest: Vec<u8>,
-    /// Up to here `rest` is known to hold no end of an event.
+    /// Up to here, `rest` contains no end of an event.
     searched: usize,
 }
 
 impl SseDecoder {
-    /// Takes the next piece and gives the data of each event that it completes.
+    /// Takes the next piece and passes on the data of each event that it completes.
     pub(crate) fn feed<E: From<EventTooLarge>>(
         &mut self,
         piece: &[u8],
@@ -37,12 +38,12 @@ impl SseDecoder {
         if self.rest.len() > LARGEST_EVENT {
             return Err(EventTooLarge.into());
         }
-        // An end is at most three bytes, two of which may be here already.
+        // An end has at most three bytes, two of which may be here already.
         self.searched = self.rest.len().saturating_sub(2);
         Ok(())
     }
 
-    /// The stream is over: some servers leave out the empty line after the last event.
+    /// Handles the end of the stream: some servers leave out the empty line after the last event.
     pub(crate) fn finish<E>(&mut self, each: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let rest = std::mem::take(&mut self.rest);
         self.searched = 0;
@@ -50,8 +51,8 @@ impl SseDecoder {
     }
 }
 
-/// Gives all whole events, and says how many bytes they were. An event ends with an empty line; lines end with LF, CRLF or
-/// CR.
+/// Passes on all whole events, and returns their length in bytes. An event ends with an empty line; lines end with LF,
+/// CRLF or CR.
 fn take_events<E>(bytes: &[u8], searched: usize, each: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<usize, E> {
     let mut start = 0;
     let mut from = searched;
@@ -59,7 +60,7 @@ fn take_events<E>(bytes: &[u8], searched: usize, each: &mut impl FnMut(&[u8]) ->
         let line_end = if bytes[from + at..].starts_with(b"\r\n") { from + at + 1 } else { from + at };
         let end = match &bytes[line_end + 1..] {
             [b'\r', b'\n', ..] => line_end + 3,
-            // Should the LF of a CRLF come with the next piece, it is an empty line before the next event.
+            // If the LF of a CRLF comes with the next piece, it is an empty line before the next event.
             [b'\n' | b'\r', ..] => line_end + 2,
             _ => {
                 from = line_end + 1;
@@ -68,7 +69,7 @@ fn take_events<E>(bytes: &[u8], searched: usize, each: &mut impl FnMut(&[u8]) ->
         };
         let event = &bytes[start..line_end];
         match data_of(event) {
-            // Nearly all events are one line, found without looking at each byte again.
+            // Nearly all events have one line, and are found without a second look at each byte.
             Some(data) if from == start => each(data)?,
             _ => give_data(event, &mut *each)?,
         }
@@ -78,11 +79,12 @@ fn take_events<E>(bytes: &[u8], searched: usize, each: &mut impl FnMut(&[u8]) ->
     Ok(start)
 }
 
-/// Gives the data of one event; several `data` lines are one text with line breaks. Comments and other fields are passed over.
+/// Passes on the data of one event; several `data` lines are joined with line breaks. Comments and other fields are
+/// ignored.
 fn give_data<E>(event: &[u8], mut each: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
     let mut lines = event.split(|byte| matches!(byte, b'\n' | b'\r')).filter_map(data_of);
     let Some(first) = lines.next() else {
-        // Some providers break off with an error that is plain JSON in the midst of the events.
+        // Some providers break off with an error that is plain JSON between the events.
         let bare = unmarked(event).trim_ascii();
         return if bare.starts_with(b"{") || bare.starts_with(b"[") { each(bare) } else { Ok(()) };
     };

@@ -1,4 +1,4 @@
-//! Text in an answer, borrowed from where it lies unless it holds escapes.
+//! Text in an answer, borrowed from the input unless it contains escapes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// Text that servers also write as `null`, as a list of parts, or (arguments) as the object it stands for.
+/// Text that servers also write as `null`, as a list of parts, or (for arguments) as the object itself.
 #[derive(Debug, Default)]
 pub(crate) struct LenientText<'a>(Cow<'a, str>);
 

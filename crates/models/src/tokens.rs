@@ -1,16 +1,16 @@
-//! Tokens, estimated from text where a provider reports none.
+//! Estimates token counts from text if a provider reports none.
 
 use updraft_run::{Cost, ModelAnswer, TokenUsage};
 
-/// Bytes of English or of code to one token, in the common vocabularies.
+/// Average bytes per token of English or code, in the common vocabularies.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// Nothing was asked of a provider, so nothing was used.
+/// The usage if no provider was asked: zero.
 pub(crate) fn none() -> TokenUsage {
     TokenUsage { cost: Some(Cost(0)), ..TokenUsage::default() }
 }
 
-/// What an exchange probably used: `sent` bytes of request, and this answer.
+/// The estimated usage of an exchange: `sent` bytes of request, and this answer.
 pub(crate) fn estimate(sent: usize, answer: &ModelAnswer) -> TokenUsage {
     let calls: usize = answer.calls.iter().map(|call| call.name.len() + call.args.to_string().len()).sum();
     let reasoning = tokens(answer.reasoning.len());

@@ -1,8 +1,9 @@
-//! Tools for models that know none: told in the prompt, called by JSON that a schema holds in form.
+//! Tools for models without tool support: described in the prompt, and called by JSON that is constrained by a schema.
 //!
-//! Some servers drop `tools` without a word, because the model's template has no place for them. Such a model is told
-//! each tool with its arguments and one worked example, and the answer is held to "a call of one of these, or the
-//! answer": the examples give sense, the schema gives form, and a small model needs both.
+//! Some servers silently drop `tools`, because the model's template has no place for them. Such a model gets a
+//! description of each tool with its arguments and one worked example, and its answer is constrained to "a call of one
+//! of these, or the answer": the examples convey the meaning, the schema enforces the form, and a small model needs
+//! both.
 
 mod bounds;
 mod example;
@@ -23,14 +24,14 @@ use crate::manner::ModelFeatures;
 
 const PROTOCOL: &str = include_str!("told/tools.md");
 
-/// With less room than this, tools are told as shortly as they can be.
+/// With a smaller context window, tools are described as briefly as possible.
 const SMALL_WINDOW: u64 = 8_192;
 
-/// A prompt with its tools put into words.
+/// A prompt with its tools described in text.
 pub(crate) struct ToolTextPrompt {
     system: String,
     schema: Value,
-    /// The conversation, after one that shows how it goes.
+    /// The conversation, after an example conversation.
     messages: Option<Vec<Message>>,
 }
 
@@ -73,11 +74,11 @@ impl ToolTextPrompt {
         Prompt { system: &self.system, tools: &[], schema: Some(&self.schema), messages, ..prompt.clone() }
     }
 
-    /// The answer with its call, or with the answer taken out of its wrapping. Anything else stays as it was written.
+    /// The answer with its call, or unwrapped. Anything else stays as it was written.
     pub(crate) fn read(mut answer: ModelAnswer, messages: usize) -> ModelAnswer {
         answer.writes_calls = true;
         let Some(repaired) = repair(&answer.text) else { return answer };
-        // A call or an answer is the whole message. What is quoted in prose is neither.
+        // A call or an answer is the whole message. JSON that is quoted in prose is neither.
         let is_prose =
             |what: JsonFault| matches!(what, JsonFault::Prose | JsonFault::TrailingText | JsonFault::SeveralValues);
         if repaired.repairs.iter().any(|repair| is_prose(repair.what)) {
@@ -93,7 +94,7 @@ impl ToolTextPrompt {
             answer.calls = vec![ToolCall { id: format!("c{messages}.0"), name: name.clone(), args, fault }];
             answer.text.clear();
         } else if answer.finish == FinishReason::Length && !matches!(said.get("answer"), Some(Value::String(_))) {
-            // What was closed here in the place of the model is no value that it gave.
+            // A value that was completed by the repair is not one that the model gave.
             return answer;
         } else if let (1, Some(inner)) = (said.len(), said.remove("answer")) {
             answer.text = if let Value::String(text) = inner { text } else { inner.to_string() };
@@ -103,7 +104,7 @@ impl ToolTextPrompt {
     }
 }
 
-/// The arguments, one a line.
+/// The arguments, one per line.
 fn listed(parameters: &Value) -> String {
     let line = |(name, schema): (&String, &Value)| {
         let kind = schema["type"].as_str().unwrap_or("any");
@@ -117,7 +118,7 @@ fn any_text(is_local: bool, bounds: StringBounds) -> Value {
     if is_local { json!({ "type": "string", "maxLength": bounds.text }) } else { json!({ "type": "string" }) }
 }
 
-/// The value of a variable: anything. A small model is kept to values that end.
+/// The schema for the value of a variable: anything. A small model is limited to values of bounded length.
 fn any_value(is_local: bool, bounds: StringBounds) -> Value {
     if !is_local {
         return json!({});
@@ -127,7 +128,7 @@ fn any_value(is_local: bool, bounds: StringBounds) -> Value {
     json!({ "anyOf": [text, { "type": "number" }, { "type": "boolean" }, list] })
 }
 
-/// An object that has exactly these members.
+/// The schema of an object with exactly these members.
 fn object_of(members: impl IntoIterator<Item = (String, Value)>) -> Value {
     let properties: Map<String, Value> = members.into_iter().collect();
     let required: Vec<&String> = properties.keys().collect();

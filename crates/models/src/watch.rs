@@ -1,4 +1,4 @@
-//! A limit on silence: whatever is awaited must make progress within it. Bytes that say nothing are no progress.
+//! A limit on silence: a future must make progress within it. Bytes without content are not progress.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -9,32 +9,32 @@ use tokio::time::{Instant, Sleep};
 
 use crate::retry::AttemptError;
 
-/// Silence is noticed at most so much of the limit too late.
+/// The limit is measured in this many parts: silence is noticed late by at most one of them.
 const PARTS: u32 = 8;
 
-/// Ends a wait in which nothing was said for too long.
+/// Ends a wait in which nothing was received for too long.
 ///
-/// One timer serves a whole answer. It is not set anew for each piece, and no clock is read: it rings several times
-/// within the limit, and the rings since the last progress are counted.
+/// One timer serves a whole answer. It is not reset for each piece, and no clock is read: it fires several times within
+/// the limit, and the ticks since the last progress are counted.
 pub(crate) struct SilenceTimer {
     limit: Duration,
-    /// Whether something was said already.
+    /// Whether something was received already.
     has_begun: bool,
     timer: Pin<Box<Sleep>>,
-    /// Rings since the last progress.
+    /// Ticks since the last progress.
     rings: u32,
-    /// Whom the timer wakes.
+    /// The waker of the timer.
     waker: Option<Waker>,
 }
 
 impl SilenceTimer {
     pub(crate) fn new(limit: Duration) -> Self {
-        // The timer begins with the silence, so its first ring counts in full.
+        // The timer starts with the silence, so its first tick counts in full.
         let timer = Box::pin(tokio::time::sleep(limit / PARTS));
         Self { limit, has_begun: false, timer, rings: 1, waker: None }
     }
 
-    /// Something was said. From the first time on, this is the limit.
+    /// Notes progress. The first call sets the limit that applies from then on.
     pub(crate) fn progress(&mut self, limit: Duration) {
         if self.has_begun {
             self.rings = 0;
@@ -44,7 +44,7 @@ impl SilenceTimer {
         self.timer.as_mut().reset(Instant::now() + limit / PARTS);
     }
 
-    /// Awaits the next thing to come. That it comes is no progress by itself.
+    /// Waits for the next event. Its arrival is not progress by itself.
     pub(crate) async fn over<T>(&mut self, next: impl Future<Output = T>) -> Result<T, AttemptError> {
         let mut next = pin!(next);
         poll_fn(|context| match next.as_mut().poll(context) {
@@ -68,7 +68,7 @@ impl SilenceTimer {
         }
         while self.timer.as_mut().poll(context).is_ready() {
             self.rings += 1;
-            // The first may have come right after a piece did.
+            // The first tick may have come right after a piece.
             if self.rings > PARTS {
                 return Poll::Ready(());
             }
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(silent, AttemptError::Silent(LIMIT));
         watch.progress(LIMIT * 2);
         let stalled = loop {
-            // Always ready: nothing is ever waited for.
+            // Always ready, so that it never waits.
             if let Err(trouble) = watch.over(tokio::task::yield_now()).await {
                 break trouble;
             }

@@ -48,7 +48,7 @@ async fn check(house: &House, what: &str, begin: Vec<u8>, more: Vec<u8>) {
     let (error, taken) = ask(house, begin, more).await;
 
     let Error::Broken { message, again: false, .. } = &error else { panic!("{what} of {}: {error:?}", house.spec) };
-    assert_eq!(message, "an answer without end: more than 64 MiB", "{what} of {}", house.spec);
+    assert_eq!(message, "the answer is too large: more than 64 MiB", "{what} of {}", house.spec);
     // What the system holds for us on the way was sent, but never taken.
     assert!((60 * MIB..85 * MIB).contains(&taken), "{what} of {}: {} MiB", house.spec, taken / MIB);
 }

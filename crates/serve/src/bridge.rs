@@ -1,6 +1,6 @@
-//! The bridge for editors: a WebSocket on this machine that reads, writes and lists files and takes work for agents.
+//! The bridge for editors: a WebSocket on this machine to read, write and list files and to start work for agents.
 //!
-//! Messages are JSON-RPC 2.0 as text, one a message:
+//! Messages are JSON-RPC 2.0 objects, each in one text message:
 //!
 //! | method | parameters | result |
 //! |---|---|---|
@@ -11,9 +11,10 @@
 //! | `agent/dispatch` | `prompt` | `success`, and `run` where we host it |
 //! | `agent/status`, `agent/pause`, `agent/resume`, `agent/cancel` | `run` | `status`, `message`, `answer`, … |
 //!
-//! When a client or a run of this process has changed a file, everyone who is connected is told `fs/changed` with `path`. The token comes in the header
-//! `Authorization: Bearer TOKEN` or as the first message, never in the address. [`host`] is our side of it; [`BridgeClient`] and
-//! [`tools`] forward to such a socket, whoever hosts it.
+//! When a client or a run of this process has changed a file, every connected client gets the notification `fs/changed`
+//! with `path`. The token comes in the header `Authorization: Bearer TOKEN` or as the first message, never in the
+//! address. [`host`] is the server side; [`BridgeClient`] and [`tools`] are the client side and work with any host of
+//! such a socket.
 
 mod door;
 mod host;

@@ -1,4 +1,4 @@
-//! Updraft as an MCP server: an office as tools, tasks, resources and prompts.
+//! Updraft as an MCP server: a backend that offers an [`UpdraftService`] as tools, tasks, resources and prompts.
 
 mod asking;
 mod prompts;
@@ -22,17 +22,17 @@ use updraft_mcp::server::{
 use updraft_workbench::office::{Query, QueryAnswer, RunListener, RunProgress, RunRequest, RunView};
 use updraft_workbench::{Fault, UpdraftService};
 
-/// What a client's model is told about the server as a whole.
+/// The instructions of the server for a client's model.
 const INSTRUCTIONS: &str = include_str!("desk/instructions.md");
 
-/// Offers what an office can do.
+/// The MCP backend of an Updraft service.
 pub struct UpdraftBackend {
     office: UpdraftService,
     version: String,
 }
 
 impl UpdraftBackend {
-    /// Offers what this office can do, as this version of Updraft.
+    /// Creates a backend for this service, with the version of Updraft.
     pub fn new(office: UpdraftService, version: &str) -> Self {
         Self { office, version: version.to_owned() }
     }
@@ -76,14 +76,14 @@ impl UpdraftBackend {
             history: given.is("history", false),
         };
         let answered = if let Some(state) = &call.state {
-            // The client comes back with answers to what the run has asked.
+            // The client returns with answers to the run's questions.
             let run = state["run"].as_str().unwrap_or_default().to_owned();
             query.session = state["session"].as_str().map(str::to_owned);
             let view = self.office.runs.view(&run)?;
             let given = asking::give(&self.office.runs, &view, &call.replies).await;
             let is_put_off = view.waits.iter().any(|wait| call.replies.contains_key(&wait.id));
             match given {
-                // It goes on waiting, and whoever reads this must be able to find it.
+                // The run goes on waiting, and the result must say how to find it.
                 Err(fault) => {
                     let view = self.office.runs.view(&run).unwrap_or(view);
                     return Ok(BackendOutcome::Done(shapes::unanswered(
@@ -96,7 +96,7 @@ impl UpdraftBackend {
                     let session = query.session.unwrap_or_default();
                     return Ok(BackendOutcome::Done(shapes::answered(&view, &session, None)));
                 }
-                // What was said may have been heard before, and the client comes again for what it came to.
+                // The answers may have been delivered before, and the client comes again for the result.
                 Ok(_) => {}
             }
             listening(caller, |listener| self.office.conversations.follow(&run, query, listener)).await?
@@ -128,7 +128,7 @@ impl UpdraftBackend {
     }
 }
 
-/// Waits for a run and passes on how far it has come.
+/// Waits for a run and reports its progress.
 async fn listening<W: Future<Output = Result<QueryAnswer, Fault>>>(
     caller: &ClientCaller,
     begin: impl FnOnce(RunListener) -> W,
@@ -140,7 +140,7 @@ async fn listening<W: Future<Output = Result<QueryAnswer, Fault>>>(
         tokio::select! {
             biased;
             Some(RunProgress { done, steps, message }) = heard.recv() => {
-                // It must grow with every word, and a step may say several.
+                // Progress must grow with every report, and one step may report several times.
                 told = (told + 0.01).max(done as f64);
                 caller.progress(told, (steps > 0).then_some(steps as f64 + 1.0), &message).await;
             }
@@ -200,7 +200,7 @@ impl ServerBackend for UpdraftBackend {
 
     fn unasked<'a>(&'a self, call: &'a ToolRequest, error: ErrorData) -> BackendFuture<'a, CallToolResult> {
         Box::pin(async move {
-            // The run goes on waiting: whoever reads this can answer it otherwise.
+            // The run goes on waiting: it can be answered in another way.
             let state = call.state.as_ref().ok_or_else(|| error.clone())?;
             let view = self.office.runs.view(state["run"].as_str().unwrap_or_default());
             let view = view.map_err(|_| error.clone())?;
@@ -249,7 +249,7 @@ impl ServerBackend for UpdraftBackend {
         Box::pin(async move {
             let view = self.known_task(id)?;
             if !view.status.is_final() {
-                // Acknowledged either way: it may have come to its end in the meantime.
+                // Acknowledged in either case: the run may have ended in the meantime.
                 let _ = self.office.runs.cancel(&view.run).await;
             }
             Ok(())

@@ -1,6 +1,7 @@
-//! Those who have connected and not shown the token yet: few, for a short time, and the oldest gives way to a new one.
+//! Limits connections that have not shown the token yet: there are few, they have little time, and a new one replaces
+//! the oldest.
 //!
-//! Any program of this machine can connect. It must be able to keep neither others out nor much of our memory.
+//! Any program on this machine can connect. It must not be able to keep others out, or to use much of our memory.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,10 +9,10 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-/// How long someone has to show the token, from the first byte to the last.
+/// How long a connection has to show the token, from the first byte to the last.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Where they wait. Cheap to clone.
+/// The set of waiting connections. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct WaitingRoom {
     most: usize,
@@ -24,7 +25,7 @@ struct WaitingState {
     guests: BTreeMap<u64, CancellationToken>,
 }
 
-/// One who waits, until it is dropped.
+/// A waiting connection, until it is dropped.
 pub(crate) struct WaitingConnection {
     hall: WaitingRoom,
     number: u64,
@@ -32,12 +33,13 @@ pub(crate) struct WaitingConnection {
 }
 
 impl WaitingRoom {
-    /// One for so many at once. Whoever knows the token shows it at once, so many who wait are up to no good.
+    /// Creates a room for at most this many connections. A program that knows the token shows it at once, so many
+    /// waiting connections are suspicious.
     pub(crate) fn for_at_most(most: usize) -> WaitingRoom {
         WaitingRoom { most, waiting: Arc::default() }
     }
 
-    /// Takes in someone new. Whoever has waited longest leaves if there are too many.
+    /// Adds a new connection. If there are too many, the one that has waited longest must leave.
     pub(crate) fn enter(&self) -> WaitingConnection {
         let leave = CancellationToken::new();
         let mut waiting = self.lock();
@@ -58,7 +60,7 @@ impl WaitingRoom {
 }
 
 impl WaitingConnection {
-    /// Waits until this one has to leave, because others have come or because the time is over.
+    /// Waits until this connection has to leave, because of newer connections or because its time is over.
     pub(crate) fn must_leave(&self) -> impl Future<Output = ()> + Send + use<> {
         let leave = self.leave.clone();
         async move {

@@ -1,4 +1,4 @@
-//! Over HTTP: one address, one path, and nobody without the token.
+//! The HTTP server: one address, one path, and no access without the token.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use updraft_mcp::server::{self, McpHandler};
 use crate::token::ServeToken;
 use crate::visitors::{AdmissionSlot, WaitingListener};
 
-/// How long clients have to leave when we stop.
+/// How long clients have to disconnect when the server stops.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How a server is reached over HTTP.
+/// The settings of the HTTP server.
 pub struct HttpHost {
-    /// Where it listens.
+    /// The listening socket.
     pub listener: TcpListener,
-    /// What must be shown.
+    /// The token that clients must show.
     pub token: ServeToken,
-    /// Names it may be called by, besides those of this machine.
+    /// Host names it may be called by, besides those of this machine.
     pub hosts: Vec<String>,
     /// Web pages that may use it, besides those of this machine.
     pub origins: Vec<String>,
@@ -41,7 +41,7 @@ pub async fn serve(host: HttpHost, handler: &McpHandler) -> std::io::Result<()> 
         axum::serve(WaitingListener::of(listener), visitors).with_graceful_shutdown(stop.clone().cancelled_owned());
     tokio::select! {
         ended = serving => ended,
-        // A stream that a client keeps open does not keep us.
+        // A stream that a client keeps open does not delay the stop.
         () = async { stop.cancelled().await; tokio::time::sleep(GRACE).await } => Ok(()),
     }
 }
@@ -54,7 +54,7 @@ async fn only_with_token(
 ) -> Response {
     let page = CorsRequest::of(request.headers());
     if page.is_some() && request.method() == Method::OPTIONS {
-        // A browser asks for a page whether it may ask; it shows no token with that.
+        // A CORS preflight request of a browser contains no token.
         return answer_for(page, next.run(request).await);
     }
     let shown = request.headers().get(header::AUTHORIZATION).and_then(|shown| shown.to_str().ok());
@@ -64,15 +64,15 @@ async fn only_with_token(
         return answer_for(page, next.run(request).await);
     }
     let text = "show the token: `Authorization: Bearer TOKEN`; `updraft serve` says at its start where it is kept\n";
-    // Whoever does not know it has no more to say here.
+    // A client without the token gets no further requests on this connection.
     let headers = [(header::WWW_AUTHENTICATE, "Bearer realm=\"updraft\""), (header::CONNECTION, "close")];
     (StatusCode::UNAUTHORIZED, headers, text).into_response()
 }
 
-/// A web page that asks, through a browser, which wants to know whether the page may read the answer.
+/// A request that a web page makes through a browser, which has to know whether the page may read the answer.
 struct CorsRequest {
     origin: HeaderValue,
-    /// The headers that it wants to send, where the browser asks beforehand.
+    /// The headers that the page wants to send, in a preflight request.
     headers: Option<HeaderValue>,
 }
 
@@ -83,8 +83,8 @@ impl CorsRequest {
     }
 }
 
-/// What a browser must be told so that a page gets the answer. Whether the page may ask was decided by who answered:
-/// nothing is done for one that is not allowed, and it is told nothing.
+/// Adds the CORS headers, so that a page gets the answer. The inner service has already decided whether the page may
+/// make the request: for a page that is not allowed, nothing is done and nothing is added.
 fn answer_for(page: Option<CorsRequest>, mut response: Response) -> Response {
     let Some(CorsRequest { origin, headers }) = page else { return response };
     if response.status() == StatusCode::FORBIDDEN {
@@ -100,7 +100,7 @@ fn answer_for(page: Option<CorsRequest>, mut response: Response) -> Response {
     if is_beforehand {
         say(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE"));
         say(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
-        // Newer browsers ask once more before a page of the web may reach this machine.
+        // Newer browsers ask in addition before a page of the web may reach this machine.
         say(HeaderName::from_static("access-control-allow-private-network"), HeaderValue::from_static("true"));
         if let Some(headers) = headers {
             say(header::ACCESS_CONTROL_ALLOW_HEADERS, headers);

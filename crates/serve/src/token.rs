@@ -1,4 +1,4 @@
-//! The token that other programs must show: made once, kept in a file that only its owner can read.
+//! The token that other programs must show: generated once, and stored in a file that only its owner can read.
 
 use std::fmt;
 use std::fs::OpenOptions;
@@ -8,18 +8,19 @@ use std::path::Path;
 use subtle::ConstantTimeEq;
 use updraft_workbench::places::unguessable;
 
-/// A token. It does not print itself.
+/// A token. Its `Debug` output does not show it.
 #[derive(Clone)]
 pub struct ServeToken(String);
 
 impl ServeToken {
-    /// A token that someone gave; nothing if it is empty.
+    /// A token from a text; `None` if it is empty.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty()).then(|| Self(text.to_owned()))
     }
 
-    /// The token in a file, made if it is not there. One that others can read is refused: they may have read it.
+    /// Reads the token in a file, and creates it if there is none. A file that others can read is refused, because they
+    /// may have read it.
     pub fn keep(file: &Path) -> std::io::Result<Self> {
         if file.symlink_metadata().is_ok() {
             return Self::read(file);
@@ -32,7 +33,7 @@ impl ServeToken {
         let mut made = options.write(true).create_new(true).open(&draft)?;
         made.write_all(format!("{text}\n").as_bytes())?;
         made.sync_all()?;
-        // A link is made whole or not at all, so another process that starts now never finds the file empty.
+        // A hard link is created atomically, so another process that starts now never finds an empty file.
         let linked = std::fs::hard_link(&draft, file);
         std::fs::remove_file(&draft)?;
         match linked {
@@ -42,7 +43,7 @@ impl ServeToken {
         }
     }
 
-    /// The token in a file that is there.
+    /// Reads the token in an existing file.
     pub fn read(file: &Path) -> std::io::Result<Self> {
         let opened = std::fs::File::open(file)?;
         let wrong = |what: &str| std::io::Error::new(ErrorKind::InvalidData, what.to_owned());
@@ -54,7 +55,7 @@ impl ServeToken {
         Self::new(&text).ok_or_else(|| wrong("the file is empty; delete it to get a new token"))
     }
 
-    /// Whether this is the token. Takes the same time wherever the two differ.
+    /// Whether this is the token. The comparison takes constant time.
     pub fn is(&self, shown: &str) -> bool {
         self.0.as_bytes().ct_eq(shown.trim().as_bytes()).into()
     }
@@ -64,7 +65,7 @@ impl ServeToken {
         &self.0
     }
 
-    /// A key made of it, for something else that must be secret.
+    /// A key derived from the token, for another secret purpose.
     pub fn key(&self, purpose: &str) -> Vec<u8> {
         use sha2::Digest;
         sha2::Sha256::digest(format!("{purpose}\0{}", self.0)).to_vec()
@@ -77,13 +78,13 @@ impl fmt::Debug for ServeToken {
     }
 }
 
-/// Whether others than its owner can read a file.
+/// Whether users other than its owner can read a file.
 #[cfg(unix)]
 fn is_open_to_others(about: &std::fs::Metadata) -> bool {
     std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o077 != 0
 }
 
-/// Not looked at on Windows: a file in the user's own folders is the user's own there. Untested.
+/// Not checked on Windows: a file in the user's own folders belongs to the user there. Untested.
 #[cfg(not(unix))]
 fn is_open_to_others(_: &std::fs::Metadata) -> bool {
     false

@@ -1,4 +1,4 @@
-//! Connections over HTTP: until a request has shown the token, each waits in the hall and may have to leave.
+//! HTTP connections: until a request has shown the token, each is limited by the waiting room and may have to leave.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::SocketAddr;
@@ -14,10 +14,10 @@ use tokio::time::Instant;
 
 use crate::hall::{PATIENCE, WaitingConnection, WaitingRoom};
 
-/// How many wait at once. Programs may open many connections in one moment and mean no harm.
+/// Maximum number of waiting connections. Programs may open many connections at once for good reasons.
 const MOST: usize = 512;
 
-/// Where connections come from.
+/// A listener whose connections start in the waiting room.
 pub(crate) struct WaitingListener {
     listener: TcpListener,
     hall: WaitingRoom,
@@ -35,7 +35,7 @@ impl Listener for WaitingListener {
 
     async fn accept(&mut self) -> (PendingStream, SocketAddr) {
         let (stream, from) = Listener::accept(&mut self.listener).await;
-        // An answer is written in several pieces, and must not wait for the client to acknowledge the first.
+        // An answer is written in several pieces, which must not wait for the client to acknowledge the first.
         let _ = stream.set_nodelay(true);
         let guest = self.hall.enter();
         let waits = AdmissionDeadline { until: Instant::now() + PATIENCE, leave: Box::pin(guest.must_leave()) };
@@ -48,12 +48,12 @@ impl Listener for WaitingListener {
     }
 }
 
-/// One's place in the hall, for whoever sees the token.
+/// The place of a connection in the waiting room, for the handler that checks the token.
 #[derive(Clone)]
 pub(crate) struct AdmissionSlot(Arc<Mutex<Option<WaitingConnection>>>);
 
 impl AdmissionSlot {
-    /// This one may stay.
+    /// Admits the connection.
     pub(crate) fn let_in(&self) {
         drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
@@ -69,22 +69,22 @@ impl Connected<IncomingStream<'_, WaitingListener>> for AdmissionSlot {
     }
 }
 
-/// A connection.
+/// A connection that may still be waiting.
 pub(crate) struct PendingStream {
     stream: TcpStream,
     seat: AdmissionSlot,
     waits: Option<AdmissionDeadline>,
 }
 
-/// How long someone may wait.
+/// The deadline of a waiting connection.
 struct AdmissionDeadline {
     until: Instant,
-    /// Sooner, if others have come.
+    /// Completes earlier if newer connections arrive.
     leave: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 impl PendingStream {
-    /// Refuses whoever has had its time: one that talks without end has no more of it than one that is silent.
+    /// Fails if the time is over: a client that sends without end gets no more time than a silent one.
     fn in_time(&mut self) -> io::Result<()> {
         if self.waits.is_some() && self.seat.is_let_in() {
             self.waits = None;
@@ -93,13 +93,13 @@ impl PendingStream {
         if is_late { Err(ErrorKind::TimedOut.into()) } else { Ok(()) }
     }
 
-    /// Waits for the client, unless it has to leave: whether it is silent or does not listen.
+    /// Waits for the client, unless it has to leave, whether it is silent or does not read.
     fn or_leave<T>(&mut self, cx: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if done.is_pending()
             && let Some(waits) = &mut self.waits
             && waits.leave.as_mut().poll(cx).is_ready()
         {
-            // From now on it is late, whoever asks again.
+            // From now on it counts as late, also in later polls.
             waits.until = Instant::now();
             return Poll::Ready(Err(ErrorKind::TimedOut.into()));
         }

@@ -171,7 +171,7 @@ fn servers_of_the_older_forms_are_signed_in_at_as_well() {
         let url = format!("http://127.0.0.1:{port}/{path}");
         world.updraft(&["mcp", "add", name, "--url", &url, "--transport", transport]).code(0);
         let refused = world.updraft(&["mcp", "check", name]).code(1);
-        assert_eq!(refused.out, format!("{name}: it wants a login; run `updraft mcp login {name}`\n"));
+        assert_eq!(refused.out, format!("{name}: it requires a login; run `updraft mcp login {name}`\n"));
         sign_in(&world, name);
         let called = world.updraft(&["tools", "call", &format!("mcp_{name}_secret"), "{}"]).code(0);
         assert_eq!(called.out, "for your eyes only\n");
@@ -207,7 +207,7 @@ fn a_person_signs_in_once_and_the_login_is_kept() {
     let url = format!("http://127.0.0.1:{}/mcp", closed_server());
     world.updraft(&["mcp", "add", "web", "--url", &url]).code(0);
     let refused = world.updraft(&["mcp", "check", "web"]).code(1);
-    assert_eq!(refused.out, "web: it wants a login; run `updraft mcp login web`\n");
+    assert_eq!(refused.out, "web: it requires a login; run `updraft mcp login web`\n");
     sign_in(&world, "web");
     assert!(world.updraft(&["mcp", "check", "web"]).code(0).out.starts_with("web: well"));
     let keys = std::fs::read_dir(world.home().join("mcp/keys")).unwrap().next().unwrap().unwrap();

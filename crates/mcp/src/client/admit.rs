@@ -1,4 +1,4 @@
-//! Requests of the older forms, behind a login where one is wanted.
+//! Requests over the older transports, with a login where the server requires one.
 
 use std::sync::Arc;
 
@@ -8,24 +8,24 @@ use rmcp::transport::streamable_http_client::AuthRequiredError;
 
 use super::login::{AuthDenial, ServerLogin};
 
-/// How often one request is repeated after a login or a wider one.
+/// How many times one request is repeated after a login, or after a login with more scopes.
 const LOGINS: usize = 3;
 
-/// Why a request got no answer, or none that counts.
+/// Why a request got no usable answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AdmissionError {
-    /// It could not be made.
+    /// The request could not be sent.
     #[error("could not be reached")]
     Http(#[from] reqwest::Error),
-    /// Nobody has signed in.
-    #[error("it wants a login")]
+    /// The server requires a login, and nobody has signed in.
+    #[error("it requires a login")]
     Login(#[from] AuthRequiredError),
     /// Signing in failed.
     #[error("{0}")]
     Failed(String),
 }
 
-/// Makes a request, signs in where that is wanted, and makes it again.
+/// Sends a request; if the server requires a login, signs in and sends the request again.
 pub(super) async fn admitted(
     desk: &Arc<ServerLogin>,
     request: impl Fn() -> RequestBuilder + Send,
@@ -55,5 +55,5 @@ pub(super) async fn admitted(
             return Err(AuthRequiredError::new(challenge).into());
         }
     }
-    Err(AdmissionError::Failed("it wants a login again and again".to_owned()))
+    Err(AdmissionError::Failed("it asks for a login again and again".to_owned()))
 }

@@ -1,18 +1,18 @@
-//! What a server sent, taken apart into messages: batches, answers that are nearly right, and answers that are no JSON at all.
-//! Whoever waits for an answer is told at once that it cannot be used.
+//! Parses what a server sent into messages: batches, answers that are almost valid, and answers that are not JSON. If
+//! an answer cannot be used, the caller that waits for it gets an error at once.
 
 use rmcp::model::{JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerResult};
 use serde_json::{Value, json};
 
 use super::lines::unusable;
 
-/// The messages in a text; none where it is garbage. `is_open` says whether somebody waits for an answer to a request.
+/// The messages in a text; empty if it is garbage. `is_open` says whether a request still waits for its answer.
 pub(super) fn messages(text: &[u8], is_open: impl Fn(&RequestId) -> bool) -> Vec<ServerJsonRpcMessage> {
     if let Ok(message) = serde_json::from_slice(text) {
         return vec![mended(message)];
     }
     match serde_json::from_slice(text) {
-        // Batches existed in one revision.
+        // Only one revision of the protocol has batches.
         Ok(Value::Array(batch)) => batch.into_iter().filter_map(|one| one_of(one, &is_open)).collect(),
         Ok(one @ Value::Object(_)) => one_of(one, &is_open).into_iter().collect(),
         Ok(_) => Vec::new(),
@@ -39,7 +39,7 @@ fn one_of(value: Value, is_open: impl Fn(&RequestId) -> bool) -> Option<ServerJs
     }
 }
 
-/// A greeting without the server's name is one all the same.
+/// Accepts an `initialize` result in which the server's name is missing.
 fn mended(message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
     let JsonRpcMessage::Response(mut response) = message else { return message };
     if let ServerResult::CustomResult(custom) = &response.result
@@ -63,8 +63,8 @@ fn mended(message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
     JsonRpcMessage::Response(response)
 }
 
-/// The request that a text wants to answer which cannot be read: it looks like an answer, and names one that is open. Numbers
-/// of requests cannot be guessed, so they stand nowhere by chance.
+/// The id of the request that an unreadable text seems to answer: the text looks like an answer and contains the id of
+/// an open request. Request ids cannot be guessed, so they do not occur in a text by chance.
 pub(super) fn broken_answer_to(text: &[u8], is_open: impl Fn(&RequestId) -> bool) -> Option<RequestId> {
     let has = |what: &[u8]| memchr::memmem::find(text, what).is_some();
     let is_answer =
@@ -72,7 +72,7 @@ pub(super) fn broken_answer_to(text: &[u8], is_open: impl Fn(&RequestId) -> bool
     is_answer.then(|| ids_in(text).find(|id| is_open(id))).flatten()
 }
 
-/// The numbers that stand behind an `"id"`, as numbers or as texts.
+/// The numbers that follow an `"id"`, written as numbers or as strings.
 pub(super) fn ids_in(text: &[u8]) -> impl Iterator<Item = RequestId> {
     let after = |at: usize| {
         let rest = text[at + 4..].trim_ascii_start().strip_prefix(b":")?.trim_ascii_start();

@@ -1,4 +1,5 @@
-//! Who answers what a server asks while it is called: the run that calls it, for its person and its models.
+//! Answers the requests that a server makes during a call: they go to the run that makes the call, and from there to
+//! its user or its models.
 
 #![expect(deprecated, reason = "sampling is deprecated, but servers still use it")]
 
@@ -15,9 +16,10 @@ use super::handler::accept;
 use super::host::ElicitationKind;
 use crate::config::Sampling;
 
-/// Bytes of a form or of a handle: more is nothing that a person fills in, or that is worth keeping.
+/// Maximum bytes of a form or of a handle. A larger form is not one that a person fills in, and a larger handle is not
+/// worth keeping.
 pub(super) const LARGEST: usize = 64 << 10;
-/// Messages of one question to a model.
+/// Maximum number of messages in one sampling request.
 const MESSAGES: usize = 100;
 
 /// The run that makes a call, as far as a server may ask something of it.
@@ -28,7 +30,7 @@ pub(super) struct CallingRun {
 }
 
 impl CallingRun {
-    /// Puts a server's question to the run's person. The key is what the server calls it, if it does.
+    /// Puts a server's question to the run's user. `key` is the server's own name for the question, if it has one.
     pub(super) async fn elicit(&self, server: &str, text: String, wanted: ElicitationKind, key: &str) -> ElicitResult {
         let (form, visit) = match wanted {
             ElicitationKind::Form(form) => (Some(form), None),
@@ -45,13 +47,13 @@ impl CallingRun {
                 accept(&form, given).unwrap_or_else(|| ElicitResult::new(ElicitationAction::Decline))
             }
             (Reply::Said(_), None) => ElicitResult::new(ElicitationAction::Accept),
-            // Refused outright: nobody is asked on behalf of code, or it has asked too often.
+            // Refused without asking: the call was made by code, or the server has asked too often.
             (Reply::Verdict(_) | Reply::Failed(_), _) => ElicitResult::new(ElicitationAction::Decline),
             (_, _) => ElicitResult::new(ElicitationAction::Cancel),
         }
     }
 
-    /// Has a model of the run asked, on the run's account.
+    /// Lets a model of the run answer a sampling request; the run pays for it.
     pub(super) async fn sample(
         &self,
         server: &str,
@@ -78,12 +80,12 @@ impl CallingRun {
     }
 }
 
-/// A server as people are told of it.
+/// The name of a server as users see it.
 fn named(server: &str) -> String {
     format!("MCP server {server}")
 }
 
-/// What a server wants a model asked, as far as we do that: words, within the user's bounds.
+/// Turns a server's sampling request into a question to a model. Only text is supported, within the user's limits.
 fn consultation(server: &str, setting: &Sampling, wanted: &Value) -> Result<Consultation, String> {
     if wanted["tools"].as_array().is_some_and(|tools| !tools.is_empty()) {
         return Err("models are asked for words only, without tools".to_owned());
@@ -109,14 +111,14 @@ fn consultation(server: &str, setting: &Sampling, wanted: &Value) -> Result<Cons
     })
 }
 
-/// The calls under way on one connection. A server's question does not say which of them it belongs to.
+/// The calls in progress on one connection. A question from the server does not say which of them it belongs to.
 #[derive(Clone, Default)]
 pub(super) struct ActiveCalls(Arc<Mutex<(u64, ActiveCallMap)>>);
 
 type ActiveCallMap = BTreeMap<u64, (Option<CallingRun>, Arc<CallClock>)>;
 
 impl ActiveCalls {
-    /// Counts a call as under way until this is dropped.
+    /// Counts a call as in progress until the guard is dropped.
     pub(super) fn enter(&self, asker: Option<CallingRun>, clock: Arc<CallClock>) -> ActiveCallGuard {
         let mut all = self.all();
         all.0 += 1;
@@ -125,8 +127,8 @@ impl ActiveCalls {
         ActiveCallGuard { all: self.clone(), key }
     }
 
-    /// Who answers a question that comes now: the run that calls, through its oldest call. Where several runs call, none
-    /// of them must hear what is another's.
+    /// The run that answers a question which arrives now: the calling run, through its oldest call. Returns `None` if
+    /// several runs are calling, because a question may belong to another run.
     pub(super) fn asker(&self) -> Option<CallingRun> {
         let all = self.all();
         let mut askers = all.1.values().filter_map(|(asker, _)| asker.as_ref());
@@ -134,7 +136,7 @@ impl ActiveCalls {
         askers.all(|other| other.run == first.run).then(|| first.clone())
     }
 
-    /// No call's time passes until this is dropped: a person is asked.
+    /// Stops the clocks of all calls until the guard is dropped, because a person is being asked.
     pub(super) fn stop_clocks(&self) -> ClockPause {
         let clocks: Vec<Arc<CallClock>> = self.all().1.values().map(|(_, clock)| Arc::clone(clock)).collect();
         for clock in &clocks {
@@ -148,7 +150,7 @@ impl ActiveCalls {
     }
 }
 
-/// A call is under way while this lives.
+/// The call counts as in progress while this guard lives.
 pub(super) struct ActiveCallGuard {
     all: ActiveCalls,
     key: u64,
@@ -160,7 +162,7 @@ impl Drop for ActiveCallGuard {
     }
 }
 
-/// Clocks stand still while this lives.
+/// The clocks are stopped while this guard lives.
 pub(super) struct ClockPause(Vec<Arc<CallClock>>);
 
 impl Drop for ClockPause {

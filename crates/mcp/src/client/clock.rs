@@ -1,4 +1,5 @@
-//! How long a call may still take: silence counts, progress begins it anew, and the time a person thinks does not count.
+//! The time limits of a call: one for silence, which progress restarts, and one for the whole call. While a person is
+//! being asked, the clock is stopped.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::config::ServerTimeouts;
 
-/// The time of one call.
+/// Measures the time of one call.
 pub(super) struct CallClock {
     state: Mutex<ClockState>,
     changed: Notify,
@@ -16,12 +17,12 @@ pub(super) struct CallClock {
 
 struct ClockState {
     began: Instant,
-    /// The last sign of life.
+    /// The last sign of life from the server.
     heard: Instant,
-    /// How many questions to a person are open, and since when any is.
+    /// The number of open questions to a person, and since when there is at least one.
     questions: u32,
     stopped: Option<Instant>,
-    /// The time for which it was stopped, in all.
+    /// The total time for which the clock was stopped.
     aside: Duration,
 }
 
@@ -35,7 +36,7 @@ impl CallClock {
         Self { state: Mutex::new(state), changed: Notify::new() }
     }
 
-    /// There was a sign of life.
+    /// Notes a sign of life.
     pub(super) fn heard(&self) {
         self.heard_at(Instant::now());
     }
@@ -44,7 +45,7 @@ impl CallClock {
         self.state().heard = now;
     }
 
-    /// A person is asked: it stands still until they have answered.
+    /// Stops the clock, because a person is being asked.
     pub(super) fn stop(&self) {
         self.stop_at(Instant::now());
     }
@@ -57,7 +58,7 @@ impl CallClock {
         self.changed.notify_waiters();
     }
 
-    /// A person has answered.
+    /// Notes that a person has answered.
     pub(super) fn go_on(&self) {
         self.go_on_at(Instant::now());
     }
@@ -75,14 +76,14 @@ impl CallClock {
         self.changed.notify_waiters();
     }
 
-    /// Returns the limit that was reached, once one is.
+    /// Waits until a limit is reached, and returns that limit.
     pub(super) async fn run_out(&self, patience: &ServerTimeouts) -> Duration {
         loop {
             let changed = self.changed.notified();
             match self.left_at(Instant::now(), patience) {
                 Some((left, limit)) if left.is_zero() => return limit,
                 Some((left, _)) => {
-                    // Progress only makes it longer, so it is enough to look again when this is over.
+                    // Progress can only extend the time, so checking again after this wait is enough.
                     tokio::select! {
                         () = tokio::time::sleep(left) => {}
                         () = changed => {}
@@ -93,7 +94,7 @@ impl CallClock {
         }
     }
 
-    /// What is left, and of which limit; nothing while it stands still.
+    /// The remaining time, and the limit it belongs to; `None` while the clock is stopped.
     fn left_at(&self, now: Instant, patience: &ServerTimeouts) -> Option<(Duration, Duration)> {
         let state = self.state();
         if state.stopped.is_some() {

@@ -1,4 +1,4 @@
-//! From a configuration to a connection: which transport, and which era of the protocol a server speaks.
+//! Opens a connection from a configuration: finds out which transport and which era of the protocol the server speaks.
 
 use std::sync::Arc;
 
@@ -26,26 +26,27 @@ use super::sse::SseTransport;
 use crate::config::{RemoteTransport, Revision, ServerConfig, TransportConfig};
 use crate::error::{Error, cut, deepest};
 
-/// Requests to one remote server at the same time: steps run in parallel, and each has calls in parallel.
+/// Maximum number of simultaneous requests to one remote server: steps run in parallel, and each makes calls in
+/// parallel.
 const AT_ONCE: usize = 64;
 
-/// How a server is spoken to, found out once and remembered.
+/// How to talk to a server. It is found out once and then remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ProtocolStyle {
-    /// Without a handshake, as since 2026.
+    /// Without a handshake, as in the revisions since 2026.
     Stateless,
     /// With `initialize`.
     Handshake,
-    /// With `initialize`, over the transport of 2024.
+    /// With `initialize`, over the HTTP+SSE transport of 2024.
     Sse,
-    /// The plain form.
+    /// The plain HTTP form (see `rest.rs`).
     Rest,
 }
 
 type ClientService = RunningService<RoleClient, ServerRequestHandler>;
 
-/// What every attempt at a connection needs.
+/// What every attempt to connect needs.
 pub(super) struct ConnectAttempt<'a> {
     pub(super) host: &'a Arc<McpHost>,
     pub(super) config: &'a ServerConfig,
@@ -55,7 +56,7 @@ pub(super) struct ConnectAttempt<'a> {
 }
 
 impl ConnectAttempt<'_> {
-    /// Connects, within the time a start may take.
+    /// Connects within the time limit for a start.
     pub(super) async fn make(&self) -> Result<Connection, Error> {
         let limit = self.config.patience.start;
         let connecting = async {
@@ -71,28 +72,29 @@ impl ConnectAttempt<'_> {
             let said = self.host.last_words_of(&self.config.name);
             let said = said.map(|words| format!(", and last said: {words}")).unwrap_or_default();
             Err(Error::Slow(format!(
-                "it was not ready within {limit:?}{said}; `startSeconds` of its configuration gives it longer"
+                "it was not ready within {limit:?}{said}; set a higher `startSeconds` in its entry"
             )))
         }
     }
 
-    /// The manner of the one revision that its entry allows.
+    /// The protocol style of the one revision that the server's entry allows, if it names one.
     fn pinned(&self) -> Option<ProtocolStyle> {
         let revision = self.config.revision.as_ref()?;
         Some(if revision.version().has_initialize() { ProtocolStyle::Handshake } else { ProtocolStyle::Stateless })
     }
 
-    /// Why there is no connection: perhaps because no other revision was offered.
+    /// Adds to an error that it may come from the pinned revision.
     fn with_revision(&self, error: Error) -> Error {
         match (&self.config.revision, error) {
             (Some(revision), Error::Lost(why) | Error::Start(why) | Error::Unreachable(why)) => Error::Start(format!(
-                "its entry allows MCP {revision} alone (`revision`), in which it does not begin: {why}"
+                "its entry allows MCP {revision} alone (`revision`), and it does not start in that revision: {why}"
             )),
             (_, other) => other,
         }
     }
 
-    /// A process. One that ends at the question which era it speaks is an old one, and is asked the old way.
+    /// Connects to a process. If the process exits when it is asked for its era, it is an old server, and is started
+    /// again with a handshake.
     async fn on_pipes(&self) -> Result<Connection, Error> {
         if let Some(manner) = self.pinned() {
             return self.start(manner).await;
@@ -102,7 +104,8 @@ impl ConnectAttempt<'_> {
         }
         let ledger = Arc::new(RequestLedger::default());
         match self.start_with(ProtocolStyle::Stateless, &ledger).await {
-            // It took so long to start that it was asked in both ways before it answered, and speaks the new one alone.
+            // The server was so slow to start that it got both forms of the first request before it answered, and it
+            // speaks only the new one.
             Err(_) if ledger.was_answered_late() => self.start(ProtocolStyle::Stateless).await,
             Err(Error::Lost(_)) => self.start(ProtocolStyle::Handshake).await,
             other => other,
@@ -122,7 +125,7 @@ impl ConnectAttempt<'_> {
         }
     }
 
-    /// A remote server: streamable HTTP, then what was before it, then what is plainer.
+    /// Connects to a remote server: tries streamable HTTP, then the older HTTP+SSE transport, then the plain HTTP form.
     async fn remote(&self, url: &Url, form: RemoteTransport) -> Result<Connection, Error> {
         let client = http::client(self.host, url)?;
         let pinned = self.pinned();
@@ -163,7 +166,7 @@ impl ConnectAttempt<'_> {
                 Err(_) => {}
             }
         }
-        Err(Error::Unreachable(format!("nothing that speaks MCP answers at its address: {}", words(&error))))
+        Err(Error::Unreachable(format!("no MCP server answers at its address: {}", words(&error))))
     }
 
     async fn streamable(
@@ -198,7 +201,7 @@ impl ConnectAttempt<'_> {
         self.unnegotiated(transport, Arc::default(), ProtocolStyle::Rest).await
     }
 
-    /// The transports know no names: a login is wanted of this server.
+    /// Adds the server's name to a login error, because the transports do not know it.
     fn wants_login(&self, error: Error) -> Error {
         if matches!(error, Error::Login(_)) { Error::Login(self.config.name.clone()) } else { error }
     }
@@ -274,14 +277,14 @@ impl ConnectAttempt<'_> {
     }
 }
 
-/// A connection in a revision that nobody knows is of no use: nobody knows what it means there. Neither is one in
-/// another than its entry asks for.
+/// Rejects a connection in an unknown revision, because messages could mean something else there, and one in a revision
+/// other than the one the server's entry asks for.
 fn in_revision(connection: Connection, wanted: Option<&Revision>) -> Result<Connection, Error> {
     let Some(about) = connection.about() else { return Ok(connection) };
     let spoken = &about.protocol_version;
     let name = cut(&spoken.to_string(), 40);
     if !ProtocolVersion::KNOWN_VERSIONS.contains(spoken) {
-        return Err(Error::Start(format!("it speaks MCP {name}, which is no revision that is known here")));
+        return Err(Error::Start(format!("it speaks MCP {name}, which is not a known revision")));
     }
     match wanted.filter(|wanted| wanted.version() != spoken) {
         None => Ok(connection),
@@ -291,7 +294,7 @@ fn in_revision(connection: Connection, wanted: Option<&Revision>) -> Result<Conn
     }
 }
 
-/// Why no connection came about, in words that do not speak of our insides.
+/// Why connecting failed, in words that do not mention internals.
 fn words(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::TransportError { error, .. } => deepest(error.error.as_ref()),
@@ -301,12 +304,12 @@ fn words(error: &ClientInitializeError) -> String {
     }
 }
 
-/// Whether a server that failed at the question which era it speaks may just be too old to understand it.
+/// Whether a server that failed when it was asked for its era may simply be too old to understand the question.
 fn is_of_old(error: &ClientInitializeError) -> bool {
     matches!(error, ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::ExpectedInitResult(_))
 }
 
-/// Why a process could not be spoken to. `Lost` if it ended, so that it can be asked in the old way.
+/// Why talking to a process failed. `Lost` if it exited, so that it can be tried with a handshake.
 async fn explained(
     error: &ClientInitializeError,
     process: &ServerProcess,

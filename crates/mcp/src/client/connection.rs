@@ -1,4 +1,4 @@
-//! One connection to a server while it lasts: asking, listing, calling, giving up.
+//! One open connection to a server: sends requests, lists tools, and cancels what is no longer needed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,18 +32,18 @@ use super::rounds::CallHandle;
 use crate::config::ServerTimeouts;
 use crate::error::{Error, VisitRequest, chain, cut, deepest};
 
-/// What a server of revision 2025-11-25 says where a person has to visit an address before a call can be made.
+/// Error code of revision 2025-11-25: a person has to visit an address before the call can be made.
 pub(super) const VISIT_FIRST: i32 = -32042;
-/// Addresses that a person is asked to visit for one call.
+/// Maximum number of addresses that a person is asked to visit for one call.
 const VISITS: usize = 5;
-/// Pages and entries of one list: more than any server has.
+/// Maximum number of pages and of entries of one list: more than any server has.
 const PAGES: usize = 100;
 const ENTRIES: usize = 5_000;
-/// How long a server may take to note that a task is cancelled.
+/// How long a server may take to confirm that a task is cancelled.
 const CANCEL_TIME: Duration = Duration::from_secs(5);
-/// How long the end of a connection waits for that.
+/// How long closing a connection waits for pending cancellations to be sent.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Before a broken stream of news is opened again; it doubles from then on.
+/// The first wait before a broken stream of notifications is opened again; each further wait is twice as long.
 const REOPEN: Duration = Duration::from_secs(1);
 
 /// A live connection.
@@ -54,29 +54,30 @@ pub(super) struct Connection {
     listeners: ProgressListeners,
     ledger: Arc<RequestLedger>,
     process: Mutex<Option<ServerProcess>>,
-    /// Hosts that its process reaches through the proxy.
+    /// Hosts that its process has reached through the proxy.
     pub(super) reached: ReachedHosts,
     pub(super) manner: ProtocolStyle,
     given_up: mpsc::Sender<Cancellation>,
-    /// Calls that it has answered.
+    /// The number of calls that it has answered.
     pub(super) answered: AtomicU64,
     is_closed: AtomicBool,
     is_on_pipes: bool,
     _tasks: JoinSet<()>,
 }
 
-/// Who waits, how long, and who wants to know how it is getting on.
+/// The circumstances of one call: its limits, its cancellation and where its progress is reported.
 pub(super) struct CallOptions<'a> {
     pub(super) patience: ServerTimeouts,
     pub(super) cancel: &'a CancellationToken,
     pub(super) log: CallLog,
-    /// The run that calls, where one does.
+    /// The calling run, if there is one.
     pub(super) asker: Option<CallingRun>,
-    /// What the call can be found again by, from an earlier attempt or this one.
+    /// A handle by which the call can be resumed, from an earlier attempt or from this one.
     pub(super) found: std::sync::Mutex<Option<CallHandle>>,
-    /// The run that it is for.
+    /// The id of the run that the call is for.
     pub(super) run: &'a str,
-    /// The same for every attempt at one call of a run, and for no other call. Nothing where no tool is called.
+    /// The idempotency key: the same for every attempt at one call of a run, and different for every other call. `None`
+    /// if no tool is called.
     pub(super) key: Option<&'a str>,
 }
 
@@ -128,23 +129,24 @@ impl Connection {
         }
     }
 
-    /// Whether nothing more can be asked.
+    /// Whether no more requests can be sent.
     pub(super) fn is_closed(&self) -> bool {
-        // Over HTTP a server that floods still takes requests; it is begun anew with.
+        // Over HTTP, a server that was cut off for sending too much would still take requests; a new connection is
+        // made.
         self.is_closed.load(Ordering::Relaxed) || self.peer.is_transport_closed() || self.ledger.has_flooded()
     }
 
-    /// Whether a request can be lost while the others go on: those on pipes share one fate.
+    /// Whether a single request can be lost while the others go on. Requests on pipes are all lost together.
     pub(super) fn outlives_requests(&self) -> bool {
         !self.is_on_pipes && !self.is_closed()
     }
 
-    /// What the server said about itself.
+    /// What the server said about itself when the connection was opened.
     pub(super) fn about(&self) -> Option<Arc<ServerPeerInfo>> {
         self.peer.peer_info()
     }
 
-    /// How long the server wants to be left alone.
+    /// How long the server has asked us to send no requests.
     pub(super) fn left_alone_for(&self) -> Duration {
         self.ledger.left_alone_for()
     }
@@ -153,14 +155,14 @@ impl Connection {
         self.ledger.misdeeds()
     }
 
-    /// Puts down to this run what its process does from now on.
+    /// Attributes what its process does from now on to this run.
     pub(super) async fn works_for(&self, run: &str) {
         if let Some(process) = &*self.process.lock().await {
             process.works_for(run);
         }
     }
 
-    /// Takes files that run later out of the way, if it is a process, and says what there was.
+    /// If the server is a process, moves aside files that would be executed later. Returns a description of them.
     pub(super) async fn look_after(&self) -> String {
         let looking = self.process.lock().await.as_ref().map(ServerProcess::look_after);
         match looking {
@@ -169,10 +171,10 @@ impl Connection {
         }
     }
 
-    /// Ends it, and its process.
+    /// Closes the connection, and ends its process.
     pub(super) async fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
-        // What was given up last is told before nobody hears it.
+        // Pending cancellations are sent before the connection is closed.
         let (told, all_is_told) = oneshot::channel();
         if self.given_up.try_send(Cancellation::Everything(told)).is_ok() {
             let _ = tokio::time::timeout(LAST_WORDS, all_is_told).await;
@@ -185,8 +187,7 @@ impl Connection {
         }
     }
 
-    /// Its tools, in the order of their names, whatever order it sends them in.
-    /// With what is wrong with those that cannot be read.
+    /// The server's tools, sorted by name whatever order it sends them in, and the faults of those that cannot be read.
     pub(super) async fn tools(&self, waiting: &CallOptions<'_>) -> Result<(Vec<Tool>, Vec<String>), Error> {
         let (listed, end): (Vec<mend::ToolEntry>, Option<String>) = self
             .every(
@@ -208,7 +209,7 @@ impl Connection {
         all.dedup_by(|one, other| {
             let is_twice = one.name == other.name;
             if is_twice {
-                wrong.push(format!("`{}`: it is listed twice, and one of them counts", cut(&one.name, 100)));
+                wrong.push(format!("`{}`: it is listed twice; only one of them is used", cut(&one.name, 100)));
             }
             is_twice
         });
@@ -244,7 +245,7 @@ impl Connection {
         Ok(self.every(waiting, request, page).await?.0)
     }
 
-    /// All pages of a list, and why they end where a server would give the same ones for ever.
+    /// All pages of a list, and the reason if it was ended early because the server repeats pages.
     async fn every<T>(
         &self,
         waiting: &CallOptions<'_>,
@@ -256,16 +257,16 @@ impl Connection {
             let params: Option<PaginatedRequestParams> =
                 cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
             let answer = self.ask(request(params), waiting).await?;
-            let (entries, next) = page(answer).ok_or_else(|| Error::Nonsense("this is no list".to_owned()))?;
+            let (entries, next) = page(answer).ok_or_else(|| Error::Nonsense("it is not a list".to_owned()))?;
             all.extend(entries);
             if all.len() > ENTRIES {
                 return Err(Error::Nonsense(format!("a list of more than {ENTRIES} entries")));
             }
-            // Some say by an empty cursor that this was all.
+            // Some servers send an empty cursor with the last page.
             let Some(next) = next.filter(|next| !next.is_empty()) else { return Ok((all, None)) };
             if !seen.insert(next.clone()) {
                 let end =
-                    format!("its list comes back to the page `{}`, and what came before that counts", cut(&next, 100));
+                    format!("its list returns to the page `{}`; only the pages before that are used", cut(&next, 100));
                 return Ok((all, Some(end)));
             }
             cursor = Some(next);
@@ -273,12 +274,12 @@ impl Connection {
         Err(Error::Nonsense(format!("a list of more than {PAGES} pages")))
     }
 
-    /// A task that is cancelled when nobody waits for it any longer.
+    /// A guard that cancels the task when it is dropped.
     pub(super) fn abandoned_task(&self, id: &str) -> CancelOnDrop {
         CancelOnDrop { what: Some(Cancellation::Task(id.to_owned())), given_up: self.given_up.clone() }
     }
 
-    /// Asks, and waits no longer than allowed. If this is dropped, the server is told that nobody waits any longer.
+    /// Sends a request and waits for its answer within the limits. If the future is dropped, the request is cancelled.
     pub(super) async fn ask(&self, request: ClientRequest, waiting: &CallOptions<'_>) -> Result<ServerResult, Error> {
         let request = if self.manner == ProtocolStyle::Stateless { hear::wishing(request) } else { request };
         let ServerTimeouts { call, .. } = waiting.patience;
@@ -306,7 +307,7 @@ impl Connection {
         }
     }
 
-    /// What an error of the SDK means for us.
+    /// Translates an error of the SDK.
     async fn explained(&self, error: ServiceError) -> Error {
         match error {
             ServiceError::McpError(told) if told.code == UNUSABLE => Error::Nonsense(cut(&told.message, 500)),
@@ -349,7 +350,7 @@ fn listing<M>(
     request
 }
 
-/// The addresses to visit that come with an error.
+/// The addresses to visit that an error lists.
 fn visits(data: Option<&Value>) -> Vec<VisitRequest> {
     let all = data.and_then(|data| data["elicitations"].as_array()).into_iter().flatten();
     let visit = |one: &Value| {
@@ -360,7 +361,7 @@ fn visits(data: Option<&Value>) -> Vec<VisitRequest> {
     all.filter_map(visit).take(VISITS).collect()
 }
 
-/// What a request that could not be handed over means: one that found nobody had no effect.
+/// Translates a failure to send a request: if no server was reached, the request had no effect.
 fn sent_in_vain(error: &(dyn std::error::Error + 'static), server: &str) -> Error {
     use rmcp::transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError};
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
@@ -379,23 +380,23 @@ fn sent_in_vain(error: &(dyn std::error::Error + 'static), server: &str) -> Erro
     Error::Lost(deepest(error))
 }
 
-/// What the login does not reach, and what helps.
+/// The error for a login whose scopes are not sufficient, with a hint what to do.
 fn too_narrow(scope: Option<&str>, server: &str) -> Error {
     let Some(scope) = scope.filter(|scope| !scope.is_empty()) else { return Error::Login(server.to_owned()) };
     let scope = cut(scope, 200);
-    let message = format!("the login does not reach `{scope}`; run `updraft mcp login {server}`, which asks for it");
+    let message = format!("the login lacks the scope `{scope}`; run `updraft mcp login {server}` to request it");
     Error::Refused { code: 403, message }
 }
 
-/// Something that nobody waits for any longer.
+/// A request or task that is no longer needed.
 pub(super) enum Cancellation {
     Request(RequestId),
     Task(String),
-    /// Nothing of its own: whoever asks hears when all before it has been told.
+    /// Not a cancellation: the sender is notified when all cancellations before it have been sent.
     Everything(oneshot::Sender<()>),
 }
 
-/// A request or a task that is given up when this is dropped.
+/// Cancels a request or a task when it is dropped.
 pub(super) struct CancelOnDrop {
     pub(super) what: Option<Cancellation>,
     given_up: mpsc::Sender<Cancellation>,
@@ -404,22 +405,22 @@ pub(super) struct CancelOnDrop {
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         if let Some(what) = self.what.take() {
-            // A full queue means that the server does not listen anyway.
+            // If the queue is full, the server is not reading anyway.
             let _ = self.given_up.try_send(what);
         }
     }
 }
 
-/// Tells the server of what nobody waits for any longer.
+/// Sends cancellations to the server.
 async fn give_up(peer: Peer<RoleClient>, mut given_up: mpsc::Receiver<Cancellation>) {
     while let Some(what) = given_up.recv().await {
         let told = match what {
             Cancellation::Request(id) => {
-                let why = "nobody waits for it any longer".to_owned();
+                let why = "the request was cancelled".to_owned();
                 peer.notify_cancelled(CancelledNotificationParam::new(Some(id), Some(why))).await
             }
             Cancellation::Everything(told) => {
-                // Whoever waits for it may have left.
+                // The waiting side may be gone.
                 let _ = told.send(());
                 Ok(())
             }
@@ -434,7 +435,7 @@ async fn give_up(peer: Peer<RoleClient>, mut given_up: mpsc::Receiver<Cancellati
     }
 }
 
-/// Listens to a stateless server's news, and opens the stream again when it breaks.
+/// Listens to the notifications of a stateless server, and opens the stream again when it breaks.
 async fn follow(peer: Peer<RoleClient>, changed: Arc<ListChanges>) {
     let mut wait = REOPEN;
     loop {
@@ -448,7 +449,7 @@ async fn follow(peer: Peer<RoleClient>, changed: Arc<ListChanges>) {
                     }
                 }
             }
-            // It promised and does not keep it: nothing is lost but news.
+            // The server declared the stream but does not support it: only notifications are lost.
             Err(ServiceError::McpError(_) | ServiceError::TransportClosed) => return,
             Err(_) => {}
         }

@@ -1,4 +1,4 @@
-//! What a call gave, as an agent is shown it: text, data, pictures, and that it is a stranger's.
+//! Converts the result of a call into what an agent sees: text, data and pictures, marked as untrusted.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use updraft_tools::{CallContext, LARGEST_PICTURE, mime_of};
 use super::mend::UNKNOWN;
 use crate::error::cut;
 
-/// Pictures of one result: each costs as much as a page of text.
+/// Maximum number of pictures of one result: each costs as much as a page of text.
 const PICTURES: usize = 8;
 
 /// The result of a call to a tool of `server`.
@@ -68,7 +68,7 @@ fn shown(block: ContentBlock, out: &mut ToolOutput, server: &str, cx: &CallConte
     }
 }
 
-/// Keeps a picture, if it is one and not too large; else says what it was.
+/// Keeps a picture if it is one and not too large; otherwise returns a text that describes it.
 fn picture(data: &str, claimed: &str, out: &mut ToolOutput, server: &str, cx: &CallContext) -> String {
     let left_out = |why: &str| format!("[picture of type {}, {why}]", cut(claimed, 60));
     if data.len() as u64 / 4 * 3 > LARGEST_PICTURE {
@@ -84,7 +84,7 @@ fn picture(data: &str, claimed: &str, out: &mut ToolOutput, server: &str, cx: &C
     format!("[{name}]")
 }
 
-/// How many bytes base64 stands for.
+/// The number of bytes that a base64 text decodes to.
 fn decoded(data: &str) -> usize {
     data.trim_end_matches('=').len() * 3 / 4
 }

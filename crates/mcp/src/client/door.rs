@@ -1,4 +1,5 @@
-//! Requests of the streamable HTTP transport: bounded answers, to the one who asked, behind a login where one is wanted.
+//! The HTTP requests of the streamable HTTP transport: limits the size of answers, matches them to their requests, and
+//! signs in where the server requires it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,22 +32,22 @@ type Headers = HashMap<HeaderName, HeaderValue>;
 
 const STREAM: &str = "text/event-stream";
 const JSON: &str = "application/json";
-/// How often one request is repeated after a login or a wider one.
+/// How many times one request is repeated after a login, or after a login with more scopes.
 const LOGINS: usize = 3;
-/// What a server says about a refusal is never longer.
+/// Maximum bytes that are read of the body of a refusal.
 const WORDS: usize = 64 << 10;
 
-/// The way into one remote server.
+/// The HTTP client for one remote server.
 #[derive(Clone)]
 pub(super) struct RemoteClient {
     http: reqwest::Client,
     desk: Arc<ServerLogin>,
     ledger: Arc<RequestLedger>,
-    /// The last status that was no success: it tells which older form a server may speak.
+    /// The last status that was not a success: it shows which older transport a server may speak.
     refused: Arc<AtomicU16>,
 }
 
-/// One request, to be made as often as it takes to be let in.
+/// One request, which may be sent several times until the login succeeds.
 #[derive(Clone)]
 struct RemoteRequest<'a> {
     method: Method,
@@ -66,12 +67,12 @@ impl RemoteClient {
         Arc::clone(&self.ledger)
     }
 
-    /// The last status that was no success, if there was one.
+    /// The last status that was not a success, if there was one.
     pub(super) fn refused(&self) -> Option<u16> {
         Some(self.refused.load(Ordering::Relaxed)).filter(|status| *status != 0)
     }
 
-    /// Asks, signs in where that is wanted, and asks again.
+    /// Sends a request; if the server requires a login, signs in and sends it again.
     async fn ask(&self, asked: RemoteRequest<'_>) -> Result<Response, HttpClientError> {
         for _ in 0..LOGINS {
             let token = self.desk.token().await;
@@ -88,7 +89,7 @@ impl RemoteClient {
                 return Err(self.refusal(denied));
             }
         }
-        Err(HttpClientError::UnexpectedServerResponse("it wants a login again and again".into()))
+        Err(HttpClientError::UnexpectedServerResponse("it asks for a login again and again".into()))
     }
 
     fn refusal(&self, denied: AuthDenial) -> HttpClientError {
@@ -125,7 +126,7 @@ impl RemoteClient {
         let response = request.send().await.map_err(|error| self.unread(error))?;
         if !response.status().is_success() {
             self.refused.store(response.status().as_u16(), Ordering::Relaxed);
-            // As a date it is seldom said, and then the growing waits must do.
+            // The header is seldom a date; if it is one, the usual growing waits are used.
             if let Some(seconds) = text_of(&response, "retry-after").and_then(|after| after.trim().parse().ok()) {
                 self.ledger.leave_alone(seconds);
             }
@@ -133,7 +134,7 @@ impl RemoteClient {
         Ok(response)
     }
 
-    /// Why no answer could be read; headers without end are named.
+    /// Why an answer could not be read; headers that are too large get a message of their own.
     fn unread(&self, error: reqwest::Error) -> HttpClientError {
         if !chain(&error).contains("message head is too large") {
             return error.into();
@@ -180,14 +181,15 @@ impl RemoteClient {
         }
     }
 
-    /// The answer to this request in a body; one to another, or none at all, is an answer that says so.
+    /// The answer to this request in a body. If the body answers another request, or is no answer, returns an error
+    /// that says so.
     fn one_for(&self, id: &RequestId, body: Option<Vec<u8>>) -> ServerJsonRpcMessage {
         let Some(body) = body else {
             self.ledger.oversized();
             return too_large(id);
         };
         let mut read = messages(body.trim_ascii(), |other| same(id, other));
-        // One revision had batches: the answer may come with something that is told beside.
+        // One revision has batches: the answer may come together with notifications.
         if let Some(at) = read.iter().position(|message| id_of(message).is_some_and(|other| same(id, other))) {
             return read.swap_remove(at);
         }
@@ -204,7 +206,8 @@ impl RemoteClient {
         }
     }
 
-    /// The events of one request's answer, without answers to other requests. A too large one becomes an error.
+    /// The events of the answer to one request, without answers to other requests. An event that is too large becomes
+    /// an error.
     fn only_for(&self, id: RequestId, events: EventStream) -> BoxStream<'static, Result<Sse, SseError>> {
         let ledger = Arc::clone(&self.ledger);
         let checked = events.flat_map(move |event| {
@@ -221,13 +224,13 @@ impl RemoteClient {
         checked.boxed()
     }
 
-    /// The events of a stream that nobody's request opened. After one that is too large there are no more.
+    /// The events of a stream that no request opened. It ends after an event that is too large.
     fn news(&self, events: EventStream) -> EventStream {
         let ledger = Arc::clone(&self.ledger);
         let named = events.inspect(move |event| {
             if event.as_ref().is_err_and(is_too_large) {
                 ledger.oversized();
-                // It would be opened again for the same.
+                // Otherwise the stream would be opened again and send the same event.
                 ledger.cut_off();
             }
         });
@@ -251,15 +254,15 @@ fn same(one: &RequestId, other: &RequestId) -> bool {
     one.to_string() == other.to_string()
 }
 
-/// An event with each of its messages by itself, and without answers to other requests than this one. An answer that cannot
-/// be used becomes one that says so.
+/// Splits an event into one event for each of its messages, without answers to other requests. An answer that cannot be
+/// used becomes an error that says so.
 fn one_by_one(event: Sse, id: &RequestId, ledger: &RequestLedger) -> Vec<Sse> {
     let is_message = matches!(event.event.as_deref(), None | Some("message" | ""));
     let Some(data) = event.data.as_deref().filter(|data| is_message && !data.trim().is_empty()) else {
         return vec![event];
     };
     let is_stray = |message: &ServerJsonRpcMessage| id_of(message).is_some_and(|other| !same(id, other));
-    // Nearly all are one good message, and are passed on as they are.
+    // Nearly all events are one valid message, and are passed on unchanged.
     if let Ok(message) = serde_json::from_str::<ServerJsonRpcMessage>(data)
         && !is_stray(&message)
         && !matches!(&message, JsonRpcMessage::Response(answer) if matches!(answer.result, ServerResult::CustomResult(_)))
@@ -280,7 +283,7 @@ fn one_by_one(event: Sse, id: &RequestId, ledger: &RequestLedger) -> Vec<Sse> {
     read.iter().map(|message| event_of(message, &event)).collect()
 }
 
-/// A message as an event, with what else the event says it came in.
+/// A message as an event, with the other fields of the event that it came in.
 fn event_of(message: &ServerJsonRpcMessage, came_in: &Sse) -> Sse {
     Sse { data: Some(serde_json::to_string(message).unwrap_or_default()), ..came_in.clone() }
 }
@@ -293,7 +296,7 @@ fn text_of(response: &Response, header: &str) -> Option<String> {
     response.headers().get(header).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
-/// What a status that is no success means for the one who asked.
+/// Translates a status that is not a success.
 async fn refused(
     response: Response,
     message: &ClientJsonRpcMessage,
@@ -306,7 +309,7 @@ async fn refused(
         Ok(JsonRpcMessage::Error(error)) => (Some(error.error), error.id.is_none()),
         _ => (None, true),
     };
-    // Many servers say so of a session that they do not know any longer. What was turned away was not done.
+    // Many servers use this status for a session that they no longer know. A request that was refused had no effect.
     let speaks_of_session = || String::from_utf8_lossy(&words).to_lowercase().contains("session");
     if status == StatusCode::BAD_REQUEST && had_session && answers_nobody && speaks_of_session() {
         return Err(HttpClientError::SessionExpired);
@@ -314,7 +317,7 @@ async fn refused(
     let JsonRpcMessage::Request(request) = message else {
         return Err(HttpStatusError::new(status.as_u16(), retry_after).into());
     };
-    // A server that knows nothing of `server/discover` may refuse it in any way it likes: that is an older server.
+    // A server that does not know `server/discover` may refuse it with any status: it is an older server.
     let is_probe = matches!(request.request, ClientRequest::DiscoverRequest(_)) && !had_session;
     let may_be_older = is_probe && status.is_client_error() && status != StatusCode::FORBIDDEN;
     let error = told.or_else(|| may_be_older.then(|| ErrorData::invalid_request(format!("HTTP {status}"), None)));
@@ -323,7 +326,7 @@ async fn refused(
             let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
             Ok(StreamableHttpPostResponse::Json(answer, None))
         }
-        // What was turned away was not done: that is an answer too.
+        // A request that was refused had no effect: that is an answer too.
         None if status.is_client_error() => {
             let words = cut(&format!("HTTP {status}: {}", String::from_utf8_lossy(&words)), 300);
             let error = ErrorData::new(ErrorCode(i32::from(status.as_u16())), words, None);
@@ -372,7 +375,7 @@ impl StreamableHttpClient for RemoteClient {
             headers: &custom_headers,
         };
         let token = self.desk.token().await;
-        // Whether it wants to be told or not, the session is over for us.
+        // The session is over for us, whatever the server answers.
         self.send(&asked, token.as_deref()).await.map(drop)
     }
 
@@ -392,7 +395,7 @@ impl StreamableHttpClient for RemoteClient {
             message: None,
             headers: &custom_headers,
         };
-        // A stream that was cut off stays so.
+        // A stream that was cut off is not opened again.
         if self.ledger.has_flooded() {
             return Err(HttpClientError::ServerDoesNotSupportSse);
         }

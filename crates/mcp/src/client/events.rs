@@ -1,4 +1,4 @@
-//! Server-sent events, bounded: no event is larger than a message may be, and there are no more than anybody listens to.
+//! Server-sent events with limits: on the size of an event, and on the number of events that no request asked for.
 
 use std::io;
 use std::pin::Pin;
@@ -12,16 +12,16 @@ use sse_stream::{Error as SseError, Sse, SseStream};
 use super::ledger::{MessageVerdict, RequestLedger};
 use super::lines::LARGEST;
 
-/// Bytes that count like one more message: large ones are a flood sooner.
+/// Every so many bytes count as one more message, so that large events reach the limit sooner.
 const PORTION: usize = 64 << 10;
-/// What the answer to one request may hold before it counts: some news, and the largest message.
+/// What the answer to one request may contain before it counts: some notifications, and one message of maximum size.
 pub(super) const FOR_ONE_ANSWER: usize = 16 + LARGEST / PORTION;
 
-/// Events on their way in.
+/// A stream of incoming events.
 pub(super) type EventStream = BoxStream<'static, Result<Sse, SseError>>;
 
-/// The events of a response. One that is too large ends them with an error, and so do too many: all but the first `free`
-/// count as messages that nobody asked for, comments too.
+/// The events of a response. An event that is too large ends the stream with an error, and so do too many events: all
+/// but the first `free` count as messages that no request asked for, including comments.
 pub(super) fn events(response: reqwest::Response, ledger: &Arc<RequestLedger>, free: usize) -> EventStream {
     let bytes = response.bytes_stream().map(|piece| piece.map_err(io::Error::other));
     let bounded = LimitedBytes {
@@ -36,12 +36,12 @@ pub(super) fn events(response: reqwest::Response, ledger: &Arc<RequestLedger>, f
     SseStream::from_bytes_stream(bounded).boxed()
 }
 
-/// How much an event with so many bytes of data counts.
+/// How many messages an event with this many bytes of data counts as.
 pub(super) fn weight(bytes: usize) -> usize {
     1 + bytes / PORTION
 }
 
-/// Whether events ended because one was too large.
+/// Whether the stream ended because an event was too large.
 pub(super) fn is_too_large(error: &SseError) -> bool {
     matches!(error, SseError::Body(cause) if cause.to_string().contains(TOO_LARGE))
 }
@@ -50,21 +50,21 @@ const TOO_LARGE: &str = "an event is larger than a message may be";
 
 const TOO_MANY: &str = "it sent more messages than anybody asked for, and was cut off";
 
-/// Bytes that end with an error once too many of them came without an empty line, which ends an event, or too many
-/// events came.
+/// A stream of bytes that ends with an error if an event is too large, that is, if too many bytes come without the
+/// empty line that ends an event, or if there are too many events.
 struct LimitedBytes<S> {
     inner: Pin<Box<S>>,
     seen: usize,
     at_line_start: bool,
     is_over: bool,
-    /// Bytes that do not make a portion yet.
+    /// Bytes that do not make up a whole portion yet.
     uncounted: usize,
     free: usize,
     ledger: Arc<RequestLedger>,
 }
 
 impl<S> LimitedBytes<S> {
-    /// What is wrong with these bytes, after those before.
+    /// What is wrong with these bytes, given those before them.
     fn fault(&mut self, piece: &[u8]) -> Option<&'static str> {
         let is_blank = |line: &[u8]| line.iter().all(|byte| *byte == b'\r');
         let (mut ended, mut rest) = (0, piece);

@@ -1,5 +1,5 @@
-//! Servers whose programs fetch what they run (`npx`, `uvx`): where that is kept from one start to the next, what of the
-//! environment leads to the registry, and why it could not be fetched.
+//! Servers that are started with a package runner (`npx`, `uvx`): where fetched packages are kept between starts, which
+//! environment variables lead to the registry, and why fetching failed.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::host::McpHost;
 use crate::config::{ServerConfig, program_of};
 use crate::error::cut;
 
-/// Where each program keeps what it has fetched: its variable, and the folder in the server's own.
+/// Where each program keeps the packages it has fetched: its variable, and the subfolder of the server's folder.
 const KEPT: [(&str, &str); 9] = [
     ("npm_config_cache", "npm"),
     ("PNPM_HOME", "pnpm"),
@@ -22,10 +22,10 @@ const KEPT: [(&str, &str); 9] = [
     ("PIP_CACHE_DIR", "pip"),
     ("XDG_CACHE_HOME", "cache"),
 ];
-/// Where uv installs a Python; the user's own are used where there are some.
+/// Where uv installs a Python. The user's own Pythons are used if there are any.
 const PYTHONS: (&str, &str) = ("UV_PYTHON_INSTALL_DIR", "python");
 
-/// Variables that say where packages come from. They pass unless they hold a password.
+/// Variables that say where packages come from. They are passed on unless they contain a password.
 const REGISTRIES: [&str; 22] = [
     "npm_config_registry",
     "NPM_CONFIG_REGISTRY",
@@ -50,13 +50,15 @@ const REGISTRIES: [&str; 22] = [
     "all_proxy",
     "no_proxy",
 ];
-/// Variables that name files of certificates, which may then be read.
+/// Variables that name certificate files; the process may read those files.
 const CERTIFICATES: [&str; 6] =
     ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "PIP_CERT", "npm_config_cafile", "NPM_CONFIG_CAFILE"];
-/// Without a network, what was fetched before is used, and the rest fails at once instead of after minutes.
+/// Without a network, packages that were fetched before are used, and fetching others fails at once instead of after
+/// minutes.
 const OFFLINE: [(&str, &str); 2] = [("npm_config_offline", "true"), ("UV_OFFLINE", "1")];
 
-/// Gives such a server a folder that stays, and the variables its program goes by. What its entry says wins.
+/// Gives such a server a permanent folder, and sets the variables of its package runner. What its entry sets takes
+/// precedence.
 pub(super) fn prepare(
     host: &McpHost,
     config: &ServerConfig,
@@ -91,7 +93,7 @@ pub(super) fn prepare(
     Ok(())
 }
 
-/// Lets what says where packages come from reach the process.
+/// Passes the variables that say where packages come from to the process.
 fn lead_to_registry(policy: &mut Policy, variables: &[(String, String)]) {
     let value_of = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
     for name in REGISTRIES {
@@ -108,7 +110,7 @@ fn lead_to_registry(policy: &mut Policy, variables: &[(String, String)]) {
     }
 }
 
-/// Why what it runs could not be fetched, by what its program complained about; none if that says nothing of it.
+/// Why fetching failed, derived from the program's error output; `None` if that does not say.
 pub(super) fn why(program: &str, complaint: &str, network: &Network) -> Option<String> {
     let causes: [(&[&str], &str); 6] = [
         (
@@ -122,7 +124,7 @@ pub(super) fn why(program: &str, complaint: &str, network: &Network) -> Option<S
         ),
         (
             &["E401", "E403", "401 Unauthorized", "403 Forbidden"],
-            "the registry wants to know who asks: `--read ~/.npmrc` (or another file with the key) lets it be read",
+            "the registry requires a key: `--read ~/.npmrc` (or another file with the key) allows reading it",
         ),
         (
             &["SELF_SIGNED_CERT", "UNABLE_TO_", "DEPTH_ZERO_", "invalid peer certificate", "certificate verify failed"],
@@ -170,7 +172,7 @@ pub(super) fn why(program: &str, complaint: &str, network: &Network) -> Option<S
     })
 }
 
-/// What to do where the program itself is not there, or not seen.
+/// A hint for a program that is not installed, or not visible in the sandbox.
 pub(super) fn absent(host: &McpHost, program: &str) -> String {
     let path = host.environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_str());
     let mut folders = std::env::split_paths(path.unwrap_or_default());

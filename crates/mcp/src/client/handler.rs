@@ -1,4 +1,4 @@
-//! What we do when a server asks or tells us something.
+//! Handles the requests and notifications that a server sends to us.
 
 #![expect(deprecated, reason = "roots, sampling and logging are deprecated, but servers still use them")]
 
@@ -25,33 +25,33 @@ use super::host::{ElicitationAnswer, ElicitationKind, ElicitationRequest, McpHos
 use crate::config::Sampling;
 use crate::error::cut;
 
-/// Answers one server.
+/// Handles the requests of one server.
 pub(super) struct ServerRequestHandler {
     pub(super) server: String,
     pub(super) host: Arc<McpHost>,
-    /// Where the calls under way are told how they are getting on.
+    /// Where progress of the calls in progress is reported.
     pub(super) listeners: ProgressListeners,
-    /// Told when the server's list of tools has changed.
+    /// Notified when the server's list of tools has changed.
     pub(super) changed: Arc<ListChanges>,
-    /// The calls under way: whoever makes them answers what the server asks meanwhile.
+    /// The calls in progress: the runs that make them answer what the server asks meanwhile.
     pub(super) under_way: ActiveCalls,
-    /// Whether, and how, it may have models asked.
+    /// Whether, and how, the server may ask models.
     pub(super) sampling: Option<Sampling>,
     /// The revision that is offered to a server with a handshake.
     pub(super) offered: ProtocolVersion,
 }
 
-/// Who wants to know of progress, by the token their request carries.
+/// The listeners for progress, by the token of their request.
 #[derive(Clone, Default)]
 pub(super) struct ProgressListeners(Arc<Mutex<ProgressListenerMap>>, Arc<AtomicU32>);
 
 type ProgressListenerMap = BTreeMap<String, (CallLog, Arc<CallClock>)>;
 
-/// Log messages that are shown from the beginning of one call to that of the next: a server may have no end of them.
+/// Maximum number of log messages that are shown between the starts of two calls: a server may send any number of them.
 const MESSAGES: u32 = 200;
 
 impl ProgressListeners {
-    /// Tells `log` and `clock` of progress until the guard is dropped.
+    /// Reports progress to `log` and `clock` until the guard is dropped.
     pub(super) fn add(&self, token: &ProgressToken, log: CallLog, clock: Arc<CallClock>) -> ProgressGuard {
         let key = token.0.to_string();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), (log, clock));
@@ -59,7 +59,7 @@ impl ProgressListeners {
         ProgressGuard { listeners: self.clone(), key }
     }
 
-    /// Everyone who shall hear a log message; none once enough was said.
+    /// All listeners for a log message; `None` once enough messages were shown.
     fn everyone(&self) -> Option<Vec<CallLog>> {
         if self.1.fetch_add(1, Ordering::Relaxed) >= MESSAGES {
             return None;
@@ -72,7 +72,7 @@ impl ProgressListeners {
     }
 }
 
-/// Progress is listened to while this lives.
+/// Progress is reported while this guard lives.
 pub(super) struct ProgressGuard {
     listeners: ProgressListeners,
     key: String,
@@ -85,7 +85,8 @@ impl Drop for ProgressGuard {
 }
 
 impl ServerRequestHandler {
-    /// Puts a server's question to a person: that of the run that calls, or else the host's. Without one it is declined.
+    /// Puts a server's question to a person: to the user of the calling run, or else through the host. Without either
+    /// it is declined.
     pub(super) async fn elicit(
         &self,
         params: ElicitRequestParams,
@@ -116,7 +117,7 @@ impl ServerRequestHandler {
         }
     }
 
-    /// Has a model asked, if the caller allows that at all.
+    /// Lets a model answer a server's request, if the user allows that.
     pub(super) async fn sample(
         &self,
         params: CreateMessageRequestParams,
@@ -134,14 +135,14 @@ impl ServerRequestHandler {
         serde_json::from_value(result).map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 
-    /// The one folder we work in.
+    /// The only root: the workspace.
     pub(super) fn roots(&self) -> ListRootsResult {
         let root = Url::from_directory_path(&self.host.workspace).map(|url| Root::new(url.to_string()));
         ListRootsResult::new(root.map(|root| root.with_name("workspace")).into_iter().collect())
     }
 }
 
-/// What the person gave, with the schema's defaults for what they left out; `None` if it does not fit the schema.
+/// The person's answers, with the schema's defaults for missing fields; `None` if they do not fit the schema.
 pub(super) fn accept(schema: &Value, given: Value) -> Option<ElicitResult> {
     let mut content = match given {
         Value::Object(fields) => fields,
@@ -181,7 +182,7 @@ impl ClientHandler for ServerRequestHandler {
         params: CreateMessageRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
-        // The model has limits of its own, and the server waits for it, not the other way round.
+        // The model has time limits of its own, and here the server waits for us.
         let _stopped = self.under_way.stop_clocks();
         self.sample(params, self.under_way.asker().as_ref()).await
     }
@@ -199,7 +200,7 @@ impl ClientHandler for ServerRequestHandler {
         let asker = self.under_way.asker();
         tokio::select! {
             answer = self.elicit(params, "", asker.as_ref()) => Ok(answer),
-            // It does not want to know any longer.
+            // The server has cancelled its question.
             () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
         }
     }
@@ -227,7 +228,7 @@ impl ClientHandler for ServerRequestHandler {
             None | Some("info" | "debug") => cut(&words, 500),
             Some(level) => format!("{level}: {}", cut(&words, 500)),
         };
-        // Who calls wants to know. Of several nobody can say whom it is for.
+        // Log messages go to the calls in progress. If there are several, it is unknown which one a message is for.
         let Some(listeners) = self.listeners.everyone() else { return };
         if listeners.is_empty() {
             self.host.log.line(&format!("{}: {line}", self.server));

@@ -1,4 +1,5 @@
-//! The tools that tell a model about servers, and that find and call servers' tools where there are too many to show.
+//! The tools that describe servers to a model, and that search and call servers' tools where there are too many to
+//! show.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,14 +14,14 @@ use super::servers::{Servers, arguments};
 use super::tool::GROUP;
 use crate::error::cut;
 
-/// Tools found by one search.
+/// Maximum number of tools in one search result.
 const FOUND: usize = 10;
-/// Bytes of what one server says about its own use, in the list of all of them.
+/// Maximum bytes of one server's instructions, in the list of all servers.
 const INSTRUCTIONS: usize = 2 << 10;
-/// Longer than any call that it passes on: their own limits are the ones that count.
+/// Longer than any call that it forwards: the limits of the called tools apply.
 const LONGEST: Duration = Duration::from_hours(24 * 365);
 
-/// The helpers that tell of the servers.
+/// The helper tools that describe the servers.
 pub(super) fn about_servers(servers: &Servers) -> Vec<Arc<dyn Tool>> {
     let on_server = json!({"type": "object", "properties": {"server_name": {"type": "string", "description": "A server's name; all where it is left out."}}});
     [
@@ -38,7 +39,7 @@ pub(super) fn about_servers(servers: &Servers) -> Vec<Arc<dyn Tool>> {
     .collect()
 }
 
-/// What stands in place of servers' tools where there are too many to show.
+/// The helper tools that replace servers' tools where there are too many to show.
 pub(super) fn in_place_of_tools(servers: &Servers) -> Vec<Arc<dyn Tool>> {
     [
         (
@@ -103,7 +104,7 @@ impl HelperTool {
             HelperKind::Help => self.help(tool_in(&args).unwrap_or_default()),
             HelperKind::Health => self.health(server_in(&args)).await,
             HelperKind::Search => Ok(self.search(text("query"))),
-            // One that is known is made by the dispatcher, as if it had been called itself.
+            // A call of a known tool is made by the dispatcher, as if the tool had been called directly.
             HelperKind::Call => Err(self.unknown(tool_in(&args).unwrap_or_default())),
         };
         match told {
@@ -120,7 +121,8 @@ impl HelperTool {
         }
     }
 
-    /// Whose words these are. Definitions that the user vouches for are no stranger's; complaints always are.
+    /// The origins of the output. Definitions that the user vouches for are trusted; error messages of servers never
+    /// are.
     fn origins(&self) -> Vec<String> {
         if matches!(self.kind, HelperKind::Servers | HelperKind::Health) {
             return vec!["descriptions by MCP servers".to_owned()];
@@ -213,7 +215,7 @@ impl HelperTool {
         Ok(text)
     }
 
-    /// The tools whose names and descriptions hold most of the words, each with its schema.
+    /// The tools whose names and descriptions contain most of the words, each with its schema.
     fn search(&self, query: &str) -> String {
         let known = self.servers.known();
         let words: Vec<String> = words_of(query);
@@ -241,7 +243,7 @@ impl HelperTool {
     }
 }
 
-/// The tool that is meant. Not required by the schema, because `tool` is taken as well: so it was called before.
+/// The name of the tool to call. The schema does not require it, because the older argument `tool` is accepted as well.
 fn tool_in(args: &Value) -> Option<&str> {
     args["tool_name"].as_str().or_else(|| args["tool"].as_str())
 }

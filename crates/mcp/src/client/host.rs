@@ -1,4 +1,4 @@
-//! What the caller lends to all servers: a sandbox, folders, and people who can be asked.
+//! What the embedding program provides for all servers: a sandbox, folders, and ways to ask people.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -16,52 +16,53 @@ use updraft_tools::CallLog;
 use crate::config::{ServerConfig, TransportConfig};
 use crate::error::cut;
 
-/// Something that takes a while.
+/// A boxed future.
 pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What the caller lends to all servers.
+/// What the embedding program provides for all servers.
 #[derive(Clone)]
 pub struct McpHost {
-    /// Confines servers that are programs; or why none of them is started.
+    /// Confines server processes; or the reason why none of them is started.
     pub sandbox: Result<Sandbox, String>,
     /// What every process may do; each server's own grants are added.
     pub policy: Policy,
-    /// Where processes may write in place of the workspace, each in a folder of its own: then the workspace and what
-    /// holds it can only be read, whatever was granted.
+    /// Where processes may write instead of in the workspace, each in a folder of its own. If it is set, the workspace
+    /// and the folders that contain it are read-only, whatever was granted.
     pub instead: Option<PathBuf>,
-    /// Folders that belong to processes alone, one for each: what they make there nobody else can change.
+    /// The parent of private folders, one for each process: nobody else can change what a process creates there.
     pub private: Option<PathBuf>,
-    /// Folders that stay, one for each process that fetches what it runs. Without one, it is fetched at every start.
+    /// The parent of permanent folders, one for each process that fetches packages. Without it, they are fetched at
+    /// every start.
     pub fetched: Option<PathBuf>,
-    /// Whether the workspace's files are a stranger's. Then a process whose entry names no folder is started in its private
-    /// one: much that starts programs takes code from where it is.
+    /// Whether the files of the workspace are untrusted. Then a process whose entry names no folder is started in its
+    /// private folder, because many programs load code from the folder they are started in.
     pub is_apart: bool,
-    /// The variables there are; the policy says which of them pass.
+    /// The environment variables; the policy says which of them are passed on.
     pub environment: Vec<(String, String)>,
-    /// The folder the work is about. Servers are told that it is the one root.
+    /// The workspace. Servers are told that it is the only root.
     pub workspace: PathBuf,
-    /// A folder for what is learned about servers: their tools and their revision. Without one, nothing is remembered.
+    /// A folder for what is learned about servers: their tools and their revision. Without it, nothing is remembered.
     pub memory: Option<PathBuf>,
-    /// The [seals](super::Manifest::seal) of definitions that the user has looked at and vouches for. Those of others are a
-    /// stranger's words.
+    /// The [seals](super::Manifest::seal) of definitions that the user has reviewed and vouches for. Other definitions
+    /// are untrusted text.
     pub vouched: BTreeSet<String>,
-    /// A folder for the complaints of processes.
+    /// A folder for the error output of processes.
     pub logs: PathBuf,
-    /// Through which remote servers are reached; this machine is reached without.
+    /// The proxy for remote servers; servers on this machine are reached directly.
     pub proxy: Option<ProxySettings>,
-    /// What every tool's name begins with.
+    /// The prefix of every tool's name.
     pub prefix: String,
-    /// Whether calls come from runs that can put servers' questions to their person.
+    /// Whether calls come from runs that can put servers' questions to their user.
     pub inquires: bool,
-    /// Who answers servers' questions outside of runs. Without anybody, they are declined.
+    /// Answers servers' questions outside of runs. Without it, they are declined.
     pub people: Option<Arc<dyn ElicitationHandler>>,
-    /// Who answers servers that want a model asked. Without anybody, they are refused.
+    /// Answers servers' sampling requests. Without it, they are refused.
     pub sampler: Option<Arc<dyn Sampler>>,
-    /// Who signs in where that is wanted. Without anybody, such a server cannot be used.
+    /// Lets a person sign in where a server requires it. Without it, such a server cannot be used.
     pub doorman: Option<Arc<dyn LoginBrowser>>,
-    /// Keeps what was signed in with. Without one, it is forgotten at the end.
+    /// Stores the credentials of logins. Without it, they are forgotten when the process ends.
     pub keys: Option<Arc<dyn SecretStore>>,
-    /// Where servers' own log messages go while nobody calls them; else those who call are told.
+    /// Where servers' log messages go while no call is in progress; otherwise they go to the calls.
     pub log: CallLog,
 }
 
@@ -70,12 +71,12 @@ pub struct McpHost {
 pub struct ProxySettings {
     /// Its address.
     pub address: String,
-    /// Hosts that are reached without it, as `NO_PROXY` lists them.
+    /// Hosts that are reached without the proxy, in the form of `NO_PROXY`.
     pub except: Option<String>,
 }
 
 impl McpHost {
-    /// A host that starts nothing, remembers nothing and knows nobody. Set the fields to change that.
+    /// A host that starts nothing, remembers nothing and asks nobody. Set the fields to change that.
     pub fn new(workspace: impl Into<PathBuf>, logs: impl Into<PathBuf>) -> Self {
         let workspace = workspace.into();
         Self {
@@ -101,30 +102,30 @@ impl McpHost {
         }
     }
 
-    /// The file with a server's complaints.
+    /// The file with a server's error output.
     pub fn log_of(&self, server: &str) -> PathBuf {
         self.logs.join(file_name(server, "log"))
     }
 
-    /// The last line that a server's process complained with.
+    /// The last line of a server's error output.
     pub(super) fn last_words_of(&self, server: &str) -> Option<String> {
         let text = std::fs::read(self.log_of(server)).ok()?;
         let text = String::from_utf8_lossy(&text[text.len().saturating_sub(4 << 10)..]).into_owned();
         text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(|line| cut(line, 120))
     }
 
-    /// The folder that a process may write in place of the workspace, where it may not write that.
+    /// The folder in which a process may write instead of in the workspace, where it may not write there.
     pub(super) fn instead_for(&self, server: &str) -> Option<PathBuf> {
         self.instead.as_deref().map(|folder| folder.join(file_name(server, "d")))
     }
 
-    /// A folder that belongs to one process alone, for something.
+    /// A private folder of one process, for the given purpose.
     pub(super) fn private_for(&self, server: &str, what: &str) -> Option<PathBuf> {
         self.private.as_deref().map(|folder| folder.join(file_name(server, what)))
     }
 
-    /// The folder in which a server finds what it fetched before. One that a workspace names does not share it with the
-    /// user's own of the same name.
+    /// The folder with the packages that a server fetched before. A server named by a workspace does not share it with
+    /// the user's own server of the same name.
     pub(super) fn fetched_for(&self, server: &ServerConfig) -> Option<PathBuf> {
         if !server.of_workspace {
             return self.fetched_by_own(&server.name);
@@ -132,12 +133,12 @@ impl McpHost {
         self.fetched.as_deref().map(|folder| folder.join(file_name(&server.name, &self.workspace_hash())))
     }
 
-    /// The same of the user's own server of that name.
+    /// The same folder for the user's own server of that name.
     pub fn fetched_by_own(&self, server: &str) -> Option<PathBuf> {
         self.fetched.as_deref().map(|folder| folder.join(file_name(server, "own")))
     }
 
-    /// Where it is kept what a server is known to have. What a program has can depend on the folder it is started in.
+    /// The file that remembers what a server offers. For a process, it depends on the folder it is started in.
     pub(super) fn memory_of(&self, server: &ServerConfig) -> Option<PathBuf> {
         let ending = match &server.link {
             TransportConfig::Remote { .. } => "json".to_owned(),
@@ -152,7 +153,8 @@ impl McpHost {
     }
 }
 
-/// A server's name as the name of a file: what is no plain letter is written as a number, so that no two share one.
+/// A server's name as a file name: characters other than plain letters are written as numbers, so that no two servers
+/// share a file.
 fn file_name(server: &str, ending: &str) -> String {
     let mut name = String::new();
     for letter in server.chars() {
@@ -165,72 +167,72 @@ fn file_name(server: &str, ending: &str) -> String {
     format!("{name}.{ending}")
 }
 
-/// A question that a server has for a person.
+/// A question from a server to a person.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ElicitationRequest {
-    /// Who asks.
+    /// The server that asks.
     pub server: String,
-    /// In its words.
+    /// The question, in the server's words.
     pub message: String,
-    /// What is wanted.
+    /// The kind of answer that is wanted.
     pub wanted: ElicitationKind,
 }
 
-/// What a server wants of a person.
+/// The kind of answer that a server wants from a person.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ElicitationKind {
     /// Values that fit a JSON Schema of an object with plain fields.
     Form(Value),
-    /// A visit to an address; nothing of it comes by us.
+    /// A visit to an address; what happens there does not pass through us.
     Visit(String),
 }
 
-/// What a person said.
+/// The answer of a person.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ElicitationAnswer {
-    /// Here it is. Fields that are left out take the schema's defaults.
+    /// Accepted, with values. Fields that are missing take the schema's defaults.
     Accept(Value),
-    /// No.
+    /// Declined.
     Decline,
-    /// Nothing.
+    /// Dismissed without an answer.
     Cancel,
 }
 
-/// Who answers servers' questions.
+/// Answers servers' questions.
 pub trait ElicitationHandler: Send + Sync {
     /// Asks a person, and waits.
     fn ask(&self, question: ElicitationRequest) -> HostFuture<'_, ElicitationAnswer>;
 }
 
-/// Who asks a model on a server's behalf.
+/// Asks a model on behalf of a server.
 pub trait Sampler: Send + Sync {
-    /// Takes the parameters of `sampling/createMessage` and gives its result, or says why not.
+    /// Takes the parameters of `sampling/createMessage` and returns its result, or the reason for a refusal.
     fn sample(&self, server: &str, request: Value) -> HostFuture<'_, Result<Value, String>>;
 }
 
-/// Who takes a person to a login page and comes back.
+/// Sends a person to a login page and receives the redirect.
 pub trait LoginBrowser: Send + Sync {
-    /// Where the login page sends the person back to.
+    /// The redirect address of the login.
     fn comes_back_to(&self) -> String;
 
-    /// An address at which our own description as a client can be read, if there is one.
+    /// The address of our own client metadata document, if there is one.
     fn describes_itself_at(&self) -> Option<String> {
         None
     }
 
-    /// Has a person visit the page, and gives the address they were sent back to.
+    /// Lets a person visit the page, and returns the address they were redirected to.
     fn visit(&self, server: &str, page: &str) -> HostFuture<'_, Result<String, String>>;
 }
 
-/// Keeps what was signed in with, by the name of the server and its address: what one server was given is never shown to
-/// another of the same name. It is secret.
+/// Stores the credentials of logins, by the name and the address of the server, so that credentials for one server are
+/// never given to another server of the same name. They are secret.
 pub trait SecretStore: Send + Sync {
-    /// What was kept.
+    /// The stored secret.
     fn load(&self, server: &str, address: &str) -> Option<Vec<u8>>;
-    /// Keeps it, or forgets it.
+    /// Stores the secret, or removes it.
     fn save(&self, server: &str, address: &str, secret: Option<Vec<u8>>) -> std::io::Result<()>;
-    /// Waits until no other process renews it, and keeps them waiting until what it gives is dropped: what it is renewed
-    /// with often counts only once. The end of the process must end that too.
+    /// Waits for an exclusive lock across processes for renewing the credentials, and holds it until the returned guard
+    /// is dropped: a refresh token can often be used only once. The lock must also end with the process.
     fn alone(&self, server: &str, address: &str) -> HostFuture<'_, Option<Box<dyn Any + Send>>> {
         let _ = (server, address);
         Box::pin(std::future::ready(None))

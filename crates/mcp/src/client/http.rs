@@ -1,4 +1,4 @@
-//! The HTTP client for remote servers: bounded, with time limits, and never led to another host.
+//! The HTTP client for remote servers: with limits on size and time, and without redirects to other hosts.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use super::host::{McpHost, ProxySettings};
 use crate::config::{ServerConfig, TransportConfig};
 use crate::error::{Error, chain};
 
-/// Longer than any healthy connection takes, also across the world.
+/// Longer than any healthy connection takes to open, even across the world.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
-/// Servers commonly close idle connections after a minute: ours are gone before that.
+/// Servers commonly close idle connections after a minute; we close ours before that.
 const IDLE_TIME: Duration = Duration::from_secs(30);
-/// Redirects followed within one host.
+/// Maximum number of redirects followed within one host.
 const HOPS: usize = 5;
 
 /// A client for one server.
 pub(super) fn client(host: &McpHost, url: &Url) -> Result<reqwest::Client, Error> {
-    // Fails where one is installed already, and that one will do.
+    // Fails if a provider is already installed, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
         .no_proxy()
@@ -34,13 +34,13 @@ pub(super) fn client(host: &McpHost, url: &Url) -> Result<reqwest::Client, Error
         builder = builder.proxy(proxy.no_proxy(reqwest::NoProxy::from_string(&except)));
     }
     if url.scheme() == "http" {
-        // Trusts no certificate, so that none is loaded.
+        // No certificate is trusted, so that none is loaded.
         builder = builder.tls_certs_only([]);
     }
     builder.build().map_err(|why| unusable(&why))
 }
 
-/// Only the host that the headers are for may see them, and a request stays the one it was.
+/// Follows a redirect only within the host that the headers are for, and only if the request stays the same.
 fn stay(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let is_same = attempt.previous().last().is_some_and(|last| last.origin() == attempt.url().origin());
     let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
@@ -52,11 +52,11 @@ fn unusable(why: &reqwest::Error) -> Error {
     Error::Unreachable(format!("no HTTP client can be made: {}; {hint}", chain(why)))
 }
 
-/// The configured headers, marked so that no log shows them.
+/// The configured headers, marked as sensitive so that no log shows them.
 pub(super) fn headers(config: &ServerConfig) -> Result<HashMap<HeaderName, HeaderValue>, Error> {
     let TransportConfig::Remote { headers, .. } = &config.link else { return Ok(HashMap::new()) };
     let header = |(name, value): (&String, &crate::config::Secret)| {
-        let wrong = || Error::Unreachable(format!("the header `{name}` holds characters that no header may have"));
+        let wrong = || Error::Unreachable(format!("the header `{name}` contains characters that are not allowed"));
         let mut held = HeaderValue::try_from(value.reveal().trim()).map_err(|_| wrong())?;
         held.set_sensitive(true);
         Ok((HeaderName::try_from(name.as_str()).map_err(|_| wrong())?, held))
@@ -64,17 +64,17 @@ pub(super) fn headers(config: &ServerConfig) -> Result<HashMap<HeaderName, Heade
     headers.iter().map(header).collect()
 }
 
-/// The same as one map.
+/// The same headers as one map.
 pub(super) fn header_map(headers: &HashMap<HeaderName, HeaderValue>) -> HeaderMap {
     headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Whether a `Content-Type` means this kind, however it is spelled.
+/// Whether a `Content-Type` is of this kind, in any spelling.
 pub(super) fn is_kind(written: &str, kind: &str) -> bool {
     written.split(';').next().is_some_and(|written| written.trim().eq_ignore_ascii_case(kind))
 }
 
-/// The whole of a body, unless it is larger than `limit`.
+/// The whole body; `None` if it is larger than `limit`.
 pub(super) async fn body(mut response: reqwest::Response, limit: usize) -> Result<Option<Vec<u8>>, reqwest::Error> {
     let mut whole = Vec::new();
     while let Some(piece) = response.chunk().await? {

@@ -1,7 +1,7 @@
-//! Who asked what on one connection: answers that nobody waits for are told from those that somebody does.
+//! Tracks the open requests of one connection, to tell expected answers from answers that nobody waits for.
 //!
-//! On the wire every request has a number that cannot be guessed. A server that miscounts, or makes up answers to what it
-//! has not read, thus never meets somebody else's request.
+//! On the wire, every request has an id that cannot be guessed. So a server that miscounts, or answers requests it has
+//! not read, never hits the id of another request.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -13,37 +13,37 @@ use sha2::{Digest, Sha256};
 
 use crate::error::cut;
 
-/// Requests that were given up whose late answers are no lie.
+/// Maximum number of cancelled requests that are remembered, so that their late answers do not count as violations.
 const GIVEN_UP: usize = 1_024;
-/// Messages that nobody asked for, at once: more than any server has to tell.
+/// Maximum burst of messages that no request asked for: more than any server needs.
 const BURST: f64 = 5_000.0;
-/// And in the long run, each second.
+/// The allowed rate of such messages in the long run, per second.
 const RATE: f64 = 500.0;
 
-/// What a server did on one connection that it should not have done.
+/// A server's violations of the protocol on one connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProtocolViolations {
-    /// Lines that are no messages, and the first of them.
+    /// Lines that are not messages.
     pub garbage: u64,
-    /// The first such line, cut to size.
+    /// The first such line, truncated.
     pub first_garbage: Option<String>,
-    /// Answers to requests that were never made, or were answered before.
+    /// Answers to requests that were never made, or that were answered before.
     pub strays: u64,
-    /// Messages too large to be taken.
+    /// Messages that were too large to read.
     pub oversized: u64,
-    /// It said more than anybody could listen to, and was cut off.
+    /// Whether it sent too many messages and was cut off.
     pub floods: bool,
 }
 
 impl ProtocolViolations {
-    /// In words, one for each; empty for a server that behaves.
+    /// One sentence for each kind of violation; empty for a server that behaves.
     pub fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         if let Some(first) = &self.first_garbage {
-            words.push(format!("{} lines on its output are no messages, the first: {first}", self.garbage));
+            words.push(format!("{} lines of its output are not messages, the first: {first}", self.garbage));
         }
         if self.strays > 0 {
-            words.push(format!("{} answers to requests nobody had made or that were answered before", self.strays));
+            words.push(format!("{} answers to requests that were never made or already answered", self.strays));
         }
         if self.oversized > 0 {
             words.push(format!("{} messages were too large", self.oversized));
@@ -60,24 +60,24 @@ impl ProtocolViolations {
 pub(super) struct RequestLedger(Mutex<LedgerState>);
 
 struct LedgerState {
-    /// By the number on the wire, the id that we know it by.
+    /// The id that the SDK uses, by the id on the wire.
     open: BTreeMap<String, RequestId>,
     secret: [u8; 16],
     count: u64,
     given_up: VecDeque<String>,
-    /// What was given up was answered after all, when it was asked in another way.
+    /// Whether a request that was given up was answered after all, with a result.
     is_late: bool,
     misdeeds: ProtocolViolations,
     room: f64,
     filled: Instant,
-    /// Until when the server wants to be left alone.
+    /// Until when the server has asked us to send no requests.
     alone_until: Option<Instant>,
 }
 
 impl Default for LedgerState {
     fn default() -> Self {
         let mut secret = [0; 16];
-        // Without randomness numbers can be guessed, and that is all.
+        // Without randomness, ids can be guessed; nothing else is lost.
         let _ = getrandom::fill(&mut secret);
         Self {
             open: BTreeMap::new(),
@@ -93,25 +93,25 @@ impl Default for LedgerState {
     }
 }
 
-/// What is to be done with a message that came in.
+/// What to do with an incoming message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum MessageVerdict {
-    /// Somebody waits for it, or may want to know.
+    /// A request waits for it, or it is a notification that may matter.
     Take,
-    /// Nobody waits for it.
+    /// No request waits for it.
     Drop,
-    /// There are too many of them: the connection is not worth keeping.
+    /// There are too many such messages: the connection is closed.
     Flood,
 }
 
 impl RequestLedger {
-    /// Notes that the server wants to be left alone for a while.
+    /// Notes that the server has asked for a pause.
     pub(super) fn leave_alone(&self, seconds: u64) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).alone_until =
             Instant::now().checked_add(Duration::from_secs(seconds));
     }
 
-    /// How long the server still wants to be left alone.
+    /// The remaining time of the pause that the server asked for.
     pub(super) fn left_alone_for(&self) -> Duration {
         let until = self.0.lock().unwrap_or_else(PoisonError::into_inner).alone_until;
         until.map(|until| until.saturating_duration_since(Instant::now())).unwrap_or_default()
@@ -121,12 +121,12 @@ impl RequestLedger {
         self.book().misdeeds.clone()
     }
 
-    /// Notes what goes out, and gives it the number it has on the wire.
+    /// Registers an outgoing message, and gives it its id on the wire.
     pub(super) fn sends(&self, message: &mut TxJsonRpcMessage<RoleClient>) {
         let mut book = self.book();
         match message {
             JsonRpcMessage::Request(request) => {
-                // A slow server is asked in the old way while the question in the new way still waits in its pipe.
+                // A slow server gets `initialize` while the request in the new style still waits in its pipe.
                 if matches!(request.request, ClientRequest::InitializeRequest(_)) {
                     book.give_up_all();
                 }
@@ -146,7 +146,7 @@ impl RequestLedger {
         }
     }
 
-    /// Judges what comes in, and gives an answer the id that its request is known by.
+    /// Classifies an incoming message, and restores the id that its request has for the SDK.
     pub(super) fn receives(&self, message: &mut RxJsonRpcMessage<RoleClient>) -> MessageVerdict {
         let mut book = self.book();
         let is_answer = matches!(message, JsonRpcMessage::Response(_));
@@ -170,12 +170,12 @@ impl RequestLedger {
         book.unasked(1.0, MessageVerdict::Drop)
     }
 
-    /// Whether something that was given up was answered after all, and not with an error.
+    /// Whether a cancelled request was answered after all, and not with an error.
     pub(super) fn was_answered_late(&self) -> bool {
         self.book().is_late
     }
 
-    /// Whether somebody waits for this answer.
+    /// Whether a request still waits for this answer.
     pub(super) fn is_open(&self, id: &RequestId) -> bool {
         self.book().open.contains_key(&key(id))
     }
@@ -189,7 +189,7 @@ impl RequestLedger {
         book.unasked(1.0, MessageVerdict::Drop)
     }
 
-    /// An empty line harms nobody; an endless stream of them does.
+    /// Empty lines are harmless, except for an endless stream of them.
     pub(super) fn blank(&self) -> MessageVerdict {
         self.book().unasked(1.0, MessageVerdict::Drop)
     }
@@ -202,23 +202,23 @@ impl RequestLedger {
         self.book().misdeeds.oversized += 1;
     }
 
-    /// Counts messages that nobody asked for, which are not looked into.
+    /// Counts messages that no request asked for, without looking into them.
     pub(super) fn unasked(&self, count: usize) -> MessageVerdict {
         if count == 0 { MessageVerdict::Take } else { self.book().unasked(count as f64, MessageVerdict::Take) }
     }
 
-    /// What was counted turned out to be a message, which counts by itself.
+    /// Takes back such a count, because the bytes turned out to be a message that is counted by itself.
     pub(super) fn give_back(&self, count: usize) {
         let mut book = self.book();
         book.room = BURST.min(book.room + count as f64);
     }
 
-    /// Notes that it is not listened to any longer.
+    /// Notes that the server was cut off.
     pub(super) fn cut_off(&self) {
         self.book().misdeeds.floods = true;
     }
 
-    /// Whether it was cut off for saying too much.
+    /// Whether it was cut off for sending too much.
     pub(super) fn has_flooded(&self) -> bool {
         self.book().misdeeds.floods
     }
@@ -229,7 +229,7 @@ impl RequestLedger {
 }
 
 impl LedgerState {
-    /// A number that cannot be guessed, and that every language reads as it is.
+    /// An id that cannot be guessed, and that every language can represent exactly.
     fn next(&mut self) -> RequestId {
         self.count += 1;
         let mut hash = Sha256::new();
@@ -240,7 +240,7 @@ impl LedgerState {
         RequestId::Number(i64::from_le_bytes(bytes) & ((1 << 52) - 1))
     }
 
-    /// Forgets a request, and gives its number on the wire.
+    /// Removes a request, and returns its id on the wire.
     fn give_up(&mut self, id: &RequestId) -> Option<RequestId> {
         let wire = self.open.iter().find(|(_, known)| *known == id).map(|(wire, _)| wire.clone())?;
         self.open.remove(&wire);
@@ -255,7 +255,7 @@ impl LedgerState {
         self.given_up.extend(std::mem::take(&mut self.open).into_keys());
     }
 
-    /// Counts messages that nobody asked for.
+    /// Counts messages that no request asked for.
     fn unasked(&mut self, count: f64, otherwise: MessageVerdict) -> MessageVerdict {
         let now = Instant::now();
         self.room = BURST.min(self.room + now.duration_since(self.filled).as_secs_f64() * RATE);
@@ -269,7 +269,7 @@ impl LedgerState {
     }
 }
 
-/// Some servers answer a number with the same number as text.
+/// Some servers return a numeric id as a string.
 fn key(id: &RequestId) -> String {
     id.to_string()
 }

@@ -1,4 +1,4 @@
-//! The stdio transport: one message a line, bounded, and nothing that a server prints can confuse it.
+//! The stdio transport: one message per line, with a size limit; other output on the pipe does not disturb it.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,18 +14,18 @@ use tokio::sync::Mutex;
 use super::answers::{ids_in, messages};
 use super::ledger::{MessageVerdict, RequestLedger};
 
-/// Bytes of one message. What is larger is read over, and whoever waits for it is told.
+/// Maximum bytes of one message. A larger one is skipped, and the request that waits for it gets an error.
 pub(super) const LARGEST: usize = 16 << 20;
-/// Bytes of the beginning and the end of a message that is too large: its id stands in one of them.
+/// The bytes that are kept of the beginning and of the end of a message that is too large: its id is in one of them.
 const ENDS: usize = 512;
-/// A server that does not read what it is sent has hung.
+/// A server that does not read for this long has hung.
 const WRITE_TIME: Duration = Duration::from_secs(30);
 
-/// Messages on pipes.
+/// A transport over pipes.
 pub(super) struct PipeTransport<R, W> {
     read: BufReader<R>,
     line: Vec<u8>,
-    /// The beginning of a line that is too long, while the rest of it is read over.
+    /// The beginning of a line that is too long, while the rest of it is skipped.
     too_long: Option<Vec<u8>>,
     waiting: VecDeque<RxJsonRpcMessage<RoleClient>>,
     write: Arc<Mutex<Option<W>>>,
@@ -44,7 +44,7 @@ impl<R: AsyncRead + Unpin, W> PipeTransport<R, W> {
         }
     }
 
-    /// Reads on until a line is whole; false at the end. May be dropped half way: what was read is kept.
+    /// Reads until a line is complete; false at the end of the input. It is cancel safe: what was read is kept.
     async fn read_line(&mut self) -> bool {
         loop {
             let (used, is_whole) = {
@@ -64,7 +64,7 @@ impl<R: AsyncRead + Unpin, W> PipeTransport<R, W> {
                 head.shrink_to_fit();
                 self.too_long.get_or_insert(head);
             } else if self.too_long.is_some() && !is_whole && self.line.len() > 2 * ENDS {
-                // Only the last bytes can hold the id.
+                // Only the last bytes can contain the id.
                 self.line.drain(..self.line.len() - ENDS);
             }
             if is_whole {
@@ -73,7 +73,7 @@ impl<R: AsyncRead + Unpin, W> PipeTransport<R, W> {
         }
     }
 
-    /// Takes the line apart into messages. Garbage is counted; an answer that makes no sense is one that says so.
+    /// Parses the line into messages. Garbage is counted; an answer that cannot be used becomes an error that says so.
     fn take_line(&mut self) -> MessageVerdict {
         if let Some(mut head) = self.too_long.take() {
             self.ledger.oversized();
@@ -98,12 +98,12 @@ impl<R: AsyncRead + Unpin, W> PipeTransport<R, W> {
     }
 }
 
-/// An answer in place of one that cannot be used.
+/// An error answer in place of one that cannot be used.
 pub(super) fn unusable(what: String, id: RequestId) -> RxJsonRpcMessage<RoleClient> {
     ServerJsonRpcMessage::error(ErrorData::new(UNUSABLE, what, None), Some(id))
 }
 
-/// Marks answers that we made up in place of one that cannot be used. No server's own: it is outside of its range.
+/// The error code of such answers. It is outside of the range that servers use.
 pub(super) const UNUSABLE: ErrorCode = ErrorCode(1);
 
 impl<R, W> Transport<RoleClient> for PipeTransport<R, W>
@@ -130,7 +130,7 @@ where
             });
             match written.await {
                 Ok(Ok(())) => Ok(()),
-                // Half a message is on its way: nothing sensible can follow it.
+                // Half a message has been written: nothing valid can follow it.
                 Ok(Err(error)) => {
                     *write = None;
                     Err(error)

@@ -1,4 +1,5 @@
-//! Signing in at a remote server, by OAuth: found out from the refusal, done by a person, remembered by the caller.
+//! OAuth logins for remote servers: derived from the server's refusal, done by a person in a browser, stored by the
+//! embedding program.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,39 +21,39 @@ use super::host::{LoginBrowser, McpHost, SecretStore};
 use crate::config::{LoginConfig, ServerConfig, TransportConfig};
 use crate::error::cut;
 
-/// How often in a row more is asked for than was granted: a person would be asked each time.
+/// How many times in a row more scopes are requested: a person is asked each time.
 const UPGRADES: u32 = 2;
 
-/// Seconds before its end at which a token is renewed. The SDK takes fewer, so that it is never the first.
+/// A token is renewed this many seconds before it expires. The SDK uses a smaller margin, so we are always first.
 const MARGIN: u64 = 60;
-/// How long our end waits for the answer to a login that is being renewed.
+/// How long closing waits for the answer to a renewal in progress.
 const LAST_ANSWER: Duration = Duration::from_secs(10);
 
 type ManagerGuard = OwnedMutexGuard<Option<AuthorizationManager>>;
 
-/// Where one signs in at one server.
+/// The login state for one server.
 pub(super) struct ServerLogin {
     server: String,
     url: Option<Url>,
     login: LoginConfig,
-    /// The user's own `Authorization` header: then nobody signs in.
+    /// Whether the user has configured an `Authorization` header: then there is no login.
     has_own: bool,
     host: Arc<McpHost>,
     manager: Arc<Mutex<Option<AuthorizationManager>>>,
-    /// Held while a login is renewed: what it is renewed with counts once, so the answer must be kept.
+    /// Held while a login is renewed: a refresh token can be used only once, so the answer must be stored.
     renewing: Mutex<()>,
     is_closing: AtomicBool,
     tasks: std::sync::Mutex<JoinSet<()>>,
-    /// Why nobody could sign in, the last time.
+    /// Why the last login failed.
     failure: std::sync::Mutex<Option<String>>,
 }
 
-/// How a request was turned away, and with what it had come.
+/// How a request was refused, and the token it was sent with.
 #[derive(Debug)]
 pub(super) enum AuthDenial {
-    /// Nobody is known by that token, or it came without.
+    /// The token is missing or not accepted.
     Unknown { challenge: Option<String>, token: Option<String> },
-    /// The token is good, but not for this.
+    /// The token is valid, but its scopes are not sufficient.
     Narrow { challenge: String, token: Option<String> },
 }
 
@@ -78,28 +79,28 @@ impl ServerLogin {
         }
     }
 
-    /// From here on logins are renewed, until it is closed.
+    /// Allows renewals until `close` is called.
     pub(super) fn open(&self) {
         self.is_closing.store(false, Ordering::Relaxed);
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Begins no more to renew a login: our end would cut it off.
+    /// Starts no more renewals: the end of the process would interrupt them.
     pub(super) fn close(&self) {
         self.is_closing.store(true, Ordering::Relaxed);
     }
 
-    /// Waits until a login that is being renewed is kept, if that does not take too long.
+    /// Waits until a renewal in progress is stored, with a time limit.
     pub(super) async fn closed(&self) {
         let _ = tokio::time::timeout(LAST_ANSWER, self.renewing.lock()).await;
     }
 
-    /// Why nobody could sign in, the last time that was tried.
+    /// Why the last attempt to sign in failed.
     pub(super) fn failure(&self) -> Option<String> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The token of the last login, fresh. None if there was none, or it is of no use any longer.
+    /// A valid token of the last login. `None` if there was no login, or it can no longer be used.
     pub(super) async fn token(self: &Arc<Self>) -> Option<String> {
         if self.has_own || self.is_to_be_widened() {
             return None;
@@ -115,8 +116,9 @@ impl ServerLogin {
         self.renewed(manager, None).await.ok()?.1
     }
 
-    /// A fresh token in place of one that is too old, or of the one that was turned away. It is renewed alone among
-    /// processes, unless another has done so meanwhile; and to its end, even if nobody waits for it any longer.
+    /// A new token in place of one that is too old, or of the one that was refused. Only one process renews at a time,
+    /// and it takes over the result if another has just done so. A renewal always runs to its end, even if nobody waits
+    /// for it any longer.
     async fn renewed(
         self: &Arc<Self>,
         manager: ManagerGuard,
@@ -144,7 +146,7 @@ impl ServerLogin {
             let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
             while tasks.try_join_next().is_some() {}
             tasks.spawn(async move {
-                // Whoever waited may have left: it is kept all the same.
+                // The waiting side may be gone: the token is stored all the same.
                 let _ = done.send(renewing.await);
             });
         }
@@ -161,24 +163,24 @@ impl ServerLogin {
             Some(_) => known.refresh_token().await.map(drop),
             None => known.get_access_token().await.map(drop),
         };
-        // Where it was turned away, somebody who did not wait for us may have been faster all the same.
+        // If our renewal was refused, another process that does not take the lock may have renewed the token before us.
         let is_good = renewed.is_ok() || self.kept() != before;
         if is_good { known.get_access_token().await.ok() } else { None }
     }
 
-    /// What of the login a refusal says is missing.
+    /// The missing scopes that a refusal names.
     pub(super) fn scope_of(&self, challenge: &str) -> Option<String> {
         WWWAuthenticateParams::parse(challenge, self.url.as_ref()?).scope
     }
 
-    /// Notes that a request was let in, so that more may be asked for again.
+    /// Notes that a request succeeded, so that more scopes may be requested again.
     pub(super) async fn let_in(&self) {
         if let Some(known) = self.manager.lock().await.as_ref() {
             known.reset_scope_upgrade_attempts().await;
         }
     }
 
-    /// Signs in, or asks for more. False if that cannot be done here; the error says why it failed.
+    /// Signs in, or requests more scopes. Returns false if that is not possible here; an error says why it failed.
     pub(super) async fn sign_in(self: &Arc<Self>, denied: &AuthDenial) -> Result<bool, String> {
         if self.has_own {
             return Ok(false);
@@ -205,7 +207,8 @@ impl ServerLogin {
         outcome
     }
 
-    /// Refreshes what was kept if it still counts, or signs in with what is configured, or has a person sign in.
+    /// Refreshes the stored login if it is still valid, or signs in with the configured credentials, or lets a person
+    /// sign in.
     async fn renew(
         self: &Arc<Self>,
         mut manager: ManagerGuard,
@@ -245,7 +248,8 @@ impl ServerLogin {
         Ok(true)
     }
 
-    /// Who we are without a person, if an id and a secret were given, and what is asked for.
+    /// The client credentials to sign in without a person, if an id and a secret are configured, and the scopes to
+    /// request.
     fn machine(&self, challenge: Option<&str>) -> Option<ClientCredentialsConfig> {
         let url = self.url.as_ref()?;
         let asked = || challenge.and_then(|challenge| WWWAuthenticateParams::parse(challenge, url).scope);
@@ -296,19 +300,19 @@ impl ServerLogin {
         Ok(session.auth_manager)
     }
 
-    /// Why nobody could even be sent to the login page.
+    /// Why a person could not even be sent to the login page.
     fn unregistered(&self, error: &AuthError) -> String {
         let is_unknown_there = matches!(error, AuthError::RegistrationFailed(_)) && self.login.client_id.is_none();
         let hint = "; register Updraft there yourself, and write the id you get as `oauth.clientId` into the entry of the server";
         format!("{error}{}", if is_unknown_there { hint } else { "" })
     }
 
-    /// Asks for more than was granted, a few times at most.
+    /// Requests more scopes than were granted, a few times at most.
     async fn widen(&self, known: &AuthorizationManager, challenge: &str) -> Result<bool, String> {
         let Some(url) = &self.url else { return Ok(false) };
         let wanted = WWWAuthenticateParams::parse(challenge, url).scope.unwrap_or_default();
         let Some(doorman) = &self.host.doorman else {
-            // The next login asks for it.
+            // The next login requests them.
             self.note_missing(&wanted.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
             return Ok(false);
         };
@@ -334,17 +338,17 @@ impl ServerLogin {
         self.host.keys.as_ref().is_some_and(|keys| keys.load(&self.server, &self.address()).is_some())
     }
 
-    /// What is kept of the last login, as it is now.
+    /// What is currently stored of the last login.
     fn kept(&self) -> Option<Value> {
         serde_json::from_slice(&self.host.keys.as_ref()?.load(&self.server, &self.address())?).ok()
     }
 
-    /// Where it is kept what the login did not reach. No server is there.
+    /// The key under which missing scopes are stored, next to the login. It is not the address of a server.
     fn beside(&self) -> String {
         format!("{} missing scopes", self.address())
     }
 
-    /// What calls have wanted that the login does not reach.
+    /// The scopes that calls needed and the login does not have.
     fn missing_scopes(&self) -> Vec<String> {
         let kept = self.host.keys.as_ref().and_then(|keys| keys.load(&self.server, &self.beside()));
         kept.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
@@ -362,12 +366,12 @@ impl ServerLogin {
         }
     }
 
-    /// Whether a person is here who can sign in for more than the last time.
+    /// Whether scopes are missing and a person is present who can sign in again.
     fn is_to_be_widened(&self) -> bool {
         self.host.doorman.is_some() && !self.login.is_for_machines && !self.missing_scopes().is_empty()
     }
 
-    /// What was kept of the last login, if it was with those who are in charge now.
+    /// The stored login, if it is from the authorization server that is responsible now.
     async fn remembered(&self, challenge: Option<&str>) -> Result<Option<AuthorizationManager>, AuthError> {
         let mut manager = self.manager().await?;
         let found = manager.resolve_metadata_from_challenge(challenge).await?;
@@ -376,7 +380,7 @@ impl ServerLogin {
     }
 
     async fn manager(&self) -> Result<AuthorizationManager, AuthError> {
-        // Fails where one is installed already, and that one will do.
+        // Fails if a provider is already installed, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let Some(url) = self.url.clone() else { return Err(AuthError::NoAuthorizationSupport) };
         let mut manager = AuthorizationManager::new(url).await?;
@@ -391,7 +395,7 @@ impl ServerLogin {
     }
 }
 
-/// Why a login page sends a person back without what they came for, if it does. `back` is where to, or its path and query.
+/// Why a login page redirected a person back without a code, if it did. `back` is the address, or its path and query.
 pub fn refused_login(back: &str) -> Option<String> {
     let back = Url::parse("http://localhost/").ok()?.join(back).ok()?;
     let said = |name: &str| back.query_pairs().find(|(key, _)| key == name).map(|(_, value)| cut(&value, 500));
@@ -402,7 +406,7 @@ pub fn refused_login(back: &str) -> Option<String> {
     })
 }
 
-/// Whether what is kept of a login still counts for a while, as far as it says.
+/// Whether a stored login stays valid for a while, according to its own expiry time.
 #[expect(clippy::disallowed_methods, reason = "compared with what the SDK took from the same clock")]
 fn is_fresh(kept: &Value) -> bool {
     let (Some(lasts), Some(since)) =
@@ -414,18 +418,18 @@ fn is_fresh(kept: &Value) -> bool {
     now + MARGIN < since.saturating_add(lasts)
 }
 
-/// The token in what is kept of a login.
+/// The access token in a stored login.
 fn access(kept: &Value) -> Option<String> {
     kept["token_response"]["access_token"].as_str().map(str::to_owned)
 }
 
-/// Whether those in charge know clients by id and secret, and no persons.
+/// Whether the authorization server supports only client credentials, and no logins by persons.
 fn is_for_machines_only(grants: Option<&Value>) -> bool {
     let has = |kind: &str| grants.and_then(Value::as_array).is_some_and(|all| all.iter().any(|one| one == kind));
     has("client_credentials") && !has("authorization_code")
 }
 
-/// The caller's store of secrets, in the form the SDK wants it.
+/// The embedding program's secret store, as the SDK's credential store.
 struct CredentialAdapter {
     server: String,
     address: String,

@@ -1,4 +1,4 @@
-//! What a server told about itself the last time, so that its tools are known before it is started again.
+//! What a server said about itself the last time, stored so that its tools are known before it is started again.
 
 use std::path::Path;
 
@@ -13,34 +13,34 @@ use super::connect::ProtocolStyle;
 use super::mend;
 use crate::error::cut;
 
-/// Bytes of a tool's description: every one is sent with every question to a model.
+/// Maximum bytes of a tool's description: descriptions are sent with every request to a model.
 const DESCRIPTION: usize = 8 << 10;
-/// Bytes of what a server says about its own use.
+/// Maximum bytes of a server's instructions.
 const INSTRUCTIONS: usize = 8 << 10;
 
-/// What a server told about itself.
+/// What a server said about itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Of the configuration it was learned with.
+    /// Fingerprint of the configuration that was used.
     pub(super) fingerprint: String,
     pub(super) manner: ProtocolStyle,
-    /// The revision of the protocol that is spoken.
+    /// The negotiated revision of the protocol.
     pub revision: String,
-    /// What it calls itself.
+    /// The server's name for itself.
     #[serde(default)]
     pub title: String,
-    /// How it says it should be used. It is a stranger's text.
+    /// Its instructions for use. They are untrusted text.
     #[serde(default)]
     pub instructions: String,
-    /// Whether it holds resources.
+    /// Whether it has resources.
     #[serde(default)]
     pub has_resources: bool,
     /// Whether it has prompts.
     #[serde(default)]
     pub has_prompts: bool,
-    /// Its tools, in the order of their names.
+    /// Its tools, sorted by name.
     pub tools: Vec<ToolDescription>,
-    /// Tools that it lists and that cannot be offered, each with the reason.
+    /// Tools that it lists but that cannot be offered, each with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
 }
@@ -69,20 +69,20 @@ pub struct ToolHints {
     /// It changes nothing.
     #[serde(default)]
     pub reads_only: bool,
-    /// Done twice is the same as done once.
+    /// Calling it twice has the same effect as calling it once.
     #[serde(default)]
     pub idempotent: bool,
-    /// What it does cannot be undone.
+    /// Its effect cannot be undone.
     #[serde(default)]
     pub destroys: bool,
-    /// It reaches nothing beyond the server itself.
+    /// It reaches nothing outside of the server.
     #[serde(default)]
     pub stays_inside: bool,
-    /// It adds something, and destroys and overwrites nothing. A tool that changes something and does not say so is one that
-    /// destroys: that is what the protocol says.
+    /// It only adds something: nothing is deleted or overwritten. By the protocol, a tool that changes something and
+    /// does not say this is destructive.
     #[serde(default, skip_serializing_if = "is_false")]
     pub adds: bool,
-    /// It reaches beyond the server itself.
+    /// It reaches something outside of the server.
     #[serde(default, skip_serializing_if = "is_false")]
     pub reaches_out: bool,
 }
@@ -117,8 +117,8 @@ impl Manifest {
         }
     }
 
-    /// All tools that it lists and that runs go without, each with the reason: those that cannot be offered, and those whose
-    /// schemas cannot be used.
+    /// All tools that it lists but that runs cannot use, each with the reason: tools that cannot be offered, and tools
+    /// whose schemas are invalid.
     pub fn faults(&self) -> Vec<String> {
         let wrong = |schema: &Value| Schema::new(schema).and_then(|schema| schema.check()).err();
         let unusable = self.tools.iter().filter_map(|tool| {
@@ -128,19 +128,19 @@ impl Manifest {
         self.left_out.iter().cloned().chain(unusable).collect()
     }
 
-    /// A hash of all that it says about its tools, by which a user vouches for these words and no others.
+    /// A hash of everything that it says about its tools. A user vouches for exactly this text by its hash.
     pub fn seal(&self, server: &str) -> String {
         let bytes = serde_json::to_vec(&(server, &self.tools)).unwrap_or_default();
         ContentHash(Sha256::digest(&bytes).into()).to_string()
     }
 
-    /// What was kept, if it was learned with the same configuration.
+    /// The stored manifest, if it was learned with the same configuration.
     pub(super) fn load(path: &Path, fingerprint: &str) -> Option<Self> {
         let kept: Self = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
         (kept.fingerprint == fingerprint).then_some(kept)
     }
 
-    /// Keeps it, all or nothing. Losing it costs only time.
+    /// Stores it atomically. If it is lost, that costs only time.
     pub(super) fn save(&self, path: &Path) -> std::io::Result<()> {
         replace_private(path, &serde_json::to_vec(self)?)
     }
@@ -178,7 +178,7 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// At most `limit` bytes, lines kept.
+/// At most `limit` bytes of a text, with its line breaks.
 fn whole(text: &str, limit: usize) -> String {
     let text = text.trim();
     if text.len() <= limit { text.to_owned() } else { format!("{}…", &text[..text.floor_char_boundary(limit)]) }

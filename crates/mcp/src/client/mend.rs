@@ -1,15 +1,16 @@
-//! Lists of tools and results as careless servers write them: what is wrong with one part costs no other.
+//! Repairs lists of tools and results that do not have the required form, so that one faulty part does not affect the
+//! others.
 
 use rmcp::model::{CallToolResult, ContentBlock, ServerResult, Tool};
 use serde_json::{Value, json};
 
 use crate::error::cut;
 
-/// One entry of a list of tools, or what is wrong with it.
+/// An entry of a list of tools, or what is wrong with it.
 pub(super) type ToolEntry = Result<Tool, String>;
 
-/// One page of a list that does not have the form it should have, and where it goes on; none if it is no list at all.
-/// Tools without a schema take any arguments, those that cannot be read are named.
+/// One page of a malformed list, and its cursor; `None` if it is not a list at all. Tools without a schema take any
+/// arguments, and those that cannot be read are reported.
 pub(super) fn page(mut result: Value) -> Option<(Vec<ToolEntry>, Option<String>)> {
     let next = result["nextCursor"].as_str().map(str::to_owned);
     let tools = result.get_mut("tools")?.as_array_mut().map(std::mem::take)?;
@@ -25,7 +26,7 @@ pub(super) fn page(mut result: Value) -> Option<(Vec<ToolEntry>, Option<String>)
     Some((tools.into_iter().map(entry).collect(), next))
 }
 
-/// A result of a call that does not have the form it should have. None if it is no result at all.
+/// A malformed result of a call. `None` if it is not a result at all.
 pub(super) fn result(given: &ServerResult) -> Option<CallToolResult> {
     let mut written = serde_json::to_value(given).ok()?;
     let fields = written.as_object_mut()?;
@@ -54,7 +55,7 @@ fn block(written: Value) -> ContentBlock {
     }
 }
 
-/// Stands for a part of a result that nobody knows.
+/// Replaces a part of a result whose kind is unknown.
 pub(super) const UNKNOWN: &str = "[something of an unknown form]";
 
 fn tool(mut written: Value) -> Option<Tool> {
@@ -62,7 +63,7 @@ fn tool(mut written: Value) -> Option<Tool> {
     if fields.get("inputSchema").is_none_or(Value::is_null) {
         fields.insert("inputSchema".to_owned(), json!({"type": "object"}));
     }
-    // What only adorns a tool does not have to be right.
+    // Optional fields of a tool do not have to be valid.
     if let Ok(tool) = serde_json::from_value(written.clone()) {
         return Some(tool);
     }
@@ -72,7 +73,8 @@ fn tool(mut written: Value) -> Option<Tool> {
     serde_json::from_value(written).ok()
 }
 
-/// Why a tool cannot be offered, by the schema of its arguments; none if it can. One that does not say is an object.
+/// Why a tool cannot be offered, judged by the schema of its arguments; `None` if it can. A schema without a type is an
+/// object.
 pub(super) fn fault(schema: &mut Value) -> Option<&'static str> {
     let fields = schema.as_object_mut()?;
     let is_object = |kind: &Value| kind == "object";

@@ -1,4 +1,4 @@
-//! Names for servers' tools that every provider takes, that no two tools share, and that stay the same.
+//! Names for servers' tools that every provider accepts, that are unique, and that stay the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,19 +7,20 @@ use updraft_run::ContentHash;
 
 /// The longest name that every provider takes.
 const LONGEST: usize = 64;
-/// Letters of a hash that tells two names apart: the fewest that do. Nobody can make a name that fits all of the longest.
+/// The lengths of hashes that make a name unique; the shortest sufficient one is used. Nobody can forge a match of the
+/// longest.
 const MARKS: [usize; 3] = [6, 16, 32];
 
-/// Which tool of which server a name stands for.
+/// Maps names to tools of servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolNames {
-    /// From our name to the server's and the tool's own.
+    /// From our name to the server's name and the tool's own name.
     by_name: BTreeMap<String, (String, String)>,
 }
 
 impl ToolNames {
-    /// Names for tools, each given by its server's name and its own. The order they come in does not matter, and names
-    /// in `taken` are left to those who have them.
+    /// Assigns names to tools, each given by its server's name and its own. The result does not depend on their order.
+    /// Names in `taken` are not used.
     pub fn new<'a>(
         prefix: &str,
         tools: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -33,7 +34,8 @@ impl ToolNames {
         }
         let mut by_name = BTreeMap::new();
         for (server, tool, wishes) in &all {
-            // A name that another could be given as well is given to nobody: a server cannot put itself in its place.
+            // A name that another tool could get as well is not used: so no server can take the place of another's
+            // tool.
             let is_free =
                 |wish: &&String| wanted[wish.as_str()] == 1 && wish.len() <= LONGEST && !taken.contains(*wish);
             if let Some(name) = wishes.iter().find(is_free) {
@@ -43,17 +45,17 @@ impl ToolNames {
         Self { by_name }
     }
 
-    /// The name of a tool where no other wants it, whatever its length. Rules are written with it.
+    /// The name of a tool if no other tool has the same, whatever its length. Rules are written with it.
     pub(super) fn plain(prefix: &str, server: &str, tool: &str) -> String {
         plain(prefix, server, tool)
     }
 
-    /// Every name, with the server and the tool it stands for, in order.
+    /// Every name, sorted, with its server and tool.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         self.by_name.iter().map(|(name, (server, tool))| (name.as_str(), server.as_str(), tool.as_str()))
     }
 
-    /// Whether a tool of this server could go by this name: one that begins with the server's, or a bare one.
+    /// Whether a tool of this server could have this name: it begins with the server's prefix, or is a bare name.
     pub fn may_be_of(prefix: &str, server: &str, name: &str) -> bool {
         let starts = |start: &str| name.starts_with(&start[..start.len().min(LONGEST / 2)]);
         let any = plain(prefix, "", "");
@@ -66,7 +68,7 @@ impl ToolNames {
         self.iter().find(|(_, of, own)| *of == server && *own == tool).map(|(name, _, _)| name)
     }
 
-    /// The full name for what someone called a tool: that name itself, or its bare name where only one server has it.
+    /// The full name of a tool, given that name or its bare name. A bare name must belong to one server only.
     pub fn resolve(&self, called: &str) -> Option<&str> {
         if let Some((name, _)) = self.by_name.get_key_value(called) {
             return Some(name);
@@ -88,7 +90,7 @@ fn plain(prefix: &str, server: &str, tool: &str) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("_")
 }
 
-/// The names that a tool could be given, the shortest first.
+/// The names that a tool could get, the shortest first.
 fn wishes(prefix: &str, server: &str, tool: &str) -> Vec<String> {
     let wish = plain(prefix, server, tool);
     let hash = ContentHash(Sha256::digest(format!("{server}\0{tool}")).into()).to_string();
@@ -129,7 +131,7 @@ mod tests {
 
     #[test]
     fn no_server_can_take_the_place_of_anothers_tool() {
-        // The third is what the first would be told apart from the second by.
+        // The third name is the one with which the first would be distinguished from the second.
         let tools = [("a", "b_c"), ("a_b", "c"), ("a_b", "c_662f0b")];
         let names = ToolNames::new("mcp", tools, &BTreeSet::new());
         let given: BTreeSet<_> = tools.iter().map(|(server, tool)| names.name_of(server, tool)).collect();

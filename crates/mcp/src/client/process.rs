@@ -1,4 +1,4 @@
-//! A server that is a process of ours: started in the sandbox, its complaints kept, its end explained.
+//! Server processes: starts them in the sandbox, stores their error output, and explains why they ended.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ use super::whence::LaunchLocation;
 use crate::config::{ServerConfig, TransportConfig};
 use crate::error::{Error, chain, cut};
 
-/// Bytes of complaints that are kept in a server's log.
+/// Maximum bytes of error output that are kept in a server's log.
 const LOG: u64 = 8 << 20;
-/// After its input has ended, a server has this long to end by itself.
+/// How long a server has to exit by itself after its input was closed.
 const GRACE: Duration = Duration::from_secs(2);
-/// One that is ended with all its descendants is gone within this time.
+/// How long it takes at most until a killed process and all its descendants are gone.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
-/// A running process. Dropping it ends the process and every descendant.
+/// A running process. Dropping it kills the process and all its descendants.
 pub(super) struct ServerProcess {
     stop: CancellationToken,
     watch: JoinSet<()>,
@@ -41,7 +41,7 @@ pub(super) struct ServerProcess {
 #[derive(Clone)]
 pub(super) struct ProcessEnd {
     pub(super) words: String,
-    /// What it runs could not be fetched: starting it otherwise changes nothing.
+    /// Whether its packages could not be fetched: starting it in another way would not help.
     pub(super) is_unfetched: bool,
 }
 
@@ -61,7 +61,7 @@ pub(super) async fn start(host: &McpHost, config: &ServerConfig) -> Result<Spawn
     let whence = LaunchLocation::of(host, config);
     let prepared = whence.prepare(&mut policy, &mut variables);
     prepared.and_then(|()| fetched::prepare(host, config, &mut policy, &mut variables)).map_err(|error| {
-        Error::Start(format!("it has no folder of its own: {error}; check the permissions of the state folder"))
+        Error::Start(format!("its folders cannot be prepared: {error}; check the permissions of the state folder"))
     })?;
     let log = host.log_of(&config.name);
     make_room(&log);
@@ -108,7 +108,7 @@ pub(super) async fn start(host: &McpHost, config: &ServerConfig) -> Result<Spawn
     Ok((output, input, ServerProcess { stop, watch, end, reached, handle, run }))
 }
 
-/// The caller's policy with what this server was granted.
+/// The host's policy plus the grants of this server.
 fn policy(host: &McpHost, config: &ServerConfig) -> Policy {
     let TransportConfig::Stdio { env, .. } = &config.link else { return host.policy.clone() };
     let mut policy = host.policy.clone();
@@ -127,7 +127,7 @@ fn policy(host: &McpHost, config: &ServerConfig) -> Policy {
     policy
 }
 
-/// The log of the last start is kept beside the new one.
+/// Keeps the log of the last start beside the new one.
 fn make_room(log: &Path) {
     if let Some(folder) = log.parent() {
         let _ = std::fs::create_dir_all(folder);
@@ -135,14 +135,14 @@ fn make_room(log: &Path) {
     let _ = std::fs::rename(log, log.with_extension("log.old"));
 }
 
-/// What is known of a process that is waited for.
+/// What is needed to wait for a process and to explain its end.
 struct ProcessWatch {
     stop: CancellationToken,
     run: Arc<Mutex<String>>,
     log: PathBuf,
     command: String,
     network: Network,
-    /// The program that fetches what it runs, if it is one.
+    /// The package runner that starts it, if it is one.
     fetching: Option<String>,
     whence: LaunchLocation,
     tell: updraft_tools::CallLog,
@@ -150,7 +150,7 @@ struct ProcessWatch {
 }
 
 impl ProcessWatch {
-    /// Waits for its end, and says why it came.
+    /// Waits until the process ends, and explains why.
     async fn until_its_end(&self, child: Child) -> ProcessEnd {
         let handle = child.handle();
         let mut waiting = std::pin::pin!(child.wait());
@@ -159,7 +159,7 @@ impl ProcessWatch {
             () = self.stop.cancelled() => tokio::time::timeout(GRACE, &mut waiting).await.ok(),
         };
         if ended.is_none() {
-            // Asked for, not dropped: so it is heard what it left behind.
+            // Ended explicitly instead of dropped, so that the files it left are reported.
             handle.end().await;
             ended = tokio::time::timeout(LAST_WAIT, &mut waiting).await.ok();
         }
@@ -192,7 +192,7 @@ impl ProcessWatch {
         ProcessEnd { words, is_unfetched: false }
     }
 
-    /// Files that it left and that were moved aside, written down and told.
+    /// Records and describes the files that it left and that were moved aside.
     fn left(&self, ended: &ChildResult) -> String {
         remember(&ended.moved_aside, &self.run.lock().unwrap_or_else(PoisonError::into_inner));
         let left = left_behind(&ended.moved_aside, &ended.troubles);
@@ -203,7 +203,7 @@ impl ProcessWatch {
     }
 }
 
-/// How it ended, its last words, and what would have allowed what it was refused.
+/// How it ended, its last line of error output, and which grant would have allowed what the sandbox refused.
 fn explain(ended: &ChildResult, command: &str) -> String {
     let mut words = match (ended.exit, ended.killed_for) {
         (_, Some(limit)) => format!("`{command}` was ended by its limit of {}", format!("{limit:?}").to_lowercase()),
@@ -231,7 +231,7 @@ fn explain(ended: &ChildResult, command: &str) -> String {
 }
 
 impl ServerProcess {
-    /// Why it ended, once it has; waits a moment for it.
+    /// Why it ended. Waits a moment for the end.
     pub(super) async fn end(&self) -> Option<ProcessEnd> {
         for _ in 0..20 {
             if let Some(end) = self.end.get() {
@@ -242,7 +242,7 @@ impl ServerProcess {
         None
     }
 
-    /// The hosts that it reaches through the proxy.
+    /// The hosts that it has reached through the proxy.
     pub(super) fn reached(&self) -> ReachedHosts {
         self.reached.clone()
     }
@@ -252,24 +252,24 @@ impl ServerProcess {
         self.end.get().map(|end| end.words.as_str())
     }
 
-    /// From now on, what it leaves behind is put down to this run.
+    /// Attributes the files that it leaves from now on to this run.
     pub(super) fn works_for(&self, run: &str) {
         run.clone_into(&mut self.run.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Takes files that run later out of the way while it goes on, writes down where they came from, and says what there
-    /// was.
+    /// Moves aside files that would be executed later, while the process goes on. Records where they came from, and
+    /// returns a description of them.
     pub(super) fn look_after(&self) -> HostFuture<'static, String> {
         let (handle, run) = (self.handle.clone(), Arc::clone(&self.run));
         Box::pin(async move {
-            // One that has ended was looked after at its end.
+            // For a process that has ended, this was done at its end.
             let Some((moved, troubles)) = handle.look_after().await else { return String::new() };
             remember(&moved, &run.lock().unwrap_or_else(PoisonError::into_inner));
             left_behind(&moved, &troubles)
         })
     }
 
-    /// Lets it end, and ends it if it does not.
+    /// Lets it exit, and kills it if it does not.
     pub(super) async fn close(&mut self) {
         self.stop.cancel();
         while self.watch.join_next().await.is_some() {}

@@ -1,6 +1,7 @@
-//! The plain form that some servers call `http`: `POST /tools/list` and `POST /tools/call`, and nothing else of MCP.
+//! The plain HTTP form that some servers call `http`: only `POST /tools/list` and `POST /tools/call`, without the rest
+//! of MCP.
 //!
-//! It is made to look like a transport, so that everything above works as with any other server.
+//! It is implemented as a transport, so that the other modules treat these servers like any other.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use super::lines::{LARGEST, UNUSABLE, unusable};
 use super::login::ServerLogin;
 use crate::error::{Error, chain, cut};
 
-/// Answers that wait to be taken.
+/// Capacity of the queue of answers.
 const WAITING: usize = 64;
 
 /// A server of the plain form.
@@ -38,7 +39,7 @@ pub(super) struct RestTransport {
 }
 
 impl RestTransport {
-    /// Finds out whether a server of this form is there, by asking for its tools.
+    /// Connects if a server of this form is there, which is tested by requesting its tools.
     pub(super) async fn connect(
         http: reqwest::Client,
         url: Url,
@@ -69,7 +70,7 @@ impl RestEndpoint {
         let Some(body) = body else { return Err(unusable(format!("its answer has more than {} MB", LARGEST >> 20))) };
         let words = || format!("HTTP {status}: {}", cut(&String::from_utf8_lossy(&body), 300));
         if status.is_client_error() || status.is_redirection() {
-            // What was turned away was not done.
+            // A request that was refused had no effect.
             return Err(RestFailure::Told(ErrorData::new(ErrorCode(i32::from(status.as_u16())), words(), None)));
         }
         if !status.is_success() {
@@ -78,7 +79,7 @@ impl RestEndpoint {
         serde_json::from_slice(&body).map_err(|error| unusable(format!("its answer is no JSON: {error}")))
     }
 
-    /// The result of one request, as MCP would give it.
+    /// The result of one request, in the form of MCP.
     async fn answer(&self, request: &ClientRequest) -> Result<Value, RestFailure> {
         match request {
             ClientRequest::InitializeRequest(request) => Ok(json!({
@@ -103,7 +104,7 @@ impl RestEndpoint {
     }
 }
 
-/// A list of tools in any of the shapes in use, as MCP has it.
+/// Converts a list of tools from any of the shapes in use to that of MCP.
 fn listed(answer: Value) -> Result<Value, String> {
     let tools = match answer {
         Value::Array(tools) => tools,
@@ -125,7 +126,7 @@ fn listed(answer: Value) -> Result<Value, String> {
     Ok(json!({"tools": tools.into_iter().filter(|tool| tool["name"].is_string()).map(tool).collect::<Vec<_>>()}))
 }
 
-/// What a call gave, in any of the shapes in use, as MCP has it.
+/// Converts the result of a call from any of the shapes in use to that of MCP.
 fn result_of(answer: Value) -> Value {
     let is_failed = |of: &Value| ["isError", "is_error"].iter().any(|key| of[*key] == json!(true));
     if answer["content"].is_array() {
@@ -161,11 +162,11 @@ fn words(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// What went wrong with one request.
+/// Why a request failed.
 enum RestFailure {
-    /// There is an answer, and it says so.
+    /// The server answered with an error.
     Told(ErrorData),
-    /// There is none: nobody knows whether it was done, unless nobody was reached.
+    /// There is no answer: it is unknown whether the request had an effect, unless no server was reached.
     Lost(RestError),
 }
 
@@ -175,7 +176,7 @@ impl From<RestError> for RestFailure {
     }
 }
 
-/// Why a message has no answer.
+/// Why a message got no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RestError {
     #[error(transparent)]
@@ -184,7 +185,7 @@ pub(super) enum RestError {
     Broken(#[source] reqwest::Error),
     #[error("{0}")]
     Status(String),
-    #[error("nobody takes answers any longer")]
+    #[error("the connection is closed")]
     Closed,
 }
 

@@ -1,4 +1,4 @@
-//! Requests that take several rounds: a server asks for something first, and what it can be found again by is kept.
+//! Calls that take several rounds: the server asks for something first. A handle to resume the call is kept meanwhile.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -20,40 +20,40 @@ use super::connection::{CallOptions, Connection, VISIT_FIRST, strange};
 use super::mend;
 use crate::error::{Error, VisitRequest};
 
-/// Rounds of questions during one call.
+/// Maximum number of rounds of questions during one call.
 const ROUNDS: u32 = 10;
 
-/// What a call can be found again by, as the journal keeps it.
+/// A handle by which a call can be resumed, as stored in the journal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum CallHandle {
-    /// The server works on it, under this id.
+    /// The server works on the call as a task with this id.
     Task(String),
     /// Nothing has been done yet: the server waits for answers.
     Asked(Box<InputRequiredResult>),
 }
 
 impl CallHandle {
-    /// Reads what `CallOptions::keep` wrote.
+    /// Reads a handle that `CallOptions::keep` wrote.
     pub(super) fn read(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 }
 
 impl CallOptions<'_> {
-    /// Writes down what the call can be found again by. True once it is on disk.
+    /// Stores the handle of the call. Returns true once it is on disk.
     pub(super) async fn keep(&self, handle: CallHandle) -> bool {
         let text = serde_json::to_string(&handle).ok().filter(|text| text.len() <= LARGEST);
         let is_kept = match (&self.asker, text) {
             (Some(asker), Some(text)) => asker.caller.note(text).await,
             _ => false,
         };
-        // While we live it can be found again without that.
+        // As long as this process lives, the call can be resumed without that.
         *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle);
         is_kept
     }
 
-    /// From here on it cannot be found again: it is being done.
+    /// Removes the handle: the call is being executed now and cannot be resumed.
     async fn forget(&self) {
         let had = self.found.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let (Some(asker), true) = (&self.asker, had.is_some()) {
@@ -61,7 +61,7 @@ impl CallOptions<'_> {
         }
     }
 
-    /// Whether it can be found again.
+    /// Whether the call can be resumed.
     pub(super) fn is_found(&self) -> bool {
         self.found().is_some()
     }
@@ -71,11 +71,11 @@ impl CallOptions<'_> {
     }
 }
 
-/// Where a call says which one it is, so that a server can tell a call that is made again from a second one.
+/// The field that identifies a call, so that a server can tell a repeated call from a second one.
 const IDEMPOTENCY_KEY: &str = "updraft/idempotency-key";
 
 impl Connection {
-    /// Calls a tool, and answers what it asks meanwhile. A call that can be found again is gone on with.
+    /// Calls a tool, and answers what the server asks meanwhile. If there is a handle, the call is resumed.
     pub(super) async fn call(
         &self,
         tool: &str,
@@ -99,7 +99,7 @@ impl Connection {
                 if self.manner == ProtocolStyle::Stateless {
                     (params.request_state, params.input_responses) = (state, answers);
                 } else {
-                    // Earlier revisions want it made again, and nothing said in it.
+                    // In earlier revisions the call is repeated without the answers.
                     all_visited(answers.unwrap_or_default())?;
                 }
                 waiting.forget().await;
@@ -178,7 +178,7 @@ impl Connection {
         Err(Error::Nonsense(format!("it asked more than {ROUNDS} times")))
     }
 
-    /// Answers what a server wants to know before it can go on.
+    /// Answers the questions of a server that it needs to go on.
     async fn answers(
         &self,
         asked: InputRequiredResult,
@@ -187,7 +187,7 @@ impl Connection {
     ) -> Result<Option<BTreeMap<String, Value>>, Error> {
         let questions = asked.input_requests.unwrap_or_default();
         if questions.is_empty() {
-            // It only wants to be asked again, and gets a little more time each round.
+            // The server only wants to be asked again, and gets a little more time each round.
             tokio::time::sleep(Duration::from_millis(100 << round.min(5))).await;
             return Ok(None);
         }
@@ -197,7 +197,7 @@ impl Connection {
         }
     }
 
-    /// Answers what a server asks, by the names it gave its questions.
+    /// Answers a server's questions, by the names it gave them.
     pub(super) async fn answers_to(
         &self,
         questions: InputRequests,
@@ -214,7 +214,7 @@ impl Connection {
                     serde_json::to_value(sampled.map_err(|error| Error::Nonsense(error.message.into()))?)
                 }
                 InputRequest::ListRoots(_) => serde_json::to_value(self.handler.roots()),
-                _ => return Err(Error::Nonsense("it asks for something that nobody knows".to_owned())),
+                _ => return Err(Error::Nonsense("it asks for something of an unknown kind".to_owned())),
             };
             answers.insert(key, answer.map_err(|error| Error::Nonsense(error.to_string()))?);
         }
@@ -222,7 +222,7 @@ impl Connection {
     }
 }
 
-/// Addresses to visit as questions.
+/// Turns addresses to visit into questions.
 fn as_questions(visits: Vec<VisitRequest>) -> InputRequests {
     let question = |(k, visit): (usize, VisitRequest)| {
         let key = if visit.id.is_empty() { k.to_string() } else { visit.id.clone() };
@@ -237,7 +237,7 @@ fn as_questions(visits: Vec<VisitRequest>) -> InputRequests {
     visits.into_iter().enumerate().map(question).collect()
 }
 
-/// Whether a person has been wherever they were sent; the error is what the call comes to.
+/// Whether a person has visited all addresses; the error becomes the result of the call.
 fn all_visited(answers: BTreeMap<String, Value>) -> Result<(), Error> {
     if answers.into_values().all(|answer| answer["action"] == "accept") {
         return Ok(());

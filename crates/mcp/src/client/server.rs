@@ -1,4 +1,5 @@
-//! One server over time: started when it is needed, watched, started again when it falls, left alone when it keeps falling.
+//! The life of one server: it is started when needed, monitored, restarted after a failure, and paused after repeated
+//! failures.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -22,28 +23,29 @@ use super::manifest::Manifest;
 use crate::config::{ServerConfig, ServerTimeouts};
 use crate::error::Error;
 
-/// Failures in a row before a server is left alone for a while.
+/// Failures in a row before a server is paused.
 const FORGIVEN: u32 = 3;
-/// The first rest; it doubles from then on.
+/// The first pause; each further pause is twice as long.
 const REST: Duration = Duration::from_millis(500);
 const LONGEST_REST: Duration = Duration::from_secs(30);
-/// A rest that is shorter than this is waited for.
+/// If the pause is shorter than this, a call waits for its end.
 const WAITED_FOR: Duration = Duration::from_secs(5);
-/// Silent calls in a row after which a process is taken to have hung.
+/// Calls in a row without an answer after which a process counts as hung.
 const SILENCES: u32 = 2;
-/// Requests in a row that are lost over HTTP, after which the next call connects anew.
+/// Requests lost in a row over HTTP after which the next call opens a new connection.
 const LOSSES: u32 = 3;
-/// How often a repeatable call is made again when the connection ends under it.
+/// How many times a repeatable call is repeated when the connection ends during it.
 const AGAIN: u32 = 2;
-/// JSON-RPC's number for what a server does not know at all.
+/// The JSON-RPC error code for an unknown method.
 const NO_SUCH_METHOD: i32 = ErrorCode::METHOD_NOT_FOUND.0;
-/// Before a list that could not be had is asked for again.
+/// Waits before a list that could not be read is requested again.
 const LIST_AGAIN: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(30)];
 
-/// How long an answer waits until what the server said of its tools before it is known.
+/// How long an answer waits for a changed list of tools to be read, if the server announced the change before the
+/// answer.
 const LISTING: Duration = Duration::from_secs(5);
 
-/// Hears that tools are others.
+/// Called when the server's tools have changed.
 pub(super) type ChangeCallback = Arc<dyn Fn() + Send + Sync>;
 
 /// One configured server. Nothing is started before it is needed.
@@ -52,10 +54,10 @@ pub struct Server {
     pub(super) host: Arc<McpHost>,
     desk: Arc<ServerLogin>,
     changed: Arc<ListChanges>,
-    /// Who hears of it when its tools are others.
+    /// Called when the server's tools have changed.
     told: Mutex<Option<ChangeCallback>>,
     state: Mutex<ServerState>,
-    /// Held while somebody connects, so that one process is started for all who wait.
+    /// Held while connecting, so that one process is started for all waiting callers.
     pub(super) connecting: tokio::sync::Mutex<()>,
     tasks: Mutex<JoinSet<()>>,
 }
@@ -68,13 +70,13 @@ struct ServerState {
     last: Option<Error>,
     not_before: Option<Instant>,
     silences: u32,
-    /// Requests in a row that were lost each by itself.
+    /// Single requests lost in a row.
     losses: u32,
     starts: u32,
     misdeeds: ProtocolViolations,
 }
 
-/// How a server is doing.
+/// The state of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerHealth {
     /// Whether it is connected.
@@ -83,18 +85,18 @@ pub struct ServerHealth {
     pub starts: u32,
     /// Failures in a row.
     pub failures: u32,
-    /// The last failure, if it has not been well since.
+    /// The last failure, if it has not worked since.
     pub last: Option<Error>,
-    /// What it did on this connection or the last one that it should not have done.
+    /// Its violations of the protocol on the current or the last connection.
     pub misdeeds: ProtocolViolations,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 pub(super) struct ServerCallResult {
     pub(super) result: CallToolResult,
-    /// The hosts that the server reached meanwhile through our proxy.
+    /// The hosts that the server reached through our proxy during the call.
     pub(super) hosts: Vec<String>,
-    /// What it left behind that was moved aside, in words.
+    /// A description of the files that it left and that were moved aside.
     pub(super) left: String,
 }
 
@@ -126,18 +128,18 @@ impl Server {
         &self.config
     }
 
-    /// What it told about itself, now or the last time.
+    /// What it said about itself, now or the last time.
     pub fn manifest(&self) -> Option<Arc<Manifest>> {
         self.state().manifest.clone()
     }
 
-    /// Whether the user vouches for what it says about its tools: for these very words, or for all that it says.
+    /// Whether the user vouches for what it says about its tools: for exactly this text, or for everything it says.
     pub(super) fn is_vouched_for(&self) -> bool {
         let is_sealed = |known: Arc<Manifest>| self.host.vouched.contains(&known.seal(&self.config.name));
         self.config.trusts_hints || self.manifest().is_some_and(is_sealed)
     }
 
-    /// How it is doing.
+    /// Its current state.
     pub fn health(&self) -> ServerHealth {
         let state = self.state();
         let live = state.connection.as_ref().filter(|connection| !connection.is_closed());
@@ -146,12 +148,12 @@ impl Server {
             starts: state.starts,
             failures: state.failures,
             last: state.last.clone(),
-            // Also of one that has just ended: nobody may have called since.
+            // Includes a connection that has just ended, because there may have been no call since.
             misdeeds: state.connection.as_ref().map_or_else(|| state.misdeeds.clone(), |last| last.misdeeds()),
         }
     }
 
-    /// Asks it for its tools now, starting it if need be. A server that answers at all is alive.
+    /// Requests its tools now, and starts it if necessary. A server that answers at all is alive.
     pub async fn check(&self) -> Result<Arc<Manifest>, Error> {
         let connection = self.connection().await?;
         let listed = self.list(&connection).await;
@@ -175,8 +177,8 @@ impl Server {
         self.desk.closed().await;
     }
 
-    /// Calls a tool. A call that may be done again is, if the connection ends under it; one that can be found again is gone
-    /// on with.
+    /// Calls a tool. If the connection ends during the call, a repeatable call is repeated, and a call with a handle is
+    /// resumed.
     pub(super) async fn call(
         &self,
         tool: &str,
@@ -194,7 +196,7 @@ impl Server {
             self.judge(&connection, answer.as_ref().err()).await;
             match answer {
                 Err(error @ Error::Lost(_)) if tries > 0 && (is_repeatable || waiting.is_found()) => {
-                    // What can be found again is not made again.
+                    // A call with a handle is resumed, not repeated.
                     told(&left, &waiting.log);
                     tracing::debug!(%error, "the call is made or found again");
                     tries -= 1;
@@ -203,8 +205,8 @@ impl Server {
                     if other.is_err() {
                         told(&left, &waiting.log);
                     }
-                    // Whoever hears the answer can call what the server said before that it has. News are heard in a
-                    // task of their own, which had its turn after this.
+                    // After the answer, the caller can use the tools that the server announced before it. The
+                    // notifications are handled by a separate task, which gets its turn here.
                     tokio::task::yield_now().await;
                     self.changed.settled(LISTING).await;
                     return other.map(|result| ServerCallResult {
@@ -217,7 +219,7 @@ impl Server {
         }
     }
 
-    /// A live connection: the one there is, or a new one.
+    /// The open connection, or a new one.
     pub(super) async fn connection(&self) -> Result<Arc<Connection>, Error> {
         if let Some(live) = self.live() {
             return Ok(live);
@@ -231,7 +233,7 @@ impl Server {
         let remembered = self.state().manifest.as_ref().map(|manifest| manifest.manner);
         let made = self.attempt(remembered).await;
         let made = match made {
-            // What was remembered may have become wrong: servers are updated.
+            // What was remembered about the server may be outdated, because servers are updated.
             Err(Error::Login(_) | Error::Unfetched(_) | Error::Slow(_)) | Ok(_) => made,
             Err(_) if remembered.is_some() => self.attempt(None).await,
             Err(_) => made,
@@ -240,10 +242,10 @@ impl Server {
             Ok(connection) => Arc::new(connection),
             Err(error) => return Err(self.failed(error)),
         };
-        // Listed at once: a remote server may want what its own list says about headers with every call.
+        // The tools are listed at once: for a remote server, the list may say which headers every call needs.
         match self.list(&connection).await {
             Ok(_) => {}
-            // It is there and only does not want to say it now. What it has is known from before.
+            // The server works, but refuses to list its tools now. They are known from before.
             Err(Error::Refused { .. }) if self.manifest().is_some() => {}
             Err(error) => {
                 connection.close().await;
@@ -268,7 +270,7 @@ impl Server {
         self.hidden(Box::pin(attempt.make()).await)
     }
 
-    /// What came of something, without the values of variables: errors are told to people, models and the journal.
+    /// Removes the values of variables from an error: errors are shown to people and models, and stored in the journal.
     pub(super) fn hidden<T>(&self, done: Result<T, Error>) -> Result<T, Error> {
         done.map_err(|error| error.reworded(|words| self.config.hide(words)))
     }
@@ -279,7 +281,7 @@ impl Server {
         let about = connection.about();
         let promises_tools = about.as_ref().is_some_and(|about| about.capabilities.tools.is_some());
         let (tools, wrong) = match self.hidden(connection.tools(&self.waiting_for_lists(&cancel)).await) {
-            // It is there, and has no tools. Any other refusal may pass: it says nothing about what it has.
+            // The server works and has no tools. Any other refusal may be temporary and says nothing about its tools.
             Err(Error::Refused { code, .. }) if !promises_tools || code == NO_SUCH_METHOD => Default::default(),
             listed => listed?,
         };
@@ -316,7 +318,7 @@ impl Server {
         CallOptions { patience, cancel, log: CallLog::default(), asker: None, found, run: "unknown", key: None }
     }
 
-    /// Learns from how a call went.
+    /// Updates the server's state after a call.
     async fn judge(&self, connection: &Connection, error: Option<&Error>) {
         if let Some(error) = error {
             return self.judge_error(connection, error).await;
@@ -327,12 +329,12 @@ impl Server {
 
     async fn judge_error(&self, connection: &Connection, error: &Error) {
         match error {
-            // Over HTTP each request goes its own way: one that is lost says nothing about the others.
+            // Over HTTP, requests are independent: a lost one says nothing about the others.
             Error::Lost(_) if connection.outlives_requests() => self.count_loss(connection, error),
             Error::Lost(_) => {
                 let is_first_to_know = self.drop_connection(connection).await;
-                // One that falls before it has done anything is not worth starting at once, again and again. Many may
-                // have waited for it, but it fell once.
+                // A server that fails before it has done anything is not restarted at once, again and again. Many calls
+                // may have waited for it, but this counts as one failure.
                 if is_first_to_know && connection.answered.load(Ordering::Relaxed) == 0 {
                     self.failed(error.clone());
                 } else {
@@ -348,7 +350,8 @@ impl Server {
                 };
                 if has_hung {
                     self.state().silences = 0;
-                    // Over HTTP others may still be answered: the next call connects anew, and they keep theirs.
+                    // Over HTTP, other requests may still be answered: the next call opens a new connection, and they
+                    // keep theirs.
                     if connection.outlives_requests() {
                         drop(self.take(connection));
                     } else {
@@ -371,8 +374,8 @@ impl Server {
         }
     }
 
-    /// Notes a request that was lost by itself. After several in a row the next call connects anew; those under way keep
-    /// the connection they have.
+    /// Counts a single lost request. After several in a row the next call opens a new connection; the calls in progress
+    /// keep the old one.
     fn count_loss(&self, connection: &Connection, error: &Error) {
         let is_enough = {
             let mut state = self.state();
@@ -386,14 +389,15 @@ impl Server {
         }
     }
 
-    /// Ends a connection that is of no use any longer, so that the next call starts anew. False if somebody else did.
+    /// Closes a connection that can no longer be used, so that the next call opens a new one. Returns false if another
+    /// call has done so.
     async fn drop_connection(&self, connection: &Connection) -> bool {
         let Some(connection) = self.take(connection) else { return false };
         connection.close().await;
         true
     }
 
-    /// Takes this connection from those who come, and remembers what it did wrong. None if somebody else did.
+    /// Removes this connection, and remembers its violations. Returns `None` if another call has done so.
     fn take(&self, connection: &Connection) -> Option<Arc<Connection>> {
         let misdeeds = connection.misdeeds();
         let mut state = self.state();
@@ -402,7 +406,7 @@ impl Server {
         if is_this { state.connection.take() } else { None }
     }
 
-    /// Remembers what a connection that is over did wrong.
+    /// Remembers the violations of a connection that has ended.
     fn bury(&self) {
         let mut state = self.state();
         if let Some(dead) = state.connection.take() {
@@ -410,7 +414,7 @@ impl Server {
         }
     }
 
-    /// Waits out a short rest; a long one is an error.
+    /// Waits for the end of a short pause; a long pause is an error.
     async fn rest(&self) -> Result<(), Error> {
         let (until, times, last) = {
             let state = self.state();
@@ -445,17 +449,18 @@ impl Server {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has someone hear when its tools are others.
+    /// Sets the callback for changes of its tools.
     pub(super) fn tell(&self, told: Option<ChangeCallback>) {
         *self.told.lock().unwrap_or_else(PoisonError::into_inner) = told;
     }
 
-    /// Does something beside. It ends with the server.
+    /// Runs a background task that ends with the server.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).spawn(work);
     }
 
-    /// Starts it beside, so that its list of tools becomes fresh. What is given back ends when that is done.
+    /// Starts the server in the background to update its list of tools. The returned receiver resolves when that is
+    /// done.
     pub(super) fn refresh(self: &Arc<Self>) -> oneshot::Receiver<()> {
         let (done, over) = oneshot::channel();
         let weak = Arc::downgrade(self);
@@ -469,12 +474,12 @@ impl Server {
     }
 }
 
-/// Tells whoever follows a call what it left behind.
+/// Reports the files that a call left to the log of the call.
 fn told(left: &str, log: &CallLog) {
     left.lines().filter(|line| !line.is_empty()).for_each(|line| log.line(line));
 }
 
-/// Lists a server's tools again whenever it says that they have changed.
+/// Lists a server's tools again whenever it announces a change.
 async fn keep_listed(server: Weak<Server>, changed: Arc<ListChanges>) {
     loop {
         let said = changed.said_since().await;

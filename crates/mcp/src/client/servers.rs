@@ -1,4 +1,5 @@
-//! All servers together: their tools under our names, one list that does not change with the order they answer in.
+//! All servers together: their tools under our names, in one list that does not depend on the order in which they
+//! answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,17 +21,17 @@ use super::tool::ServerTool;
 use crate::config::ServerConfig;
 use crate::error::Error;
 
-/// Beyond this many, servers' tools are searched for instead of being shown: their descriptions would fill the prompt.
+/// With more tools than this, a model gets tools to search them instead: their descriptions would fill the prompt.
 pub const SHOWN: usize = 60;
 
-/// All servers that are switched on. Cheap to clone.
+/// All enabled servers. Cheap to clone.
 #[derive(Clone)]
 pub struct Servers(Arc<ServersInner>);
 
 struct ServersInner {
     host: Arc<McpHost>,
     servers: BTreeMap<String, Arc<Server>>,
-    /// The tools as they were last given out, by our names.
+    /// The tools as they were last returned, by our names.
     known: Mutex<KnownTools>,
 }
 
@@ -41,7 +42,7 @@ pub(super) struct KnownTools {
 }
 
 impl Servers {
-    /// The servers of a configuration. Nothing is started yet. Must be called within a runtime.
+    /// The servers of a configuration. Nothing is started yet. Must be called within a Tokio runtime.
     pub fn new(configs: Vec<ServerConfig>, host: McpHost) -> Self {
         let host = Arc::new(host);
         let on = configs.into_iter().filter(|config| config.enabled);
@@ -49,7 +50,7 @@ impl Servers {
         Self(Arc::new(ServersInner { host, servers, known: Mutex::default() }))
     }
 
-    /// Every server, in the order of their names.
+    /// Every server, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Server>> {
         self.0.servers.values()
     }
@@ -59,12 +60,11 @@ impl Servers {
         self.0.servers.get(name).ok_or_else(|| Error::Unknown(name.to_owned()))
     }
 
-    /// The tools of all servers, in the order of their names.
+    /// The tools of all servers, sorted by name.
     ///
-    /// Servers that were met before are not waited for: their tools are known, and their lists are brought up to date
-    /// beside. The others are started together, and those that are not there within `wait` are left out this time; one
-    /// that fetches what it runs is waited for as long as its start may take.
-    /// Names in `taken` are left to those who have them.
+    /// Servers whose tools are already known are not waited for: their lists are updated in the background. The others
+    /// are started in parallel, and those that are not ready within `wait` are left out this time; a server that
+    /// fetches packages is waited for as long as its start may take. Names in `taken` are not used.
     pub async fn tools(&self, wait: Duration, taken: &BTreeSet<String>) -> Vec<Arc<dyn Tool>> {
         self.meet(wait).await;
         self.tools_now(taken)
@@ -77,9 +77,9 @@ impl Servers {
         tools
     }
 
-    /// The tools of all servers, and the helpers that tell of the servers. Where there are too many to show, a model that
-    /// asks for the group gets those to search and call them with instead; each is still there by its name. Nothing at
-    /// all without servers.
+    /// The tools of all servers, and the helper tools that describe the servers. If there are too many to show, a model
+    /// that asks for the group gets tools to search and call them instead; each can still be called by its name. Empty
+    /// if there are no servers.
     pub async fn offered(&self, wait: Duration, taken: &BTreeSet<String>) -> Vec<Arc<dyn Tool>> {
         if self.0.servers.is_empty() {
             return Vec::new();
@@ -88,13 +88,13 @@ impl Servers {
         self.offered_now(taken)
     }
 
-    /// Has someone hear at once, and whenever servers' tools are others from here on, which tools a model is offered
-    /// then. It ends when the servers are closed.
+    /// Calls `hear` at once, and whenever servers' tools change, with the tools that a model is offered then. It ends
+    /// when the servers are closed.
     pub fn follow(&self, taken: BTreeSet<String>, hear: impl Fn(&Servers, Vec<Arc<dyn Tool>>) + Send + Sync + 'static) {
         let (servers, one) = (Arc::downgrade(&self.0), Mutex::new(()));
         let tell: ChangeCallback = Arc::new(move || {
             let Some(servers) = servers.upgrade().map(Servers) else { return };
-            // Two servers may have news at once, and the last word must know of both.
+            // Two servers may announce changes at the same time, and the last call must include both.
             let _one = one.lock().unwrap_or_else(PoisonError::into_inner);
             hear(&servers, servers.offered_now(&taken));
         });
@@ -104,7 +104,7 @@ impl Servers {
         tell();
     }
 
-    /// The names that a tool may get which is known by its bare name only, one for each server.
+    /// The possible full names of a tool of which only the bare name is known, one for each server.
     pub fn names_for(&self, bare: &str) -> Vec<String> {
         let names = self.iter().flat_map(|server| {
             let pair = (server.config().name.as_str(), bare);
@@ -125,12 +125,12 @@ impl Servers {
         tools
     }
 
-    /// The full name for what someone called a tool: that name itself, or its bare name where only one server has it.
+    /// The full name of a tool, given that name or its bare name. A bare name must belong to one server only.
     pub fn resolve(&self, called: &str) -> Option<String> {
         self.known().names.resolve(called).map(str::to_owned)
     }
 
-    /// The bare names that only one server has, each with the name that it stands for.
+    /// The bare names that only one server has, each with its full name.
     pub fn bare_names(&self) -> Vec<(String, String)> {
         let known = self.known();
         let pairs = known.names.iter().filter(|(name, _, tool)| known.names.resolve(tool) == Some(name));
@@ -156,7 +156,7 @@ impl Servers {
         self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks servers whether they are well, all at once: the one of that name, or every one. In the order of their names.
+    /// Checks the state of servers in parallel: the one of that name, or all. The results are sorted by name.
     pub async fn check(&self, only: Option<&str>) -> Vec<(Arc<Server>, Result<Arc<Manifest>, Error>)> {
         let asked = self.iter().filter(|server| only.is_none_or(|name| server.config().name == name));
         futures_util::future::join_all(asked.map(|server| async {
@@ -166,8 +166,8 @@ impl Servers {
         .await
     }
 
-    /// Starts the servers that nothing is known about, and waits for them; the others are looked after beside, as are
-    /// those that were waited for in vain a short while ago.
+    /// Starts the servers whose tools are unknown, and waits for them. The others are updated in the background, and so
+    /// are those that recently failed to start.
     async fn meet(&self, wait: Duration) {
         let mut waited_for = Vec::new();
         for server in self.iter() {
@@ -180,7 +180,7 @@ impl Servers {
             waited_for.push((server, server.refresh()));
         }
         let (servers, over): (Vec<_>, Vec<_>) = waited_for.into_iter().unzip();
-        // Those that take longer go on to start, and are known the next time. What has to be fetched first is waited for.
+        // Slower servers continue to start, and are known the next time. Servers that fetch packages are waited for.
         let waits = over.into_iter().zip(&servers).map(|(over, server)| {
             let fetches = server.config().fetching().map(|_| server.config().patience.start);
             tokio::time::timeout(fetches.unwrap_or(wait), over)
@@ -218,7 +218,7 @@ impl Servers {
     }
 }
 
-/// Whether the user wants this tool of a server.
+/// Whether the user has enabled this tool of a server.
 fn is_offered(config: &ServerConfig, tool: &str) -> bool {
     let is_in = |list: &[String]| list.iter().any(|name| name == tool || name == "*");
     config.tools.as_deref().is_none_or(is_in) && !is_in(&config.except)
@@ -237,7 +237,7 @@ pub struct ServerResource {
 
 /// Resources and prompts.
 impl Server {
-    /// The resources it has, and the forms of addresses at which it has more.
+    /// The resources it has, and the templates of addresses for more.
     pub async fn resources(&self) -> Result<Vec<ServerResource>, Error> {
         let cancel = CancellationToken::new();
         let (connection, waiting) = (self.connection().await?, self.waiting_for_lists(&cancel));
@@ -258,7 +258,7 @@ impl Server {
         Ok(listed.chain(forms).collect())
     }
 
-    /// The text of a resource; what is no text is named by its size. It is a stranger's.
+    /// The text of a resource; for binary data, a line with its size. It is untrusted.
     pub async fn read(&self, uri: &str) -> Result<String, Error> {
         let cancel = CancellationToken::new();
         let read = self.hidden(self.connection().await?.read(uri, &self.waiting_for_lists(&cancel)).await)?;
@@ -272,7 +272,7 @@ impl Server {
         Ok(texts.collect::<Vec<_>>().join("\n"))
     }
 
-    /// The prompts it has: their names, and what they are for, with their arguments.
+    /// The prompts it has: their names, and their descriptions with their arguments.
     pub async fn prompts(&self) -> Result<Vec<(String, String)>, Error> {
         let cancel = CancellationToken::new();
         let listed = self.hidden(self.connection().await?.prompts(&self.waiting_for_lists(&cancel)).await)?;
@@ -289,7 +289,7 @@ impl Server {
         Ok(listed.iter().map(prompt).collect())
     }
 
-    /// A prompt with its arguments filled in, each message with who says it. It is a stranger's.
+    /// A prompt with its arguments filled in: each message with its role. It is untrusted.
     pub async fn prompt(&self, name: &str, arguments: JsonObject) -> Result<Vec<(String, String)>, Error> {
         let cancel = CancellationToken::new();
         let prompt =
@@ -304,7 +304,7 @@ impl Server {
     }
 }
 
-/// The arguments of a call that code makes: `null` is none.
+/// The arguments of a call that code makes: `null` means none.
 pub(super) fn arguments(value: &Value) -> Value {
     if value.is_null() { Value::Object(serde_json::Map::new()) } else { value.clone() }
 }

@@ -1,4 +1,4 @@
-//! The tools by which agents find and read what servers hold beside tools: resources and prompts.
+//! The tools with which agents list and read the resources and prompts of servers.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::servers::Servers;
 use super::tool;
 use crate::error::{Error, cut};
 
-/// By the protocol, what is listed and read here changes nothing. That counts for servers whose hints are trusted.
+/// By the protocol, listing and reading changes nothing. This is used for servers whose hints are trusted.
 const READS: ToolHints = ToolHints {
     reads_only: true,
     idempotent: true,
@@ -34,12 +34,12 @@ enum ResourceToolKind {
 const ALL: [ResourceToolKind; 4] =
     [ResourceToolKind::Resources, ResourceToolKind::Read, ResourceToolKind::Prompts, ResourceToolKind::Prompt];
 
-/// The names that no server's tool may have.
+/// The names of these tools, which no server's tool may have.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     ALL.into_iter().map(ResourceToolKind::name)
 }
 
-/// Those of the tools that some server has something for.
+/// The tools for which at least one server has resources or prompts.
 pub(super) fn tools(servers: &Servers) -> Vec<Arc<dyn Tool>> {
     let is_of_use = |kind: &ResourceToolKind| servers.iter().any(|server| kind.is_had_by(server));
     ALL.into_iter().filter(is_of_use).map(|kind| Arc::new(ResourceTool::new(servers, kind)) as Arc<dyn Tool>).collect()
@@ -104,7 +104,7 @@ impl ResourceTool {
         Self { servers: servers.clone(), kind, spec }
     }
 
-    /// The servers that a call is about: the one that is named, or all that have something.
+    /// The servers that a call is about: the named one, or all that have resources or prompts.
     fn meant(&self, args: &Value) -> Result<Vec<Arc<Server>>, Error> {
         match args["server"].as_str() {
             Some(name) => self.servers.get(name).map(|server| vec![Arc::clone(server)]),
@@ -180,10 +180,10 @@ impl Tool for ResourceTool {
         &self.spec
     }
 
-    /// The strictest of all servers; a call is weighed by the ones it is about.
+    /// The strictest traits of all servers; a call is judged by the servers it is about.
     fn traits(&self) -> ToolTraits {
         let reading = |server: &Arc<Server>| {
-            // Whatever is believed of the server: the protocol has nothing that is destroyed by reading.
+            // Even for an untrusted server: by the protocol, nothing is destroyed by reading.
             ToolTraits { destroys: false, ..tool::traits(server.config(), READS, server.is_vouched_for()) }
         };
         let all = self.servers.iter().map(reading);

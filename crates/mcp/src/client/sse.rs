@@ -1,4 +1,5 @@
-//! The transport of 2024: answers on one GET stream, requests to a POST address that it names.
+//! The HTTP+SSE transport of 2024: answers come on one GET stream, and requests go to a POST address that the stream
+//! names.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,22 +19,22 @@ use super::ledger::{MessageVerdict, RequestLedger};
 use super::login::ServerLogin;
 use crate::error::{Error, chain, cut};
 
-/// A POST that only hands a message over takes no longer.
+/// Time limit of a POST, which only hands over a message.
 const POST_TIME: Duration = Duration::from_secs(30);
 
-/// A connection of the 2024 transport. The end of its stream is the end of the connection: nothing resumes.
+/// A connection of the 2024 transport. When its stream ends, the connection ends: it cannot be resumed.
 pub(super) struct SseTransport {
     http: reqwest::Client,
     post: Url,
     headers: HeaderMap,
     desk: Arc<ServerLogin>,
     events: EventStream,
-    /// What came in one event with another.
+    /// Further messages that came in the same event.
     waiting: VecDeque<RxJsonRpcMessage<RoleClient>>,
     ledger: Arc<RequestLedger>,
 }
 
-/// Why a message could not be handed over.
+/// Why a message could not be sent.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SseSendError {
     #[error(transparent)]
@@ -45,7 +46,7 @@ pub(super) enum SseSendError {
 }
 
 impl SseTransport {
-    /// Opens the stream and waits for the address that requests go to.
+    /// Opens the stream and waits for the address for requests.
     pub(super) async fn connect(
         http: reqwest::Client,
         url: Url,

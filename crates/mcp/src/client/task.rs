@@ -1,5 +1,5 @@
-//! A call that a server answers with a task: asked after until it is done, answered when it asks, cancelled when nobody
-//! waits for it any longer.
+//! Calls that a server answers with a task: polls the task until it is done, answers its questions, and cancels it when
+//! nobody waits for it any longer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,21 +16,21 @@ use super::mend;
 use super::rounds::CallHandle;
 use crate::error::{Error, cut};
 
-/// How often a server is asked after a task, whatever it suggests.
+/// The shortest interval between polls, even if the server suggests a shorter one.
 const OFTEN: Duration = Duration::from_millis(50);
 const SELDOM: Duration = Duration::from_secs(10);
-/// Where it suggests nothing.
+/// The interval if the server suggests none.
 const USUAL: Duration = Duration::from_secs(1);
-/// Between two questions, where several in a row were turned away or lost: the task goes on without us.
+/// The longest interval after several polls were refused or lost: the task goes on without us.
 const LONGEST: Duration = Duration::from_mins(1);
 
 impl Connection {
-    /// Asks after a task until it is done. If this is dropped, the task is cancelled.
+    /// Polls a task until it is done. If the future is dropped, the task is cancelled.
     pub(super) async fn see_through(&self, task: Task, waiting: &CallOptions<'_>) -> Result<CallToolResult, Error> {
         let limit = waiting.patience.longest;
         let mut until = Instant::now() + limit;
         let id = task.task_id;
-        // One that the next process finds again is cancelled only if that is wanted, not because ours ends.
+        // A task that the next process can resume is cancelled only on request, not because this process ends.
         let is_kept = waiting.keep(CallHandle::Task(id.clone())).await;
         let mut wait = interval(task.poll_interval_ms);
         let mut answered = BTreeSet::new();
@@ -43,8 +43,8 @@ impl Connection {
             let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(GetTaskParams::new(id.clone())));
             let state = match self.ask_on(&id, &request, until, waiting).await {
                 Ok(ServerResult::GetTaskResult(state)) => state.task,
-                Ok(_) => return Err(Error::Nonsense("this is no state of a task".to_owned())),
-                // It may have been done before it was forgotten.
+                Ok(_) => return Err(Error::Nonsense("it is not the state of a task".to_owned())),
+                // It may have been done before the server forgot it.
                 Err(Error::Refused { message, .. }) => {
                     return Err(Error::Abandoned(format!("it does not know the task any longer: {message}")));
                 }
@@ -59,7 +59,7 @@ impl Connection {
                 TaskPayload::InputRequired { input_requests } => {
                     let asked = Instant::now();
                     if let Some(answers) = self.task_answers(input_requests, &mut answered, waiting, &id).await? {
-                        // A person's thinking is not the task's time.
+                        // The time that a person needs for an answer does not count.
                         until += asked.elapsed();
                         self.answer_task(&id, answers, until, waiting).await?;
                     }
@@ -72,13 +72,13 @@ impl Connection {
         }
     }
 
-    /// The call is cancelled, and its task with it, whether another process would find it again or not.
+    /// Cancels the task with its call, even if another process could resume it.
     fn cancelled_with(&self, task: &str) -> Error {
         drop(self.abandoned_task(task));
         Error::Cancelled
     }
 
-    /// Waits until a task may be asked after again, unless its time is up or nobody wants it any longer.
+    /// Waits until the next poll, unless the time limit is reached or the call is cancelled.
     async fn pause(&self, id: &str, wait: Duration, until: Instant, waiting: &CallOptions<'_>) -> Result<(), Error> {
         let wait = wait.max(self.left_alone_for());
         if Instant::now() >= until {
@@ -91,7 +91,7 @@ impl Connection {
         }
     }
 
-    /// Asks something about a task until the server says something about it: that it cannot answer now says nothing.
+    /// Repeats a request about a task until there is a definite answer; a temporary failure is not one.
     async fn ask_on(
         &self,
         id: &str,
@@ -113,7 +113,7 @@ impl Connection {
         }
     }
 
-    /// Answers to what a task asks, each question once.
+    /// Answers the questions of a task, each of them once.
     async fn task_answers(
         &self,
         mut questions: InputRequests,
@@ -131,7 +131,7 @@ impl Connection {
         }
     }
 
-    /// Hands a task its answers. If it does not want them any longer, its state will tell.
+    /// Sends a task its answers. If it no longer wants them, its state will show that.
     async fn answer_task(
         &self,
         id: &str,
@@ -145,14 +145,15 @@ impl Connection {
     }
 }
 
-/// Whether a question about a task that failed so may be answered later: only a server that says that it does not know the
-/// task, or nothing about tasks, has said something about it.
+/// Whether a failed request about a task may succeed later. It may, unless the server said that it does not know the
+/// task, or does not support tasks.
 fn passes(error: &Error) -> bool {
     match error {
         Error::Refused { code, message } => {
             let message = message.to_lowercase();
             let is_unknown = message.contains("task") && (message.contains("not found") || message.contains("unknown"));
-            // Of the protocol: bad parameters, no such method, nothing there. Of HTTP: any refusal that does not pass.
+            // Protocol errors: invalid parameters, unknown method, not found. HTTP errors: every refusal that is not
+            // temporary.
             let is_final = matches!(code, -32602 | -32601 | -32002)
                 || ((400..500).contains(code) && !matches!(code, 408 | 425 | 429));
             !is_final && !is_unknown
@@ -170,7 +171,7 @@ fn disarm(abandoned: &mut CancelOnDrop) {
     abandoned.what = None;
 }
 
-/// What a task came to.
+/// The result of a finished task.
 fn over(payload: TaskPayload) -> Result<CallToolResult, Error> {
     match payload {
         TaskPayload::Completed { result } => match serde_json::from_value(Value::Object(result.clone())) {
@@ -184,7 +185,7 @@ fn over(payload: TaskPayload) -> Result<CallToolResult, Error> {
             Err(Error::Refused { code, message: cut(words, 2_000) })
         }
         TaskPayload::Cancelled => Err(Error::Abandoned("its task was cancelled".to_owned())),
-        _ => Err(Error::Nonsense("a task that is neither at work nor done".to_owned())),
+        _ => Err(Error::Nonsense("its task is in an unknown state".to_owned())),
     }
 }
 

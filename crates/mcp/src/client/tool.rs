@@ -1,4 +1,4 @@
-//! A server's tool as one of ours: its traits are the strictest that fit, and its results are a stranger's.
+//! A server's tool as one of our tools: with the strictest traits that fit, and with results that are untrusted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,9 +18,9 @@ use super::server::Server;
 use crate::config::{ServerConfig, TransportConfig};
 use crate::error::Error;
 
-/// The group that agents ask for servers' tools by.
+/// The name of the group of servers' tools.
 pub(super) const GROUP: &str = "mcp";
-/// The server's own limits are the ones that count; and a person whom it asks may take days.
+/// The server's own limits apply; and a person whom it asks may take days.
 const LONGEST: Duration = Duration::from_hours(24 * 365);
 
 /// One tool of one server.
@@ -32,9 +32,9 @@ pub(super) struct ServerTool {
     traits: ToolTraits,
     /// What the server says about its effects.
     hints: ToolHints,
-    /// The name that rules know it by, where another tool wants that too.
+    /// The name that rules use, if it differs because another tool could have the same.
     known_as: Option<String>,
-    /// Its definition is a stranger's words.
+    /// Whether its definition is untrusted text.
     is_strange: bool,
 }
 
@@ -47,19 +47,19 @@ impl ServerTool {
         Self { own_name, spec, output, traits, hints, known_as: None, is_strange: true, server }
     }
 
-    /// The name that it has where no other tool wants it.
+    /// Sets the name that it would have if no other tool could have the same.
     pub(super) fn known_as(mut self, plain: String) -> Self {
         self.known_as = Some(plain).filter(|plain| *plain != self.spec.name);
         self
     }
 
-    /// Whether those who ask for the group get it.
+    /// Sets whether it is part of the group.
     pub(super) fn shown(mut self, is_shown: bool) -> Self {
         self.traits.only_by_name = !is_shown;
         self
     }
 
-    /// Whether its definition is a stranger's words. Else the user vouches for it, and for what it says of its effects.
+    /// Sets whether its definition is untrusted. If not, the user vouches for it and for its hints.
     pub(super) fn strange(mut self, is_strange: bool) -> Self {
         self.is_strange = is_strange;
         let only_by_name = self.traits.only_by_name;
@@ -99,7 +99,7 @@ impl ServerTool {
         }
     }
 
-    /// An error as an agent is told it. What may have been done is in doubt, and says so.
+    /// An error as it is reported to an agent. If the call may have had an effect, it is reported as uncertain.
     fn reply(&self, error: &Error, is_repeatable: bool, cx: &CallContext) -> Reply {
         let server = &self.server.config().name;
         let words = format!("MCP server `{server}`: {error}");
@@ -112,7 +112,7 @@ impl ServerTool {
             Error::Unreachable(_) | Error::Resting { .. } | Error::Start(_) | Error::Slow(_) => {
                 cx.transient(Failure::new(FailureKind::Tool, words))
             }
-            // Here it was made again already as often as that helps.
+            // The call was already repeated as often as useful.
             Error::Lost(_) | Error::Abandoned(_) | Error::Silent(_) => {
                 Reply::Failed(Failure::new(FailureKind::Tool, words))
             }
@@ -124,7 +124,7 @@ impl ServerTool {
     }
 }
 
-/// The hosts that a request to a server reaches.
+/// The hosts that a request to this server reaches.
 pub(super) fn hosts(config: &ServerConfig) -> Vec<String> {
     match &config.link {
         TransportConfig::Remote { url, .. } => url.host_str().map(str::to_owned).into_iter().collect(),
@@ -136,8 +136,8 @@ pub(super) fn is_remote(config: &ServerConfig) -> bool {
     matches!(config.link, TransportConfig::Remote { .. })
 }
 
-/// What is assumed about a tool. Hints make it stricter wherever it runs; they make it less strict only if the user believes
-/// them.
+/// The assumed traits of a tool. Hints can always make them stricter; they make them less strict only if the user
+/// trusts them.
 pub(super) fn traits(config: &ServerConfig, hints: ToolHints, believed: bool) -> ToolTraits {
     let reads_only = believed && hints.reads_only;
     let class = match (reads_only, believed && hints.idempotent) {
@@ -146,16 +146,16 @@ pub(super) fn traits(config: &ServerConfig, hints: ToolHints, believed: bool) ->
         (false, false) => EffectClass::Opaque,
     };
     let has_no_network = !is_remote(config) && config.grants.network == Network::None;
-    // It touches the workspace only, and what it changes there can be undone.
+    // It can only touch the workspace, where changes can be undone.
     let is_confined = has_no_network && config.grants.write.is_empty();
     let destroys = if believed { !hints.reads_only && !hints.adds } else { !(is_confined && hints.reads_only) };
-    // An addition that nobody beyond the server sees: a note in a notebook, a line in a list.
+    // It adds something that is not visible outside of the server: a note in a notebook, a line in a list.
     let adds_inside = believed && hints.adds && hints.stays_inside;
     ToolTraits {
         class,
         group: GROUP,
         outside: !(reads_only || is_confined || adds_inside),
-        // What is read at a stranger's is asked for in words, and words can carry things out.
+        // Even a request that only reads contains text, and text can carry data out.
         sends: hints.reaches_out || !(has_no_network || reads_only && hints.stays_inside || adds_inside),
         destroys,
         time: LONGEST,
@@ -163,7 +163,7 @@ pub(super) fn traits(config: &ServerConfig, hints: ToolHints, believed: bool) ->
     }
 }
 
-/// Whether every name in the arguments is one that the schema has: others could carry anything.
+/// Whether the schema contains every field name of the arguments: other fields could carry any data.
 fn are_known(args: &Value, schema: &Value) -> bool {
     match args {
         Value::Object(map) => {

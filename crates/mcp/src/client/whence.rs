@@ -1,4 +1,4 @@
-//! Where a server's process is started, and what keeps it from taking code that others put there.
+//! The folder in which a server's process is started, and the protection against code that others put there.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,21 +8,21 @@ use updraft_sandbox::Policy;
 use super::host::McpHost;
 use crate::config::{Secret, ServerConfig, TransportConfig, program_of};
 
-/// Python leaves the folder that it is started in out of where it looks for modules.
+/// With this variable, Python does not load modules from the folder it is started in.
 const SAFE_PATH: &str = "PYTHONSAFEPATH";
 
-/// Where a process is started, and with what.
+/// The folder in which a process is started, and how it is protected.
 pub(super) struct LaunchLocation {
     pub(super) folder: PathBuf,
-    /// That folder belongs to it alone.
+    /// Whether the folder is private to the process.
     is_apart: bool,
-    /// Modules that lie where it is started are not its own.
+    /// Whether modules in that folder must not be loaded.
     is_safe_path: bool,
 }
 
 impl LaunchLocation {
-    /// What an entry says about the folder counts. Else a server of the user's own takes nothing from the workspace of a
-    /// stranger, and as little as can be from any other.
+    /// If the entry names a folder, that is used. Otherwise a server of the user's own loads no code from an untrusted
+    /// workspace, and as little as possible from any other.
     pub(super) fn of(host: &McpHost, config: &ServerConfig) -> Self {
         let workspace = || host.workspace.clone();
         let TransportConfig::Stdio { command, args, env, cwd } = &config.link else {
@@ -41,7 +41,7 @@ impl LaunchLocation {
         }
     }
 
-    /// Makes its folders, and lets it use them.
+    /// Creates the folder, and allows the process to use it.
     pub(super) fn prepare(&self, policy: &mut Policy, variables: &mut Vec<(String, String)>) -> io::Result<()> {
         if self.is_apart {
             std::fs::create_dir_all(&self.folder)?;
@@ -55,7 +55,7 @@ impl LaunchLocation {
         Ok(())
     }
 
-    /// What may help one that failed here with these last words.
+    /// A hint for a server that failed here with this error output.
     pub(super) fn hint(&self, complaint: &str) -> &'static str {
         if self.is_apart {
             "; it was started in a folder of its own, since this workspace is not trusted: `updraft trust` changes that, \
@@ -68,7 +68,7 @@ impl LaunchLocation {
     }
 }
 
-/// Whether this starts Python in a way that takes modules from the folder it is started in: `-m` and `-c`.
+/// Whether this starts Python with `-m` or `-c`, so that it loads modules from the folder it is started in.
 fn looks_where_it_is(command: &str, args: &[Secret]) -> bool {
     let is_python = matches!(program_of(command), "python" | "pypy");
     let mut options = args.iter().map(Secret::reveal).take_while(|arg| arg.starts_with('-'));

@@ -1,4 +1,4 @@
-//! Other programs' words for the same things, turned into ours; and what of theirs is not taken over.
+//! Translates other programs' names for fields into ours, and reports fields that are not imported.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::written::{EntryFault, wrong};
 
-/// What we know of how one signs in.
+/// Our fields for logins.
 const LOGIN: [&str; 4] = ["clientId", "clientSecret", "scopes", "grantType"];
-/// Others' names for that.
+/// Other programs' names for them.
 const LOGIN_ELSEWHERE: [(&str, &str); 5] = [
     ("CLIENT_ID", "clientId"),
     ("CLIENT_SECRET", "clientSecret"),
@@ -18,7 +18,7 @@ const LOGIN_ELSEWHERE: [(&str, &str); 5] = [
     ("grant_type", "grantType"),
 ];
 
-/// Other programs' names for the same things, turned into ours.
+/// Translates other programs' names for fields into ours.
 pub(super) fn translate(fields: &mut Map<String, Value>, left: &mut Vec<String>) -> Result<(), EntryFault> {
     let renamed = [
         ("transport", "type"),
@@ -58,7 +58,7 @@ pub(super) fn translate(fields: &mut Map<String, Value>, left: &mut Vec<String>)
         fields.entry("enabled").or_insert((!disabled).into());
     }
     if let Some(timeout) = fields.remove("timeout") {
-        // Gemini and Claude count milliseconds here, Cline seconds; nobody means less than a second or half a day.
+        // Gemini and Claude use milliseconds here, Cline seconds; nobody means less than a second or half a day.
         let Some(number) = timeout.as_f64() else { return wrong("timeout", "expected a number") };
         fields.entry("callSeconds").or_insert((if number >= 1_000.0 { number / 1_000.0 } else { number }).into());
     }
@@ -84,7 +84,7 @@ pub(super) fn translate(fields: &mut Map<String, Value>, left: &mut Vec<String>)
     Ok(())
 }
 
-/// Codex names variables of the environment whose values are passed on, under their own names or as headers.
+/// Codex lists environment variables whose values are passed on, under their own names or as headers.
 fn forwarded(fields: &mut Map<String, Value>) {
     let headers = fields.remove("env_http_headers");
     let headers = headers.as_ref().and_then(Value::as_object).into_iter().flatten();
@@ -108,7 +108,7 @@ fn add_to(fields: &mut Map<String, Value>, table: &str, entries: Vec<(String, St
     }
 }
 
-/// `{env:NAME}` is `${NAME}`.
+/// Turns `{env:NAME}` into `${NAME}`.
 fn opencode_variables(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -121,7 +121,7 @@ fn opencode_variables(text: &str) -> String {
     out + rest
 }
 
-/// `$NAME` as a word of its own is `${NAME}`.
+/// Turns `$NAME`, as a word of its own, into `${NAME}`.
 fn gemini_variables(text: &str) -> String {
     let is_name = |name: &str| {
         !name.is_empty()
@@ -146,7 +146,7 @@ fn split_command(fields: &mut Map<String, Value>) {
     }
 }
 
-/// Numbers and truths in a table of texts, as many people write them.
+/// Turns numbers and booleans in a table of strings into strings, because many people write them.
 fn text_values(table: Option<&mut Value>) {
     for value in table.and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut) {
         if value.is_number() || value.is_boolean() {
@@ -155,7 +155,7 @@ fn text_values(table: Option<&mut Value>) {
     }
 }
 
-/// Takes away what says how much is allowed in another program's terms: ours are not the same, and must not be wider.
+/// Removes fields that grant or restrict rights in another program's terms: ours differ, and must not grant more.
 fn loosened_or_narrowed(fields: &mut Map<String, Value>, left: &mut Vec<String>) {
     if fields.remove("trust").is_some_and(|trust| trust == true) {
         left.push("`trust` (its calls are asked about; `trustHints` is ours, and believes what a server says)".into());
@@ -171,7 +171,7 @@ fn loosened_or_narrowed(fields: &mut Map<String, Value>, left: &mut Vec<String>)
     }
 }
 
-/// How one signs in: Cursor keeps it in `auth`, Codex the scopes beside it.
+/// Translates login settings: Cursor has them in `auth`, Codex has the scopes beside it.
 fn sign_in(fields: &mut Map<String, Value>, left: &mut Vec<String>) {
     let theirs = fields.remove("auth");
     let is_table = theirs.as_ref().is_some_and(Value::is_object);
@@ -212,7 +212,7 @@ fn sign_in(fields: &mut Map<String, Value>, left: &mut Vec<String>) {
     }
 }
 
-/// The servers that a file switches off elsewhere than at the servers: Gemini below `mcp`, Claude for each project.
+/// The servers that a file disables outside of their entries: Gemini below `mcp`, Claude for each project.
 pub(super) struct ServerSwitches<'a> {
     disabled: BTreeSet<&'a str>,
     allowed: Option<BTreeSet<&'a str>>,

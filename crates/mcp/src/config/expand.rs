@@ -1,14 +1,14 @@
-//! `${VAR}` in configured texts, filled in by whoever knows the environment.
+//! Expands `${VAR}` in configured texts. The caller provides the values.
 
-/// Finds the value of a variable, or nothing if it is not set.
+/// Returns the value of a variable, or `None` if it is not set.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Why a text could not be filled in.
+/// Why a text could not be expanded.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ExpandError {
     /// The variable is not set and has no default.
     Variable(String),
-    /// An editor would ask its user for it; we have nobody to ask at this point.
+    /// An editor would ask its user for the value; here there is nobody to ask.
     Input(String),
 }
 
@@ -25,7 +25,7 @@ impl ExpandError {
     }
 }
 
-/// Fills in `${VAR}`, `${VAR:-default}` and `${env:VAR}`. A `$` before anything else stands for itself.
+/// Expands `${VAR}`, `${VAR:-default}` and `${env:VAR}`. A `$` before anything else stands for itself.
 pub(super) fn expand(text: &str, lookup: Lookup<'_>) -> Result<String, ExpandError> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -48,7 +48,7 @@ fn value_of(inside: &str, lookup: Lookup<'_>) -> Result<String, ExpandError> {
         Some((name, default)) => (name, Some(default)),
         None => (inside, None),
     };
-    // As in a shell, a variable that is set to nothing takes the default.
+    // As in a shell, a variable that is set to an empty text takes the default.
     let found = lookup(name).filter(|value| default.is_none() || !value.is_empty());
     found.or_else(|| default.map(str::to_owned)).ok_or_else(|| ExpandError::Variable(name.to_owned()))
 }

@@ -1,13 +1,13 @@
-//! What is wrong with a configuration of servers.
+//! Faults in a configuration of servers.
 
 use std::fmt;
 
-/// What is wrong with a configuration: in which file, at which server and field.
+/// A fault in a configuration, with its file, server and field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigFault {
     /// The file.
     pub file: String,
-    /// The server, if it is one server's fault.
+    /// The server, if the fault belongs to one.
     pub server: Option<String>,
     /// The field.
     pub field: Option<String>,

@@ -1,14 +1,14 @@
-//! Programs that fetch what they run: `npx`, `uvx` and their like.
+//! Recognises package runners, which fetch the program they run: `npx`, `uvx` and similar programs.
 
 use std::path::Path;
 use std::time::Duration;
 
 use super::{Secret, ServerConfig, TransportConfig};
 
-/// How long what such a program runs may take to be fetched and to start.
+/// How long fetching and starting such a program may take.
 pub(super) const START: Duration = Duration::from_mins(5);
 
-/// Each with the word that makes it fetch, where not every one does.
+/// Each program, with the arguments that make it fetch if not every use does.
 const FETCHING: [(&str, &[&str]); 14] = [
     ("npx", &[]),
     ("bunx", &[]),
@@ -25,25 +25,25 @@ const FETCHING: [(&str, &[&str]); 14] = [
     ("bun", &["x"]),
     ("deno", &["run"]),
 ];
-/// What may stand before the program that is meant.
+/// Programs that may come before the package runner on a command line.
 const BEFORE: [&str; 8] = ["env", "sh", "bash", "zsh", "exec", "nice", "timeout", "cmd"];
 
 impl ServerConfig {
-    /// Its program, if that fetches what it runs.
+    /// Its program, if that is a package runner.
     pub fn fetching(&self) -> Option<&str> {
         let TransportConfig::Stdio { command, args, .. } = &self.link else { return None };
         fetching(std::iter::once(command.as_str()).chain(args.iter().map(Secret::reveal)))
     }
 }
 
-/// The program that a word of a command line means, without its version and where it lies.
+/// The program that a word of a command line names, without its version and folder.
 pub fn program_of(word: &str) -> &str {
     let name = Path::new(word).file_name().and_then(|name| name.to_str()).unwrap_or(word);
     let short = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     if short.is_empty() { word } else { short }
 }
 
-/// The program of a command line that fetches what it runs.
+/// The package runner of a command line, if it has one.
 pub fn fetching<'a>(line: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let mut words = line.flat_map(str::split_whitespace).skip_while(|word| {
         word.starts_with('-')

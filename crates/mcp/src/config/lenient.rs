@@ -5,11 +5,11 @@ use serde_json::Value;
 /// Reads JSON, JSON with `//` and `/* */` comments, and JSON with commas before closing brackets.
 pub(super) fn parse(text: &str) -> Result<Value, serde_json::Error> {
     let text = text.trim_start_matches('\u{feff}');
-    // The plain form first, so that its faults are told with the places that the person sees.
+    // Plain JSON is tried first, so that error positions refer to the original text.
     serde_json::from_str(text).or_else(|fault| serde_json::from_str(&plain(text)).map_err(|_| fault))
 }
 
-/// The same text with blanks in place of comments and of commas that nothing follows.
+/// The same text with blanks in place of comments and trailing commas.
 fn plain(text: &str) -> String {
     let mut out: Vec<char> = Vec::with_capacity(text.len());
     let mut rest = text.chars().peekable();

@@ -1,4 +1,4 @@
-//! The one revision of the protocol that a server is to be spoken to in, where its entry says so.
+//! The `revision` field of a server's entry: the only revision of the protocol to use.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use rmcp::model::ProtocolVersion;
 
 use super::{FieldFault, wrong};
 
-/// A revision that is known here.
+/// A known revision.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Revision(ProtocolVersion);
 
 impl Revision {
-    /// What is meant by the field: a revision as `2025-06-18`, or nothing. The error says what was expected.
+    /// Parses the field: a revision such as `2025-06-18`, or nothing. The error says what was expected.
     pub(super) fn meant_by(written: Option<&str>) -> Result<Option<Self>, FieldFault> {
         let Some(text) = written else { return Ok(None) };
         let known = ProtocolVersion::KNOWN_VERSIONS;
@@ -19,7 +19,7 @@ impl Revision {
             return Ok(Some(Self(version.clone())));
         }
         let names: Vec<&str> = known.iter().map(ProtocolVersion::as_str).collect();
-        wrong("revision", format!("`{text}` is no revision that is known here; expected one of {}", names.join(", ")))
+        wrong("revision", format!("`{text}` is not a known revision; expected one of {}", names.join(", ")))
     }
 
     pub(crate) fn version(&self) -> &ProtocolVersion {

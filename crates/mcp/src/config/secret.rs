@@ -1,18 +1,18 @@
-//! Texts that may hold a key.
+//! Texts that may contain a key.
 
 use std::fmt;
 
-/// A text that will not print: it may hold a key.
+/// A text that is never printed, because it may contain a key.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(pub(super) String);
 
 impl Secret {
-    /// Takes a text.
+    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text, for whoever must send it.
+    /// The text, for code that must send it.
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Every dialect in use, and what is said about what cannot be meant.
+//! Tests of every dialect, and of the messages about invalid entries.
 
 use super::*;
 
@@ -173,7 +173,7 @@ fn servers_of_claudes_projects_are_found() {
     assert_eq!((servers.len(), servers[0].name.as_str(), faults.len()), (1, "x", 0));
 }
 
-/// What another program's file says, and what of it is not taken over.
+/// Another program's file, and the fields of it that are not imported.
 fn theirs(text: &str, format: ConfigFormat) -> (BTreeMap<String, WrittenServer>, BTreeMap<String, String>) {
     let read = read_theirs(text, format, "theirs");
     assert_eq!(read.faults, []);

@@ -1,4 +1,5 @@
-//! A server as it stands in a file: every field optional, variables not filled in, in any of the dialects in use.
+//! Server entries as written in a file: every field is optional, variables are not filled in, and any supported dialect
+//! is accepted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -9,25 +10,25 @@ use serde_json::{Map, Value};
 use super::ConfigFault;
 use super::dialects::{ServerSwitches, translate};
 
-/// Servers of one file. Nobody has a hundredth of them.
+/// Maximum number of servers in one file. Nobody has a hundredth of that.
 const MOST: usize = 1_000;
 
-/// A server as it is written. What is written back is in the `mcpServers` shape, and holds no value of a variable.
+/// A server entry as written. It is serialised in the `mcpServers` format, without the values of variables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WrittenServer {
-    /// `stdio`, `http`, `streamable-http` or `sse`; told by the other fields where it is missing.
+    /// `stdio`, `http`, `streamable-http` or `sse`; derived from the other fields if it is missing.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The program of a server on pipes.
+    /// The program of a stdio server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// Its arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// Variables it is given.
+    /// Environment variables to set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// A file of more variables. Nobody reads it: it is kept so that its absence can be named.
+    /// A file with more variables. It is never read; the field is kept so that a fault can name it.
     #[serde(rename = "envFile", default, skip_serializing_if = "Option::is_none")]
     pub env_file: Option<String>,
     /// Where it starts.
@@ -39,51 +40,51 @@ pub struct WrittenServer {
     /// Headers that are sent to it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// Whether it is used.
+    /// Whether it is enabled.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub enabled: bool,
-    /// Seconds a start may take.
+    /// Time limit of a start, in seconds.
     #[serde(rename = "startSeconds", default, skip_serializing_if = "Option::is_none")]
     pub start: Option<f64>,
-    /// Seconds a call may be silent.
+    /// Time limit of silence during a call, in seconds.
     #[serde(rename = "callSeconds", default, skip_serializing_if = "Option::is_none")]
     pub call: Option<f64>,
-    /// Seconds a call may take in all.
+    /// Time limit of a whole call, in seconds.
     #[serde(rename = "longestSeconds", default, skip_serializing_if = "Option::is_none")]
     pub longest: Option<f64>,
-    /// The tools that are offered; all of them where it is missing.
+    /// The tools that are offered; by default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
     /// Tools that are left out.
     #[serde(rename = "exceptTools", default, skip_serializing_if = "Vec::is_empty")]
     pub except: Vec<String>,
-    /// Whether its hints about its own tools are believed.
+    /// Whether its hints about its own tools are trusted.
     #[serde(rename = "trustHints", default, skip_serializing_if = "is_not")]
     pub trust: bool,
     /// What its process may do beyond the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<WrittenGrants>,
-    /// How one signs in there, where that is not found out by itself.
+    /// How to sign in, if that cannot be discovered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oauth: Option<WrittenLogin>,
-    /// Whether it may have models asked during runs: `true`, or the model that is asked.
+    /// Whether it may ask models during runs: `true`, or the model to ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<WrittenSampling>,
-    /// The one revision of the protocol that is offered to it.
+    /// The only revision of the protocol to use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
-    /// What else was written of it and means nothing here. It is not written back.
+    /// Other fields of the entry that are not used here. They are not written back.
     #[serde(skip)]
     pub unused: Vec<String>,
 }
 
-/// Whether a server may have models asked, as written.
+/// The `sampling` field as written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum WrittenSampling {
-    /// Yes, the agent's own; or no.
+    /// Whether it may ask the agent's own model.
     Switch(bool),
-    /// This model.
+    /// It may ask this model.
     Model(String),
 }
 
@@ -102,19 +103,20 @@ pub struct WrittenGrants {
     pub write: Vec<String>,
 }
 
-/// How one signs in, as written.
+/// How to sign in, as written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WrittenLogin {
-    /// The id of a client that was registered by hand.
+    /// The id of a client that was registered manually.
     #[serde(rename = "clientId", default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
     /// Its secret.
     #[serde(rename = "clientSecret", default, skip_serializing_if = "Option::is_none")]
     pub client_secret: Option<String>,
-    /// What is asked for.
+    /// The scopes to request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
-    /// `authorization_code`, where a person signs in, or `client_credentials`, where the client is known by itself.
+    /// `authorization_code` if a person signs in, or `client_credentials` if the client's own credentials are
+    /// sufficient.
     #[serde(rename = "grantType", default, skip_serializing_if = "Option::is_none")]
     pub grant_type: Option<String>,
 }
@@ -133,14 +135,14 @@ fn is_not(flag: &bool) -> bool {
     !*flag
 }
 
-/// What a file says of servers.
+/// The content of a file of servers.
 #[derive(Default)]
 pub struct ServerFile {
-    /// The servers, each read by itself: one that is faulty does not hide the others.
+    /// The servers, each parsed by itself: a faulty one does not hide the others.
     pub servers: Vec<(String, WrittenServer)>,
-    /// What is wrong with others.
+    /// The faults of other servers.
     pub faults: Vec<ConfigFault>,
-    /// By server: what of it is another program's, and means nothing here.
+    /// By server: the fields that belong to other programs and are not used here.
     pub left: Vec<(String, Vec<String>)>,
 }
 
@@ -152,7 +154,7 @@ pub(super) fn all_in(document: &Value, file: &str) -> ServerFile {
         return read;
     };
     if entries.len() > MOST {
-        let what = format!("{} servers are named, and only the first {MOST} count; remove some", entries.len());
+        let what = format!("it names {} servers, of which only the first {MOST} are used; remove some", entries.len());
         read.faults.push(ConfigFault::of_file(file, what));
         entries.truncate(MOST);
     }
@@ -182,8 +184,8 @@ pub(super) fn all_in(document: &Value, file: &str) -> ServerFile {
     read
 }
 
-/// The table of servers, wherever the dialect keeps it: Claude, Cursor and Gemini in `mcpServers`, VS Code in
-/// `servers` (or below `mcp`), Codex in `mcp_servers`; or a list of servers that carry their names.
+/// The table of servers, in any dialect: Claude, Cursor and Gemini have it in `mcpServers`, VS Code in `servers` (or
+/// below `mcp`), Codex in `mcp_servers`; or it is a list of servers with names.
 fn entries(document: &Value) -> Option<Vec<(String, &Value)>> {
     if let Some(list) = document.as_array() {
         let named = |(at, entry): (usize, &'_ Value)| {
@@ -204,7 +206,7 @@ fn entries(document: &Value) -> Option<Vec<(String, &Value)>> {
     let table = tables.into_iter().find_map(Value::as_object);
     let is_there = table.is_some() || document["projects"].is_object();
     let mut entries: Vec<_> = table.into_iter().flatten().map(|(name, entry)| (name.clone(), entry)).collect();
-    // Claude keeps more of them for each project.
+    // Claude has more of them for each project.
     let projects = document["projects"].as_object().into_iter().flat_map(Map::values);
     let mut known: BTreeSet<(String, String)> =
         entries.iter().map(|(name, entry)| (name.clone(), entry.to_string())).collect();
@@ -222,7 +224,7 @@ pub(super) fn wrong<T>(field: &str, what: impl Into<String>) -> Result<T, EntryF
     Err((Some(field.to_owned()), what.into()))
 }
 
-/// One entry of any dialect.
+/// Parses one entry of any dialect.
 fn written(entry: &Value, left: &mut Vec<String>) -> Result<WrittenServer, EntryFault> {
     let Some(entry) = entry.as_object() else {
         return Err((None, "expected an object".to_owned()));
@@ -232,7 +234,7 @@ fn written(entry: &Value, left: &mut Vec<String>) -> Result<WrittenServer, Entry
     let mut server = Map::new();
     for (name, value) in fields {
         if FIELDS.get(&name).is_none() {
-            // Editors keep remarks of their own in these files.
+            // Editors keep fields of their own in these files.
             left.extend((name != "name").then(|| format!("`{name}`")));
             continue;
         }

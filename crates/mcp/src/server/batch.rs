@@ -1,11 +1,11 @@
-//! The answers to a batch, gathered until all of them are there: they go out together.
+//! Collects the answers to a batch until it is complete, because they are sent together.
 
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use serde_json::Value;
 
 use super::letters::{IncomingMessage, open_in_batch};
 
-/// Batches that are not answered yet.
+/// Batches that are not completely answered yet.
 #[derive(Default)]
 pub(super) struct PendingBatches(Vec<PendingBatch>);
 
@@ -17,7 +17,7 @@ struct PendingBatch {
 }
 
 impl PendingBatches {
-    /// Takes a batch apart: its messages, and its answer if there is one already.
+    /// Splits a batch: returns its messages, and its answer if it is already complete.
     pub(super) fn open(&mut self, all: Vec<Value>) -> (Vec<ClientJsonRpcMessage>, Option<String>) {
         let (mut batch, mut messages) = (PendingBatch::default(), Vec::new());
         for one in all {
@@ -36,7 +36,7 @@ impl PendingBatches {
         (messages, self.finished())
     }
 
-    /// Keeps an answer that belongs to a batch. Gives what is to be written now.
+    /// Stores an answer that belongs to a batch. Returns what is to be written now.
     pub(super) fn give(&mut self, message: &ServerJsonRpcMessage, text: String) -> Option<String> {
         let id = match message {
             JsonRpcMessage::Response(response) => Some(&response.id),
@@ -48,7 +48,7 @@ impl PendingBatches {
         self.finished()
     }
 
-    /// Does not wait for what the client no longer wants. Gives what is to be written now.
+    /// Stops waiting for the answer to a cancelled request. Returns what is to be written now.
     pub(super) fn notice(&mut self, message: &ClientJsonRpcMessage) -> Option<String> {
         let JsonRpcMessage::Notification(notification) = message else { return None };
         let ClientNotification::CancelledNotification(cancelled) = &notification.notification else { return None };
@@ -56,7 +56,7 @@ impl PendingBatches {
         self.finished()
     }
 
-    /// The batch that waits for this answer, which it no longer does.
+    /// Removes this request from the batch that waits for its answer, and returns the batch.
     fn take(&mut self, id: &RequestId) -> Option<&mut PendingBatch> {
         self.0.iter_mut().find_map(|batch| {
             let at = batch.waiting.iter().position(|waiting| waiting == id)?;
@@ -65,7 +65,7 @@ impl PendingBatches {
         })
     }
 
-    /// The answers of a batch that is complete. One of notifications only has none.
+    /// The answers of a complete batch. A batch of notifications has none.
     fn finished(&mut self) -> Option<String> {
         let at = self.0.iter().position(|batch| batch.waiting.is_empty())?;
         let batch = self.0.swap_remove(at);

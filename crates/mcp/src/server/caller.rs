@@ -1,4 +1,4 @@
-//! Who calls: what the client can do, and how it is told things while it waits.
+//! The client that makes a call: its capabilities, and how to send it progress and log messages during the call.
 
 #![expect(deprecated, reason = "logging and sampling leave the protocol, and clients of earlier revisions have them")]
 
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::handler::McpHandler;
 use super::subscribers::ChangeNotice;
 
-/// Who calls.
+/// The client that makes a call.
 pub struct ClientCaller {
     pub(super) context: RequestContext<RoleServer>,
     handler: McpHandler,
@@ -28,24 +28,24 @@ impl ClientCaller {
     pub(super) fn new(handler: &McpHandler, context: RequestContext<RoleServer>) -> Self {
         let capabilities = context.client_capabilities().unwrap_or_default();
         let version = context.protocol_version();
-        // Revisions are dates, so their order is that of their text.
+        // Revisions are dates, so they can be compared as text.
         let is_modern = version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
         Self { context, handler: handler.clone(), capabilities, is_modern, unwanted: CancellationToken::new() }
     }
 
-    /// What the client says it can do.
+    /// The capabilities that the client declares.
     pub fn capabilities(&self) -> &ClientCapabilities {
         &self.capabilities
     }
 
-    /// Whether the client is of the era without sessions, in which a question is a result.
+    /// Whether the client is of the era without sessions, in which a question is returned as a result.
     pub(super) fn is_modern(&self) -> bool {
         self.is_modern
     }
 
-    /// Whether the client can put a form before a person.
+    /// Whether the client can show a form to a person.
     pub fn can_ask(&self) -> bool {
-        // A client of an early revision says `{}` and means forms.
+        // A client of an early revision declares `{}` and means forms.
         self.capabilities.elicitation.as_ref().is_some_and(|how| how.form.is_some() || how.url.is_none())
     }
 
@@ -54,8 +54,8 @@ impl ClientCaller {
         self.capabilities.supports_tasks()
     }
 
-    /// Cancelled when the client says that it no longer wants the call. A client that merely goes away, and may come
-    /// back for the result, says no such thing.
+    /// Cancelled when the client cancels the call. A client that merely disconnects may come back for the result, and
+    /// does not cancel it.
     pub fn unwanted(&self) -> &CancellationToken {
         &self.unwanted
     }
@@ -66,16 +66,16 @@ impl ClientCaller {
         }
     }
 
-    /// Tells how far the call has come, if the client wants to know. `done` must grow.
+    /// Reports progress of the call, if the client has asked for it. `done` must grow.
     pub async fn progress(&self, done: f64, total: Option<f64>, message: &str) {
         let Some(token) = self.context.meta.get_progress_token() else { return };
         let mut told = ProgressNotificationParam::new(token, done).with_message(message);
         told.total = total;
-        // A client that has gone is noticed when the answer cannot be sent.
+        // If the client is gone, that is noticed when the answer cannot be sent.
         let _ = self.context.peer.notify_progress(told).await;
     }
 
-    /// Tells a line of the log, if the client wants lines of this level.
+    /// Sends a log message, if the client has asked for this level.
     pub async fn log(&self, level: LoggingLevel, logger: &str, data: Value) {
         let wanted = if self.is_modern { self.context.meta.log_level() } else { Some(self.handler.log_level()) };
         if wanted.is_some_and(|wanted| level as u8 >= wanted as u8) {
@@ -84,12 +84,12 @@ impl ClientCaller {
         }
     }
 
-    /// The level of the log that the client asked for with this very call.
+    /// The log level that the client set with this call.
     pub fn log_level(&self) -> Option<LoggingLevel> {
         self.context.meta.log_level()
     }
 
-    /// Tells every client that wants to know of a change.
+    /// Notifies every subscribed client of a change.
     pub async fn announce(&self, change: &ChangeNotice) {
         self.handler.announce(change).await;
     }

@@ -1,4 +1,4 @@
-//! Speaks for an offer in every revision of the protocol. What the offer does not declare is refused.
+//! The protocol handler for a backend, in every revision. Requests that the backend does not declare are refused.
 
 #![expect(deprecated, reason = "what leaves the protocol is still spoken by clients of earlier revisions")]
 
@@ -26,7 +26,7 @@ use super::rounds::{self, MOST_ROUNDS, StateSeal};
 use super::subscribers::{ChangeNotice, ClientSession, Subscribers, lock};
 use super::unfit;
 
-/// Speaks for an offer to one client. Cheap to clone.
+/// Serves a backend to one client. Cheap to clone.
 #[derive(Clone)]
 pub struct McpHandler {
     shared: Arc<HandlerInner>,
@@ -43,8 +43,8 @@ struct HandlerInner {
 }
 
 impl McpHandler {
-    /// Speaks for this offer. What clients carry for us is sealed with `key`: whoever knows it could forge that.
-    /// A tool whose schema cannot be used is an error of the offer, said here.
+    /// Creates a handler for this backend. State that clients carry for us is sealed with `key`: anyone who knows the
+    /// key could forge it. Fails if the schema of a tool is invalid.
     pub fn new(offer: Arc<dyn ServerBackend>, key: &[u8]) -> Result<Self, String> {
         let tools = offer.tools();
         let mut known = BTreeMap::new();
@@ -59,13 +59,13 @@ impl McpHandler {
         Ok(Self { shared: Arc::new(shared), session: Arc::default() })
     }
 
-    /// The same offer for another client.
+    /// A handler of the same backend for another client.
     #[must_use]
     pub fn another(&self) -> Self {
         Self { shared: Arc::clone(&self.shared), session: Arc::default() }
     }
 
-    /// Tells every client that wants to know of a change.
+    /// Notifies every subscribed client of a change.
     pub async fn announce(&self, change: &ChangeNotice) {
         self.shared.subscribers.announce(change).await;
     }
@@ -86,7 +86,7 @@ impl McpHandler {
         self.shared.offer.as_ref()
     }
 
-    /// Goes through the rounds of a call until it is done or the client must come again.
+    /// Runs the rounds of a call until it is done or the client must send answers.
     async fn call(
         &self,
         tool: &str,
@@ -114,7 +114,7 @@ impl McpHandler {
     }
 }
 
-/// The arguments as the tool should see them, or what is wrong with them, in words for a model.
+/// The arguments for the tool, or an error result for the model that says why they do not fit.
 fn fitting(request: &mut CallToolRequestParams, schema: &Schema) -> Result<Value, CallToolResult> {
     let arguments = Value::Object(request.arguments.take().unwrap_or_default());
     let accepted = schema.accept(&arguments).map(std::borrow::Cow::into_owned);
@@ -124,7 +124,7 @@ fn fitting(request: &mut CallToolRequestParams, schema: &Schema) -> Result<Value
     })
 }
 
-/// Waits for something until the client no longer wants it.
+/// Waits for a future until the client cancels the request.
 async fn unless_cancelled<T>(
     context: &RequestContext<RoleServer>,
     work: impl Future<Output = Result<T, ErrorData>>,
@@ -182,7 +182,8 @@ impl ServerHandler for McpHandler {
         tokio::select! {
             done = &mut calling => done,
             () = caller.context.ct.cancelled() => {
-                // Said before the call is dropped, so that it can tell this from a client that has merely left.
+                // Set before the call is dropped, so that the call can tell this from a client that has merely
+                // disconnected.
                 caller.forsake();
                 Err(cancelled())
             }
@@ -258,7 +259,7 @@ impl ServerHandler for McpHandler {
                 BackendOutcome::Task(_) => break,
             }
         }
-        Err(ErrorData::internal_error(format!("the prompt `{}` came to no end", request.name), None))
+        Err(ErrorData::internal_error(format!("the prompt `{}` did not finish", request.name), None))
     }
 
     async fn complete(

@@ -1,4 +1,4 @@
-//! Where a handler is reached: over standard input and output, or as a service for an HTTP server.
+//! Serves a handler over standard input and output, or as a service for an HTTP server.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,19 +19,19 @@ use super::web::{self, HttpService};
 /// How a conversation over a pair of streams ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConversationEnd {
-    /// The client left.
+    /// The client closed the stream.
     Left,
-    /// We were told to stop.
+    /// The server was told to stop.
     Stopped,
 }
 
-/// Speaks on standard input and output until the client leaves or `stop` is cancelled. The error says what went wrong.
+/// Serves on standard input and output until the client leaves or `stop` is cancelled. The error says what went wrong.
 pub async fn over_stdio(handler: &McpHandler, stop: CancellationToken) -> Result<ConversationEnd, String> {
     let (input, output) = rmcp::transport::io::stdio_pipes();
     over(handler, input, output, stop).await
 }
 
-/// Speaks over a pair of streams, one JSON message a line.
+/// Serves over a pair of streams, with one JSON message per line.
 pub async fn over<R, W>(
     handler: &McpHandler,
     input: R,
@@ -51,9 +51,9 @@ where
     };
     let running = match running {
         Ok(running) => running,
-        // A client that leaves before it has said a word has not done wrong.
+        // It is not an error if a client leaves before its first message.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(ConversationEnd::Left),
-        // Whichever of the two above has noticed it first.
+        // Either of the two cases above may notice this first.
         Err(_) if stop.is_cancelled() => return Ok(ConversationEnd::Stopped),
         Err(error) => return Err(format!("the client did not begin as the protocol asks: {error}")),
     };
@@ -64,7 +64,8 @@ where
     }
 }
 
-/// Notices the end of the stream before anyone else does: what is cancelled after it was not cancelled by the client.
+/// Notices the end of the stream before the SDK does: a request that is cancelled after it was not cancelled by the
+/// client.
 struct EofDetector<R> {
     input: R,
     handler: McpHandler,
@@ -86,8 +87,8 @@ impl<R: AsyncRead + Unpin> AsyncRead for EofDetector<R> {
     }
 }
 
-/// A service for an HTTP server. `hosts` are the names it may be called by, and `origins` the web pages that may use it,
-/// besides those of this machine.
+/// A service for an HTTP server. `hosts` are the host names it may be called by, and `origins` the web pages that may
+/// use it, besides those of this machine.
 pub fn http(handler: &McpHandler, hosts: &[String], origins: &[String], stop: CancellationToken) -> HttpService {
     let own = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
     let local = ["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"].map(str::to_owned);

@@ -1,23 +1,23 @@
-//! What a client sends, looked at before the library sees it: what is no message is answered, with its id if it has one,
-//! since whoever sent it waits.
+//! Parses what a client sends before the SDK sees it: an invalid message gets an error answer, with its id if it has
+//! one, because the client waits for an answer.
 
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, InitializeRequestParams};
 use serde_json::{Map, Value, json};
 
 use super::scan::RequestScanner;
 
-/// Messages in one batch: more would be answered with more than anyone reads.
+/// Maximum number of messages in one batch.
 const MOST: usize = 1_000;
-/// The revision in which messages may come in batches. Those before and after know none.
+/// The only revision with batches.
 pub(super) const BATCHES: &str = "2025-03-26";
 
-/// Where a request of the era without sessions names its revision.
+/// The field in which a request of the era without sessions names its revision.
 const REVISION: &str = "io.modelcontextprotocol/protocolVersion";
 
-/// A message that is answered at once.
+/// A message that is answered with an error at once.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RejectedMessage {
-    /// Its id; null if that is not known, or was none.
+    /// Its id; null if it is unknown or missing.
     id: Value,
     error: ErrorData,
 }
@@ -31,7 +31,7 @@ impl RejectedMessage {
         Self::new(Value::Null, ErrorCode::INVALID_REQUEST, why)
     }
 
-    /// The answer. The protocol leaves out an id that is not known.
+    /// The error answer. By the protocol, an unknown id is left out.
     pub(super) fn answer(&self) -> String {
         let mut answer = json!({ "jsonrpc": "2.0", "id": self.id, "error": self.error });
         if let Some(answer) = answer.as_object_mut().filter(|_| self.id.is_null()) {
@@ -41,21 +41,21 @@ impl RejectedMessage {
     }
 }
 
-/// What one message turned out to be.
+/// The result of parsing one message.
 pub(super) enum IncomingMessage {
     Message(Box<ClientJsonRpcMessage>),
     Refused(RejectedMessage),
-    /// It wants no answer, and says nothing to us.
+    /// It needs no answer and can be ignored.
     Ignored,
 }
 
-/// What was sent at once.
+/// The result of parsing one payload.
 pub(super) enum IncomingPayload {
     One(IncomingMessage),
     Batch(Vec<Value>),
 }
 
-/// Opens what was sent. Batches are taken only if `takes_batches`.
+/// Parses a payload. Batches are accepted only if `takes_batches`.
 pub(super) fn open(bytes: &[u8], takes_batches: bool) -> IncomingPayload {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let given = match serde_json::from_slice(bytes) {
@@ -74,7 +74,7 @@ pub(super) fn open(bytes: &[u8], takes_batches: bool) -> IncomingPayload {
     }
 }
 
-/// Opens a message of a batch.
+/// Parses a message of a batch.
 pub(super) fn open_in_batch(given: Value) -> IncomingMessage {
     if given["method"] == "initialize" {
         let (id, why) = (given["id"].clone(), "`initialize` comes by itself, before any batch");
@@ -97,7 +97,7 @@ fn open_one(given: Value) -> IncomingMessage {
         ));
     };
     let is_answer = !given.contains_key("method") && (given.contains_key("result") || given.contains_key("error"));
-    // Some write this for "no parameters".
+    // Some clients write this for "no parameters".
     if given.get("params").is_some_and(Value::is_null) {
         given.remove("params");
     }
@@ -114,7 +114,7 @@ fn open_one(given: Value) -> IncomingMessage {
     }
 }
 
-/// Whether it is a request or a notification.
+/// Checks that it is a valid request or notification.
 fn check(given: &Map<String, Value>) -> Result<(), RejectedMessage> {
     let id = given.get("id");
     let is_id = |id: &&Value| id.is_string() || id.is_number();
@@ -134,7 +134,7 @@ fn check(given: &Map<String, Value>) -> Result<(), RejectedMessage> {
     }
     if method == "initialize" && id.is_some() {
         let params = given.get("params").cloned().unwrap_or_else(|| json!({}));
-        // A request that names its revision is of the era that has no `initialize`, and hears so from others.
+        // A request that names its revision is of the era without `initialize`; the handler refuses it.
         let has_sessions = params["_meta"][REVISION].is_null();
         if has_sessions && let Err(error) = serde_json::from_value::<InitializeRequestParams>(params) {
             return refused(ErrorCode::INVALID_PARAMS, &format!("`initialize`: {error}"));
@@ -149,12 +149,12 @@ mod tests {
 
     use super::*;
 
-    /// Whether it is a request that the library knows, with parameters it understands.
+    /// Whether it is a request that the SDK knows, with valid parameters.
     fn is_known(message: &ClientJsonRpcMessage) -> bool {
         matches!(message, JsonRpcMessage::Request(known) if !matches!(known.request, ClientRequest::CustomRequest(_)))
     }
 
-    /// What becomes of a text: the answer, or nothing if it is passed on or ignored.
+    /// The answer to a text, or `None` if it is passed on or ignored.
     fn answered(text: &str) -> Option<Value> {
         match open(text.as_bytes(), false) {
             IncomingPayload::One(IncomingMessage::Refused(refused)) => {

@@ -1,6 +1,7 @@
-//! Messages on a pair of streams, one a line. What is too long or no message is answered: whoever sent it waits.
+//! The transport over a pair of streams, with one message per line. A line that is too long or invalid gets an error
+//! answer, because the client waits for one.
 //!
-//! The transport of the library says nothing to such lines, or forgets their ids, and knows no batches.
+//! The SDK's own transport ignores such lines or loses their ids, and does not support batches.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,33 +18,33 @@ use super::batch::PendingBatches;
 use super::letters::{self, BATCHES, IncomingMessage, IncomingPayload, RejectedMessage};
 use super::scan::RequestScanner;
 
-/// Bytes of one message, with its end of line.
+/// Maximum bytes of one message, with its line break.
 const LARGEST: usize = 16 << 20;
 
 /// A transport over a pair of streams.
 pub(super) struct StreamTransport<R, W> {
     input: BufReader<R>,
     line: PartialLine,
-    /// Messages of a batch that were not handed on yet.
+    /// Messages of a batch that were not passed on yet.
     ready: VecDeque<ClientJsonRpcMessage>,
     output: Arc<tokio::sync::Mutex<Option<W>>>,
     talk: Arc<Mutex<ConversationState>>,
-    /// An answer on its way. Kept here, since whoever waits for a message may be dropped half way.
+    /// An answer that is being written. It is kept here because a future that waits for a message may be dropped.
     sending: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
-/// What is known of the conversation.
+/// The state of the conversation.
 #[derive(Default)]
 struct ConversationState {
     takes_batches: bool,
     batches: PendingBatches,
 }
 
-/// A line so far.
+/// A line that is being read.
 #[derive(Default)]
 struct PartialLine {
     bytes: Vec<u8>,
-    /// There is so much of it that only its id is looked for.
+    /// Set if the line is too long, and only its id is still of interest.
     too_long: Option<RequestScanner>,
 }
 
@@ -61,7 +62,7 @@ impl PartialLine {
         }
     }
 
-    /// What stands there, now that it is whole.
+    /// Parses the complete line.
     fn open(self, takes_batches: bool) -> IncomingPayload {
         let Some(scan) = self.too_long else { return letters::open(&self.bytes, takes_batches) };
         let why = format!("the message has more than {} MB; send less at once", LARGEST >> 20);
@@ -87,13 +88,13 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Stream
         }
     }
 
-    /// The next line; nothing at the end. What was read of one is kept if this is dropped.
+    /// The next line; `None` at the end. It is cancel safe: a partial line is kept.
     async fn next_line(&mut self) -> Option<PartialLine> {
         loop {
             let read =
                 self.input.fill_buf().await.inspect_err(|error| tracing::warn!(%error, "cannot read on")).ok()?;
             if read.is_empty() {
-                // The last message counts without an end of line, too.
+                // The last message may lack a line break.
                 let last = std::mem::take(&mut self.line);
                 return (!last.is_blank()).then_some(last);
             }
@@ -107,7 +108,7 @@ impl<R: AsyncRead + Send + Unpin, W: AsyncWrite + Send + Unpin + 'static> Stream
         }
     }
 
-    /// Hands on what a line says, as far as it is for others.
+    /// Queues the messages of a line, and answers the invalid ones.
     fn take_in(&mut self, line: PartialLine) {
         let mut talk = self.talk.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = match line.open(talk.takes_batches) {

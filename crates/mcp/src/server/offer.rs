@@ -1,4 +1,5 @@
-//! What a server offers, in the protocol's own terms. The handler speaks for it, whichever era the client is of.
+//! The backend trait: what a server offers, in the protocol's own terms. The handler translates it for clients of both
+//! eras.
 
 use std::pin::Pin;
 
@@ -11,69 +12,70 @@ use serde_json::Value;
 
 use super::caller::ClientCaller;
 
-/// Something on its way, or an error of the protocol. What a model should read is a result, not an error.
+/// A boxed future. Its error is a protocol error; a message for the model is a result, not an error.
 pub type BackendFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, ErrorData>> + Send + 'a>>;
 
-/// A tool to call. The arguments fit the tool's schema.
+/// A call of a tool. The arguments fit the tool's schema.
 #[derive(Clone, Debug)]
 pub struct ToolRequest {
     /// The tool.
     pub name: String,
-    /// What it is given.
+    /// Its arguments.
     pub arguments: JsonObject,
-    /// What the client has answered so far, by the keys it was asked with.
+    /// The client's answers so far, by the keys of the questions.
     pub replies: InputResponses,
-    /// What the offer wanted to be told again. It has not been tampered with.
+    /// The state that the backend returned with its questions. It has not been tampered with.
     pub state: Option<Value>,
 }
 
-/// A prompt to fill in.
+/// A request for a prompt.
 #[derive(Clone, Debug)]
 pub struct PromptRequest {
     /// The prompt.
     pub name: String,
-    /// What it is given.
+    /// Its arguments.
     pub arguments: JsonObject,
-    /// What the client has answered so far.
+    /// The client's answers so far.
     pub replies: InputResponses,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug)]
 pub enum BackendOutcome<T> {
     /// It is done.
     Done(T),
-    /// The client must answer something first; then it is called again.
+    /// The client must answer questions first; then the call is repeated.
     Asks(ClientQuestions),
-    /// It goes on as a task. Only for clients that [take tasks](ClientCaller::takes_tasks).
+    /// It continues as a task. Only for clients that [take tasks](ClientCaller::takes_tasks).
     Task(Box<Task>),
 }
 
-/// What a client must answer.
+/// Questions for the client.
 #[derive(Debug, Default)]
 pub struct ClientQuestions {
     /// The questions, by key.
     pub requests: InputRequests,
-    /// What the offer wants to be told again with the answers. The client can read it and not change it.
+    /// State that is returned to the backend with the answers. The client can read it, but not change it.
     pub state: Option<Value>,
 }
 
-/// What a server offers. Only what [`about`](ServerBackend::about) declares is asked of it.
+/// What a server offers. Only what [`about`](ServerBackend::about) declares is requested from it.
 pub trait ServerBackend: Send + Sync + 'static {
-    /// Its name, its capabilities and what it tells a client's model.
+    /// Its name, its capabilities and its instructions for a client's model.
     fn about(&self) -> ServerConfig;
 
     /// Its tools, always in the same order.
     fn tools(&self) -> Vec<Tool>;
 
-    /// Calls a tool. Dropped when the client no longer wants it.
+    /// Calls a tool. The future is dropped when the client cancels the call.
     fn call<'a>(
         &'a self,
         call: ToolRequest,
         caller: &'a ClientCaller,
     ) -> BackendFuture<'a, BackendOutcome<CallToolResult>>;
 
-    /// What a call comes to whose client could not be asked what it has to ask; `state` is that of the questions.
+    /// The result of a call whose questions could not be put to the client; the `state` of the call is that of the
+    /// questions.
     fn unasked<'a>(&'a self, call: &'a ToolRequest, error: ErrorData) -> BackendFuture<'a, CallToolResult> {
         let _ = call;
         Box::pin(std::future::ready(Err(error)))
@@ -84,7 +86,7 @@ pub trait ServerBackend: Send + Sync + 'static {
         Box::pin(async { Ok(Vec::new()) })
     }
 
-    /// Its resources that have a name with a gap in it.
+    /// Its resource templates.
     fn templates(&self) -> Vec<ResourceTemplate> {
         Vec::new()
     }
@@ -109,30 +111,30 @@ pub trait ServerBackend: Send + Sync + 'static {
         Box::pin(async move { Err(ErrorData::invalid_params(format!("no prompt named `{}`", wanted.name), None)) })
     }
 
-    /// How an argument might go on, given its name.
+    /// Possible completions of an argument, given its name.
     fn completions(&self, argument: &str) -> Vec<String> {
         let _ = argument;
         Vec::new()
     }
 
-    /// How a task stands.
+    /// The state of a task.
     fn task<'a>(&'a self, id: &'a str) -> BackendFuture<'a, DetailedTask> {
         Box::pin(async move { Err(unknown_task(id)) })
     }
 
-    /// Hands a task the answers it waits for. Keys that nobody asked with, or that are answered, do not count.
+    /// Passes a task the answers it waits for. Keys that are unknown or already answered are ignored.
     fn answer_task<'a>(&'a self, id: &'a str, replies: InputResponses) -> BackendFuture<'a, ()> {
         let _ = replies;
         Box::pin(async move { Err(unknown_task(id)) })
     }
 
-    /// Asks a task to stop. It may come to its end all the same.
+    /// Asks a task to stop. It may finish all the same.
     fn cancel_task<'a>(&'a self, id: &'a str) -> BackendFuture<'a, ()> {
         Box::pin(async move { Err(unknown_task(id)) })
     }
 }
 
-/// The error for a task that is not there.
+/// The error for an unknown task.
 pub fn unknown_task(id: &str) -> ErrorData {
     ErrorData::invalid_params(format!("no task `{id}`"), None)
 }

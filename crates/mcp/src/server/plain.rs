@@ -1,4 +1,4 @@
-//! A small offer: a list of tools that are plain functions from arguments to text and data.
+//! A small backend: a list of tools that are plain functions from arguments to text and data.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::offer::{BackendFuture, BackendOutcome, ServerBackend, ToolRequest};
 
 type ToolFunction = dyn Fn(Value) -> Pin<Box<dyn Future<Output = Result<Value, String>> + Send>> + Send + Sync;
 
-/// A tool that is a function. It gives a text, or an object whose `text` is one; or says why not.
+/// A tool that is a function. It returns a text, or an object with a field `text`; or an error message.
 #[derive(Clone)]
 pub struct PlainTool {
     tool: Tool,
@@ -36,7 +36,7 @@ impl PlainTool {
         Self { tool, function: Arc::new(move |arguments| Box::pin(function(arguments))) }
     }
 
-    /// Says that it changes nothing.
+    /// Marks it as read-only.
     #[must_use]
     pub fn reading(mut self) -> Self {
         self.tool = self.tool.with_annotations(ToolAnnotations::new().read_only(true));
@@ -53,7 +53,7 @@ pub struct PlainBackend {
 }
 
 impl PlainBackend {
-    /// Offers these tools under a name.
+    /// Creates a backend with these tools and this name.
     pub fn new(name: &'static str, version: &str, instructions: &'static str, mut tools: Vec<PlainTool>) -> Self {
         tools.sort_by(|one, other| one.tool.name.cmp(&other.tool.name));
         Self { name, version: version.to_owned(), instructions, tools }

@@ -1,4 +1,4 @@
-//! Questions to the client in the middle of a call: as a result in the new era, as requests in the old one.
+//! Questions to the client during a call: returned as a result in the new era, sent as requests in the old one.
 
 #![expect(deprecated, reason = "sampling and roots leave the protocol, and clients of earlier revisions have them")]
 
@@ -14,17 +14,17 @@ use serde_json::Value;
 use super::caller::ClientCaller;
 use super::offer::ClientQuestions;
 
-/// How often one call may ask: a person who is asked more often is being annoyed, or it is a loop.
+/// How many times one call may ask: more would annoy a person, or is a loop.
 pub(super) const MOST_ROUNDS: usize = 10;
-/// How long a person has for an answer in the old era; in the new one nobody waits.
+/// How long a person has for an answer in the old era; in the new one nothing waits.
 const PATIENCE: Duration = Duration::from_mins(15);
 
-/// Seals what a client carries for us, so that it comes back unchanged and for the same thing.
+/// Seals state that a client carries for us, so that it comes back unchanged and for the same call.
 #[derive(Clone)]
 pub(super) struct StateSeal(RequestStateCodec);
 
 impl StateSeal {
-    /// The key may have any length; 32 bytes or more that nobody else knows are right.
+    /// The key may have any length; it should be at least 32 bytes that nobody else knows.
     pub(super) fn new(key: &[u8]) -> Self {
         Self(RequestStateCodec::new_unchecked(key))
     }
@@ -34,7 +34,7 @@ impl StateSeal {
         self.0.seal_json_with(state, &bound).map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 
-    /// What was sealed for `what`; an error if it was changed or is for something else.
+    /// Opens what was sealed for `what`; an error if it was changed or belongs to something else.
     pub(super) fn open(&self, what: &str, sealed: Option<&str>) -> Result<Option<Value>, ErrorData> {
         let opened = sealed.map(|sealed| self.0.open_json_with(sealed, what.as_bytes())).transpose();
         opened.map_err(|_| {
@@ -46,7 +46,7 @@ impl StateSeal {
     }
 }
 
-/// What a question needs of the client, and its name in a refusal.
+/// The capability that a client needs for a question.
 fn needed(request: &InputRequest) -> ClientCapabilities {
     match request {
         InputRequest::CreateMessage(_) => ClientCapabilities::builder().enable_sampling().build(),
@@ -55,7 +55,7 @@ fn needed(request: &InputRequest) -> ClientCapabilities {
     }
 }
 
-/// Refuses to ask a client what it cannot be asked.
+/// Fails if the client cannot answer one of the questions.
 fn check(asks: &ClientQuestions, caller: &ClientCaller) -> Result<(), ErrorData> {
     let own = caller.capabilities();
     for request in asks.requests.values() {
@@ -84,7 +84,7 @@ pub(super) fn as_result(
     Ok(InputRequiredResult::new(requests, state))
 }
 
-/// Asks a client of the old era, one question after the other, and gives its answers.
+/// Asks a client of the old era, one question after the other, and returns its answers.
 pub(super) async fn ask_now(asks: ClientQuestions, caller: &ClientCaller) -> Result<InputResponses, ErrorData> {
     check(&asks, caller)?;
     let mut replies = InputResponses::new();

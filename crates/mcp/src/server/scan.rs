@@ -1,18 +1,18 @@
-//! The id of a request in a text that cannot be read as a whole: it is too large, or no JSON. Whoever sent it waits for an
-//! answer.
+//! Finds the id of a request in a text that cannot be parsed, because it is too large or not JSON. The client waits for
+//! an answer with that id.
 
 use rmcp::model::RequestId;
 
-/// Bytes of an id, and of a name at the top of a message.
+/// Maximum bytes of an id, and of a name at the top level of a message.
 const LONGEST: usize = 256;
 
-/// A text so far: what its outermost object holds of a request.
+/// The state of the scan: what the outermost object contains of a request.
 #[derive(Default)]
 pub(super) struct RequestScanner {
     depth: usize,
     in_text: bool,
     is_escaped: bool,
-    /// The name or value at the top that is being read; empty in between.
+    /// The name or value at the top level that is being read; empty in between.
     part: Vec<u8>,
     /// The name whose value is being read.
     name: Vec<u8>,
@@ -73,7 +73,7 @@ impl RequestScanner {
         }
     }
 
-    /// The id, if this was a request: an answer of the client must not be answered.
+    /// The id, if this was a request: an answer from the client must not be answered.
     pub(super) fn request(self) -> Option<RequestId> {
         self.id.filter(|_| self.has_method)
     }
@@ -85,7 +85,7 @@ mod tests {
 
     fn request(text: &str) -> Option<RequestId> {
         let mut line = RequestScanner::default();
-        // In pieces of every size, as a pipe gives them.
+        // In small pieces, as a pipe delivers them.
         for (n, piece) in text.as_bytes().chunks(3).enumerate() {
             let (one, other) = piece.split_at(n % piece.len());
             line.feed(one);

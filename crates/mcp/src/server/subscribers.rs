@@ -1,4 +1,4 @@
-//! Who wants to be told of changes: by a long request in the new era, by a session in the old one.
+//! The clients that are notified of changes: through a long request in the new era, through a session in the old one.
 
 #![expect(deprecated, reason = "the level of the log leaves the protocol, and clients of earlier revisions set it")]
 
@@ -13,19 +13,19 @@ use rmcp::{Peer, RoleServer};
 /// Something that changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeNotice {
-    /// Which tools there are.
+    /// The list of tools.
     Tools,
-    /// Which prompts there are.
+    /// The list of prompts.
     Prompts,
-    /// Which resources there are.
+    /// The list of resources.
     Resources,
-    /// What a resource holds: its address.
+    /// The content of the resource with this address.
     Resource(String),
 }
 
-/// One client: what it has asked for, where that is kept for it.
+/// One client of the old era, with its subscriptions.
 pub(super) struct ClientSession {
-    /// Its end of the stream is closed.
+    /// Whether its end of the stream is closed.
     pub(super) has_left: AtomicBool,
     pub(super) level: Mutex<LoggingLevel>,
     pub(super) followed: Mutex<BTreeSet<String>>,
@@ -43,7 +43,7 @@ impl Default for ClientSession {
     }
 }
 
-/// Everyone who wants to be told.
+/// All subscribers.
 #[derive(Default)]
 pub(super) struct Subscribers(Mutex<SubscriberTable>);
 
@@ -55,7 +55,7 @@ struct SubscriberTable {
 }
 
 impl Subscribers {
-    /// Keeps who listens, until they leave.
+    /// Registers a listener until it leaves. Returns its number.
     pub(super) fn listen(&self, sink: SubscriptionSink) -> u64 {
         let mut known = lock(&self.0);
         known.next += 1;
@@ -64,12 +64,12 @@ impl Subscribers {
         number
     }
 
-    /// Whoever listened does so no longer.
+    /// Removes a listener.
     pub(super) fn leave(&self, number: u64) {
         lock(&self.0).listening.remove(&number);
     }
 
-    /// A session of the old era began.
+    /// Registers a session of the old era.
     pub(super) fn meet(&self, session: &Arc<ClientSession>, peer: Peer<RoleServer>) {
         if session.peer.set(peer).is_ok() {
             let mut known = lock(&self.0);
@@ -78,7 +78,7 @@ impl Subscribers {
         }
     }
 
-    /// Tells everyone who asked for it.
+    /// Notifies everyone who subscribed to the change.
     pub(super) async fn announce(&self, change: &ChangeNotice) {
         let (listening, sessions) = {
             let known = lock(&self.0);
@@ -86,7 +86,7 @@ impl Subscribers {
             (known.listening.values().cloned().collect::<Vec<_>>(), sessions.collect::<Vec<_>>())
         };
         for sink in listening {
-            // The sink itself leaves out what was not asked for.
+            // The sink itself skips changes that were not subscribed to.
             let _ = match change {
                 ChangeNotice::Tools => sink.notify_tool_list_changed().await,
                 ChangeNotice::Prompts => sink.notify_prompt_list_changed().await,
@@ -96,7 +96,7 @@ impl Subscribers {
         }
         for session in sessions {
             let Some(peer) = session.peer.get() else { continue };
-            // A client that has gone is forgotten with its session.
+            // A client that is gone is removed with its session.
             let _ = match change {
                 ChangeNotice::Tools => peer.notify_tool_list_changed().await,
                 ChangeNotice::Prompts => peer.notify_prompt_list_changed().await,

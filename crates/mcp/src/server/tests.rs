@@ -1,4 +1,4 @@
-//! A handler over a pair of streams in memory, spoken to line by line.
+//! Tests of a handler over a pair of in-memory streams, line by line.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use tower_service::Service;
 use super::rounds::StateSeal;
 use super::{ConversationEnd, HttpService, McpHandler, PlainBackend, PlainTool, http, over};
 
-/// A key as long as it should be.
+/// A key of the recommended length.
 const KEY: &[u8] = b"a key that is as long as it should be, or longer";
 
 fn handler() -> McpHandler {
@@ -42,7 +42,7 @@ impl Line {
         Self { input, output: BufReader::new(output), serving }
     }
 
-    /// One that has said hello.
+    /// A client that has sent `initialize`.
     async fn begun() -> Self {
         Self::begun_in("2025-06-18").await
     }
@@ -184,7 +184,8 @@ async fn a_batch_is_answered_as_one_in_the_revision_that_has_them() {
     assert_eq!(line.call("echo", json!({ "text": "y" })).await["result"]["content"][0]["text"], "y");
 }
 
-/// Posts a text, with these headers besides the usual. Gives the status, the kind, the session and the body.
+/// Posts a text, with these headers besides the usual ones. Returns the status, the content type, the session and the
+/// body.
 async fn post(service: &HttpService, more: &[(&str, &str)], text: &str) -> (u16, String, String, String) {
     let mut request = Request::post("http://localhost/mcp").header("host", "localhost");
     let usual = [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];

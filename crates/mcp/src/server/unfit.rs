@@ -1,5 +1,5 @@
-//! Requests of a method that is known, with parameters that it cannot have. The library takes them for methods of someone
-//! else, and would say that there is no such method.
+//! Errors for requests of a known method with invalid parameters. The SDK treats them as custom methods, and would
+//! answer that there is no such method.
 
 #![expect(deprecated, reason = "what leaves the protocol is still spoken by clients of earlier revisions")]
 
@@ -12,10 +12,10 @@ use rmcp::model::{
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// Methods that the era without sessions has no more: whatever their parameters, they are not there.
+/// Methods that the era without sessions no longer has: they are refused whatever their parameters.
 const GONE: [&str; 4] = ["ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
-/// Why a request is not answered, whose method or parameters the library does not know.
+/// The error for a request whose method or parameters the SDK does not know.
 pub(super) fn why(request: CustomRequest, own: &ServerCapabilities, is_modern: bool) -> ErrorData {
     let CustomRequest { method, params, .. } = request;
     let params = params.unwrap_or_else(|| json!({}));
@@ -49,7 +49,7 @@ pub(super) fn why(request: CustomRequest, own: &ServerCapabilities, is_modern: b
     }
 }
 
-/// What is wrong with parameters.
+/// What is wrong with the parameters.
 fn fault<P: DeserializeOwned>(params: Value) -> Option<String> {
     serde_json::from_value::<P>(params).err().map(|error| error.to_string())
 }

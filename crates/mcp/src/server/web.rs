@@ -1,5 +1,6 @@
-//! Messages over HTTP, looked at before the library sees them: what is no message gets an error that a client can read,
-//! and a batch is taken apart and answered in one stream. Of the library's events, older clients get those with a message.
+//! The HTTP transport. Parses messages before the SDK sees them: an invalid message gets an error that a client can
+//! read, and a batch is split and answered in one stream. Older clients get only those of the SDK's events that contain
+//! a message.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -19,20 +20,20 @@ use tokio_util::bytes::Bytes;
 use super::handler::McpHandler;
 use super::letters::{self, BATCHES, IncomingMessage, IncomingPayload, RejectedMessage, open_in_batch};
 
-/// Bytes of one message.
+/// Maximum bytes of one message.
 pub(super) const LARGEST: usize = 4 << 20;
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 
-/// The first revision in which a stream may begin with an event that holds no message, by which a client can resume it.
-/// Clients of those before take the data of every event for JSON.
+/// The first revision in which a stream may begin with an event without a message, from which a client can resume it.
+/// Clients of earlier revisions parse the data of every event as JSON.
 const RESUMABLE: &str = "2025-11-25";
 
 type RmcpHttpService = StreamableHttpService<McpHandler, LocalSessionManager>;
 type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
 
-/// A tower service for one path of an HTTP server. It checks `Host` and `Origin`, and no token: that is for whoever
-/// hosts it.
+/// A tower service for one path of an HTTP server. It checks `Host` and `Origin`, but no token: the hosting program
+/// does that.
 #[derive(Clone)]
 pub struct HttpService(RmcpHttpService);
 
@@ -46,7 +47,7 @@ impl HttpService {
         B: http_body::Body + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display,
     {
-        // What is wrong with the others is not in their bodies.
+        // For the other requests, the SDK checks the headers.
         if request.method() != Method::POST || !has_json(request.headers()) {
             let is_resumable = is_resumable(request.headers(), None);
             return suited(self.0.handle(request).await, is_resumable);
@@ -85,7 +86,7 @@ impl HttpService {
                     let answer = self.0.handle(Request::from_parts(parts.clone(), Full::new(Bytes::from(body)))).await;
                     let answer = suited(answer, false);
                     if !answer.status().is_success() {
-                        // It is about the session or the headers, and so about all of them.
+                        // The error is about the session or the headers, and so applies to all messages.
                         return answer;
                     }
                     let (answered, body) = answer.into_parts();
@@ -135,7 +136,7 @@ where
     }
 }
 
-/// Whether headers say that there is JSON, and that JSON and events are understood.
+/// Whether the headers declare a JSON body, and accept JSON and events.
 fn has_json(headers: &HeaderMap) -> bool {
     let accepts = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     is(headers, JSON) && accepts.contains(JSON) && accepts.contains(EVENTS)
@@ -145,12 +146,13 @@ fn is(headers: &HeaderMap, kind: &str) -> bool {
     headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(|value| value.starts_with(kind))
 }
 
-/// The revision stands in a header since the one after that with batches; where there is none, that one is meant.
+/// The revision header exists since the revision after the one with batches; without the header, that one is assumed.
 fn takes_batches(headers: &HeaderMap) -> bool {
     headers.get("mcp-protocol-version").is_none_or(|version| version == BATCHES)
 }
 
-/// Whether a client speaks a revision whose streams can be resumed: by its header, or by what it offers to begin with.
+/// Whether a client's revision supports resuming streams: by its header, or by the version that it offers in
+/// `initialize`.
 fn is_resumable(headers: &HeaderMap, message: Option<&ClientJsonRpcMessage>) -> bool {
     let offered = match message {
         Some(ClientJsonRpcMessage::Request(sent)) => match &sent.request {
@@ -163,12 +165,12 @@ fn is_resumable(headers: &HeaderMap, message: Option<&ClientJsonRpcMessage>) -> 
     offered.or(stated).is_some_and(|version| version >= RESUMABLE)
 }
 
-/// The answer without events that hold no message, where the client does not know those.
+/// The answer without events that contain no message, if the client does not support them.
 fn suited(answer: HttpResponse, is_resumable: bool) -> HttpResponse {
     if is_resumable || !is(answer.headers(), EVENTS) {
         return answer;
     }
-    // The library writes each event as one frame.
+    // The SDK writes each event as one frame.
     answer.map(|body| {
         let is_kept = |frame: &Result<http_body::Frame<Bytes>, Infallible>| {
             let data = frame.as_ref().ok().and_then(http_body::Frame::data_ref);
@@ -178,7 +180,7 @@ fn suited(answer: HttpResponse, is_resumable: bool) -> HttpResponse {
     })
 }
 
-/// Whether an event has data, but none that says anything.
+/// Whether an event has data lines, but all of them are empty.
 fn is_bare(event: &Bytes) -> bool {
     let mut data = event.split(|byte| *byte == b'\n').filter_map(|line| line.strip_prefix(b"data:")).peekable();
     data.peek().is_some() && data.all(|line| line.trim_ascii().is_empty())

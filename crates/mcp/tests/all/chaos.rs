@@ -123,7 +123,7 @@ async fn garbage_strays_and_nonsense_are_counted_and_nobody_is_given_them() {
         assert_eq!(output.text, name);
     }
     let malformed = world.failure(&dispatcher, "mcp_c_malformed", json!({})).await;
-    assert!(malformed.contains("it answered what nobody can use"), "{malformed}");
+    assert!(malformed.contains("its answer cannot be used"), "{malformed}");
     let misdeeds = servers.get("c").unwrap().health().misdeeds;
     assert_eq!((misdeeds.garbage, misdeeds.strays), (6, 4), "{misdeeds:?}");
     assert_eq!(misdeeds.first_garbage.as_deref(), Some("Welcome to the server!"));

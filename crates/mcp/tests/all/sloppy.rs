@@ -51,7 +51,7 @@ async fn a_revision_that_nobody_knows_is_named() {
     let world = World::new();
     let servers = world.servers(json!({"s": {"url": web.url()}})).await;
     let error = servers.get("s").unwrap().check().await.unwrap_err();
-    assert_eq!(error, Error::Start("it speaks MCP 1999-01-01, which is no revision that is known here".to_owned()));
+    assert_eq!(error, Error::Start("it speaks MCP 1999-01-01, which is not a known revision".to_owned()));
     servers.close().await;
 }
 

@@ -1,4 +1,4 @@
-//! How messages and tools are written for Anthropic.
+//! Serialises messages and tools for Anthropic.
 
 use std::borrow::Cow;
 
@@ -13,24 +13,24 @@ use crate::arguments::for_arguments;
 use crate::dialect::push;
 use crate::ids::{plain_id, plain_name};
 
-/// Longer names and ids are not taken.
+/// Maximum length of names and ids.
 const LONGEST: usize = 128;
 
-/// The formats of pictures that are taken.
+/// The picture formats that are accepted.
 const SHOWN: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
-/// Said in the place of nothing, which is refused.
+/// Replaces an empty text, which would be refused.
 const NOTHING: &str = "(nothing)";
 
-/// Marks where the provider's cache may end.
+/// Marks a place where the provider's prompt cache may end.
 #[derive(Clone, Copy, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum CacheControl {
     Ephemeral,
 }
 
-/// The tools and the system prompt, where there are any. Their end is marked for the cache: other conversations of the
-/// same agent begin alike.
+/// The tools and the system prompt, if there are any. Their end is marked for the cache, because other conversations of
+/// the same agent begin in the same way.
 pub(super) fn head(bytes: &mut Vec<u8>, system: &str, tools: &[ToolSpec]) -> serde_json::Result<()> {
     let has_system = !system.trim().is_empty();
     if !tools.is_empty() {
@@ -57,8 +57,8 @@ pub(super) fn head(bytes: &mut Vec<u8>, system: &str, tools: &[ToolSpec]) -> ser
     Ok(())
 }
 
-/// One message; `own` is the model whose thoughts are given back. The provider joins those of one side that follow each
-/// other.
+/// One message; `own` is the model whose thoughts are sent back. The provider joins consecutive messages of the same
+/// role.
 pub(super) fn message(bytes: &mut Vec<u8>, message: &Message, own: &str) -> serde_json::Result<()> {
     let (role, content) = match message {
         Message::User(text) => {
@@ -71,12 +71,12 @@ pub(super) fn message(bytes: &mut Vec<u8>, message: &Message, own: &str) -> serd
     if content.is_empty() { Ok(()) } else { push(bytes, &AnthropicMessage { role, content }) }
 }
 
-/// Whether an answer, as it is given back, begins with what the model thought.
+/// Whether an answer, as it is sent back, begins with a thought.
 pub(super) fn begins_with_thought(answer: &ModelAnswer, own: &str) -> bool {
     matches!(blocks_of(answer, own).first(), Some(AnthropicInputBlock::Thought(_)))
 }
 
-/// What the model said, each part in its place: a thought knows how much had been said and called before it.
+/// The blocks of an answer in their order: a thought records how much text and how many calls came before it.
 fn blocks_of<'a>(answer: &'a ModelAnswer, own: &str) -> Vec<AnthropicInputBlock<'a>> {
     let mut blocks = Vec::new();
     let (mut said, mut called) = (0, 0);
@@ -113,7 +113,7 @@ fn gave(result: &ToolResult) -> AnthropicInputBlock<'_> {
     AnthropicInputBlock::ToolResult { tool_use_id: plain_id(&result.call, LONGEST), content, is_error: result.is_error }
 }
 
-/// A picture under its name.
+/// A picture after a text with its name.
 fn shown(picture: &Picture) -> Vec<AnthropicInputBlock<'_>> {
     let Picture { name, mime, bytes } = picture;
     if !SHOWN.contains(&mime.as_str()) {
@@ -124,7 +124,7 @@ fn shown(picture: &Picture) -> Vec<AnthropicInputBlock<'_>> {
     name.into_iter().chain([AnthropicInputBlock::Image { source }]).collect()
 }
 
-/// Texts of nothing but white space are refused.
+/// Texts that contain only white space are refused.
 fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }

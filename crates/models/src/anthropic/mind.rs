@@ -1,46 +1,46 @@
-//! How Anthropic's models think, by their names, and what they must be told about it.
+//! The thinking abilities of Anthropic's models, derived from their names, and the settings for them.
 
 use serde::Serialize;
 use updraft_run::ThinkingEffort;
 
 use crate::openai::{ROOM_TO_THINK, effort_word};
 
-/// No budget may be smaller.
+/// The smallest budget that is accepted.
 const LEAST_BUDGET: u64 = 1_024;
 
-/// What is known about a model by its name.
+/// What is known about a model from its name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AnthropicModel {
     manner: ThinkingMode,
-    /// Generation and edition, such as 4 and 5; absent for names that say neither.
+    /// Major and minor version, such as 4 and 5; `None` if the name contains neither.
     version: Option<(u32, u32)>,
 }
 
 /// How a model thinks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ThinkingMode {
-    /// Not at all, as far as we know.
+    /// Not at all, as far as is known.
     None,
-    /// Within a budget, where it is given one.
+    /// Within a budget, if it is given one.
     Budget,
-    /// As much as it finds right, where it is asked to.
+    /// As much as it decides, if it is asked to.
     Asked,
-    /// As much as it finds right, and by itself.
+    /// As much as it decides, by default.
     ByItself(ThinkingSwitch),
 }
 
-/// What keeps a model that thinks by itself from it.
+/// How to stop a model that thinks by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ThinkingSwitch {
     /// `disabled`.
     Disabled,
     /// `between_tools`, which leaves short notes.
     BetweenTools,
-    /// Nothing: it can only be told to make little effort.
+    /// It cannot be stopped: it can only be set to low effort.
     Never,
 }
 
-/// What a request says about thinking.
+/// The thinking settings of a request.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum AnthropicThinking {
@@ -57,7 +57,7 @@ pub(super) enum AnthropicThinking {
     BetweenTools,
 }
 
-/// What becomes of thoughts given back after other words than those they followed.
+/// What the provider does with thoughts that follow a changed history.
 #[derive(Debug, Serialize)]
 pub(super) struct ThoughtBinding {
     prefix_mismatch_behavior: &'static str,
@@ -81,36 +81,36 @@ impl AnthropicModel {
         Self { manner, version }
     }
 
-    /// Whether the model is at least of this version.
+    /// Whether the model has at least this version.
     fn since(self, version: (u32, u32)) -> bool {
         self.version.is_some_and(|own| own >= version)
     }
 
-    /// Whether answers can be held to a schema.
+    /// Whether answers can be constrained by a schema.
     pub(super) fn keeps_to_schemas(self) -> bool {
         self.since((4, 5))
     }
 
-    /// Whether a temperature is taken at all.
+    /// Whether a temperature is accepted.
     pub(super) fn takes_temperature(self) -> bool {
         !self.since((4, 7)) && !matches!(self.manner, ThinkingMode::ByItself(_))
     }
 
-    /// Whether the provider checks that what stood before a thought has not changed. A conversation that was
-    /// summarised has, and would be refused.
+    /// Whether the provider checks that the history before a thought is unchanged. After a summary it is not, and the
+    /// request would be refused.
     pub(super) fn binds_thoughts(self) -> bool {
         self.since((5, 1))
     }
 
-    /// Whether a call that is answered must have been thought about, lest thinking be refused.
+    /// Whether answered calls must come with thoughts, because thinking would be refused otherwise.
     pub(super) fn wants_thoughts_before_calls(self) -> bool {
         self.manner == ThinkingMode::Budget
     }
 
-    /// What to say about thinking.
+    /// The thinking settings for this effort.
     pub(super) fn thinking(self, think: ThinkingEffort) -> Option<AnthropicThinking> {
         let adaptive = || AnthropicThinking::Adaptive {
-            // Since then thoughts are kept back unless asked for.
+            // Since this version, thoughts are returned only on request.
             display: self.since((4, 7)).then_some("summarized"),
             block_binding: self.binds_thoughts().then_some(ThoughtBinding { prefix_mismatch_behavior: "drop_block" }),
         };
@@ -128,7 +128,7 @@ impl AnthropicModel {
         }
     }
 
-    /// How much effort to ask for.
+    /// The effort to request.
     pub(super) fn effort(self, think: ThinkingEffort) -> Option<&'static str> {
         match (self.manner, think) {
             (ThinkingMode::None | ThinkingMode::Budget, _) | (_, ThinkingEffort::Auto) => None,
@@ -138,7 +138,7 @@ impl AnthropicModel {
         }
     }
 
-    /// Tokens the answer's cap is widened by.
+    /// Tokens that are added to the limit on output.
     pub(super) fn room(self, think: ThinkingEffort) -> u64 {
         match (self.manner, think) {
             (ThinkingMode::None, _)
@@ -155,8 +155,8 @@ fn budget(think: ThinkingEffort) -> u64 {
     think.tokens().unwrap_or_default().max(LEAST_BUDGET)
 }
 
-/// Generation and edition of a Claude: `claude-3-7-sonnet-20250219`, `claude-opus-4.5`, `claude-sonnet-5`. What is longer
-/// than two digits is a date.
+/// The version of a Claude model: `claude-3-7-sonnet-20250219`, `claude-opus-4.5`, `claude-sonnet-5`. A number with
+/// more than two digits is a date.
 fn version_of(model: &str) -> Option<(u32, u32)> {
     let number = |word: &str| word.parse().ok().filter(|_| word.len() <= 2);
     let mut words = model.strip_prefix("claude")?.split(|letter: char| !letter.is_ascii_alphanumeric());

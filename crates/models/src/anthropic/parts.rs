@@ -1,4 +1,4 @@
-//! Reading an answer of Anthropic: events of a stream, or the whole at once.
+//! Parses answers of Anthropic: events of a stream, or a whole answer.
 
 use updraft_run::{FinishReason, TokenUsage};
 
@@ -10,16 +10,16 @@ use crate::fold::{AnswerBuilder, PartialArguments};
 use crate::refusal::{in_stream, shorten};
 use crate::retry::AttemptError;
 
-/// Reads events.
+/// Parses events.
 pub(super) struct AnthropicDecoder {
     /// The model, whose thoughts are kept.
     own: String,
-    /// Thoughts that have begun.
+    /// Thoughts that are not complete yet.
     open: Vec<OpenThought>,
     used: AnthropicUsage,
 }
 
-/// A thought as far as it has been written.
+/// A thought that is being received.
 struct OpenThought {
     index: usize,
     place: ThoughtPlace,
@@ -67,7 +67,7 @@ impl AnthropicDecoder {
         }
     }
 
-    /// A block is whole. A thought that is not signed would not be taken back.
+    /// A block is complete. A thought without a signature is dropped, because it would not be accepted later.
     fn end(&mut self, index: usize, fold: &mut AnswerBuilder) {
         let Some(at) = self.open.iter().position(|open| open.index == index) else { return };
         let OpenThought { place, thinking, signature, .. } = self.open.remove(at);
@@ -154,7 +154,7 @@ fn usage_of(used: &AnthropicUsage) -> TokenUsage {
     }
 }
 
-/// What an error in the middle of a stream means: the same as the status that stands for its kind.
+/// Translates an error in a stream: it has the same meaning as the HTTP status for its kind.
 fn trouble_of(error: &str) -> AttemptError {
     let Ok(fault) = serde_json::from_str::<AnthropicError<'_>>(error) else { return in_stream(error) };
     let status = match fault.kind.as_str() {

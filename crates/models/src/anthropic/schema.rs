@@ -1,8 +1,8 @@
-//! JSON Schema as Anthropic takes it for answers.
+//! Adapts JSON Schemas for answers to what Anthropic accepts.
 
 use serde_json::{Map, Value};
 
-/// Keywords that hold an answer to its form. The provider refuses those it does not know.
+/// Keywords that constrain the form of an answer. The provider refuses other keywords.
 const KNOWN: [&str; 14] = [
     "$defs",
     "$ref",
@@ -20,8 +20,8 @@ const KNOWN: [&str; 14] = [
     "type",
 ];
 
-/// The schema that an answer is held to: what the provider does not know is left out, and objects are closed. `None`
-/// where that would change what is meant, as with an object that may hold anything.
+/// The schema that constrains an answer: unsupported keywords are removed, and objects are closed. `None` if that would
+/// change the meaning, as for an object with arbitrary members.
 pub(super) fn for_answer(schema: &Value) -> Option<Value> {
     let schema = schema.as_object()?;
     let says_what =

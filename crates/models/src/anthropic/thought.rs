@@ -1,10 +1,10 @@
-//! What a model thought, kept between two asks so that it is given back unread and in its place.
+//! Thoughts of a model, kept between requests so that they can be sent back unchanged and in their place.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use updraft_run::ModelAnswer;
 
-/// A thought as the provider takes it back.
+/// A thought in the form that the provider accepts.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum ThoughtBlock<'a> {
@@ -12,7 +12,7 @@ pub(super) enum ThoughtBlock<'a> {
     RedactedThinking { data: &'a str },
 }
 
-/// How much of the answer stood before a thought.
+/// How much of the answer came before a thought.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ThoughtPlace {
     /// Bytes of text.
@@ -20,12 +20,12 @@ pub(super) struct ThoughtPlace {
     pub(super) calls: usize,
 }
 
-/// What is kept of a thought.
+/// The stored form of a thought.
 pub(super) fn kept(own: &str, place: ThoughtPlace, thought: &ThoughtBlock<'_>) -> Value {
     json!({ "of": own, "text": place.text, "calls": place.calls, "block": thought })
 }
 
-/// The thoughts of an answer that are this model's own, in order.
+/// The thoughts of an answer that belong to this model, in order.
 pub(super) fn thoughts_of<'a>(
     answer: &'a ModelAnswer,
     own: &str,

@@ -1,4 +1,4 @@
-//! What Anthropic sends, read where it lies: text is borrowed unless it holds escapes.
+//! The types of Anthropic's responses. Text is borrowed from the input unless it contains escapes.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::counts::{count, counts};
 use crate::text::LenientText;
 
-/// One event of a stream; a whole answer is read as one too.
+/// One event of a stream; a whole answer is parsed as one too.
 #[derive(Deserialize)]
 pub(super) struct AnthropicEvent<'a> {
     #[serde(rename = "type", default, borrow)]
@@ -24,10 +24,10 @@ pub(super) struct AnthropicEvent<'a> {
     pub(super) usage: Option<AnthropicUsage>,
     #[serde(default, borrow)]
     pub(super) error: Option<&'a RawValue>,
-    /// Of a whole answer.
+    /// Part of a whole answer.
     #[serde(default, borrow)]
     pub(super) content: Vec<AnthropicBlock<'a>>,
-    /// Of a whole answer.
+    /// Part of a whole answer.
     #[serde(default, borrow)]
     pub(super) stop_reason: LenientText<'a>,
 }
@@ -38,7 +38,7 @@ pub(super) struct MessageStart {
     pub(super) usage: Option<AnthropicUsage>,
 }
 
-/// A block as it begins, or the whole of it.
+/// The beginning of a block, or a whole block.
 #[derive(Deserialize)]
 pub(super) struct AnthropicBlock<'a> {
     #[serde(rename = "type", default, borrow)]
@@ -59,7 +59,7 @@ pub(super) struct AnthropicBlock<'a> {
     pub(super) input: Option<Value>,
 }
 
-/// More of a block, or what is known at the end.
+/// The continuation of a block, or the data at the end of the answer.
 #[derive(Deserialize)]
 pub(super) struct AnthropicDelta<'a> {
     #[serde(default, borrow)]
@@ -74,7 +74,7 @@ pub(super) struct AnthropicDelta<'a> {
     pub(super) stop_reason: LenientText<'a>,
 }
 
-/// Figures so far; later ones take the place of earlier ones.
+/// Token counts so far; later counts replace earlier ones.
 #[derive(Default, Deserialize)]
 pub(super) struct AnthropicUsage {
     #[serde(default, deserialize_with = "count")]

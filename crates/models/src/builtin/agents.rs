@@ -1,4 +1,4 @@
-//! The agents that do not retrieve: what the built-in model can honestly do in their place.
+//! The agents that do not retrieve, and what the built-in model can do in their place.
 
 use serde_json::{Value, json};
 use updraft_run::ModelAnswer;
@@ -8,10 +8,10 @@ use super::talk::{self, CallBuilder, Toolbox};
 use super::words;
 use crate::Prompt;
 
-/// Lines of a handed-over file that its profile is made from.
+/// Lines that are read of an attached file for its profile.
 const PROFILED: u64 = 400;
 
-/// Profiles the files handed over: kind, length, first heading.
+/// Profiles the attached files: kind, length, first heading.
 pub(super) fn distil(prompt: &Prompt<'_>) -> ModelAnswer {
     let tools = Toolbox(prompt.tools);
     let files = &prompt.brief.files;
@@ -45,7 +45,7 @@ fn profile(path: &str, text: &str) -> Value {
     json!({ "path": path, "kind": rank::kind(path).word(), "lines": lines, "title": title })
 }
 
-/// Puts the task to the person as a question and hands on what they said.
+/// Asks the user the task as a question and returns the answer.
 pub(super) fn clarify(prompt: &Prompt<'_>) -> ModelAnswer {
     let tools = Toolbox(prompt.tools);
     let exchanges = talk::exchanges(prompt.messages, "ask_user");
@@ -70,12 +70,12 @@ pub(super) fn review(prompt: &Prompt<'_>) -> ModelAnswer {
     talk::giving(prompt.brief, &json!({ "verdict": "accept", "feedback": words::NOT_JUDGED }))
 }
 
-/// The verdict on a step's result: the rules have had their say, and there is nothing to add.
+/// The verdict on a step's result: the rules have already judged it, and there is nothing to add.
 pub(super) fn judge() -> ModelAnswer {
     talk::saying(json!({ "verdict": "accept", "feedback": "" }).to_string())
 }
 
-/// Hands its only input on as it is; several, one after the other.
+/// Returns its only input unchanged; several inputs one after the other.
 pub(super) fn format(prompt: &Prompt<'_>) -> ModelAnswer {
     let inputs: Vec<Value> =
         prompt.brief.inputs.keys().flat_map(|name| talk::inputs(prompt.brief, name).into_iter().take(1)).collect();
@@ -89,12 +89,12 @@ pub(super) fn format(prompt: &Prompt<'_>) -> ModelAnswer {
     }
 }
 
-/// Says in one sentence that this takes a language model.
+/// Says in one sentence that this needs a language model.
 pub(super) fn decline(prompt: &Prompt<'_>, why: &str) -> ModelAnswer {
     talk::giving(prompt.brief, &Value::String(why.to_owned()))
 }
 
-/// Shortens a conversation to its beginnings: the first lines of what was told and said.
+/// Shortens a conversation to the first lines of its messages.
 pub(super) fn summarise(prompt: &Prompt<'_>) -> ModelAnswer {
     use updraft_run::Message;
 

@@ -1,4 +1,4 @@
-//! Chooses among quotations and writes the answer, or says that there is no evidence.
+//! Chooses quotations and writes the answer, or says that there is no evidence.
 
 use super::hits::WordHits;
 use super::question::{GoalQuestion, QuestionPart, fingerprint};
@@ -7,18 +7,18 @@ use super::stem;
 use super::terms::Term;
 use super::words;
 
-/// Quotations in an answer, at most.
+/// Maximum number of quotations in an answer.
 const MAX_QUOTES: usize = 6;
-/// Of one file, unless there is no other.
+/// Maximum number of quotations from one file, unless there is no other file.
 const MAX_OF_A_FILE: usize = 2;
-/// Shown where nothing answers the question, at most.
+/// Maximum number of quotations if nothing answers the question.
 const MAX_CLOSEST: usize = 2;
-/// What a quotation must weigh, as a share of the best.
+/// The minimum weight of a quotation, as a share of the best.
 const WORTH_SHOWING: f64 = 0.55;
-/// The share of the question's words (by weight) that makes a quotation evidence.
+/// The share of the question's words, by weight, that makes a quotation evidence.
 const COVERAGE: f64 = 0.34;
 
-/// Everything an answer rests on.
+/// Everything that an answer is based on.
 pub(super) struct Evidence<'a> {
     pub(super) question: &'a GoalQuestion,
     pub(super) hits: &'a WordHits,
@@ -76,13 +76,13 @@ impl Evidence<'_> {
         [written(&chosen), remark].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
     }
 
-    /// Where no name can be told by its letters, the rarest words may be one: a line that lacks one of them and names
-    /// something else speaks of that.
+    /// If no name can be recognised by its spelling, the rarest words may be a name: a line that lacks one of them and
+    /// names something else is about that other thing.
     fn is_of_another(&self, part: &QuestionPart, quote: &Quote) -> bool {
         quote.foreign && self.rarest(part).iter().any(|term| !quote.speaks_of(term))
     }
 
-    /// The same for words that stand in few files: without any of them a line is no answer, only close to one.
+    /// The same for words that occur in few files: a line without any of them is not an answer, only close to one.
     fn lacks_the_rarest(&self, part: &QuestionPart, quote: &Quote) -> bool {
         let is_rare =
             |term: &&Term| self.hits.files_with(&term.lower).is_some_and(|with| with * 5 <= self.files.max(5));
@@ -90,7 +90,7 @@ impl Evidence<'_> {
         !rare.is_empty() && !rare.iter().any(|term| quote.speaks_of(term))
     }
 
-    /// The words that stand in the fewest files, where the part has no names.
+    /// The words that occur in the fewest files, if the part has no names.
     fn rarest<'p>(&self, part: &'p QuestionPart) -> Vec<&'p Term> {
         if part.has_names() || part.terms.len() < 2 {
             return Vec::new();
@@ -101,7 +101,7 @@ impl Evidence<'_> {
         telling.into_iter().filter(|term| Some(rarity(term)) == least).collect()
     }
 
-    /// Lines about the right thing that do not say what was asked.
+    /// Lines about the right thing that do not answer the question.
     fn closest(&self, part: &QuestionPart, meeting: &[&Quote], shown: &mut Vec<String>) -> String {
         let said = |term: &&Term, quotes: &[&Quote]| quotes.iter().any(|quote| quote.speaks_of(term));
         let is_near =
@@ -118,7 +118,7 @@ impl Evidence<'_> {
         format!("{}\n{}", words::closest(self.files, &listed(&missing), &listed(&shared)), written(&chosen))
     }
 
-    /// How much of what is asked about the required names a quotation speaks of, from 0 to 1.
+    /// How much of what is asked about the required names a quotation covers, from 0 to 1.
     fn coverage(&self, part: &QuestionPart, quote: &Quote) -> f64 {
         let required = required_terms(part);
         let plain: Vec<&Term> =
@@ -141,7 +141,7 @@ fn listed(terms: &[&Term]) -> String {
     terms.iter().map(|term| term.word.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// The best quotations from several files, none twice.
+/// The best quotations from several files, without duplicates.
 fn choose<'a>(quotes: &[&'a Quote], most: usize, share: f64, shown: &mut Vec<String>) -> Vec<&'a Quote> {
     let best = quotes.first().map_or(0.0, |quote| quote.score);
     let mut chosen: Vec<&Quote> = Vec::new();
@@ -157,7 +157,7 @@ fn choose<'a>(quotes: &[&'a Quote], most: usize, share: f64, shown: &mut Vec<Str
     chosen
 }
 
-/// One quotation a line, each with its place.
+/// One quotation per line, each with its file and line.
 fn written(quotes: &[&Quote]) -> String {
     let place = |quote: &Quote| match quote.end_line {
         Some(end) => format!("{}:{}-{end}", quote.path, quote.line),

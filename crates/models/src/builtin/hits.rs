@@ -1,4 +1,4 @@
-//! Where the words of a goal were found: the answer of the search step, and the input of those after it.
+//! Where the words of a goal were found: the result of the search step, and the input of later steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,24 +7,24 @@ use serde_json::Value;
 
 use super::question::GoalQuestion;
 
-/// Files named for one word, at most: more would swell the journal and are never read.
+/// Maximum number of files for one word: more would enlarge the journal and are never read.
 const MAX_FILES: usize = 24;
-/// Lines named for one word in one file, at most.
+/// Maximum number of lines for one word in one file.
 const MAX_LINES: usize = 12;
 
-/// What was found, by word in lower case.
+/// The hits, by word in lower case.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct WordHits(BTreeMap<String, WordMatches>);
 
-/// Where one word was found.
+/// The hits of one word.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct WordMatches {
     files: usize,
     matches: Vec<MatchedLines>,
 }
 
-/// The lines of one file.
+/// The hits in one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct MatchedLines {
     path: String,
@@ -32,12 +32,12 @@ struct MatchedLines {
 }
 
 impl WordHits {
-    /// Reads them from a variable; none where it holds something else.
+    /// Reads the hits from a variable; empty if it contains something else.
     pub(super) fn from_value(value: Value) -> Self {
         serde_json::from_value(value).unwrap_or_default()
     }
 
-    /// Adds what a search for some words gave.
+    /// Adds the result of a search for some words.
     pub(super) fn add(&mut self, words: &[&str], result: &str) {
         for word in words {
             let found = self.0.entry((*word).to_owned()).or_default();
@@ -53,7 +53,7 @@ impl WordHits {
         }
     }
 
-    /// Keeps the most telling files and lines only.
+    /// Keeps only the most relevant files and lines.
     pub(super) fn bounded(mut self) -> Self {
         let mut words_of: BTreeMap<String, usize> = BTreeMap::new();
         for found in self.0.values() {
@@ -76,7 +76,7 @@ impl WordHits {
         self
     }
 
-    /// Lines of each file that two words share, or nearly.
+    /// Lines of each file on which more than one word occurs.
     fn lines_by_file(&self) -> BTreeMap<String, BTreeSet<u32>> {
         let mut seen: BTreeMap<(String, u32), usize> = BTreeMap::new();
         for known in self.0.values().flat_map(|found| &found.matches) {
@@ -91,12 +91,12 @@ impl WordHits {
         shared
     }
 
-    /// How many files hold a word; `None` where it was not searched for.
+    /// How many files contain a word; `None` if it was not searched for.
     pub(super) fn files_with(&self, word: &str) -> Option<usize> {
         self.0.get(word).map(|found| found.files)
     }
 
-    /// The lines of a word in a file.
+    /// The lines of a file that contain a word.
     pub(super) fn lines(&self, word: &str, path: &str) -> impl Iterator<Item = u32> + '_ {
         let path = path.to_owned();
         let matches = self.0.get(word).map(|found| found.matches.as_slice()).unwrap_or_default();
@@ -108,14 +108,15 @@ impl WordHits {
         self.0.values().flat_map(|found| &found.matches).map(|known| known.path.as_str()).collect()
     }
 
-    /// How much finding this word tells: much for one that stands in few files.
+    /// The weight of a word: high if it occurs in few files.
     pub(super) fn weight(&self, word: &str, files: usize) -> f64 {
         let all = files.max(1) as f64;
         let with = self.files_with(word).unwrap_or(files / 4) as f64;
         (1.0 + (all + 1.0) / (with + 0.5)).ln()
     }
 
-    /// Whether every word of the goal fills its search, so that rarer combinations are worth another.
+    /// Whether nearly every word of the goal has about as many hits as a search returns, so that pairs are worth
+    /// a search.
     pub(super) fn are_all_common(&self, question: &GoalQuestion, limit: u64) -> bool {
         let lines = |word: &str| -> u64 {
             self.0.get(word).map_or(0, |found| found.matches.iter().map(|m| m.lines.len() as u64).sum())
@@ -132,7 +133,7 @@ fn most_shared(lines: &BTreeSet<u32>, shared: Option<&BTreeSet<u32>>) -> BTreeSe
     first.chain(rest).take(MAX_LINES).copied().collect()
 }
 
-/// Reads `path:line: text`; other lines are remarks of the tool.
+/// Parses `path:line: text`; other lines are remarks of the tool.
 fn place(line: &str) -> Option<(&str, u32)> {
     let mut from = 0;
     while let Some(colon) = line[from..].find(':').map(|at| at + from) {

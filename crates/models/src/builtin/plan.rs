@@ -1,4 +1,4 @@
-//! The plans of the built-in model: a small graph that looks, searches, reads and answers.
+//! The plans of the built-in model: a small graph that lists, searches, reads and answers.
 
 use serde_json::{Value, json};
 use updraft_run::{Message, ModelAnswer};
@@ -8,7 +8,7 @@ use super::talk;
 use super::words::{self, StepText};
 use crate::Prompt;
 
-/// Looks and searches side by side, reads in shares, answers from all of it.
+/// Lists and searches in parallel, reads in shares, answers from all results.
 pub(super) fn plan(prompt: &Prompt<'_>) -> ModelAnswer {
     let again = suffix(prompt.messages);
     let name = |base: &str| format!("{base}{again}");
@@ -29,7 +29,7 @@ pub(super) fn plan(prompt: &Prompt<'_>) -> ModelAnswer {
     talk::saying(json!({ "steps": steps }).to_string())
 }
 
-/// The same among the workers of a swarm.
+/// The same for the workers of a swarm.
 pub(super) fn route(prompt: &Prompt<'_>) -> ModelAnswer {
     let again = suffix(prompt.messages);
     let name = |base: &str| format!("{base}{again}");
@@ -49,7 +49,7 @@ fn step(id: &str, agent: &str, text: &StepText, reads: &[String], writes: &str) 
     })
 }
 
-/// Steps and variables that have been are never planned again: a new plan numbers its own.
+/// Ids of earlier steps and variables must not be used again: a new plan adds a number to its own.
 fn suffix(messages: &[Message]) -> String {
     let told =
         || messages.iter().filter_map(|message| if let Message::User(text) = message { Some(&**text) } else { None });

@@ -1,46 +1,46 @@
-//! What a goal asks: its parts, and what each is about.
+//! Analyses a goal: splits it into parts, and finds what each part asks about.
 
 use super::stem;
 use super::terms::Term;
 use super::tokens;
 
-/// Words a search is made for, at most; each costs one call.
+/// Maximum number of words to search for; each costs one call.
 const MAX_TERMS: usize = 8;
 
-/// A goal, taken apart.
+/// An analysed goal.
 #[derive(Debug, Default)]
 pub(super) struct GoalQuestion {
-    /// What it asks, one after the other. Never empty.
+    /// What it asks, part by part. Never empty.
     pub(super) parts: Vec<QuestionPart>,
-    /// Its letters and digits, to know it again where a file quotes it.
+    /// Its letters and digits, to recognise the goal where a file quotes it.
     print: String,
 }
 
-/// One thing a goal asks.
+/// One part of a goal.
 #[derive(Debug, Default)]
 pub(super) struct QuestionPart {
-    /// Its telling words.
+    /// Its significant words.
     pub(super) terms: Vec<Term>,
-    /// Things that must be meant: of each list of alternatives, one has to be there with all its terms.
+    /// Things that must be mentioned: of each list of alternatives, one must occur with all its terms.
     pub(super) required: Vec<Vec<Vec<usize>>>,
-    /// A number, a date or an amount is asked for.
+    /// Whether it asks for a number, a date or an amount.
     pub(super) wants_number: bool,
 }
 
 impl QuestionPart {
-    /// Something is asked about that is known by a capital letter, digits or quotation marks.
+    /// Whether it asks about something that is marked by a capital letter, digits or quotation marks.
     pub(super) fn has_names(&self) -> bool {
         !self.required.is_empty()
     }
 
-    /// Nothing in particular is asked about, so the files' own introductions answer it best.
+    /// Whether it asks about nothing in particular, so that the files' introductions are the best answer.
     pub(super) fn is_overview(&self) -> bool {
         self.terms.is_empty()
     }
 }
 
 impl GoalQuestion {
-    /// Takes a goal apart.
+    /// Analyses a goal.
     pub(super) fn of(goal: &str) -> Self {
         let mut parts: Vec<QuestionPart> = Vec::new();
         for clause in clauses(goal) {
@@ -61,12 +61,12 @@ impl GoalQuestion {
         Self { parts, print: fingerprint(goal) }
     }
 
-    /// Whether a text only asks the same: an example of its use, say, or a test.
+    /// Whether a text only repeats the question, as an example of use or a test does.
     pub(super) fn is_echoed_in(&self, text: &str) -> bool {
         self.print.len() >= 20 && fingerprint(text).contains(&self.print)
     }
 
-    /// Every telling word once, names first, as many as are searched for.
+    /// Every significant word once, names first, limited to the number that is searched for.
     pub(super) fn terms(&self) -> Vec<&Term> {
         let mut terms: Vec<&Term> = Vec::new();
         for wanted in [true, false] {
@@ -81,18 +81,18 @@ impl GoalQuestion {
     }
 }
 
-/// Letters and digits alone, for texts that are the same but for form.
+/// Only letters and digits, to compare texts regardless of their formatting.
 pub(super) fn fingerprint(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// An overview was not asked for where no clause asks "what".
+/// Whether the goal asks neither "what" nor for an overview, so that it is only an order.
 fn is_order_only(goal: &str) -> bool {
     let lower = goal.to_lowercase();
     !["what", "overview", "summar", "about", "describe", "explain"].iter().any(|word| lower.contains(word))
 }
 
-/// Takes over what an earlier part was about.
+/// Copies what an earlier part was about.
 fn inherit(part: &mut QuestionPart, first: &QuestionPart) {
     for alternatives in &first.required {
         let moved = alternatives
@@ -116,7 +116,7 @@ fn refers_back(clause: &str) -> bool {
         .any(|w| matches!(w.lower.as_str(), "it" | "its" | "they" | "their" | "he" | "she" | "his" | "her" | "there"))
 }
 
-/// Splits at sentence ends, and before "and how", "and what" and their like.
+/// Splits at sentence ends, and before "and how", "and what" and similar phrases.
 fn clauses(goal: &str) -> Vec<String> {
     let mut clauses = Vec::new();
     let mut current = String::new();
@@ -182,7 +182,7 @@ fn push_term(part: &mut QuestionPart, text: &str, is_exact: bool) -> usize {
     part.terms.len() - 1
 }
 
-/// Adds a name to what is required: to the name before, as its alternative, or by itself.
+/// Adds a name to what is required: to the name before it, as its alternative, or as a new entry.
 fn require(part: &mut QuestionPart, at: usize, extends: bool, is_alternative: bool) {
     match part.required.last_mut() {
         Some(alternatives) if extends => {
@@ -195,7 +195,7 @@ fn require(part: &mut QuestionPart, at: usize, extends: bool, is_alternative: bo
     }
 }
 
-/// "Station Kestrel" may be called just "Kestrel".
+/// "Station Kestrel" may also be called just "Kestrel".
 fn drop_kind_words(part: &mut QuestionPart) {
     let QuestionPart { terms, required, .. } = part;
     for name in required.iter_mut().flatten() {

@@ -1,4 +1,4 @@
-//! Weighs what could be quoted against what was asked.
+//! Ranks quotations by how well they fit the question.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -19,27 +19,27 @@ pub(super) struct Quote {
     pub(super) end_line: Option<u32>,
     pub(super) text: String,
     pub(super) score: f64,
-    /// Words of the goal it holds.
+    /// Words of the goal that it contains.
     #[serde(default)]
     pub(super) terms: Vec<String>,
-    /// Words of the goal that stand above it only.
+    /// Words of the goal that occur only above it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) context: Vec<String>,
-    /// The heading they stand in.
+    /// The heading that contains them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) under: Option<QuotedHeading>,
-    /// Which part of the goal it speaks to.
+    /// The index of the part of the goal that it answers.
     #[serde(default)]
     pub(super) part: usize,
-    /// It speaks of what the part asks about, and not of something like it.
+    /// Whether it is about what the part asks, and not about something similar.
     #[serde(default)]
     pub(super) meets: bool,
-    /// It names something the goal does not.
+    /// Whether it names something that the goal does not.
     #[serde(default)]
     pub(super) foreign: bool,
 }
 
-/// A heading, quoted with what stands under it.
+/// A heading that is quoted with the text below it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct QuotedHeading {
     pub(super) line: u32,
@@ -47,12 +47,12 @@ pub(super) struct QuotedHeading {
 }
 
 impl Quote {
-    /// Whether it holds a word, or stands under it.
+    /// Whether it, or a text above it, contains a word.
     pub(super) fn speaks_of(&self, term: &Term) -> bool {
         self.terms.iter().chain(&self.context).any(|word| *word == term.lower)
     }
 
-    /// Reads quotations from a variable, those found inside objects included.
+    /// Reads quotations from a variable, including those inside objects.
     pub(super) fn all_in(value: &Value) -> Vec<Quote> {
         match value {
             Value::Array(items) => items.iter().filter_map(|item| serde_json::from_value(item.clone()).ok()).collect(),
@@ -62,10 +62,10 @@ impl Quote {
     }
 }
 
-/// Quotations kept of one reader for each part: a few more than an answer holds.
+/// Maximum number of quotations of one reader for each part: a few more than an answer uses.
 const KEPT: usize = 8;
 
-/// What the quotations are weighed by.
+/// The data by which quotations are ranked.
 pub(super) struct QuoteWeights<'a> {
     pub(super) question: &'a GoalQuestion,
     pub(super) hits: &'a WordHits,
@@ -142,14 +142,14 @@ impl QuoteWeights<'_> {
         Some(quote)
     }
 
-    /// A name that stands in most files is what the folder is about, and need not stand in each line.
+    /// A name that occurs in most files is the subject of the folder, and need not occur in each line.
     fn is_meant(&self, term: &Term, quote: &Quote) -> bool {
         let is_everywhere = self.hits.files_with(&term.lower).is_some_and(|with| with >= 4 && with * 3 >= self.files);
         quote.speaks_of(term) || (is_everywhere && !quote.foreign)
     }
 }
 
-/// What a quotation is worth by its form, whatever it holds.
+/// The weight of a quotation by its form, regardless of its content.
 fn fitness(part: &QuestionPart, path: &str, unit: &QuotableUnit, words: &[Word]) -> f64 {
     let length = 1.0 / (0.8 + 0.2 * (words.len() as f64 / 20.0).max(0.5));
     let form = match unit.form {
@@ -194,7 +194,7 @@ fn introduction(path: &str, unit: &QuotableUnit) -> Option<Quote> {
     Some(Quote { score: (rank::introduces(path) * early * 100.0).round() / 100.0, meets: true, ..bare(path, unit) })
 }
 
-/// How near the words found stand to each other, from 0 to 1.
+/// How close the found words are to each other, from 0 to 1.
 fn closeness(part: &QuestionPart, words: &[Word]) -> f64 {
     let places: Vec<usize> =
         part.terms.iter().filter_map(|term| words.iter().position(|word| term.fits_word(word) > 0.0)).collect();
@@ -206,7 +206,7 @@ fn closeness(part: &QuestionPart, words: &[Word]) -> f64 {
     }
 }
 
-/// Whether a unit names something by a capital letter that the goal does not name.
+/// Whether a unit contains a capitalised name that the goal does not contain.
 fn names_something_else(part: &QuestionPart, unit: &QuotableUnit, words: &[Word]) -> bool {
     let is_unknown = |word: &Word| {
         word.capital
@@ -222,7 +222,7 @@ fn names_something_else(part: &QuestionPart, unit: &QuotableUnit, words: &[Word]
     })
 }
 
-/// Whether a setting, or an entry such as `Height: 12 m`, stands in a section that names something the goal does not.
+/// Whether a setting, or an entry such as `Height: 12 m`, is in a section that names something the goal does not.
 fn is_setting_of_another(part: &QuestionPart, unit: &QuotableUnit) -> bool {
     let names_other = |heading: &Heading| names_other(part, &stem::words(&heading.text));
     let is_entry =
@@ -235,14 +235,14 @@ fn names_other(part: &QuestionPart, words: &[Word]) -> bool {
         && !words.iter().any(|word| part.terms.iter().any(|term| term.fits_word(word) > 0.0))
 }
 
-/// What stands above a unit and may lend it its name.
+/// The headings and the path above a unit, which may contain the name that it is about.
 struct UnitContext<'a> {
     headings: Vec<(&'a Heading, Vec<Word>, String)>,
     path: Option<(Vec<Word>, String)>,
 }
 
 impl<'a> UnitContext<'a> {
-    /// Headings count from the nearest outwards, until one names something the goal does not; then the path.
+    /// Headings count from the nearest outwards, up to one that names something the goal does not; then the path.
     fn of(part: &QuestionPart, path: &str, unit: &'a QuotableUnit, foreign: bool) -> Self {
         let mut context = Self { headings: Vec::new(), path: None };
         let is_head_of_table = |heading: &Heading| unit.form == UnitKind::Row && Some(heading) == unit.headings.last();
@@ -269,7 +269,7 @@ impl<'a> UnitContext<'a> {
             || self.path.as_ref().is_some_and(|(words, lower)| term.fits(words, lower) > 0.0)
     }
 
-    /// The nearest heading that holds a word the quotation itself lacks.
+    /// The nearest heading with a word that the quotation itself lacks.
     fn heading_for(&self, part: &QuestionPart, quote: &Quote) -> Option<&'a Heading> {
         let lent: Vec<&Term> = part.terms.iter().filter(|term| quote.context.contains(&term.lower)).collect();
         self.headings

@@ -1,4 +1,4 @@
-//! Which files are worth reading for a goal, and which of their lines.
+//! Chooses the files that are worth reading for a goal, and their lines.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +7,17 @@ use super::question::{GoalQuestion, QuestionPart};
 use super::stem;
 use super::terms::Term;
 
-/// Files read for a goal, over all steps that read.
+/// Maximum number of files that are read for a goal, over all steps.
 const MAX_FILES: usize = 12;
-/// Lines read before and after one that fits: enough for its heading and the sentence around it.
+/// Lines to read before and after a matching line: enough for its heading and the sentence around it.
 const BEFORE: u32 = 40;
 const AFTER: u32 = 40;
-/// Stretches of one file for one part of the goal.
+/// Maximum number of ranges in one file for one part of the goal.
 const MAX_STRETCHES: usize = 3;
-/// Lines of a file's beginning, where it introduces itself.
+/// Lines at the beginning of a file that count as its introduction.
 const INTRODUCTION: u32 = 80;
 
-/// A stretch of a file worth reading.
+/// A range of lines that is worth reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LineRange {
     pub(super) path: String,
@@ -29,11 +29,11 @@ pub(super) struct LineRange {
 #[derive(Clone, Debug, Default)]
 pub(super) struct FileListing {
     pub(super) paths: Vec<String>,
-    /// How many there are, the unlisted ones included.
+    /// Their number, including files that were not listed.
     pub(super) total: usize,
 }
 
-/// Stretches of the best files for all parts of a goal, best first, one list for each file.
+/// Line ranges of the best files for all parts of a goal, best first, one list for each file.
 pub(super) fn stretches(
     question: &GoalQuestion,
     listing: &FileListing,
@@ -81,12 +81,12 @@ fn score(part: &QuestionPart, path: &str, files: usize, hits: &WordHits, given: 
     sum * worth(path) * if is_given { 1.5 } else { 1.0 }
 }
 
-/// A rare word outweighs any number of common ones: their lines are cut off long before its own.
+/// A rare word outweighs any number of common ones, because the lists of common words are truncated much earlier.
 fn rarity(term: &Term, files: usize, hits: &WordHits) -> f64 {
     hits.weight(&term.lower, files).powi(2) * if term.is_exact { 2.0 } else { 1.0 }
 }
 
-/// Lines with hits, each with the weight of the different words on it and near it, best first.
+/// Lines with hits, each with the weight of the distinct words on it and near it, best first.
 fn best_lines(part: &QuestionPart, path: &str, files: usize, hits: &WordHits) -> Vec<(f64, u32)> {
     let by_term: Vec<(f64, Vec<u32>)> =
         part.terms.iter().map(|term| (rarity(term, files, hits), hits.lines(&term.lower, path).collect())).collect();
@@ -104,7 +104,7 @@ fn best_lines(part: &QuestionPart, path: &str, files: usize, hits: &WordHits) ->
     scored
 }
 
-/// Some stretches around the best lines of every part, and the beginning where that is asked for.
+/// Line ranges around the best lines of every part, and the beginning of the file if it is asked for.
 fn stretches_of(question: &GoalQuestion, path: &str, files: usize, hits: &WordHits) -> Vec<LineRange> {
     let mut spans: Vec<(u32, u32)> = Vec::new();
     for part in &question.parts {
@@ -140,13 +140,13 @@ fn merged(mut spans: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
     merged
 }
 
-/// What a file is, by its name.
+/// The kind of a file, judged by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileCategory {
     Prose,
     Code,
     Data,
-    /// Written by machines, for machines.
+    /// Written by programs, for programs.
     Generated,
     Binary,
 }
@@ -181,7 +181,7 @@ pub(super) fn kind(path: &str) -> FileCategory {
     }
 }
 
-/// How readily a file is believed to answer people: documents first, what machines wrote last.
+/// How well a file is suited to answer people: documents first, generated files last.
 pub(super) fn worth(path: &str) -> f64 {
     let lower = path.to_lowercase();
     let place = if lower

@@ -1,4 +1,4 @@
-//! Looking, searching and reading: the steps of a retriever, and the same in one step for an agent by itself.
+//! Lists, searches and reads files: as the steps of a retriever, or all in one step for a single agent.
 
 use serde_json::{Value, json};
 use updraft_run::{Message, ModelAnswer};
@@ -17,18 +17,18 @@ const LIST: &str = "list_files";
 const SEARCH: &str = "search_files";
 const READ: &str = "read_file";
 
-/// Steps that read side by side.
+/// Number of parallel reading steps.
 pub(super) const READERS: usize = 3;
-/// Paths the first step hands on, at most: about as much as a model would be shown.
+/// Maximum number of paths that the first step returns: about as much as a model would be shown.
 const MAX_PATHS: usize = 400;
-/// Paths asked of the tool.
+/// Maximum number of paths requested from the tool.
 const LISTED: u64 = 2_000;
-/// Lines asked of one search.
+/// Maximum number of lines requested from one search.
 const FOUND: u64 = 200;
-/// Searches for two words at once, where each alone is everywhere.
+/// Maximum number of searches for pairs of words, if each word alone is too common.
 const MAX_PAIRS: usize = 6;
 
-/// Does a retriever's step, known by its name; any other task is done as a whole.
+/// Performs a retriever's step, recognised by its name; any other task is done as a whole.
 pub(super) fn step(prompt: &Prompt<'_>) -> ModelAnswer {
     let step = prompt.brief.step.as_str();
     let tools = Toolbox(prompt.tools);
@@ -87,7 +87,7 @@ fn read(prompt: &Prompt<'_>, tools: &Toolbox<'_>, share: usize) -> ModelAnswer {
     talk::giving(brief, &json!(quoted(prompt.messages, &scale)))
 }
 
-/// Lists and searches, then reads, then answers: a whole task in one step, as far as the tools reach.
+/// Lists and searches, then reads, then answers: a whole task in one step, as far as the tools allow.
 pub(super) fn whole(prompt: &Prompt<'_>) -> ModelAnswer {
     let brief = prompt.brief;
     let tools = Toolbox(prompt.tools);
@@ -122,7 +122,7 @@ pub(super) fn whole(prompt: &Prompt<'_>) -> ModelAnswer {
     talk::giving(brief, &Value::String(evidence.answer()))
 }
 
-/// Answers from what earlier steps wrote: the last step of a plan.
+/// Answers from the results of earlier steps: the last step of a plan.
 pub(super) fn compose(prompt: &Prompt<'_>) -> ModelAnswer {
     from_inputs(prompt.brief, &GoalQuestion::of(&prompt.brief.goal))
 }
@@ -170,7 +170,7 @@ fn read_call(tools: &Toolbox<'_>, stretch: &LineRange) -> (String, Value) {
     calling.may_count(&["end_line"], u64::from(stretch.start + stretch.lines - 1)).done()
 }
 
-/// The searches still to be made: one for each word, then for pairs where every word is common.
+/// The searches that are still to be made: one for each word, then for pairs if every word is common.
 fn searches_due(messages: &[Message], tools: &Toolbox<'_>, question: &GoalQuestion) -> Vec<(String, Value)> {
     match talk::rounds_of(messages, SEARCH) {
         0 => question.terms().iter().map(|term| search_call(tools, term.pattern())).collect(),
@@ -192,7 +192,7 @@ fn pairs(question: &GoalQuestion) -> Vec<(&Term, &Term)> {
     pairs
 }
 
-/// What all searches found. A search that failed tells nothing, not even that a word is absent.
+/// The hits of all searches. A failed search says nothing, not even that a word is absent.
 fn found(messages: &[Message], question: &GoalQuestion) -> WordHits {
     let mut hits = WordHits::default();
     for exchange in talk::exchanges(messages, SEARCH).iter().filter(|exchange| !exchange.result.is_error) {
@@ -212,7 +212,7 @@ fn found(messages: &[Message], question: &GoalQuestion) -> WordHits {
     hits
 }
 
-/// The files the tool listed, documents first.
+/// The files that the tool listed, documents first.
 fn listed(messages: &[Message]) -> FileListing {
     let mut listing = FileListing::default();
     for exchange in talk::exchanges(messages, LIST).iter().filter(|exchange| !exchange.result.is_error) {
@@ -229,7 +229,7 @@ fn listed(messages: &[Message]) -> FileListing {
     listing
 }
 
-/// A path, or the tool's remark that there are more.
+/// Adds a path, or reads the tool's remark that there are more.
 fn take_path(listing: &mut FileListing, line: &str) {
     if line.starts_with(['[', '…']) {
         let digits: String =
@@ -270,7 +270,7 @@ fn quoted(messages: &[Message], scale: &QuoteWeights<'_>) -> Vec<Quote> {
     scale.best(&texts)
 }
 
-/// A file's text without what the tool says about it, and up to where something was left out.
+/// A file's text without the remarks of the tool, up to where something was left out.
 fn without_remarks(text: &str) -> &str {
     let text = text.find("\n[… ").map_or(text, |at| &text[..at]);
     let trimmed = text.trim_end_matches('\n');

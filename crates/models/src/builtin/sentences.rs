@@ -1,4 +1,4 @@
-//! Finds the sentences of consecutive lines, so that one that spans lines is quoted whole.
+//! Finds sentences in consecutive lines, so that a sentence over several lines is quoted whole.
 
 /// A quotable piece of a block of lines.
 #[derive(Debug, PartialEq, Eq)]
@@ -10,12 +10,12 @@ pub(super) struct Piece {
     pub(super) text: String,
 }
 
-/// Longer lines are quoted by the sentence.
+/// Longer lines are split into sentences for quoting.
 const LONG_LINE: usize = 240;
 /// Longer sentences, and lists without full stops, are quoted two lines at a time.
 const LONG_SENTENCE: usize = 480;
 
-/// The pieces of a block of trimmed lines. Each stands in the lines joined by single spaces.
+/// The pieces of a block of trimmed lines. Each is a part of the lines joined by single spaces.
 pub(super) fn pieces(lines: &[String]) -> Vec<Piece> {
     let joined = lines.join(" ");
     let mut starts = Vec::with_capacity(lines.len());

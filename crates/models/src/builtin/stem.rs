@@ -1,9 +1,9 @@
-//! Words of a text, cut to their stems, and the few tables of English that help to compare them.
+//! Splits a text into words with their stems, and contains small tables of English for comparing them.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-/// A word as it stands in a text.
+/// A word of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Word {
     /// In lower case.
@@ -14,11 +14,11 @@ pub(super) struct Word {
     pub(super) capital: bool,
     /// Followed by `'s`.
     pub(super) possessive: bool,
-    /// Begins a sentence, so that its capital letter tells nothing.
+    /// Begins a sentence, so that its capital letter says nothing.
     pub(super) opens: bool,
 }
 
-/// Splits a text into words: runs of letters and digits, `camelCase` taken apart as well.
+/// Splits a text into words: sequences of letters and digits; `camelCase` is also split.
 pub(super) fn words(text: &str) -> Vec<Word> {
     let mut found = Vec::new();
     let mut run = String::new();
@@ -69,7 +69,7 @@ fn push_run(found: &mut Vec<Word>, run: &str, possessive: bool, opens: bool) {
     }
 }
 
-/// The parts of a `camelCase` run.
+/// The parts of a `camelCase` word.
 fn humps(run: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -85,7 +85,7 @@ fn humps(run: &str) -> Vec<&str> {
     parts
 }
 
-/// Cuts plural and verb endings. Made so that the stem begins every regular form of the word.
+/// Removes plural and verb endings. The stem is a prefix of every regular form of the word.
 pub(super) fn stem(lower: &str) -> String {
     if let Some((_, base)) = IRREGULAR.iter().find(|(form, _)| *form == lower) {
         return stem(base);
@@ -137,7 +137,7 @@ pub(super) fn other_forms(stem_of_term: &str) -> impl Iterator<Item = &'static s
     IRREGULAR.iter().filter(move |(_, base)| stem(base) == stem_of_term).map(|(form, _)| *form)
 }
 
-/// Stems that say much the same, in questions and in the lines that answer them.
+/// Stems with a similar meaning, in questions and in the lines that answer them.
 pub(super) fn akin(stem_of_term: &str) -> impl Iterator<Item = String> {
     AKIN.iter()
         .filter(move |group| group.iter().any(|word| stem(word) == stem_of_term))
@@ -145,17 +145,17 @@ pub(super) fn akin(stem_of_term: &str) -> impl Iterator<Item = String> {
         .filter(move |other| other != stem_of_term)
 }
 
-/// Whether a word only carries the phrasing of a question or an order.
+/// Whether a word only belongs to the phrasing of a question or an order.
 pub(super) fn is_stop_word(lower: &str) -> bool {
     STOP.contains(lower) || is_german_stop_word(lower)
 }
 
-/// The same in German, whose nouns all have capital letters.
+/// The same for German, in which all nouns are capitalised.
 pub(super) fn is_german_stop_word(lower: &str) -> bool {
     STOP_GERMAN.contains(lower)
 }
 
-/// Words for the folder itself, which its files rarely use of themselves: "this code", "the project".
+/// Whether this is a word for the folder itself, which its files rarely contain: "this code", "the project".
 pub(super) fn is_word_for_the_folder(lower: &str, before: &str) -> bool {
     match before {
         "this" | "these" | "our" | "my" => FOLDER.contains(lower) || THIS_FOLDER.contains(lower),
@@ -164,12 +164,12 @@ pub(super) fn is_word_for_the_folder(lower: &str, before: &str) -> bool {
     }
 }
 
-/// Words that say what kind of thing a name, or an answer, belongs to.
+/// Whether this word is a kind of thing, which may precede a name or an answer.
 pub(super) fn is_kind_word(lower: &str) -> bool {
     KINDS.contains(lower)
 }
 
-/// Words that may head a section without naming another thing.
+/// Whether this word may head a section without naming another thing.
 pub(super) fn is_section_word(lower: &str) -> bool {
     SECTIONS.contains(lower)
 }

@@ -1,11 +1,11 @@
-//! The conversation as the built-in model reads it: what it called, what came back, and what it may call next.
+//! Helpers to read the conversation (earlier calls and their results) and to build the next answer.
 
 use serde_json::{Map, Value};
 use updraft_run::{Message, ModelAnswer, ToolCall, ToolResult, ToolSpec};
 
 use crate::{Prompt, TaskBrief};
 
-/// A call and what it gave.
+/// A call and its result.
 pub(super) struct ToolExchange<'a> {
     pub(super) call: &'a ToolCall,
     pub(super) result: &'a ToolResult,
@@ -36,14 +36,14 @@ pub(super) fn has_called(messages: &[Message], tool: &str) -> bool {
     rounds_of(messages, tool) > 0
 }
 
-/// In how many turns a tool was called.
+/// The number of turns in which a tool was called.
 pub(super) fn rounds_of(messages: &[Message], tool: &str) -> usize {
     let has_it =
         |message: &&Message| matches!(message, Message::Results(results) if results.iter().any(|r| r.name == tool));
     messages.iter().filter(has_it).count()
 }
 
-/// What the model was told last.
+/// The last message to the model.
 pub(super) fn last_told(messages: &[Message]) -> &str {
     messages
         .iter()
@@ -52,18 +52,18 @@ pub(super) fn last_told(messages: &[Message]) -> &str {
         .unwrap_or_default()
 }
 
-/// The beginning of a text, where our own prompts say what they want; what follows may be quoted from anywhere.
+/// The beginning of a text, where our own prompts say what they ask for; later text may be quoted from anywhere.
 pub(super) fn opening(text: &str, chars: usize) -> &str {
     text.char_indices().nth(chars).map_or(text, |(end, _)| &text[..end])
 }
 
-/// Whether calls would no longer be made.
+/// Whether further calls would not be made.
 pub(super) fn must_answer(messages: &[Message]) -> bool {
     let told = opening(last_told(messages), 60).to_lowercase();
     told.contains("last turn") || told.contains("budget")
 }
 
-/// The tools at hand, by name.
+/// The available tools, by name.
 pub(super) struct Toolbox<'a>(pub(super) &'a [ToolSpec]);
 
 impl Toolbox<'_> {
@@ -78,7 +78,7 @@ impl Toolbox<'_> {
     }
 }
 
-/// A call in the making: arguments are set only where the tool's schema knows them.
+/// Builds a call: arguments are set only if the tool's schema contains them.
 pub(super) struct CallBuilder<'a> {
     tools: &'a Toolbox<'a>,
     tool: &'static str,
@@ -90,7 +90,7 @@ impl<'a> CallBuilder<'a> {
         Self { tools, tool, args: Map::new() }
     }
 
-    /// Sets the first argument of these names that the tool has; the first name if its schema tells nothing.
+    /// Sets the first of these arguments that the tool has; if its schema names none, the first.
     pub(super) fn must(mut self, names: &[&'static str], value: impl Into<Value>) -> Self {
         let name = self.tools.property(self.tool, names).map(|(name, _)| name).or(names.first().copied());
         if let Some(name) = name {
@@ -99,7 +99,7 @@ impl<'a> CallBuilder<'a> {
         self
     }
 
-    /// Sets the first argument of these names that the tool has, if any.
+    /// Sets the first of these arguments that the tool has, if any.
     pub(super) fn may(mut self, names: &[&'static str], value: bool) -> Self {
         if let Some((name, schema)) = self.tools.property(self.tool, names)
             && schema.get("type").and_then(Value::as_str) == Some("boolean")
@@ -109,7 +109,7 @@ impl<'a> CallBuilder<'a> {
         self
     }
 
-    /// The same for a number, kept within the schema's maximum.
+    /// The same for a number, limited to the schema's maximum.
     pub(super) fn may_count(mut self, names: &[&'static str], value: u64) -> Self {
         if let Some((name, schema)) = self.tools.property(self.tool, names) {
             let most = schema.get("maximum").and_then(Value::as_u64).unwrap_or(value);
@@ -123,7 +123,7 @@ impl<'a> CallBuilder<'a> {
     }
 }
 
-/// An answer that calls tools. Ids are numbered by turn and place, so that they never meet.
+/// An answer that calls tools. Ids are numbered by turn and position, so that they are unique.
 pub(super) fn calling(prompt: &Prompt<'_>, calls: Vec<(String, Value)>) -> ModelAnswer {
     let turn = prompt.messages.iter().filter(|message| matches!(message, Message::Assistant(_))).count();
     let calls = calls
@@ -134,12 +134,12 @@ pub(super) fn calling(prompt: &Prompt<'_>, calls: Vec<(String, Value)>) -> Model
     ModelAnswer { calls, ..ModelAnswer::default() }
 }
 
-/// An answer in words.
+/// An answer with text.
 pub(super) fn saying(text: impl Into<String>) -> ModelAnswer {
     ModelAnswer { text: text.into(), ..ModelAnswer::default() }
 }
 
-/// An answer that gives every variable of the step this value; the bare value where the step writes none.
+/// An answer that sets every variable of the step to this value; the bare value if the step writes none.
 pub(super) fn giving(brief: &TaskBrief, value: &Value) -> ModelAnswer {
     match (brief.writes.as_slice(), value) {
         ([] | [_], Value::String(text)) => saying(text.clone()),
@@ -151,7 +151,7 @@ pub(super) fn giving(brief: &TaskBrief, value: &Value) -> ModelAnswer {
     }
 }
 
-/// The inputs whose names begin like this, unwrapped: a step's answer may have been kept as text or with its key around it.
+/// The inputs whose names begin with `prefix`, unwrapped: a step's answer may be stored as text or inside an object.
 pub(super) fn inputs(brief: &TaskBrief, prefix: &str) -> Vec<Value> {
     brief
         .inputs

@@ -1,17 +1,17 @@
-//! A telling word of a goal: how it is searched for, and how well a line holds it.
+//! Significant words of a goal: how to search for them, and how well a line matches them.
 
 use super::stem::{self, Word};
 
-/// A telling word.
+/// A significant word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Term {
-    /// As the goal has it.
+    /// As written in the goal.
     pub(super) word: String,
-    /// In lower case; its name among the hits.
+    /// In lower case; the key among the hits.
     pub(super) lower: String,
     stem: String,
     akin: Vec<String>,
-    /// A name, a number or something quoted: only the word itself will do.
+    /// Whether it is a name, a number or quoted text, which only matches exactly.
     pub(super) is_exact: bool,
     is_literal: bool,
 }
@@ -25,7 +25,7 @@ impl Term {
         Self { word: word.to_owned(), lower, stem, akin, is_exact: is_exact || is_literal, is_literal }
     }
 
-    /// How well a line's words fit, from 0 to 1. `lower` is the line in lower case.
+    /// How well the words of a line match, from 0 to 1. `lower` is the line in lower case.
     pub(super) fn fits(&self, words: &[Word], lower: &str) -> f64 {
         if self.is_literal {
             return if contains_bounded(lower, &self.lower) { 1.0 } else { 0.0 };
@@ -39,7 +39,7 @@ impl Term {
         self.is_literal && (path == self.lower || path.ends_with(&format!("/{}", self.lower)))
     }
 
-    /// How well one word fits.
+    /// How well one word matches.
     pub(super) fn fits_word(&self, word: &Word) -> f64 {
         if word.lower == self.lower {
             return 1.0;
@@ -58,7 +58,7 @@ impl Term {
         if is_derived(&word.stem, &self.stem) { 0.6 } else { 0.0 }
     }
 
-    /// A regular expression that finds it in any case and form.
+    /// A regular expression that finds it regardless of case and form.
     pub(super) fn pattern(&self) -> String {
         if self.is_literal {
             return format!("(?i){}", escape(&self.lower));
@@ -79,7 +79,7 @@ impl Term {
         format!(r"(?:\b|_)(?:{})[^\W_]{{0,5}}(?:\b|_)", stems.join("|"))
     }
 
-    /// A regular expression for lines that hold both words.
+    /// A regular expression for lines that contain both words.
     pub(super) fn pattern_with(&self, other: &Term) -> String {
         let (a, b) = (self.pattern(), other.pattern());
         let (a, b) = (a.trim_start_matches("(?i)"), b.trim_start_matches("(?i)"));

@@ -1,15 +1,15 @@
-//! The words of a goal as they are written, with what their form tells.
+//! Splits a goal into words, and records how they are written.
 
 use super::stem;
 
-/// A word of the goal, with what stands around it.
+/// A word of the goal and its context.
 pub(super) struct GoalToken {
     pub(super) text: String,
     pub(super) lower: String,
     opens: bool,
     pub(super) quoted: bool,
     names_the_folder: bool,
-    /// What stands between the word before and this one.
+    /// The text between the word before and this one.
     pub(super) gap: String,
 }
 
@@ -29,7 +29,7 @@ impl GoalToken {
     }
 }
 
-/// In German, and in titles, capital letters do not mark names.
+/// Whether capital letters mark names: in German and in titles they do not.
 pub(super) fn capitals_tell(tokens: &[GoalToken]) -> bool {
     let german = tokens
         .iter()
@@ -44,7 +44,7 @@ pub(super) fn capitals_tell(tokens: &[GoalToken]) -> bool {
     german < 2 && !(telling.len() >= 3 && capital == telling.len() && stops_are_capital)
 }
 
-/// The words of a clause; names of files and things such as `X-42` or `read_file` stay whole.
+/// The words of a clause; file names and names such as `X-42` or `read_file` are not split.
 pub(super) fn tokens(clause: &str) -> Vec<GoalToken> {
     let chars: Vec<char> = clause.chars().collect();
     let mut tokens: Vec<GoalToken> = Vec::new();
@@ -86,7 +86,7 @@ fn joins(chars: &[char], at: usize) -> bool {
         || (chars[at] == ':' && at > 0 && chars[at - 1] == ':' && next.is_some_and(char::is_alphanumeric))
 }
 
-/// Drops `'s` and takes ordinary compounds (`well-known`) apart; what holds digits, dots or underscores stays whole.
+/// Drops `'s` and splits ordinary compounds (`well-known`); words with digits, dots or underscores are not split.
 fn pieces(run: &str) -> Vec<String> {
     let bare = run.strip_suffix("'s").or_else(|| run.strip_suffix("’s")).unwrap_or(run);
     let is_whole = bare.chars().any(|c| c.is_ascii_digit() || matches!(c, '.' | '_' | '/' | ':' | '@'));

@@ -1,23 +1,24 @@
-//! Cuts a file into what can be quoted by itself: sentences, lines of code, rows; each with the headings above it.
+//! Splits a file into units that can be quoted: sentences, lines of code and table rows, each with the headings above
+//! it.
 
 use super::rank::{self, FileCategory};
 use super::sentences;
 
-/// Something that can be quoted.
+/// A unit that can be quoted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct QuotableUnit {
     pub(super) line: u32,
     pub(super) end_line: u32,
-    /// Stands in the file as it is here, but for line breaks, which are one space.
+    /// As in the file, but with line breaks replaced by one space.
     pub(super) text: String,
     pub(super) form: UnitKind,
     /// From the outermost to the nearest.
     pub(super) headings: Vec<Heading>,
-    /// One of the first sentences of the file.
+    /// Whether it is one of the first sentences of the file.
     pub(super) opens_file: bool,
 }
 
-/// How a unit reads.
+/// The kind of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UnitKind {
     Prose,
@@ -26,7 +27,7 @@ pub(super) enum UnitKind {
     Row,
 }
 
-/// What a unit stands under: a heading, a section, the head of a table.
+/// What is above a unit: a heading, a section name or the head of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Heading {
     pub(super) line: u32,
@@ -37,7 +38,7 @@ pub(super) struct Heading {
 /// Sentences at the beginning of a file that count as its introduction.
 const OPENING_SENTENCES: usize = 4;
 
-/// Cuts a text whose first line has this number in its file.
+/// Splits a text whose first line has this number in its file.
 pub(super) fn units(path: &str, text: &str, first_line: u32) -> Vec<QuotableUnit> {
     let mut cutter = UnitSplitter::default();
     let lines = text.lines().zip(first_line..);
@@ -66,13 +67,13 @@ fn is_table(path: &str) -> bool {
 struct UnitSplitter {
     units: Vec<QuotableUnit>,
     headings: Vec<Heading>,
-    /// Consecutive lines that may share sentences, with the number of the first.
+    /// Consecutive lines that may share sentences, with the number of the first line.
     block: Vec<String>,
     block_line: u32,
     in_fence: bool,
 }
 
-/// The head of a table, below every heading.
+/// The level of a table's head, below every heading.
 const TABLE_HEAD: usize = 1_000;
 
 impl UnitSplitter {
@@ -109,7 +110,7 @@ impl UnitSplitter {
         }
     }
 
-    /// `===` below a line makes it a heading; alone it is a rule.
+    /// `===` below a line makes it a heading; alone it is a horizontal rule.
     fn underlined(&mut self, trimmed: &str) {
         if let [title] = self.block.as_slice() {
             let (title, line) = (title.clone(), self.block_line);
@@ -140,7 +141,7 @@ impl UnitSplitter {
         }
     }
 
-    /// A line of TOML, YAML, JSON and their like; indentation and sections say what it belongs to.
+    /// A line of TOML, YAML, JSON and similar formats; indentation and sections say what it belongs to.
     fn setting(&mut self, line: &str, number: u32) {
         let trimmed = line.trim();
         let indent = line.len() - line.trim_start().len();
@@ -223,7 +224,7 @@ fn begins_item(trimmed: &str) -> bool {
     is_numbered || ["- ", "* ", "+ ", "> ", "• "].iter().any(|mark| trimmed.starts_with(mark))
 }
 
-/// What a comment line says, without its mark.
+/// The text of a comment line, without the comment marker.
 fn comment(trimmed: &str) -> Option<&str> {
     let marks = ["///", "//!", "//", "/**", "/*", "*/", "* ", "# ", "--", ";;", "; ", "<!--", "\"\"\""];
     if matches!(trimmed, "#" | "*" | ";") {

@@ -1,6 +1,6 @@
-//! The few sentences the built-in model says in its own words: its tables of English are in `stem.rs`.
+//! The fixed sentences of the built-in model. Its tables of English are in `stem.rs`.
 
-/// Ends every answer to a person: that nobody understood the question, and what would change that.
+/// Added to every answer to a person: that the question was not understood by a language model, and how to connect one.
 pub(super) const NO_MODEL: &str = "No language model is connected: this is a word search, and every line in quotation marks is quoted \
     from the file and line behind it. To connect one, set a key (GEMINI_API_KEY, OPENAI_API_KEY, ANTHROPIC_API_KEY) or start a server: `updraft models`.";
 
@@ -13,7 +13,7 @@ pub(super) const CANNOT_BROWSE: &str =
 /// The same where there are neither tools nor inputs.
 pub(super) const CANNOT_LOOK: &str =
     "The built-in model can only search files and quote them, and this step has no tool to do so and nothing to read.";
-/// What a judgement by rules alone is worth.
+/// Said in place of a judgement, because only rules were applied.
 pub(super) const NOT_JUDGED: &str = "Not judged: no language model is connected.";
 /// The person could not be asked.
 pub(super) const NOT_ASKED: &str = "The question could not be put to the person.";
@@ -23,7 +23,7 @@ pub(super) fn no_evidence(files: usize, what: &str) -> String {
     format!("I found no evidence in the {} of this folder for: {what}.", count_of_files(files))
 }
 
-/// Introduces lines that speak of the right thing, but not in the words of the question.
+/// Introduces lines that mention the right thing, but do not answer the question.
 pub(super) fn closest(files: usize, missing: &str, shared: &str) -> String {
     format!(
         "I found no evidence in the {} of this folder for: {missing}. The closest lines only mention {shared}:",

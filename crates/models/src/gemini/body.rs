@@ -1,4 +1,4 @@
-//! How messages, tools and settings are written for Gemini.
+//! Serialises messages, tools and settings for Gemini.
 
 use std::borrow::Cow;
 
@@ -13,14 +13,14 @@ use super::marks;
 
 /// Writes messages as contents.
 pub(super) struct ContentWriter<'a> {
-    /// The provider and the model that is asked.
+    /// The provider and the model of the request.
     pub(super) name: &'a str,
     /// Whether calls must be signed.
     pub(super) wants_signatures: bool,
 }
 
 impl ContentWriter<'_> {
-    /// One message; none where nothing was said. There are two roles only: results are the user's too.
+    /// One message; `None` if it is empty. There are only two roles: results belong to the user.
     pub(super) fn content<'a>(&self, message: &'a Message) -> Option<GeminiContent<'a>> {
         let (role, parts) = match message {
             Message::User(text) => ("user", vec![GeminiPart::text(if text.is_empty() { " " } else { text })]),
@@ -40,12 +40,12 @@ pub(super) struct GeminiContent<'a> {
     parts: Vec<GeminiPart<'a>>,
 }
 
-/// Who the model is and how it behaves.
+/// The system instruction.
 pub(super) fn instruction(text: &str) -> GeminiContent<'_> {
     GeminiContent { role: None, parts: vec![GeminiPart::text(text)] }
 }
 
-/// One thing that is said, shown, called or given, and the signature that stands beside it.
+/// One part of a content: text, a picture, a call or a result, and its signature.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct GeminiPart<'a> {
@@ -83,7 +83,7 @@ impl<'a> GeminiPart<'a> {
         Self::of(GeminiPartData::FunctionResponse(GeminiCallResult { id: call, name: allowed(name), response }))
     }
 
-    /// A picture under its name.
+    /// A picture after a text with its name.
     fn picture(picture: &'a Picture) -> [Self; 2] {
         let blob = InlineBlob { mime_type: &picture.mime, data: STANDARD.encode(&picture.bytes) };
         [Self::text(&picture.name), Self::of(GeminiPartData::InlineData(blob))]
@@ -135,12 +135,12 @@ enum GeminiCallOutput<'a> {
     Error(&'a str),
 }
 
-/// Arguments are an object; none at all are an empty one.
+/// Arguments as an object; missing arguments become an empty one.
 fn as_object<S: Serializer>(args: &Value, serializer: S) -> Result<S::Ok, S::Error> {
     if args.is_object() { args.serialize(serializer) } else { Map::new().serialize(serializer) }
 }
 
-/// The name with what no name may hold replaced: a model may have called a tool that never was.
+/// The name with forbidden characters replaced: a model may have called a tool that does not exist.
 fn allowed(name: &str) -> Cow<'_, str> {
     let may = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | ':' | '-');
     let begins_well = name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
@@ -176,7 +176,7 @@ pub(super) fn tools(tools: &[ToolSpec]) -> [GeminiTools<'_>; 1] {
     [GeminiTools { function_declarations: declared.collect() }]
 }
 
-/// How the answer is written.
+/// The generation settings.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct GenerationConfig<'a> {

@@ -1,32 +1,32 @@
-//! How much a model of the family thinks, and how it is told: by a budget of tokens, by a level, or not at all.
+//! The thinking settings of Gemini models: a budget of tokens, a level, or none at all.
 
 use serde::Serialize;
 use updraft_run::ThinkingEffort;
 
 use crate::openai::ROOM_TO_THINK;
 
-/// Families by the way their thinking is set.
+/// Families of models, by how thinking is configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GeminiFamily {
-    /// 2.0 and older, and everything that is not a Gemini that thinks.
+    /// 2.0 and older, and all models that do not think.
     Plain,
-    /// 2.5: at most so many tokens.
+    /// 2.5: by a maximum number of tokens.
     Budget(GeminiSize),
-    /// 3 and later, and names that stand for the newest.
+    /// 3 and later, and names that refer to the newest model.
     Level(ThinkingScale),
 }
 
-/// The levels that a model knows: it refuses the others.
+/// The levels that a model supports: it refuses the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ThinkingScale {
     least: ThinkingLevel,
-    /// The first large one knew no level between low and high.
+    /// Whether there is a level between low and high: the first large model had none.
     knows_medium: bool,
-    /// Whether it thinks long by itself.
+    /// Whether it thinks long by default.
     is_long: bool,
 }
 
-/// How large a model is, which decides how little it can think.
+/// The size of a model, which decides how little it can think.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GeminiSize {
     Lite,
@@ -34,7 +34,7 @@ pub(super) enum GeminiSize {
     Pro,
 }
 
-/// What is sent about thinking.
+/// The thinking settings of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ThinkingConfig {
@@ -85,7 +85,7 @@ impl GeminiFamily {
         }
     }
 
-    /// A larger cap is refused.
+    /// The largest accepted limit on output.
     pub(super) fn most_output(self) -> u64 {
         match self {
             GeminiFamily::Plain => 8_192,
@@ -93,7 +93,7 @@ impl GeminiFamily {
         }
     }
 
-    /// What is sent for it. Thoughts may only be asked for where the model thinks.
+    /// The settings for this effort. Thoughts may be requested only if the model thinks.
     pub(super) fn thinking(self, think: ThinkingEffort) -> Option<ThinkingConfig> {
         match self {
             GeminiFamily::Plain => None,
@@ -109,7 +109,7 @@ impl GeminiFamily {
         }
     }
 
-    /// Tokens that are left for it beside the answer's.
+    /// Tokens that are reserved for thinking, besides those of the answer.
     pub(super) fn room(self, think: ThinkingEffort) -> u64 {
         match (self, think) {
             (GeminiFamily::Plain, _) | (GeminiFamily::Budget(GeminiSize::Lite), ThinkingEffort::Auto) => 0,
@@ -126,7 +126,7 @@ impl GeminiFamily {
 }
 
 impl GeminiSize {
-    /// The nearest budget that is allowed; none at all where the model can be kept from thinking.
+    /// The nearest allowed budget; zero if thinking can be switched off.
     fn budget(self, tokens: u64) -> u64 {
         match (self, tokens) {
             (GeminiSize::Lite | GeminiSize::Flash, 0) => 0,
@@ -144,7 +144,7 @@ impl ThinkingScale {
         Self { least, knows_medium: !is_pro || version > (3, 0), is_long: is_pro }
     }
 
-    /// The level nearest to what is wanted; none leaves it to the model.
+    /// The level nearest to the effort; `None` lets the model decide.
     fn level(self, think: ThinkingEffort) -> Option<ThinkingLevel> {
         let level = match think {
             ThinkingEffort::Auto => return None,
@@ -169,7 +169,7 @@ fn version_of(rest: &str) -> Option<(u32, u32)> {
 }
 
 impl ThinkingLevel {
-    /// Levels are no limits: what models were seen to take, and some more.
+    /// Levels are not limits: this is what models were observed to use, with a margin.
     fn room(self) -> u64 {
         match self {
             ThinkingLevel::Minimal => 1_024,

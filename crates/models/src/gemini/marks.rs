@@ -1,4 +1,4 @@
-//! Signed parts of an answer: kept with their place, and given back in it to the model that signed them.
+//! Signatures of parts of an answer: stored with their position, and sent back in it to the model that signed them.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -6,21 +6,21 @@ use updraft_run::ModelAnswer;
 
 use super::body::GeminiPart;
 
-/// What stands for a signature where another model wrote the call; Google documents it for this.
+/// Replaces a signature if another model wrote the call; Google documents it for this purpose.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 
-/// Where a signed part stood, and its signature.
+/// The position of a signed part, and its signature.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 struct SignatureMark<'a> {
-    /// Who signed it.
+    /// The model that signed it.
     of: &'a str,
-    /// What it was.
+    /// The kind of the part.
     part: SignedPartKind,
-    /// Where its text begins in the answer's; for a call, how much text stood before it.
+    /// Where its text begins in the answer's text; for a call, the length of the text before it.
     from: usize,
     /// Where its text ends.
     to: usize,
-    /// How many calls stood before it.
+    /// The number of calls before it.
     calls: usize,
     signature: &'a str,
 }
@@ -32,18 +32,18 @@ enum SignedPartKind {
     Call,
 }
 
-/// Notes a text that was signed: its place in the answer's text, and the calls before it.
+/// The mark of a signed text: its position in the answer's text, and the number of calls before it.
 pub(super) fn signed_text(of: &str, from: usize, to: usize, calls: usize, signature: &str) -> Value {
     json!({ "of": of, "part": "text", "from": from, "to": to, "calls": calls, "signature": signature })
 }
 
-/// Notes a call that was signed, after so much text and so many calls.
+/// The mark of a signed call, after this much text and this many calls.
 pub(super) fn signed_call(of: &str, text: usize, calls: usize, signature: &str) -> Value {
     json!({ "of": of, "part": "call", "from": text, "to": text, "calls": calls, "signature": signature })
 }
 
-/// The parts of an answer as they came, each with its signature. Where calls must be signed and the first is not, it
-/// says that another wrote it; of several calls at once only the first is.
+/// The parts of an answer as they arrived, each with its signature. If calls must be signed and the first call is not,
+/// it gets the replacement; of several parallel calls only the first is signed.
 pub(super) fn parts_of<'a>(answer: &'a ModelAnswer, name: &str, wants_signatures: bool) -> Vec<GeminiPart<'a>> {
     let marks =
         answer.opaque.iter().filter_map(|value| SignatureMark::deserialize(value).ok()).filter(|mark| mark.of == name);
@@ -62,7 +62,7 @@ pub(super) fn parts_of<'a>(answer: &'a ModelAnswer, name: &str, wants_signatures
     parts.list
 }
 
-/// The parts so far, and how far into the answer they go.
+/// The parts so far, and how much of the answer they cover.
 struct SignedParts<'a> {
     answer: &'a ModelAnswer,
     text: usize,
@@ -71,7 +71,7 @@ struct SignedParts<'a> {
 }
 
 impl<'a> SignedParts<'a> {
-    /// Everything up to a signed part, and that part. A mark that does not fit the answer is passed over.
+    /// Adds everything up to a signed part, and that part. A mark that does not fit the answer is ignored.
     fn take(&mut self, mark: &SignatureMark<'a>) {
         let ModelAnswer { text, calls, .. } = self.answer;
         let fits = mark.from >= self.text && mark.calls >= self.calls && text.get(mark.from..mark.to).is_some();

@@ -1,4 +1,4 @@
-//! Reading an answer of Gemini: events of a stream, or the whole at once.
+//! Parses answers of Gemini: events of a stream, or a whole answer.
 
 use updraft_run::{FinishReason, TokenUsage};
 
@@ -10,7 +10,7 @@ use crate::fold::{AnswerBuilder, PartialArguments};
 use crate::refusal;
 use crate::retry::AttemptError;
 
-/// Reads events, and remembers who is asked and what was counted.
+/// Parses events, and remembers the model and the token counts.
 pub(super) struct GeminiDecoder {
     name: String,
     used: GeminiUsage,
@@ -24,7 +24,7 @@ impl GeminiDecoder {
 
 impl AnswerDecoder for GeminiDecoder {
     fn take(&mut self, data: &[u8], fold: &mut AnswerBuilder, hear: DeltaCallback<'_>) -> Result<(), AttemptError> {
-        // Servers that do not know `alt=sse` send all events as one list.
+        // Servers that do not support `alt=sse` send all events as one list.
         if data.trim_ascii_start().starts_with(b"[") {
             let all: Vec<GeminiChunk<'_>> = read(data)?;
             return all.into_iter().try_for_each(|chunk| self.add(chunk, fold, hear));
@@ -80,7 +80,7 @@ impl GeminiDecoder {
     }
 }
 
-/// Takes in why the model stopped. It says the same after a call as after any other answer.
+/// Handles the finish reason. It is the same after a call as after any other answer.
 fn stop(reason: &str, message: &str, fold: &mut AnswerBuilder, hear: DeltaCallback<'_>) -> Result<(), AttemptError> {
     fold.finish = match reason {
         "" | "FINISH_REASON_UNSPECIFIED" => return Ok(()),
@@ -93,7 +93,7 @@ fn stop(reason: &str, message: &str, fold: &mut AnswerBuilder, hear: DeltaCallba
         "MALFORMED_RESPONSE" | "TOO_MANY_TOOL_CALLS" | "MISSING_THOUGHT_SIGNATURE" => {
             return Err(AttemptError::Garbled(refusal::shorten(&format!("the model stopped with {reason} {message}"))));
         }
-        // SAFETY, RECITATION and many more, each a reason to withhold.
+        // SAFETY, RECITATION and many more: each means that the rest is withheld.
         _ => {
             fold.withhold(reason, message);
             return Ok(());
@@ -102,8 +102,8 @@ fn stop(reason: &str, message: &str, fold: &mut AnswerBuilder, hear: DeltaCallba
     Ok(())
 }
 
-/// A call that Google could not read. Where its name can be seen, the model is told what was wrong, as with any other
-/// call; else the answer is worth nothing.
+/// Handles a call that Google could not parse. If its name is visible, the model is told what was wrong, as for any
+/// other call; otherwise the answer is useless.
 fn note_bad_call(
     reason: &str,
     message: &str,
@@ -118,7 +118,7 @@ fn note_bad_call(
             fold.call(index, "", name, hear).arguments = PartialArguments::Unreadable(fault);
             Ok(())
         }
-        // What is wrong is then that a tool was called which is not there.
+        // Then the fault is that the model called a tool that does not exist.
         None if !fold.calls.is_empty() => Ok(()),
         None => Err(AttemptError::Garbled(refusal::shorten(&format!("the model stopped with {reason} {written}")))),
     }
@@ -150,7 +150,8 @@ impl GeminiUsage {
         newest(&mut self.prompt_tokens_details, newer.prompt_tokens_details);
     }
 
-    /// The counts in our terms; none before the prompt has been counted. Thoughts are counted beside the answer.
+    /// The counts in our terms; `None` before the prompt has been counted. Thoughts are counted separately from the
+    /// answer.
     fn usage(&self) -> Option<TokenUsage> {
         let reasoning = self.thoughts_token_count.unwrap_or(0);
         let shares = self.prompt_tokens_details.iter().flatten();

@@ -1,4 +1,4 @@
-//! What Gemini sends, read where it lies: text is borrowed unless it holds escapes.
+//! The types of Gemini's responses. Text is borrowed from the input unless it contains escapes.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -71,7 +71,7 @@ pub(super) struct GeminiReplyCall<'a> {
     pub(super) args: Value,
 }
 
-/// Counts; those that an event leaves out keep what they were.
+/// Token counts; counts that an event leaves out keep their earlier value.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct GeminiUsage {
@@ -99,7 +99,7 @@ pub(super) struct ModalityTokens {
     pub(super) token_count: Option<u64>,
 }
 
-/// Of what kind tokens are, as far as that matters.
+/// The kind of tokens, as far as it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub(super) enum Modality {

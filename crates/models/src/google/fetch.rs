@@ -1,4 +1,4 @@
-//! Asking for a token: with a refresh token, with a signed request, or from the machine we run on.
+//! Fetches tokens: with a refresh token, with a signed request, or from the metadata server.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ use crate::retry::AttemptError;
 use crate::watch::SilenceTimer;
 use crate::{Http, RetryPolicy, SecretString, refusal};
 
-/// Where a machine of Google is asked about itself. By its number: elsewhere the name may lead anywhere.
+/// The address of the metadata server. It is a number, because the name may lead anywhere on other machines.
 const MACHINE: &str = "169.254.169.254";
 
-/// A machine of Google answers about itself at once; elsewhere nobody does.
+/// On a machine of Google Cloud the metadata server answers at once; elsewhere there is none.
 const PROBE_TIME: Duration = Duration::from_millis(800);
 
-/// What every question to a machine must say, and every answer says.
+/// The header of every request to the metadata server, and of every answer.
 const FLAVOUR: (&str, &str) = ("metadata-flavor", "Google");
 
-/// No answer with a token is larger.
+/// Maximum bytes of an answer with a token.
 const LARGEST_ANSWER: usize = 64 << 10;
 
-/// A token, and how long it is good.
+/// A token and its remaining lifetime.
 pub(super) struct FetchedToken {
     pub(super) token: SecretString,
     pub(super) life: Duration,
@@ -39,7 +39,7 @@ struct TokenResponse {
 }
 
 impl CredentialSource {
-    /// Asks once.
+    /// Makes one request.
     pub(super) async fn fetch(&self, http: &Http, patience: &RetryPolicy) -> Result<FetchedToken, AttemptError> {
         let mut watch = SilenceTimer::new(patience.stall);
         match self {
@@ -50,7 +50,7 @@ impl CredentialSource {
                 send(post(http, &service.token_uri, &assertion_form(service)?)?, &mut watch).await
             }
             CredentialSource::Machine(host) => {
-                // A proxy would answer about itself.
+                // Without a proxy, which would answer for itself.
                 let direct = Http::default();
                 let (host, is_told) = host.as_deref().map_or((MACHINE, false), |host| (host, true));
                 let base = parse(&format!("http://{host}/"))?;
@@ -99,7 +99,7 @@ async fn send(request: RequestBuilder, watch: &mut SilenceTimer) -> Result<Fetch
         return Err(refusal::read(response, watch).await);
     }
     let body = read(response, watch).await?;
-    // What came may hold a secret, so it is not quoted.
+    // The answer may contain a secret, so it is not quoted.
     let granted: TokenResponse = serde_json::from_slice(&body).map_err(|why| {
         AttemptError::Useless(format!("no token in the answer (line {}, column {})", why.line(), why.column()))
     })?;
@@ -121,7 +121,7 @@ fn cut(why: reqwest::Error) -> AttemptError {
     AttemptError::Cut(updraft_run::error_chain(&why.without_url()))
 }
 
-/// Whether a machine of Google answers there.
+/// Whether the metadata server of Google Cloud answers there.
 async fn is_google(client: &Client, url: Url) -> bool {
     let asked = tokio::time::timeout(PROBE_TIME, client.get(url).header(FLAVOUR.0, FLAVOUR.1).send());
     let Ok(Ok(response)) = asked.await else { return false };

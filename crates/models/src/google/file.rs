@@ -1,4 +1,4 @@
-//! What a file of application-default credentials holds: a person who signed in, or a service account.
+//! Parses a file of application-default credentials: of a person who signed in, or of a service account.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use super::jwt::JwtSigner;
 use super::unusable;
 use crate::{Error, SecretString};
 
-/// Where Google gives tokens, where the file does not say.
+/// The default address for tokens.
 const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
 
-/// Who the file speaks for.
+/// The account of the file.
 #[derive(Debug)]
 pub(super) enum GoogleAccount {
     Person(UserAccount),
@@ -38,7 +38,7 @@ pub(super) struct ServiceAccount {
     charged: Option<String>,
 }
 
-/// The file as it is written.
+/// The file as written.
 #[derive(Deserialize)]
 struct CredentialsFile {
     #[serde(rename = "type", default)]
@@ -62,7 +62,7 @@ impl GoogleAccount {
     }
 
     fn parse(text: &str) -> Result<Self, String> {
-        // serde's words could quote what stands in the file.
+        // serde's message could quote the content of the file.
         let written: CredentialsFile = serde_json::from_str(text).map_err(|why| {
             format!("it is not the JSON that was expected (line {}, column {})", why.line(), why.column())
         })?;
@@ -87,7 +87,7 @@ impl GoogleAccount {
         }
     }
 
-    /// The project that is charged, where the file names one.
+    /// The project that is charged, if the file names one.
     pub(super) fn charged(&self) -> Option<String> {
         match self {
             GoogleAccount::Person(person) => person.charged.clone(),
@@ -95,7 +95,7 @@ impl GoogleAccount {
         }
     }
 
-    /// What tells it from others, and is no secret.
+    /// An identifier of the account that is not secret.
     pub(super) fn identity(&self) -> String {
         match self {
             GoogleAccount::Person(person) => {
@@ -105,7 +105,7 @@ impl GoogleAccount {
         }
     }
 
-    /// The text without any secret of the file. A service account sends none of its own.
+    /// The text without any secret of the file. A service account never sends its secret.
     pub(super) fn redact(&self, text: String) -> String {
         match self {
             GoogleAccount::Person(person) => person.client_secret.redact(person.refresh_token.redact(text)),

@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 use super::file::ServiceAccount;
 
-/// What a token is asked for: everything the account may do.
+/// The scope of a token: everything that the account may do.
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 
-/// Google takes no claim that is good for longer.
+/// The longest lifetime of a claim that Google accepts.
 const LIFE: u64 = 3_600;
 
 /// The private key of a service account.
@@ -28,7 +28,7 @@ pub(super) struct JwtSigner {
 }
 
 impl JwtSigner {
-    /// Reads a key in PEM. What is wrong with it is said without quoting it.
+    /// Parses a key in PEM. Errors do not quote it.
     pub(super) fn new(pem: &str, id: Option<String>) -> Result<Self, String> {
         let der = PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| "`private_key` is not a key in PEM")?;
         let key = any_supported_type(&der).map_err(|_| "`private_key` is not an RSA key of 2048 bits or more")?;

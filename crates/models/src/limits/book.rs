@@ -1,6 +1,7 @@
-//! The small SQLite file in which processes tell each other of their requests.
+//! The small SQLite database in which processes record their requests.
 //!
-//! Nothing in it outlives the machine, so nothing is synced; the log keeps it whole when a process is killed.
+//! Its content is worthless after a reboot, so nothing is synced; the write-ahead log keeps it consistent when a
+//! process is killed.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,19 +12,19 @@ use super::process::{self, ProcessLife};
 use super::rules::{AccountState, EarlierRequest, RateVerdict, RateWait, when};
 use super::{RateLimit, file};
 
-/// One who waits and is this much late has stopped or died, and is passed over.
+/// A waiting request that is this late has stopped or died, and is skipped.
 const LATE: Duration = Duration::from_secs(1);
 
-/// One who is this much late has lost its place in the line.
+/// A waiting request that is this late has lost its place in the queue.
 const LOST: Duration = Duration::from_mins(1);
 
 /// How often to look for processes that were killed.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// After this time a request of a process that cannot be looked at has surely ended.
+/// After this time, a request of a process whose state cannot be checked has surely ended.
 const LONGEST_REQUEST: Duration = Duration::from_mins(15);
 
-/// No pause is longer: who must wait for hours should be told rather than kept waiting.
+/// The longest pause: a caller that must wait for hours should get an error instead.
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 
 /// What one request asks for.
@@ -34,16 +35,16 @@ pub(super) struct AdmissionRequest<'a> {
     pub(super) tokens: u64,
 }
 
-/// What became of asking.
+/// The result of asking for admission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum AdmissionResult {
-    /// It may go, under this number.
+    /// The request may be sent, under this id.
     Go(i64),
-    /// It has this place in the line.
+    /// The request has this place in the queue.
     Wait { place: i64, wait: RateWait, sleep: Duration },
 }
 
-/// The open file, or the same in memory.
+/// The open database, in a file or in memory.
 #[derive(Debug)]
 pub(super) struct LimiterDatabase {
     connection: Connection,
@@ -52,7 +53,7 @@ pub(super) struct LimiterDatabase {
 }
 
 impl LimiterDatabase {
-    /// Opens the file, and makes it where there is none; without a path it is kept in memory.
+    /// Opens the file, and creates it if there is none; without a path the database is in memory.
     pub(super) fn open(path: Option<&Path>, window: Duration, now: Duration) -> rusqlite::Result<Self> {
         let connection = match path {
             Some(path) => file::open(path)?,
@@ -63,7 +64,7 @@ impl LimiterDatabase {
         Ok(book)
     }
 
-    /// Lets a request go, or gives it a place in the line. Who has a place already names it.
+    /// Admits a request, or gives it a place in the queue. A request that already has a place passes it.
     pub(super) fn ask(
         &mut self,
         ask: AdmissionRequest<'_>,
@@ -88,31 +89,31 @@ impl LimiterDatabase {
         Ok(step)
     }
 
-    /// The server has answered: it has counted the request, and not later than now.
+    /// Notes that the server has answered: it has counted the request, at the latest now.
     pub(super) fn heard(&self, request: i64, now: Duration) -> rusqlite::Result<()> {
         let mut update =
             self.connection.prepare_cached("UPDATE requests SET until = ?2 WHERE id = ?1 AND until IS NULL")?;
         update.execute(params![request, nanos(now + self.window + slack(self.window))]).map(drop)
     }
 
-    /// What the request really used.
+    /// Notes how many tokens the request used.
     pub(super) fn used(&self, request: i64, tokens: u64) -> rusqlite::Result<()> {
         let mut update = self.connection.prepare_cached("UPDATE requests SET tokens = ?2 WHERE id = ?1")?;
         update.execute(params![request, tokens.min(i64::MAX as u64) as i64]).map(drop)
     }
 
-    /// The request is over.
+    /// Notes that the request is over.
     pub(super) fn end(&self, request: i64, now: Duration) -> rusqlite::Result<()> {
         let sql = "UPDATE requests SET is_open = 0, until = coalesce(until, ?2) WHERE id = ?1";
         self.connection.prepare_cached(sql)?.execute(params![request, nanos(unheard(now, self.window))]).map(drop)
     }
 
-    /// Gives back a place in the line.
+    /// Gives up a place in the queue.
     pub(super) fn leave(&self, place: i64) -> rusqlite::Result<()> {
         self.connection.prepare_cached("DELETE FROM waiting WHERE id = ?1")?.execute([place]).map(drop)
     }
 
-    /// Nobody of this account goes before then.
+    /// Notes that no request of this account is sent before then.
     pub(super) fn pause(&self, account: &str, until: Duration) -> rusqlite::Result<()> {
         let sql = "INSERT INTO accounts(name, paused) VALUES(?1, ?2)
                    ON CONFLICT(name) DO UPDATE SET paused = max(paused, excluded.paused)";
@@ -151,17 +152,18 @@ impl LimiterDatabase {
     }
 }
 
-/// Our clock and the server's do not run at quite the same speed, and a window's edges may belong to it.
+/// A margin, because our clock and the server's do not run at exactly the same speed, and the edges of a window may
+/// belong to it.
 fn slack(window: Duration) -> Duration {
     window / 200
 }
 
-/// Until when a request counts that ended without a word: what is left of it on the way may still arrive.
+/// Until when a request counts that ended without a response: parts of it may still arrive at the server.
 fn unheard(end: Duration, window: Duration) -> Duration {
     end + window + window / 20
 }
 
-/// What stands in the way of one with this place, or of one who comes last.
+/// What a request with this place, or a new one at the end of the queue, has to wait for.
 fn standing(
     change: &Transaction<'_>,
     account: &str,
@@ -220,7 +222,7 @@ fn stay(
     place: Option<i64>,
     due: Duration,
 ) -> rusqlite::Result<i64> {
-    // Who was taken for lost and comes back has its old place again.
+    // A request that was taken for lost and comes back gets its old place again.
     let sql = "INSERT INTO waiting(id, account, tokens, due) VALUES(?1, ?2, ?3, ?4)
                ON CONFLICT(id) DO UPDATE SET due = excluded.due RETURNING id";
     change.prepare_cached(sql)?.query_row(params![place, ask.account, tokens(ask), nanos(due)], |row| row.get(0))
@@ -230,7 +232,7 @@ fn tokens(ask: AdmissionRequest<'_>) -> i64 {
     ask.tokens.min(i64::MAX as u64) as i64
 }
 
-/// A pause as it can have been asked for: where the clock was set back, it would seem longer.
+/// A pause, limited to the longest possible: if the clock was set back, it would seem longer.
 fn believable(paused: Duration, now: Duration) -> Duration {
     paused.min(now + LONGEST_PAUSE)
 }

@@ -1,4 +1,4 @@
-//! The book under a clock of our own, against a server that counts in every way a server may.
+//! Tests the database under a clock of our own, against simulated servers with every kind of window.
 
 use std::collections::BinaryHeap;
 
@@ -156,7 +156,7 @@ fn places_of_a_process_that_is_gone_are_free_again() {
     granted(&book.ask(ask(&limit, 0), Some(place), at(1_750)).unwrap());
 }
 
-/// One request as the world treats it: how long it is on its way, answered, and open.
+/// One simulated request: how long it takes to arrive, to be answered, and to end.
 #[derive(Clone, Debug)]
 struct SimulatedRequest {
     comes: u64,
@@ -187,7 +187,7 @@ enum SimulatedEvent {
     Ends(i64),
 }
 
-/// Lets everybody ask, wait and go, and gives when each request reached the server, with its tokens.
+/// Lets all requests ask, wait and go. Returns when each request reached the server, with its tokens.
 fn play(fates: &[SimulatedRequest], limit: &RateLimit) -> Vec<(u64, u64)> {
     let mut book = book();
     let mut arrivals = Vec::new();
@@ -216,7 +216,7 @@ fn play(fates: &[SimulatedRequest], limit: &RateLimit) -> Vec<(u64, u64)> {
                         then(Duration::from_millis(answered), SimulatedEvent::Heard(request));
                         then(Duration::from_millis(answered + fate.rest), SimulatedEvent::Ends(request));
                     } else {
-                        // Cut off when it had not quite arrived.
+                        // Broken off just before it arrived.
                         then(Duration::from_millis(arrives.saturating_sub(2_000)), SimulatedEvent::Ends(request));
                     }
                 }
@@ -236,7 +236,7 @@ fn play(fates: &[SimulatedRequest], limit: &RateLimit) -> Vec<(u64, u64)> {
     arrivals
 }
 
-/// What a server counts that looks back a minute at each arrival: no window of a minute, wherever it begins, holds more.
+/// The maximum that a server counts which looks back a minute at each arrival: no window of a minute contains more.
 fn worst_minute(arrivals: &[(u64, u64)]) -> (usize, u64) {
     let minutes = arrivals.iter().map(|(end, _)| {
         let within: Vec<u64> = arrivals
@@ -249,7 +249,7 @@ fn worst_minute(arrivals: &[(u64, u64)]) -> (usize, u64) {
     minutes.fold((0, 0), |most, minute| (most.0.max(minute.0), most.1.max(minute.1)))
 }
 
-/// The same for windows that begin at a fixed moment, each a minute after the other.
+/// The same for consecutive windows of a minute that begin at a fixed moment.
 fn worst_fixed_minute(arrivals: &[(u64, u64)], phase: u64) -> usize {
     let mut counts = std::collections::BTreeMap::<u64, usize>::new();
     for (moment, _) in arrivals {

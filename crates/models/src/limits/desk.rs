@@ -1,4 +1,4 @@
-//! Where this process keeps the book open, and goes on by itself where the file fails.
+//! Keeps the database of rate limits open in this process, and continues in memory if the file fails.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::book::{LONGEST_PAUSE, LimiterDatabase};
 use super::clock;
 
-/// How often those without a limit look whether another process was asked to wait.
+/// How often accounts without a limit check whether another process was asked to pause.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The book, opened when first needed, and the pauses by heart.
+/// The database, opened when first needed, and a copy of the pauses in memory.
 pub(super) struct LimiterStore {
     path: Option<PathBuf>,
     window: Duration,
@@ -21,7 +21,7 @@ pub(super) struct LimiterStore {
 #[derive(Default)]
 struct LimiterState {
     book: Option<LimiterDatabase>,
-    /// The file failed: from then on the book is in memory.
+    /// Whether the file has failed: from then on the database is in memory.
     is_alone: bool,
     pauses: HashMap<String, Duration>,
     looked: Option<Duration>,
@@ -36,13 +36,13 @@ impl LimiterStore {
         self.path.as_deref()
     }
 
-    /// Does something with the book. Where the file fails, the same is done once more with a book of our own;
-    /// `None` where even that fails.
+    /// Performs an operation on the database. If the file fails, the operation is repeated with a database in memory;
+    /// `None` if even that fails.
     pub(super) fn write<T>(&self, act: impl Fn(&mut LimiterDatabase) -> rusqlite::Result<T>) -> Option<T> {
         self.with(&mut self.state(), act)
     }
 
-    /// Remembers a pause, and tells the others.
+    /// Records a pause, also for the other processes.
     pub(super) fn pause(&self, account: &str, wait: Duration, now: Duration) {
         let until = now + wait.min(LONGEST_PAUSE);
         let state = &mut *self.state();
@@ -50,13 +50,13 @@ impl LimiterStore {
         self.with(state, |book| book.pause(account, until));
     }
 
-    /// How long an account without a limit still has to wait. Costs next to nothing, except once a second.
+    /// How long an account without a limit still has to pause. Costs next to nothing, except once a second.
     pub(super) fn paused(&self, account: &str, now: Duration) -> Option<Duration> {
         let state = &mut *self.state();
         if state.looked.is_none_or(|looked| now.saturating_sub(looked) >= LOOK) {
             state.looked = Some(now);
             state.pauses.retain(|_, until| *until > now);
-            // A file that nobody has made yet holds no pause.
+            // A file that does not exist yet contains no pause.
             let is_there = state.book.is_some() || self.path.as_ref().is_some_and(|path| path.exists());
             if is_there && let Some(pauses) = self.with(state, |book| book.pauses(now)) {
                 for (account, until) in pauses {

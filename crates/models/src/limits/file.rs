@@ -1,4 +1,4 @@
-//! The file's layout: making it, recognising it, connecting to it.
+//! The layout of the database file: creating it, recognising it, connecting to it.
 
 use std::fs;
 use std::io::Read;
@@ -9,13 +9,13 @@ use rusqlite::{Connection, Error, ErrorCode, TransactionBehavior, ffi};
 
 use super::clock;
 
-/// `UPDL`: tells our files from other SQLite databases.
+/// `UPDL`: distinguishes our files from other SQLite databases.
 const APPLICATION: u32 = 0x5550_444c;
 
 /// How long to wait for another process, which needs the file for microseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Moments are nanoseconds since the machine was started.
+/// Times are nanoseconds since boot.
 const TABLES: &str = "
 CREATE TABLE boot(id TEXT NOT NULL) STRICT;
 CREATE TABLE accounts(
@@ -31,7 +31,7 @@ CREATE TABLE waiting(
 ) STRICT;
 ";
 
-/// Connects to the file, and makes it where there is none. One of ours that a power cut left broken is begun anew.
+/// Connects to the file, and creates it if there is none. If a power cut corrupted a file of ours, it is created again.
 pub(super) fn open(path: &Path) -> rusqlite::Result<Connection> {
     match connect(path) {
         Err(error) if is_broken(&error) && is_ours(path) => {
@@ -46,8 +46,8 @@ pub(super) fn open(path: &Path) -> rusqlite::Result<Connection> {
     }
 }
 
-/// The same without a file. It takes numbers that no other has given: requests that began with a file that failed since
-/// must not end those of this one.
+/// The same without a file. Its ids differ from all others: requests that began with a file that has failed since must
+/// not end requests of this database.
 pub(super) fn in_memory(now: Duration) -> rusqlite::Result<Connection> {
     let mut connection = Connection::open_in_memory()?;
     lay_out(&mut connection)?;
@@ -59,7 +59,7 @@ pub(super) fn in_memory(now: Duration) -> rusqlite::Result<Connection> {
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(PATIENCE)?;
-    // Several may do this at the same moment, and this change of mode does not wait by itself.
+    // Several processes may do this at the same moment, and this change of mode does not wait by itself.
     let mut attempts = 200;
     while let Err(error) = connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;") {
         attempts -= 1;
@@ -72,7 +72,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Makes the tables, and empties those of an earlier start of the machine: its clock was another.
+/// Creates the tables, and empties those of an earlier boot, whose clock was different.
 fn lay_out(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.set_prepared_statement_cache_capacity(32);
     let layout = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -99,7 +99,7 @@ fn is_broken(error: &Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
-/// Whether the first bytes are those of a file we made: nobody else's is ever removed.
+/// Whether the first bytes are those of a file of ours: other files are never removed.
 fn is_ours(path: &Path) -> bool {
     let mut head = [0; 72];
     let is_read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok();

@@ -1,4 +1,4 @@
-//! What providers say about their limits: in headers, each in its own way, and Gemini in the body of a refusal.
+//! Parses what providers say about their limits: in headers, each in its own way, and Gemini in the body of a refusal.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use reqwest::header::{DATE, HeaderMap};
 
 use crate::retry::{date, retry_after};
 
-/// What is left of something that is limited, and when it is whole again. Anthropic gives dates, the others durations.
+/// The headers for what remains of a limit, and for when it is reset. Anthropic sends dates, the others durations.
 const PAIRS: [(&str, &str); 7] = [
     ("x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"),
     ("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"),
@@ -18,18 +18,18 @@ const PAIRS: [(&str, &str); 7] = [
     ("x-ratelimit-remaining", "x-ratelimit-reset"),
 ];
 
-/// How long a provider that refused a request for its limits asks us to wait.
+/// How long a provider that refused a request because of its limits asks us to wait.
 pub fn reset_after(headers: &HeaderMap) -> Option<Duration> {
     let millis = || text(headers, "retry-after-ms")?.parse::<f64>().ok();
     let asked = millis().and_then(|millis| Duration::try_from_secs_f64(millis / 1_000.0).ok());
     asked
         .or_else(|| retry_after(headers))
         .or_else(|| exhausted_for(headers))
-        // Something was too little though nothing is quite used up; before the first of them changes, nothing does.
+        // Something was too little, although nothing is quite used up; nothing changes before the first reset.
         .or_else(|| PAIRS.iter().filter_map(|(_, reset)| reset_of(headers, reset)).min())
 }
 
-/// How long until a provider that answered, but said that nothing is left, has something again.
+/// How long until everything that is used up is reset, if a provider that answered has said that something is.
 pub fn exhausted_for(headers: &HeaderMap) -> Option<Duration> {
     let used_up = PAIRS.iter().filter(|(remaining, _)| text(headers, remaining).is_some_and(|left| left == "0"));
     used_up.filter_map(|(_, reset)| reset_of(headers, reset)).max()
@@ -37,9 +37,9 @@ pub fn exhausted_for(headers: &HeaderMap) -> Option<Duration> {
 
 /// The time until a reset: a duration (`6m0s`), a date, seconds, or seconds or milliseconds since 1970.
 fn reset_of(headers: &HeaderMap, name: &str) -> Option<Duration> {
-    /// Numbers above are moments: as seconds it is 2001, as a wait it would be 31 years.
+    /// Larger numbers are points in time: as seconds this is 2001, as a wait it would be 31 years.
     const A_MOMENT: f64 = 1e9;
-    /// Numbers above are moments in milliseconds: as seconds it would be the year 5138.
+    /// Larger numbers are points in time in milliseconds: as seconds this would be the year 5138.
     const IN_MILLIS: f64 = 1e11;
 
     let value = text(headers, name)?;
@@ -52,7 +52,7 @@ fn reset_of(headers: &HeaderMap, name: &str) -> Option<Duration> {
             Err(_) => return length(value),
         },
     };
-    // Measured against the server's own clock, whatever ours shows.
+    // Measured against the server's own clock, which may differ from ours.
     let now = date(text(headers, DATE.as_str())?)?;
     Duration::try_from_secs_f64((moment - seconds(now)).max(0.0)).ok()
 }
@@ -65,7 +65,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok().map(str::trim)
 }
 
-/// A duration as Go writes it: `6m0s`, `1h2m3.5s`, `250ms`.
+/// A duration in Go's format: `6m0s`, `1h2m3.5s`, `250ms`.
 fn length(text: &str) -> Option<Duration> {
     let span: Span = text.parse().ok()?;
     span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?.try_into().ok()

@@ -1,9 +1,9 @@
-//! Who is alive: a process that was killed cannot give back its places.
+//! Checks whether processes are alive: a process that was killed cannot free its places.
 
 use std::fs;
 use std::sync::LazyLock;
 
-/// What the system can tell about another process.
+/// The state of another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessLife {
     Alive,
@@ -12,7 +12,7 @@ pub(super) enum ProcessLife {
     Unknown,
 }
 
-/// This process: its id, when it started, and the namespace its id belongs to.
+/// An id of this process: its process id, its start time, and the namespace of the process id.
 pub(super) fn own() -> &'static str {
     static OWN: LazyLock<String> = LazyLock::new(|| {
         let pid = std::process::id();
@@ -21,7 +21,7 @@ pub(super) fn own() -> &'static str {
     &OWN
 }
 
-/// What became of a process that called itself this.
+/// The state of the process with this id.
 pub(super) fn life_of(process: &str) -> ProcessLife {
     if process == own() {
         return ProcessLife::Alive;
@@ -32,7 +32,7 @@ pub(super) fn life_of(process: &str) -> ProcessLife {
     if place != Some(&namespace()) || namespace().is_empty() {
         return ProcessLife::Unknown;
     }
-    // A later process with the same id has another start.
+    // A later process with the same process id has another start time.
     if start_of(pid) == started.and_then(|text| text.parse().ok()) { ProcessLife::Alive } else { ProcessLife::Gone }
 }
 
@@ -40,10 +40,10 @@ fn namespace() -> String {
     fs::read_link("/proc/self/ns/pid").unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Clock ticks from boot to the start of a process, if it is there and has not ended: field 22 of `/proc/PID/stat`.
+/// Clock ticks from boot to the start of a process, if it is running: field 22 of `/proc/PID/stat`.
 fn start_of(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything, parentheses and spaces too.
+    // The name in parentheses may contain anything, including parentheses and spaces.
     let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace();
     match fields.next()? {
         "Z" | "X" | "x" => None,

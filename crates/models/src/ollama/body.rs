@@ -1,4 +1,4 @@
-//! How messages are written for Ollama.
+//! Serialises messages for Ollama.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,12 +8,12 @@ use updraft_run::{Message, ModelAnswer, Picture, ToolCall, ToolResult};
 
 use crate::dialect::push;
 
-/// Who the model is, where that is told.
+/// The system message, if there is one.
 pub(super) fn system(bytes: &mut Vec<u8>, text: &str) -> serde_json::Result<()> {
     if text.is_empty() { Ok(()) } else { push(bytes, &OllamaMessage { role: "system", content: text }) }
 }
 
-/// One message. Each result and each picture is a message of its own: so a picture keeps its name.
+/// One message. Each result and each picture is a message of its own, so that a picture keeps its name.
 pub(super) fn message(bytes: &mut Vec<u8>, name: &str, message: &Message) -> serde_json::Result<()> {
     match message {
         Message::User(text) => push(bytes, &OllamaMessage { role: "user", content: text }),
@@ -42,7 +42,7 @@ struct OllamaAssistant<'a> {
 }
 
 impl<'a> OllamaAssistant<'a> {
-    /// Thoughts go back only to the model that had them.
+    /// Thoughts are sent back only to the model that wrote them.
     fn of(answer: &'a ModelAnswer, name: &str) -> Self {
         let is_ours = answer.opaque.iter().any(|part| part["of"] == name);
         let thinking = if is_ours { answer.reasoning.as_str() } else { "" };
@@ -72,7 +72,7 @@ struct OllamaFunction<'a> {
     arguments: &'a Value,
 }
 
-/// Arguments are an object; anything else would have the whole conversation refused.
+/// Arguments as an object; with anything else the whole conversation would be refused.
 fn object<S: Serializer>(arguments: &Value, serializer: S) -> Result<S::Ok, S::Error> {
     if arguments.is_object() { arguments.serialize(serializer) } else { Map::new().serialize(serializer) }
 }

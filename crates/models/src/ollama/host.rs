@@ -1,4 +1,4 @@
-//! Where Ollama is, from what people write into `OLLAMA_HOST`.
+//! Parses the address of Ollama in `OLLAMA_HOST`.
 
 use std::net::Ipv6Addr;
 
@@ -7,8 +7,8 @@ use url::Host;
 
 const PORT: u16 = 11_434;
 
-/// The address that is meant: `host`, `host:port`, `:port`, an address a server listens on (`0.0.0.0`), or a whole one.
-/// What cannot be understood stays as it is, and is refused where it is used.
+/// The full address for `host`, `host:port`, `:port`, a listening address (`0.0.0.0`) or a full address. A text that
+/// cannot be parsed is returned unchanged, and is refused where it is used.
 pub(crate) fn address(written: &str) -> String {
     let host = written.trim().trim_matches(['"', '\'']).trim();
     let whole = match host {
@@ -20,7 +20,7 @@ pub(crate) fn address(written: &str) -> String {
         _ => format!("http://{host}"),
     };
     let Ok(mut url) = Url::parse(&whole) else { return host.to_owned() };
-    // The port of HTTP itself is not told apart from none.
+    // The URL parser does not distinguish port 80 from no port.
     let names_port = host.contains("://") || host.split('/').next().is_some_and(|host| host.ends_with(":80"));
     if url.port().is_none() && !names_port && url.scheme() == "http" {
         let _ = url.set_port(Some(PORT));

@@ -1,4 +1,4 @@
-//! Reading an answer of Ollama: a line each, or the whole at once.
+//! Parses answers of Ollama: line by line, or a whole answer.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -13,15 +13,15 @@ use crate::refusal;
 use crate::retry::AttemptError;
 use crate::text::LenientText;
 
-/// Reads lines.
+/// Parses lines.
 pub(super) struct OllamaDecoder {
-    /// The model, by which its thoughts are known again.
+    /// The model, by which its thoughts are recognised.
     pub(super) name: String,
 }
 
 impl AnswerDecoder for OllamaDecoder {
     fn take(&mut self, data: &[u8], fold: &mut AnswerBuilder, hear: DeltaCallback<'_>) -> Result<(), AttemptError> {
-        // A proxy that calls the lines one JSON document hands over all of them at once.
+        // A proxy that treats the lines as one JSON document delivers all of them at once.
         for line in serde_json::Deserializer::from_slice(data).into_iter::<OllamaLine<'_>>() {
             self.add(line.map_err(|why| garbled(&why, data))?, fold, hear)?;
         }
@@ -44,7 +44,7 @@ impl OllamaDecoder {
             }
         }
         if line.done.unwrap_or(false) {
-            // Older servers leave out the prompt they still had in memory: then all is estimated.
+            // Older servers do not count a prompt that they still had in memory: then all counts are estimated.
             let output = line.eval_count.unwrap_or(0);
             fold.usage = line.prompt_eval_count.map(|input| TokenUsage { input, output, ..TokenUsage::default() });
             fold.finish =

@@ -1,7 +1,7 @@
-//! How much context is asked for: Ollama takes little by itself, and cuts off what does not fit without a word.
+//! The context window to request: Ollama's default is small, and it silently truncates what does not fit.
 //!
-//! Another size makes it load the model again. So the size grows in steps, and never shrinks: conversations of one run
-//! take turns with the same model.
+//! Another size makes it load the model again. So the size grows in steps and never shrinks, because conversations of
+//! one run alternate on the same model.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,15 +10,15 @@ use updraft_run::Message;
 use crate::Prompt;
 
 const SMALLEST: u64 = 4_096;
-/// No model takes more.
+/// No model accepts more.
 const LARGEST: u64 = 1 << 24;
 
-/// The largest window asked for so far.
+/// The largest window requested so far.
 #[derive(Debug, Default)]
 pub(super) struct ContextWindow(AtomicU64);
 
 impl ContextWindow {
-    /// The window for a prompt and its answer, at most what the model can.
+    /// The window for a prompt and its answer, limited to what the model supports.
     pub(super) fn for_prompt(&self, prompt: &Prompt<'_>, cap: u64, most: Option<u64>) -> u64 {
         let needed = tokens_of(prompt).saturating_add(cap).clamp(SMALLEST, LARGEST);
         let window = needed.next_power_of_two().min(most.unwrap_or(LARGEST));
@@ -26,10 +26,10 @@ impl ContextWindow {
     }
 }
 
-/// At three bytes to a token: room that stays empty costs memory, but a prompt that is cut costs the answer.
+/// Estimated with three bytes per token: unused room costs memory, but a truncated prompt costs the answer.
 fn tokens_of(prompt: &Prompt<'_>) -> u64 {
     let thoughts: usize = prompt.messages.iter().map(thought_of).sum();
-    // The estimate takes two bytes to a token, and leaves out thoughts.
+    // The estimate assumes two bytes per token, and leaves out thoughts.
     (prompt.estimated_tokens() * 2 + thoughts as u64) / 3
 }
 

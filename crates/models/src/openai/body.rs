@@ -1,4 +1,4 @@
-//! How messages and tools are written as chat completions.
+//! Serialises messages and tools for Chat Completions.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use updraft_run::{Message, ModelAnswer, Picture, ToolCall, ToolSpec};
 use crate::dialect::push;
 use crate::ids::{hashed, plain_id, plain_name};
 
-/// The tools, where there are any.
+/// The tools, if there are any.
 pub(crate) fn tools(bytes: &mut Vec<u8>, tools: &[ToolSpec]) -> serde_json::Result<()> {
     if tools.is_empty() {
         return Ok(());
@@ -24,7 +24,7 @@ pub(crate) fn tools(bytes: &mut Vec<u8>, tools: &[ToolSpec]) -> serde_json::Resu
     Ok(())
 }
 
-/// One message. The results of several calls are a message each.
+/// One message. The results of several calls are one message each.
 pub(super) fn message(bytes: &mut Vec<u8>, message: &Message, taste: &ServerQuirks) -> serde_json::Result<()> {
     match message {
         Message::User(text) => push(bytes, &ChatMessage { role: "user", content: text }),
@@ -45,13 +45,13 @@ pub(super) fn message(bytes: &mut Vec<u8>, message: &Message, taste: &ServerQuir
     }
 }
 
-/// A picture under its name.
+/// A picture after a text with its name.
 fn parts_of(picture: &Picture) -> [ChatContentPart<'_>; 2] {
     let url = data_url(picture);
     [ChatContentPart::Text { text: &picture.name }, ChatContentPart::ImageUrl { image_url: ImageUrl { url } }]
 }
 
-/// A picture as an address that holds it.
+/// A picture as a data URL.
 pub(crate) fn data_url(picture: &Picture) -> String {
     format!("data:{};base64,{}", picture.mime, STANDARD.encode(&picture.bytes))
 }
@@ -105,7 +105,7 @@ struct ChatAssistant<'a> {
 
 impl<'a> ChatAssistant<'a> {
     fn of(answer: &'a ModelAnswer, taste: &ServerQuirks) -> Self {
-        // Nothing at all is said with an empty text: servers refuse a message that has neither content nor calls.
+        // Without calls an empty text is sent too: servers refuse a message that has neither content nor calls.
         let is_silent = answer.text.is_empty() && !answer.calls.is_empty();
         Self {
             role: "assistant",
@@ -116,16 +116,16 @@ impl<'a> ChatAssistant<'a> {
     }
 }
 
-/// What a server is particular about.
+/// Special requirements of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ServerQuirks {
-    /// It takes ids of exactly nine letters and digits.
+    /// It requires ids of exactly nine letters and digits.
     pub(crate) nine_letters: bool,
-    /// It wants its own thoughts back; they are marked with this name.
+    /// It requires its own thoughts back; they are marked with this name.
     pub(crate) thoughts_of: Option<String>,
 }
 
-/// OpenAI takes ids no longer than this.
+/// Maximum length of ids at OpenAI.
 const LONGEST_ID: usize = 40;
 
 impl ServerQuirks {
@@ -165,7 +165,7 @@ struct ChatFunction<'a> {
     arguments: &'a Value,
 }
 
-/// Arguments travel as JSON inside a string; none at all are an empty object.
+/// Arguments as JSON inside a string; missing arguments become an empty object.
 pub(crate) fn as_text<S: Serializer>(arguments: &Value, serializer: S) -> Result<S::Ok, S::Error> {
     if arguments.is_null() { serializer.serialize_str("{}") } else { serializer.collect_str(arguments) }
 }
@@ -177,7 +177,7 @@ struct ChatTool<'a> {
     function: &'a ToolSpec,
 }
 
-/// The form the answer shall have.
+/// The format of the answer.
 #[derive(Serialize)]
 pub(super) struct ChatResponseFormat<'a> {
     #[serde(rename = "type")]
@@ -199,8 +199,8 @@ impl<'a> ChatResponseFormat<'a> {
     }
 }
 
-/// Whether a schema leaves nothing open, as OpenAI wants it before it holds a model strictly to it: every object names
-/// all its members and requires each.
+/// Whether a schema leaves nothing open, as OpenAI requires for strict mode: every object lists all its members and
+/// requires each of them.
 pub(crate) fn is_closed(schema: &Value) -> bool {
     match schema {
         Value::Array(all) => all.iter().all(is_closed),

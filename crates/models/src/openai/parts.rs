@@ -1,4 +1,4 @@
-//! Reading an answer in chat completions: chunks of a stream, or the whole at once.
+//! Parses Chat Completions answers: chunks of a stream, or a whole answer.
 
 use updraft_run::{FinishReason, TokenUsage};
 
@@ -9,9 +9,9 @@ use crate::fold::AnswerBuilder;
 use crate::refusal;
 use crate::retry::AttemptError;
 
-/// Reads chunks. Everything that must be remembered is in the fold.
+/// Parses chunks. All other state is in the answer builder.
 pub(super) struct ChatDecoder {
-    /// The name that thoughts are marked with, where they go back.
+    /// The name that thoughts are marked with, if they are sent back.
     pub(super) thoughts_of: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl AnswerDecoder for ChatDecoder {
 }
 
 fn add(part: &ChatDelta<'_>, fold: &mut AnswerBuilder, hear: DeltaCallback<'_>) {
-    // A few servers fill both fields with the same words.
+    // A few servers fill both fields with the same text.
     let thought = [&part.reasoning_content, &part.reasoning].map(LenientText::as_str);
     fold.think(thought.into_iter().find(|text| !text.is_empty()).unwrap_or_default(), hear);
     fold.say(part.content.as_str(), hear);
@@ -58,11 +58,12 @@ fn add(part: &ChatDelta<'_>, fold: &mut AnswerBuilder, hear: DeltaCallback<'_>) 
     }
 }
 
-/// Adds to the call that a part continues: by its index; without one, the last, unless an id says that a new one begins.
+/// Adds to the call that a part continues: by its index; without an index the last call, unless an id shows that a new
+/// one begins.
 fn add_call(part: &CallPart<'_>, fold: &mut AnswerBuilder, hear: DeltaCallback<'_>) {
     let id = part.id.as_str();
     let index = part.index.unwrap_or_else(|| fold.calls.last().map_or(0, |call| call.index));
-    // From the end: servers that give every call the index 0 begin each with an id of its own.
+    // Searched from the end: servers that give every call the index 0 begin each call with a new id.
     let found = fold.call_at(index).is_some_and(|call| id.is_empty() || call.id.is_empty() || call.id == id);
     let name = part.function.as_ref().map(|function| function.name.as_str()).unwrap_or_default();
     if !found {
@@ -81,12 +82,12 @@ fn add_call(part: &CallPart<'_>, fold: &mut AnswerBuilder, hear: DeltaCallback<'
     }
 }
 
-/// The figures, where there are any.
+/// The token counts, if there are any.
 fn usage_of(used: &ChatUsage) -> Option<TokenUsage> {
     let input = used.prompt_tokens?;
     let written = used.completion_tokens?;
     let reasoning = used.completion_tokens_details.as_ref().and_then(|details| details.reasoning_tokens).unwrap_or(0);
-    // Some count reasoning beside what was written; the sum gives them away.
+    // Some servers count reasoning separately from the output, which the total shows.
     let beside = used.total_tokens.is_some_and(|total| total == input + written + reasoning) && reasoning > 0;
     Some(TokenUsage {
         input,

@@ -1,4 +1,4 @@
-//! What a server sends, read where it lies: text is borrowed unless it holds escapes.
+//! The types of Chat Completions responses. Text is borrowed from the input unless it contains escapes.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -29,17 +29,17 @@ pub(super) struct ChatChoice<'a> {
     pub(super) finish_reason: LenientText<'a>,
 }
 
-/// A part of what the model says.
+/// A part of the model's message.
 #[derive(Deserialize)]
 pub(super) struct ChatDelta<'a> {
     #[serde(default, borrow)]
     pub(super) content: LenientText<'a>,
     #[serde(default, borrow)]
     pub(super) refusal: LenientText<'a>,
-    /// As DeepSeek, llama.cpp and vLLM name it.
+    /// The name used by DeepSeek, llama.cpp and vLLM.
     #[serde(default, borrow)]
     pub(super) reasoning_content: LenientText<'a>,
-    /// As OpenRouter and Ollama name it.
+    /// The name used by OpenRouter and Ollama.
     #[serde(default, borrow)]
     pub(super) reasoning: LenientText<'a>,
     #[serde(default, borrow)]

@@ -1,4 +1,4 @@
-//! The price of one model, kept for a while: looking it up takes as long as reading a short answer.
+//! Caches the price of one model for a while, because a lookup takes as long as parsing a short answer.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use updraft_run::TokenUsage;
 use super::{PriceLookup, price_for};
 use crate::Price;
 
-/// Some prices change with the hour.
+/// How long a price is cached: some prices change with the hour.
 const FRESH: Duration = Duration::from_mins(1);
 
-/// What was found, and when.
+/// The cached price, and when it was looked up.
 #[derive(Debug, Default)]
 pub(crate) struct CachedPrice(Mutex<Option<(Instant, HighestPrice)>>);
 
@@ -23,12 +23,12 @@ struct HighestPrice {
 }
 
 impl CachedPrice {
-    /// The most a model costs today, whatever the size of the prompt.
+    /// The highest price of a model today, for any size of the prompt.
     pub(crate) fn highest(&self, provider: &str, model: &str) -> Option<Price> {
         self.look(provider, model).highest
     }
 
-    /// What a model costs today for a call like this one.
+    /// The price of a model today for a call like this one.
     pub(crate) fn price_for(&self, provider: &str, model: &str, usage: &TokenUsage) -> Option<Price> {
         let found = self.look(provider, model);
         if found.is_flat { found.highest } else { price_for(provider, model, usage) }
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_what_the_table_says_for_prompts_of_any_size() {
-        // The second costs more from 200,000 tokens on, the third nobody knows.
+        // The second costs more from 200,000 tokens on, the third is unknown.
         for (provider, model) in [("openai", "gpt-4.1-mini"), ("gemini", "gemini-2.5-pro"), ("openai", "nobody")] {
             let kept = CachedPrice::default();
             for input in [0, 1, 1_000, 300_000, 1_000] {

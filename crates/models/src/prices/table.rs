@@ -1,10 +1,10 @@
-//! The table of prices, read one provider at a time.
+//! The price table, loaded one provider at a time.
 
 use std::sync::LazyLock;
 
 use genai_prices::Calculator;
 
-/// A provider's part of the table. It can always be read: a test reads them all.
+/// A provider's part of the table. Loading never fails: a test loads them all.
 type ProviderPrices = LazyLock<Option<Calculator>>;
 
 macro_rules! parts {

@@ -1,10 +1,11 @@
-//! Prices of well-known models against figures of another table (litellm 1.108.4), and what must stay unknown.
+//! Compares prices of well-known models with those of another table (litellm 1.108.4), and tests which must stay
+//! unknown.
 
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::*;
 
-/// 15 November 2026: what is compared does not change with the day of the test.
+/// 15 November 2026: the compared prices do not depend on the day of the test.
 fn then() -> SystemTime {
     UNIX_EPOCH + Duration::from_hours(498_528)
 }
@@ -15,7 +16,7 @@ fn price_then(provider: &str, model: &str, tokens: u64) -> Option<Price> {
 
 #[test]
 fn well_known_models_cost_what_another_table_says() {
-    // Dollars per million tokens: read, written, read from the cache, put into it.
+    // Dollars per million tokens: input, output, cache read, cache write.
     let table = [
         ("openai", "gpt-5", 1.25, 10.0, 0.125, None),
         ("openai", "gpt-5-mini", 0.25, 2.0, 0.025, None),

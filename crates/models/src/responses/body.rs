@@ -1,4 +1,4 @@
-//! How messages and tools are written as items of responses.
+//! Serialises messages and tools as items of the Responses API.
 
 use std::borrow::Cow;
 
@@ -12,13 +12,13 @@ use crate::dialect::push;
 use crate::ids::{plain_id, plain_name};
 use crate::openai::{as_text, data_url, is_closed};
 
-/// Longer names and ids are not taken.
+/// Maximum length of names and ids.
 const LONGEST: usize = 64;
 
-/// The formats of pictures that are taken.
+/// The picture formats that are accepted.
 const SHOWN: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
-/// The tools, where there are any.
+/// The tools, if there are any.
 pub(super) fn tools(bytes: &mut Vec<u8>, tools: &[ToolSpec]) -> serde_json::Result<()> {
     if tools.is_empty() {
         return Ok(());
@@ -32,7 +32,7 @@ pub(super) fn tools(bytes: &mut Vec<u8>, tools: &[ToolSpec]) -> serde_json::Resu
                 name: &tool.name,
                 description: &tool.description,
                 parameters: for_arguments(&tool.parameters),
-                // Strict is what they are where nothing is said, and refused for most schemas.
+                // The default is strict, which is refused for most schemas.
                 strict: false,
             },
         )?;
@@ -41,7 +41,7 @@ pub(super) fn tools(bytes: &mut Vec<u8>, tools: &[ToolSpec]) -> serde_json::Resu
     Ok(())
 }
 
-/// One message, as the items it consists of; `own` is the model whose thoughts are given back.
+/// One message, as its items; `own` is the model whose thoughts are sent back.
 pub(super) fn message(bytes: &mut Vec<u8>, message: &Message, own: &str) -> serde_json::Result<()> {
     let items: Vec<InputItem<'_>> = match message {
         Message::User(text) => vec![InputItem::Said { role: "user", content: text, phase: None }],
@@ -59,7 +59,7 @@ pub(super) fn message(bytes: &mut Vec<u8>, message: &Message, own: &str) -> serd
     items.iter().try_for_each(|item| push(bytes, item))
 }
 
-/// What the model said, each part in its place: what was kept knows how much had been said and called before it.
+/// The items of an answer in their order: a saved item records how much text and how many calls came before it.
 fn items_of<'a>(answer: &'a ModelAnswer, own: &str) -> Vec<InputItem<'a>> {
     let mut items = Vec::new();
     let (mut said, mut called, mut phase) = (0, 0, None);
@@ -79,7 +79,7 @@ fn items_of<'a>(answer: &'a ModelAnswer, own: &str) -> Vec<InputItem<'a>> {
         }
         (said, called) = (text, calls);
     }
-    // Reasoning that led to nothing is refused.
+    // Reasoning without a following item is refused.
     while matches!(items.last(), Some(InputItem::Thought(_))) {
         items.pop();
     }
@@ -91,7 +91,7 @@ fn wants(call: &ToolCall) -> InputItem<'_> {
     InputItem::Wants { call_id, name, arguments: &call.args }
 }
 
-/// A picture under its name.
+/// A picture after a text with its name.
 fn shown(picture: &Picture) -> [InputPart<'_>; 2] {
     let Picture { name, mime, .. } = picture;
     let picture = if SHOWN.contains(&mime.as_str()) {
@@ -144,7 +144,7 @@ struct ResponsesTool<'a> {
     strict: bool,
 }
 
-/// The form the answer shall have.
+/// The format of the answer.
 #[derive(Serialize)]
 pub(super) struct TextOptions<'a> {
     format: ResponsesFormat<'a>,

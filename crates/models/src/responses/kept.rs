@@ -1,20 +1,20 @@
-//! What is kept of an answer beside its words and calls, each with its place, to be given back unread.
+//! Parts of an answer besides its text and calls, stored with their position to be sent back unchanged.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use updraft_run::ModelAnswer;
 
-/// Something that is kept.
+/// A stored part.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SavedItem<'a> {
-    /// An item of reasoning as it came.
+    /// A reasoning item as received.
     Item(&'a Value),
-    /// What the words from here on are: comments on the way, or the answer.
+    /// The phase of the text from here on: commentary, or the answer.
     Phase(&'a str),
 }
 
-/// How much of the answer stood before.
+/// How much of the answer came before.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct SavedItemPlace {
     /// Bytes of text.
@@ -22,7 +22,7 @@ pub(super) struct SavedItemPlace {
     pub(super) calls: usize,
 }
 
-/// The form in which it is kept.
+/// The stored form.
 pub(super) fn keep(own: &str, place: SavedItemPlace, kept: SavedItem<'_>) -> Option<Value> {
     serde_json::to_value(SavedItemRecord { of: own, place, kept }).ok()
 }
@@ -36,7 +36,7 @@ struct SavedItemRecord<'a> {
     kept: SavedItem<'a>,
 }
 
-/// What was kept of this model's own answers, in order.
+/// The stored parts of an answer that belong to this model, in order.
 pub(super) fn kept_in<'a>(answer: &'a ModelAnswer, own: &str) -> impl Iterator<Item = (SavedItemPlace, SavedItem<'a>)> {
     answer.opaque.iter().filter(move |part| part["of"] == own).filter_map(|part| {
         let place = SavedItemPlace::deserialize(part).ok()?;

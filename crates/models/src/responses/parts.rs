@@ -1,4 +1,4 @@
-//! Reading an answer in responses: events of a stream, or the whole at once.
+//! Parses answers of the Responses API: events of a stream, or a whole answer.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -12,11 +12,11 @@ use crate::fold::{AnswerBuilder, PartialArguments};
 use crate::refusal::shorten;
 use crate::retry::AttemptError;
 
-/// Reads events.
+/// Parses events.
 pub(super) struct ResponsesDecoder {
     /// The model, whose thoughts are kept.
     own: String,
-    /// The items that have begun, by their number, with the place of each and how long the reasoning was then.
+    /// The items that have begun, by index, with the position of each and the length of the reasoning at that time.
     begun: Vec<(usize, SavedItemPlace, usize)>,
 }
 
@@ -37,7 +37,7 @@ impl ResponsesDecoder {
         }
     }
 
-    /// An item is whole. What it holds is taken from it where no part of it came before.
+    /// An item is complete. Its content is used if no part of it arrived before.
     fn end(
         &mut self,
         index: usize,
@@ -76,12 +76,12 @@ impl ResponsesDecoder {
 
     fn kept(&self, place: SavedItemPlace, raw: &RawValue) -> Option<Value> {
         let mut item: Value = serde_json::from_str(raw.get()).ok()?;
-        // It is over, whatever it says.
+        // It is complete, whatever its status says.
         item.as_object_mut()?.remove("status");
         keep(&self.own, place, SavedItem::Item(&item))
     }
 
-    /// Reads an answer that came at once.
+    /// Parses a whole answer.
     fn take_whole(
         &mut self,
         raw: &RawValue,
@@ -150,7 +150,7 @@ impl AnswerDecoder for ResponsesDecoder {
     }
 }
 
-/// The response is over, and this is how.
+/// Handles the end of the response.
 fn close(how: &str, raw: &RawValue, fold: &mut AnswerBuilder) -> Result<(), AttemptError> {
     let response: WholeResponse<'_> = read(raw)?;
     fold.usage = response.usage.as_ref().and_then(usage_of).or(fold.usage.take());
@@ -172,14 +172,14 @@ fn read<'a, T: serde::Deserialize<'a>>(raw: &'a RawValue) -> Result<T, AttemptEr
     serde_json::from_str(raw.get()).map_err(|why| garbled(&why, raw.get().as_bytes()))
 }
 
-/// The arguments as a whole, in the place of the pieces they came in.
+/// Replaces the pieces of the arguments with the whole.
 fn write_arguments(index: usize, arguments: &str, fold: &mut AnswerBuilder) {
     if let Some(call) = fold.call_at(index).filter(|_| !arguments.is_empty()) {
         call.arguments = PartialArguments::Text(arguments.to_owned());
     }
 }
 
-/// The figures, where there are any.
+/// The token counts, if there are any.
 fn usage_of(used: &ResponsesUsage) -> Option<TokenUsage> {
     let read = used.input_tokens_details.as_ref();
     let written = used.output_tokens_details.as_ref();
@@ -193,7 +193,7 @@ fn usage_of(used: &ResponsesUsage) -> Option<TokenUsage> {
     })
 }
 
-/// What an error in the middle of a stream means. Most codes blame the request.
+/// Translates an error in a stream. Most codes mean that the request is at fault.
 fn trouble_of(fault: Option<&ResponsesError<'_>>) -> AttemptError {
     let Some(fault) = fault else { return AttemptError::Cut("the server stopped with an error".to_owned()) };
     let (kind, code, words) = (fault.kind.as_str(), fault.code.as_str(), fault.message.as_str());

@@ -1,4 +1,4 @@
-//! What OpenAI sends as responses, read where it lies.
+//! The types of OpenAI's Responses API. Text is borrowed from the input.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -27,12 +27,12 @@ pub(super) struct ResponsesEvent<'a> {
     pub(super) code: LenientText<'a>,
     #[serde(default, borrow)]
     pub(super) message: LenientText<'a>,
-    /// Of a whole response.
+    /// Part of a whole response.
     #[serde(default, borrow)]
     pub(super) object: LenientText<'a>,
 }
 
-/// A whole response; at the end of a stream only what is new in it is looked at.
+/// A whole response; at the end of a stream only its new fields are used.
 #[derive(Deserialize)]
 pub(super) struct WholeResponse<'a> {
     #[serde(default, borrow)]
@@ -63,7 +63,7 @@ pub(super) struct ResponsesError<'a> {
     pub(super) message: LenientText<'a>,
 }
 
-/// A part of what the model gives: a message, a call, what it thought.
+/// An output item: a message, a call or reasoning.
 #[derive(Deserialize)]
 pub(super) struct OutputItem<'a> {
     #[serde(rename = "type", default, borrow)]

@@ -1,4 +1,4 @@
-//! The file a scripted model reads, and which of its lines answers a prompt.
+//! The file format of scripts, and the choice of the line that answers a prompt.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use crate::{Error, Price, Prompt, TaskBrief};
 pub(super) enum Script {
     /// Answers in order: the turn is the index.
     List { lines: Vec<ScriptAnswer>, price: Option<ScriptPrice> },
-    /// The first rule that fits answers.
+    /// The first matching rule answers.
     Rules { rules: Vec<ScriptRule>, default: Option<ScriptAnswer>, price: Option<ScriptPrice> },
 }
 
@@ -29,19 +29,19 @@ struct ScriptFile {
     price: Option<ScriptPrice>,
 }
 
-/// A condition and what is said when it holds.
+/// A condition and the answer if it holds.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ScriptRule {
     #[serde(default)]
     when: ScriptCondition,
     answer: ScriptAnswer,
-    /// It answers this often within one conversation, then never again.
+    /// The maximum number of answers of this rule within one conversation.
     #[serde(default)]
     times: Option<usize>,
 }
 
-/// All that is named must hold; an empty condition always does.
+/// All given conditions must hold; an empty condition always holds.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ScriptCondition {
@@ -71,7 +71,7 @@ pub(super) struct ScriptAnswer {
     pub(super) reasoning: String,
     #[serde(default)]
     pub(super) finish: FinishReason,
-    /// The model writes its calls as text.
+    /// Whether the model writes its calls as text.
     #[serde(default)]
     pub(super) writes_calls: bool,
     #[serde(default)]
@@ -155,7 +155,7 @@ impl Script {
         }
     }
 
-    /// The line that answers this prompt, whichever process asks.
+    /// The line that answers this prompt, the same in every process.
     pub(super) fn line_for(&self, prompt: &Prompt<'_>) -> Result<&ScriptAnswer, Error> {
         let turn = turn_of(prompt.messages);
         let (line, why) = match self {
@@ -173,7 +173,7 @@ impl Script {
     }
 }
 
-/// The first rule that fits and has not answered as often as it may.
+/// The first rule that matches and has not reached its maximum.
 fn choose(rules: &[ScriptRule], brief: &TaskBrief, messages: &[Message]) -> Option<usize> {
     let mut answered = vec![0; rules.len()];
     let fits = |answered: &[usize], told: &[Message]| {
@@ -181,7 +181,7 @@ fn choose(rules: &[ScriptRule], brief: &TaskBrief, messages: &[Message]) -> Opti
         numbered
             .position(|(at, rule)| rule.times.is_none_or(|times| answered[at] < times) && rule.when.holds(brief, told))
     };
-    // Only counting needs the turns before; what was said then follows from the messages before each answer.
+    // Earlier turns matter only for counting; their answers follow from the messages before each of them.
     if rules.iter().any(|rule| rule.times.is_some()) {
         for (at, message) in messages.iter().enumerate() {
             if let Message::Assistant(_) = message

@@ -1,38 +1,38 @@
-//! Schemas that an answer can be finished under: every string and list has an end.
+//! Limits strings and lists in schemas, so that an answer can be completed.
 //!
-//! Small models repeat themselves, and an answer that is cut off at the cap is no JSON. Where the schema ends a string
-//! before the cap does, the rest of the object still follows.
+//! Small models repeat themselves, and an answer that is truncated at the limit on output is not valid JSON. If the
+//! schema ends a string before that limit is reached, the rest of the object still follows.
 
 use serde_json::{Map, Value, json};
 
-/// Letters of a string where the schema sets no limit.
+/// Maximum characters of a string if the schema sets no limit.
 const LONGEST_STRING: u64 = 400;
-/// The same where the string is a whole text. llama.cpp's grammars allow no more than 2,000.
+/// The same for a string that is a whole text. llama.cpp's grammars allow no more than 2,000.
 const LONGEST_TEXT: u64 = 1_900;
-/// A limit that leaves no room to say anything is none.
+/// Limits on strings are never lower than this: there must be room for some content.
 const SHORTEST: u64 = 24;
-/// Members of a list where the schema sets no limit.
+/// Maximum number of list elements if the schema sets no limit.
 const LONGEST_LIST: u64 = 64;
-/// Deeper schemas are left as they are.
+/// Deeper levels of a schema are not changed.
 const DEEPEST: usize = 32;
 
-/// How long strings may become.
+/// The limits on strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StringBounds {
-    /// Letters of a name, a path, a pattern.
+    /// Characters of a name, a path, a pattern.
     pub(super) string: u64,
-    /// Letters of a whole text.
+    /// Characters of a whole text.
     pub(super) text: u64,
 }
 
 impl StringBounds {
-    /// What fits into an answer of so many tokens. Ordinary text has four letters a token, what small models repeat
-    /// has two.
+    /// Limits that fit into an answer of this many tokens. Ordinary text has four characters per token; what small
+    /// models repeat has two.
     pub(crate) fn within(tokens: u64) -> Self {
         Self { string: (tokens / 2).clamp(SHORTEST, LONGEST_STRING), text: tokens.clamp(SHORTEST, LONGEST_TEXT) }
     }
 
-    /// The schema with a limit on every string and list that has none, or one beyond these.
+    /// The schema with a limit on every string and list that has none, or a larger one.
     pub(crate) fn on(self, schema: &Value) -> Value {
         let mut schema = schema.clone();
         self.bound(&mut schema, "", DEEPEST);
@@ -67,7 +67,8 @@ impl StringBounds {
 
     fn bound_string(self, object: &mut Map<String, Value>, name: &str) {
         let set = object.get("maxLength").and_then(Value::as_u64);
-        // A pattern is kept as the stricter of the two; llama.cpp heeds only one, and then nothing ends the string.
+        // A pattern is kept, because it is the stricter of the two. But llama.cpp applies only one of them, so beside a
+        // large `maxLength` nothing would end the string, and the pattern is removed.
         if object.contains_key("pattern") {
             if set.is_none_or(|set| set <= self.text) {
                 return;
@@ -84,7 +85,7 @@ fn is(object: &Map<String, Value>, kind: &str) -> bool {
     object.get("type").is_some_and(|found| found == kind)
 }
 
-/// Whether an argument of this name holds a whole text.
+/// Whether an argument of this name contains a whole text.
 fn is_text(name: &str) -> bool {
     matches!(name, "content" | "text" | "line" | "code" | "answer" | "body" | "old" | "new" | "output")
 }

@@ -1,4 +1,4 @@
-//! A worked example of a tool's arguments, made from their schema.
+//! Builds a worked example of a tool's arguments from their schema.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use super::needed::is_needed;
 /// Deeper values are left out.
 const DEEPEST: usize = 6;
 
-/// Arguments as someone might give them: what the schema shows, else what the names suggest.
+/// Plausible arguments: the schema's own examples, or values that fit the names.
 pub(crate) fn example_of(schema: &Value) -> Value {
     value_of("", schema, DEEPEST)
 }
@@ -39,13 +39,13 @@ fn value_of(name: &str, schema: &Value, depth: usize) -> Value {
     }
 }
 
-/// The members that must be there; where none must, what the tool is about.
+/// The required members; if none is required, the tool's main argument.
 fn needed(schema: &Value, properties: &Map<String, Value>, depth: usize) -> Map<String, Value> {
     let chosen = properties.iter().filter(|(name, _)| is_needed(name, schema));
     chosen.map(|(name, inner)| (name.clone(), value_of(name, inner, depth))).collect()
 }
 
-/// Something definite: what is shown is copied, and two members of one example must not look alike.
+/// A concrete value: models copy what they are shown, and two members of one example must differ.
 fn text_for(name: &str, description: &str) -> &'static str {
     match name {
         "path" if description.starts_with("A folder") => "docs",

@@ -1,8 +1,8 @@
-//! The arguments a call cannot do without: all that a model with little room is told of.
+//! The required arguments of a call, which are all that a model with a small context window is told about.
 
 use serde_json::{Map, Value, json};
 
-/// Whether an argument is needed. Where none is required, the first that is a string is what the tool is about.
+/// Whether an argument is needed. If none is required, the first string is the tool's main argument.
 pub(super) fn is_needed(name: &str, schema: &Value) -> bool {
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     if !required.is_empty() {
@@ -13,7 +13,7 @@ pub(super) fn is_needed(name: &str, schema: &Value) -> bool {
     first_text.or_else(|| properties.iter().next()).is_some_and(|(first, _)| first == name)
 }
 
-/// The schema without the arguments that may be left out. Names and places must say something.
+/// The schema without optional arguments. Names and paths must not be empty.
 pub(super) fn needed(schema: &Value) -> Value {
     let Some(properties) = schema["properties"].as_object() else { return schema.clone() };
     let mut kept: Map<String, Value> = properties.clone();

@@ -1,7 +1,7 @@
 //! Worked examples: a task for each tool and its call, as lines of the prompt or as turns of a conversation.
 //!
-//! Lines are enough for a model that has room. A small one copies what it is shown, names and values alike, unless it has
-//! seen itself take them from the task: it is shown turns.
+//! Lines are sufficient for a model with a large context window. A small model copies the names and values of examples,
+//! unless it has seen itself take them from the task: it gets turns.
 
 use std::sync::Arc;
 
@@ -11,10 +11,11 @@ use updraft_run::{Message, ModelAnswer, ToolCall, ToolResult, ToolSpec};
 use super::example::example_of;
 use crate::manner::written;
 
-/// What a tool gave, and the answer that it is. Some models repeat it: it must not pass for an answer.
+/// The result of a tool in the example, and also the answer to it. Some models repeat it: it must not look like a real
+/// answer.
 const RESULT: &str = "This is the text of the example.";
 
-/// One tool with arguments, as in a task.
+/// An example call of one tool, with its task.
 pub(super) struct WorkedExample {
     name: String,
     task: String,
@@ -28,14 +29,14 @@ impl WorkedExample {
         Self { name: tool.name.clone(), task, args }
     }
 
-    /// As lines of the prompt.
+    /// The example as lines of the prompt.
     pub(super) fn lines(&self) -> String {
         format!("\nTask: {}\nAnswer: {}", self.task, written(&self.name, &self.args))
     }
 }
 
-/// As turns of a conversation. One result with its answer stands among them, but a call comes last: the last is what a
-/// small model is likeliest to do.
+/// The examples as turns of a conversation. One result with its answer is among them, but a call comes last, because a
+/// small model is most likely to repeat the last turn.
 pub(super) fn turns(all: &[WorkedExample], answer: &Value) -> Vec<Message> {
     let answered_at = all.len().checked_sub(2).map(|last| last.min(all.len() / 2));
     let mut turns = Vec::with_capacity(2 * all.len() + 2);
@@ -53,7 +54,7 @@ pub(super) fn turns(all: &[WorkedExample], answer: &Value) -> Vec<Message> {
     turns
 }
 
-/// The answer once the result is known, in the form it must have.
+/// The answer after the result, in the required form.
 fn answer_to_result(schema: &Value) -> Value {
     let said = if schema["type"] == "string" { json!(RESULT) } else { example_of(schema) };
     json!({ "answer": said })
@@ -64,7 +65,7 @@ pub(super) fn first_sentence(text: &str) -> &str {
     text.split(". ").next().unwrap_or(text).trim_end_matches('.')
 }
 
-/// Arguments as a task might name them.
+/// Arguments in the words of a task.
 fn in_words(example: &Value) -> String {
     let one = |(name, value): (&String, &Value)| match value {
         Value::String(text) => format!("{name} {text}"),

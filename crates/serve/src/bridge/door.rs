@@ -1,7 +1,7 @@
-//! The door of the bridge: shakes hands with whoever comes, and lets in who shows the token.
+//! The handshake of the bridge: accepts WebSocket connections and checks their token.
 //!
-//! Until then little is read and nothing is kept: the first message is small, and bytes are taken one by one, so that
-//! what follows the token is still there for whoever reads on with other limits.
+//! Before that, little is read and nothing is stored: the first message is small, and bytes are read one by one, so
+//! that what follows the token is still in the stream when it is read on with larger limits.
 
 use std::io;
 use std::pin::Pin;
@@ -21,14 +21,14 @@ use tokio_tungstenite::{WebSocketStream, accept_hdr_async_with_config};
 use super::wire::{self, BridgeFault, INVALID, LARGEST, NOT_LET_IN};
 use crate::token::ServeToken;
 
-/// Bytes of the message that shows the token, and of a buffer for it.
+/// Maximum bytes of the message with the token, and of the buffer for it.
 const FIRST: usize = 4 << 10;
-/// Bytes of everything that is read before the token is shown, after the handshake.
+/// Maximum bytes that are read between the handshake and the token.
 const READ: usize = 4 * FIRST;
 
 pub(super) type HostSocket = WebSocketStream<TcpStream>;
 
-/// Lets in whoever shows the token; `None` if it was not shown.
+/// Accepts a connection and checks its token; `None` if the token was not shown.
 pub(super) async fn enter(stream: TcpStream, token: &ServeToken) -> Result<Option<HostSocket>, Error> {
     let mut is_let_in = false;
     #[expect(clippy::result_large_err, reason = "the library's own type")]
@@ -54,7 +54,7 @@ pub(super) async fn enter(stream: TcpStream, token: &ServeToken) -> Result<Optio
     Ok(Some(WebSocketStream::from_raw_socket(stream, Role::Server, Some(large)).await))
 }
 
-/// Whether the first message shows the token. Frames that only ask whether we are there are no messages.
+/// Whether the first message contains the token. Control frames such as pings are ignored.
 async fn first_message(socket: &mut WebSocketStream<ByteLimitedStream>, token: &ServeToken) -> Result<bool, Error> {
     let first = loop {
         match socket.next().await.transpose()? {
@@ -77,7 +77,7 @@ async fn first_message(socket: &mut WebSocketStream<ByteLimitedStream>, token: &
     Ok(is_right)
 }
 
-/// A stream that gives one byte at a time, and not many of them.
+/// A stream that delivers one byte at a time, up to a limit.
 struct ByteLimitedStream {
     stream: TcpStream,
     left: usize,
@@ -111,7 +111,7 @@ impl AsyncWrite for ByteLimitedStream {
     }
 }
 
-/// Whether the token was shown with the request; an error if a wrong one was, or if a web page asks.
+/// Whether the request contained the token; an error if the token was wrong, or if the request comes from a web page.
 #[expect(clippy::result_large_err, reason = "the library's own type")]
 fn shown_at_the_door(request: &Request, token: &ServeToken) -> Result<bool, ErrorResponse> {
     let refuse = |status: StatusCode, why: &str| {

@@ -1,4 +1,4 @@
-//! Our side of the bridge: lets in who shows the token, and does what is asked.
+//! The server side of the bridge: admits clients with the token, and handles their requests.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,15 +22,15 @@ use super::wire::{self, BridgeFault, INVALID, LARGEST, NOT_LET_IN, REFUSED, UNFI
 use crate::hall::{WaitingConnection, WaitingRoom};
 use crate::token::ServeToken;
 
-/// Clients at once that have shown the token: an editor has one or two.
+/// Maximum number of clients that have shown the token: an editor has one or two.
 const MOST: usize = 64;
-/// Those that have not.
+/// Maximum number of connections that have not.
 const MOST_WAITING: usize = 128;
-/// How long a client is waited for when we stop.
+/// How long stopping waits for a client.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Serves the bridge until it is stopped. The listener should be one of this machine only. `read` is the largest content
-/// that `fs/read` gives, in bytes.
+/// Serves the bridge until it is stopped. The listener should accept connections of this machine only. `read` is the
+/// maximum size of the content that `fs/read` returns, in bytes.
 pub async fn host(
     listener: TcpListener,
     token: ServeToken,
@@ -47,7 +47,7 @@ pub async fn host(
             () = stop.cancelled() => break,
         };
         let Ok((stream, from)) = accepted else {
-            // Too many open files, for instance: that passes.
+            // For instance, too many open files: that is temporary.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
@@ -75,9 +75,9 @@ pub async fn host(
 struct BridgeSession {
     token: ServeToken,
     office: UpdraftService,
-    /// Bytes that `fs/read` gives at most.
+    /// Maximum bytes that `fs/read` returns.
     read: u64,
-    /// The run that was dispatched last over this bridge.
+    /// The run that was last dispatched over this bridge.
     last: Arc<Mutex<Option<String>>>,
     stop: CancellationToken,
 }
@@ -99,7 +99,7 @@ impl BridgeSession {
             ended = self.converse(&mut socket) => return ended,
             () = self.stop.cancelled() => {}
         }
-        // One that does not read keeps nobody.
+        // A client that does not read must not block us.
         let _ = tokio::time::timeout(FAREWELL, socket.close(None)).await;
         Ok(())
     }
@@ -128,7 +128,7 @@ impl BridgeSession {
         }
     }
 
-    /// The answer to a message; none to a notification.
+    /// The answer to a message; `None` for a notification.
     async fn answer(&self, text: &str) -> Option<String> {
         let message = match wire::read(text) {
             Ok(message) if message.is_request() => message,
@@ -151,19 +151,19 @@ impl BridgeSession {
         };
         let refused = |fault: updraft_workbench::Fault| BridgeFault::new(REFUSED, fault.in_one_line());
         match method {
-            // Shown once more: by clients that do not know whether their header was read.
+            // Clients that do not know whether their header was read send the token again.
             "auth" if self.token.is(params["token"].as_str().unwrap_or_default()) => Ok(json!({ "success": true })),
             "auth" => Err(BridgeFault::new(NOT_LET_IN, "wrong token")),
             "fs/read" => self.content(text("path")?, params).await,
             "fs/write" => {
                 let (path, content) = (text("path")?, text("content")?);
                 let args = json!({ "path": path, "content": content });
-                // Everyone who is connected hears of it, the writer too.
+                // Every connected client is notified, including the writer.
                 self.office.files.call("write_file", args).await.map_err(refused)?;
                 Ok(json!({ "success": true }))
             }
             "fs/list" => {
-                // What is not understood must not become "everything".
+                // A value that is not understood must not mean "everything".
                 let recursive = match &params["recursive"] {
                     Value::Null => true,
                     Value::Bool(recursive) => *recursive,
@@ -198,7 +198,8 @@ impl BridgeSession {
         last.ok_or_else(|| BridgeFault::new(UNFIT, "no work was dispatched over this bridge yet; name a `run`"))
     }
 
-    /// A file, or lines of it. More than the limit is refused, not cut: what is read may be written back.
+    /// A file, or lines of it. A file over the limit is refused, not truncated, because its content may be written
+    /// back.
     async fn content(&self, path: String, params: &Value) -> Result<Value, BridgeFault> {
         let content = match self.office.files.read(&path).await {
             Ok(content) => content,
@@ -226,7 +227,8 @@ impl BridgeSession {
         Ok(told)
     }
 
-    /// Why a file is not read, and whether there is something all the same: whoever waits for it wants to know.
+    /// The error for a file that cannot be read. It says whether something exists at the path, for clients that wait
+    /// for it.
     async fn unread(&self, path: &str, why: &str) -> BridgeFault {
         let exists = self.office.files.exists(path).await.ok();
         let data = exists.map_or(Value::Null, |exists| json!({ "exists": exists }));
@@ -234,7 +236,7 @@ impl BridgeSession {
     }
 }
 
-/// A run as the bridge tells of it.
+/// The state of a run in the bridge's format.
 fn standing(view: &RunView) -> Value {
     let waits = view.waits.iter().map(|wait| json!({ "id": wait.id, "approval": wait.is_approval, "text": wait.text }));
     json!({
@@ -243,7 +245,7 @@ fn standing(view: &RunView) -> Value {
     })
 }
 
-/// A change as it is told to everyone.
+/// The notification of a change.
 fn announced(WorkspaceFileChange { path, bytes }: &WorkspaceFileChange) -> String {
     let told =
         bytes.map_or_else(|| json!({ "path": path, "deleted": true }), |bytes| json!({ "path": path, "bytes": bytes }));

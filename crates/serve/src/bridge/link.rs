@@ -1,4 +1,4 @@
-//! A connection to a bridge that someone hosts: made when it is needed, made again when it is lost.
+//! The client side of the bridge: a connection that is opened when it is needed and opened again when it is lost.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,16 +23,16 @@ use crate::token::ServeToken;
 
 type ClientSocket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// How long an answer is waited for.
+/// How long to wait for an answer.
 const ANSWER: Duration = Duration::from_mins(1);
-/// How long we knock before we say that nobody opens: an editor that has just started may still be loading.
+/// How long to try to connect: an editor that has just started may still be loading.
 const KNOCK: Duration = Duration::from_secs(5);
-/// How long someone who has opened may take to say the first words.
+/// How long the host may take for its first message after the connection is open.
 const GREETING: Duration = Duration::from_secs(10);
-/// Pauses between knocks.
+/// The pause between attempts to connect.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// A connection to a bridge. Cheap to clone.
+/// A client of a bridge. Cheap to clone.
 #[derive(Clone)]
 pub struct BridgeClient(Arc<BridgeClientInner>);
 
@@ -44,14 +44,14 @@ struct BridgeClientInner {
     changed: broadcast::Sender<String>,
 }
 
-/// A connection that was made.
+/// An open connection.
 struct BridgeConnection {
     send: SplitSink<ClientSocket, Frame>,
     waiting: PendingReplies,
     reading: JoinSet<()>,
 }
 
-/// Who waits for which answer; nothing once the connection is lost.
+/// The requests that wait for answers; empty once the connection is lost.
 #[derive(Clone, Default)]
 struct PendingReplies(Arc<Mutex<BTreeMap<u64, oneshot::Sender<BridgeMessage>>>>);
 
@@ -61,26 +61,26 @@ impl PendingReplies {
     }
 }
 
-/// Whether a request that may or may not have been heard may be made again.
+/// Whether a request may be repeated if it is unknown whether it was received.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum RetryPermission {
     Yes,
     No,
 }
 
-/// What is at a path of the other side.
+/// What exists at a path of the host.
 pub(super) enum RemoteContent {
     /// Nothing.
     Nothing,
-    /// Text, in whatever form the host puts it.
+    /// Text, in the host's own format.
     Text(Value),
     /// A folder, or a file that is not text.
     Unreadable,
-    /// It cannot be read, and the host does not say whether it is there.
+    /// It cannot be read, and the host does not say whether it exists.
     Unsaid,
 }
 
-/// Why a request has no answer.
+/// Why a request got no answer.
 enum LostConnection {
     /// It was not sent.
     Before,
@@ -89,7 +89,7 @@ enum LostConnection {
 }
 
 impl BridgeClient {
-    /// A link to an address of this machine. Nothing is connected yet. The error says what is wrong with the address.
+    /// A client for an address of this machine. It does not connect yet. The error says what is wrong with the address.
     pub fn to(url: &str, token: ServeToken) -> Result<Self, String> {
         let request =
             url.into_client_request().map_err(|error| format!("`{url}` is not the address of a WebSocket: {error}"))?;
@@ -105,17 +105,17 @@ impl BridgeClient {
         Ok(Self(Arc::new(BridgeClientInner { url, token, next, line, changed: broadcast::channel(16).0 })))
     }
 
-    /// Tells the path of every file that the other side says has changed.
+    /// Receives the path of every file for which the host reports a change.
     pub(super) fn changes(&self) -> broadcast::Receiver<String> {
         self.0.changed.subscribe()
     }
 
-    /// Asks the other side. The error is for a model or a person: it says what to check.
+    /// Sends a request to the host. The error is for a model or a person: it says what to check.
     pub(super) async fn ask(&self, method: &str, params: &Value, again: RetryPermission) -> Result<Value, String> {
         self.ask_twice(method, params, again).await.map_err(|trouble| self.in_words(method, trouble))
     }
 
-    /// Looks for a file of the other side.
+    /// Looks for a file of the host.
     pub(super) async fn look(&self, path: &str) -> Result<RemoteContent, String> {
         match self.ask_twice("fs/read", &json!({ "path": path }), RetryPermission::Yes).await {
             Ok(read) => Ok(RemoteContent::Text(read)),
@@ -163,7 +163,7 @@ impl BridgeClient {
                     *line = None;
                     return Err(BridgeError::Lost(LostConnection::Before));
                 }
-                // It does not read what it is sent. Half of it may have gone, so nothing sensible can follow.
+                // The host does not read. Half of the message may have been sent, so nothing valid can follow.
                 Err(_) => {
                     *line = None;
                     return Err(BridgeError::Silent);
@@ -191,12 +191,13 @@ impl BridgeClient {
         Ok(answered)
     }
 
-    /// Connects and shows the token, knocking for a while if nobody opens.
+    /// Connects and shows the token; tries for a while if the connection is refused.
     async fn connect(&self) -> Result<BridgeConnection, String> {
         let deadline = tokio::time::Instant::now() + KNOCK;
         loop {
             let url = &self.0.url;
-            // Whoever lets us in and then says nothing must not keep us: others wait for this connection too.
+            // A host that accepts the connection and stays silent must not block us, because other requests wait for
+            // this connection too.
             let Ok(dialled) = tokio::time::timeout(GREETING, self.dial()).await else {
                 return Err(self.says_nothing());
             };
@@ -211,7 +212,7 @@ impl BridgeClient {
                         response.status()
                     ));
                 }
-                // Refused, or let in and dropped: both are what a program does that is still loading.
+                // Refused, or accepted and closed: both happen while a program is still loading.
                 Err(Error::Io(_) | Error::Protocol(ProtocolError::HandshakeIncomplete))
                     if tokio::time::Instant::now() < deadline =>
                 {
@@ -237,7 +238,7 @@ impl BridgeClient {
         Ok(connect_async_with_config(request, Some(config), true).await?.0)
     }
 
-    /// Shows the token once more as the first message, for hosts that read no header, and begins to read.
+    /// Sends the token again as the first message, for hosts that do not read headers, and starts to read.
     async fn settle(&self, socket: ClientSocket) -> Result<BridgeConnection, String> {
         let (send, mut receive) = socket.split();
         let (waiting, changed) = (PendingReplies::default(), self.0.changed.clone());
@@ -258,7 +259,7 @@ impl BridgeClient {
         let answered = self.send(&mut line, "auth", &shown).await.map_err(|_| self.wrong_token())?;
         match tokio::time::timeout(GREETING, answered).await {
             Ok(Ok(BridgeMessage { error: Some(fault), .. })) if fault.code == NOT_LET_IN => Err(self.wrong_token()),
-            // It read the header, and knows no `auth`.
+            // The host read the header, and does not know `auth`.
             Ok(Ok(BridgeMessage { error: Some(fault), .. })) if fault.code == UNKNOWN => Ok(line),
             Ok(Ok(BridgeMessage { error: Some(fault), .. })) => {
                 Err(format!("{} refused us: {}", self.0.url, fault.message))
@@ -271,7 +272,7 @@ impl BridgeClient {
 
     fn says_nothing(&self) -> String {
         format!(
-            "{} lets us in and says nothing; is another program using this port, or does the editor hang?",
+            "{} connects but does not answer; is another program using this port, or does the editor hang?",
             self.0.url
         )
     }

@@ -1,4 +1,4 @@
-//! The tools that are forwarded over a bridge, and the one that waits for a signal file.
+//! The tools that are forwarded over a bridge, and the tool that waits for a signal file.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -8,21 +8,21 @@ use updraft_mcp::server::{PlainBackend, PlainTool};
 
 use super::link::{BridgeClient, RemoteContent, RetryPermission};
 
-/// What is added to a prompt that has a signal file.
+/// Added to a prompt that has a signal file.
 const SIGNAL: &str = include_str!("signal.md");
 const INSTRUCTIONS: &str = "Reads and writes the files of an editor's workspace, and hands work to its agent. What the \
     agent does shows only in the files: name a signal file with dispatch_agent_task and wait for it with wait_for_signal.";
-/// How often a signal file is looked for, where nobody tells that it has appeared.
+/// How often to look for a signal file if the host does not report changes.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long a signal file is waited for, unless the caller says.
+/// How long to wait for a signal file by default, in seconds.
 const USUAL: u64 = 60;
 const LONGEST: u64 = 600;
-/// How many looks there are to each look at the whole list, where the host does not say what is there.
+/// Every so many looks, the whole list is searched, if the host does not say whether the file exists.
 const THOROUGH: u32 = 5;
-/// Paths that a list shows.
+/// Maximum number of paths in a list.
 const SHOWN: usize = 2_000;
 
-/// Tools about work that was dispatched: name, method, description.
+/// Tools to control dispatched work: name, method, description.
 const CONTROLS: [(&str, &str, &str); 4] = [
     ("task_status", "agent/status", "How the work stands that was handed over, and its answer once there is one."),
     ("pause_task", "agent/pause", "Let the agent begin nothing new until it is resumed."),
@@ -30,7 +30,7 @@ const CONTROLS: [(&str, &str, &str); 4] = [
     ("cancel_task", "agent/cancel", "Stop the work for good."),
 ];
 
-/// The tools of a bridge, as a server.
+/// The tools of a bridge, as an MCP backend.
 pub fn tools(link: &BridgeClient, version: &str) -> PlainBackend {
     let mut tools =
         vec![read(link.clone()), write(link.clone()), list(link.clone()), dispatch(link.clone()), wait(link.clone())];
@@ -55,7 +55,7 @@ fn read(link: BridgeClient) -> PlainTool {
             let read = link.ask("fs/read", &arguments, RetryPermission::Yes).await?;
             let (start, end) = (arguments["start_line"].as_u64(), arguments["end_line"].as_u64());
             if !read["start_line"].is_null() {
-                // The host has taken the lines out itself.
+                // The host has already selected the lines.
                 let text = content(&read);
                 return Ok(json!({ "text": text, "start_line": read["start_line"], "end_line": read["end_line"],
                                   "lines_total": read["lines_total"] }));
@@ -73,7 +73,7 @@ fn write(link: BridgeClient) -> PlainTool {
     let function = move |arguments: Value| {
         let link = link.clone();
         async move {
-            // The same content twice is the same file.
+            // Writing the same content twice gives the same file.
             link.ask("fs/write", &arguments, RetryPermission::Yes).await?;
             Ok(Value::String(format!("wrote {}", arguments["path"].as_str().unwrap_or_default())))
         }
@@ -131,7 +131,8 @@ fn dispatch(link: BridgeClient) -> PlainTool {
     PlainTool::new("dispatch_agent_task", text, schema(properties, &["prompt"]), function)
 }
 
-/// A tool about work that was dispatched. Editors that only host an agent panel know nothing of it, and say so.
+/// A tool to control dispatched work. Editors that only host an agent panel do not support it, and answer with an
+/// error.
 fn control(link: BridgeClient, name: &'static str, method: &'static str, text: &'static str) -> PlainTool {
     let properties = json!({
         "run": { "type": "string", "minLength": 1, "description": "The run's id; the one that was dispatched last if left out." }
@@ -196,7 +197,7 @@ fn wait(link: BridgeClient) -> PlainTool {
     PlainTool::new("wait_for_signal", text, schema(properties, &["path"]), function).reading()
 }
 
-/// Refuses what cannot be a signal file of the workspace.
+/// Refuses a path that cannot be a signal file of the workspace.
 fn check(path: &str) -> Result<(), String> {
     let mut parts = path.split(['/', '\\']);
     if path.trim().is_empty() || parts.any(|part| part == ".." || part.ends_with(':')) || path.starts_with(['/', '\\'])
@@ -206,11 +207,11 @@ fn check(path: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What is at a path. Where the host does not say, it is looked for in the list if that is wanted; else it counts as nothing.
+/// What exists at a path. If the host does not say, the list is searched if `thorough`; otherwise it counts as nothing.
 async fn appeared(link: &BridgeClient, path: &str, thorough: bool) -> Result<RemoteContent, String> {
     let seen = link.look(path).await?;
     match seen {
-        // It may have come between the reading and the looking.
+        // It may have appeared between the two requests.
         RemoteContent::Unreadable => return link.look(path).await,
         RemoteContent::Text(_) | RemoteContent::Nothing => return Ok(seen),
         RemoteContent::Unsaid => {}
@@ -225,7 +226,7 @@ async fn appeared(link: &BridgeClient, path: &str, thorough: bool) -> Result<Rem
     Ok(if is_there { RemoteContent::Unreadable } else { RemoteContent::Nothing })
 }
 
-/// The text, or some of its lines; then with their numbers as data.
+/// The whole text, or some of its lines; the latter with their numbers as data.
 fn lines(text: String, start: Option<u64>, end: Option<u64>) -> Result<Value, String> {
     if start.is_none() && end.is_none() {
         return Ok(Value::String(text));
@@ -235,9 +236,9 @@ fn lines(text: String, start: Option<u64>, end: Option<u64>) -> Result<Value, St
     Ok(json!({ "text": text, "start_line": start, "end_line": end, "lines_total": total }))
 }
 
-/// A list as text and data, bounded; says when it is not all.
+/// A list as text and data, truncated if it is too long; the text says so.
 fn shown(mut paths: Vec<String>, folder: Option<&str>, is_cut: bool) -> Value {
-    // A host that knows no folders has listed everything.
+    // A host that does not support folders has listed everything.
     if let Some(folder) = folder.map(|folder| folder.trim_start_matches("./").trim_end_matches('/')) {
         let within = format!("{folder}/");
         paths.retain(|path| folder.is_empty() || folder == "." || path.starts_with(&within));
@@ -252,13 +253,13 @@ fn shown(mut paths: Vec<String>, folder: Option<&str>, is_cut: bool) -> Value {
     json!({ "text": text, "files": paths, "more": more, "truncated": more > 0 || is_cut })
 }
 
-/// The content of a file, however the host puts it.
+/// The content of a file, in any host's format.
 fn content(read: &Value) -> String {
     let text = read.as_str().or_else(|| read["content"].as_str()).or_else(|| read["text"].as_str());
     text.map_or_else(|| read.to_string(), str::to_owned)
 }
 
-/// The paths in a list, however the host puts it.
+/// The paths in a list, in any host's format.
 fn paths(listed: &Value) -> Vec<String> {
     let list = listed.as_array().or_else(|| listed["files"].as_array());
     let path = |entry: &Value| entry.as_str().or_else(|| entry["path"].as_str()).map(str::to_owned);

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The largest message: a file of the largest size that is written, and what is around it.
+/// Maximum bytes of a message: the largest file that can be written, plus the rest of the message.
 pub(super) const LARGEST: usize = 40 << 20;
 
 /// The token is missing or wrong.
 pub(super) const NOT_LET_IN: i64 = -32001;
-/// What was asked could not be done.
+/// The request could not be carried out.
 pub(super) const REFUSED: i64 = -32000;
 /// The message is not JSON.
 const GARBAGE: i64 = -32700;
@@ -24,22 +24,22 @@ pub(super) const UNFIT: i64 = -32602;
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct BridgeMessage {
-    /// Which request it is, or answers; null in a notification.
+    /// The id of the request, also in its answer; null in a notification.
     pub(super) id: Value,
-    /// What is asked or told; empty in an answer.
+    /// The method; empty in an answer.
     pub(super) method: String,
     pub(super) params: Value,
     pub(super) result: Value,
     pub(super) error: Option<BridgeFault>,
 }
 
-/// Why something was not done.
+/// Why a request failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct BridgeFault {
     pub(super) code: i64,
     pub(super) message: String,
-    /// More about it. Of a file that cannot be read: whether anything is there, as `exists`.
+    /// Details. For a file that cannot be read: whether something is there, as `exists`.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub(super) data: Value,
 }
@@ -51,13 +51,13 @@ impl BridgeFault {
 }
 
 impl BridgeMessage {
-    /// Whether it wants an answer: others are notifications, or answers themselves.
+    /// Whether it needs an answer: other messages are notifications or answers.
     pub(super) fn is_request(&self) -> bool {
         !self.id.is_null() && !self.method.is_empty()
     }
 }
 
-/// A message that cannot be understood, and how it is answered.
+/// A message that cannot be parsed, and the error to answer it with.
 #[derive(Debug)]
 pub(super) struct MalformedMessage {
     pub(super) id: Value,
@@ -65,7 +65,7 @@ pub(super) struct MalformedMessage {
 }
 
 impl MalformedMessage {
-    /// One whose id is not known.
+    /// A fault of a message whose id is unknown.
     pub(super) fn alone(code: i64, why: &str) -> Self {
         Self { id: Value::Null, fault: BridgeFault::new(code, why) }
     }
@@ -75,12 +75,12 @@ impl MalformedMessage {
     }
 }
 
-/// Reads what a client sends: one object, and nothing but what JSON-RPC says.
+/// Parses a message of a client: one object that follows JSON-RPC strictly.
 pub(super) fn read(text: &str) -> Result<BridgeMessage, MalformedMessage> {
     let given =
         serde_json::from_str(text).map_err(|error| MalformedMessage::alone(GARBAGE, &format!("not JSON: {error}")))?;
     let Value::Object(mut given) = given else {
-        let why = "expected one object with `jsonrpc`, `id` and `method`; batches are not spoken here";
+        let why = "expected one object with `jsonrpc`, `id` and `method`; batches are not supported";
         return Err(MalformedMessage::alone(INVALID, why));
     };
     let id = given.remove("id");
@@ -109,7 +109,7 @@ pub(super) fn read(text: &str) -> Result<BridgeMessage, MalformedMessage> {
     }
 }
 
-/// Reads what a host sends, which may be less strict than we are. Nothing if it is no message at all.
+/// Parses a message of a host, less strictly. `None` if it is not a message at all.
 pub(super) fn read_leniently(text: &str) -> Option<BridgeMessage> {
     let given: Value = serde_json::from_str(text).ok()?;
     given.is_object().then(|| serde_json::from_value(given).ok()).flatten()
@@ -120,7 +120,7 @@ pub(super) fn request(id: u64, method: &str, params: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
 }
 
-/// Something told to everyone.
+/// A notification.
 pub(super) fn notification(method: &str, params: &Value) -> String {
     json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string()
 }

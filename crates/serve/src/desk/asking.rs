@@ -1,4 +1,4 @@
-//! Questions and approvals of a run as forms for the client's person, and their answers back to the run.
+//! Turns questions and approvals of a run into forms for the client's user, and passes the answers back to the run.
 
 use serde_json::{Value, json};
 use updraft_mcp::server::model::{
@@ -7,14 +7,14 @@ use updraft_mcp::server::model::{
 use updraft_workbench::Fault;
 use updraft_workbench::office::{LiveRuns, PendingQuestion, RunView};
 
-/// Whether anything was said to the run.
+/// Whether any answer was passed to the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeliveryStatus {
     Something,
     Nothing,
 }
 
-/// What a run waits for, as forms; the key is the place in the run, which is never used again.
+/// What a run waits for, as forms. The key is the position in the run, which is never used again.
 pub(super) fn requests(view: &RunView) -> InputRequests {
     view.waits.iter().filter_map(|wait| Some((wait.id.clone(), request(wait)?))).collect()
 }
@@ -50,7 +50,7 @@ fn approval(wait: &PendingQuestion) -> (String, Value) {
     (message, json!({ "type": "object", "properties": properties, "required": ["allow"] }))
 }
 
-/// Hands a run the answers to what it waits for. Keys that it does not wait for do not count.
+/// Passes a run the answers it waits for. Unknown keys are ignored.
 pub(super) async fn give(runs: &LiveRuns, view: &RunView, replies: &InputResponses) -> Result<DeliveryStatus, Fault> {
     let mut gave = DeliveryStatus::Nothing;
     for wait in &view.waits {
@@ -79,7 +79,7 @@ pub(super) async fn give(runs: &LiveRuns, view: &RunView, replies: &InputRespons
             (Some("decline"), false) => {
                 runs.answer(run, id, "(The person declined to answer this.)".to_owned()).await?;
             }
-            // Put off: it goes on waiting.
+            // Dismissed: the run goes on waiting.
             _ => continue,
         }
         gave = DeliveryStatus::Something;

@@ -1,4 +1,4 @@
-//! The two patterns of working with us, as prompts: plan and execute, review and fix.
+//! The prompts of the server, for two ways of working with Updraft: plan and execute, review and fix.
 
 use updraft_mcp::server::ErrorData;
 use updraft_mcp::server::model::{GetPromptResult, Prompt, PromptArgument, PromptMessage, Role};
@@ -8,7 +8,7 @@ use updraft_mcp::server::PromptRequest;
 struct PromptTemplate {
     name: &'static str,
     description: &'static str,
-    /// The one thing it must be told, and what that is.
+    /// The name and the description of its only argument.
     argument: (&'static str, &'static str),
     text: &'static str,
 }

@@ -1,4 +1,4 @@
-//! Runs, their graphs and what they came to, as resources.
+//! Runs, their graphs and their results as MCP resources.
 
 use updraft_mcp::server::ErrorData;
 use updraft_mcp::server::model::{Resource, ResourceContents, ResourceTemplate};
@@ -10,7 +10,7 @@ use super::shapes;
 const RUNS: &str = "updraft://runs";
 const JSON: &str = "application/json";
 
-/// The list of runs, and each of the newest.
+/// The list of runs, and each of the newest runs.
 pub(super) fn list(runs: &LiveRuns) -> Result<Vec<Resource>, ErrorData> {
     let all = Resource::new(RUNS, "runs").with_title("Runs").with_description("The newest runs in this workspace.");
     let mut resources = vec![all.with_mime_type(JSON)];

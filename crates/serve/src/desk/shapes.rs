@@ -1,23 +1,23 @@
-//! What tools give back: text for a model, and the same as data.
+//! The results of tools: text for a model, and the same as data.
 
 use serde_json::{Value, json};
 use updraft_mcp::server::model::{CallToolResult, ContentBlock, JsonObject};
 use updraft_run::Status;
 use updraft_workbench::office::{Document, FileToolOutput, PendingQuestion, RunView, SearchHit};
 
-/// A result of text and data. Clients that know no data read the text.
+/// A result with text and data. Clients that do not support data read the text.
 fn both(text: impl Into<String>, data: Value) -> CallToolResult {
     let mut result = CallToolResult::success(vec![ContentBlock::text(text.into())]);
     result.structured_content = Some(data);
     result
 }
 
-/// How a run stands.
+/// The state of a run.
 pub(super) fn standing(view: &RunView) -> CallToolResult {
     both(in_words(view), data(view))
 }
 
-/// What a run came to; an error if it came to nothing.
+/// The result of a run; an error if the run failed.
 pub(super) fn result(view: &RunView) -> CallToolResult {
     let mut data = data(view);
     data["answer"] = json!(view.answer);
@@ -34,7 +34,7 @@ pub(super) fn result(view: &RunView) -> CallToolResult {
     result
 }
 
-/// What a question came to.
+/// The result of a query.
 pub(super) fn answered(view: &RunView, session: &str, messages: Option<Vec<Value>>) -> CallToolResult {
     let mut result = result(view);
     if let Some(data) = &mut result.structured_content {
@@ -46,7 +46,7 @@ pub(super) fn answered(view: &RunView, session: &str, messages: Option<Vec<Value
     result
 }
 
-/// Why an answer did not reach a run, and how that stands.
+/// Why an answer did not reach a run, and the state of that run.
 pub(super) fn unanswered(why: &str, view: &RunView, session: Option<&str>) -> CallToolResult {
     let mut data = data(view);
     data["session"] = json!(session);
@@ -87,7 +87,7 @@ fn in_words(view: &RunView) -> String {
     lines.join("\n")
 }
 
-/// Documents found, in the shape that connectors of chat programs read: the text is the data as JSON.
+/// Search results in the format that connectors of chat programs read: the text is the data as JSON.
 pub(super) fn hits(hits: &[SearchHit]) -> CallToolResult {
     let results: Vec<Value> =
         hits.iter().map(|hit| json!({ "id": hit.id, "title": hit.title, "url": hit.url, "text": hit.text })).collect();
@@ -95,7 +95,7 @@ pub(super) fn hits(hits: &[SearchHit]) -> CallToolResult {
     both(data.to_string(), data)
 }
 
-/// A document, likewise.
+/// A document in the same format.
 pub(super) fn document(document: &Document) -> CallToolResult {
     let Document { id, title, url, text, cut_from } = document;
     let mut metadata = json!({ "source": "workspace" });
@@ -108,7 +108,7 @@ pub(super) fn document(document: &Document) -> CallToolResult {
     both(data.to_string(), data)
 }
 
-/// What a tool of the workspace gave.
+/// The output of a tool of the workspace.
 pub(super) fn output(tool: &str, arguments: &JsonObject, output: FileToolOutput) -> CallToolResult {
     let mut data = match output.value {
         Some(Value::Object(data)) => Value::Object(data),

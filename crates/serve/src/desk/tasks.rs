@@ -1,4 +1,4 @@
-//! A run as a task of the protocol.
+//! Presents a run as a task of the protocol.
 
 use serde_json::Value;
 use updraft_mcp::server::model::{DetailedTask, JsonObject, Task, TaskPayload, TaskStatus};
@@ -7,10 +7,10 @@ use updraft_workbench::office::RunView;
 
 use super::{asking, shapes};
 
-/// How long a client should let pass between two looks, in milliseconds: a turn of a model takes longer.
+/// The suggested interval between polls, in milliseconds: a turn of a model takes longer.
 const POLL: u64 = 1_000;
 
-/// A run as a task, for the moment it is handed out. It is kept for as long as the journal keeps the run.
+/// A run as a task, in its current state. It exists for as long as the run is in the journal.
 pub(super) fn task(view: &RunView) -> Task {
     let status = match view.status {
         Status::Waiting => TaskStatus::InputRequired,
@@ -23,8 +23,8 @@ pub(super) fn task(view: &RunView) -> Task {
         .with_poll_interval_ms(POLL)
 }
 
-/// A run as a task with what it waits for or came to. A run that failed is a task that is complete with an error: only
-/// errors of the protocol are failures there.
+/// A run as a task, with what it waits for or its result. A run that failed is a completed task with an error result:
+/// in the protocol, only protocol errors are failures.
 pub(super) fn detailed(view: &RunView) -> DetailedTask {
     let payload = match view.status {
         Status::Waiting => TaskPayload::InputRequired { input_requests: asking::requests(view) },

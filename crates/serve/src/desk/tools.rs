@@ -1,21 +1,21 @@
-//! The definitions of the tools: what a client's model is told, and the shapes of what goes in and comes out.
+//! The definitions of the tools: their descriptions for a client's model, and the schemas of their input and output.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use updraft_mcp::server::model::{JsonObject, Tool, ToolAnnotations};
 
-/// The tools that are passed on to the workspace's own.
+/// The tools that are forwarded to the workspace's own tools.
 pub(super) const FILES: [&str; 3] = ["read_file", "write_file", "list_files"];
 
-/// What a tool does to the world.
+/// The effect of a tool.
 #[derive(Clone, Copy)]
 enum ToolEffect {
     /// Nothing.
     Nothing,
-    /// A run of ours: begins it, or says something to it.
+    /// Starts a run, or sends something to it.
     Run,
-    /// A file, in place of what was there.
+    /// Writes a file, and replaces its content.
     File,
 }
 
@@ -50,7 +50,7 @@ fn schema(properties: Value, required: &[&str]) -> Value {
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
-/// What `task_status` gives, and all that change a run.
+/// The output of `task_status`, and of all tools that change a run.
 fn standing() -> Value {
     let waits = json!({ "type": "array", "items": { "type": "object", "properties": {
         "id": { "type": "string" },
@@ -73,7 +73,7 @@ fn standing() -> Value {
     }, "required": ["run", "status", "message", "steps", "done", "waiting_for"] })
 }
 
-/// The same with what the run came to.
+/// The same with the result of the run.
 fn result(more: Value) -> Value {
     let mut schema = standing();
     schema["properties"]["answer"] = json!({ "type": "string" });

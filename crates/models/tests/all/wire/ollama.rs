@@ -255,7 +255,7 @@ async fn a_server_that_says_nothing_about_the_model_is_not_told_to_think() {
     for think in [ThinkingEffort::High, ThinkingEffort::Off] {
         omitted.push(Talk { think, ..Talk::new() }.ask(&*model).await.unwrap().omitted);
     }
-    let said = format!("{} cannot be told how much to think, so `think` did not count", model.name());
+    let said = format!("{} cannot be told how much to think, so `think` was ignored", model.name());
     assert_eq!(omitted, [vec![said], Vec::new()], "nobody misses what they did not want");
 
     let bodies = server.bodies();
