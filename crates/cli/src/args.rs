@@ -1,4 +1,4 @@
-//! Arguments, as typed.
+//! The command line arguments, as clap parses them.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -37,13 +37,13 @@ pub(crate) use shared::{OutputFlags, RunName, RunOrNewest, SpendingFlags, Worksp
 pub(crate) use tools::{ToolCallArgs, ToolsArgs, ToolsCommand};
 pub(crate) use undo::{AuditArgs, UndoArgs};
 
-/// Carries out goals with agents, and does not lose its place.
+/// Carries out goals with AI agents, and resumes where it stopped after a crash
 #[derive(Debug, Parser)]
 #[command(
     name = "updraft",
     version,
     arg_required_else_help = true,
-    after_help = "RUN is a run's id, any unique beginning of it, or `last`; where it may be left out, the newest run of \
+    after_help = "RUN is a run's id, any unique beginning of it, or `last`; if it is optional and left out, the newest run of \
         this folder.\n\n\
         Examples:\n  \
         updraft run \"What does this project do?\"\n  \
@@ -67,19 +67,19 @@ pub(crate) enum CliCommand {
     /// Show a run: its graph, summary, and costs per step and agent
     #[command(after_help = "Examples:\n  updraft show last\n  updraft show 7k2m --prompts --out prompts/")]
     Show(ShowArgs),
-    /// Show a run's journal, readable
+    /// Show the events of a run in readable form
     #[command(after_help = "Examples:\n  updraft events last --follow\n  updraft events 7k2m --json")]
     Events(EventsArgs),
-    /// Go on with a run after a crash, a pause, an answer or a used-up budget
+    /// Resume a run after a crash, a pause, an answer or a used-up budget
     #[command(
         after_help = "Examples:\n  updraft resume last\n  updraft resume 7k2m --budget 2.00\n  updraft resume --all"
     )]
     Resume(ResumeArgs),
-    /// Start nothing new in a run; what is under way may end
+    /// Pause a run: nothing new starts, and steps under way may finish
     Pause(RunName),
     /// Stop a run for good
     Cancel(CancelArgs),
-    /// Say something to a run at work; its agents hear it before their next turn
+    /// Send a message to a running run; its agents read it before their next turn
     #[command(after_help = "Example:\n  updraft tell 7k2m \"leave the tests as they are\"")]
     Tell(TellArgs),
     /// Answer a run's question
@@ -90,16 +90,16 @@ pub(crate) enum CliCommand {
     Approve(ApproveArgs),
     /// Refuse a call that waits for approval
     Deny(DenyArgs),
-    /// Decide everything again from the recorded inputs, offline, and compare every event and prompt
+    /// Repeat all decisions offline from the recorded inputs, and compare every event and prompt
     Replay(ReplayArgs),
-    /// Begin a new run with the first events of another
+    /// Start a new run from the first events of another
     #[command(
         after_help = "Examples:\n  updraft fork last --at 12\n  updraft fork 7k2m --at 30 --set figures='[1,2]' --model openai/gpt-5.4"
     )]
     Fork(Box<ForkArgs>),
-    /// Say where two runs part, step by step
+    /// Show where two runs differ, step by step
     Diff(DiffArgs),
-    /// Take back what a run changed in its workspace
+    /// Undo what a run changed in its workspace
     #[command(after_help = "Examples:\n  updraft undo --list\n  updraft undo last\n  updraft undo --redo")]
     Undo(UndoArgs),
     /// Show what each call of a run touched: files, commands, hosts, approvals
@@ -124,30 +124,30 @@ pub(crate) enum CliCommand {
     Agents(WorkspaceFlags),
     /// List providers, keys, models, prices and limits; or check one model
     Models(ModelsArgs),
-    /// List, check, add, remove and import MCP servers; or be one
+    /// List, check, add, remove and import MCP servers; or run as one
     #[command(
         after_help = "Examples:\n  updraft mcp add time --network host -- uvx mcp-server-time\n  updraft mcp check"
     )]
     Mcp(McpArgs),
-    /// Run a command in the sandbox, or say what the sandbox can do here
+    /// Run a command in the sandbox, or show what the sandbox supports here
     Sandbox(SandboxArgs),
     /// Let other programs use Updraft over HTTP, and editors over the bridge
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(Box<ServeArgs>),
     /// Speak MCP on standard input and output, and forward it to an editor's WebSocket
     Bridge(BridgeArgs),
-    /// Make a sample configuration and the folders .context and artifacts
+    /// Create a sample configuration and the folders .context and artifacts
     Init(InitArgs),
-    /// Let a workspace's agents, prompts, .env, MCP servers and settings count; shows them first
+    /// Trust a workspace's agents, prompts, .env, MCP servers and settings; shows them first
     Trust(TrustArgs),
-    /// List the rules about what agents may do, and where each comes from; or forget one
+    /// List the rules for what agents may do, and where each comes from; or remove one
     #[command(after_help = "Example:\n  updraft permissions forget \"run_command(git push)\"")]
     Permissions(PermissionsArgs),
-    /// Files that would run later, moved out of the way: list, restore, drop
+    /// List, restore or delete files that other programs would have run, and that were moved out of the workspace
     Aside(AsideArgs),
     /// Show the settings
     Config(ConfigArgs),
-    /// Say what works here, what doesn't, and what to do about it
+    /// Check what works here and what does not, with advice
     Doctor(WorkspaceFlags),
     /// Print a completion script
     #[command(after_help = "Example:\n  updraft completions bash > ~/.local/share/bash-completion/completions/updraft")]
@@ -155,15 +155,15 @@ pub(crate) enum CliCommand {
     /// Print the manual page
     #[command(after_help = "Example:\n  updraft man | man -l -")]
     Man,
-    /// Work with JSON
+    /// Repair JSON
     Json(JsonArgs),
-    /// Measure
+    /// Run a benchmark
     #[command(hide = true)]
     Bench,
 }
 
 impl CliCommand {
-    /// Whether standard output carries JSON events, so that an error must be one too.
+    /// Whether standard output carries JSON events, so that errors must be JSON too.
     pub(crate) fn wants_json_events(&self) -> bool {
         match self {
             CliCommand::Run(args) => args.output.json,
@@ -189,39 +189,39 @@ const SERVE_EXAMPLES: &str = "Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// What you want done; `-` reads it from standard input
+    /// What to do; `-` reads it from standard input
     pub(crate) goal: String,
-    /// The folder it may work in (default: the current one)
+    /// The folder that agents work in (default: the current one)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
-    /// A file handed over with the goal (repeatable); `-` is standard input, which is taken anyway where it is a pipe
+    /// A file for the agents to read (repeatable); `-` is standard input, which is also read if it is a pipe
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) file: Vec<PathBuf>,
     /// The model: PROVIDER/NAME, a profile, `fast`, `strong`, `cheap`, `vision` or `auto`; `updraft models` lists them
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// How much the model thinks: auto (by need), off, low, medium, high, or a number of tokens
+    /// How much the model thinks: auto (as needed), off, low, medium, high, or a number of tokens
     #[arg(long, value_name = "HOW", value_parser = thinking)]
     pub(crate) think: Option<String>,
     /// Do not look for model servers on this machine
     #[arg(long)]
     pub(crate) no_probe: bool,
-    /// Answer requests that were made before from a cache
+    /// Answer repeated requests from a cache
     #[arg(long)]
     pub(crate) cache: bool,
-    /// One agent, no planning
+    /// Use this one agent, without planning
     #[arg(long, value_name = "NAME", conflicts_with_all = ["swarm", "plan", "plan_only"])]
     pub(crate) agent: Option<String>,
-    /// Router and workers
+    /// Use a router and workers instead of a plan
     #[arg(long, conflicts_with_all = ["plan"])]
     pub(crate) swarm: bool,
-    /// Run this graph instead of planning (our JSON or NetworkX node-link data)
+    /// Run this plan instead of making one (our JSON or NetworkX node-link data)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) plan: Option<PathBuf>,
-    /// Print the checked plan as a table and stop; with --json as a file for --plan
+    /// Check and print the plan as a table, then stop; with --json, as a file for --plan
     #[arg(long)]
     pub(crate) plan_only: bool,
-    /// Follow up on the newest run of this folder, with what was asked and answered so far
+    /// Follow up on the newest run of this folder, with its questions and answers so far
     #[arg(long = "continue", conflicts_with = "plan")]
     pub(crate) continues: bool,
     /// A shared variable to start with (repeatable)
@@ -235,29 +235,29 @@ pub(crate) struct RunArgs {
     pub(crate) confine: ConfineFlags,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
-    /// Return the run's id at once; the run goes on in a process of its own
+    /// Print the run's id and return; the run continues in the background
     #[arg(long, conflicts_with = "plan_only")]
     pub(crate) detach: bool,
-    /// The id of a run in a process of its own
+    /// The id of a run that was started with --detach
     #[arg(long, hide = true)]
     pub(crate) id: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RunsArgs {
-    /// Made at this moment or later: 2h (ago), yesterday, 2026-07-01
+    /// Only runs started at this time or later: 2h (ago), yesterday, 2026-07-01
     #[arg(long, value_name = "WHEN", value_parser = moment::ago)]
     pub(crate) since: Option<Timestamp>,
-    /// Made before this moment
+    /// Only runs started before this time
     #[arg(long, value_name = "WHEN", value_parser = moment::ago)]
     pub(crate) until: Option<Timestamp>,
-    /// Standing like this
+    /// Only runs with this status
     #[arg(long, value_name = "STATUS")]
     pub(crate) status: Option<StatusWord>,
-    /// At most so many
+    /// List at most this many
     #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
     pub(crate) limit: usize,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -271,7 +271,7 @@ pub(crate) enum StatusWord {
     Cancelled,
     Failed,
     Done,
-    /// Should be running, and nobody runs it
+    /// Its process ended before the run did
     Interrupted,
 }
 
@@ -285,7 +285,7 @@ pub(crate) struct ShowArgs {
     /// Write the prompts into this folder
     #[arg(long, value_name = "DIR", requires = "prompts", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -294,13 +294,13 @@ pub(crate) struct ShowArgs {
 pub(crate) struct EventsArgs {
     #[command(flatten)]
     pub(crate) run: RunOrNewest,
-    /// Begin with this event
+    /// Start with this event
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) from: u64,
-    /// Wait for what is to come
+    /// Wait for new events
     #[arg(long, short)]
     pub(crate) follow: bool,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -310,13 +310,13 @@ pub(crate) struct ResumeArgs {
     /// The run's id, any unique beginning of it, or `last` (default: the newest run of this folder)
     #[arg(value_name = "RUN", add = crate::complete::runs())]
     pub(crate) run: Option<String>,
-    /// Every run that was cut off; leaves out what is paused or waits for a person
+    /// Resume every interrupted run, except those that are paused or wait for a person
     #[arg(long, conflicts_with = "run")]
     pub(crate) all: bool,
-    /// A run that was imported: the folder it may work in from now on
+    /// For an imported run: the folder it may work in from now on
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "all")]
     pub(crate) workspace: Option<PathBuf>,
-    /// A run whose journal is damaged: give up what cannot be trusted of it, and go on before that
+    /// For a run with a damaged journal: discard the events from the damage on, and continue before it
     #[arg(long, conflicts_with = "all")]
     pub(crate) from_damaged: bool,
     #[command(flatten)]
@@ -333,7 +333,7 @@ pub(crate) struct ResumeArgs {
 pub(crate) struct CancelArgs {
     #[command(flatten)]
     pub(crate) run: RunName,
-    /// Only this step
+    /// Cancel only this step
     #[arg(long, value_name = "STEP")]
     pub(crate) step: Option<String>,
 }
@@ -342,7 +342,7 @@ pub(crate) struct CancelArgs {
 pub(crate) struct TellArgs {
     #[command(flatten)]
     pub(crate) run: RunName,
-    /// What the agents shall know or do
+    /// What the agents should know or do
     pub(crate) text: String,
 }
 
@@ -350,16 +350,16 @@ pub(crate) struct TellArgs {
 pub(crate) struct AnswerArgs {
     #[command(flatten)]
     pub(crate) run: RunName,
-    /// The answer; for a form a JSON object, or the value alone where it has one field
+    /// The answer; for a form, a JSON object, or just the value if it has only one field
     #[arg(required_unless_present_any = ["decline", "dismiss"], default_value = "")]
     pub(crate) text: String,
-    /// Which question, where several are open
+    /// Which question to answer, if several are open
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<String>,
-    /// Say no instead
+    /// Decline to answer
     #[arg(long, conflicts_with_all = ["text", "dismiss"])]
     pub(crate) decline: bool,
-    /// Put it away without a word: a server that asks is told that nobody chose
+    /// Close the question without answering; an MCP server that asked is told so
     #[arg(long, conflicts_with = "text")]
     pub(crate) dismiss: bool,
 }
@@ -368,9 +368,9 @@ pub(crate) struct AnswerArgs {
 pub(crate) struct DenyArgs {
     #[command(flatten)]
     pub(crate) run: RunName,
-    /// Which call; all that wait, if left out
+    /// Which call to refuse (default: all that wait for approval)
     pub(crate) id: Option<String>,
-    /// What the agent is told
+    /// A reason for the agent
     #[arg(long, value_name = "WHY", default_value = "")]
     pub(crate) because: String,
 }
@@ -379,10 +379,10 @@ pub(crate) struct DenyArgs {
 pub(crate) struct ReplayArgs {
     #[command(flatten)]
     pub(crate) run: RunOrNewest,
-    /// Differences are an error, also in a journal of another version
+    /// Treat differences as an error, even in a journal of another version
     #[arg(long)]
     pub(crate) strict: bool,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -391,19 +391,19 @@ pub(crate) struct ReplayArgs {
 pub(crate) struct ForkArgs {
     #[command(flatten)]
     pub(crate) run: RunName,
-    /// How many events to begin with; `updraft events` numbers them
+    /// How many events to copy; `updraft events` shows their numbers
     #[arg(long, value_name = "N")]
     pub(crate) at: u64,
-    /// Another model from here on
+    /// Use another model from here on
     #[arg(long, value_name = "PROVIDER/NAME")]
     pub(crate) model: Option<String>,
-    /// Another goal from here on
+    /// Use another goal from here on
     #[arg(long, value_name = "GOAL")]
     pub(crate) goal: Option<String>,
-    /// A variable with another value (repeatable)
+    /// Give a variable another value (repeatable)
     #[arg(long = "set", value_name = "NAME=JSON", value_parser = variable)]
     pub(crate) variables: Vec<(String, serde_json::Value)>,
-    /// Make the run and stop; `updraft resume` goes on with it
+    /// Create the run without starting it; `updraft resume` starts it
     #[arg(long)]
     pub(crate) stay: bool,
     #[command(flatten)]
@@ -418,33 +418,33 @@ pub(crate) struct ForkArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// One run
+    /// The first run
     #[arg(value_name = "RUN", add = crate::complete::runs())]
     pub(crate) one: String,
-    /// The other
+    /// The second run
     #[arg(value_name = "RUN", add = crate::complete::runs())]
     pub(crate) other: String,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RmArgs {
-    /// The runs
+    /// The runs to remove
     #[arg(value_name = "RUN", required = true, add = crate::complete::runs())]
     pub(crate) runs: Vec<String>,
-    /// Also runs that a process is at work on; that process stops
+    /// Also remove runs that a process is working on; that process stops
     #[arg(long)]
     pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PruneArgs {
-    /// Runs that ended longer ago than this
+    /// Remove runs that ended longer ago than this
     #[arg(long, value_name = "DURATION", value_parser = moment::duration)]
     pub(crate) older_than: Duration,
-    /// Only say what would be removed
+    /// Only print what would be removed
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -461,10 +461,10 @@ pub(crate) struct TrustArgs {
     /// The workspace (default: the current folder)
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
-    /// Take the trust back
+    /// Remove the trust
     #[arg(long, conflicts_with = "yes")]
     pub(crate) remove: bool,
 }
@@ -483,7 +483,7 @@ pub(crate) enum ConfigCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ConfigShowArgs {
-    /// Also where each value came from
+    /// Also show where each value came from
     #[arg(long)]
     pub(crate) origin: bool,
     #[command(flatten)]

@@ -6,7 +6,7 @@ use updraft_journal::RunFilter;
 use crate::places::AppFolders;
 use crate::{journal, out};
 
-/// Runs shown to the shell: more would not help anyone choose.
+/// Most runs offered to the shell: more would not help to choose.
 const MOST: usize = 50;
 
 /// Completes a run id.

@@ -1,4 +1,4 @@
-//! Why a command did not do what was asked, with what to do about it, and the exit code scripts see.
+//! The error type of the commands: a message, hints, and the exit code that scripts see.
 
 use std::process::ExitCode;
 
@@ -12,21 +12,21 @@ pub(crate) enum CliExitCode {
     Failed = 1,
     /// Wrong usage.
     Usage = 2,
-    /// It needs an answer or approval that nobody can give here.
+    /// The run needs an answer or approval that nobody can give here.
     NeedsPerson = 3,
     /// A budget or limit was reached.
     Exhausted = 4,
-    /// Configuration or credentials.
+    /// Invalid configuration or credentials.
     Config = 5,
     /// A command could not be confined, so it was not run.
     NoSandbox = 125,
     /// A command cannot be executed.
     NotExecutable = 126,
-    /// A command is not there.
+    /// A command does not exist.
     NotFound = 127,
-    /// Interrupted, or paused by someone; resumable.
+    /// Interrupted, or paused by someone; can be resumed.
     Interrupted = 130,
-    /// Terminated; resumable.
+    /// Terminated; can be resumed.
     Terminated = 143,
 }
 
@@ -36,7 +36,7 @@ impl From<CliExitCode> for ExitCode {
     }
 }
 
-/// What every command gives.
+/// The result of every command.
 pub(crate) type CliResult = Result<CliExitCode, CliError>;
 
 /// An error for a person: what is wrong, and what to do.

@@ -1,11 +1,11 @@
-//! What is said where the machine gives the program no more threads or memory: one line and an exit code.
+//! Ends the program with one line and an exit code when the system has no more threads or memory for it.
 
 use std::io::Write;
 use std::panic::{PanicHookInfo, set_hook, take_hook};
 
 use crate::fault::CliExitCode;
 
-/// What libraries say that panic for want of a thread or of memory.
+/// Messages of panics that mean a lack of threads or memory.
 const SIGNS: [&str; 4] = [
     "can't spawn worker thread",
     "failed to spawn thread",
@@ -13,14 +13,14 @@ const SIGNS: [&str; 4] = [
     "Resource temporarily unavailable",
 ];
 
-/// Ends the program with a plain message where something panics for want of threads or memory. Runs are in the journal up
-/// to what was last written, so nothing is lost by it.
+/// Installs a panic handler that ends the program with a clear message if threads or memory run out. Nothing is lost:
+/// the journal holds each run up to its last event.
 pub(crate) fn end_plainly() {
     let usual = take_hook();
     set_hook(Box::new(move |info| match lack(info) {
         Some(words) => {
             let mut stderr = std::io::stderr();
-            let _ = writeln!(stderr, "error: the machine gives this program no more threads or memory: {words}");
+            let _ = writeln!(stderr, "error: the system has no more threads or memory for this program: {words}");
             let _ = writeln!(
                 stderr,
                 "  hint: raise the limit (`ulimit -a` shows them); `updraft resume` goes on with a run"

@@ -1,4 +1,4 @@
-//! The log for those who repair us: `general.log` in the state folder, with every step and call; the one before it is
+//! The log for developers: `general.log` in the state folder, with every step and call; the previous one is
 //! `general.log.1`.
 
 use std::fs::{File, OpenOptions};
@@ -13,14 +13,15 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::places::{self, AppFolders};
 
-/// Begins to log at a level (`warn`) or by a filter (`updraft_engine=debug`). The file is made by the first line.
+/// Starts logging at a level (`warn`) or with a filter (`updraft_engine=debug`). The file is created with the first
+/// line.
 pub(crate) fn begin(places: &AppFolders, level: &str) {
     let file = Mutex::new(LazyLogFile { path: places.state.join("general.log"), file: None });
     let builder = tracing_subscriber::fmt().with_writer(file).with_ansi(false);
-    // A plain level is by far the common case, and needs no filter to be set up.
+    // A plain level is by far the most common case, and needs no filter.
     let begun = match level.parse::<LevelFilter>() {
         Ok(level) => {
-            // The MCP library logs what is said to servers and what they say, which is nobody's business here.
+            // The MCP library logs the messages exchanged with servers, which must not be in our log.
             let ours = filter_fn(|about| !about.target().starts_with("rmcp"));
             builder.with_max_level(level).finish().with(ours).try_init()
         }
@@ -29,7 +30,7 @@ pub(crate) fn begin(places: &AppFolders, level: &str) {
     drop(begun);
 }
 
-/// Beyond this many bytes a log is put away, and a new one is begun.
+/// A log with more bytes than this is renamed, and a new one is started.
 const LARGEST: u64 = 10 << 20;
 
 struct LazyLogFile {
@@ -41,7 +42,7 @@ impl Write for LazyLogFile {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         if self.file.is_none() {
             if std::fs::metadata(&self.path).is_ok_and(|about| about.len() > LARGEST) {
-                // Another process may have been quicker, or still writes to the old one: nothing is lost by that.
+                // Another process may have renamed it first, or still write to the old one: nothing is lost.
                 let _ = std::fs::rename(&self.path, self.path.with_extension("log.1"));
             }
             self.file = Some(places::private_file(&self.path, OpenOptions::new().append(true))?);

@@ -1,4 +1,4 @@
-//! The program: parses what was typed, hands it to one command, and says how it ended.
+//! The program: parses the arguments, runs one command, and reports how it ended.
 
 mod args;
 mod commands;
@@ -25,7 +25,7 @@ use fault::{CliError, CliExitCode, CliResult};
 use places::AppFolders;
 
 fn main() -> ExitCode {
-    // Before anything else: what confines a command is this program again, with one thread and nothing opened.
+    // Must come first: the sandbox starts this program again to confine a command, with one thread and no open files.
     if std::env::args_os().nth(1).is_some_and(|first| first == updraft_sandbox::launch::ARGUMENT) {
         updraft_sandbox::launch::main();
     }

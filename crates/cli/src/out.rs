@@ -1,5 +1,5 @@
-//! The one place that prints. Whoever reads us may stop reading: that is no error. That output cannot be written (a full
-//! disk) is one, and the program ends with it.
+//! The only module that prints. A reader that stops reading (a closed pipe) is not an error. Output that cannot be
+//! written, for instance on a full disk, is one, and the program exits with it.
 
 use std::io::{BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
 use std::sync::{Arc, OnceLock};
@@ -9,10 +9,10 @@ pub(crate) use updraft_workbench::plain::{harmless, steers};
 
 use crate::{places, view};
 
-/// Why standard output could not be written, the first time that it could not.
+/// Why standard output could not be written: the first error.
 static LOSS: OnceLock<String> = OnceLock::new();
 
-/// Standard output, which remembers that it could not be written.
+/// Standard output that remembers its first write error.
 pub(crate) struct CheckedStdout(StdoutLock<'static>);
 
 impl Write for CheckedStdout {
@@ -31,7 +31,7 @@ fn remember(error: &std::io::Error) {
     }
 }
 
-/// Why not all that was printed could be written, where that is so.
+/// Why not all output could be written, if so.
 pub(crate) fn loss() -> Option<&'static str> {
     let _ = stdout().flush();
     LOSS.get().map(String::as_str)
@@ -55,7 +55,7 @@ pub(crate) fn line(text: &str) {
     print(&whole);
 }
 
-/// Writes what a model said to standard output: byte for byte into a file or pipe, as a page on a terminal.
+/// Writes a model's answer to standard output: unchanged into a file or pipe, rendered on a terminal.
 pub(crate) fn answer(text: &str) {
     if std::io::stdout().is_terminal() {
         line(&page(text));
@@ -66,7 +66,7 @@ pub(crate) fn answer(text: &str) {
     }
 }
 
-/// What a model said, for standard output among other text: as a page on a terminal.
+/// A model's answer as a part of standard output: rendered on a terminal.
 pub(crate) fn page(text: &str) -> String {
     let is_shown = std::io::stdout().is_terminal();
     if is_shown { view::render(text, view::size().1, Paint::for_stdout()) } else { harmless(text.trim_end()) }
@@ -78,18 +78,18 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(err, "{text}");
 }
 
-/// Says what the workbench has to tell, on standard error.
+/// Prints the notices of the workbench on standard error.
 pub(crate) fn tell() -> Tell {
     Arc::new(|notice| note(&harmless(&notice.to_string())))
 }
 
-/// Writes text to standard error as it is.
+/// Writes text to standard error unchanged.
 pub(crate) fn draw(text: &str) {
     let mut err = std::io::stderr().lock();
     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
 }
 
-/// Standard output for many lines.
+/// A buffered standard output for many lines.
 pub(crate) fn many() -> BufWriter<CheckedStdout> {
     BufWriter::with_capacity(64 << 10, stdout())
 }
@@ -99,24 +99,24 @@ pub(crate) fn json(value: &serde_json::Value) {
     line(&value.to_string());
 }
 
-/// One JSON value for people and scripts, on several lines.
+/// One JSON value on several lines, on standard output.
 pub(crate) fn pretty(value: &serde_json::Value) {
     line(&serde_json::to_string_pretty(value).unwrap_or_default());
 }
 
-/// Whether a person can be asked: they see what we write and can write back.
+/// Whether a person can be asked: both their input and our output are a terminal.
 pub(crate) fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Whether progress may be drawn in place.
+/// Whether progress may be redrawn in place.
 pub(crate) fn can_redraw() -> bool {
     std::io::stderr().is_terminal()
         && places::env("CI").is_none()
         && places::env("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// Colours, where they are wanted.
+/// Colours, if they are wanted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paint(bool);
 
@@ -134,12 +134,12 @@ impl Paint {
         Self(true)
     }
 
-    /// No colours, wherever it is written.
+    /// Without colours.
     pub(crate) fn off() -> Self {
         Self(false)
     }
 
-    /// Whether there are colours.
+    /// Whether colours are on.
     pub(crate) fn is_on(self) -> bool {
         self.0
     }
@@ -177,12 +177,12 @@ fn wanted() -> bool {
     places::env("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// A name, of a file for instance, on one line.
+/// A text such as a file's name, escaped and on one line.
 pub(crate) fn on_one_line(text: &str) -> String {
     harmless(text).replace('\n', "\\n").replace('\t', "\\t")
 }
 
-/// A line of ours as it is read: our own colours are all that it may hold besides text.
+/// A line without our colour codes.
 pub(crate) fn without_colours(line: &str) -> String {
     let mut parts = line.split('\x1b');
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -192,7 +192,7 @@ pub(crate) fn without_colours(line: &str) -> String {
     text
 }
 
-/// The first line of a text, cut to so many characters.
+/// The first line of a text, cut to at most this many characters.
 pub(crate) fn short(text: &str, most: usize) -> String {
     let text = text.trim();
     let first = text.lines().next().unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Waiting for what is asynchronous.
+//! The async runtime.
 
 use crate::fault::CliError;
 
-/// Runs what must wait for something. Threads that still wait for a terminal are left behind, not waited for.
+/// Runs a future to its end. Does not wait for threads that are still reading from a terminal.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| CliError::failed(format!("could not set up a runtime: {error}")))?;

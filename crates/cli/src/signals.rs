@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first stops cleanly, the second at once.
+//! Handles Ctrl-C and SIGTERM: the first stops cleanly, the second at once.
 
 use std::cell::Cell;
 
@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fault::{CliError, CliExitCode};
 
-/// What the system tells us by.
+/// The signals of this system.
 #[cfg(unix)]
 mod system {
     use std::io::Result;
@@ -25,7 +25,7 @@ mod system {
     }
 }
 
-/// What the system tells us by: Ctrl-C, and Ctrl-Break in place of SIGTERM. Untested.
+/// The signals of Windows: Ctrl-C, and Ctrl-Break instead of SIGTERM. Untested.
 #[cfg(not(unix))]
 mod system {
     pub(super) use tokio::signal::windows::{
@@ -33,7 +33,7 @@ mod system {
     };
 }
 
-/// Listens for signals from the moment it is made.
+/// Listens for signals from its creation on.
 pub(crate) struct Signals {
     interrupt: system::Interrupt,
     terminate: system::Terminate,
@@ -53,12 +53,12 @@ impl Signals {
         })
     }
 
-    /// What the first signal says about the exit code.
+    /// The exit code for the first signal.
     pub(crate) fn code(&self) -> CliExitCode {
         self.caught.get().unwrap_or(CliExitCode::Interrupted)
     }
 
-    /// Returns at the second signal. May be dropped and called again.
+    /// Returns at the second signal. The future may be dropped and called again.
     pub(crate) async fn second(&mut self) -> CliExitCode {
         loop {
             let code = tokio::select! {

@@ -1,4 +1,4 @@
-//! Drives a run to where it rests, asks whoever can be asked, and says how it ended.
+//! Drives a run until it rests, asks the user what it needs, and reports how it ended.
 
 use std::convert::Infallible;
 
@@ -14,7 +14,7 @@ use crate::settings;
 use crate::signals::Signals;
 use crate::view::{self, AskResult, RunDisplay, RunEnding};
 
-/// Drives a run until it is over or nobody here can help it along.
+/// Drives a run until it is over, or until nothing can be done for it here.
 pub(crate) async fn steer(
     engine: &Engine,
     mut handle: RunHandle,
@@ -49,7 +49,7 @@ pub(crate) async fn steer(
             AskResult::Said(inputs) => {
                 handle = engine.open(&id).await?;
                 for input in inputs {
-                    // The word counts for this run in any case.
+                    // The approval applies to this run in any case.
                     if let Err(fault) = settings::keep_always(&AppFolders::find()?, &rested.run, &input) {
                         face.say(&format!("not remembered for the workspace: {}", out::harmless(&fault.message)));
                     }
@@ -61,7 +61,7 @@ pub(crate) async fn steer(
     }
 }
 
-/// Keeps what is drawn alive, and puts the questions of those whom the run calls: they wait with the call under way.
+/// Keeps the display updated, and asks the user the questions of MCP servers while their calls are under way.
 async fn show(id: &RunId, sender: &RunSender, face: &RunDisplay) -> Infallible {
     let mut inquiries = face.inquiries.lock().await;
     loop {
@@ -85,7 +85,7 @@ async fn show(id: &RunId, sender: &RunSender, face: &RunDisplay) -> Infallible {
     }
 }
 
-/// Nothing if a signal came first.
+/// Asks the user. Returns `None` if a signal came first.
 async fn ask(run: Run, signals: &mut Signals) -> Option<AskResult> {
     tokio::select! {
         said = tokio::task::spawn_blocking(move || view::ask(&run)) => Some(said.unwrap_or(AskResult::Nothing)),
@@ -96,7 +96,7 @@ async fn ask(run: Run, signals: &mut Signals) -> Option<AskResult> {
     }
 }
 
-/// Whether it needs a person.
+/// Whether the run needs a person.
 pub(crate) fn is_waiting(run: &Run) -> bool {
     *run.phase() == RunPhase::Running && run.is_at_rest()
 }
@@ -116,7 +116,7 @@ fn in_words(error: updraft_engine::Error, id: &RunId) -> CliError {
     }
 }
 
-/// Says how a run rests, prints what it has, and gives the exit code.
+/// Reports how a run rests, prints its answer, and returns the exit code.
 pub(crate) fn conclude(rested: &DriveResult, journal: &Journal, face: &RunDisplay, signals: &Signals) -> CliExitCode {
     let DriveResult { id, run, was_stopped } = rested;
     if face.json {
@@ -142,12 +142,12 @@ pub(crate) fn conclude(rested: &DriveResult, journal: &Journal, face: &RunDispla
     code
 }
 
-/// What there is to say beside the answer; nothing where nobody reads it.
+/// What to print besides the answer; empty if nobody reads it.
 fn ending(id: &RunId, run: &Run, journal: &Journal, face: &RunDisplay) -> RunEnding {
     if face.quiet || face.json { RunEnding::default() } else { RunEnding::of(journal, id, run) }
 }
 
-/// Says what was changed, refused and spent, and how to take the changes back.
+/// Prints what was changed, refused and spent, and how to undo the changes.
 fn say_ending(id: &RunId, run: &Run, ending: &RunEnding, face: &RunDisplay) {
     ending.lines(run, view::size().1, Paint::for_stderr()).iter().for_each(|line| face.say(line));
     if ending.has_changes() {
@@ -183,11 +183,11 @@ fn over(
     say_ending(id, run, &ending, face);
     face.say_dim(&format!("after {}", view::figures(run)));
     out::note(&format!("  hint: `updraft show {id}` shows where, `updraft events {id}` how"));
-    // What the run could not even begin with is ours to set right, not the model's.
+    // A run that could not even start has a configuration problem, not a failure of the model.
     if why.kind == FailureKind::Config { CliExitCode::Config } else { CliExitCode::Failed }
 }
 
-/// The run came to an end without what nobody could be asked about.
+/// Reports a run that ended without calls that nobody could approve.
 fn unapproved(id: &RunId, run: &Run) -> CliExitCode {
     let refused = run.unapproved();
     let calls = view::count(refused.len() as u64, "call");
@@ -253,7 +253,7 @@ fn needs_person(id: &RunId, run: &Run) -> CliExitCode {
     CliExitCode::NeedsPerson
 }
 
-/// What `resume` tells a run.
+/// The input that `resume` sends to a run.
 pub(crate) fn resume_input(permission: &PermissionFlags, spending: &SpendingFlags) -> Input {
     let budget = Some(spending.budget()).filter(|budget| !budget.is_unlimited());
     Input::Resume { budget, approvals: permission.approvals() }

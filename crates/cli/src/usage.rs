@@ -1,4 +1,4 @@
-//! What is said where the arguments are wrong: clap's words, with better advice where a person most likely meant something.
+//! Errors in the arguments: clap's messages, with better advice for likely mistakes.
 
 use std::process::ExitCode;
 
@@ -10,10 +10,10 @@ use crate::args::CliArgs;
 use crate::fault::CliExitCode;
 use crate::out;
 
-/// Commands whose last argument is a text of several words.
+/// Commands whose last argument is a text with several words.
 const TAKE_TEXT: [&str; 3] = ["run", "answer", "tell"];
 
-/// Reads the arguments. Where they are wrong or ask for help, says so and gives the code to end with.
+/// Parses the arguments. If they are wrong or ask for help, prints that and returns the exit code.
 pub(crate) fn arguments() -> Result<CliArgs, ExitCode> {
     let typed: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     CliArgs::try_parse().map_err(|error| {
@@ -28,7 +28,7 @@ pub(crate) fn arguments() -> Result<CliArgs, ExitCode> {
     })
 }
 
-/// The error with advice for what was typed.
+/// The error with advice that fits the arguments.
 fn advised(mut error: clap::Error, typed: &[String]) -> clap::Error {
     let invalid = |error: &clap::Error, kind| match error.get(kind) {
         Some(ContextValue::String(word)) => word.clone(),
@@ -37,7 +37,7 @@ fn advised(mut error: clap::Error, typed: &[String]) -> clap::Error {
     match error.kind() {
         ErrorKind::InvalidSubcommand if typed.first().is_some_and(|first| !first.starts_with('-')) => {
             let word = invalid(&error, ContextKind::InvalidSubcommand);
-            // Of two that are alike clap takes the longer one: `runs` for `rnu`.
+            // Of two similar names clap suggests the longer one: `runs` for `rnu`.
             if typed.first() == Some(&word)
                 && let Some(meant) = nearest(&word)
             {
@@ -55,7 +55,7 @@ fn advised(mut error: clap::Error, typed: &[String]) -> clap::Error {
     error
 }
 
-/// The command that is spelled most like a word.
+/// The command with the most similar name.
 fn nearest(word: &str) -> Option<String> {
     let command = CliArgs::command();
     let names = command.get_subcommands().filter(|one| !one.is_hide_set()).map(clap::Command::get_name);
@@ -63,7 +63,7 @@ fn nearest(word: &str) -> Option<String> {
     near.filter(|(away, ..)| *away <= 2).min().map(|(.., name)| name.to_owned())
 }
 
-/// The words that were most likely meant as one text: from the one before the first that does not fit.
+/// The words that were probably meant as one text: from the one before the first unexpected word.
 fn unquoted(typed: &[String], invalid: &str) -> Option<String> {
     let at = typed.iter().position(|word| word == invalid).filter(|at| *at >= 2 && !invalid.starts_with('-'))?;
     let words = typed[at - 1..].iter().take_while(|word| !word.starts_with('-'));

@@ -1,4 +1,4 @@
-//! What people and scripts see while a run goes on.
+//! The display of a run while it proceeds, for people and scripts.
 
 mod ask;
 mod call;
@@ -26,26 +26,26 @@ pub(crate) use words::{count, event_words, figures, graph_lines};
 use crate::args::OutputFlags;
 use crate::out;
 
-/// Columns of a line where nobody knows how long lines are.
+/// The width of lines if the terminal's width is unknown.
 const LONGEST: usize = 300;
 
 /// How a run is shown.
 pub(crate) struct RunDisplay {
-    /// Told of everything.
+    /// Receives all events of the run.
     pub(crate) watch: Arc<dyn RunWatcher>,
     tree: Option<Arc<tree::StepTree>>,
-    /// One JSON event a line.
+    /// Whether to print one JSON event per line.
     pub(crate) json: bool,
-    /// No progress.
+    /// Whether to print no progress.
     pub(crate) quiet: bool,
-    /// Somebody can be asked.
+    /// Whether a person can be asked.
     pub(crate) can_ask: bool,
-    /// Questions of those whom the run calls, as they come up.
+    /// Questions of MCP servers that the run calls, as they arrive.
     pub(crate) inquiries: overhear::InquiryReceiver,
 }
 
 impl RunDisplay {
-    /// What fits where we write to.
+    /// Chooses the display for the flags and the terminal.
     pub(crate) fn of(output: &OutputFlags) -> Self {
         let OutputFlags { json, quiet } = *output;
         let tree = (!json && !quiet && out::can_redraw()).then(|| Arc::new(tree::StepTree::default()));
@@ -59,7 +59,7 @@ impl RunDisplay {
         Self { watch, tree, json, quiet, can_ask: out::can_ask() && !json, inquiries }
     }
 
-    /// Keeps what is drawn alive. Never returns.
+    /// Keeps the display updated. Never returns.
     pub(crate) async fn animate(&self) -> std::convert::Infallible {
         match &self.tree {
             Some(tree) => tree.animate().await,
@@ -67,21 +67,21 @@ impl RunDisplay {
         }
     }
 
-    /// Leaves what is drawn as it is, so that other text may follow.
+    /// Leaves the display as it is, so that other text can follow.
     pub(crate) fn settle(&self) {
         if let Some(tree) = &self.tree {
             tree.settle();
         }
     }
 
-    /// Takes what is drawn away, so that a question can be put in its place.
+    /// Removes the display, so that a question can take its place.
     pub(crate) fn make_way(&self) {
         if let Some(tree) = &self.tree {
             tree.make_way();
         }
     }
 
-    /// An empty line between what is drawn and the answer.
+    /// Prints an empty line between the display and the answer.
     pub(crate) fn space(&self) {
         if self.tree.is_some() {
             out::note("");
@@ -93,7 +93,7 @@ impl RunDisplay {
         self.tree.is_some()
     }
 
-    /// A text for people, wrapped at words where their lines are shorter.
+    /// Prints a text for people, wrapped at words.
     pub(crate) fn say_dim(&self, text: &str) {
         let paint = out::Paint::for_stderr();
         let lines = if self.is_drawn() { fit::wrap(text, fit::size().1) } else { vec![text.to_owned()] };
@@ -102,7 +102,7 @@ impl RunDisplay {
         }
     }
 
-    /// A line for people, unless they want none.
+    /// Prints a line for people, unless they want none.
     pub(crate) fn say(&self, text: &str) {
         if !self.quiet {
             self.settle();
@@ -110,7 +110,8 @@ impl RunDisplay {
         }
     }
 
-    /// Says what the workbench has to tell. The model is in the title of a tree already, unless there is a reason to say.
+    /// Prints the notices of the workbench. The model is in the title of the tree already, so it is printed only with a
+    /// reason.
     pub(crate) fn tell(&self) -> Tell {
         let (quiet, tree) = (self.quiet, self.tree.clone());
         Arc::new(move |notice| {

@@ -1,4 +1,4 @@
-//! Taking over a run that came from a file: under the rules of whoever is here, not under the file's.
+//! Adopting an imported run: it continues under the settings of this machine, not under those in the file.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::workbench::Workbench;
 use crate::{confine, tools};
 
 impl Workbench {
-    /// Takes over a run in this folder with the model and the settings of here, and then says `then` to it. Whether that
-    /// is wanted has been asked before.
+    /// Adopts a run in this folder with the model and the settings of this machine, then sends it `then`. The caller
+    /// has already asked the user.
     pub async fn adopt(&self, id: &RunId, then: Vec<Input>) -> Result<ResumeOutcome, Fault> {
         let model = self.model().await?.spec.clone();
         let level = self.level().await?;
@@ -45,7 +45,8 @@ impl Workbench {
     }
 }
 
-/// Refuses a cut before the place where a run from a file was taken over: there the file's word would count.
+/// Refuses to fork an imported run at an event before it was adopted here: the settings from the file would apply
+/// there.
 pub(crate) fn may_be_cut(journal: &Journal, id: &RunId, at: u64) -> Result<(), Fault> {
     let (mut run, mut first_ours) = (Run::default(), 0);
     journal.read(id, 0, &mut |first, record| {

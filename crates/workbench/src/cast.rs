@@ -10,7 +10,7 @@ use crate::places::AppFolders;
 use crate::settings::WorkspaceSettings;
 use crate::{servers, tools};
 
-/// The agents and prompts: compiled in, the user's, and the workspace's as far as it is trusted.
+/// Loads the agents and prompts: the built-in ones, the user's, and the workspace's as far as it is trusted.
 pub fn load(places: &AppFolders, workspace: &Path, settings: &WorkspaceSettings) -> Result<(Agents, Prompts), Fault> {
     let own = workspace.join(".updraft");
     let mut agents = Agents::compiled_in()?;
@@ -26,7 +26,8 @@ pub fn load(places: &AppFolders, workspace: &Path, settings: &WorkspaceSettings)
     Ok((agents, prompts))
 }
 
-/// The agents as a run would have them, without asking any server: a name that could be of one is let pass.
+/// The agents as a run would have them, without asking any server: a name that may belong to a server's tool is
+/// accepted.
 pub async fn usable(places: &AppFolders, workspace: &Path, settings: &WorkspaceSettings) -> Result<Agents, Fault> {
     let (mut agents, _) = load(places, workspace, settings)?;
     let dispatcher = tools::dispatcher(places, workspace, settings).await?;
@@ -34,7 +35,7 @@ pub async fn usable(places: &AppFolders, workspace: &Path, settings: &WorkspaceS
     Ok(agents)
 }
 
-/// Leaves out the agents whose files name tools or servers that are not there.
+/// Leaves out the agents whose files name tools or servers that do not exist.
 pub(crate) fn leave_out_mistaken(
     places: &AppFolders,
     settings: &WorkspaceSettings,
@@ -42,7 +43,7 @@ pub(crate) fn leave_out_mistaken(
     agents: &mut Agents,
     dispatcher: &Dispatcher,
 ) {
-    // Those that come with the program name nothing else; only others are worth a look at the servers' files.
+    // The built-in agents name only built-in tools; the servers' files are read only if there are other agents.
     if agents.iter().any(|agent| agent.file.is_some()) {
         let configured = servers::configured(places, settings, workspace);
         servers::leave_out_mistaken(agents, &dispatcher.registry(), &configured);

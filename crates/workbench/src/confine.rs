@@ -1,4 +1,4 @@
-//! How agents' child processes are confined: one policy from settings and flags, and the level it runs at.
+//! How agents' child processes are confined: one policy made of settings and flags, and the sandbox level it runs at.
 
 use std::path::PathBuf;
 
@@ -24,12 +24,13 @@ pub fn confinement(places: &AppFolders, settings: &WorkspaceSettings) -> Confine
     confinement
 }
 
-/// Sees what children change by themselves. What was there before is kept where commands' changes are.
+/// Detects what child processes change by themselves. Earlier contents are kept in the same place as for commands'
+/// changes.
 pub(crate) fn witness(places: &AppFolders, settings: &WorkspaceSettings) -> ChangeWitness {
     ChangeWitness::new(settings.meant.undo_commands.value.then(|| places.state.join("staged")))
 }
 
-/// What children are granted, as it is recorded, with what of it these flags say.
+/// What child processes are granted, in the recorded form, and which part of it these flags grant.
 pub(crate) fn grants(settings: &WorkspaceSettings, args: &Confine) -> CommandGrants {
     let meant = &settings.meant.sandbox;
     let all = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
@@ -41,7 +42,7 @@ pub(crate) fn grants(settings: &WorkspaceSettings, args: &Confine) -> CommandGra
     }
 }
 
-/// Adds the flags that a run began with where no others are said. Says which those are.
+/// Adds the flags that a run began with, unless other flags are given. Returns messages that say which.
 pub(crate) fn keep(began: &GrantFlags, flags: &mut Confine) -> Vec<String> {
     let (mut kept, mut gone) = (Vec::new(), Vec::new());
     if let Some(network) = began.network.as_ref().filter(|_| flags.network.is_none()) {
@@ -61,7 +62,7 @@ pub(crate) fn keep(began: &GrantFlags, flags: &mut Confine) -> Vec<String> {
                 list.push(path);
                 kept.push(shown);
             } else {
-                gone.push(format!("the run began with {shown}, which is not there any more; going on without it"));
+                gone.push(format!("the run began with {shown}, which no longer exists; going on without it"));
             }
         }
     }
@@ -71,7 +72,8 @@ pub(crate) fn keep(began: &GrantFlags, flags: &mut Confine) -> Vec<String> {
     gone
 }
 
-/// Takes from the settings what a run was not granted when it began and no flag says now. Says what was taken.
+/// Removes from the settings what the run was not granted when it began, unless a flag grants it now. Returns messages
+/// that say what was removed.
 pub(crate) fn hold_to(began: &CommandGrants, meant: &mut SandboxSettings, flags: &Confine) -> Vec<String> {
     let mut taken = Vec::new();
     let (now, was) = (&meant.network.value, began.network.parse().unwrap_or(Network::None));
@@ -103,7 +105,7 @@ pub(crate) fn hold_to(began: &CommandGrants, meant: &mut SandboxSettings, flags:
     taken
 }
 
-/// What the settings no longer grant of what they granted when a run began, where no flag says otherwise.
+/// Messages about rights that the settings granted when the run began and no longer grant, unless a flag does.
 pub(crate) fn lost(began: &CommandGrants, meant: &SandboxSettings, flags: &Confine) -> Vec<String> {
     let mut lost = Vec::new();
     let was = began.network.parse().unwrap_or(Network::None);
@@ -124,7 +126,7 @@ pub(crate) fn lost(began: &CommandGrants, meant: &SandboxSettings, flags: &Confi
     lost
 }
 
-/// What two networks have in common.
+/// What two network settings both allow.
 fn both(one: &Network, other: &Network) -> Network {
     match (one, other) {
         (Network::None, _) | (_, Network::None) => Network::None,
@@ -136,7 +138,7 @@ fn both(one: &Network, other: &Network) -> Network {
     }
 }
 
-/// The level that commands will run at.
+/// The sandbox level that commands will run at.
 pub(crate) async fn level_of(places: &AppFolders, settings: &WorkspaceSettings) -> Result<Level, Fault> {
     match settings.meant.sandbox.level.value {
         Some(Offered::None) => Ok(Level::None),
@@ -144,7 +146,7 @@ pub(crate) async fn level_of(places: &AppFolders, settings: &WorkspaceSettings) 
     }
 }
 
-/// The level that commands run at where so much is offered; refused where more is wanted.
+/// The sandbox level that commands run at on a machine with this support. Fails if a higher level is wanted.
 pub fn level_at(wanted: Option<Offered>, probe: &SandboxSupport) -> Result<Level, Fault> {
     match wanted {
         Some(wanted) if wanted > probe.level => Err(level_unavailable(recorded(wanted), probe)),
@@ -154,7 +156,7 @@ pub fn level_at(wanted: Option<Offered>, probe: &SandboxSupport) -> Result<Level
     }
 }
 
-/// A level as runs keep it.
+/// A sandbox level in the form that is recorded with runs.
 fn recorded(level: Offered) -> Level {
     match level {
         Offered::None => Level::None,
@@ -163,7 +165,7 @@ fn recorded(level: Offered) -> Level {
     }
 }
 
-/// Why a run does not go on at this level, in words.
+/// The error that says why a run cannot continue at this level.
 pub(crate) async fn denied(places: &AppFolders, denial: Denial, here: Level, is_shared: bool) -> Result<Fault, Fault> {
     Ok(match denial {
         Denial::Unconfined => never_run(),
@@ -189,10 +191,10 @@ fn in_words(grants: &CommandGrants) -> String {
 }
 
 fn never_run() -> Fault {
-    let message = "the run began where nothing could be confined, so it has run no commands; the settings now say to run them \
+    let message = "the run began on a machine without a sandbox, so it has run no commands; the settings now say to run them \
                    without a sandbox";
     let fault = Fault { kind: Kind::NoSandbox, ..Fault::failed(message) };
-    fault.hint("`--no-sandbox` agrees to that; `--level landlock` confines them, where the machine can")
+    fault.hint("`--no-sandbox` allows that; `--level landlock` confines them, if the machine supports it")
 }
 
 fn level_unavailable(level: Level, probe: &SandboxSupport) -> Fault {

@@ -1,4 +1,4 @@
-//! Which folders hold tools of the user's own, and how those are run.
+//! Which folders hold drop-in tools, and how those tools are run.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,8 @@ use crate::places::AppFolders;
 use crate::settings::WorkspaceSettings;
 use crate::tools;
 
-/// The user's own folder first: what a workspace brings never takes the place of what its user made.
+/// The drop-in tools. The user's own folder comes first, so that a tool of the workspace never replaces one of the
+/// user's.
 pub fn of(places: &AppFolders, workspace: &Path, settings: &WorkspaceSettings, confinement: Confinement) -> DropIns {
     let tools = &settings.meant.tools;
     let mut folders = Vec::new();
@@ -25,7 +26,7 @@ pub fn of(places: &AppFolders, workspace: &Path, settings: &WorkspaceSettings, c
             folders.push(ToolFolder { path, shown, is_trusted: settings.standing.is_trusted() });
         }
     }
-    // A name is looked for on the path; everything else is a place, seen from the workspace.
+    // A bare name is looked up on `PATH`; anything else is a path relative to the workspace.
     let usual = if tools.python.value.is_empty() { &settings.meant.python_program } else { &tools.python };
     let python = match usual.value.as_str() {
         "" => "python3".to_owned(),
@@ -37,7 +38,7 @@ pub fn of(places: &AppFolders, workspace: &Path, settings: &WorkspaceSettings, c
     DropIns { folders, cache: places.state.join("tools"), python, confinement, time, marked }
 }
 
-/// What runs wrote with words from outside. What cannot be read counts as all of it.
+/// The files that runs wrote with text from outside. If the marks cannot be read, the whole workspace counts as marked.
 fn marked(places: &AppFolders, workspace: &Path, is_trusted: bool) -> Vec<(String, String)> {
     let marks = match tools::marks(places).book(&workspace.display().to_string()).all() {
         Ok(marks) => marks,
@@ -50,12 +51,12 @@ fn marked(places: &AppFolders, workspace: &Path, is_trusted: bool) -> Vec<(Strin
     marks.into_iter().filter_map(place).collect()
 }
 
-/// The path without `.` and doubled slashes, which mean nothing.
+/// The path without `.` and doubled slashes.
 fn tidy(path: &Path) -> std::path::PathBuf {
     path.components().filter(|part| *part != std::path::Component::CurDir).collect()
 }
 
-/// What cannot be used, one line each, for someone who starts a run and not for someone who mends tools.
+/// Files that cannot be used, one line each and only a few: for the start of a run, not for `updraft tools check`.
 pub fn remarks(listing: &DropInListing) -> Vec<String> {
     const MOST: usize = 3;
     let faults = |file: &ListedFile| {
@@ -71,7 +72,7 @@ pub fn remarks(listing: &DropInListing) -> Vec<String> {
     lines
 }
 
-/// What keeps a tool of this name from being there: faults of it, and of files in which nobody knows what there is.
+/// Why a tool of this name is missing: its own errors, and errors in files whose tools are unknown.
 pub fn remarks_on(listing: &DropInListing, name: &str) -> Vec<String> {
     let concerns = |problem: &updraft_tools::Problem| {
         problem.severity == Severity::Error && problem.tool.as_ref().is_none_or(|tool| tool == name)
@@ -82,7 +83,7 @@ pub fn remarks_on(listing: &DropInListing, name: &str) -> Vec<String> {
     listing.files.iter().flat_map(lines).collect()
 }
 
-/// A problem with its place.
+/// A problem with its file and line.
 pub fn line(file: &ListedFile, problem: &updraft_tools::Problem) -> String {
     let tool = problem.tool.as_ref().map(|tool| format!("`{tool}`: ")).unwrap_or_default();
     format!("{}:{}: {tool}{}", file.file, problem.line, problem.text)

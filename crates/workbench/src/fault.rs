@@ -1,26 +1,26 @@
-//! What went wrong, and what to do about it.
+//! The error type of this crate: what went wrong, and what to do about it.
 
 use std::path::Path;
 
-/// What kind of thing went wrong: faces answer with an exit code or a status by it.
+/// The kind of an error. Front ends choose an exit code or a status by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// What was asked for cannot be done like this; another request can.
+    /// The request is invalid as it stands; a different request can work.
     Usage,
-    /// Settings or credentials must be put right first.
+    /// Settings or credentials must be corrected first.
     Config,
-    /// Commands cannot be confined as they must be.
+    /// Commands cannot be confined as required.
     NoSandbox,
     /// Anything else.
     Failed,
 }
 
-/// Why something was not done, in words for a person, with what they can do about it.
+/// An error in words for a person, with hints on what to do about it.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Fault {
-    /// What kind of thing it is.
+    /// Its kind.
     pub kind: Kind,
     /// What is wrong, with its causes, in one line.
     pub message: String,
@@ -29,22 +29,22 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// One of this kind.
+    /// An error of this kind.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hints: Vec::new() }
     }
 
-    /// Something that cannot be done like this.
+    /// An invalid request.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Kind::Usage, message)
     }
 
-    /// Something in the settings or credentials.
+    /// An error in the settings or credentials.
     pub fn config(message: impl Into<String>) -> Self {
         Self::new(Kind::Config, message)
     }
 
-    /// Something else.
+    /// Any other error.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(Kind::Failed, message)
     }
@@ -54,20 +54,20 @@ impl Fault {
         Self::failed(format!("could not {what} `{}`: {error}", path.display()))
     }
 
-    /// The same with one more thing to do about it.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// The whole of it for someone who reads one text: a model, or another program.
+    /// The message and its hints in one line: for a model, or another program.
     pub fn in_one_line(&self) -> String {
         let hints = self.hints.iter().map(|hint| format!(" (hint: {hint})"));
         format!("{}{}", self.message, hints.collect::<String>())
     }
 
-    /// An error with its causes in one line.
+    /// Makes a fault from an error and its causes.
     fn of(kind: Kind, error: &dyn std::error::Error, hint: Option<String>) -> Self {
         Self { kind, message: updraft_run::error_chain(error), hints: hint.into_iter().collect() }
     }
@@ -87,7 +87,7 @@ impl From<updraft_journal::Error> for Fault {
             E::Malformed { run, .. } => Some(format!(
                 "a newer version may be able to read it; `updraft rm {run}` removes it, other runs are not affected"
             )),
-            E::Deleted(_) => Some("`updraft rm` removed it; what it had done so far is gone from the journal".into()),
+            E::Deleted(_) => Some("`updraft rm` removed it; its events are gone from the journal".into()),
             other => other.hint(),
         };
         Self::of(kind, &error, hint)

@@ -1,4 +1,4 @@
-//! What a face was told for this once: it counts over everything that files and the environment say.
+//! Settings given for one call, usually on the command line: they override files and the environment.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::reach::model_spec;
 use crate::settings::{WrittenNetwork, WrittenSandbox, WrittenSettings, said};
 
-/// Settings for this once. What is absent or empty is as the settings have it.
+/// Settings for one call. A field that is absent or empty leaves the setting as it is.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
     /// The model.
@@ -34,30 +34,30 @@ pub struct Flags {
 /// What agents' commands may do beyond the settings.
 #[derive(Clone, Debug, Default)]
 pub struct Confine {
-    /// What of the network they reach.
+    /// What network they can reach.
     pub network: Option<Network>,
-    /// More paths that they may read.
+    /// Additional paths that they may read.
     pub readable: Vec<PathBuf>,
-    /// More folders that they may write.
+    /// Additional folders that they may write.
     pub writable: Vec<PathBuf>,
-    /// The level.
+    /// The sandbox level.
     pub level: Option<Level>,
 }
 
-/// What one command may use up and see.
+/// What one command may use and see.
 #[derive(Clone, Debug, Default)]
 pub struct Bounds {
-    /// Variables that pass.
+    /// Environment variables that are passed on.
     pub env: Vec<String>,
     /// Toolchains of the home folder that may be read, in place of those in the settings.
     pub toolchains: Vec<String>,
-    /// How long it may take.
+    /// How long the command may take.
     pub time: Option<Duration>,
-    /// The memory of all its processes, as text with a unit.
+    /// The memory of all its processes together, as text with a unit.
     pub memory: Option<String>,
-    /// Processes and threads at the same time.
+    /// How many processes and threads it may have at the same time.
     pub processes: Option<u64>,
-    /// By how much the disk may fill, as text with a unit.
+    /// How much it may add to the disk, as text with a unit.
     pub disk: Option<String>,
 }
 
@@ -78,12 +78,12 @@ impl Flags {
 }
 
 impl Confine {
-    /// Flags on commands' rights alone.
+    /// Flags that set only these rights.
     pub fn alone(self) -> Flags {
         Flags { confine: self, ..Flags::default() }
     }
 
-    /// As the table `[sandbox]`, with the paths written out.
+    /// The flags in the form of the table `[sandbox]`, with canonical paths.
     fn written(&self, bounds: &Bounds) -> Result<WrittenSandbox, Fault> {
         let network = self.network.as_ref().map(|network| match network {
             Network::Allow(hosts) => WrittenNetwork::Hosts(hosts.iter().map(ToString::to_string).collect()),
@@ -110,7 +110,7 @@ impl Confine {
         })
     }
 
-    /// As they are recorded with a run: whoever resumes it keeps them.
+    /// The flags in the form that is recorded with a run, so that later resumes keep them.
     pub fn recorded(&self) -> GrantFlags {
         let real = |paths: &[PathBuf]| {
             let real = paths.iter().filter_map(|path| path.canonicalize().ok());

@@ -1,4 +1,4 @@
-//! A new run that begins with the first events of another.
+//! Forking: a new run that begins with the first events of another.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -16,38 +16,38 @@ use crate::reach;
 use crate::servers::WantedTools;
 use crate::workbench::Workbench;
 
-/// The model of an imported run that is over: nobody knows any more, and nobody will be asked.
+/// The model of an imported run that has ended: the real one is not known, and no model will be called.
 pub const UNKNOWN_MODEL: &str = "imported";
 
-/// A copy that is wanted.
+/// A request to fork a run.
 #[derive(Clone, Debug)]
 pub struct Fork {
     /// The run that is copied.
     pub from: RunId,
-    /// How many of its events.
+    /// How many of its events are copied.
     pub at: u64,
     /// The id of the copy.
     pub to: RunId,
-    /// Another model, for everyone.
+    /// Another model, for all agents.
     pub model: Option<String>,
     /// Another goal.
     pub goal: Option<String>,
     /// Variables with other values.
     pub variables: Vec<(String, Value)>,
-    /// The copy is written down, and does not go on.
+    /// Only writes the copy to the journal, without continuing it.
     pub stays: bool,
 }
 
 impl Workbench {
-    /// Copies a run. Where the copy goes on, it is told its sandbox, what is asked about by now, and `then`. The workbench
-    /// is one for the run that is copied.
+    /// Forks a run. If the copy is to continue, it is sent its sandbox terms, the rules that were added since, and
+    /// `then`. The workbench must have been opened for the run that is copied.
     pub async fn fork(&self, fork: Fork, then: Vec<Input>) -> Result<RunHandle, Fault> {
         let Fork { from, at, to, model, goal, variables, stays } = fork;
         let journal = self.journal()?;
         let copied = first_events(journal, &from, at)?;
         let mut inputs = Vec::new();
         if !stays {
-            // The record that is cut may end the run that is copied, and not the copy.
+            // The record that is cut may contain the end of the original run, which the copy does not have.
             inputs.extend(self.going_on(&copied).await?);
         }
         let kit = self.kit(WantedTools::All).await?;
@@ -61,7 +61,7 @@ impl Workbench {
             None => None,
         };
         let engine = if stays {
-            // An engine that is told to stop writes down what it is handed, and begins nothing.
+            // An engine that is told to stop only writes what it is given, and starts nothing.
             let stop = self.attendance.stop.child_token();
             stop.cancel();
             &self.engine_over(&kit.dispatcher, stop)?
@@ -78,17 +78,17 @@ impl Workbench {
     }
 }
 
-/// Refuses a place that is not in a run, or where it must not be cut.
+/// Refuses an event number that the run does not have, or at which it must not be cut.
 pub fn may_fork(journal: &Journal, from: &RunId, at: u64) -> Result<(), Fault> {
     let events = journal.head(from)?.events;
     if at == 0 || at > events {
         return Err(Fault::usage(format!("run {from} has {events} events; --at {at} is not among them"))
-            .hint(format!("`updraft events {from}` numbers them")));
+            .hint(format!("`updraft events {from}` lists them with their numbers")));
     }
     may_be_cut(journal, from, at)
 }
 
-/// The run as it stood after its first events.
+/// The run as it was after its first `at` events.
 fn first_events(journal: &Journal, from: &RunId, at: u64) -> Result<Run, Fault> {
     let mut run = Run::default();
     journal.read(from, 0, &mut |first, record| {
@@ -101,9 +101,9 @@ fn first_events(journal: &Journal, from: &RunId, at: u64) -> Result<Run, Fault> 
     Ok(run)
 }
 
-/// Refuses a variable that nobody would read, or that is written again before anyone does.
+/// Refuses a variable that no remaining step reads, or that a step would overwrite first.
 fn check_variables(copied: &Run, from: &RunId, variables: &[(String, Value)]) -> Result<(), Fault> {
-    let earlier = || format!("fork earlier: `updraft events {from}` numbers the events");
+    let earlier = || format!("fork at an earlier event: `updraft events {from}` shows the numbers");
     let is_planned = copied.steps().any(|step| step.role == StepRole::Work);
     for name in variables.iter().map(|(name, _)| name).filter(|_| is_planned) {
         let to_come = || copied.steps().filter(|step| !step.has_begun() && !step.has_ended());
@@ -117,7 +117,7 @@ fn check_variables(copied: &Run, from: &RunId, variables: &[(String, Value)]) ->
         if let Some(writer) = copied.steps().find(|step| !step.has_ended() && step.spec.writes.contains(name)) {
             let id = &writer.spec.id;
             return Err(Fault::usage(format!("--set {name} would be overwritten: step `{id}` has yet to write it"))
-                .hint(format!("fork after step `{id}` is done: `updraft events {from}` numbers the events")));
+                .hint(format!("fork after step `{id}` is done: `updraft events {from}` shows the numbers")));
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The journal of this machine, and the runs in it as people name them.
+//! Opens the journal of this machine, and finds runs in it by the names people type.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -9,17 +9,17 @@ use updraft_run::{Run, RunId};
 use crate::fault::Fault;
 use crate::places::{self, AppFolders};
 
-/// The journal, made if it is not there.
+/// Opens the journal, creating it if it does not exist.
 pub fn open(places: &AppFolders) -> Result<Journal, Fault> {
     Ok(Journal::open(&places.journal(), options())?)
 }
 
-/// The journal, if there is one.
+/// Opens the journal, if it exists.
 pub fn open_if_there(places: &AppFolders) -> Result<Option<Journal>, Fault> {
     Ok(Journal::open_existing(&places.journal(), options())?)
 }
 
-/// The journal, which must be there: some run in it is meant.
+/// Opens the journal for a command that names a run: fails if it does not exist.
 pub fn open_with_runs(places: &AppFolders) -> Result<Journal, Fault> {
     open_if_there(places)?.ok_or_else(|| {
         Fault::usage(format!("there are no runs yet in `{}`", places.journal().display()))
@@ -34,7 +34,7 @@ fn options() -> updraft_journal::JournalOptions {
     }
 }
 
-/// The run a person means: its id, a unique beginning of it, or `last`.
+/// Finds a run by its id, a unique beginning of the id, or `last`.
 pub fn find_run(journal: &Journal, name: &str) -> Result<RunId, Fault> {
     if name == "last" {
         let newest = journal.list(&RunFilter { limit: Some(1), ..RunFilter::default() })?;
@@ -47,7 +47,7 @@ pub fn find_run(journal: &Journal, name: &str) -> Result<RunId, Fault> {
     Ok(journal.find(name)?)
 }
 
-/// The run a person means, or the newest of the current folder where they name none.
+/// Finds a run by its name; without a name, the newest run of the current folder.
 pub fn find_run_here(journal: &Journal, name: Option<&str>) -> Result<RunId, Fault> {
     match name {
         Some(name) => find_run(journal, name),
@@ -65,14 +65,14 @@ pub fn newest_in(journal: &Journal, folder: &Path) -> Result<RunId, Fault> {
     })
 }
 
-/// A new run's id: nobody can guess it.
+/// A new random id for a run; it cannot be guessed.
 pub fn new_id() -> Result<RunId, Fault> {
     let mut bits = [0; 10];
-    getrandom::fill(&mut bits).map_err(|error| Fault::failed(format!("the system gives no randomness: {error}")))?;
+    getrandom::fill(&mut bits).map_err(|error| Fault::failed(format!("no random numbers from the system: {error}")))?;
     Ok(RunId::from_bits(bits))
 }
 
-/// A run as the journal has it.
+/// Loads a run from the journal.
 pub fn load(journal: &Journal, id: &RunId) -> Result<Run, Fault> {
     let mut run = Run::default();
     journal.read(id, 0, &mut |_, record| {

@@ -1,24 +1,24 @@
-//! Everything a run needs, put together: the folders, the settings, what is trusted, the models, the tools, the sandbox.
+//! Builds everything that a run needs: folders, settings, trust in the workspace, models, tools and the sandbox.
 //!
-//! A face (the terminal, MCP, the bridge, later HTTP and editors) opens a [`Workbench`] on a folder and starts, resumes,
-//! forks or adopts runs with it. Nothing here prints: what went wrong is a [`Fault`], and what a person should hear is a
-//! [`Notice`].
+//! A front end (the terminal, MCP, the bridge, later HTTP and editors) opens a [`Workbench`] on a folder and uses it to
+//! start, resume, fork or adopt runs. Nothing here prints: errors are returned as a [`Fault`], and messages for the
+//! user are sent as a [`Notice`].
 //!
 //! | file | what it is about |
 //! |---|---|
 //! | `workbench.rs` | the workbench of one folder: `open`, and the parts that runs share |
-//! | `start.rs`, `resume.rs`, `fork.rs`, `adopt.rs` | the four ways to get a run going, one function each |
-//! | `flags.rs` | what a face was told for this once, over the settings |
-//! | `notice.rs`, `fault.rs` | what is told to people, and what went wrong |
-//! | `places.rs`, `plain.rs`, `list_file.rs`, `moment.rs` | folders and the environment; files of others and of our own; times |
-//! | `settings.rs` and `settings/` | what is written in files, the environment and flags, and whom to trust |
+//! | `start.rs`, `resume.rs`, `fork.rs`, `adopt.rs` | starting, resuming, forking and adopting a run |
+//! | `flags.rs` | settings from the command line, which override all others |
+//! | `notice.rs`, `fault.rs` | messages for the user, and errors |
+//! | `places.rs`, `plain.rs`, `list_file.rs`, `moment.rs` | folders, environment; small files; times |
+//! | `settings.rs` and `settings/` | settings from files, the environment and flags; which workspaces are trusted |
 //! | `reach.rs` | which models can be reached, and with which keys |
-//! | `confine.rs`, `offered.rs` | how children are confined, and what this machine can do |
-//! | `tools.rs`, `dropins.rs` | the tools of a folder, and rules that name them |
-//! | `servers.rs` and `servers/` | which MCP servers there are, and what they are lent |
+//! | `confine.rs`, `offered.rs` | how child processes are confined, and which sandbox this machine supports |
+//! | `tools.rs`, `dropins.rs` | the tools of a workspace, and rules that name them |
+//! | `servers.rs` and `servers/` | which MCP servers are configured, and what they are given |
 //! | `cast.rs` | agents and prompts |
-//! | `journal.rs` | the journal and the runs in it, found as people name them |
-//! | `office.rs` and `office/` | a workbench that stays open for programs outside: runs, files, conversations |
+//! | `journal.rs` | opening the journal, and finding runs by the names people type |
+//! | `office.rs` and `office/` | the service that other programs use: runs, files, conversations |
 
 mod adopt;
 pub mod cast;

@@ -1,4 +1,4 @@
-//! Lists that people may read and mend: a file of JSON each, in the state folder, changed by one process at a time.
+//! Small JSON files in the state folder that people may read and edit, changed by one process at a time.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use serde::de::DeserializeOwned;
 use crate::fault::Fault;
 use crate::{places, plain};
 
-/// What is in a file; nothing if it cannot be read.
+/// Reads a file. Returns the default if it cannot be read.
 pub(crate) fn load<T: DeserializeOwned + Default>(file: &Path) -> T {
     let bytes = plain::read(file, plain::LARGEST_SETTINGS).ok();
     bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
-/// Changes what is in a file, beside whatever another process has changed meanwhile, and gives what the change gives.
+/// Changes a file under a lock, so that changes of other processes are kept, and returns what `change` returns.
 pub(crate) fn change<T: DeserializeOwned + Default + Serialize, R>(
     file: &Path,
     change: impl FnOnce(&mut T) -> R,

@@ -1,17 +1,17 @@
-//! Times and lengths of time, as people write and read them.
+//! Times and durations, as people write and read them.
 
 use std::time::Duration;
 
 use updraft_run::{Millis, Timestamp};
 
-/// What time it is.
+/// The current time.
 pub fn now() -> Timestamp {
     Timestamp(jiff::Timestamp::now().as_millisecond())
 }
 
-/// Reads a length of time: `90`, `90s`, `1h30m`, `2d`, `500ms`.
+/// Reads a duration: `90`, `90s`, `1h30m`, `2d`, `500ms`.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a length of time; expected for instance `90s`, `10m`, `1h30m` or `2d`");
+    let wrong = || format!("`{text}` is not a duration; expected for instance `90s`, `10m`, `1h30m` or `2d`");
     let mut rest = text.trim();
     if rest.is_empty() {
         return Err(wrong());
@@ -38,7 +38,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(total).map_err(|_| wrong())
 }
 
-/// Reads a moment: a length of time ago (`2h`), `today`, `yesterday`, a date, or a date and time.
+/// Reads a point in time: a duration ago (`2h`), `today`, `yesterday`, a date, or a date and time.
 pub fn ago(text: &str) -> Result<Timestamp, String> {
     let text = text.trim();
     let zoned = jiff::Zoned::now();
@@ -64,7 +64,7 @@ pub fn ago(text: &str) -> Result<Timestamp, String> {
         return Ok(Timestamp(at.timestamp().as_millisecond()));
     }
     Err(format!(
-        "`{text}` is not a moment; expected for instance `2h` (ago), `yesterday`, `2026-07-01` or `2026-07-01T12:00`"
+        "`{text}` is not a time; expected for instance `2h` (ago), `yesterday`, `2026-07-01` or `2026-07-01T12:00`"
     ))
 }
 
@@ -72,7 +72,7 @@ fn civil(at: Timestamp) -> Option<jiff::Zoned> {
     Some(jiff::Timestamp::from_millisecond(at.0).ok()?.to_zoned(jiff::tz::TimeZone::system()))
 }
 
-/// Reads a moment as programs write it: ISO 8601; without a zone it is taken as UTC.
+/// Reads a time as programs write it: ISO 8601, in UTC if there is no zone.
 pub fn read(text: &str) -> Option<Timestamp> {
     let at = text.parse::<jiff::Timestamp>().ok();
     let civil = || text.parse::<jiff::civil::DateTime>().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok();
@@ -89,7 +89,7 @@ pub fn clock(at: Timestamp) -> String {
     civil(at).map_or_else(|| "?".into(), |at| at.strftime("%H:%M:%S%.3f").to_string())
 }
 
-/// Year, month and day, local time: for folders.
+/// Year, month and day in local time, for folder names.
 pub fn day(at: Timestamp) -> String {
     civil(at).map_or_else(|| "unknown".into(), |at| at.strftime("%Y/%m/%d").to_string())
 }

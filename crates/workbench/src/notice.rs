@@ -1,28 +1,29 @@
-//! What people should hear while runs are put together. Faces decide how, and whether.
+//! Messages for the user while a run is prepared. Front ends decide whether and how to show them.
 
 use std::fmt;
 use std::sync::Arc;
 
 use updraft_run::EffectAddress;
 
-/// Something to tell a person. Its text may hold words of others: a face that writes to a terminal makes them harmless.
+/// A message for the user. Its text may contain untrusted text, which a front end must escape before it writes it to a
+/// terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
-    /// The model that was chosen, and why, where the choice was left to us.
+    /// The model that was chosen, and why if the user did not name one.
     Model {
         /// Its name.
         name: String,
         /// Why this one.
         why: Option<String>,
     },
-    /// What of the workspace does not count, because it is not trusted.
+    /// What is ignored in the workspace because it is not trusted.
     Ignored(String),
     /// The workspace is the whole home folder.
     HomeFolder,
     /// Agents' commands run without a sandbox.
     Unconfined,
-    /// About tools and MCP servers that are not there, or not as they were.
+    /// Tools and MCP servers that are missing or have changed.
     Tools(String),
     /// A server takes long to start.
     Waiting(String),
@@ -33,9 +34,9 @@ pub enum Notice {
         /// Why.
         why: String,
     },
-    /// How a run's rights differ from what the settings say now.
+    /// How a run's rights differ from the current settings.
     Rights(String),
-    /// An answer that came too late: the call that had asked was cut off, and is not made again.
+    /// An answer that came too late: the call that asked was interrupted, and is not made again.
     Unused(EffectAddress),
 }
 
@@ -57,5 +58,5 @@ impl fmt::Display for Notice {
     }
 }
 
-/// Hears notices as they come up.
+/// Receives notices as they occur.
 pub type Tell = Arc<dyn Fn(Notice) + Send + Sync>;

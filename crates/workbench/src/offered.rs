@@ -1,7 +1,7 @@
-//! What the sandbox can do on this machine: found out by trying, and kept for the next process.
+//! Which sandbox level this machine supports: found by trying, and saved for the next process.
 //!
-//! Only the full level is kept, under everything it depends on. What is kept can therefore promise too much, after which
-//! commands are not run, and never too little: no command is confined less because of it.
+//! Only the full level is saved, together with everything it depends on. A saved result can therefore only promise too
+//! much, and then commands are not run. It never promises too little, so no command is confined less because of it.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
@@ -14,13 +14,13 @@ use updraft_sandbox::{Sandbox, SandboxLevel, SandboxSupport};
 use crate::fault::Fault;
 use crate::places::{self, AppFolders};
 
-/// This very program, even after an update has replaced its file.
+/// This program itself, even if an update has replaced its file.
 pub const LAUNCHER: &str = "/proc/self/exe";
 
-/// Found out once for a process, whoever asks first.
+/// Filled once in a process, by the first caller.
 static OFFERED: LazyLock<Arc<OnceCell<SandboxSupport>>> = LazyLock::new(Arc::default);
 
-/// What is written down.
+/// The saved result.
 #[derive(Serialize, Deserialize)]
 struct SavedProbe {
     /// Everything that the result depends on.
@@ -28,29 +28,29 @@ struct SavedProbe {
     probe: SandboxSupport,
 }
 
-/// The one place of this process for what is offered, filled if an earlier process has found it out.
+/// This process's result of the probe, filled in from the file if an earlier process has saved it.
 pub fn slot(places: &AppFolders) -> Arc<OnceCell<SandboxSupport>> {
     let slot = Arc::clone(&OFFERED);
     if !slot.initialized()
         && let Some(probe) = known(places)
     {
-        // Whoever was quicker has found out the same.
+        // If another thread was faster, it has stored the same.
         let _ = slot.set(probe);
     }
     slot
 }
 
-/// What the sandbox can do here, tried only where it is not known.
+/// What sandbox this machine supports; tries it only if that is not known yet.
 pub async fn probe(places: &AppFolders) -> Result<SandboxSupport, Fault> {
     slot(places).get_or_try_init(|| anew(places)).await.cloned()
 }
 
-/// The same, tried in any case.
+/// Tries the sandbox again, even if the result is known.
 pub async fn anew(places: &AppFolders) -> Result<SandboxSupport, Fault> {
     let probe = Sandbox::probe(LAUNCHER).await.map_err(|error| Fault::failed(error.to_string()))?;
     if probe.level == SandboxLevel::Full {
         let kept = SavedProbe { here: here(), probe: probe.clone() };
-        // Where it cannot be written, the next process tries again.
+        // If it cannot be saved, the next process tries again.
         let _ = places::replace_private(&file(places), &serde_json::to_vec(&kept).unwrap_or_default());
     } else {
         let _ = std::fs::remove_file(file(places));
@@ -68,7 +68,8 @@ fn known(places: &AppFolders) -> Option<SandboxSupport> {
     (kept.probe.level == SandboxLevel::Full && kept.here == here()).then_some(kept.probe)
 }
 
-/// What a result holds for: this boot of this kernel, this program, this user, and what others have forbidden to us.
+/// Everything that the result depends on: this boot of this kernel, this program, this user, and the restrictions on
+/// this process.
 fn here() -> Vec<String> {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let mut facts: Vec<String> = FILES.iter().map(|path| read(path)).collect();
@@ -89,7 +90,7 @@ fn here() -> Vec<String> {
     facts
 }
 
-/// The kernel, its boot, and what it allows to ordinary users.
+/// The kernel, its boot, and what it allows unprivileged users.
 const FILES: [&str; 10] = [
     "/proc/sys/kernel/osrelease",
     "/proc/sys/kernel/random/boot_id",
@@ -103,7 +104,7 @@ const FILES: [&str; 10] = [
     "/proc/self/attr/current",
 ];
 
-/// Who we are, and what a container has taken from us.
+/// The user and group, and which rights a container has removed.
 const STATUS: [&str; 6] = ["Uid:", "Gid:", "CapEff:", "CapBnd:", "NoNewPrivs:", "Seccomp:"];
 
 #[cfg(test)]
@@ -124,7 +125,7 @@ mod tests {
     fn what_was_found_counts_only_here_and_only_at_the_full_level() {
         let (_folder, places) = kept(SandboxLevel::Full, here());
         assert_eq!(known(&places).map(|probe| probe.level), Some(SandboxLevel::Full));
-        // A lower level is tried again each time: nobody is confined less because it was so once.
+        // A lower level is probed each time, so that one bad result never lowers the confinement of later runs.
         assert_eq!(known(&kept(SandboxLevel::Landlock, here()).1), None);
         let facts = here().len();
         assert!(facts >= FILES.len() + STATUS.len() + 5, "{facts}");

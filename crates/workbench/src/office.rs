@@ -1,14 +1,14 @@
-//! What programs outside can ask of a workbench that stays open: runs, files and conversations. Adapters (MCP, the bridge)
-//! call it, and turn what it gives into their protocol's shapes.
+//! The service that other programs use: runs, files and conversations of a workbench that stays open. Adapters (MCP,
+//! the bridge) call it and translate the results into their protocols.
 //!
 //! | file | what it is about |
 //! |---|---|
-//! | `shapes.rs` | what is handed in and out |
-//! | `runs.rs` | drives the runs of this process, and goes on with those of the one before |
-//! | `steering.rs`, `view.rs` | runs as they are shown to and steered by whoever is outside |
-//! | `conversations.rs`, `sessions.rs` | questions that are waited for; what was said before |
-//! | `files.rs`, `find.rs` | the workspace's files: whole, for programs; through tools, and searched |
-//! | `heard.rs` | what happens in runs, told to whoever listens |
+//! | `shapes.rs` | the types of requests and results |
+//! | `runs.rs` | drives the runs of this process, and resumes those of the previous one |
+//! | `steering.rs`, `view.rs` | showing runs to clients, and controlling them |
+//! | `conversations.rs`, `sessions.rs` | questions whose answers clients wait for; earlier questions and answers |
+//! | `files.rs`, `find.rs` | the workspace's files: read whole and listed; used through tools, and searched |
+//! | `heard.rs` | sends what happens in runs to listeners |
 
 mod conversations;
 mod files;
@@ -45,19 +45,20 @@ use crate::places::AppFolders;
 use crate::settings::WorkspaceSettings;
 use crate::workbench::{Attendance, Workbench};
 
-/// A workbench that stays open for programs outside. Cheap to clone.
+/// A workbench that stays open for other programs. Cheap to clone.
 #[derive(Clone)]
 pub struct UpdraftService {
     /// Its runs.
     pub runs: LiveRuns,
     /// The files of its folder.
     pub files: Arc<WorkspaceFiles>,
-    /// Questions that are waited for.
+    /// Questions whose answers clients wait for.
     pub conversations: Conversations,
 }
 
 impl UpdraftService {
-    /// Opens an office in a folder and goes on with the runs that the process before left behind; says how many.
+    /// Opens the service in a folder and resumes the runs that the previous process left unfinished; also returns their
+    /// number.
     pub async fn open(
         places: &AppFolders,
         folder: &Path,
@@ -91,8 +92,8 @@ impl UpdraftService {
         self.runs.settings()
     }
 
-    /// Waits until what runs here has stopped, which it does when `stop` is cancelled, and closes the journal. What is left
-    /// goes on next time.
+    /// Waits until the runs have stopped, which they do when `stop` is cancelled, and closes the journal. Unfinished
+    /// runs are resumed by the next process.
     pub async fn close(self) {
         self.runs.finish().await;
     }

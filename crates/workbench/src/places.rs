@@ -1,4 +1,4 @@
-//! Where things are on this machine, and the one place that reads the environment.
+//! The folders and files that Updraft uses on this machine. Only this file reads the environment.
 
 use std::fmt::Write as _;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -8,25 +8,25 @@ use rustix::fs::FlockOperation;
 
 use crate::fault::Fault;
 
-/// A variable of the environment, if it is set to something readable.
+/// An environment variable, if it is set and valid text.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
 pub fn env(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// A variable that is set and not empty.
+/// An environment variable that is set and not empty.
 pub fn set(name: &str) -> Option<String> {
     env(name).filter(|value| !value.trim().is_empty())
 }
 
-/// Everything in the environment that is text, for whoever says which of it passes.
+/// All environment variables that are valid text, for code that chooses which to pass on.
 pub fn all() -> Vec<(String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
 }
 
-/// The file of a program of this name, where programs are looked for.
+/// Finds a program on `PATH`.
 pub fn on_path(program: &str) -> Option<PathBuf> {
     let path = env("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
@@ -44,13 +44,13 @@ pub struct AppFolders {
 }
 
 impl AppFolders {
-    /// `UPDRAFT_HOME` for everything, or else the folders of the XDG specification.
+    /// Everything in `UPDRAFT_HOME` if that is set, or else the folders of the XDG specification.
     pub fn find() -> Result<Self, Fault> {
         if let Some(home) = set("UPDRAFT_HOME") {
             return Ok(Self::under(Path::new(&home)));
         }
         let folder = |variable: &str, usual: &str| {
-            // The specification says that a relative path counts as none.
+            // The specification says to ignore relative paths.
             let given = set(variable).map(PathBuf::from).filter(|path| path.is_absolute());
             given.or_else(|| Some(home()?.join(usual))).map(|base| base.join("updraft")).ok_or_else(|| {
                 Fault::config("the home folder is not known")
@@ -64,7 +64,7 @@ impl AppFolders {
         })
     }
 
-    /// Everything in one folder.
+    /// All folders are this one.
     pub fn under(home: &Path) -> Self {
         let home = std::path::absolute(home).unwrap_or_else(|_| home.to_owned());
         Self { config: home.clone(), data: home.clone(), state: home }
@@ -75,12 +75,13 @@ impl AppFolders {
         self.data.join("journal.db")
     }
 
-    /// The user's settings.
+    /// The user's settings file.
     pub fn settings(&self) -> PathBuf {
         self.config.join("config.toml")
     }
 
-    /// What Updraft goes by, by real paths, whether it is there or not: a workspace may be around it.
+    /// The files and folders that decide what Updraft does, by real paths, whether they exist or not. (A workspace may
+    /// contain them.)
     pub fn goes_by(&self) -> Vec<PathBuf> {
         let in_config = ["config.toml", "mcp.json", "mcp_servers.json", "agents", "prompts", "tools"];
         let in_state = ["trusted.json", "allowed.json", "mcp/vouched.json", "mcp/keys", "serve.token"];
@@ -96,27 +97,27 @@ impl AppFolders {
         [all(&self.config, &in_config), all(&self.state, &in_state)].concat()
     }
 
-    /// Where files that would run later are kept until someone approves them.
+    /// Where files that other programs would run later are kept until someone approves them.
     pub fn aside(&self) -> PathBuf {
         self.state.join("aside")
     }
 
-    /// Where commands have their temporary files if they see the machine's own files.
+    /// Where commands have their temporary files when they see the real file system.
     pub fn scratch(&self) -> Option<PathBuf> {
-        // Policies want real paths, and looking makes no folders: so as far as there is something.
+        // Policies need real paths, and this must not create folders: so only the part that exists is resolved.
         let real = |there: &Path| Some(there.canonicalize().ok()?.join(self.state.strip_prefix(there).ok()?));
         let state = self.state.ancestors().find_map(real)?;
         let goes_up = state.components().any(|part| part == std::path::Component::ParentDir);
         (!goes_up).then(|| state.join("scratch"))
     }
 
-    /// The log of a run in a process of its own.
+    /// The log of a detached run.
     pub fn run_log(&self, run: &updraft_run::RunId) -> PathBuf {
         self.state.join("runs").join(format!("{run}.log"))
     }
 }
 
-/// The workspace as its canonical path.
+/// The canonical path of the workspace.
 pub fn workspace(given: Option<&Path>) -> Result<PathBuf, Fault> {
     let given = given.unwrap_or(Path::new("."));
     let shown = given.display();
@@ -134,8 +135,8 @@ pub fn workspace(given: Option<&Path>) -> Result<PathBuf, Fault> {
     Ok(real)
 }
 
-/// Makes a file of our own, in folders of our own: nobody else can read it, whatever the umask is. On Windows it is as
-/// private as the folder it is in.
+/// Opens a private file, creating it and its folders so that no other user can read them, whatever the umask is. On
+/// Windows it is as private as its folder.
 pub fn private_file(path: &Path, how: &mut OpenOptions) -> std::io::Result<File> {
     if let Some(folder) = path.parent() {
         let mut builder = DirBuilder::new();
@@ -148,12 +149,12 @@ pub fn private_file(path: &Path, how: &mut OpenOptions) -> std::io::Result<File>
     how.create(true).open(path)
 }
 
-/// Puts new content in the place of a file of our own, whole, and returns once it is on disk.
+/// Replaces the content of a private file atomically, and returns once it is on disk.
 pub fn replace_private(path: &Path, content: &[u8]) -> Result<(), Fault> {
     updraft_tools::replace_private(path, content).map_err(|error| Fault::file("write", path, &error))
 }
 
-/// Waits until no other process changes a file of our own, and keeps them waiting until what it gives is dropped.
+/// Waits for the lock on a private file, which other processes cannot get until the result is dropped.
 pub fn alone_with(path: &Path) -> Result<File, Fault> {
     let lock = path.with_extension("lock");
     let held = private_file(&lock, OpenOptions::new().write(true));
@@ -167,10 +168,10 @@ pub fn home() -> Option<PathBuf> {
     given.map(PathBuf::from).filter(|home| home.is_absolute())
 }
 
-/// Random bytes in hexadecimal: nobody can guess them.
+/// Random bytes in hexadecimal, which cannot be guessed.
 pub fn unguessable(bytes: usize) -> Result<String, String> {
     let mut bits = vec![0; bytes];
-    getrandom::fill(&mut bits).map_err(|error| format!("the system gives no randomness: {error}"))?;
+    getrandom::fill(&mut bits).map_err(|error| format!("no random numbers from the system: {error}"))?;
     let mut text = String::with_capacity(2 * bytes);
     for byte in bits {
         let _ = write!(text, "{byte:02x}");

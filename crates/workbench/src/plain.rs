@@ -1,13 +1,13 @@
-//! Files and texts that may come from anyone: read without waiting and in bounds, shown without being obeyed.
+//! Reads untrusted files without blocking and with a size limit, and escapes untrusted text for the terminal.
 
 use std::fmt::Write as _;
 use std::io::{Error, Read, Result};
 use std::path::Path;
 
-/// Bytes of a file of settings. The longest that people write are a hundredth of it.
+/// Most bytes of a settings file. The longest that people write are a hundredth of it.
 pub const LARGEST_SETTINGS: u64 = 1 << 20;
 
-/// What is in an ordinary file of at most so many bytes.
+/// Reads a regular file of at most `most` bytes.
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
     let file = updraft_tools::open_plain(path)?;
     if !file.metadata()?.is_file() {
@@ -21,14 +21,14 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The same, as text.
+/// Reads a settings file as text.
 pub fn read_text(path: &Path) -> Result<String> {
     let bytes = read(path, LARGEST_SETTINGS)?;
-    String::from_utf8(bytes).map_err(|_| Error::other("it is no text in UTF-8"))
+    String::from_utf8(bytes).map_err(|_| Error::other("it is not UTF-8 text"))
 }
 
-/// Text from a model or a file, for a terminal: characters that could move the cursor or turn the line around are shown,
-/// not obeyed.
+/// Escapes text from a model or a file for a terminal: characters that could move the cursor or reverse the line are
+/// shown as codes.
 pub fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -43,7 +43,7 @@ pub fn harmless(text: &str) -> String {
     shown
 }
 
-/// Whether a character could steer a terminal.
+/// Whether a character could control a terminal.
 pub fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{61c}')

@@ -1,4 +1,4 @@
-//! What is needed to reach models, from the environment and the settings. Only this file reads keys.
+//! Collects what is needed to reach models from the environment and the settings. Only this file reads API keys.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::places::{self, AppFolders};
 use crate::settings::{WorkspaceSettings, read_dotenv};
 use crate::{Flags, journal};
 
-/// What is needed to reach models. `.env` counts only in a trusted workspace, and never over the environment.
+/// Everything needed to reach models. `.env` is read only in a trusted workspace, and never overrides the environment.
 pub fn access(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> ModelAccess {
     let own = if settings.standing.is_trusted() { read_dotenv(&workspace.join(".env")) } else { BTreeMap::default() };
     let find = |name: &str| places::set(name).or_else(|| own.get(name).filter(|value| !value.is_empty()).cloned());
@@ -41,7 +41,7 @@ pub fn access(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Pat
         entry.speech = provider.value.speech.or((!is_known).then_some(updraft_models::DialectKind::Chat));
     }
     let (silence, stall) = (&settings.meant.silence, settings.meant.stall.value.0);
-    // Whoever waits longer within an answer waits as long for its beginning.
+    // If the user allows longer pauses within an answer, the wait for its beginning is at least as long.
     let silence = if silence.is_default() { silence.value.0.max(stall) } else { silence.value.0 };
     ModelAccess {
         http: http(&find),
@@ -69,11 +69,11 @@ pub fn access(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Pat
     }
 }
 
-/// Reads the keys again, as they are set when it is asked: in settings, and in `.env` of a trusted workspace.
+/// Reads the keys again whenever it is called: from the settings, and from `.env` of a trusted workspace.
 fn keys(places: &AppFolders, workspace: &Path) -> KeySource {
     let (places, workspace) = (places.clone(), workspace.to_owned());
     KeySource(Arc::new(move || {
-        // Settings that cannot be read change nothing.
+        // If the settings cannot be read, no key changes.
         let Ok(settings) = WorkspaceSettings::load(&places, &workspace, &Flags::default()) else {
             return BTreeMap::new();
         };
@@ -82,7 +82,7 @@ fn keys(places: &AppFolders, workspace: &Path) -> KeySource {
     }))
 }
 
-/// A model's name as it will be understood from any folder.
+/// A model's name in a form that means the same from any folder.
 pub fn model_spec(spec: &str) -> String {
     match spec.trim().strip_prefix("scripted/") {
         Some(file) => match Path::new(file).canonicalize() {
@@ -93,13 +93,13 @@ pub fn model_spec(spec: &str) -> String {
     }
 }
 
-/// A model's name with the earlier run it means written out: `last` means another one by tomorrow.
+/// A model's name with the id of the earlier run it refers to: `last` would mean another run tomorrow.
 pub fn settled(places: &AppFolders, spec: &str) -> Result<String, Fault> {
     let Some(run) = spec.strip_prefix("recorded/") else { return Ok(spec.to_owned()) };
     Ok(format!("recorded/{}", journal::find_run(&journal::open_with_runs(places)?, run)?))
 }
 
-/// The limits that all processes keep together. Tests of many processes shorten what is called a minute.
+/// The rate limits that all processes share. Tests with many processes use a shorter minute.
 fn limits(places: &AppFolders) -> RateLimiter {
     let file = places.data.join("limits.db");
     match places::set("UPDRAFT_TEST_MINUTE_MS").and_then(|number| number.parse().ok()) {
@@ -108,7 +108,7 @@ fn limits(places: &AppFolders) -> RateLimiter {
     }
 }
 
-/// Answers of earlier runs, found when they are asked for.
+/// Answers of earlier runs, looked up when they are needed.
 fn recordings(places: &AppFolders) -> Recordings {
     let places = places.clone();
     Recordings(Arc::new(move |run| {
@@ -121,21 +121,21 @@ fn recordings(places: &AppFolders) -> Recordings {
     }))
 }
 
-/// Where gcloud keeps what `gcloud auth application-default login` made.
+/// The file that `gcloud auth application-default login` writes.
 fn gcloud_credentials() -> Option<PathBuf> {
     let file = places::home()?.join(".config/gcloud/application_default_credentials.json");
     file.is_file().then_some(file)
 }
 
-/// The connections: through a proxy where one is set; this machine is always reached without.
+/// HTTP connections: through a proxy if one is set, except to this machine.
 fn http(find: &dyn Fn(&str) -> Option<String>) -> Http {
     let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].iter().find_map(|name| places::set(name));
     let except = find("NO_PROXY").or_else(|| find("no_proxy"));
     proxy.map_or_else(Http::default, |proxy| Http::through(proxy, except.as_deref()))
 }
 
-/// The model that an agent's file asks for: a model, a profile, or what it is for. Where people chose one model for
-/// everything, purposes do not count.
+/// The model that an agent's file asks for: a model, a profile, or a purpose. If the user chose one model for
+/// everything, purposes are ignored.
 pub fn agents_model(wanted: &str, asked: &str, chosen: &str, access: &ModelAccess) -> Option<String> {
     if let Some(own) = access.profiles.get(wanted) {
         return Some(own.clone());

@@ -1,4 +1,4 @@
-//! Going on with a run that is there.
+//! Resuming a run from the journal.
 
 use std::path::PathBuf;
 
@@ -15,18 +15,18 @@ use crate::settings::WorkspaceSettings;
 use crate::workbench::{Attendance, Purpose, Workbench};
 use crate::{confine, journal};
 
-/// A run that was to go on.
+/// The result of resuming a run.
 pub enum ResumeOutcome {
-    /// It goes on here, when the handle is driven.
+    /// It continues in this process, when the handle is driven.
     Here(Box<RunHandle>),
-    /// Another process is at work on it.
+    /// Another process is driving it.
     Elsewhere {
         /// That process.
         pid: u32,
     },
 }
 
-/// A run as the journal has it, and the folder it is to go on in.
+/// A run in the journal, and the folder it continues in.
 pub struct StoredRun<'a> {
     /// The run.
     pub run: &'a Run,
@@ -37,20 +37,20 @@ pub struct StoredRun<'a> {
 }
 
 impl<'a> StoredRun<'a> {
-    /// One that goes on in its own folder.
+    /// A run that continues in its own folder.
     pub fn new(run: &'a Run, journal: &'a Journal) -> Result<Self, Fault> {
         Ok(Self { run, journal, folder: folder_of(run)? })
     }
 }
 
-/// The folder a run works in: where it began, or where it was taken over. The folder that a file names is none: until
-/// somebody has said where, it is the current one.
+/// The folder a run works in: where it began, or where it was adopted. The folder named in an imported file does not
+/// count: until the run is adopted, this is the current folder.
 pub fn folder_of(run: &Run) -> Result<PathBuf, Fault> {
     if run.is_imported() { places::workspace(None) } else { Ok(PathBuf::from(&run.settings().workspace)) }
 }
 
 impl Workbench {
-    /// Opens a workbench for one run of a journal, under the flags it began with where no others are said, and held to what
+    /// Opens a workbench for one stored run, with the flags it began with unless others are given, and limited to what
     /// it was granted.
     pub fn open_for(
         stored: &StoredRun<'_>,
@@ -62,7 +62,7 @@ impl Workbench {
         let says_rights = !flags.confine.recorded().is_empty();
         let mut notices = Vec::new();
         let granted = run.settings().grants.as_ref();
-        // What a file says was granted, nobody here has granted.
+        // Grants in an imported file were not given by the user of this machine.
         if let Some(began) = granted.filter(|_| !run.is_imported()) {
             notices.extend(confine::keep(&began.flags, &mut flags.confine));
         }
@@ -84,11 +84,11 @@ impl Workbench {
         Ok(bench)
     }
 
-    /// Goes on with a run, and then says `then` to it. Refused where it would get more here than it began with, and where
-    /// its folder is gone: a run that finds nothing would come to a wrong end.
+    /// Resumes a run, then sends it `then`. Refused if the run would get more rights here than it began with, or if its
+    /// folder is gone: without its files it would reach a wrong result.
     pub async fn resume(&self, id: &RunId, then: Vec<Input>) -> Result<ResumeOutcome, Fault> {
         if !self.folder.is_dir() && !journal::load(self.journal()?, id)?.is_over() {
-            return Err(Fault::usage(format!("the folder of run {id} is not there: `{}`", self.folder.display()))
+            return Err(Fault::usage(format!("the folder of run {id} does not exist: `{}`", self.folder.display()))
                 .hint("put it back where it was, and resume; nothing was done"));
         }
         self.level().await?;
@@ -110,14 +110,14 @@ impl Workbench {
         Ok(ResumeOutcome::Here(handle))
     }
 
-    /// Opens a run only to stop it, which is always possible.
+    /// Opens a run only to stop it, which is always allowed.
     pub async fn reopen(&self, id: &RunId) -> Result<ResumeOutcome, Fault> {
         open(&self.kit(WantedTools::All).await?.engine, id).await
     }
 
-    /// What a run is told that goes on here; nothing where that is as it was. Refused where it would get more than it began
-    /// with: on a workbench for many runs in any way, on its own where commands are confined less and nobody said so.
-    /// Rights that are said now are remembered, together with those that were kept.
+    /// The input for a run that continues here, or `None` if nothing has changed. Refused if the run would get more
+    /// rights than it began with: on a workbench for many runs, more of any kind; on its own workbench, less confined
+    /// commands without a flag that allows it. Rights given now are recorded together with those that were kept.
     pub async fn going_on(&self, run: &Run) -> Result<Option<Input>, Fault> {
         let level = self.level().await?;
         let is_shared = self.purpose == Purpose::ManyRuns;
@@ -139,8 +139,8 @@ impl Workbench {
         }
     }
 
-    /// Tells of answers that came too late: the process before ended before it took them, and with it the call that had
-    /// asked.
+    /// Reports answers that came too late: the previous process ended before it read them, and with it the call that
+    /// had asked.
     pub(crate) fn tell_unused(&self, id: &RunId, run: &Run) -> Result<(), Fault> {
         let inbox = self.journal()?.inbox(id)?;
         let asked = inbox.iter().filter_map(|waiting| waiting.input.question());
@@ -150,7 +150,7 @@ impl Workbench {
     }
 }
 
-/// Opens a run, unless another process is at work on it.
+/// Opens a run, unless another process is driving it.
 pub(crate) async fn open(engine: &Engine, id: &RunId) -> Result<ResumeOutcome, Fault> {
     match engine.open(id).await {
         Ok(handle) => Ok(ResumeOutcome::Here(Box::new(handle))),

@@ -1,4 +1,5 @@
-//! Which MCP servers there are, from files and the environment, and what they are lent.
+//! Finds the configured MCP servers in files and the environment, and prepares what they are given: sandbox, keys,
+//! caches.
 
 mod apart;
 mod keys;
@@ -31,32 +32,32 @@ pub use named::{Variables, is_list, of_workspace};
 pub(crate) use program::program_files;
 pub use wanted::{WantedTools, leave_out_mistaken};
 
-/// How long a run waits for servers that it has never met. Those that are known are not waited for, nor those that did
-/// not come when they were waited for a short while ago.
+/// How long a run waits for servers that have never been started before. It does not wait for servers whose tools are
+/// known, nor for those that recently failed to start in time.
 const FIRST_MEETING: Duration = Duration::from_secs(10);
 
-/// Where what servers fetched is kept, in the folder for MCP.
+/// The folder, within the one for MCP, for files that servers download.
 const FETCHED: &str = "fetched";
 
 /// The servers that are configured for a workspace.
 #[derive(Default)]
 pub struct ConfiguredServers {
-    /// Each with the file it stands in.
+    /// Each with the file it is named in.
     pub servers: Vec<(ServerConfig, String)>,
-    /// What is wrong with others.
+    /// Entries that are invalid, and why.
     pub faults: Vec<Wrong>,
-    /// What is to be said about servers that are not started in the workspace.
+    /// Messages about servers that are not started in the workspace.
     pub apart: Vec<String>,
-    /// What every tool's name begins with, where people chose.
+    /// The prefix of every tool's name, if the user chose one.
     prefix: Option<String>,
 }
 
-/// Where the user's own servers are written.
+/// The file with the user's own servers.
 pub fn own_file(places: &AppFolders) -> PathBuf {
     places.config.join("mcp.json")
 }
 
-/// Reads every place where servers may be named. The user's own win over the workspace's of the same name.
+/// Reads all sources of server configurations. The user's own servers win over the workspace's of the same name.
 pub fn configured(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> ConfiguredServers {
     let is_trusted = settings.standing.is_trusted();
     let variables = Variables::of(workspace, is_trusted);
@@ -94,12 +95,12 @@ impl ConfiguredServers {
         self.faults.extend(faults);
     }
 
-    /// What every server's tool is named with.
+    /// The prefix of servers' tools.
     pub fn prefix(&self) -> &str {
         self.prefix.as_deref().unwrap_or("mcp")
     }
 
-    /// Those that are switched on, and what they are lent. Nothing is started.
+    /// The enabled servers, with what they are given. Nothing is started.
     pub async fn servers(
         &self,
         places: &AppFolders,
@@ -117,7 +118,7 @@ impl ConfiguredServers {
     }
 }
 
-/// What servers are lent in this workspace.
+/// What servers are given in this workspace.
 pub async fn host(
     places: &AppFolders,
     settings: &WorkspaceSettings,
@@ -132,12 +133,12 @@ pub async fn host(
     }
     host.policy = confinement.policy_for(workspace);
     host.environment = places::all();
-    // Outside of runs nobody calls who could ask, and servers' questions are declined.
+    // Outside of runs no caller can pass questions on, so servers' questions are declined there.
     host.inquires = true;
     host.vouched = vouched::seals(places);
     host.memory = Some(state.join("known"));
     host.keys = Some(Arc::new(SecretFiles::new(places)));
-    // What a server leaves there in one workspace it does not find in another.
+    // A server cannot read in one workspace what it stored in another.
     let of_workspace = hash_of(workspace.as_os_str().as_encoded_bytes()).to_string();
     if settings.meant.rules().approvals == ApprovalMode::ReadOnly {
         host.instead = Some(state.join("scratch").join(&of_workspace[..16]));
@@ -152,7 +153,7 @@ pub async fn host(
     Ok(host)
 }
 
-/// A dispatcher of our own tools and those of the servers that are wanted, and these, to be closed at the end.
+/// A dispatcher with our own tools and those of the wanted servers; also returns the servers, to be closed at the end.
 pub async fn dispatcher(
     places: &AppFolders,
     settings: &WorkspaceSettings,
@@ -193,7 +194,7 @@ pub async fn dispatcher(
     Ok((dispatcher, servers, remarks))
 }
 
-/// Adds servers' tools to ours; gives what is to be said about those that were left out.
+/// Adds servers' tools to ours; returns messages about those that were left out.
 fn add(registry: &mut Registry, servers: &Servers, tools: Vec<Arc<dyn Tool>>) -> Vec<String> {
     let taken = tools.into_iter().map(|tool| registry.insert_changing(tool));
     let faults = taken.filter_map(|taken| taken.err().map(|error| format!("left out: {error}"))).collect();
@@ -203,7 +204,7 @@ fn add(registry: &mut Registry, servers: &Servers, tools: Vec<Arc<dyn Tool>>) ->
     faults
 }
 
-/// What to do about a program that fetches what it runs and can reach no network.
+/// A hint about a program that downloads what it runs and has no network.
 pub fn cut_off<'a>(line: impl Iterator<Item = &'a str>) -> Option<String> {
     let program = fetching(line)?;
     Some(format!(
@@ -212,7 +213,7 @@ pub fn cut_off<'a>(line: impl Iterator<Item = &'a str>) -> Option<String> {
     ))
 }
 
-/// Forgets what the user's own server of that name fetched.
+/// Removes what the user's own server of that name downloaded.
 pub fn forget_fetched(places: &AppFolders, name: &str) {
     let mut host = McpHost::new(&places.state, &places.state);
     host.fetched = Some(places.state.join("mcp").join(FETCHED));
@@ -221,12 +222,12 @@ pub fn forget_fetched(places: &AppFolders, name: &str) {
     }
 }
 
-/// How a file of servers is written, by its ending.
+/// The format of a file of servers, by its extension.
 pub fn format_of(file: &Path) -> ConfigFormat {
     if file.extension().is_some_and(|ending| ending == "toml") { ConfigFormat::Toml } else { ConfigFormat::Json }
 }
 
-/// The servers in a file, as they are written there.
+/// The servers in a file, unchanged.
 pub fn written_in(file: &Path) -> Result<Theirs, Fault> {
     let text = plain::read_text(file).map_err(|error| Fault::file("read", file, &error))?;
     Ok(read_theirs(&text, format_of(file), &file.display().to_string()))

@@ -1,4 +1,4 @@
-//! Settings: what was written in files, the environment and flags, and what is meant by it all.
+//! The settings of a workspace: read from files, the environment and flags, then merged into one set of values.
 //!
 //! Defaults < the user's file < the workspace's (which can only tighten, unless it is trusted) < environment < flags.
 
@@ -37,23 +37,23 @@ use crate::Flags;
 use crate::fault::Fault;
 use crate::places::AppFolders;
 
-/// The settings for a workspace, and whether its files count in full.
+/// The settings for a workspace, and whether it is trusted.
 pub struct WorkspaceSettings {
-    /// What is meant.
+    /// The merged values.
     pub meant: EffectiveSettings,
-    /// How the workspace stands.
+    /// Whether the workspace is trusted.
     pub standing: TrustState,
-    /// What was left out of account, one line each.
+    /// Settings that were ignored, one line each.
     pub ignored: Vec<String>,
 }
 
 impl WorkspaceSettings {
-    /// Reads everything that is written for this workspace.
+    /// Reads and merges all settings for this workspace.
     pub fn load(places: &AppFolders, workspace: &Path, flags: &Flags) -> Result<Self, Fault> {
         let standing = TrustedWorkspaces::load(places).standing(workspace);
         let own = workspace.join(".updraft").join("config.toml");
         let mut layers = vec![SettingsLayer::file(&places.settings(), SettingOrigin::User)?];
-        // A workspace that is the configuration folder itself is not read twice.
+        // If the workspace is the configuration folder itself, its file is not read twice.
         if own != places.settings() {
             let origin = if standing.is_trusted() { SettingOrigin::Workspace } else { SettingOrigin::Stranger };
             layers.push(SettingsLayer::file(&own, origin)?);
@@ -73,7 +73,7 @@ impl WorkspaceSettings {
         Ok(Self { meant, standing, ignored })
     }
 
-    /// What must be said about the workspace, one line.
+    /// A one-line message about what is ignored in the workspace.
     pub fn remark(&self) -> Option<String> {
         let mut left = self.ignored.clone();
         left.extend(self.standing.ignored());
@@ -81,11 +81,11 @@ impl WorkspaceSettings {
             return None;
         }
         let why = if self.standing == TrustState::Changed { "changed since it was trusted" } else { "not trusted" };
-        Some(format!("workspace {why}; ignored: {} (`updraft trust` lets them count)", left.join(", ")))
+        Some(format!("workspace {why}; ignored: {} (`updraft trust` puts them into effect)", left.join(", ")))
     }
 }
 
-/// No tool writes what Updraft itself goes by, should the workspace be around it.
+/// Rules that keep tools from writing Updraft's own files, if the workspace contains them.
 fn not_our_own(places: &AppFolders, workspace: &Path) -> Vec<Rule> {
     let rule = |path: PathBuf| {
         let within = path.strip_prefix(workspace).ok().filter(|within| !within.as_os_str().is_empty())?;

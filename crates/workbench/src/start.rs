@@ -18,12 +18,12 @@ pub struct NewGoal {
     pub goal: Goal,
     /// The bytes of its pictures.
     pub pictures: Vec<Vec<u8>>,
-    /// The plan, where there is one already.
+    /// The plan, if there is one already.
     pub plan: Option<Graph>,
 }
 
 impl Workbench {
-    /// Starts a run. When this is done the goal is safe on disk; whoever drives the handle carries it out.
+    /// Starts a run. When this returns, the goal is on disk; the run proceeds when the handle is driven.
     pub async fn start(&self, id: RunId, new: NewGoal) -> Result<RunHandle, Fault> {
         let (cast, prompts) = self.cast()?;
         let asked = self.asked_model()?;
@@ -52,7 +52,7 @@ impl Workbench {
         Ok(kit.engine.start(id, run).await?)
     }
 
-    /// Every fault that can be found before anything is started; `faults` are those that were found in the plan before.
+    /// Reports every fault that can be found before anything is started; `faults` are those already found in the plan.
     pub fn check(&self, new: &NewGoal, mut faults: Vec<String>) -> Result<(), Fault> {
         let (agents, prompts) = self.cast()?;
         let run = NewRun {
@@ -74,7 +74,7 @@ impl Workbench {
         if faults.is_empty() { Ok(()) } else { Err(updraft_engine::Error::Plan(faults).into()) }
     }
 
-    /// The rules that a run begins with.
+    /// The settings that a run begins with.
     fn rules(&self, goal: &Goal, model: &str, level: Level, kit: &Kit) -> Rules {
         let mut rules = self.settings.meant.rules();
         model.clone_into(&mut rules.model);
@@ -89,14 +89,15 @@ impl Workbench {
         rules
     }
 
-    /// The turns of an agent that pursues a goal alone: whoever asks through MCP waits for it.
+    /// How many turns an agent that works alone has. A run that was started through MCP has its own limit, because a
+    /// client waits for it.
     pub(crate) fn own_turns(&self, goal: &Goal) -> u32 {
         let meant = &self.settings.meant;
         let is_from_terminal = matches!(goal.mode, RunMode::Agent(_)) && goal.door != DOOR;
         if is_from_terminal { meant.agent_turns.value } else { meant.query_turns.value }
     }
 
-    /// Tells of the model, and of what does not count.
+    /// Reports the model, and what is ignored.
     fn remark(&self, asked: &str, chosen: &ModelChoice) {
         let ModelChoice { spec, why, .. } = chosen;
         let why = match (asked, spec.as_str()) {
@@ -118,7 +119,8 @@ impl Workbench {
     }
 }
 
-/// The tools that agents of a run may use. Who works on a plan is not known before it is made.
+/// The tools that the agents of a run may use. With a plan, the agents are not known before it is made, so these are
+/// all tools.
 fn wanted<'a>(agents: &'a Agents, goal: &Goal) -> WantedTools<'a> {
     match &goal.mode {
         RunMode::Agent(name) => agents.get(name).map_or(WantedTools::All, |agent| WantedTools::Of(&agent.tools)),

@@ -1,4 +1,4 @@
-//! The tools of a workspace, and rules that name them.
+//! Builds the tools of a workspace, and resolves the tool names in rules.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::places::AppFolders;
 use crate::settings::WorkspaceSettings;
 use crate::{confine, dropins};
 
-/// The tools for a workspace: those that are always there, and those dropped into folders.
+/// The tools of a workspace: built-in and drop-in.
 pub async fn dispatcher(
     places: &AppFolders,
     workspace: &Path,
@@ -22,7 +22,7 @@ pub async fn dispatcher(
     Ok(with_listing(places, workspace, settings, CacheUse::Kept).await?.0)
 }
 
-/// The same, and what is to be said about dropped-in files.
+/// The tools of a workspace, and the state of its drop-in files.
 pub async fn with_listing(
     places: &AppFolders,
     workspace: &Path,
@@ -34,7 +34,7 @@ pub async fn with_listing(
     Ok((Dispatcher::new(registry, settings.meant.tools.limits()).with_witness(witness), listing))
 }
 
-/// The same, to add others to.
+/// The registry of these tools, so that more can be added.
 pub(crate) async fn registry(
     places: &AppFolders,
     workspace: &Path,
@@ -48,21 +48,21 @@ pub(crate) async fn registry(
     Ok((registry, listing))
 }
 
-/// The Python that runs agents' code.
+/// Which Python runs agents' code.
 pub fn python(settings: &WorkspaceSettings) -> PythonConfig {
     let program = &settings.meant.python_program.value;
     let program = (!program.is_empty()).then(|| PathBuf::from(program));
     PythonConfig { program, packages: settings.meant.python_packages.value, ..PythonConfig::default() }
 }
 
-/// Whether a tool only reads. What is not there is not offered anyway.
+/// Whether a tool only reads. (A tool that does not exist is never offered.)
 pub fn only_reads(dispatcher: &Dispatcher, name: &str) -> bool {
     let is_pure = dispatcher.registry().get(name).is_none_or(|tool| tool.traits().class == EffectClass::Pure);
     is_pure || name == updraft_run::ASK_USER
 }
 
-/// Rules that name a tool by a shorter name are meant for the tool. Those that hold something back are meant for one that
-/// a server adds during the run, too.
+/// Replaces short tool names in rules by full names. Rules that ask or deny also cover tools of that short name that a
+/// server adds during the run.
 pub(crate) fn name_in_full(dispatcher: &Dispatcher, servers: &Servers, rules: &mut updraft_run::RunSettings) {
     let registry = dispatcher.registry();
     let denied: Vec<String> = rules.deny.iter().flat_map(|name| names_later(&registry, servers, name)).collect();
@@ -71,8 +71,8 @@ pub(crate) fn name_in_full(dispatcher: &Dispatcher, servers: &Servers, rules: &m
     rules_in_full(dispatcher, servers, &mut rules.rules);
 }
 
-/// The names that a server's tool may get during the run which a rule knows by a shorter one. A tool of ours that really has
-/// the name goes before.
+/// The full names of tools that a server may add during the run and that a rule would know by this short name. None if
+/// one of our tools has exactly this name.
 fn names_later(registry: &Registry, servers: &Servers, name: &str) -> Vec<String> {
     if registry.get(name).is_none() { servers.names_for(name) } else { Vec::new() }
 }
@@ -83,7 +83,7 @@ fn in_full(registry: &Registry, name: &mut String) {
     }
 }
 
-/// The same of one list of rules: a run's, or an agent's own.
+/// Does the same for one list of rules: a run's, or an agent's own.
 pub(crate) fn rules_in_full(dispatcher: &Dispatcher, servers: &Servers, rules: &mut updraft_run::Rules) {
     let registry = dispatcher.registry();
     for list in [&mut rules.ask, &mut rules.deny] {
@@ -98,7 +98,7 @@ pub(crate) fn rules_in_full(dispatcher: &Dispatcher, servers: &Servers, rules: &
     allow.iter_mut().chain(ask).chain(deny).for_each(|rule| in_full(&registry, &mut rule.tool));
 }
 
-/// Which files hold words from outside, in every workspace.
+/// The record of files that contain text from outside, for all workspaces.
 pub fn marks(places: &AppFolders) -> MarkStore {
     MarkStore::at(&places.state.join("origins"))
 }

@@ -1,4 +1,4 @@
-//! The workbench of one folder: what is written and trusted there, and the parts that its runs share.
+//! The workbench of one folder: its settings, its trust, and the parts that its runs share.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once, OnceLock};
@@ -20,34 +20,34 @@ use crate::servers::{self, WantedTools};
 use crate::settings::WorkspaceSettings;
 use crate::{cast, confine, journal, reach, tools};
 
-/// Who looks on while runs of a workbench are at work, and what stops them.
+/// Callbacks and the stop signal for the runs of a workbench.
 #[derive(Clone)]
 pub struct Attendance {
-    /// Told of everything that happens in runs.
+    /// Receives everything that happens in runs.
     pub watch: Arc<dyn RunWatcher>,
-    /// Stops runs when it is cancelled; they go on when they are resumed.
+    /// Stops the runs when it is cancelled; they can be resumed later.
     pub stop: CancellationToken,
-    /// Told what people should hear.
+    /// Receives messages for the user.
     pub tell: Tell,
 }
 
 impl Default for Attendance {
-    /// Nobody looks on.
+    /// Ignores all events and messages.
     fn default() -> Self {
         Self { watch: Arc::new(NoWatcher), stop: CancellationToken::new(), tell: Arc::new(|_| {}) }
     }
 }
 
-/// Everything that runs in one folder need. Opening one starts nothing: the journal, the agents, the model, the tools and
-/// their servers are there once the first run wants them.
+/// Everything that runs in one folder need. Opening a workbench starts nothing: the journal, the agents, the model, the
+/// tools and their servers are created when the first run needs them.
 pub struct Workbench {
-    /// Where things are on this machine.
+    /// The folders that Updraft uses on this machine.
     pub places: AppFolders,
     /// The folder, by its canonical path.
     pub folder: PathBuf,
-    /// What was said for this once.
+    /// Settings given for this call only, such as on the command line.
     pub flags: Flags,
-    /// What is written, with the flags.
+    /// The settings of the folder, with the flags applied.
     pub settings: WorkspaceSettings,
     cast: OnceLock<(Agents, Prompts)>,
     pub(crate) access: ModelAccess,
@@ -61,29 +61,29 @@ pub struct Workbench {
     left_out_told: Once,
 }
 
-/// Whom the tools of a workbench are for.
+/// Which runs the tools of a workbench are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Any run of the folder: they share them.
+    /// All runs of the folder share them.
     ManyRuns,
-    /// One run, which is held to what it was granted.
+    /// One run only, limited to what it was granted.
     OneRun {
-        /// Rights are said now, which whoever resumes the run next shall keep.
+        /// Whether rights were given now, which are recorded so that later resumes keep them.
         says_rights: bool,
     },
 }
 
-/// The tools of a workbench, the servers that have some of them, and the engine that uses them.
+/// The tools of a workbench, the MCP servers that provide some of them, and the engine that uses them.
 pub(crate) struct Kit {
     pub(crate) dispatcher: Dispatcher,
     pub(crate) servers: Servers,
-    /// Those whose files name nothing that is not there, once they are needed.
+    /// The agents whose files name only tools and servers that exist; computed when first needed.
     agents: OnceLock<Agents>,
     pub(crate) engine: Engine,
 }
 
 impl Workbench {
-    /// Opens a workbench in a folder. Fails where settings cannot be used.
+    /// Opens a workbench in a folder. Fails if the settings are invalid.
     pub fn open(places: &AppFolders, folder: &Path, flags: Flags, attendance: Attendance) -> Result<Self, Fault> {
         let settings = WorkspaceSettings::load(places, folder, &flags)?;
         Ok(Self::with(places, folder, flags, settings, attendance))
@@ -119,7 +119,7 @@ impl Workbench {
         (self.attendance.tell)(notice);
     }
 
-    /// The journal, made if it is not there.
+    /// The journal, created if it does not exist.
     pub fn journal(&self) -> Result<&Journal, Fault> {
         if let Some(journal) = self.journal.get() {
             return Ok(journal);
@@ -128,12 +128,12 @@ impl Workbench {
         Ok(self.journal.get_or_init(|| opened))
     }
 
-    /// Takes a journal that is open already.
+    /// Uses a journal that is already open.
     pub(crate) fn use_journal(&mut self, journal: Journal) {
         self.journal = OnceLock::from(journal);
     }
 
-    /// The agents and prompts that runs are started with, read when they are first needed: a run that is there has its own.
+    /// The agents and prompts for new runs, read when first needed. (A stored run has its own.)
     pub(crate) fn cast(&self) -> Result<&(Agents, Prompts), Fault> {
         if let Some(cast) = self.cast.get() {
             return Ok(cast);
@@ -142,7 +142,7 @@ impl Workbench {
         Ok(self.cast.get_or_init(|| loaded))
     }
 
-    /// The agents whose files name nothing that is not there.
+    /// The agents whose files name only tools and servers that exist.
     pub(crate) fn agents<'a>(&self, kit: &'a Kit) -> Result<&'a Agents, Fault> {
         let (all, _) = self.cast()?;
         Ok(kit.agents.get_or_init(|| {
@@ -152,13 +152,13 @@ impl Workbench {
         }))
     }
 
-    /// The model that runs are started with, chosen when it is first asked for: looking for model servers takes time.
+    /// The model for new runs, chosen when first needed, because looking for model servers takes time.
     pub async fn model(&self) -> Result<&ModelChoice, Fault> {
         let choosing = || async { Ok(choose(self.asked_model()?, &self.access).await?) };
         self.model.get_or_try_init(choosing).await
     }
 
-    /// The model as it was asked for, with the earlier run that it means found once.
+    /// The model as the user asked for it. If it names an earlier run, that run is looked up once.
     pub(crate) fn asked_model(&self) -> Result<&str, Fault> {
         if let Some(asked) = self.asked.get() {
             return Ok(asked);
@@ -167,7 +167,7 @@ impl Workbench {
         Ok(self.asked.get_or_init(|| settled))
     }
 
-    /// The level that commands run at; refused where more is wanted than there is.
+    /// The sandbox level that commands run at. Fails if the settings ask for a higher level than this machine supports.
     pub async fn level(&self) -> Result<Level, Fault> {
         let finding = || async {
             let level = confine::level_of(&self.places, &self.settings).await?;
@@ -179,7 +179,7 @@ impl Workbench {
         self.level.get_or_try_init(finding).await.copied()
     }
 
-    /// The tools, the servers that are wanted, and the engine. Whoever asks first decides which servers those are.
+    /// The tools, the wanted servers, and the engine. The first call decides which servers those are.
     pub(crate) async fn kit(&self, wanted: WantedTools<'_>) -> Result<&Kit, Fault> {
         self.kit.get_or_try_init(|| Box::pin(self.make_kit(wanted))).await
     }
@@ -196,7 +196,7 @@ impl Workbench {
         Ok(Kit { engine, dispatcher, servers, agents: OnceLock::new() })
     }
 
-    /// An engine with these tools, whose runs rest when `stop` is cancelled.
+    /// An engine with these tools, whose runs stop when `stop` is cancelled.
     pub(crate) fn engine_over(&self, dispatcher: &Dispatcher, stop: CancellationToken) -> Result<Engine, Fault> {
         let mut hands = RealPerformer::new(self.access.clone(), dispatcher.clone());
         if let Some(ModelChoice { model, spec, .. }) = self.model.get() {
@@ -207,23 +207,23 @@ impl Workbench {
         Ok(Engine::new(self.journal()?.clone(), Arc::new(hands), options))
     }
 
-    /// The engine, with all tools there are.
+    /// The engine with all tools.
     pub async fn engine(&self) -> Result<&Engine, Fault> {
         Ok(&self.kit(WantedTools::All).await?.engine)
     }
 
-    /// The engine without servers' tools: to tell a run something after which none of its calls is made.
+    /// The engine without servers' tools, for an input after which the run makes no more calls.
     pub async fn engine_without_servers(&self) -> Result<&Engine, Fault> {
         Ok(&self.kit(WantedTools::Of(&[])).await?.engine)
     }
 
-    /// All tools there are, those of servers too.
+    /// All tools, including those of MCP servers.
     pub async fn dispatcher(&self) -> Result<&Dispatcher, Fault> {
         Ok(&self.kit(WantedTools::All).await?.dispatcher)
     }
 
-    /// What a run is told that goes on under these settings: what is asked about or denied by now and was not when it
-    /// began. Nothing in it loosens what the run began with.
+    /// The input that applies today's stricter settings to a resumed run: rules that ask or deny and were added since
+    /// it began. It never loosens anything.
     pub(crate) fn tighten(&self, kit: &Kit) -> Input {
         let mut meant = self.settings.meant.rules();
         tools::name_in_full(&kit.dispatcher, &kit.servers, &mut meant);
@@ -231,7 +231,8 @@ impl Workbench {
         Input::Tighten { rules, deny: meant.deny, distrusts: !self.settings.standing.is_trusted() }
     }
 
-    /// Makes agents, level, tools and servers ready for many runs, finds out which model is meant, and tells of the agents that are left out.
+    /// Prepares agents, sandbox level, tools and servers for many runs, resolves the model's name, and reports the
+    /// agents that are left out.
     pub async fn prepare(&self) -> Result<(), Fault> {
         self.cast()?;
         self.asked_model()?;
@@ -249,7 +250,7 @@ impl Workbench {
         });
     }
 
-    /// Ends the servers. The journal stays open: others may use it.
+    /// Stops the MCP servers. The journal stays open, since others may use it.
     pub async fn close(&self) {
         if let Some(kit) = self.kit.get() {
             kit.servers.close().await;

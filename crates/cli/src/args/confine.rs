@@ -1,4 +1,4 @@
-//! Flags about the sandbox: what agents' commands may do beyond the settings.
+//! Flags for the sandbox: what agents' commands may do beyond the settings.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::moment;
 /// What agents' commands may do beyond the settings.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ConfineFlags {
-    /// What of the network agents' commands reach: none, allow:HOST,…, host
+    /// What network agents' commands can reach: none, allow:HOST,…, or host (everything)
     #[arg(long, value_name = "NETWORK")]
     pub(crate) network: Option<updraft_sandbox::Network>,
     /// Another path that agents' commands may read (repeatable)
@@ -20,7 +20,7 @@ pub(crate) struct ConfineFlags {
     /// Another folder that agents' commands may write (repeatable)
     #[arg(long = "write", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) writable: Vec<PathBuf>,
-    /// The sandbox level: full, landlock or none (default: the best there is, and not none)
+    /// The sandbox level: full, landlock or none (default: the highest that works here; never none)
     #[arg(long, value_name = "LEVEL", value_parser = ["full", "landlock", "none"], conflicts_with = "no_sandbox")]
     pub(crate) level: Option<String>,
     /// Run agents' commands without the sandbox: they can do whatever you can. The same as --level none
@@ -28,31 +28,31 @@ pub(crate) struct ConfineFlags {
     pub(crate) no_sandbox: bool,
 }
 
-/// What else can be set for one command, in place of the settings.
+/// Further limits for one command, which override the settings.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct BoundsFlags {
-    /// A variable that passes; `MY_*` for all that begin so (repeatable)
+    /// An environment variable to pass on; `MY_*` for all with this prefix (repeatable)
     #[arg(long, value_name = "NAME")]
     pub(crate) env: Vec<String>,
-    /// A toolchain of the home folder that may be read: rust, node, python, go, java, or a folder (repeatable)
+    /// A toolchain in the home folder that may be read: rust, node, python, go, java, or a folder (repeatable)
     #[arg(long = "toolchain", value_name = "NAME")]
     pub(crate) toolchains: Vec<String>,
-    /// How long it may take (default: 2m)
+    /// How long the command may take (default: 2m)
     #[arg(long, value_name = "DURATION", value_parser = moment::duration)]
     pub(crate) time: Option<Duration>,
-    /// The memory of all its processes together: 512 MiB, 4 GiB
+    /// Memory for all its processes together: 512 MiB, 4 GiB
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
-    /// Processes and threads at the same time
+    /// How many processes and threads it may have at once
     #[arg(long, value_name = "N")]
     pub(crate) processes: Option<u64>,
-    /// By how much the disk may fill, and the size of any one file
+    /// How much disk space it may use, and how large one file may be
     #[arg(long, value_name = "SIZE")]
     pub(crate) disk: Option<String>,
 }
 
 impl ConfineFlags {
-    /// As the workbench takes them.
+    /// Converts the flags for the workbench.
     pub(crate) fn flags(&self) -> updraft_workbench::Confine {
         updraft_workbench::Confine {
             network: self.network.clone(),
@@ -64,7 +64,7 @@ impl ConfineFlags {
 }
 
 impl BoundsFlags {
-    /// As the workbench takes them.
+    /// Converts the flags for the workbench.
     pub(crate) fn flags(&self) -> updraft_workbench::Bounds {
         let BoundsFlags { env, toolchains, time, memory, processes, disk } = self.clone();
         updraft_workbench::Bounds { env, toolchains, time, memory, processes, disk }

@@ -1,4 +1,4 @@
-//! Arguments of the commands that write runs to files and read them again.
+//! Arguments of the commands that export runs to files and import them.
 
 use std::path::PathBuf;
 
@@ -6,21 +6,21 @@ use clap::{Args, ValueEnum, ValueHint};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// Everything, for `updraft import`
+    /// The whole run, for `updraft import`
     Jsonl,
     /// NetworkX node-link data
     NodeLink,
-    /// For people
+    /// A document for people
     Markdown,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EdgeNames {
-    /// `edges`, as NetworkX 3.6 and newer
+    /// `edges`, for NetworkX 3.6 and newer
     Edges,
-    /// `links`, as NetworkX up to 3.5
+    /// `links`, for NetworkX up to 3.5
     Links,
-    /// Both, for either
+    /// Both, for any version
     Both,
 }
 
@@ -29,16 +29,16 @@ pub(crate) struct ExportArgs {
     /// The run's id, any unique beginning of it, or `last`
     #[arg(value_name = "RUN", required_unless_present = "all", add = crate::complete::runs())]
     pub(crate) run: Option<String>,
-    /// Every run
+    /// Export every run
     #[arg(long, conflicts_with = "run", requires = "out")]
     pub(crate) all: bool,
-    /// The form of the file
+    /// The file format
     #[arg(long, value_enum, default_value = "jsonl")]
     pub(crate) format: ExportFormat,
-    /// Node-link data: the name of the list of edges; older NetworkX reads `links`, newer `edges`
+    /// For node-link data: the name of the list of edges; older NetworkX reads `links`, newer `edges`
     #[arg(long, value_enum, default_value = "both", value_name = "NAME")]
     pub(crate) edges: EdgeNames,
-    /// A folder to write into, as YYYY/MM/DD/session_<id>; standard output if left out
+    /// Write into this folder, as YYYY/MM/DD/session_<id> (default: standard output)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
 }
@@ -51,10 +51,10 @@ pub(crate) struct ImportArgs {
     /// Import it under this id
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<String>,
-    /// Node-link data: the model that goes on with what was not done
+    /// For node-link data: the model that continues unfinished steps
     #[arg(long, value_name = "PROVIDER/NAME")]
     pub(crate) model: Option<String>,
-    /// Node-link data: the folder it may work in (default: the current one)
+    /// For node-link data: the folder it may work in (default: the current one)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
 }

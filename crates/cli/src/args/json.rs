@@ -12,7 +12,7 @@ pub(crate) struct JsonArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum JsonCommand {
-    /// Make JSON of what a model wrote: standard input to standard output, what was repaired to standard error
+    /// Turn a model's output into valid JSON: reads standard input, prints JSON, reports repairs on standard error
     Repair(JsonRepairArgs),
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct JsonRepairArgs {
     /// A JSON Schema that guides the repair
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) schema: Option<PathBuf>,
-    /// Fail where a repair had to guess
+    /// Fail if a repair had to guess
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) safe: bool,
 }

@@ -15,9 +15,9 @@ pub(crate) struct McpArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum McpCommand {
-    /// List the servers: where each is configured, and what is known of it; starts nothing
+    /// List the servers, where each is configured and what is known about it; starts none
     List(WorkspaceFlags),
-    /// Ask servers whether they are well, and say what is wrong with those that are not
+    /// Start servers and check whether they work
     Check(McpCheckArgs),
     /// Add a server to your own configuration
     #[command(
@@ -26,26 +26,26 @@ pub(crate) enum McpCommand {
     Add(Box<McpAddArgs>),
     /// Remove a server from your own configuration
     Remove(McpServerArgs),
-    /// Take over servers from a file of Claude, Cursor, VS Code, Gemini, Codex or opencode
+    /// Import servers from a configuration file of Claude, Cursor, VS Code, Gemini, Codex or opencode
     #[command(after_help = "Example:\n  updraft mcp import ~/.cursor/mcp.json")]
     Import(McpImportArgs),
-    /// Sign in at a remote server, in a browser
+    /// Sign in to a remote server, in a browser
     Login(McpServerArgs),
-    /// Forget what was signed in with at a remote server
+    /// Sign out of a remote server
     Logout(McpServerArgs),
-    /// Let what a server says about its tools count as your own words; shows it first
+    /// Trust a server's descriptions of its tools like your own words; shows them first
     Trust(McpTrustArgs),
-    /// List what servers hold beside tools: resources, and forms of their addresses
+    /// List the resources that servers offer, and templates for their addresses
     Resources(McpCheckArgs),
     /// Print a resource of a server
     #[command(after_help = "Example:\n  updraft mcp read docs file:///guide.md")]
     Read(McpReadArgs),
-    /// List the prompts that servers have ready
+    /// List the prompts that servers offer
     Prompts(McpCheckArgs),
     /// Print a prompt of a server, with its arguments filled in
     #[command(after_help = "Example:\n  updraft mcp prompt review check_code language=rust")]
     Prompt(McpPromptArgs),
-    /// Be a server: speak MCP on standard input and output, or over HTTP
+    /// Run as a server: speak MCP on standard input and output, or over HTTP
     #[command(
         after_help = "Examples:\n  updraft mcp serve --workspace ~/project\n  updraft mcp serve --http 127.0.0.1:7717"
     )]
@@ -64,10 +64,10 @@ pub(crate) struct McpServerArgs {
 pub(crate) struct McpTrustArgs {
     /// The server's name
     pub(crate) name: String,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
-    /// Take it back
+    /// Remove the trust
     #[arg(long, conflicts_with = "yes")]
     pub(crate) remove: bool,
     #[command(flatten)]
@@ -107,7 +107,7 @@ pub(crate) struct McpPromptArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct McpAddArgs {
-    /// What you call it
+    /// A name of your choice
     pub(crate) name: String,
     /// The address of a remote server
     #[arg(long, conflicts_with = "command")]
@@ -115,16 +115,16 @@ pub(crate) struct McpAddArgs {
     /// Its transport: http or sse
     #[arg(long, requires = "url")]
     pub(crate) transport: Option<String>,
-    /// A header that is sent to it; write keys as `${VARIABLE}`
+    /// A header to send to it; write keys as `${VARIABLE}`
     #[arg(long = "header", value_name = "NAME: VALUE", requires = "url")]
     pub(crate) headers: Vec<String>,
-    /// A variable that its process is given; write keys as `${VARIABLE}`
+    /// An environment variable for its process; write keys as `${VARIABLE}`
     #[arg(long = "env", value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
-    /// Where its process starts, seen from the workspace; `.` is the workspace, also one that is not trusted
+    /// The folder its process starts in, relative to the workspace; `.` is the workspace, even if not trusted
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<String>,
-    /// What of the network its process can reach: none, host, or allow:HOST,…
+    /// What network its process can reach: none, host, or allow:HOST,…
     #[arg(long)]
     pub(crate) network: Option<String>,
     /// A folder or file that its process may read
@@ -133,7 +133,7 @@ pub(crate) struct McpAddArgs {
     /// A folder that its process may write
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) write: Vec<String>,
-    /// Believe what it says about the effects of its own tools
+    /// Trust its hints about the effects of its tools
     #[arg(long)]
     pub(crate) trust_hints: bool,
     /// Its program and arguments, after `--`

@@ -1,25 +1,25 @@
-//! Arguments of `updraft models`, and how thinking is written.
+//! Arguments of `updraft models`, and the parser for `--think`.
 
 use clap::Args;
 use updraft_run::ThinkingEffort;
 
 #[derive(Debug, Args)]
 pub(crate) struct ModelsArgs {
-    /// Only this provider, with all its models that have a known price
+    /// Show only this provider, with all its models that have a known price
     #[arg(value_name = "PROVIDER")]
     pub(crate) provider: Option<String>,
-    /// Ask a model for a word and for a tool call, and say how it did (default: the one that `auto` takes)
+    /// Test a model with a short question and a tool call (default: the one that `auto` chooses)
     #[arg(long, value_name = "MODEL", num_args = 0..=1, default_missing_value = "auto")]
     pub(crate) check: Option<String>,
     /// Do not look for model servers on this machine
     #[arg(long)]
     pub(crate) no_probe: bool,
-    /// JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// How much to think, as people write it.
+/// Checks a value for how much to think.
 pub(super) fn thinking(text: &str) -> Result<String, String> {
     match ThinkingEffort::parse(text) {
         Some(_) => Ok(text.trim().to_owned()),

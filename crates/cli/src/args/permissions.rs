@@ -1,4 +1,4 @@
-//! Arguments about permissions: modes, rules, and what "always" means.
+//! Arguments about permissions: modes, rules, and the scope of "always".
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
@@ -9,27 +9,28 @@ use super::shared::{RunName, WorkspaceFlags};
 /// Who decides about calls that reach beyond workspace and sandbox.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PermissionFlags {
-    /// What agents may do: read-only changes nothing; workspace asks about what leaves workspace and sandbox (without
-    /// a terminal the run waits, exit code 3); full asks only where a rule wants it, or where prompt injection is possible
+    /// What agents may do: read-only changes nothing; workspace asks before reaching beyond workspace and sandbox
+    /// (without a terminal the run waits, exit code 3); full asks only if a rule says so, or if prompt injection is
+    /// possible
     #[arg(long, value_name = "MODE", value_parser = modes(), conflicts_with_all = ["yes", "read_only"])]
     pub(crate) mode: Option<ApprovalMode>,
     /// Change nothing: the same as --mode read-only
     #[arg(long, conflicts_with = "yes")]
     pub(crate) read_only: bool,
-    /// Do not ask about what leaves workspace and sandbox: the same as --mode full
+    /// Do not ask before reaching beyond workspace and sandbox: the same as --mode full
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
 }
 
 impl PermissionFlags {
-    /// What was said, by any of the flags.
+    /// The mode that any of the flags sets.
     pub(crate) fn approvals(&self) -> Option<ApprovalMode> {
         let read_only = self.read_only.then_some(ApprovalMode::ReadOnly);
         self.mode.or(read_only).or(self.yes.then_some(ApprovalMode::Allow))
     }
 }
 
-/// The modes, as they are typed.
+/// The parser for modes.
 fn modes() -> impl TypedValueParser<Value = ApprovalMode> {
     let words = PossibleValuesParser::new(["read-only", "workspace", "full"]);
     words.try_map(|word| ApprovalMode::from_mode(&word).ok_or("no such mode"))
@@ -39,9 +40,9 @@ fn modes() -> impl TypedValueParser<Value = ApprovalMode> {
 pub(crate) struct ApproveArgs {
     #[command(flatten)]
     pub(crate) run: RunName,
-    /// Which call, where several wait
+    /// Which call to allow, if several wait for approval
     pub(crate) id: Option<String>,
-    /// Allow the same from now on: in this run, or in this workspace; `updraft show RUN` shows the rule
+    /// Allow such calls from now on: in this run, or in this workspace; `updraft show RUN` shows the rule
     #[arg(long, value_name = "SCOPE", num_args = 0..=1, default_missing_value = "run")]
     pub(crate) always: Option<ScopeWord>,
 }
@@ -71,17 +72,17 @@ pub(crate) struct PermissionsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PermissionsCommand {
-    /// Ask again about what was allowed with "always" in this workspace
+    /// Remove a rule that was allowed with "always" in this workspace, so that you are asked again
     Forget {
         /// The rule, as the list shows it
         rule: String,
     },
-    /// Count marked files as your own again: runs wrote text from outside to them, so look at what they say first
+    /// Trust marked files as your own again: runs wrote text from outside to them, so read them first
     Clear {
         /// Files or folders, as the list shows them
         #[arg(required_unless_present = "all")]
         files: Vec<String>,
-        /// All of them
+        /// Clear all of them
         #[arg(long, conflicts_with = "files")]
         all: bool,
     },

@@ -14,18 +14,18 @@ pub(crate) struct SandboxArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SandboxCommand {
-    /// Run a command as agents' commands are run; its exit code is ours, 124 at a limit, 125 where it could not be run
+    /// Run a command like an agent's; exits with its exit code, 124 at a limit, or 125 if it could not be run
     #[command(
         after_help = "Examples:\n  updraft sandbox exec -- cargo test\n  updraft sandbox exec --network allow:example.com -- curl https://example.com/"
     )]
     Exec(Box<ExecArgs>),
-    /// Say what the sandbox can do here, what it cannot, and what the settings give to a run
+    /// Show what the sandbox supports here, what is missing, and what the settings allow runs
     Probe(Box<ProbeArgs>),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
-    /// The folder it may write in, whose settings count (default: the current one)
+    /// The folder it may write in, whose settings apply (default: the current one)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
     #[command(flatten)]
@@ -45,9 +45,9 @@ pub(crate) struct AsideArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AsideCommand {
-    /// List what was moved aside, and what would have run it
+    /// List the files that were moved aside, and what would have run them
     List {
-        /// JSON, one object a line
+        /// Print JSON, one object per line
         #[arg(long)]
         json: bool,
     },
@@ -56,7 +56,7 @@ pub(crate) enum AsideCommand {
         /// Its name, as `updraft aside` lists it, or a unique beginning
         name: String,
     },
-    /// Throw a file away
+    /// Delete a file
     Drop {
         /// Its name, as `updraft aside` lists it, or a unique beginning
         name: String,

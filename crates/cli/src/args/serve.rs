@@ -7,12 +7,12 @@ use clap::{Args, ValueHint};
 
 use super::{ConfineFlags, PermissionFlags, SpendingFlags};
 
-/// Where HTTP is served unless someone says otherwise.
+/// The default address for HTTP.
 const USUAL: &str = "127.0.0.1:7717";
 
 #[derive(Debug, Args)]
 pub(crate) struct McpServeArgs {
-    /// Over HTTP at this address instead, with a token
+    /// Serve over HTTP at this address instead, with a token
     #[arg(long, value_name = "ADDR")]
     pub(crate) http: Option<SocketAddr>,
     #[command(flatten)]
@@ -21,29 +21,29 @@ pub(crate) struct McpServeArgs {
     pub(crate) served: ServedRunFlags,
 }
 
-/// By which names it may be reached over HTTP, and from where.
+/// The host names and web origins that are accepted over HTTP.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct HttpAccessFlags {
-    /// A name it may be called by, besides those of this machine (repeatable)
+    /// A host name to accept besides those of this machine (repeatable)
     #[arg(long = "allow-host", value_name = "HOST")]
     pub(crate) hosts: Vec<String>,
-    /// A web page that may use it, besides those of this machine: https://example.com:443 (repeatable)
+    /// A web origin to accept besides those of this machine: https://example.com:443 (repeatable)
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub(crate) origins: Vec<String>,
 }
 
-/// What is served: a workspace, and how its runs go.
+/// The workspace that is served, and settings for its runs.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ServedRunFlags {
     /// The folder it works in (default: the current one)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
-    /// The model of runs that are asked for, as with `run`
+    /// The model for new runs, as with `run`
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     #[command(flatten)]
     pub(crate) permission: PermissionFlags,
-    /// For each run: what it may spend
+    /// What each run may spend
     #[command(flatten)]
     pub(crate) spending: SpendingFlags,
     #[command(flatten)]
@@ -52,10 +52,10 @@ pub(crate) struct ServedRunFlags {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// Where HTTP is served
+    /// The address to serve HTTP at
     #[arg(long, value_name = "ADDR", default_value = USUAL)]
     pub(crate) listen: SocketAddr,
-    /// Also the bridge: a WebSocket for editors, on this machine only
+    /// Also serve the bridge: a WebSocket for editors, on this machine only
     #[arg(long)]
     pub(crate) bridge: bool,
     /// The bridge's port
@@ -69,10 +69,10 @@ pub(crate) struct ServeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BridgeArgs {
-    /// The WebSocket
+    /// The address of the WebSocket
     #[arg(long, value_name = "URL", default_value = "ws://127.0.0.1:8888")]
     pub(crate) url: String,
-    /// The file that holds the token (default: UPDRAFT_BRIDGE_TOKEN, or the one that `updraft serve` made)
+    /// The file that holds the token (default: UPDRAFT_BRIDGE_TOKEN, or the file that `updraft serve` wrote)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) token_file: Option<PathBuf>,
 }

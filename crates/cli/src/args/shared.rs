@@ -1,4 +1,4 @@
-//! Arguments that several commands share, and how their values are read.
+//! Arguments that several commands share, and the parsers of their values.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,25 +11,25 @@ use crate::moment;
 /// What a run may spend.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SpendingFlags {
-    /// Dollars it may spend
+    /// Most dollars to spend
     #[arg(long, allow_negative_numbers = true, value_name = "USD", value_parser = dollars)]
     pub(crate) budget: Option<Cost>,
-    /// Tokens it may use, in both directions
+    /// Most tokens to use, input and output together
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
-    /// Time it may work, e.g. 90s, 10m, 1h30m
+    /// Longest time to work, e.g. 90s, 10m, 1h30m
     #[arg(long, value_name = "DURATION", value_parser = moment::duration)]
     pub(crate) max_time: Option<Duration>,
-    /// Questions to models, of the run and of each step (without it a step has 15, `--agent` 50)
+    /// Most model requests, for the run and for each step (default: 15 for a step, 50 with `--agent`)
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<u64>,
-    /// Tool calls
+    /// Most tool calls
     #[arg(long, value_name = "N")]
     pub(crate) max_calls: Option<u64>,
 }
 
 impl SpendingFlags {
-    /// As a budget.
+    /// The flags as a budget.
     pub(crate) fn budget(&self) -> Budget {
         Budget {
             cost: self.budget,
@@ -41,13 +41,13 @@ impl SpendingFlags {
     }
 }
 
-/// What is printed while a run goes on.
+/// What is printed while a run proceeds.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct OutputFlags {
-    /// One JSON event a line on standard output
+    /// Print one JSON event per line on standard output
     #[arg(long)]
     pub(crate) json: bool,
-    /// No progress, only the answer
+    /// Print only the answer, no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -68,18 +68,18 @@ pub(crate) struct RunOrNewest {
     pub(crate) run: Option<String>,
 }
 
-/// A workspace, and how to print.
+/// A workspace, and the output format.
 #[derive(Debug, Args)]
 pub(crate) struct WorkspaceFlags {
     /// The workspace (default: the current folder)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
-    /// JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// `NAME=JSON`. Text that does not look like JSON is taken as text.
+/// Parses `NAME=JSON`. A value that does not look like JSON is taken as text.
 pub(super) fn variable(text: &str) -> Result<(String, serde_json::Value), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=JSON, for instance count=3")?;
     if name.trim().is_empty() {

@@ -1,4 +1,4 @@
-//! `updraft tools`: what can be typed after it.
+//! Arguments of `updraft tools`.
 
 use std::path::PathBuf;
 
@@ -19,8 +19,8 @@ pub(crate) struct ToolsArgs {
 pub(crate) enum ToolsCommand {
     /// Call one tool in the workspace
     Call(Box<ToolCallArgs>),
-    /// Look at every dropped-in file anew: its tools, warnings, errors
-    #[command(after_help = "Exit code 1 if something cannot be used.")]
+    /// Check every drop-in file again: its tools, warnings, errors
+    #[command(after_help = "Exit code 1 if a file or tool cannot be used.")]
     Check(WorkspaceFlags),
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct ToolCallArgs {
     /// The folder it works in (default: the current one)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
-    /// The reply as JSON
+    /// Print the reply as JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `updraft agents`: who there is, where each comes from, and whose files cannot be used.
+//! `updraft agents`: lists the agents, where each comes from, and agent files that cannot be used.
 
 use std::fmt::Write as _;
 
@@ -54,7 +54,7 @@ pub(crate) fn run(places: &AppFolders, args: &WorkspaceFlags) -> CliResult {
     Ok(code)
 }
 
-/// What it is for, where that is not just work, and who does it in its place.
+/// The agent's role, if it has a special one, and which agent has that role instead.
 fn role(agent: &Agent, agents: &Agents) -> Option<String> {
     let role = agent.role.filter(|role| *role != AgentRole::Work)?;
     let holder = agents.in_role(role).filter(|holder| role.is_for_one() && holder.name != agent.name);

@@ -1,4 +1,4 @@
-//! `updraft aside`: files that would run later, which agents' commands made and we moved out of the way.
+//! `updraft aside`: files that agents' commands wrote, that other programs would run later, and that were moved away.
 
 #[cfg_attr(not(target_os = "linux"), path = "aside/not_here.rs")]
 mod putting;
@@ -13,7 +13,7 @@ use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::out;
 use crate::places::AppFolders;
 
-/// One of them, and the name people call it by.
+/// A file that was moved aside, and its name for people.
 pub(crate) struct AsideEntry {
     pub(crate) name: String,
     pub(crate) at: PathBuf,
@@ -30,13 +30,13 @@ pub(crate) fn run(places: &AppFolders, args: &AsideArgs) -> CliResult {
         AsideCommand::Drop { name } => {
             let one = find(places, name)?;
             remove(&one.at).map_err(|error| CliError::file("remove", &one.at, &error))?;
-            out::note(&format!("{} is gone", shown(&one.moved.path)));
+            out::note(&format!("{} is deleted", shown(&one.moved.path)));
             Ok(CliExitCode::Done)
         }
     }
 }
 
-/// All that are still there, in name order.
+/// All files that are still kept, in order of name.
 pub(crate) fn kept(places: &AppFolders) -> Vec<AsideEntry> {
     let mut all = Vec::new();
     for folder in std::fs::read_dir(places.aside()).into_iter().flatten().flatten() {
@@ -45,7 +45,7 @@ pub(crate) fn kept(places: &AppFolders) -> Vec<AsideEntry> {
         let moved: Vec<MovedFileRecord> = serde_json::from_str(&text).unwrap_or_default();
         for moved in moved {
             let at = folder.path().join(&moved.kept);
-            // A record of something elsewhere is not ours.
+            // A record that points elsewhere is not ours.
             let is_plain = Path::new(&moved.kept).components().count() == 1;
             if is_plain && at.symlink_metadata().is_ok() {
                 all.push(AsideEntry { name: format!("{of_one}/{}", moved.kept), at, moved });
@@ -86,7 +86,7 @@ fn restore(one: &AsideEntry) -> CliResult {
     let cannot = |error: io::Error| CliError::failed(format!("could not put back `{}`: {error}", shown(target)));
     match putting::back(&one.at, target, one.moved.restored) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            Err(CliError::failed(format!("`{}` is there again", shown(target)))
+            Err(CliError::failed(format!("`{}` exists again", shown(target)))
                 .hint("look at both, and remove the one you do not want"))
         }
         Err(error) if putting::met_a_link(&error) => {
@@ -95,13 +95,13 @@ fn restore(one: &AsideEntry) -> CliResult {
         }
         other => {
             other.and_then(|is_copy| if is_copy { remove(&one.at) } else { Ok(()) }).map_err(cannot)?;
-            out::note(&format!("{} is back in its place", shown(target)));
+            out::note(&format!("{} is back where it was", shown(target)));
             Ok(CliExitCode::Done)
         }
     }
 }
 
-/// A name that a command chose, on one line and for a terminal.
+/// A name that a command chose, escaped and on one line.
 fn plain(text: &str) -> String {
     out::on_one_line(text)
 }

@@ -1,4 +1,4 @@
-//! `updraft audit`: what each call of a run touched, as its journal tells.
+//! `updraft audit`: what each call of a run touched, according to its journal.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::out::{self, Paint};
 use crate::places::AppFolders;
 use crate::{journal, moment};
 
-/// Changes of one call that are named to a person.
+/// Most changes of one call that are listed for people.
 const NAMED: usize = 50;
 
 pub(crate) fn run(places: &AppFolders, args: &AuditArgs) -> CliResult {

@@ -1,4 +1,4 @@
-//! A hidden command for outside benchmarks: the same engine and journal as every run, with two tools that do nothing.
+//! A hidden command for external benchmarks: the normal engine and journal, with two tools that do nothing.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -14,15 +14,15 @@ use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::places::{self, AppFolders};
 use crate::{journal, runtime, tools};
 
-/// What its one agent is told.
+/// The prompt of its only agent.
 const PROMPT: &str = include_str!("bench.md");
 
-/// What is measured.
+/// The task to measure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BenchTask {
-    /// One agent, once.
+    /// One agent, one run.
     React,
-    /// One agent, many times at once.
+    /// One agent, many runs at once.
     Sessions,
     /// A plan and all its steps.
     Dag,
@@ -129,7 +129,7 @@ impl Bench {
     }
 }
 
-/// What every run of a measurement begins with.
+/// What all runs of a measurement share.
 struct BenchSetup {
     bench: Bench,
     agents: Agents,
@@ -159,7 +159,7 @@ impl BenchSetup {
     }
 }
 
-/// All sessions at once; their beginnings share commits like everything else.
+/// All sessions at once; their first events share commits like all others.
 async fn round(stage: &Rc<BenchSetup>) -> CliResult {
     if stage.bench.sessions <= 1 {
         return Box::pin(stage.session()).await;

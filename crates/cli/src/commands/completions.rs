@@ -1,4 +1,4 @@
-//! `updraft completions`: a script that lets the shell complete what is typed.
+//! `updraft completions`: prints a script for the shell's completion.
 
 use clap::CommandFactory;
 

@@ -11,7 +11,7 @@ use crate::out::{self, Paint};
 use crate::places::{self, AppFolders};
 use crate::settings::WorkspaceSettings;
 
-/// Only ever named as set or not set.
+/// Variables that are shown only as set or not set.
 const SECRETS: [&str; 1] = ["OPENAI_API_KEY"];
 
 pub(crate) fn run(places: &AppFolders, args: &ConfigArgs) -> CliResult {

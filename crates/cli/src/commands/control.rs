@@ -1,7 +1,7 @@
-//! `pause`, `cancel`, `tell`, `answer`, `approve`, `deny`: what people do to a run from outside.
+//! `pause`, `cancel`, `tell`, `answer`, `approve`, `deny`: how people control a run from another process.
 //!
-//! A live process gets it through the inbox. Without one, pause and cancel are carried out here; messages, answers and
-//! verdicts are kept, and `resume` goes on with them.
+//! If a process is driving the run, it gets the input through the inbox. Otherwise pause and cancel are carried out
+//! here; messages, answers and verdicts are stored, and `resume` uses them.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::places::{self, AppFolders};
 use crate::{journal, log, moment, out, runtime, settings};
 
-/// How long the effect is waited for.
+/// How long to wait for the effect.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often we look when nobody writes anything.
+/// How often to check while nothing is written.
 const LOOK: Duration = Duration::from_millis(250);
 
 pub(crate) fn pause(places: &AppFolders, args: &args::RunName) -> CliResult {
@@ -89,7 +89,7 @@ fn verdict(places: &AppFolders, name: &str, id: Option<&str>, verdict: &Verdict)
         if open.is_empty() {
             return Err(nothing(run, "an approval", id.as_ref()));
         }
-        // The word is for the call that the person has seen, not for one that asks by the time it arrives.
+        // The verdict is for the call that the person has seen, not for one that asks by the time it arrives.
         let [seen] = open.as_slice() else {
             return Err(CliError::usage("several calls wait for approval; name one of them")
                 .hint(format!("they are: {}", listed(&open))));
@@ -108,7 +108,7 @@ fn verdict(places: &AppFolders, name: &str, id: Option<&str>, verdict: &Verdict)
     })
 }
 
-/// The rules that "always" would remember for a call. Where words from outside are around, it holds in this run only.
+/// The rules that "always" would store for a call. If the run has read text from outside, they apply to this run only.
 fn remembered(run: &Run, id: &EffectAddress, scope: Option<ApprovalScope>) -> Vec<String> {
     match run.open().get(id).map(|open| &open.effect) {
         Some(Effect::Approval { like: Some(like), .. }) if scope == Some(ApprovalScope::Run) => vec![like.to_string()],
@@ -145,14 +145,14 @@ fn who() -> String {
     places::set("USER").unwrap_or_else(|| "the command line".into())
 }
 
-/// Finds the run, makes the input from it, and brings it there.
+/// Finds the run, makes the input from it, and delivers it.
 fn control(places: &AppFolders, name: &str, input: impl Fn(&Run) -> Result<Input, CliError>) -> CliResult {
     let journal = journal::open_with_runs(places)?;
     let id = journal::find_run(&journal, name)?;
     let run = fold(&journal, &id)?;
     if run.is_over() {
         return Err(CliError::failed(format!("run {id} is over already ({})", run.status()))
-            .hint(format!("`updraft show {id}` shows what it came to")));
+            .hint(format!("`updraft show {id}` shows its result")));
     }
     let input = input(&run)?;
     runtime::block_on(async {
@@ -169,17 +169,17 @@ fn control(places: &AppFolders, name: &str, input: impl Fn(&Run) -> Result<Input
     })
 }
 
-/// Gives a word on a question to the run. Of several who speak at once only one is told that their word counts.
+/// Gives the response to a question to the run. If several people respond at once, only one is told that theirs counts.
 async fn give(response: &PersonResponse<'_>) -> CliResult {
     let PersonResponse { journal, id, input, .. } = *response;
     let overtaken = |stands: &str| {
         let what = format!("run {id} has been told already: {} was {}", response.at, out::harmless(stands));
-        CliError::failed(format!("{what}; your word does not count"))
+        CliError::failed(format!("{what}; your response does not count"))
     };
     if !journal.head(id)?.is_owned() && !outlives_its_process(response.seen, response.at) {
         let why =
             "the call that asked this was cut off with its process, and is not made again; nobody waits for an answer";
-        let hint = format!("`updraft resume {id}` goes on: the agent hears that the outcome of its call is unknown");
+        let hint = format!("`updraft resume {id}` goes on: the agent is told that the outcome of its call is unknown");
         return Err(CliError::failed(why).hint(hint));
     }
     if let Some((stands, is_same)) = response.send(moment::now()).await? {
@@ -200,7 +200,7 @@ async fn give(response: &PersonResponse<'_>) -> CliResult {
             let what =
                 if matches!(input, Input::Verdict { .. }) { "the verdict is kept" } else { "the answer is kept" };
             match head.owner.filter(|owner| owner.alive) {
-                Some(owner) => out::note(&format!("sent to process {}; it has not taken it yet", owner.pid)),
+                Some(owner) => out::note(&format!("sent to process {}; it has not read it yet", owner.pid)),
                 None => keep_note(what, id),
             }
             Ok(CliExitCode::Done)
@@ -212,7 +212,7 @@ fn keep_note(what: &str, id: &RunId) {
     out::note(&format!("{what}; no process is at work on run {id}\n  hint: `updraft resume {id}` goes on with it"));
 }
 
-/// Keeps the rules that a verdict with "always" asks for: only now, when it is known to count.
+/// Stores the rules that a verdict with "always" asks for: only now, when it is known to count.
 fn remember(places: &AppFolders, run: &Run, input: &Input) -> Result<(), CliError> {
     let Input::Verdict { id: Some(at), verdict: Verdict { always: always @ Some(_), .. } } = input else {
         return Ok(());
@@ -236,10 +236,10 @@ async fn bring(places: &AppFolders, journal: &Journal, id: &RunId, input: Input)
             return Ok(say(&fold(journal, id)?, &head, &input));
         }
         if head.is_owned() {
-            out::note(&format!("sent to process {}; it has not taken it yet", head.owner.map_or(0, |owner| owner.pid)));
+            out::note(&format!("sent to process {}; it has not read it yet", head.owner.map_or(0, |owner| owner.pid)));
             return Ok(CliExitCode::Done);
         }
-        // Its process ended meanwhile: the inbox is read by whoever takes over, and that is us.
+        // Its process has ended meanwhile, so this process takes over and reads the inbox.
     }
     if matches!(input, Input::Tell { .. }) {
         if !was_owned {
@@ -252,7 +252,8 @@ async fn bring(places: &AppFolders, journal: &Journal, id: &RunId, input: Input)
     let stored = StoredRun::new(&run, journal)?;
     let bench = Workbench::open_for(&stored, places, Flags::default(), Attendance::default())?;
     log::begin(places, &bench.settings.meant.log.value);
-    // Without one step, the others go on: under no less than the run began with. Whole runs can always be stopped.
+    // If only a step is cancelled, the others continue, under the rights that the run began with. A whole run can
+    // always be stopped.
     let goes_on = matches!(input, Input::Cancel { step: Some(_), .. });
     let confined = if goes_on { bench.going_on(&run).await? } else { None };
     let mut handle = match bench.engine_without_servers().await?.open(id).await {
@@ -278,7 +279,7 @@ async fn send(journal: &Journal, id: &RunId, input: &Input) -> Result<(), CliErr
     Ok(())
 }
 
-/// Waits until the input was taken and shows its effect, the process ended, or time is up.
+/// Waits until the input was read and shows its effect, the process ended, or the time is up.
 async fn taken(journal: &Journal, id: &RunId, input: &Input) -> Result<RunSummary, CliError> {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     let mut changes = journal.changes();
@@ -303,7 +304,7 @@ fn has_effect(run: &Run, input: &Input) -> bool {
     }
 }
 
-/// Says what became of it.
+/// Reports the result of the input.
 fn say(run: &Run, head: &RunSummary, input: &Input) -> CliExitCode {
     let id = &head.id;
     let status = run.status();

@@ -1,4 +1,4 @@
-//! `--detach`: the run goes on in a process of its own session, logged to a file.
+//! `--detach`: starts the run in a background process with its own session, logged to a file.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,10 +12,10 @@ use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::places::{self, AppFolders};
 use crate::{args, journal, out, reach, runtime};
 
-/// How long the process may take to write its run down.
+/// How long the process may take to write its run to the journal.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Starts the process and returns once its run is safe in the journal.
+/// Starts the process and returns once its run is in the journal.
 pub(super) fn detach(places: &AppFolders, args: &args::RunArgs, text: &str, workspace: &Path) -> CliResult {
     let id = journal::new_id()?;
     let file = places.run_log(&id);
@@ -23,7 +23,7 @@ pub(super) fn detach(places: &AppFolders, args: &args::RunArgs, text: &str, work
     let mut how = std::fs::OpenOptions::new();
     let log = places::private_file(&file, how.write(true).truncate(true)).map_err(|error| cannot(&error))?;
     let errors = log.try_clone().map_err(|error| cannot(&error))?;
-    // Opened before the process begins, so that nothing it writes is missed.
+    // Opened before the process starts, so that none of its events is missed.
     let journal = journal::open(places)?;
     let mut child = command(&id, args, workspace)?
         .stdin(Stdio::piped())
@@ -32,7 +32,7 @@ pub(super) fn detach(places: &AppFolders, args: &args::RunArgs, text: &str, work
         .spawn()
         .map_err(|error| CliError::failed(format!("could not start a process of its own: {error}")))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A process that ended at once says why in its log.
+        // If the process ended at once, its log says why.
         let _ = stdin.write_all(text.as_bytes());
     }
     if runtime::block_on(begun(&journal, &id, &mut child))? {
@@ -50,8 +50,8 @@ pub(super) fn detach(places: &AppFolders, args: &args::RunArgs, text: &str, work
 
 #[expect(clippy::disallowed_methods, reason = "the one process we start is ourselves, with what was typed")]
 fn command(id: &RunId, args: &args::RunArgs, workspace: &Path) -> Result<Command, CliError> {
-    let program =
-        std::env::current_exe().map_err(|error| CliError::failed(format!("we cannot find ourselves: {error}")))?;
+    let program = std::env::current_exe()
+        .map_err(|error| CliError::failed(format!("could not find this program's own file: {error}")))?;
     let mut command = Command::new(program);
     command.args(["run", "-", "--id", id.as_str()]).arg("--workspace").arg(workspace);
     for file in &args.file {
@@ -98,7 +98,7 @@ fn command(id: &RunId, args: &args::RunArgs, workspace: &Path) -> Result<Command
     Ok(command)
 }
 
-/// Waits until the run is in the journal; false if the process ended before.
+/// Waits until the run is in the journal; returns false if the process ended first.
 async fn begun(journal: &Journal, id: &RunId, child: &mut Child) -> Result<bool, CliError> {
     let mut changes = journal.changes();
     let deadline = tokio::time::Instant::now() + PATIENCE;
@@ -110,7 +110,7 @@ async fn begun(journal: &Journal, id: &RunId, child: &mut Child) -> Result<bool,
         if ended || tokio::time::Instant::now() > deadline {
             return Ok(journal.head(id).is_ok());
         }
-        // A process that ends writes nothing, so it is looked for now and then.
+        // A process that ends writes nothing, so it is checked regularly.
         let _ = tokio::time::timeout(Duration::from_millis(100), changes.next()).await;
     }
 }

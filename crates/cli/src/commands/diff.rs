@@ -1,4 +1,4 @@
-//! `updraft diff`: where two runs part, step by step.
+//! `updraft diff`: shows where two runs differ, step by step.
 
 use updraft_engine::{StepDiff, diff};
 
@@ -17,12 +17,12 @@ pub(crate) fn run(places: &AppFolders, args: &DiffArgs) -> CliResult {
     }
     let mut lines = vec![match (found.parts_at, &found.first_step) {
         (None, _) => "the two runs are the same, event by event".to_owned(),
-        (Some(at), Some(step)) => format!("they part at event {at}, in step `{step}`"),
-        (Some(at), None) => format!("they part at event {at}"),
+        (Some(at), Some(step)) => format!("they differ from event {at}, in step `{step}`"),
+        (Some(at), None) => format!("they differ from event {at}"),
     }];
     lines.extend(found.steps.iter().map(in_words));
     if found.parts_at.is_some() {
-        lines.push(format!("both came to {} answer", if found.same_answer { "the same" } else { "another" }));
+        lines.push(format!("their answers are {}", if found.same_answer { "the same" } else { "different" }));
     }
     out::line(&lines.join("\n"));
     Ok(CliExitCode::Done)

@@ -19,7 +19,7 @@ use crate::servers::configured;
 use crate::settings::{TrustState, WorkspaceSettings};
 use crate::{cast, confine, journal, offered, reach, runtime, tools};
 
-/// Less room than this is worth a word.
+/// Less free space than this is worth a warning.
 const LITTLE_ROOM: u64 = 1 << 30;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ enum CheckStatus {
     Fail,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 struct DoctorCheck {
     health: CheckStatus,
     what: &'static str,
@@ -88,7 +88,7 @@ fn print(checks: &[DoctorCheck], as_json: bool) {
     }
 }
 
-/// Opens the journal and takes a lease on a run that is not there: the writer must answer that there is none.
+/// Opens the journal and asks for a lease on a run that does not exist, to see that the writer answers.
 fn journal(places: &AppFolders) -> DoctorCheck {
     let tried = journal::open(places).map_err(CliError::from).and_then(|journal| {
         let probe = RunId::parse("doctor").map_err(|bad| CliError::failed(bad.to_string()))?;
@@ -123,7 +123,7 @@ fn room(places: &AppFolders) -> DoctorCheck {
     }
 }
 
-/// Bytes that are free on the disk of a folder.
+/// Free bytes on the disk of a folder.
 #[cfg(unix)]
 fn free_in(folder: &Path) -> std::io::Result<u64> {
     let disk = rustix::fs::statvfs(folder)?;
@@ -135,7 +135,7 @@ fn free_in(_: &Path) -> std::io::Result<u64> {
     Err(std::io::Error::other("how much room is left is not looked at on this system"))
 }
 
-/// What we need of the system. Elsewhere than on Linux nobody has tried it.
+/// The system features that Updraft needs. Other systems than Linux are untested.
 fn system() -> Vec<DoctorCheck> {
     if !cfg!(target_os = "linux") {
         let found = format!("Updraft is untested on {}", std::env::consts::OS);
@@ -168,7 +168,7 @@ fn system() -> Vec<DoctorCheck> {
     checks
 }
 
-/// How far commands can be confined here, and what the settings make of it.
+/// How commands can be confined here, and what the settings say.
 fn confinement(places: &AppFolders, settings: Option<&WorkspaceSettings>) -> DoctorCheck {
     let probe = match runtime::block_on(async { Ok(offered::anew(places).await?) }) {
         Ok(probe) => probe,
@@ -201,7 +201,7 @@ fn confinement(places: &AppFolders, settings: Option<&WorkspaceSettings>) -> Doc
     }
 }
 
-/// What a run gets in one line: level and network, and whatever was set.
+/// What a run gets, in one line: level and network, and other settings.
 fn in_words(rows: &[sandbox::PolicyRow]) -> String {
     let is_shown =
         |row: &&sandbox::PolicyRow| ["level", "network"].contains(&row.name.as_str()) || row.from != "default";
@@ -245,14 +245,14 @@ fn in_workspace(places: &AppFolders, workspace: &Path) -> Vec<DoctorCheck> {
             CheckStatus::Warn,
             "trust",
             "the workspace has changed since it was trusted",
-            "`updraft trust` looks again",
+            "`updraft trust` shows its files again",
         ),
-        TrustState::Stranger(files) if files.is_empty() => ok("trust", "the workspace brings no settings of its own"),
+        TrustState::Stranger(files) if files.is_empty() => ok("trust", "the workspace has no settings of its own"),
         TrustState::Stranger(files) => check(
             CheckStatus::Warn,
             "trust",
             format!(
-                "what the workspace brings does not count in full: {}",
+                "the workspace is not trusted, so these files are not fully used: {}",
                 out::harmless(&files.iter().take(3).cloned().collect::<Vec<_>>().join(", "))
             ),
             "`updraft trust` shows all of it",
@@ -265,7 +265,7 @@ fn in_workspace(places: &AppFolders, workspace: &Path) -> Vec<DoctorCheck> {
                 CheckStatus::Warn,
                 "agents",
                 format!("left out: {}", out::harmless(&why.join("; "))),
-                "mend the files",
+                "correct the files",
             )
         }
         Ok(agents) => ok("agents", format!("{} agents", agents.iter().count())),
@@ -291,7 +291,7 @@ fn python(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -
     }
 }
 
-/// What is known of the MCP servers, without starting any.
+/// What is known about the MCP servers, without starting any.
 fn servers(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> Vec<DoctorCheck> {
     let found = configured(places, settings, workspace);
     let known = match runtime::block_on(async { Ok(found.servers(places, settings, workspace).await?) }) {
@@ -302,8 +302,8 @@ fn servers(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) 
         let known = known.get(&server.name).ok().and_then(|server| server.manifest());
         let state = match known {
             _ if !server.enabled => "switched off".to_owned(),
-            Some(known) => format!("{} tools when it was last met", known.tools.len()),
-            None => "not met yet".to_owned(),
+            Some(known) => format!("{} tools when it was last started", known.tools.len()),
+            None => "not started yet".to_owned(),
         };
         format!("{} ({state})", out::harmless(&server.name))
     });
@@ -311,10 +311,10 @@ fn servers(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) 
     let mut checks = vec![if words.is_empty() {
         ok("servers", "no MCP servers are configured")
     } else {
-        ok("servers", format!("MCP: {words}; `updraft mcp check` asks them"))
+        ok("servers", format!("MCP: {words}; `updraft mcp check` tests them"))
     }];
     checks.extend(found.faults.iter().map(|fault| {
-        check(CheckStatus::Warn, "servers", out::harmless(&fault.to_string()), "the others count all the same")
+        check(CheckStatus::Warn, "servers", out::harmless(&fault.to_string()), "the other servers are still used")
     }));
     for (server, _) in found.servers.iter().filter(|(server, _)| server.enabled) {
         let TransportConfig::Stdio { command, .. } = &server.link else { continue };
@@ -343,7 +343,7 @@ fn models(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -
                 chosen.why,
                 "set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama or llama.cpp; see `updraft models`",
             ),
-            Ok(chosen) => ok("model", format!("{}; `updraft models --check` asks it", chosen.why)),
+            Ok(chosen) => ok("model", format!("{}; `updraft models --check` tests it", chosen.why)),
             Err(fault) => failed("model", fault),
         },
     ]

@@ -1,4 +1,4 @@
-//! `updraft events`: a run's journal, readable, as it is and as it grows.
+//! `updraft events`: prints a run's events, and new ones as they are written.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -29,7 +29,7 @@ pub(crate) fn run(places: &AppFolders, args: &EventsArgs) -> CliResult {
     Ok(CliExitCode::Done)
 }
 
-/// Prints what is there, then what comes, until the run is over and nobody works on it.
+/// Prints the events so far, then new ones, until the run is over and no process works on it.
 async fn follow(journal: Journal, id: RunId, args: &EventsArgs) -> CliResult {
     let mut signals = Signals::listen(CancellationToken::new())?;
     let mut tail = journal.tail(&id, 0);

@@ -1,4 +1,4 @@
-//! `updraft export`: runs as files, for us, for NetworkX, for people.
+//! `updraft export`: writes runs to files: for import, for NetworkX, or for people.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -70,7 +70,7 @@ fn write(journal: &Journal, id: &RunId, args: &ExportArgs, to: &mut dyn Write) -
         ExportFormat::Markdown => to.write_all(markdown::of(&RunReport::of(journal, id)?).as_bytes()),
     };
     match written.and_then(|()| to.flush()) {
-        // What standard output has lost is said at the end.
+        // A failure of standard output is reported at the end.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe && out::loss().is_none() => {
             Err(CliError::failed(format!("could not write the export: {error}")))
         }

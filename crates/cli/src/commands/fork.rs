@@ -28,7 +28,7 @@ pub(crate) fn run(places: &AppFolders, args: ForkArgs) -> CliResult {
 async fn fork(places: &AppFolders, journal: &Journal, from: &RunId, args: ForkArgs) -> CliResult {
     may_fork(journal, from, args.at)?;
     let source = journal::load(journal, from)?;
-    // Nobody here has said yet where and how that one may go on.
+    // The user has not yet said where and how an imported run may continue.
     let is_held = source.is_imported();
     let stays = args.stay || is_held;
     let stop = CancellationToken::new();

@@ -1,4 +1,4 @@
-//! What a run is asked to do, from what was typed: the goal's text, files, variables and plan.
+//! Builds the goal of a run from the arguments: text, files, variables and plan.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,12 +10,12 @@ use updraft_workbench::NewGoal;
 use crate::args;
 use crate::fault::CliError;
 
-/// A goal beyond this is not read to its end.
+/// A goal with more bytes is refused.
 const LONGEST: u64 = 1 << 20;
-/// A plan beyond this is not read to its end: a hundred thousand steps with prompts fit.
+/// A plan with more bytes is refused; a hundred thousand steps with prompts fit.
 const LONGEST_PLAN: u64 = 256 << 20;
 
-/// Pictures handed over are shown with every question, so they are bounded together too.
+/// Pictures are sent with every request, so their total size is limited too.
 const MOST_PICTURES: u64 = 15 << 20;
 
 /// The goal's text, from the command line or standard input.
@@ -48,8 +48,8 @@ fn sensible(text: String) -> Result<String, CliError> {
     Ok(text)
 }
 
-/// The goal with its files, variables and mode.
-/// Pictures among the files are taken as they are now: their bytes come with it.
+/// The goal with its files, variables and mode. Pictures among the files are read now, and their bytes returned with
+/// it.
 pub(super) fn goal(args: &args::RunArgs, text: String, workspace: &Path) -> Result<NewGoal, CliError> {
     let files: Vec<String> = args.file.iter().map(|file| inside(file, workspace)).collect::<Result<_, _>>()?;
     let (mut pictures, mut bytes) = (Vec::new(), Vec::new());
@@ -93,10 +93,10 @@ fn picture(file: &str, workspace: &Path) -> Result<Option<(PictureRef, Vec<u8>)>
     Ok(Some((PictureRef { name: file.to_owned(), mime: mime.to_owned(), blob }, bytes)))
 }
 
-/// A file handed over, relative to the workspace. Agents can read nothing outside it.
+/// The path of a file relative to the workspace. Agents cannot read files outside it.
 fn inside(file: &PathBuf, workspace: &Path) -> Result<String, CliError> {
     let shown = file.display();
-    // As typed first, then as seen from the workspace.
+    // Relative to the current folder first, then to the workspace.
     let real = file.canonicalize().or_else(|_| workspace.join(file).canonicalize());
     let real = real.map_err(|error| CliError::usage(format!("the file `{shown}` cannot be handed over: {error}")))?;
     if !real.is_file() {
@@ -113,7 +113,7 @@ fn inside(file: &PathBuf, workspace: &Path) -> Result<String, CliError> {
     })
 }
 
-/// The plan in a file, not yet checked, and what of it could not be read.
+/// Reads the plan in a file without checking it; also returns what could not be read.
 pub(super) fn plan(file: &Path) -> Result<(Graph, Vec<String>), CliError> {
     let shown = file.display();
     let cannot = |error: &dyn std::fmt::Display| CliError::usage(format!("the plan `{shown}` cannot be read: {error}"));

@@ -1,4 +1,4 @@
-//! `updraft import`: reads a run that `export` wrote, or that another tool wrote as node-link data.
+//! `updraft import`: imports a run that `export` wrote, or node-link data of another tool.
 
 mod graph;
 mod session;
@@ -14,7 +14,7 @@ use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::places::AppFolders;
 use crate::{journal, moment, out, runtime};
 
-/// Beyond this it is no graph that could be carried out.
+/// A larger graph could not be carried out.
 const LONGEST_GRAPH: u64 = 1 << 30;
 
 pub(crate) fn run(places: &AppFolders, args: &ImportArgs) -> CliResult {
@@ -39,7 +39,7 @@ pub(crate) fn run(places: &AppFolders, args: &ImportArgs) -> CliResult {
     runtime::block_on(keep(journal, export))
 }
 
-/// Whoever wrote the file may have written anything: a run that is not over goes on only after its user has said where.
+/// An imported file may contain anything, so an unfinished run continues only after the user has said where.
 fn hold(export: &mut Export) {
     let mut run = Run::default();
     for record in &export.records {
@@ -60,13 +60,13 @@ fn hold(export: &mut Export) {
     ));
 }
 
-/// Puts a run into the journal.
+/// Writes a run to the journal.
 async fn keep(journal: Journal, Export { head, records, blobs }: Export) -> CliResult {
     let id = head.id.clone();
     let imported = journal.import(head, records, blobs).await;
     journal.close().await;
     imported.map_err(|error| match error {
-        updraft_journal::Error::Exists(id) => CliError::failed(format!("a run named `{id}` is there already"))
+        updraft_journal::Error::Exists(id) => CliError::failed(format!("a run named `{id}` already exists"))
             .hint("`--id NAME` imports it under another name"),
         other => other.into(),
     })?;

@@ -1,4 +1,4 @@
-//! `updraft init`: a sample configuration, and the folders for context and deliverables. Overwrites nothing.
+//! `updraft init`: creates a sample configuration, and the folders for context and results. Overwrites nothing.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! `updraft json repair`: standard input to valid JSON on standard output, what was repaired on standard error.
+//! `updraft json repair`: turns standard input into valid JSON on standard output, and reports repairs on standard
+//! error.
 
 use std::io::Read;
 
@@ -8,7 +9,7 @@ use crate::args::{JsonArgs, JsonCommand};
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::out;
 
-/// More is not what a model wrote.
+/// More input than a model writes is refused.
 const LONGEST: u64 = 64 << 20;
 
 pub(crate) fn run(args: &JsonArgs) -> CliResult {
@@ -31,7 +32,7 @@ pub(crate) fn run(args: &JsonArgs) -> CliResult {
         repair_with(&text, schema.as_ref()).ok_or_else(|| CliError::failed("there is no JSON value in it"))?;
     tell(&text, &repaired);
     if args.safe && repaired.is_risky() {
-        let fault = CliError::failed("a repair had to guess at what was meant");
+        let fault = CliError::failed("a repair had to guess");
         return Err(
             fault.hint("the lines above that end in `(a guess)` say where; without `--safe` the guess is printed")
         );
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &JsonArgs) -> CliResult {
     Ok(CliExitCode::Done)
 }
 
-/// Says what was repaired, a line each.
+/// Reports the repairs, one line each.
 fn tell(text: &str, repaired: &RepairedJson) {
     if repaired.repairs.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! `updraft man`: the manual page, made from the arguments themselves.
+//! `updraft man`: prints the manual page, made from the argument definitions.
 
 use clap::CommandFactory;
 

@@ -1,4 +1,4 @@
-//! A run as a document for people.
+//! Exports a run as a Markdown document for people.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use updraft_engine::RunReport;
 use crate::moment;
 use crate::view::figures;
 
-/// The goal, the answer and every step with what it gave.
+/// The goal, the answer, and every step with its output.
 pub(super) fn of(report: &RunReport) -> String {
     let head = &report.head;
     let mut text = format!("# {}\n\n", title(&report.run.goal().text));

@@ -1,4 +1,4 @@
-//! `updraft mcp`: which servers there are, whether they are well, and adding, removing and importing them; and being one.
+//! `updraft mcp`: lists, checks, adds, removes and imports MCP servers; or runs as one.
 
 mod edit;
 mod login;
@@ -42,7 +42,7 @@ pub(crate) fn run(places: &AppFolders, args: McpArgs) -> CliResult {
     }
 }
 
-/// The configured servers of the workspace that is meant, and what does not count there.
+/// The servers configured for the workspace, and what is ignored there.
 fn meant(
     places: &AppFolders,
     place: &WorkspaceFlags,
@@ -93,7 +93,7 @@ async fn list(places: &AppFolders, args: &WorkspaceFlags) -> CliResult {
 fn words(known: Option<&Manifest>) -> String {
     match known {
         Some(known) => format!("{} tools, MCP {}", known.tools.len(), known.revision),
-        None => "not met yet".to_owned(),
+        None => "not started yet".to_owned(),
     }
 }
 
@@ -114,7 +114,7 @@ async fn check(places: &AppFolders, args: &McpCheck) -> CliResult {
     Ok(worst)
 }
 
-/// Says what one server answered. False if it is not well.
+/// Prints the result of checking one server. Returns false if it does not work.
 fn say(server: &Server, checked: &Result<Arc<Manifest>, Error>, as_json: bool) -> bool {
     let name = &server.config().name;
     let misdeeds = server.health().misdeeds.words();
@@ -143,25 +143,25 @@ fn say(server: &Server, checked: &Result<Arc<Manifest>, Error>, as_json: bool) -
         }
     }
     let left_out = checked.iter().flat_map(|known| known.faults()).map(|what| format!("left out: {what}"));
-    let unused = unused.iter().map(|what| format!("not used of its entry: {what}"));
+    let unused = unused.iter().map(|what| format!("ignored in its entry: {what}"));
     for remark in misdeeds.into_iter().chain(left_out).chain(unused) {
         out::line(&format!("  {}", out::harmless(&remark)));
     }
     checked.is_ok()
 }
 
-/// Says how to be asked less, where nobody has looked yet at what a server says about its tools.
+/// Prints a hint about trust, if the user has not reviewed the server's descriptions of its tools.
 fn tell_trust(places: &AppFolders, server: &ServerConfig, known: &Manifest) {
     let name = &server.name;
     if !server.trusts_hints && !vouched::seals(places).contains(&known.seal(name)) {
         out::note(&format!(
-            "  hint: `updraft mcp trust {name}` shows what it says about its tools and lets that count as yours; until then, \
+            "  hint: `updraft mcp trust {name}` shows its tool descriptions and lets you trust them; until then, \
              calls that could send something are asked about"
         ));
     }
 }
 
-/// What may help a server that is not well, where the error itself does not say it.
+/// Advice for a server that does not work, if the error itself has none.
 fn advice(server: &ServerConfig, error: &Error) -> Option<String> {
     if matches!(error, Error::Unfetched(_)) {
         return None;

@@ -1,4 +1,5 @@
-//! `updraft models`: providers and keys, models with prices and limits, and what `auto` would take; or a check of one.
+//! `updraft models`: lists providers and keys, models with prices and limits, and what `auto` would choose; or checks
+//! one.
 
 mod check;
 
@@ -35,7 +36,7 @@ pub(crate) fn run(places: &AppFolders, args: &ModelsArgs) -> CliResult {
     Ok(CliExitCode::Done)
 }
 
-/// All providers, the models of those that can be used, the profiles, and what `auto` takes.
+/// All providers, the models of those that can be used, the profiles, and what `auto` chooses.
 fn overview(access: &ModelAccess, as_json: bool) -> Result<String, CliError> {
     let paint = Paint::for_stdout();
     let chosen = runtime::block_on(async { Ok(choose("auto", access).await?) })?;
@@ -118,7 +119,7 @@ fn limit_of(provider: &str, access: &ModelAccess) -> RateLimit {
     access.limit_of(provider, "")
 }
 
-/// The provider's own models with what each is for.
+/// The provider's own models, each with its purposes.
 fn by_purpose(provider: &Provider) -> Vec<(&'static str, Vec<&'static str>)> {
     let models = provider.models;
     let mut rows: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -172,7 +173,7 @@ fn model_line(provider: &str, model: &str, purposes: &[&str], access: &ModelAcce
     format!("{spec:42} {}{purposes}", words.join(", "))
 }
 
-/// What is set, or else what the table says.
+/// The price from the settings, or else from the built-in table.
 fn price(provider: &str, model: &str, access: &ModelAccess) -> Option<Price> {
     access.prices.get(&format!("{provider}/{model}")).copied().or_else(|| price_of(provider, model))
 }

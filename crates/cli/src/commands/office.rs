@@ -1,4 +1,4 @@
-//! What `mcp serve` and `serve` have in common: an office over a workspace, and the handler that speaks MCP for it.
+//! The part that `mcp serve` and `serve` share: the service for a workspace, and its MCP handler.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::fault::CliError;
 use crate::places::{self, AppFolders};
 use crate::{log, out, settings};
 
-/// An office that is open.
+/// A running service.
 pub(super) struct LiveService {
     pub(super) office: UpdraftService,
     pub(super) handler: McpHandler,
@@ -23,24 +23,24 @@ pub(super) struct LiveService {
 }
 
 impl LiveService {
-    /// Stops what runs, which goes on next time, and closes the journal.
+    /// Stops the runs, which the next process resumes, and closes the journal.
     pub(super) async fn close(self) {
         self.stop.cancel();
         self.office.close().await;
     }
 
-    /// Bytes that the bridge reads at once.
+    /// Most bytes that the bridge reads at once.
     pub(super) fn bridge_read(&self) -> u64 {
         self.office.settings().meant.serving.bridge_read.value
     }
 }
 
-/// Where the token is kept.
+/// The file that holds the token.
 pub(super) fn token_file(places: &AppFolders) -> PathBuf {
     places.state.join("serve.token")
 }
 
-/// Opens an office in a workspace.
+/// Opens the service in a workspace.
 pub(super) async fn open(
     places: &AppFolders,
     served: &ServedRunFlags,
@@ -67,14 +67,14 @@ pub(super) async fn open(
     Ok(LiveService { office, handler, token, token_file, stop: stop.clone() })
 }
 
-/// Says what holds for all runs here. What is about one of them is for whoever asked for it.
+/// Prints notices that concern all runs here. Notices about one run are for the client that started it.
 fn tell(notice: &Notice) {
     if !matches!(notice, Notice::Model { .. } | Notice::Ignored(_) | Notice::HomeFolder | Notice::Unused(_)) {
         out::note(&out::harmless(&notice.to_string()));
     }
 }
 
-/// The token, made at the first start.
+/// The token, created at the first start.
 fn token(file: &Path) -> Result<ServeToken, CliError> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).map_err(|error| CliError::file("make", folder, &error))?;

@@ -1,5 +1,5 @@
-//! `updraft permissions`: every rule and where it comes from, and the files that hold words from outside; `forget` takes
-//! back what was allowed with "always", `clear` takes files for the user's own again.
+//! `updraft permissions`: lists every rule with its origin, and the files that hold text from outside; `forget` removes
+//! a rule that was allowed with "always", `clear` removes the marks of files.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::places::{self, AppFolders};
 use crate::settings::{RememberedRules, WorkspaceSettings};
 use crate::tools;
 
-/// Files with words from outside that are shown to a person.
+/// Most marked files that are shown to people.
 const SHOWN: usize = 40;
 
 pub(crate) fn run(places: &AppFolders, args: &PermissionsArgs) -> CliResult {
@@ -80,7 +80,7 @@ pub(crate) fn run(places: &AppFolders, args: &PermissionsArgs) -> CliResult {
     Ok(CliExitCode::Done)
 }
 
-/// Clears these files, or all.
+/// Clears the marks of these files, or of all.
 fn clear(book: &WorkspaceMarks, workspace: &Path, files: &[String]) -> CliResult {
     if files.is_empty() {
         let cleared = book.clear(None)?;
@@ -105,7 +105,7 @@ fn clear(book: &WorkspaceMarks, workspace: &Path, files: &[String]) -> CliResult
     Ok(CliExitCode::Done)
 }
 
-/// The strictest first: what is denied, asked about, allowed.
+/// The rules, the strictest first: denied, asked about, allowed.
 fn rows(settings: &WorkspaceSettings) -> Vec<(&'static str, String, String)> {
     let meant = &settings.meant;
     let named = meant.deny.value.iter().map(|tool| ("deny", tool.clone(), meant.deny.from.clone()));

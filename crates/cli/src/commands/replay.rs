@@ -1,4 +1,4 @@
-//! `updraft replay`: decides everything again, offline, and compares.
+//! `updraft replay`: repeats all decisions of a run offline, and compares them with its journal.
 
 use serde_json::json;
 use updraft_engine::{DifferenceKind, ReplayDifference, replay};
@@ -9,7 +9,7 @@ use crate::places::AppFolders;
 use crate::view::SCHEMA;
 use crate::{journal, out};
 
-/// Differences shown; the first is what matters.
+/// Most differences shown; the first matters most.
 const SHOWN: usize = 20;
 
 pub(crate) fn run(places: &AppFolders, args: &ReplayArgs) -> CliResult {
@@ -18,7 +18,7 @@ pub(crate) fn run(places: &AppFolders, args: &ReplayArgs) -> CliResult {
     let head = journal.head(&id)?;
     let replayed = replay(&journal, &id)?;
     let same = replayed.differences.is_empty();
-    // Another version may decide otherwise; what was decided stays decided.
+    // Another version may decide differently, which does not invalidate the journal.
     let excused = head.version != env!("CARGO_PKG_VERSION") && !args.strict;
     if args.json {
         let differences: Vec<_> = replayed.differences.iter().map(as_json).collect();

@@ -1,4 +1,4 @@
-//! `updraft resume`: goes on with a run; or follows it, where another process is at work on it.
+//! `updraft resume`: resumes a run, or follows it if another process is driving it.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::signals::Signals;
 use crate::view::{self, RunDisplay};
 use crate::{journal, log, out, runtime, steer};
 
-/// How often we look whether a process that we follow is still there: its end writes nothing.
+/// How often to check whether the followed process still exists: it may end without writing anything.
 const LOOK: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(places: &AppFolders, args: &ResumeArgs) -> CliResult {
@@ -31,11 +31,11 @@ pub(crate) fn run(places: &AppFolders, args: &ResumeArgs) -> CliResult {
     })
 }
 
-/// Every run that was cut off, one after another.
+/// Resumes every interrupted run, one after another.
 async fn all(places: &AppFolders, journal: Journal, args: &ResumeArgs) -> CliResult {
     let mut runs = journal.list(&RunFilter { status: Some(Status::Running), ..RunFilter::default() })?;
     runs.retain(updraft_journal::RunSummary::was_cut_off);
-    // Those that waited for a person who has meanwhile answered.
+    // Also runs that waited for a person and have been answered since.
     let waiting = journal.list(&RunFilter { status: Some(Status::Waiting), ..RunFilter::default() })?;
     for run in waiting.into_iter().filter(|run| !run.is_owned()) {
         if !journal.inbox(&run.id)?.is_empty() {
@@ -75,12 +75,12 @@ async fn one(places: &AppFolders, journal: &Journal, id: &RunId, args: &ResumeAr
     if args.from_damaged {
         cut_back(journal, id, &face).await?;
     }
-    // Whoever was followed may have got other rights meanwhile: each time, the workbench is one for the run as it is then.
+    // The followed process may have changed the run's rights, so the workbench is opened again each time.
     let mut has_followed = false;
     loop {
         let (bench, adopts) = open(places, journal, id, args, &face, &stop, has_followed).await?;
         let ended = Box::pin(go_on(&bench, id, adopts, args, &face, &mut signals)).await;
-        // In any case: others may go on in this process.
+        // Always, because other runs may follow in this process.
         bench.close().await;
         if let Some(code) = ended? {
             return Ok(code);
@@ -90,7 +90,7 @@ async fn one(places: &AppFolders, journal: &Journal, id: &RunId, args: &ResumeAr
     }
 }
 
-/// Opens the workbench of a run as it stands, and says whether the run is to be taken over.
+/// Opens the workbench for a run as it is now; also returns whether the run is to be adopted.
 async fn open(
     places: &AppFolders,
     journal: &Journal,
@@ -105,7 +105,7 @@ async fn open(
     let folder = match &args.workspace {
         given if adopts => places::workspace(given.as_deref())?,
         None => folder_of(&run)?,
-        // Whoever was followed has taken it over there.
+        // The followed process has adopted it there.
         Some(given) if has_followed && places::workspace(Some(given))? == folder_of(&run)? => folder_of(&run)?,
         Some(_) => {
             return Err(CliError::usage(format!("run {id} works in `{}` already", run.settings().workspace))
@@ -123,8 +123,8 @@ async fn open(
     Ok((bench, adopts))
 }
 
-/// Goes on with a run, or follows it as long as another process is at work on it. `None` if that process ended before the
-/// run did.
+/// Resumes a run, or follows it while another process drives it. Returns `None` if that process ended before the run
+/// did.
 async fn go_on(
     bench: &Workbench,
     id: &RunId,
@@ -138,7 +138,7 @@ async fn go_on(
     match resumed {
         ResumeOutcome::Here(handle) => {
             if handle.run().is_over() {
-                face.say(&format!("run {id} is over already; this is what it came to"));
+                face.say(&format!("run {id} is over already; this is its result"));
             }
             steer::steer(bench.engine().await?, *handle, face, signals).await.map(Some)
         }
@@ -149,9 +149,9 @@ async fn go_on(
     }
 }
 
-/// Asks whoever is there whether a run from a file may go on here.
+/// Asks the user whether an imported run may continue here.
 async fn confirm(bench: &Workbench, id: &RunId, run: &Run, face: &RunDisplay) -> Result<(), CliError> {
-    let about = format!("run {id} was imported, and nobody here has said yet where it may go on");
+    let about = format!("run {id} was imported, and you have not said yet where it may go on");
     let refused = || {
         CliError::usage(about.clone())
             .hint(format!("`updraft resume {id} --workspace DIR --mode workspace` goes on with it in that folder"))
@@ -169,19 +169,19 @@ async fn confirm(bench: &Workbench, id: &RunId, run: &Run, face: &RunDisplay) ->
     }
 }
 
-/// Gives up what cannot be trusted of a run, and says what that is.
+/// Discards the damaged events of a run, and reports which.
 async fn cut_back(journal: &Journal, id: &RunId, face: &RunDisplay) -> Result<(), CliError> {
     match journal.cut_back(id).await? {
         Some((first, last)) if first <= last => face.say(&format!(
             "events {first} to {last} of run {id} were damaged and are given up; what was done there may be done again"
         )),
-        Some(_) => face.say(&format!("the list of runs was damaged where run {id} stands; its events are whole")),
+        Some(_) => face.say(&format!("the entry of run {id} in the list of runs was damaged; its events are complete")),
         None => face.say(&format!("run {id} is not damaged")),
     }
     Ok(())
 }
 
-/// Shows what another process does with a run. `None` if that process ended and the run is not at rest.
+/// Shows what another process does with a run. Returns `None` if that process ended and the run is not at rest.
 async fn follow(
     journal: &Journal,
     id: &RunId,
@@ -190,7 +190,7 @@ async fn follow(
 ) -> Result<Option<CliExitCode>, CliError> {
     let mut tail = journal.tail(id, 0);
     let mut run = Run::default();
-    // What happened before is folded in silence.
+    // Earlier events are applied without showing them.
     let known = journal.head(id)?.events;
     loop {
         let is_left = || Ok::<_, CliError>(!journal.head(id)?.is_owned());

@@ -19,7 +19,7 @@ pub(crate) fn rm(places: &AppFolders, args: &RmArgs) -> CliResult {
     let ids = args.runs.iter().map(|name| journal::find_run(&journal, name)).collect::<Result<Vec<_>, _>>()?;
     runtime::block_on(async {
         for id in &ids {
-            // Of a run that is lost nothing is left but its name.
+            // Of a run that the journal has lost, only the name is left.
             let files = journal.head(id).map(|run| stdin::kept_for(&journal, &run)).unwrap_or_default();
             let files = files.into_iter().collect();
             remove(&journal, id, args.force).await?;
@@ -32,9 +32,9 @@ pub(crate) fn rm(places: &AppFolders, args: &RmArgs) -> CliResult {
     })
 }
 
-/// What was kept for undo goes with the run.
+/// Removes what was kept to undo the run.
 fn forget_undos(places: &AppFolders, id: &RunId) {
-    // Mostly there is none, and what cannot be removed does no harm.
+    // Usually there is nothing; leftovers do no harm.
     let _ = std::fs::remove_dir_all(undo::records(places).join(id.as_str()));
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn prune(places: &AppFolders, args: &PruneArgs) -> CliResult {
     })
 }
 
-/// What commands left that were cut off before a moment while their changes were put into the workspace.
+/// Leftovers of commands that were interrupted, before this time, while their changes were moved into the workspace.
 fn cut_off(places: &AppFolders, before: Timestamp, is_dry: bool) -> Vec<PathBuf> {
     let before = SystemTime::UNIX_EPOCH + Duration::from_millis(before.0.try_into().unwrap_or_default());
     StagedChanges::prune(&places.state.join("staged"), before, is_dry)

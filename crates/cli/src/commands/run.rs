@@ -19,7 +19,7 @@ use follow_up::FollowUp;
 
 pub(crate) fn run(places: &AppFolders, mut args: args::RunArgs) -> CliResult {
     if args.id.is_some() {
-        // In a session of its own, the end of the terminal is not the end of the run.
+        // With a session of its own, the run survives the end of the terminal.
         #[cfg(unix)]
         let _ = rustix::process::setsid();
     }
@@ -65,7 +65,7 @@ pub(crate) fn run(places: &AppFolders, mut args: args::RunArgs) -> CliResult {
     })
 }
 
-/// The flags that are settings.
+/// The flags that override settings.
 fn flags(args: &args::RunArgs) -> Flags {
     Flags {
         model: args.model.clone(),

@@ -15,15 +15,15 @@ use crate::places::{self, AppFolders};
 use crate::view::{self, SCHEMA};
 use crate::{journal, moment};
 
-/// The current folder.
+/// The sign for the current folder.
 const HERE: &str = ".";
-/// Columns that folders get at the most.
+/// Most columns for folders.
 const FOLDER: usize = 30;
 
 pub(crate) fn run(places: &AppFolders, args: &RunsArgs) -> CliResult {
     let interrupted = args.status == Some(StatusWord::Interrupted);
     let running = args.status == Some(StatusWord::Running);
-    // Whether a run was cut off is known only after looking at its owner.
+    // Whether a run was interrupted is known only after checking its owner.
     let limit = (!interrupted && !running).then_some(args.limit);
     let filter = RunFilter {
         since: args.since,
@@ -38,7 +38,7 @@ pub(crate) fn run(places: &AppFolders, args: &RunsArgs) -> CliResult {
         None => Vec::new(),
     };
     runs.retain(|run| (!interrupted || run.was_cut_off()) && (!running || !run.was_cut_off()));
-    // Those that are lost stand at the end, and none of them is left out.
+    // Lost runs come last, and are always listed.
     let mut place = 0;
     runs.retain(|run| {
         place += 1;
@@ -80,7 +80,7 @@ pub(crate) fn run(places: &AppFolders, args: &RunsArgs) -> CliResult {
         let goal =
             view::cut(&out::short(&run.goal, 200), columns.map_or(80, |columns| columns.saturating_sub(used).max(12)));
         let line = format!("{}  {shown}  {when:>10}  {folder}  {goal}", run.id);
-        // Whoever reads may stop reading.
+        // The reader may have closed the pipe.
         if writeln!(out, "{}", line.trim_end()).is_err() {
             break;
         }
@@ -88,7 +88,7 @@ pub(crate) fn run(places: &AppFolders, args: &RunsArgs) -> CliResult {
     Ok(CliExitCode::Done)
 }
 
-/// The folder of a run as it is recognised: the current one, or below the home folder.
+/// The folder of a run in short form: the current one, or relative to the home folder.
 fn folder(workspace: &str, here: &Path) -> String {
     if Path::new(workspace) == here {
         return HERE.to_owned();
@@ -112,12 +112,12 @@ fn status(word: StatusWord) -> Status {
     }
 }
 
-/// How a run stands, also where its process ended without saying so.
+/// The status of a run, also if its process ended without recording one.
 pub(crate) fn word(run: &RunSummary) -> &'static str {
     if run.was_cut_off() { "interrupted" } else { run.status.as_str() }
 }
 
-/// The level that a run's commands were confined to when it began.
+/// The sandbox level that a run began with.
 fn level_of(journal: &Journal, id: &RunId) -> Option<&'static str> {
     let mut level = None;
     let read = journal.read(id, 0, &mut |_, record| {

@@ -1,4 +1,4 @@
-//! `updraft sandbox`: one command under the policy that agents' commands run under; and what this machine offers.
+//! `updraft sandbox`: runs one command under the same policy as agents' commands, or shows what this machine supports.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(crate) fn run(places: &AppFolders, args: SandboxArgs) -> CliResult {
     }
 }
 
-/// The settings of a workspace under these flags.
+/// The settings of a workspace with these flags.
 fn settings(
     places: &AppFolders,
     workspace: Option<&std::path::Path>,
@@ -72,7 +72,7 @@ async fn exec(places: &AppFolders, args: ExecArgs) -> CliResult {
     let ended = sandbox.spawn(&policy, command).await.map_err(not_run)?.wait().await.map_err(not_run)?;
     confinement.remember(&ended.moved_aside, "of `sandbox exec`");
     say(&ended);
-    // The command's own code; nothing is left to be written after it.
+    // Exits with the command's own code; nothing may be written after it.
     std::process::exit(ended.exit_code())
 }
 
@@ -88,7 +88,7 @@ fn say(ended: &ChildResult) {
     }
     for moved in &ended.moved_aside {
         let (path, kept) = (moved.path.display(), moved.kept_at.display());
-        // The command chose the name.
+        // The command chose the name, so it is escaped.
         out::note(&out::on_one_line(&format!(
             "`{path}` would run later, outside the sandbox ({}); it was moved to `{kept}`",
             moved.why
@@ -99,7 +99,7 @@ fn say(ended: &ChildResult) {
     }
 }
 
-/// What the machine offers, tried anew; and what the settings make of it for a run.
+/// Probes the sandbox again, and prints what it supports and what the settings give a run.
 async fn probe(places: &AppFolders, args: &ProbeArgs) -> CliResult {
     let offered = offered::anew(places).await?;
     let paint = Paint::for_stdout();
@@ -139,7 +139,7 @@ async fn probe(places: &AppFolders, args: &ProbeArgs) -> CliResult {
     Ok(if offered.level == SandboxLevel::None || !is_to_be_had { CliExitCode::Failed } else { CliExitCode::Done })
 }
 
-/// Something that a run gets, and where that was said.
+/// A right or limit of a run, and where it is set.
 pub(crate) struct PolicyRow {
     pub(crate) name: String,
     pub(crate) value: String,
@@ -152,7 +152,7 @@ impl PolicyRow {
     }
 }
 
-/// Everything that commands of a run get, the level as it is here.
+/// Everything that the commands of a run get, with the level that works here.
 pub(crate) fn given_to_a_run(
     settings: &WorkspaceSettings,
     offered: &updraft_sandbox::SandboxSupport,

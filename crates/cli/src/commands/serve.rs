@@ -18,7 +18,7 @@ pub(crate) fn run(places: &AppFolders, args: ServeArgs) -> CliResult {
     runtime::block_on(over_http(places, listen, names, &served, bridge.then_some(bridge_port)))
 }
 
-/// Serves until a signal comes.
+/// Serves until a signal arrives.
 pub(super) async fn over_http(
     places: &AppFolders,
     address: SocketAddr,

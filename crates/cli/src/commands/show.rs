@@ -1,4 +1,4 @@
-//! `updraft show`: a run's graph, summary and costs; or every prompt it sent.
+//! `updraft show`: prints a run's graph, summary and costs; or every prompt it sent.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -96,7 +96,7 @@ fn in_words(report: &RunReport, ending: &RunEnding) -> String {
     lines.join("\n") + "\n"
 }
 
-/// What each agent used, where there is more than one.
+/// What each agent used, if there are several.
 fn per_agent(report: &RunReport) -> Vec<String> {
     let mut agents: BTreeMap<&str, (u64, u64, u64, Option<u64>, bool)> = BTreeMap::new();
     for step in &report.steps {
@@ -120,7 +120,7 @@ fn per_agent(report: &RunReport) -> Vec<String> {
     std::iter::once(String::new()).chain(agents.into_iter().map(line)).collect()
 }
 
-/// Prints every prompt, made again from the journal; or writes each into a file of its own.
+/// Prints every prompt, rebuilt from the journal; or writes each to a file of its own.
 fn prompts(journal: &Journal, id: &RunId, folder: Option<&Path>) -> CliResult {
     if let Some(folder) = folder {
         std::fs::create_dir_all(folder).map_err(|error| CliError::file("make", folder, &error))?;

@@ -1,4 +1,5 @@
-//! Standard input beside a goal: `git diff | updraft run "Review this"`. It is handed over as a file of the workspace.
+//! Standard input in addition to a goal: `git diff | updraft run "Review this"`. Agents get it as a file in the
+//! workspace.
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal as _, Read, Write as _};
@@ -14,26 +15,27 @@ use crate::args;
 use crate::fault::CliError;
 use crate::out;
 
-/// More than this is not text that someone pipes to be read.
+/// Most bytes: nobody pipes more text than this to be read.
 const LARGEST: usize = 8 << 20;
-/// How long the first byte is waited for where nobody is there to see us wait. A parent that keeps a pipe open and never
-/// writes to it (some build machines, schedulers and editors do) must not stop every run.
+/// How long to wait for the first byte if nobody sees us waiting. A parent process may keep a pipe open and never write
+/// to it (some build machines, schedulers and editors do), which must not block every run.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Where what came is kept, in the workspace: agents read nothing outside of it, and a run may go on in a month.
+/// Where the input is stored, in the workspace: agents cannot read files outside it, and a run may be resumed in a
+/// month.
 const FOLDER: &str = ".updraft/stdin";
-/// What the names of such files begin with.
+/// The prefix of such files' names.
 const NAME: &str = "standard-input-";
 
-/// How far standard input is meant for us.
+/// Whether standard input is meant for us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StdinIntent {
-    /// `--file -`: it is waited for.
+    /// `--file -`: certainly, so wait for it.
     Said,
     /// It is a pipe or a file, so it may be.
     Perhaps,
 }
 
-/// Puts standard input among the files that are handed over, if it is meant to be.
+/// Adds standard input to the files for the agents, if it is meant for us.
 pub(super) fn hand_over(args: &mut args::RunArgs, workspace: &Path) -> Result<(), CliError> {
     let is_said = args.file.iter().any(|file| file.as_os_str() == "-");
     args.file.retain(|file| file.as_os_str() != "-");
@@ -67,7 +69,7 @@ pub(super) fn hand_over(args: &mut args::RunArgs, workspace: &Path) -> Result<()
     Ok(())
 }
 
-/// Whether someone has connected something that ends: no terminal, no device, no socket.
+/// Whether standard input is something that ends: not a terminal, device or socket.
 fn is_pipe_or_file() -> bool {
     #[cfg(unix)]
     {
@@ -78,10 +80,10 @@ fn is_pipe_or_file() -> bool {
     false
 }
 
-/// All of it; nothing if it is not waited for any longer.
+/// Reads all input. Returns `None` if it was given up waiting.
 fn read(wish: StdinIntent, is_watched: bool) -> Result<Option<Vec<u8>>, CliError> {
     let (send, heard) = mpsc::channel();
-    // Left behind where nothing comes: it holds nothing, and ends with the process.
+    // If nothing comes, the thread is left behind: it holds nothing, and ends with the process.
     std::thread::spawn(move || {
         let mut stdin = std::io::stdin().lock();
         let mut first = vec![0; 64 << 10];
@@ -99,7 +101,7 @@ fn read(wish: StdinIntent, is_watched: bool) -> Result<Option<Vec<u8>>, CliError
         match (wish, is_watched) {
             (StdinIntent::Perhaps, false) => {
                 out::note(&format!(
-                    "standard input is open and says nothing, so it is not handed over\n  hint: `--file -` waits for it; \
+                    "standard input is open but empty, so it is not handed over\n  hint: `--file -` waits for it; \
                      `< /dev/null` spares the wait of {} s",
                     PATIENCE.as_secs()
                 ));
@@ -129,7 +131,7 @@ fn read(wish: StdinIntent, is_watched: bool) -> Result<Option<Vec<u8>>, CliError
     Ok(Some(bytes))
 }
 
-/// Writes it to the workspace, where git does not see it, and gives the file.
+/// Writes the input to a file in the workspace that git ignores, and returns the path.
 fn keep(workspace: &Path, text: &str) -> Result<PathBuf, CliError> {
     let folder = workspace.join(FOLDER);
     let cannot = |error: &std::io::Error| {
@@ -137,14 +139,15 @@ fn keep(workspace: &Path, text: &str) -> Result<PathBuf, CliError> {
             .hint("agents read files of the workspace only; hand a file of it over with --file")
     };
     std::fs::create_dir_all(&folder).map_err(|error| cannot(&error))?;
-    // Links that a workspace brings along must not lead us elsewhere.
+    // Links in the workspace must not lead elsewhere.
     if folder.canonicalize().map_err(|error| cannot(&error))? != folder {
         return Err(CliError::usage(format!("`{}` leads out of the workspace", folder.display())));
     }
     let hash = hash_of(text.as_bytes()).to_string();
     let file = folder.join(format!("{NAME}{}.txt", &hash[..12]));
     for (file, text) in [(&folder.join(".gitignore"), "*\n"), (&file, text)] {
-        // Made anew, so no link is followed; what is there already was made by the same words.
+        // Creates a new file, so that no link is followed. An existing file has the same content, because its name is
+        // its hash.
         match std::fs::OpenOptions::new().write(true).create_new(true).open(file) {
             Ok(mut made) => made.write_all(text.as_bytes()).map_err(|error| cannot(&error))?,
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
@@ -153,13 +156,13 @@ fn keep(workspace: &Path, text: &str) -> Result<PathBuf, CliError> {
     }
     let is_whole = file.symlink_metadata().is_ok_and(|about| about.is_file() && about.len() == text.len() as u64);
     if !is_whole {
-        return Err(CliError::usage(format!("`{}` is there already and holds something else", file.display()))
+        return Err(CliError::usage(format!("`{}` already exists with other content", file.display()))
             .hint("remove it, and try again"));
     }
     Ok(file)
 }
 
-/// The files of standard input that a run was handed over.
+/// The files of standard input that a run was given.
 pub(super) fn kept_for(journal: &Journal, run: &RunSummary) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let read = journal.read(&run.id, 0, &mut |_, record| {
@@ -176,7 +179,7 @@ pub(super) fn kept_for(journal: &Journal, run: &RunSummary) -> Vec<PathBuf> {
     files.into_iter().map(|file| Path::new(&run.workspace).join(file)).collect()
 }
 
-/// Removes files that were kept for runs which are gone, unless another run was handed the same.
+/// Removes files that were stored for removed runs, unless another run was given the same file.
 pub(super) fn remove(journal: &Journal, files: &BTreeSet<PathBuf>) -> Result<(), CliError> {
     if files.is_empty() {
         return Ok(());
@@ -185,7 +188,7 @@ pub(super) fn remove(journal: &Journal, files: &BTreeSet<PathBuf>) -> Result<(),
     let needed: BTreeSet<PathBuf> = left.iter().flat_map(|run| kept_for(journal, run)).collect();
     for file in files.difference(&needed) {
         let folder = file.parent().unwrap_or(file);
-        // A link that has come since must not lead us elsewhere. What cannot be removed does no harm.
+        // A link created since then must not lead elsewhere. Leftovers do no harm.
         if folder.canonicalize().is_ok_and(|real| real == folder) {
             let _ = std::fs::remove_file(file);
         }

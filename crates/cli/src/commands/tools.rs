@@ -1,5 +1,5 @@
-//! `updraft tools`: every tool with its schema; what is wrong with dropped-in ones; and one call of one tool, through the
-//! same dispatcher as agents' calls.
+//! `updraft tools`: lists every tool with its schema, checks drop-in tools, and calls one tool through the same
+//! dispatcher as agents do.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -60,7 +60,7 @@ fn list(dispatcher: &Dispatcher, as_json: bool) {
     out::print(&text);
 }
 
-/// Every dropped-in file as it is now: its tools, and what is to be said about it.
+/// Checks every drop-in file as it is now, and prints its tools and problems.
 async fn check(places: &AppFolders, args: args::WorkspaceFlags) -> CliResult {
     let workspace = places::workspace(args.workspace.as_deref())?;
     let settings = WorkspaceSettings::load(places, &workspace, &Flags::default())?;
@@ -99,7 +99,7 @@ async fn check(places: &AppFolders, args: args::WorkspaceFlags) -> CliResult {
     Ok(if listing.files.iter().any(is_faulty) { CliExitCode::Failed } else { CliExitCode::Done })
 }
 
-/// The parameters in one line: what is required without, what is not with a question mark.
+/// The parameters in one line; optional ones have a question mark.
 fn parameters(schema: &Value) -> String {
     let required = |name: &str| schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name));
     let properties = schema["properties"].as_object().into_iter().flatten();
@@ -117,12 +117,12 @@ async fn make(places: &AppFolders, args: args::ToolCallArgs) -> CliResult {
     if own.registry().get(&args.name).is_some() {
         return call(&own, &workspace, args, Vec::new()).await;
     }
-    // Servers are only bothered where none of ours is meant, and only those that may have it.
+    // Servers are started only if none of our tools has this name, and only those that may have it.
     let wanted = [args.name.clone()];
     let wanted = servers::WantedTools::Of(&wanted);
     let (dispatcher, servers, mut remarks) =
         servers::dispatcher(places, &settings, &workspace, wanted, &out::tell()).await?;
-    // What is wrong elsewhere is told only where it may be the reason that there is no such tool.
+    // Problems of other files are shown only if they may be the reason that the tool is missing.
     remarks.retain(|remark| !dropins::remarks(&listing).contains(remark));
     remarks.extend(dropins::remarks_on(&listing, &args.name));
     let name = servers.resolve(&args.name).unwrap_or(args.name);
@@ -150,7 +150,7 @@ async fn call(dispatcher: &Dispatcher, workspace: &Path, args: args::ToolCallArg
     let call = ToolCall { id: "1".into(), name: args.name, args: given, fault: None };
     let mut context = CallContext::new(place, journal::new_id()?.to_string());
     context.log = CallLog::to(|line| out::note(&out::harmless(line)));
-    // Whoever types a call has said what it may do.
+    // By typing the call, the user has allowed it.
     context.around.reaches_outside = true;
     let called = dispatcher.call(&call, &context).await;
     let is_good = matches!(&called.reply, Reply::Output(output) if !output.is_error);

@@ -1,4 +1,4 @@
-//! `updraft trust`: lets a workspace's files count in full, after showing them.
+//! `updraft trust`: trusts a workspace's files, after showing them.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::places::AppFolders;
 use crate::settings::{TrustedWorkspaces, too_much};
 use crate::{out, places, servers, view};
 
-/// Files that are named one by one.
+/// Most files that are listed.
 const MOST_SHOWN: usize = 5_000;
 
 pub(crate) fn run(places: &AppFolders, args: &TrustArgs) -> CliResult {
@@ -47,7 +47,7 @@ pub(crate) fn run(places: &AppFolders, args: &TrustArgs) -> CliResult {
     }
     if !args.yes {
         if !out::can_ask() {
-            return Err(CliError::new(CliExitCode::NeedsPerson, "nobody is there to say yes")
+            return Err(CliError::new(CliExitCode::NeedsPerson, "confirmation needed, but there is no terminal")
                 .hint("look at the files, then `updraft trust --yes`"));
         }
         if !view::confirm("Trust this workspace as it is now?") {
@@ -60,7 +60,7 @@ pub(crate) fn run(places: &AppFolders, args: &TrustArgs) -> CliResult {
     Ok(CliExitCode::Done)
 }
 
-/// The MCP servers that the workspace names, as they are written: what is started, and what it is given.
+/// The MCP servers that the workspace names: what is started, and what it is given.
 fn servers_of(workspace: &Path) -> Vec<String> {
     let sources = servers::of_workspace(workspace).0;
     let named = sources.iter().flat_map(|source| source.written().into_iter().map(move |one| (source, one)));
@@ -85,7 +85,7 @@ fn reached(server: &WrittenServer) -> String {
     }
 }
 
-/// What a server has beyond the sandbox's usual.
+/// What a server gets beyond the default sandbox.
 fn given(server: &WrittenServer) -> Option<String> {
     let mut parts = Vec::new();
     let mut add = |what: &str, names: Vec<String>| {

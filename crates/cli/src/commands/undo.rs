@@ -1,4 +1,4 @@
-//! `updraft undo`: takes back what a run changed in its workspace, after saying what that is.
+//! `updraft undo`: undoes what a run changed in its workspace, after showing it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -19,10 +19,10 @@ use crate::out::{self, Paint};
 use crate::places::{self, AppFolders};
 use crate::{args, journal, moment, runtime, tools, view};
 
-/// Lines that are shown to a person before they are asked.
+/// Most lines that are shown before asking.
 const SHOWN: usize = 40;
 
-/// Where undos are written down.
+/// The folder for records of undos.
 pub(crate) fn records(places: &AppFolders) -> PathBuf {
     places.state.join("undone")
 }
@@ -48,7 +48,7 @@ pub(crate) fn run(places: &AppFolders, args: &args::UndoArgs) -> CliResult {
         return Ok(CliExitCode::Done);
     }
     runtime::block_on(async {
-        // Whoever drives the run has this lease, and nobody can begin to while we have it.
+        // A process that drives the run holds this lease, and none can start to while we hold it.
         let lease =
             if args.dry_run { None } else { Some(journal.acquire(&id).await.map_err(|error| busy(&id, error))?) };
         let book = tools::marks(places).book(&workspace.display().to_string());
@@ -91,7 +91,7 @@ fn which(args: &args::UndoArgs) -> Result<ChangeFilter, CliError> {
     Ok(ChangeFilter { step, call })
 }
 
-/// Says which calls changed more than is listed, or may have.
+/// Reports which calls changed more than is listed, or may have.
 fn say_unlisted(places: &AppFolders, unlisted: &[UnlistedCall]) {
     for one in unlisted {
         let verb = if one.more.is_some() { "changed" } else { "may have changed" };
@@ -148,7 +148,7 @@ fn take_back(
     }
     if !args.yes {
         if !out::can_ask() {
-            return Err(CliError::new(CliExitCode::NeedsPerson, "nobody is there to say yes")
+            return Err(CliError::new(CliExitCode::NeedsPerson, "confirmation needed, but there is no terminal")
                 .hint("`updraft undo --dry-run` says what would be done; `--yes` does it"));
         }
         out::draw(&in_words(&plan, SHOWN));
@@ -161,7 +161,7 @@ fn take_back(
     let (run, names_all) = folded(journal, id)?;
     let marked = mark_again(book, &run, id, &plan, args.redo)?;
     let undone = undo.carry_out(plan, moment::now())?;
-    // What only a part of the run wrote may stand on what another part left.
+    // If only a part of the run is undone, its changes may rest on those of another part.
     if !args.redo && which.is_everything() {
         let (back, again): (Vec<String>, Vec<String>) =
             undone.restored.iter().cloned().partition(|path| !marked.contains(path));
@@ -171,7 +171,7 @@ fn take_back(
     done(&undone, if args.redo { "took the undo back" } else { "undone" })
 }
 
-/// A run, and whether every call of it said what it changed.
+/// The run, and whether every call of it recorded what it changed.
 fn folded(journal: &Journal, id: &RunId) -> Result<(Run, bool), CliError> {
     let (mut run, mut names_all, mut silent) = (Run::default(), true, BTreeSet::new());
     journal.read(id, 0, &mut |_, record| {
@@ -196,8 +196,8 @@ fn folded(journal: &Journal, id: &RunId) -> Result<(Run, bool), CliError> {
     Ok((run, names_all && silent.is_empty()))
 }
 
-/// Marks what is about to be there again: words from outside that the run wrote, where an undo is taken back, or that
-/// others had written before the run did. Gives the files that were not marked any more.
+/// Marks files whose content from outside is about to come back: content that the run wrote, if an undo is undone, or
+/// content that others wrote before the run. Returns the files that had no mark any more.
 fn mark_again(
     book: &WorkspaceMarks,
     run: &Run,
@@ -225,7 +225,7 @@ fn mark_again(
     Ok(files.into_keys().collect())
 }
 
-/// Not everything is as it was where something is left, or is known to have been changed and not listed.
+/// The exit code: not everything was undone if something is left, or was changed without being listed.
 fn code(undone: &UndoResult, unlisted: &[UnlistedCall]) -> CliExitCode {
     let is_whole = undone.left.is_empty() && unlisted.iter().all(|one| one.more.is_none());
     if is_whole { CliExitCode::Done } else { CliExitCode::Failed }
@@ -295,12 +295,12 @@ fn list(id: &RunId, made: &[RecordedChange], plan: &UndoPlan, unlisted: &[Unlist
     out::print(if text.is_empty() { nothing } else { &text });
 }
 
-/// What a change did.
+/// The verb for a change.
 pub(crate) fn verb(change: &FileChange) -> &'static str {
     change.verb()
 }
 
-/// Refuses to take back what a run from a file says it changed: it did so elsewhere, if at all.
+/// Refuses to undo an imported run: its changes were made elsewhere, if at all.
 fn was_at_work_here(run: &Run, id: &RunId) -> Result<(), CliError> {
     if run.is_imported() {
         return Err(CliError::usage(format!("run {id} was imported: what it changed, it changed elsewhere"))

@@ -1,4 +1,4 @@
-//! Putting questions and approvals to a person at the terminal.
+//! Asks a person questions and approvals at the terminal.
 
 use std::io::IsTerminal as _;
 
@@ -9,11 +9,11 @@ use updraft_run::{
 use super::fit;
 use crate::out::{self, Paint};
 
-/// What came of asking.
+/// The result of asking.
 pub(crate) enum AskResult {
-    /// What the person said, for the run.
+    /// The person's answers, as inputs for the run.
     Said(Vec<Input>),
-    /// They ended the input without an answer.
+    /// The input ended without an answer.
     Nothing,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn ask(run: &Run) -> AskResult {
     AskResult::Said(said)
 }
 
-/// Puts the question of someone who is called: a line for each field, or one for a word of consent.
+/// Asks the question of an MCP server: one line for each field, or one for consent.
 pub(crate) fn inquire(id: &EffectAddress, text: &str, inquiry: &Inquiry) -> Option<Input> {
     let paint = Paint::for_stderr();
     put(&paint.cyan(&format!("{}:", id.step)), text);
@@ -97,7 +97,7 @@ fn question(step: &str, text: &str, options: &[String]) -> Option<String> {
     }
 }
 
-/// What "always" would allow: rules, or calls like this one in this run.
+/// What "always" would allow: rules, or such calls in this run.
 struct AlwaysOffer<'a> {
     always: &'a [String],
     like: Option<&'a CallMatcher>,
@@ -141,13 +141,13 @@ fn approval(step: &str, why: &str, arguments: &[String], offered: &AlwaysOffer<'
     }
 }
 
-/// A question of ours, answered with yes or no. No answer is no.
+/// A yes-or-no question. No answer means no.
 pub(crate) fn confirm(text: &str) -> bool {
     out::draw(&format!("{text} [y/N] "));
     read_line().is_some_and(|line| matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// What the step is for that a question comes from.
+/// Prints what the step that asks is for.
 fn tell_step(run: &Run, id: &EffectAddress, effect: &Effect) {
     let asks = matches!(effect, Effect::Question { .. } | Effect::Approval { .. });
     let description = run.step(&id.step).map(|step| step.spec.description.as_str()).unwrap_or_default();
@@ -156,7 +156,7 @@ fn tell_step(run: &Run, id: &EffectAddress, effect: &Effect) {
     }
 }
 
-/// A question behind who asks it; below them, wrapped at words, where it is longer than the line.
+/// Prints a question after the name of who asks; on lines of its own if it does not fit.
 fn put(who: &str, text: &str) {
     let columns = fit::size().1;
     let room = columns.saturating_sub(fit::width(&out::without_colours(who)) + 1);
@@ -169,24 +169,24 @@ fn put(who: &str, text: &str) {
     }
 }
 
-/// A text below who asks, wrapped at words.
+/// Prints a text below the name, wrapped at words.
 fn wrapped(text: &str) {
     for line in fit::wrap(text, fit::size().1.saturating_sub(2)) {
         out::note(&format!("  {line}"));
     }
 }
 
-/// One of several answers, wrapped behind its mark.
+/// Prints one of several answers, wrapped behind its mark.
 fn indented(mark: &str, text: &str) {
     let lines = fit::wrap(text, fit::size().1.saturating_sub(5));
     out::note(&format!("  {mark} {}", lines.first().map_or("", String::as_str)));
     lines.iter().skip(1).for_each(|line| out::note(&format!("     {line}")));
 }
 
-/// Drops what was typed before the question was there to be read: a second `y` must not allow what nobody has seen.
+/// Discards input typed before the question was shown: a second `y` must not allow something unseen.
 fn forget_typed_ahead() {
     if std::io::stdin().is_terminal() {
-        // Where the terminal does not do it, the answer is read as ever.
+        // If the terminal does not support it, the answer is read as usual.
         let _unsupported = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
     }
 }

@@ -1,4 +1,4 @@
-//! Calls and how they ended, in words as people would say them.
+//! Describes calls and their results in short words.
 
 use serde_json::Value;
 use updraft_run::{FailureKind, Reply, ToolCall};
@@ -6,10 +6,10 @@ use updraft_run::{FailureKind, Reply, ToolCall};
 use super::words::arguments;
 use crate::moment;
 
-/// Characters of a call that are kept: more than any terminal has columns.
+/// Most characters of a call that are kept: more than any terminal has columns.
 const LONGEST: usize = 400;
 
-/// A call as a person would say it: `$ cargo test`, `read src/main.rs`, `search "pattern"`.
+/// A call in short words: `$ cargo test`, `read src/main.rs`, `search "pattern"`.
 pub(crate) fn call_words(call: &ToolCall) -> String {
     let text = |name: &str| call.args[name].as_str().map(str::trim).filter(|text| !text.is_empty());
     let line = |name: &str| text(name).map(first_line).unwrap_or_default();
@@ -42,14 +42,14 @@ pub(crate) fn call_words(call: &ToolCall) -> String {
     said.chars().take(LONGEST).collect()
 }
 
-/// The first line with something in it, and a sign that there is more.
+/// The first line that is not empty, with a mark if there is more.
 fn first_line(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default().to_owned();
     if lines.next().is_some() { first + " …" } else { first }
 }
 
-/// The first line of code that does something.
+/// The first line of code that is not a comment or import.
 fn code(args: &Value) -> String {
     let code = args["code"].as_str().or_else(|| args["variants"][0].as_str()).unwrap_or_default();
     let says_something = |line: &&str| !line.trim().is_empty() && !line.starts_with("import") && !line.starts_with('#');
@@ -57,17 +57,17 @@ fn code(args: &Value) -> String {
     if code.lines().count() > 1 { format!("{} …", first.trim()) } else { first.trim().to_owned() }
 }
 
-/// What there is to say about a call that ended.
+/// How a call ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CallEnd {
-    /// It gave what was wanted.
+    /// It succeeded.
     Good,
-    /// It did not, and why.
+    /// It failed, and why.
     Bad(String),
 }
 
 impl CallEnd {
-    /// How a reply ends a call.
+    /// The end of a call with this reply.
     pub(crate) fn of(reply: &Reply) -> Self {
         match reply {
             Reply::Output(output) => {
@@ -90,7 +90,7 @@ impl CallEnd {
         }
     }
 
-    /// How a call ends that is not made.
+    /// The end of a call that was not made.
     pub(crate) fn rejected(why: &updraft_run::Failure) -> Self {
         let word = if why.kind == FailureKind::Security { "refused" } else { "not called" };
         Self::Bad(format!("{word}: {}", first_line(&why.message)))

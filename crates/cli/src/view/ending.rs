@@ -1,4 +1,4 @@
-//! What is said at the end of a run: files changed, calls refused, what each agent cost, and what can be done next.
+//! The summary at the end of a run: files changed, calls refused, cost of each agent, and what to do next.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -13,14 +13,14 @@ use super::fit::{cut, width};
 use super::words::count;
 use crate::out::{self, Paint};
 
-/// Files that are named.
+/// Most files that are named.
 const FILES: usize = 10;
-/// Refusals that are told.
+/// Most refusals that are shown.
 const REFUSALS: usize = 3;
-/// Columns before what is said: the longest of the words there.
+/// Columns for the labels: the length of the longest.
 const LABEL: usize = 9;
 
-/// What there is to say about a run that rests, beside its answer.
+/// What to print about a run at rest, besides its answer.
 #[derive(Debug, Default)]
 pub(crate) struct RunEnding {
     files: Vec<ChangedFile>,
@@ -28,13 +28,13 @@ pub(crate) struct RunEnding {
 }
 
 impl RunEnding {
-    /// Reads it from the journal. What cannot be read is not said: the run itself is told in any case.
+    /// Reads it from the journal. What cannot be read is left out.
     pub(crate) fn of(journal: &Journal, id: &RunId, run: &Run) -> Self {
         let mut files = changed_files(journal, id, Path::new(&run.settings().workspace)).unwrap_or_default();
-        // What people wrote comes before what programs left: only the first are named.
+        // Text files come first, since only the first files are named.
         files.sort_by_key(|file| file.lines.is_none());
         let mut refused = Vec::new();
-        // The calls that each step asked for last.
+        // The last calls that each step asked for.
         let mut asked: BTreeMap<StepId, Vec<ToolCall>> = BTreeMap::new();
         let read = journal.read(id, 0, &mut |_, record| {
             for event in &record.events {
@@ -55,17 +55,17 @@ impl RunEnding {
         Self { files, refused: if read.is_ok() { refused } else { Vec::new() } }
     }
 
-    /// The same without the refusals, where those are told in other words.
+    /// Without the refusals, if they are reported elsewhere.
     pub(crate) fn without_refusals(self) -> Self {
         Self { refused: Vec::new(), ..self }
     }
 
-    /// Whether something was changed that may be taken back.
+    /// Whether there are changes that can be undone.
     pub(crate) fn has_changes(&self) -> bool {
         !self.files.is_empty()
     }
 
-    /// Files and refusals, a few lines each and none wider than so many columns.
+    /// Files and refusals, a few lines each, at most `columns` wide.
     pub(crate) fn lines_without_costs(&self, columns: usize, paint: Paint) -> Vec<String> {
         let mut lines = labelled("changed", &self.file_lines(columns.saturating_sub(LABEL), paint), paint);
         let mut refused: Vec<String> = self.refused.clone();
@@ -83,7 +83,7 @@ impl RunEnding {
         lines
     }
 
-    /// The same, and what each agent cost where there were several.
+    /// The same, and the cost of each agent if there were several.
     pub(crate) fn lines(&self, run: &Run, columns: usize, paint: Paint) -> Vec<String> {
         let mut lines = self.lines_without_costs(columns, paint);
         let costs: Vec<String> = costs(run).into_iter().map(|(agent, cost)| format!("{agent} {cost}")).collect();
@@ -125,13 +125,13 @@ impl RunEnding {
     }
 }
 
-/// Lines behind a word that says what they are.
+/// Lines behind a label.
 fn labelled(label: &str, lines: &[String], paint: Paint) -> Vec<String> {
     let label = |n: usize| if n == 0 { format!("{label:LABEL$}") } else { " ".repeat(LABEL) };
     lines.iter().enumerate().map(|(n, line)| format!("{}{line}", paint.dim(&label(n)))).collect()
 }
 
-/// Short things beside each other, on as many lines as they need.
+/// Short texts side by side, on as many lines as they need.
 fn filled(parts: &[String], columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
@@ -146,7 +146,7 @@ fn filled(parts: &[String], columns: usize) -> Vec<String> {
     lines
 }
 
-/// What each agent that was at work cost, in words; nothing where nothing costs anything.
+/// The cost of each agent in words; empty if nothing cost anything.
 fn costs(run: &Run) -> Vec<(String, String)> {
     let mut agents: BTreeMap<&str, (u64, bool, bool)> = BTreeMap::new();
     for step in run.steps().filter(|step| step.ledger.turns > 0) {
@@ -167,7 +167,7 @@ fn costs(run: &Run) -> Vec<(String, String)> {
         (agent.to_owned(), cost)
     };
     let costs: Vec<(String, String)> = agents.into_iter().map(in_words).collect();
-    // That every price is unknown is said with the sum.
+    // If every price is unknown, the total says so already.
     if costs.iter().all(|(_, cost)| cost == "unknown") { Vec::new() } else { costs }
 }
 

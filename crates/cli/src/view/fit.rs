@@ -1,16 +1,16 @@
-//! Text that fits a terminal: measured in columns, cut, wrapped at words.
+//! Fits text to a terminal: measures columns, cuts, wraps at words.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::out;
 use crate::places;
 
-/// Columns that a text takes on a terminal. Without colours: those take none and would be counted.
+/// The columns that a text without colour codes takes on a terminal.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// A text on one line and in at most so many columns. What could steer the terminal becomes a space.
+/// A text on one line, cut to at most this many columns. Control characters become spaces.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     let line: String = text.trim().chars().map(|c| if c == '\n' || out::steers(c) { ' ' } else { c }).collect();
     if width(&line) <= columns {
@@ -23,7 +23,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     cut
 }
 
-/// A text in exactly so many columns.
+/// A text in exactly this many columns.
 pub(crate) fn column(text: &str, columns: usize) -> String {
     let mut text = cut(text, columns);
     text.push_str(&" ".repeat(columns.saturating_sub(width(&text))));
@@ -42,8 +42,8 @@ fn beginning(text: &str, columns: usize) -> &str {
     text
 }
 
-/// A text in lines of at most so many columns, broken at spaces; a word that is longer than a line is broken where it must.
-/// Lines of the text stay lines.
+/// Wraps a text at spaces into lines of at most this many columns; breaks words that are longer than a line. Keeps line
+/// breaks.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(4);
     let mut lines = Vec::new();
@@ -69,7 +69,7 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// Rows and columns of the terminal that standard error is, or else standard output.
+/// Rows and columns of the terminal on standard error, or else on standard output.
 pub(crate) fn size() -> (usize, usize) {
     let columns = || places::set("COLUMNS").and_then(|columns| columns.parse().ok()).unwrap_or(80);
     told_size().filter(|(rows, columns)| *rows > 0 && *columns > 0).unwrap_or_else(|| (24, columns()))
@@ -82,7 +82,7 @@ fn told_size() -> Option<(usize, usize)> {
     Some((size.ws_row.into(), size.ws_col.into()))
 }
 
-/// Not asked for on Windows.
+/// Not supported on Windows.
 #[cfg(not(unix))]
 fn told_size() -> Option<(usize, usize)> {
     None

@@ -1,4 +1,5 @@
-//! One JSON event a line on standard output, for scripts. The shapes are a contract; the journal's own are not these.
+//! Prints one JSON event per line on standard output, for scripts. The format is a stable contract, unlike the
+//! journal's.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,10 +14,10 @@ use updraft_run::{
 use crate::fault::{CliError, CliExitCode};
 use crate::{moment, out};
 
-/// The version of the shapes below.
+/// The version of this format.
 pub(crate) const SCHEMA: u32 = 1;
 
-/// Prints every event as it is written down.
+/// Prints every event as it is recorded.
 #[derive(Default)]
 pub(super) struct JsonPrinter {
     last: AtomicU64,
@@ -58,7 +59,7 @@ impl RunWatcher for JsonPrinter {
     }
 }
 
-/// One line: what every line carries first, then its own fields.
+/// One line: the common fields first, then the event's own.
 fn spell(id: &RunId, seq: u64, name: &str, fields: Map<String, Value>) -> String {
     let mut line = format!("{{\"schema\":{SCHEMA},\"run\":\"{id}\",\"seq\":{seq},\"type\":\"{name}\"");
     if fields.is_empty() {
@@ -80,7 +81,7 @@ fn line(name: &'static str, fields: Value) -> JsonEvent {
     }
 }
 
-/// The lines that tell of an event: none for what only we care about, several for an answer.
+/// The lines for an event: none for internal events, several for an answer.
 fn lines(event: &Event, run: &Run) -> Vec<JsonEvent> {
     let agent = |step| run.step(step).map(|step| step.spec.agent.clone());
     let one = |name, fields| vec![line(name, fields)];
@@ -155,7 +156,7 @@ fn lines(event: &Event, run: &Run) -> Vec<JsonEvent> {
     }
 }
 
-/// Calls that nobody could be asked about.
+/// Calls that were refused because nobody could be asked.
 fn refused(run: &Run) -> Vec<Value> {
     run.unapproved().iter().map(|(step, what)| json!({ "step": step, "call": what })).collect()
 }
@@ -197,7 +198,7 @@ fn wanted(id: &EffectAddress, effect: &Effect, run: &Run) -> Vec<JsonEvent> {
     vec![line("item.started", json!({ "item": item }))]
 }
 
-/// Names the call whose code made this one.
+/// Adds the call whose code made this one.
 fn made_by(id: &EffectAddress, mut item: Value) -> Value {
     if let Some(outer) = id.outer() {
         item["made_by"] = json!(outer);
@@ -278,7 +279,7 @@ pub(crate) fn at_rest(id: &RunId, run: &Run, was_stopped: bool) {
     out::print(&spell(id, run.events(), name, Map::from_iter(fields)));
 }
 
-/// The line of a command that could not do what was asked.
+/// The line for a command that failed.
 pub(crate) fn error(fault: &CliError) {
     let kind = match fault.code {
         CliExitCode::Config => "config",

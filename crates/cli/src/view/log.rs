@@ -1,4 +1,4 @@
-//! Progress as plain lines on standard error, where nothing can be drawn in place.
+//! Progress as plain lines on standard error, if nothing can be redrawn in place.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +14,7 @@ use super::call::{CallEnd, call_words};
 use super::words;
 use crate::{moment, out};
 
-/// Writes a line for what a person wants to know, and nothing else.
+/// Prints a line for each event that a person wants to know of.
 #[derive(Default)]
 pub(super) struct ProgressPrinter(Mutex<BTreeMap<StepId, Timestamp>>);
 
@@ -123,13 +123,13 @@ impl ProgressPrinter {
     }
 }
 
-/// The call at an address in words; one that code made is marked as such.
+/// The call at an address in words; a call made by code is marked.
 fn said(id: &EffectAddress, run: &Run) -> Option<String> {
     let from = if id.inner.is_some() { "  ↳ " } else { "" };
     Some(format!("{from}{}", out::short(&call_words(&run.call_at(id)?), 200)))
 }
 
-/// How a call ended, where it did not end well.
+/// How a call ended, if it failed.
 fn ended(id: &EffectAddress, end: &CallEnd, run: &Run) -> Option<String> {
     let CallEnd::Bad(why) = end else { return None };
     let words = said(id, run).map(|words| format!("{words}: ")).unwrap_or_default();

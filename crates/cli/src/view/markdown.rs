@@ -1,4 +1,4 @@
-//! Markdown for a terminal: wrapped at words, with headings, lists, code and tables that can be read as they are.
+//! Renders Markdown for a terminal: wrapped at words, with readable headings, lists, code and tables.
 
 mod flow;
 mod table;
@@ -9,13 +9,13 @@ use crate::out::{self, Paint};
 use flow::{Flow, Style};
 use table::Table;
 
-/// Lines are no longer than this however wide the terminal is: longer ones are hard to read.
+/// The longest line, however wide the terminal is: longer ones are hard to read.
 const WIDEST: usize = 110;
 
-/// The text as it is shown in so many columns. Nothing in it can steer the terminal.
+/// Renders the text in this many columns. Control characters are escaped.
 pub(crate) fn render(text: &str, columns: usize, paint: Paint) -> String {
     let text = out::harmless(&text.replace("\r\n", "\n"));
-    // Data is shown as it is.
+    // JSON is shown unchanged.
     if serde_json::from_str::<serde_json::Value>(&text).is_ok() {
         return text.trim_end().to_owned();
     }
@@ -27,14 +27,14 @@ pub(crate) fn render(text: &str, columns: usize, paint: Paint) -> String {
     page.end()
 }
 
-/// A page on its way to the terminal.
+/// The page while it is rendered.
 struct MarkdownPage {
     columns: usize,
     paint: Paint,
     lines: Vec<String>,
-    /// What stands before each line of what is open: quotes and list items, the outermost first.
+    /// The margins of open quotes and list items, the outermost first.
     margins: Vec<Margin>,
-    /// The next number of each open list; absent for one without numbers.
+    /// The next number of each open list; `None` for one without numbers.
     lists: Vec<Option<u64>>,
     flow: Flow,
     style: Style,
@@ -43,7 +43,7 @@ struct MarkdownPage {
     table: Option<Table>,
 }
 
-/// What stands before the lines of a block: its mark before the first, something as wide before the others.
+/// What is printed before the lines of a block: a mark before the first, spaces of the same width before the others.
 struct Margin {
     mark: Option<String>,
     rest: String,
@@ -82,11 +82,11 @@ impl MarkdownPage {
                 None => self.flow.push(&text, self.style),
             },
             Event::Code(text) => {
-                // Without colours the marks say that it is code.
+                // Without colours, backticks mark the code.
                 let marked = if self.paint.is_on() { text.to_string() } else { format!("`{text}`") };
                 self.flow.push_whole(&marked, Style { code: true, ..self.style });
             }
-            // People and models break lines where they want them broken.
+            // Line breaks of people and models are kept.
             Event::SoftBreak | Event::HardBreak => self.flow.break_line(),
             Event::Rule => {
                 self.gap();
@@ -208,13 +208,13 @@ impl MarkdownPage {
         }
     }
 
-    /// Columns beside the margins.
+    /// The columns left beside the margins.
     fn room(&self) -> usize {
         let margins = self.margins.iter().map(|margin| super::fit::width(&out::without_colours(&margin.rest)));
         self.columns.saturating_sub(margins.sum()).max(10)
     }
 
-    /// Writes the words that were collected.
+    /// Writes the collected words.
     fn paragraph(&mut self) {
         let flow = std::mem::take(&mut self.flow);
         for line in flow.lines(self.room(), self.paint) {
@@ -222,7 +222,7 @@ impl MarkdownPage {
         }
     }
 
-    /// An empty line before a block, unless it is the first, or the first of its item.
+    /// Writes an empty line before a block, unless it is the first, or the first of its item.
     fn gap(&mut self) {
         let is_first = self.margins.last().is_some_and(|margin| margin.mark.is_some());
         if !self.lines.is_empty() && !is_first && self.lines.last().is_some_and(|line| !line.trim().is_empty()) {

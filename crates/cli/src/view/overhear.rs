@@ -1,4 +1,4 @@
-//! Hears of questions that those whom a run calls have for a person, while the calls are under way.
+//! Receives questions that MCP servers have for a person, while the run's calls are under way.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use tokio::sync::{Mutex, mpsc};
 use updraft_engine::{Delta, RunWatcher};
 use updraft_run::{Effect, EffectAddress, Event, Inquiry, Record, Run, RunId};
 
-/// A question: its place, its words, and what fits as an answer.
+/// A question: its address, its text, and what fits as an answer.
 pub(crate) type PendingInquiry = (EffectAddress, String, Inquiry);
 
-/// Questions as they come up.
+/// Questions as they arrive.
 pub(crate) type InquiryReceiver = Mutex<mpsc::UnboundedReceiver<PendingInquiry>>;
 
 struct InquiryWatch {
@@ -17,7 +17,7 @@ struct InquiryWatch {
     send: mpsc::UnboundedSender<PendingInquiry>,
 }
 
-/// The same watcher, and the questions that pass by it. Their number is bounded by that of the run's open calls.
+/// Wraps a watcher, and passes on the questions that it sees. There are at most as many as the run has open calls.
 pub(super) fn overhear(shown: Arc<dyn RunWatcher>) -> (Arc<dyn RunWatcher>, InquiryReceiver) {
     let (send, receive) = mpsc::unbounded_channel();
     (Arc::new(InquiryWatch { shown, send }), Mutex::new(receive))
@@ -32,7 +32,7 @@ impl RunWatcher for InquiryWatch {
             if let Event::Wanted { id, effect: Effect::Question { text, inquiry: Some(inquiry), .. } } = event
                 && run.open().contains_key(id)
             {
-                // Nobody to hear it means that nobody is asked.
+                // If nobody receives it, nobody is asked.
                 let _ = self.send.send((id.clone(), text.clone(), (**inquiry).clone()));
             }
         }

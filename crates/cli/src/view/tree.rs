@@ -17,15 +17,15 @@ use crate::out::{self, Paint};
 use lines::Screen;
 use row::StepRow;
 
-/// Often enough to look alive, seldom enough to cost nothing.
+/// Often enough to look alive, rarely enough to cost nothing.
 const FRAME: Duration = Duration::from_millis(100);
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-/// Steps of the tree that stays on the screen at the end.
+/// Most steps of the tree that stays on the screen at the end.
 const KEPT: usize = 200;
-/// Steps in the order of the plan that are looked at when a new one appears.
+/// Most steps in the order of the plan that are searched when a new one appears.
 const ORDERED: usize = 1_000;
 
-/// Draws the steps as they stand.
+/// Draws the steps and their current state.
 pub(super) struct StepTree {
     paint: Paint,
     drawing: Mutex<Drawing>,
@@ -43,9 +43,9 @@ struct Drawing {
     title: (String, String),
     order: Vec<StepId>,
     rows: BTreeMap<StepId, StepRow>,
-    /// What the user said last while it was at work.
+    /// The user's last message during the run.
     told: Option<String>,
-    /// The widths of the lines that stand on the screen and will be drawn over.
+    /// The widths of the lines on the screen that will be drawn over.
     drawn: Vec<usize>,
     frame: usize,
     changed: bool,
@@ -103,7 +103,7 @@ impl StepTree {
         out::draw(&text);
     }
 
-    /// Draws a last time, with every step, and lets go of the lines.
+    /// Draws a last time, with every step, and leaves the lines on the screen.
     pub(super) fn settle(&self) {
         let mut drawing = self.lock();
         if drawing.drawn.is_empty() && !drawing.changed {
@@ -117,7 +117,7 @@ impl StepTree {
         out::draw(&text);
     }
 
-    /// Takes what is drawn away, so that a question can be put in its place. The next frame draws it again.
+    /// Removes the drawing, so that a question can take its place. The next frame draws it again.
     pub(super) fn make_way(&self) {
         let mut drawing = self.lock();
         if !drawing.drawn.is_empty() {
@@ -193,7 +193,7 @@ impl Drawing {
         self.look(&step.clone(), run);
     }
 
-    /// A new graph: rows for its steps, in their order; those known keep what they know.
+    /// Adds rows for the steps of a new graph, in their order; known steps keep their state.
     fn take_graph(&mut self, run: &Run) {
         self.order = run.steps().map(|step| step.spec.id.clone()).collect();
         for step in self.order.clone() {
@@ -210,15 +210,14 @@ impl Drawing {
         self.rows.entry(step.clone()).or_default().look(found);
     }
 
-    /// Moves the cursor back over what was drawn. On a terminal that has become narrower since, a line may stand on several
-    /// rows.
+    /// Moves the cursor back over the drawing. If the terminal has become narrower, a line may take several rows.
     fn over(&self, columns: usize) -> String {
         let rows: usize = self.drawn.iter().map(|width| width.div_ceil(columns.max(1)).max(1)).sum();
         if rows == 0 { String::new() } else { format!("\x1b[{rows}A\r") }
     }
 }
 
-/// Lines drawn over others. Each is cleared by itself: terminals that keep what is cleared at once would keep every frame.
+/// Lines drawn over others. Each is cleared separately: some terminals keep a copy of what is cleared at once.
 fn in_place(lines: &[String]) -> String {
     let lines = lines.iter().flat_map(|line| [line.as_str(), "\x1b[K\n"]).collect::<String>();
     lines + "\x1b[J"

@@ -1,4 +1,4 @@
-//! Events, graphs and figures in words.
+//! Describes events, graphs and figures in words.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ pub(crate) fn count(n: u64, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
-/// The arguments of a call, as short as they can be said.
+/// The arguments of a call, as short as possible.
 pub(super) fn arguments(args: &Value) -> String {
     match args {
         Value::Object(map) => {
@@ -31,7 +31,7 @@ pub(super) fn arguments(args: &Value) -> String {
     }
 }
 
-/// `$0.12`, `about $0.12` where a provider reported no figures, `cost unknown` where a price is missing.
+/// `$0.12`; `about $0.12` if a provider reported no figures; `cost unknown` if a price is missing.
 pub(crate) fn cost(ledger: &Ledger) -> String {
     let cost = ledger.at_most();
     match (ledger.unpriced, ledger.usage.estimated && cost.0 > 0) {
@@ -73,7 +73,7 @@ pub(crate) fn symbol(status: &str, paint: Paint) -> String {
     }
 }
 
-/// The graph as a tree: each step under the last of those it waits for.
+/// The graph as a tree: each step under the last of the steps it waits for.
 pub(crate) fn graph_lines(steps: &[StepReport], run: &Run, paint: Paint) -> Vec<String> {
     let depths = depths(steps, run);
     let width = steps.iter().zip(&depths).map(|(step, depth)| step.step.spec.id.as_str().len() + 2 * depth).max();
@@ -118,7 +118,7 @@ pub(crate) fn graph_lines(steps: &[StepReport], run: &Run, paint: Paint) -> Vec<
     steps.iter().zip(depths.iter()).map(|(step, depth)| line(step, (*depth).min(12)).trim_end().to_owned()).collect()
 }
 
-/// How deep each step stands: one more than the deepest it waits for.
+/// The depth of each step: one more than the deepest it waits for.
 fn depths(steps: &[StepReport], run: &Run) -> Vec<usize> {
     let place: std::collections::BTreeMap<_, _> =
         steps.iter().enumerate().map(|(at, step)| (&step.step.spec.id, at)).collect();
@@ -219,7 +219,7 @@ pub(crate) fn event_words(event: &Event) -> String {
     }
 }
 
-/// Files that other runs left words from outside in.
+/// Files in which other runs left text from outside.
 pub(crate) fn marked(files: &BTreeMap<String, Origins>) -> String {
     let mut origins = Origins::default();
     for more in files.values() {
@@ -229,7 +229,7 @@ pub(crate) fn marked(files: &BTreeMap<String, Origins>) -> String {
     format!("{which} with text from {}", short(&origins.in_words(), 160))
 }
 
-/// What is asked about or denied from here on.
+/// The rules that ask or deny from here on.
 pub(crate) fn tightened(rules: &Rules, deny: &[String], distrusts: bool) -> String {
     let denied = rules.deny.iter().map(|rule| format!("denied: {rule}"));
     let asked = rules.ask.iter().map(|rule| format!("asked about: {rule}"));

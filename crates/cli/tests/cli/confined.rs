@@ -34,7 +34,7 @@ fn a_command_by_hand_gets_what_a_run_gets_and_flags_override() {
     let output = command.env("MINE", "passes").output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "readable passes\n");
     world.updraft(&["sandbox", "exec", "--", "sleep", "30"]).code(124).says("sandbox.time");
-    world.updraft(&["sandbox", "exec", "--memory", "lots", "--", "true"]).code(5).says("is no size");
+    world.updraft(&["sandbox", "exec", "--memory", "lots", "--", "true"]).code(5).says("is not a size");
     world.config("config.toml", "[sandbox]\nread = [\"/no/such\"]\n");
     world.updraft(&["sandbox", "exec", "--", "true"]).code(5).says("config.toml:2: `sandbox.read`");
 }

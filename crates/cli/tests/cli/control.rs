@@ -85,7 +85,7 @@ fn a_run_whose_folder_is_gone_waits_until_it_is_back() {
     let (here, away) = (world.ws(), world.ws().with_extension("away"));
     std::fs::rename(&here, &away).unwrap();
     let resumed = world.command(&["resume", "last"]).current_dir(&away).output().unwrap();
-    assert!(String::from_utf8_lossy(&resumed.stderr).contains("is not there"), "{resumed:?}");
+    assert!(String::from_utf8_lossy(&resumed.stderr).contains("does not exist"), "{resumed:?}");
     std::fs::rename(&away, &here).unwrap();
     world.updraft(&["resume", "last"]).code(3);
 }

@@ -21,7 +21,7 @@ fn what_is_exported_is_imported_again_and_replays() {
     let exported = world.updraft(&["export", &id]).code(0).out;
     let file = world.file("run.jsonl", &exported);
 
-    world.updraft(&["import", file.to_str().unwrap()]).code(1).says("is there already").says("--id");
+    world.updraft(&["import", file.to_str().unwrap()]).code(1).says("already exists").says("--id");
     world.updraft(&["rm", &id]).code(0);
     assert_eq!(world.updraft(&["import", file.to_str().unwrap()]).code(0).out.trim(), id);
 

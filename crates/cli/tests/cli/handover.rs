@@ -76,7 +76,7 @@ fn an_open_pipe_that_says_nothing_does_not_hold_a_run_up() {
     let open = child.stdin.take();
     let ran = Ran::of(child.wait_with_output().unwrap());
     drop(open);
-    ran.code(0).says("standard input is open and says nothing").says("--file -");
+    ran.code(0).says("standard input is open but empty").says("--file -");
 }
 
 #[test]

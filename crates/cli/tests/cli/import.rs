@@ -205,10 +205,10 @@ fn a_name_that_is_taken_is_replaced() {
     let file = world.file("foreign.json", &foreign().to_string());
     let file = file.to_str().unwrap();
     world.updraft(&["import", file]).code(0);
-    let again = world.updraft(&["import", file]).code(0).says("`17145` is there already");
+    let again = world.updraft(&["import", file]).code(0).says("`17145` already exists");
     assert_ne!(again.out.trim(), "17145");
     assert_eq!(world.updraft(&["import", file, "--id", "mine"]).code(0).out, "mine\n");
-    world.updraft(&["import", file, "--id", "mine"]).code(1).says("is there already");
+    world.updraft(&["import", file, "--id", "mine"]).code(1).says("already exists");
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn the_doctor_looks_at_everything() {
     assert!(ran.out.contains("no MCP servers are configured"), "{}", ran.out);
     world.updraft(&["mcp", "add", "s", "--", "no-such-program"]).code(0);
     let ran = world.updraft(&["doctor"]).code(0);
-    assert!(ran.out.contains("MCP: s (not met yet); `updraft mcp check` asks them"), "{}", ran.out);
+    assert!(ran.out.contains("MCP: s (not started yet); `updraft mcp check` tests them"), "{}", ran.out);
     assert!(ran.out.contains("`no-such-program` of `s` is not installed here"), "{}", ran.out);
     world.config("config.toml", "turns = 0\n");
     let ran = world.updraft(&["doctor"]).code(1);

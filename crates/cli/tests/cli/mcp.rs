@@ -39,7 +39,7 @@ fn a_server_is_added_checked_called_and_removed() {
     world.updraft(&["mcp", "check"]).code(5).says("the variable `SECRET` is not set");
     world.updraft(&["mcp", "remove", "shell"]).code(0);
     world.updraft(&["mcp", "add", "shell", "--cwd", ".", "--", "sh", "server.sh"]).code(0);
-    assert!(world.updraft(&["mcp", "list"]).code(0).out.contains("not met yet"));
+    assert!(world.updraft(&["mcp", "list"]).code(0).out.contains("not started yet"));
     let checked = world.updraft(&["mcp", "check"]).code(0);
     assert_eq!(checked.out, "shell: well; shell 1, 1 tools, MCP 2025-06-18\n");
     checked.says("`updraft mcp trust shell` shows what it says about its tools");
@@ -86,7 +86,7 @@ fn servers_are_taken_over_from_an_editor_and_their_questions_become_variables() 
     let file = world.file("vscode.json", &theirs.to_string());
     world.updraft(&["mcp", "import", file.to_str().unwrap()]).code(0).says("these variables must be set: API_KEY");
     let again = world.updraft(&["mcp", "import", file.to_str().unwrap()]).code(0);
-    again.says("left alone, since you have servers of the same name: one, two");
+    again.says("not imported, because you have servers of the same name: one, two");
     let written = std::fs::read_to_string(world.home().join("mcp.json")).unwrap();
     assert!(written.contains("Bearer ${API_KEY}"), "{written}");
 }
@@ -100,7 +100,7 @@ fn what_is_not_taken_over_is_said_and_what_was_off_stays_off() {
     let file = world.file("settings.json", &theirs.to_string());
     let ran = world.updraft(&["mcp", "import", file.to_str().unwrap()]).code(0);
     let ran = ran.says("left out: `command` of server `t`").says("left out: `url` of server `u`");
-    ran.says("`a`: not taken over: `trust`").says("`colour`").says("switched off, as they were there: b");
+    ran.says("`a`: not imported: `trust`").says("`colour`").says("disabled, as in that file: b");
     let written = std::fs::read_to_string(world.home().join("mcp.json")).unwrap();
     let written: serde_json::Value = serde_json::from_str(&written).unwrap();
     let wanted = json!({"a": {"command": "sh"}, "b": {"command": "sh", "enabled": false}});
@@ -142,7 +142,7 @@ fn a_workspaces_servers_count_only_once_it_is_trusted() {
     assert!(world.updraft(&["trust", "--yes"]).code(0).out.contains(".mcp.json"));
     let checked = world.updraft(&["mcp", "check"]).code(0).out;
     assert!(
-        checked.starts_with("planted: well") && checked.contains("\n  not used of its entry: `trust` ("),
+        checked.starts_with("planted: well") && checked.contains("\n  ignored in its entry: `trust` ("),
         "{checked}"
     );
     world.file(".mcp.json", &json!({"mcpServers": {"other": {"command": "sh", "args": ["server.sh"]}}}).to_string());

@@ -131,7 +131,7 @@ fn what_is_known_of_a_server_is_known_of_this_folder_and_these_values_only() {
     );
     let known = |args: &[&str], value: &str| {
         let ran = Ran::of(world.command(args).env("WHICH", value).output().unwrap()).code(0);
-        !ran.out.contains("not met yet")
+        !ran.out.contains("not started yet")
     };
     check_with(&world, "WHICH", "a").code(0);
     assert!(known(&["mcp", "list"], "a"));

@@ -125,8 +125,10 @@ fn plan_only_prints_the_plan_and_begins_none_of_it() {
         {"when": {"step": "only"}, "answer": {"text": "thought of it"}},
     ]}));
 
-    let ran =
-        world.updraft(&["run", "--plan-only", "--json", "--model", &model, "think"]).code(0).says("nothing begun");
+    let ran = world
+        .updraft(&["run", "--plan-only", "--json", "--model", &model, "think"])
+        .code(0)
+        .says("no step has started");
 
     assert_eq!(ran.value()["steps"][0]["id"], "only");
     let events = world.updraft(&["events", "last", "--json"]).json();
@@ -300,7 +302,7 @@ fn a_fork_goes_its_own_way_from_an_event_on() {
     let to = world.last();
     assert_ne!(from, to);
     assert_eq!(world.updraft(&["show", &to, "--json"]).value()["parent"], from.as_str());
-    assert!(world.updraft(&["diff", &from, &to]).code(0).out.contains("they part at event"));
+    assert!(world.updraft(&["diff", &from, &to]).code(0).out.contains("they differ from event"));
     world.updraft(&["replay", &to]).code(0);
     world.updraft(&["fork", &from, "--at", "99"]).code(2).says("has 12 events");
     let stayed = world.updraft(&["fork", &from, "--at", "7", "--stay"]).code(0);

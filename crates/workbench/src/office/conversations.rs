@@ -1,4 +1,4 @@
-//! Questions that are waited for, and conversations of several of them.
+//! Questions whose answers clients wait for, and conversations made of several of them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use super::steering::goal;
 use super::view;
 use crate::fault::Fault;
 
-/// The conversations of an office. Cheap to clone.
+/// The conversations of a service. Cheap to clone.
 #[derive(Clone)]
 pub struct Conversations {
     pub(super) runs: LiveRuns,
@@ -25,7 +25,7 @@ pub struct Conversations {
 }
 
 impl Conversations {
-    /// Lets go of conversations that have rested too long, now and then.
+    /// Regularly removes conversations that have been idle for too long.
     pub(super) fn sweep(&self, every: Duration, stop: CancellationToken) {
         let sessions = Arc::downgrade(&self.sessions);
         self.runs.aside(async move {
@@ -40,8 +40,8 @@ impl Conversations {
         });
     }
 
-    /// Pursues a goal and waits until it is reached, or a person must be asked. The future may be dropped: then nobody waits
-    /// any more, and what was begun goes on, unless [`RunListener::unwanted`] says otherwise.
+    /// Starts a run for a goal and waits until it ends or needs a person. If the future is dropped, the run continues,
+    /// unless [`RunListener::unwanted`] is cancelled.
     pub async fn query(&self, query: Query, listener: RunListener) -> Result<QueryAnswer, Fault> {
         if let Some(session) = &query.session {
             self.catch_up(session).await?;
@@ -51,7 +51,7 @@ impl Conversations {
             None => self.sessions.begin().await?,
         };
         let (text, origins) = self.sessions.put(&session, &query.work.goal).await?;
-        // Before it begins, so that nothing is missed.
+        // Listens before the run starts, so that no event is missed.
         let heard = self.heard.listen();
         let asked = if text == query.work.goal { String::new() } else { query.work.goal.clone() };
         let id = self.runs.start(Goal { origins, asked, ..goal(&query.work, text) }).await?;
@@ -59,21 +59,21 @@ impl Conversations {
         self.wait(id, (query, session), listener, heard).await
     }
 
-    /// Waits again for a run that was begun by [`query`](Self::query).
+    /// Waits again for a run that [`query`](Self::query) started.
     pub async fn follow(&self, run: &str, query: Query, listener: RunListener) -> Result<QueryAnswer, Fault> {
         let id = self.runs.find(run)?;
         let session = query.session.clone().unwrap_or_default();
         self.wait(id, (query, session), listener, self.heard.listen()).await
     }
 
-    /// Takes into a conversation what became of questions that nobody waited for to the end.
+    /// Adds to a conversation the answers that came after the client had stopped waiting.
     async fn catch_up(&self, session: &str) -> Result<(), Fault> {
         for run in self.sessions.open(session)? {
             let report = self.runs.find(&run).and_then(|id| view::report(self.runs.journal(), &id));
             let answer = match report {
                 Ok(report) if view::of(&report).status.is_final() => Some((report.answer(), report.run.origins())),
                 Ok(_) => continue,
-                // It was removed.
+                // The run was removed.
                 Err(_) => None,
             };
             let answer = answer.as_ref().map(|(answer, origins)| (answer.as_str(), origins));
@@ -82,7 +82,7 @@ impl Conversations {
         Ok(())
     }
 
-    /// Waits for a run, passes on what happens, and gives what it came to.
+    /// Waits for a run, passes its progress on, and returns the result.
     async fn wait(
         &self,
         id: RunId,
@@ -104,7 +104,7 @@ impl Conversations {
                 told = next_of(&mut heard) => pass_on(told),
             }
         }
-        // The last words were said before it came to rest.
+        // The last messages were sent before the run came to rest.
         rest_of(&mut heard).into_iter().for_each(pass_on);
         unwanted.is_over = true;
         let report = view::report(self.runs.journal(), &id)?;
@@ -119,7 +119,7 @@ impl Conversations {
     }
 }
 
-/// Cancels the run of a question that is no longer wanted. A client that only went away may come back for it.
+/// Cancels the run of a question that is no longer wanted. (A client that only disconnected may come back for it.)
 struct QueryCancelGuard {
     runs: LiveRuns,
     id: RunId,

@@ -1,4 +1,4 @@
-//! The workspace's files as programs need them: whole, all of them, and of whatever kind; under the rules of the tools.
+//! Reads and lists files of any kind for programs, under the same rules as the agents' tools.
 
 use serde_json::{Value, json};
 use updraft_run::{Failure, FileChange, FileKind, ToolCall};
@@ -8,15 +8,15 @@ use super::find::WorkspaceFiles;
 use super::shapes::{Document, FileList, WorkspaceFileChange};
 use crate::fault::Fault;
 
-/// Bytes of a file that is read whole: as many as can be written.
+/// Most bytes of a file that is read whole: as many as can be written.
 const WHOLE: u64 = 32 << 20;
-/// Bytes of a document for a chat.
+/// Most bytes of a document for a chat.
 const FETCHED: u64 = 1 << 20;
-/// Files and folders that one listing looks at.
+/// Most files and folders that one listing visits.
 const WALKED: usize = 200_000;
 
 impl WorkspaceFiles {
-    /// The text of a file, exactly as it stands there.
+    /// The text of a file, unchanged.
     pub async fn read(&self, path: &str) -> Result<String, Fault> {
         self.may("read_file", json!({ "path": path }))?;
         let read = self.look_at(path, |workspace, path| workspace.whole_text(path, WHOLE)).await?;
@@ -27,13 +27,13 @@ impl WorkspaceFiles {
         Ok(read.text)
     }
 
-    /// Whether there is anything at a path.
+    /// Whether a file or folder exists at a path.
     pub async fn exists(&self, path: &str) -> Result<bool, Fault> {
         self.may("read_file", json!({ "path": path }))?;
         Ok(self.look_at(path, Workspace::form).await?.is_some())
     }
 
-    /// The files of a folder, and of those within.
+    /// The files of a folder, and of its subfolders if `recursive`.
     pub async fn list(&self, folder: &str, recursive: bool) -> Result<FileList, Fault> {
         self.may("list_files", json!({ "path": folder, "recursive": recursive }))?;
         let look = move |workspace: &Workspace, folder: &WorkspacePath| {
@@ -44,7 +44,7 @@ impl WorkspaceFiles {
         Ok(FileList { paths: folders.chain(found.files).collect(), is_cut: found.is_cut })
     }
 
-    /// Every file, for a search, which looks only at those that may be read: its path and, for a link, where it leads.
+    /// Every file, for a search, which looks only at files that may be read: the path and, for a link, its target.
     pub(super) async fn all(&self) -> Result<Vec<Vec<String>>, Fault> {
         let look = |workspace: &Workspace, root: &WorkspacePath| {
             let files = workspace.paths(root, true, HiddenFiles::LeftOut, WALKED)?.files;
@@ -62,7 +62,7 @@ impl WorkspaceFiles {
         Ok(Document { id: id.to_owned(), title: id.to_owned(), url: self.url(id), text: read.text, cut_from })
     }
 
-    /// Whether a tool might be called like this.
+    /// Whether the rules allow this call.
     fn may(&self, tool: &str, args: Value) -> Result<(), Fault> {
         let call = ToolCall { id: "1".into(), name: tool.to_owned(), args, fault: None };
         let prepared = self.dispatcher.prepare(&call, &self.place);
@@ -72,7 +72,7 @@ impl WorkspaceFiles {
         }
     }
 
-    /// Looks at a path where it may wait for the disk.
+    /// Does something at a path on a thread that may block on the disk.
     pub(super) async fn look_at<T: Send + 'static>(
         &self,
         path: &str,
@@ -82,18 +82,18 @@ impl WorkspaceFiles {
         let refused = |failure: Failure| Fault::usage(failure.message);
         let path = workspace.locate(path).map_err(refused)?;
         let looked = tokio::task::spawn_blocking(move || look(&workspace, &path)).await;
-        looked.map_err(|error| Fault::usage(format!("the workspace cannot be looked at: {error}")))?.map_err(refused)
+        looked.map_err(|error| Fault::usage(format!("the workspace cannot be read: {error}")))?.map_err(refused)
     }
 }
 
-/// The files among what a call has changed. Folders are not told of: they come and go with what is in them.
+/// The files among the changes of a call. Folders are left out: they come and go with their files.
 pub(super) fn changed(changes: &[FileChange]) -> impl Iterator<Item = WorkspaceFileChange> {
     let is_folder = |change: &&FileChange| {
         let form = change.now.or(change.was);
         form.is_some_and(|form| form.kind == FileKind::Folder)
     };
     changes.iter().filter(move |change| !is_folder(change)).map(|change| {
-        // Older tools say only that there is content, not how much.
+        // Older tools report that there is content, but not how much.
         let bytes = change.now.map(|form| form.len).or(change.after.map(|_| 0));
         WorkspaceFileChange { path: change.path.clone(), bytes }
     })

@@ -1,4 +1,4 @@
-//! The workspace's files through the tools that agents use, under the same rules; and search over them.
+//! Uses the workspace's files through the agents' tools, under the same rules, and searches them.
 
 use std::fmt::Write as _;
 
@@ -15,36 +15,36 @@ use super::files::changed;
 use super::shapes::{FileToolOutput, SearchHit, WorkspaceFileChange};
 use crate::fault::Fault;
 
-/// Documents that a search gives.
+/// Most documents that a search returns.
 const HITS: usize = 20;
-/// Words of a query that count: each is a search of its own.
+/// Most words of a query that are used: each is a search of its own.
 const WORDS: usize = 16;
-/// Lines of a document that are shown with it.
+/// Most lines of a document that are shown.
 const LINES: usize = 3;
-/// Characters of such a line.
+/// Most characters of a line that are shown.
 const SHOWN: usize = 200;
-/// Bytes of a document that a search looks through.
+/// Most bytes of one document that are searched.
 const LOOKED_THROUGH: u64 = 32 << 20;
-/// Bytes that one search reads.
+/// Most bytes that one search reads.
 const SEARCHED: u64 = 256 << 20;
 
-/// The files of the workspace, reached by tools.
+/// The files of the workspace, as clients use them through tools.
 pub struct WorkspaceFiles {
     pub(super) dispatcher: Dispatcher,
     pub(super) place: Place,
-    /// What may be done: the mode and the rules that runs have too.
+    /// What clients may do: the same mode and rules as for runs.
     pub(super) settings: RunSettings,
-    /// Who wants to hear of files that change.
+    /// Receives the files that change.
     pub(super) changed: broadcast::Sender<WorkspaceFileChange>,
 }
 
 impl WorkspaceFiles {
-    /// Tells of files that clients and runs of this process change. Whoever is slow misses some.
+    /// Reports files that clients and runs of this process change. A slow receiver misses some.
     pub fn changes(&self) -> broadcast::Receiver<WorkspaceFileChange> {
         self.changed.subscribe()
     }
 
-    /// Calls a tool, if the rules that hold for runs let whoever comes in here do so.
+    /// Calls a tool, if the rules allow it to a client.
     pub async fn call(&self, tool: &str, args: Value) -> Result<FileToolOutput, Fault> {
         let call = ToolCall { id: "1".into(), name: tool.to_owned(), args, fault: None };
         let prepared = self.dispatcher.prepare(&call, &self.place);
@@ -54,14 +54,14 @@ impl WorkspaceFiles {
         self.weigh(tool, &prepared)?;
         let output = self.perform(&call, &prepared).await?;
         if prepared.changes() {
-            // No run holds what a client does by itself, so this is where it can be looked up.
+            // A client's own call is in no run's journal, so it is logged here.
             info!(tool, files = prepared.writes.join(", "), "a client changed files");
         }
         Ok(output)
     }
 
-    /// Whether a call may be made. What an agent would need approval for is refused, under `--yes` too: a person said that
-    /// of their own runs, and here nobody sees what is asked. A rule that allows it is a word about the very thing.
+    /// Whether a client may make a call. If an agent would need approval for it, it is refused, even under `--yes`: the
+    /// user said that for runs, and nobody sees the question here. A rule that allows the call still counts.
     pub(super) fn weigh(&self, tool: &str, prepared: &PreparedCall) -> Result<(), Fault> {
         if self.settings.deny.iter().any(|denied| denied == tool) {
             return Err(Fault::usage(format!("`{tool}` is denied by `deny` in the settings")));
@@ -87,7 +87,7 @@ impl WorkspaceFiles {
         match called.reply {
             Reply::Output(output) if !output.is_error => {
                 for change in changed(&output.changes) {
-                    // Nobody may listen.
+                    // There may be no receiver.
                     let _ = self.changed.send(change);
                 }
                 Ok(FileToolOutput { text: output.text.clone(), value: output.value.clone() })
@@ -96,8 +96,8 @@ impl WorkspaceFiles {
         }
     }
 
-    /// Documents that hold words of the query, those that hold more of them first. What may not be read is not looked at, so
-    /// that nothing in the answer tells of what it holds.
+    /// Finds documents that contain words of the query, best matches first. Files that may not be read are skipped
+    /// entirely, so that the result reveals nothing about them.
     pub async fn search(&self, query: &str) -> Result<Vec<SearchHit>, Fault> {
         let words: Vec<String> = words(query);
         if words.is_empty() {
@@ -118,8 +118,8 @@ impl WorkspaceFiles {
         Ok(found.into_iter().take(HITS).map(|(path, found)| self.hit(path, &found)).collect())
     }
 
-    /// Whether a search may show a file, given by its path and where that leads: what cannot be searched or read is not
-    /// found either.
+    /// Whether a search may show a file, given its path and the target of a link: both searching and reading it must be
+    /// allowed.
     fn may_show(&self, reads: &[String]) -> Result<(), Fault> {
         let reading = PreparedCall { reads: reads.to_vec(), ..PreparedCall::default() };
         ["search_files", "read_file"].iter().try_for_each(|tool| self.weigh(tool, &reading))
@@ -149,7 +149,7 @@ struct FileScore {
     lines: Vec<String>,
 }
 
-/// Those of the files that have words in their names or texts.
+/// The files that have words of the query in their names or texts.
 fn matching(workspace: &Workspace, files: Vec<Vec<String>>, words: &[String]) -> Vec<(String, FileScore)> {
     let (mut found, mut left) = (Vec::new(), SEARCHED);
     for reads in files {
@@ -157,7 +157,7 @@ fn matching(workspace: &Workspace, files: Vec<Vec<String>>, words: &[String]) ->
         let name = path.to_lowercase();
         let named = words.iter().filter(|word| name.contains(word.as_str())).count();
         let mut one = FileScore { score: 15 * named, ..FileScore::default() };
-        // The content of a link is found under its own name.
+        // The content of a link's target is found under the target's own name.
         if elsewhere.is_empty()
             && left > 0
             && let Ok(inside) = workspace.locate(path)
@@ -174,7 +174,7 @@ fn matching(workspace: &Workspace, files: Vec<Vec<String>>, words: &[String]) ->
 }
 
 impl FileScore {
-    /// Counts the lines that hold each word, and keeps the first.
+    /// Counts the lines that contain each word, and keeps the first few.
     fn take_in(&mut self, text: &str, words: &[String]) {
         let lower = text.to_lowercase();
         let words: Vec<&String> = words.iter().filter(|word| lower.contains(word.as_str())).collect();
@@ -198,7 +198,7 @@ impl FileScore {
     }
 }
 
-/// A line cut to size, so that the first word that was looked for can be seen.
+/// A line cut to size around the first word that was found.
 fn excerpt(line: &str, lower: &str, words: &[&String]) -> String {
     let at = words.iter().filter_map(|word| lower.find(word.as_str())).min().unwrap_or_default();
     let before = lower.get(..at).unwrap_or_default().chars().count();
@@ -206,7 +206,8 @@ fn excerpt(line: &str, lower: &str, words: &[&String]) -> String {
     line.chars().skip(from).take(SHOWN).collect::<String>().trim().to_owned()
 }
 
-/// The words of a query, lower case, without those that every text has. Of very many the longest count: they say most.
+/// The words of a query in lower case, without very common ones. If there are too many, the longest are kept: they are
+/// the most specific.
 fn words(query: &str) -> Vec<String> {
     let split = query.split(|c: char| !(c.is_alphanumeric() || c == '_'));
     let mut words: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! What happens in the runs of this process, told to whoever listens.
+//! Sends what happens in the runs of this process to listeners.
 
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
@@ -9,14 +9,14 @@ use updraft_run::{Effect, EffectAddress, Event, Record, Reply, Run, RunId, StepI
 use super::files::changed;
 use super::shapes::{RunProgress, WorkspaceFileChange};
 
-/// Words on progress and changes kept for a listener that is slow; older ones are lost.
+/// Most messages kept for a slow listener; older ones are lost.
 const KEPT: usize = 256;
 
-/// Tells what happens in the runs of this process. Handed to the engine as its watcher.
+/// Broadcasts what happens in the runs of this process. The engine gets it as its watcher.
 #[derive(Clone)]
 pub(crate) struct RunBroadcast {
     progress: broadcast::Sender<(RunId, RunProgress)>,
-    /// Of files that runs and clients change.
+    /// Files that runs and clients change.
     pub(crate) changed: broadcast::Sender<WorkspaceFileChange>,
 }
 
@@ -30,7 +30,7 @@ impl RunBroadcast {
     }
 }
 
-/// The next of what is told. Whoever was too slow for some goes on with the oldest that is kept.
+/// The next message. A listener that was too slow continues with the oldest message that is still kept.
 pub(crate) async fn next_of<T: Clone>(heard: &mut broadcast::Receiver<T>) -> T {
     loop {
         match heard.recv().await {
@@ -41,7 +41,7 @@ pub(crate) async fn next_of<T: Clone>(heard: &mut broadcast::Receiver<T>) -> T {
     }
 }
 
-/// All that has been told by now.
+/// All messages that have been sent by now.
 pub(crate) fn rest_of<T: Clone>(heard: &mut broadcast::Receiver<T>) -> Vec<T> {
     let mut rest = Vec::new();
     loop {

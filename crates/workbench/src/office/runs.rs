@@ -1,4 +1,4 @@
-//! Drives the runs that come in by this process, and goes on with those of the process before.
+//! Drives the runs that clients of this process start, and resumes those of the previous process.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,13 +20,13 @@ use crate::settings::WorkspaceSettings;
 use crate::start::NewGoal;
 use crate::workbench::Workbench;
 
-/// The door of runs that other programs ask for.
+/// The entry point recorded in the goal of runs that other programs start.
 pub(crate) const DOOR: &str = "mcp";
-/// How often we look at a run that another process drives: its end writes nothing.
+/// How often a run is checked that another process drives: that process may end without writing anything.
 const LOOK: Duration = Duration::from_millis(500);
-/// How long the effect of what was said to a run is waited for.
+/// How long to wait for an input to take effect.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// What a run is opened for that nobody is at work on. Stopping is always possible.
+/// Why a run is opened that no process is driving. Stopping it is always possible.
 #[derive(Clone, Copy)]
 enum ReopenReason {
     ToGoOn,
@@ -43,9 +43,9 @@ struct OfficeRunsInner {
     workspace: String,
     stop: CancellationToken,
     tasks: TaskTracker,
-    /// Those driven here; the token is cancelled when one rests.
+    /// The runs driven here; the token is cancelled when the run comes to rest.
     driven: Mutex<BTreeMap<RunId, CancellationToken>>,
-    /// One at a time opens runs, so that nobody finds a run owned by ourselves.
+    /// Held while a run is opened, so that two tasks of this process never open the same run.
     opening: tokio::sync::Mutex<()>,
 }
 
@@ -72,7 +72,7 @@ impl LiveRuns {
         self.0.driven.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A run of this workspace, by its whole id. Others are not shown to whoever comes in here.
+    /// Finds a run of this workspace by its full id. Clients cannot see runs of other workspaces.
     pub(super) fn find(&self, id: &str) -> Result<RunId, Fault> {
         let unknown = || Fault::usage(format!("there is no run `{id}` in this workspace"));
         let id = RunId::parse(id).map_err(|_| unknown())?;
@@ -88,7 +88,7 @@ impl LiveRuns {
         Ok(runs.into_iter().map(|run| run.id).collect())
     }
 
-    /// Starts a run; when it is done, the goal is safe on disk and the run goes on by itself.
+    /// Starts a run. When this returns, the goal is on disk and the run continues in the background.
     pub(super) async fn start(&self, goal: Goal) -> Result<RunId, Fault> {
         if self.is_stopping() {
             return Err(Fault::failed("the server is stopping; ask again when it is back"));
@@ -101,7 +101,7 @@ impl LiveRuns {
         Ok(id)
     }
 
-    /// Does something on the side, until it is done or everything stops.
+    /// Does some work in the background, until it is done or the service stops.
     pub(super) fn aside(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.0.tasks.spawn(work);
     }
@@ -113,7 +113,7 @@ impl LiveRuns {
             let rested = Box::pin(handle.drive()).await;
             runs.driven().remove(&id);
             match rested {
-                // What was said to it while it came to rest is taken up at once.
+                // Inputs that arrived while the run was coming to rest are handled at once.
                 Ok(rested) if !rested.was_stopped && !rested.run.is_over() => {
                     if runs.journal().inbox(&id).is_ok_and(|inbox| !inbox.is_empty()) {
                         let _ = runs.wake(&id, ReopenReason::ToGoOn).await;
@@ -126,7 +126,7 @@ impl LiveRuns {
         });
     }
 
-    /// Goes on with a run, unless someone is at work on it.
+    /// Resumes a run, unless a process is driving it.
     async fn wake(&self, id: &RunId, waking: ReopenReason) -> Result<(), Fault> {
         let _turn = self.0.opening.lock().await;
         if self.driven().contains_key(id) || self.is_stopping() {
@@ -141,16 +141,16 @@ impl LiveRuns {
                 self.drive(*handle);
                 Ok(())
             }
-            // Its owner reads what is left for it.
+            // The process that drives it reads its inbox.
             Ok(ResumeOutcome::Elsewhere { .. }) => Ok(()),
-            Err(fault) => Err(Fault { message: format!("run {id} does not go on here: {}", fault.message), ..fault }),
+            Err(fault) => Err(Fault { message: format!("run {id} cannot continue here: {}", fault.message), ..fault }),
         }
     }
 
-    /// Gives a person's word on a question to a run. Refused when another was first.
+    /// Gives a person's response to a question. Refused if another response came first.
     pub(super) async fn give(&self, response: &PersonResponse<'_>) -> Result<(), Fault> {
         let overtaken =
-            |stands: &str| Fault::usage(format!("{} was already {stands}; this does not count", response.at));
+            |stands: &str| Fault::usage(format!("{} was already {stands}; this response is ignored", response.at));
         if let Some((stands, is_same)) = response.send(moment::now()).await? {
             return if is_same { Ok(()) } else { Err(overtaken(&stands)) };
         }
@@ -164,7 +164,7 @@ impl LiveRuns {
         }
     }
 
-    /// Says something to a run. It is on disk before it is taken, and its effect is waited for a moment.
+    /// Sends an input to a run. It is written to disk first; then its effect is awaited for a short time.
     pub(super) async fn tell(&self, id: &RunId, input: Input) -> Result<(), Fault> {
         let key = unguessable(16).map_err(Fault::failed)?;
         self.journal().send(id, &key, &input, moment::now()).await?;
@@ -184,7 +184,7 @@ impl LiveRuns {
         Ok(())
     }
 
-    /// Waits until nothing more happens in a run without a person. May be dropped.
+    /// Waits until the run cannot continue without a person, or has stopped. The future may be dropped.
     pub(super) async fn until_rest(&self, id: &RunId) -> Result<(), Fault> {
         loop {
             let here = self.driven().get(id).cloned();
@@ -194,7 +194,7 @@ impl LiveRuns {
                 }
                 tokio::select! {
                     () = rests.cancelled() => {}
-                    // Whoever the run calls may have a question while the call is under way.
+                    // An MCP server that the run calls may ask a question during the call.
                     _ = tokio::time::timeout(LOOK, self.journal().changed()) => {}
                 }
                 continue;
@@ -207,14 +207,14 @@ impl LiveRuns {
         }
     }
 
-    /// Whether a run that is driven here waits for nothing but a person.
+    /// Whether a run that is driven here waits only for a person.
     fn asks_a_person(&self, id: &RunId) -> bool {
         let waits = self.journal().head(id).is_ok_and(|head| head.status == Status::Waiting);
         waits && self.0.engine.load(id).is_ok_and(|run| !updraft_engine::waiting_for(&run).is_empty())
     }
 
-    /// Goes on with the runs of the process before: those that came in by our door and were cut off, and those that
-    /// have been answered since.
+    /// Resumes the runs of the previous process: those that clients started and that were interrupted, and those whose
+    /// questions have been answered since.
     pub(super) async fn recover(&self) -> Result<usize, Fault> {
         let list = |status| self.journal().list(&RunFilter { status: Some(status), ..RunFilter::default() });
         let mut left = list(Status::Running)?;
@@ -239,7 +239,8 @@ impl LiveRuns {
         Ok(count)
     }
 
-    /// Waits until the runs have stopped, which they do when the engine is told to. What is left goes on next time.
+    /// Waits until the runs have stopped, which they do when the engine is stopped. Unfinished runs are resumed by the
+    /// next process.
     pub(super) async fn finish(&self) {
         self.0.tasks.close();
         self.0.tasks.wait().await;

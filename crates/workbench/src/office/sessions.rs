@@ -1,4 +1,4 @@
-//! Conversations of several questions: kept in the journal's file, bounded in number, length and age.
+//! Conversations of several questions: stored in the journal's file, limited in number, length and age.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -14,19 +14,19 @@ use crate::flags::Flags;
 use crate::places::{AppFolders, unguessable};
 use crate::settings::WorkspaceSettings;
 
-/// How a question that goes on with a conversation is put.
+/// The prompt for a question that continues a conversation.
 const CONVERSATION: &str = include_str!("conversation.md");
 
-/// What the scopes of conversations begin with.
+/// The prefix of the scopes that conversations are stored under.
 const SCOPE: &str = "sessions ";
 
-/// What the conversations of a workspace are stored under: each workspace has limits of its own.
+/// The scope of a workspace's conversations: each workspace has its own limits.
 fn scope(workspace: &str) -> String {
     format!("{SCOPE}{workspace}")
 }
 
-/// Lets go of the conversations of all workspaces that have rested too long by the settings there. Those of a workspace
-/// whose settings cannot be read stay.
+/// Removes the conversations of all workspaces that have been idle for longer than the settings there allow.
+/// Conversations of a workspace whose settings cannot be read are kept.
 pub async fn sweep_conversations(places: &AppFolders, journal: &Journal) -> Result<(), Fault> {
     for scope in journal.stored_scopes(SCOPE)? {
         let workspace = scope.strip_prefix(SCOPE).unwrap_or_default();
@@ -41,16 +41,16 @@ pub async fn sweep_conversations(places: &AppFolders, journal: &Journal) -> Resu
     Ok(())
 }
 
-/// How many conversations there may be, how long, and for how long.
+/// How many conversations are kept, how many turns of each, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionLimits {
-    /// How long a conversation may rest.
+    /// How long a conversation may be idle.
     pub age: Duration,
-    /// How often those that have rested too long are let go.
+    /// How often idle conversations are removed.
     pub sweep: Duration,
-    /// Conversations at once; beyond, the one that rested longest goes.
+    /// Most conversations at once; beyond that, the one that was idle longest is removed.
     pub most: usize,
-    /// Questions that a conversation remembers.
+    /// Most questions that a conversation remembers.
     pub turns: usize,
 }
 
@@ -60,10 +60,10 @@ impl Default for SessionLimits {
     }
 }
 
-/// Characters of one question or answer that are remembered.
+/// Most characters of one question or answer that are remembered.
 const LONGEST: usize = 8_000;
 
-/// The conversations of a workspace. Nothing of them is held here, so that any process can go on with one.
+/// The conversations of a workspace. They are not kept in memory, so any process can continue one.
 pub(super) struct Sessions {
     journal: Journal,
     workspace: String,
@@ -71,16 +71,16 @@ pub(super) struct Sessions {
     limits: SessionLimits,
 }
 
-/// What was said in a conversation, the oldest first.
+/// The questions and answers of a conversation, oldest first.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Conversation {
     workspace: String,
     /// Questions and their answers.
     turns: VecDeque<(String, String)>,
-    /// Runs and their questions, where the answer is not known yet.
+    /// Runs with their questions that have no answer yet.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     open: VecDeque<(String, String)>,
-    /// Where words of the answers came from.
+    /// The origins of text in the answers.
     #[serde(default, skip_serializing_if = "Origins::is_empty")]
     origins: Origins,
 }
@@ -90,7 +90,8 @@ impl Sessions {
         Self { journal, scope: scope(&workspace), workspace, limits }
     }
 
-    /// A new conversation; beyond the most, the one that rested longest goes. Nobody can guess its id.
+    /// Begins a conversation under an id that cannot be guessed. If there are too many, the one that was idle longest
+    /// is removed.
     pub(super) async fn begin(&self) -> Result<String, Fault> {
         let id = unguessable(16).map_err(Fault::failed)?;
         let begun = Conversation { workspace: self.workspace.clone(), ..Conversation::default() };
@@ -101,8 +102,8 @@ impl Sessions {
         Ok(id)
     }
 
-    /// A question as it is put to the agents: with what was said before in this conversation, and where words of that came
-    /// from: an answer may repeat what a page says, and is not the user's word for being in their question.
+    /// The question as the agents get it, with the conversation so far, and the origins of text in it: an answer may
+    /// repeat text of a web page, which must not count as the user's own words.
     pub(super) async fn put(&self, id: &str, question: &str) -> Result<(String, Origins), Fault> {
         let question = question.to_owned();
         let put = move |said: &mut Conversation| {
@@ -113,7 +114,7 @@ impl Sessions {
         put.ok_or_else(|| Fault::usage("this session is not known or has expired; leave `session` out to begin anew"))
     }
 
-    /// Remembers that a run pursues a question. It may be answered when nobody waits for it any more.
+    /// Remembers that a run works on a question. The answer may come when no client waits any more.
     pub(super) async fn asked(&self, id: &str, run: &str, question: &str) -> Result<(), Fault> {
         let (most, asked) = (self.limits.turns, (run.to_owned(), short(question)));
         let add = move |said: &mut Conversation| {
@@ -125,15 +126,15 @@ impl Sessions {
         self.change(id, add).await.map(drop)
     }
 
-    /// The runs whose answers are not known yet.
+    /// The runs that have not answered yet.
     pub(super) fn open(&self, id: &str) -> Result<Vec<String>, Fault> {
         let stored = self.journal.stored(&self.scope, id)?;
         let open = stored.as_ref().and_then(|stored| known(stored, &self.workspace, self.limits.age));
         Ok(open.into_iter().flat_map(|said| said.open).map(|(run, _)| run).collect())
     }
 
-    /// Remembers what a question came to, and where words of the answer came from; without an answer, forgets it. What has
-    /// gone, or was heard before, changes nothing.
+    /// Remembers the answer to a question and its origins; without an answer, forgets the question. Does nothing if the
+    /// conversation is gone or the answer is already known.
     pub(super) async fn answered(&self, id: &str, run: &str, answer: Option<(&str, &Origins)>) -> Result<(), Fault> {
         let (most, run) = (self.limits.turns, run.to_owned());
         let answer = answer.map(|(answer, origins)| (short(answer), origins.clone()));
@@ -151,14 +152,14 @@ impl Sessions {
         self.change(id, take).await.map(drop)
     }
 
-    /// Lets go of those that have rested too long.
+    /// Removes conversations that have been idle for too long.
     pub(super) async fn sweep(&self) {
         if let Err(error) = self.journal.sweep_stored(&self.scope, self.limits.age, self.limits.most).await {
             warn!(%error, "old conversations could not be removed");
         }
     }
 
-    /// Takes over what earlier versions kept in a folder, a file each, and removes that.
+    /// Imports the conversations that earlier versions kept in a folder, one file each, and removes the files.
     pub(super) async fn take_over(&self, folder: &Path) {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             let changed = entry.metadata().and_then(|about| about.modified());
@@ -179,7 +180,7 @@ impl Sessions {
         let _ = std::fs::remove_dir_all(folder);
     }
 
-    /// Changes a conversation of this workspace that has not rested too long; gives nothing where there is none.
+    /// Changes a conversation of this workspace. Returns `None` if there is none, or it has been idle for too long.
     async fn change<T: Send + 'static>(
         &self,
         id: &str,
@@ -201,8 +202,8 @@ fn known(stored: &StoredValue, workspace: &str, age: Duration) -> Option<Convers
     (said.workspace == workspace).then_some(said)
 }
 
-/// A question as it is put to the agents where it goes on with a conversation: with the questions and answers before it, the
-/// oldest first, each cut to its size.
+/// The question as the agents get it in a conversation: with the earlier questions and answers, oldest first, each
+/// shortened to the limit.
 pub fn with_conversation(question: &str, turns: &[(&str, &str)]) -> String {
     if turns.is_empty() {
         return question.to_owned();

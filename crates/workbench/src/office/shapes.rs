@@ -1,11 +1,11 @@
-//! What is handed in and out of an office: goals and runs, files, conversations.
+//! The types of requests to the service and of its results: goals and runs, files, conversations.
 
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use updraft_run::Status;
 
-/// A goal, and how it is to be pursued.
+/// A goal, and how to work on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunRequest {
     /// The goal.
@@ -14,21 +14,21 @@ pub struct RunRequest {
     pub agent: Option<String>,
 }
 
-/// A run, as someone outside sees it.
+/// A run, as clients see it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunView {
-    /// Its id. Nobody can guess it.
+    /// Its id, which cannot be guessed.
     pub run: String,
-    /// How it stands: `Running`, `Waiting` for a person (see `waits`), `Paused` until it is resumed, whether by a person,
-    /// for want of budget or because its process is gone, or how it ended.
+    /// Its status: `Running`; `Waiting` for a person (see `waits`); `Paused` until it is resumed, because a person
+    /// paused it, its budget is used up or its process is gone; or how it ended.
     pub status: Status,
-    /// The same in a few words: what it is doing, or why it stopped.
+    /// The status in a few words: what the run is doing, or why it stopped.
     pub message: String,
-    /// What it is for.
+    /// Its goal.
     pub goal: String,
-    /// What it came to, or has so far.
+    /// Its answer, or what there is of it so far.
     pub answer: String,
-    /// What it waits for.
+    /// The questions and approvals it waits for.
     pub waits: Vec<PendingQuestion>,
     /// How many of its steps have ended.
     pub done: usize,
@@ -43,7 +43,7 @@ pub struct RunView {
 }
 
 impl RunView {
-    /// The word for how it stands that programs outside know it by.
+    /// The status in the word that protocols use.
     pub fn word(&self) -> &'static str {
         if self.status == Status::Running { "working" } else { self.status.as_str() }
     }
@@ -52,50 +52,50 @@ impl RunView {
 /// A question or an approval that a run waits for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PendingQuestion {
-    /// Its place in the run; never used again for another.
+    /// Its address in the run, which is never used for another question.
     pub id: String,
-    /// Whether a call is to be allowed; otherwise a question is to be answered.
+    /// Whether this is an approval of a call; otherwise it is a question.
     pub is_approval: bool,
-    /// What is asked.
+    /// The text of the question.
     pub text: String,
-    /// Answers to choose from, where there are some.
+    /// Answers to choose from, if any.
     pub options: Vec<String>,
-    /// The call that is to be allowed.
+    /// The call to be approved.
     pub call: Value,
-    /// The form that is to be filled in, where whoever the run calls wants one.
+    /// The form to be filled in, if the MCP server that asks wants one.
     pub form: Option<Value>,
-    /// Somebody whom the run calls asks: they are told of a refusal, too.
+    /// Whether an MCP server that the run calls asks: it is also informed when the answer is declined.
     pub is_inquiry: bool,
 }
 
-/// How far something has come.
+/// How far a run has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunProgress {
     /// Steps that have ended.
     pub done: usize,
-    /// Steps there are.
+    /// All steps.
     pub steps: usize,
     /// Which step did what.
     pub message: String,
 }
 
-/// Something found by a search.
+/// A document found by a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchHit {
-    /// What [`WorkspaceFiles::fetch`](super::WorkspaceFiles::fetch) knows it by.
+    /// The id to pass to [`WorkspaceFiles::fetch`](super::WorkspaceFiles::fetch).
     pub id: String,
     /// Its name for people.
     pub title: String,
     /// Where it is.
     pub url: String,
-    /// A few words around what was found.
+    /// A few lines around the words that were found.
     pub text: String,
 }
 
 /// A whole document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
-    /// What it was fetched by.
+    /// The id it was fetched by.
     pub id: String,
     /// Its name for people.
     pub title: String,
@@ -103,7 +103,7 @@ pub struct Document {
     pub url: String,
     /// Its text, or the beginning of it.
     pub text: String,
-    /// Bytes of the whole, where `text` is only its beginning.
+    /// The size of the whole in bytes, if `text` is only its beginning.
     pub cut_from: Option<u64>,
 }
 
@@ -112,61 +112,61 @@ pub struct Document {
 pub struct FileList {
     /// Paths of files, and of folders with a slash at the end.
     pub paths: Vec<String>,
-    /// There are more than these.
+    /// Whether there are more.
     pub is_cut: bool,
 }
 
-/// A file of the workspace that was written or taken away.
+/// A file of the workspace that was written or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkspaceFileChange {
     /// Its path.
     pub path: String,
-    /// How large it is now; nothing if it is gone.
+    /// Its size now; `None` if it is gone.
     pub bytes: Option<u64>,
 }
 
-/// What a tool of the workspace gave.
+/// The output of a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileToolOutput {
     /// As text.
     pub text: String,
-    /// As data, where it has some.
+    /// As data, if it has any.
     pub value: Option<Value>,
 }
 
-/// A question that is waited for.
+/// A question whose answer the client waits for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
-    /// What is asked.
+    /// The question.
     pub work: RunRequest,
-    /// The conversation it goes on with.
+    /// The conversation it continues.
     pub session: Option<String>,
     /// Whether the messages of the run are wanted too.
     pub history: bool,
 }
 
-/// What a question came to.
+/// The answer to a question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueryAnswer {
     /// The run.
     pub view: RunView,
-    /// The conversation, to go on with.
+    /// The conversation, for the next question.
     pub session: String,
-    /// The messages of the run, where they were asked for.
+    /// The messages of the run, if they were requested.
     pub messages: Option<Vec<Value>>,
 }
 
-/// Whoever waits for a run. Cheap to clone.
+/// A client that waits for a run. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct RunListener {
-    /// Told how far it has come; may have gone.
+    /// Receives the progress; the other end may be closed.
     pub progress: mpsc::UnboundedSender<RunProgress>,
     /// Cancelled when the result is no longer wanted at all.
     pub unwanted: CancellationToken,
 }
 
 impl RunListener {
-    /// Someone who hears nothing and wants the result.
+    /// A listener that receives no progress and wants the result.
     pub fn deaf() -> Self {
         Self { progress: mpsc::unbounded_channel().0, unwanted: CancellationToken::new() }
     }

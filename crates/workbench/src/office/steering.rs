@@ -1,4 +1,4 @@
-//! Runs as they are shown to and steered by whoever is outside.
+//! Shows runs to clients, and lets clients control them.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::shapes::{RunRequest, RunView};
 use super::view;
 use crate::fault::Fault;
 
-/// Runs in a list for others: the newest are what anyone looks for.
+/// Most runs in a list for clients; the newest are listed.
 const LISTED: usize = 50;
 
 impl LiveRuns {
@@ -19,7 +19,7 @@ impl LiveRuns {
         view::view(self.journal(), id)
     }
 
-    /// Says something to a run that is not over, and gives how it stands then.
+    /// Sends an input to a run that is not over, and returns the run's view after that.
     async fn say(&self, run: &str, input: impl FnOnce(&Run) -> Result<Input, Fault>) -> Result<RunView, Fault> {
         let id = self.find(run)?;
         let report = view::report(self.journal(), &id)?;
@@ -37,24 +37,24 @@ impl LiveRuns {
         self.seen(&id)
     }
 
-    /// Begins to pursue a goal. When this is done, the goal is safe on disk.
+    /// Starts a run for a goal. When this returns, the goal is on disk.
     pub async fn dispatch(&self, work: &RunRequest) -> Result<RunView, Fault> {
         let text = work.goal.clone();
         let id = self.start(goal(work, text)).await?;
         self.seen(&id)
     }
 
-    /// How a run stands.
+    /// The current view of a run.
     pub fn view(&self, run: &str) -> Result<RunView, Fault> {
         self.seen(&self.find(run)?)
     }
 
-    /// Lets a run begin nothing new.
+    /// Pauses a run: it starts nothing new.
     pub async fn pause(&self, run: &str) -> Result<RunView, Fault> {
         self.say(run, |_| Ok(Input::Pause)).await
     }
 
-    /// Goes on with a run that was paused, cut off or short of budget.
+    /// Resumes a run that was paused, interrupted or out of budget.
     pub async fn resume(&self, run: &str) -> Result<RunView, Fault> {
         self.say(run, |_| Ok(Input::Resume { budget: None, approvals: None })).await
     }
@@ -63,12 +63,12 @@ impl LiveRuns {
     pub async fn cancel(&self, run: &str) -> Result<RunView, Fault> {
         let id = self.find(run)?;
         self.say(run, |_| Ok(Input::Cancel { by: "a client".into(), step: None })).await?;
-        // What had begun is being stopped: that is soon.
+        // Calls that had begun are being stopped, which takes a moment.
         let _ = tokio::time::timeout(Duration::from_secs(2), self.until_rest(&id)).await;
         self.seen(&id)
     }
 
-    /// Allows or refuses a call; without an id, the only one that waits.
+    /// Allows or refuses a call; without an id, the only one that waits for approval.
     pub async fn approve(&self, run: &str, id: Option<&str>, allow: bool, because: String) -> Result<RunView, Fault> {
         self.say(run, |run| {
             let is_approval = |effect: &Effect| matches!(effect, Effect::Approval { .. });
@@ -94,7 +94,7 @@ impl LiveRuns {
         .await
     }
 
-    /// Says that a question will not be answered.
+    /// Declines to answer a question.
     pub async fn decline(&self, run: &str, id: &str) -> Result<RunView, Fault> {
         self.say(run, |run| {
             let is_question = |effect: &Effect| matches!(effect, Effect::Question { .. });
@@ -126,7 +126,7 @@ pub(super) fn goal(work: &RunRequest, text: String) -> Goal {
     Goal { text, mode, ..Goal::default() }
 }
 
-/// The one open question or approval that is meant.
+/// The open question or approval that the client names.
 fn meant(run: &Run, id: Option<&str>, wanted: impl Fn(&Effect) -> bool, what: &str) -> Result<EffectAddress, Fault> {
     let open = run.open().iter().filter(|(_, open)| wanted(&open.effect)).map(|(at, _)| at.clone());
     let open: Vec<EffectAddress> = open.collect();
@@ -138,7 +138,7 @@ fn meant(run: &Run, id: Option<&str>, wanted: impl Fn(&Effect) -> bool, what: &s
         (Some(id), _) => {
             let at: EffectAddress =
                 id.parse().map_err(|_| Fault::usage(format!("`{id}` is not an id; open are: {}", listed())))?;
-            // People name the call as well as its approval.
+            // A client may give the address of the call instead of its approval's.
             let at = if what == "an approval" { at.sibling(EffectKind::Approve, at.n) } else { at };
             let found = open.contains(&at).then_some(at);
             found.ok_or_else(|| Fault::usage(format!("`{id}` is not open; open are: {}", listed())))

@@ -1,4 +1,4 @@
-//! A run as someone outside sees it.
+//! Builds the view of a run that clients see.
 
 use serde_json::Value;
 use updraft_engine::{RunReport, command_to_go_on, failure_of, waiting_for, why_stopped};
@@ -9,7 +9,7 @@ use super::shapes::{PendingQuestion, RunView};
 use crate::fault::Fault;
 use crate::moment;
 
-/// How a run stands, from its journal.
+/// The view of a run, from its journal.
 pub(super) fn view(journal: &Journal, id: &RunId) -> Result<RunView, Fault> {
     Ok(of(&report(journal, id)?))
 }
@@ -37,15 +37,15 @@ pub(super) fn of(report: &RunReport) -> RunView {
     }
 }
 
-/// How a run stands for someone outside: one that rests until it is resumed is paused, whatever the reason.
+/// The status of a run for clients: a run that rests until it is resumed is paused, for whatever reason.
 fn seen(run: &Run, is_owned: bool) -> Status {
     match run.standing() {
-        // It may have been answered by now, and its owner has not taken it yet: then it is about to go on.
+        // If it was answered and its owner has not read the answer yet, it is about to continue.
         Status::Running | Status::Waiting if run.is_at_rest() && (!is_owned || !waiting_for(run).is_empty()) => {
             Status::Waiting
         }
         Status::Exhausted => Status::Paused,
-        // Whoever was at work on it is gone, and nobody else has taken it.
+        // The process that drove it is gone, and no other has taken it over.
         Status::Running | Status::Waiting | Status::Cancelling if !is_owned => Status::Paused,
         Status::New | Status::Running | Status::Waiting | Status::Cancelling => Status::Running,
         other => other,
@@ -54,7 +54,7 @@ fn seen(run: &Run, is_owned: bool) -> Status {
 
 fn message(id: &RunId, run: &Run, status: Status, waits: &[PendingQuestion]) -> String {
     match status {
-        Status::Done => "it ended well".to_owned(),
+        Status::Done => "it is done".to_owned(),
         Status::Failed | Status::Cancelled => failure_of(run).map(|why| why.message.clone()).unwrap_or_default(),
         Status::Waiting => waits.first().map_or_else(|| "it waits".to_owned(), |wait| wait.text.clone()),
         Status::Paused => match run.phase() {
@@ -63,7 +63,7 @@ fn message(id: &RunId, run: &Run, status: Status, waits: &[PendingQuestion]) -> 
                 format!("{why}; `{}` goes on", command_to_go_on(id, run))
             }
             RunPhase::Paused => "a person paused it".to_owned(),
-            _ => "it was interrupted: the process that was at work on it is gone; resume it to go on".to_owned(),
+            _ => "it was interrupted: the process that ran it is gone; resume it to go on".to_owned(),
         },
         _ => at_work(run),
     }

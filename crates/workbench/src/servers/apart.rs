@@ -1,10 +1,11 @@
-//! What is said about servers of the user's own that mean the workspace and are not started there, since it is a stranger's.
+//! Messages about the user's own servers whose arguments refer to the workspace, but which are not started there
+//! because it is not trusted.
 
 use std::path::Path;
 
 use updraft_mcp::config::{Secret, ServerConfig, TransportConfig};
 
-/// A remark about a server whose command line names something in the workspace without saying so; none about others.
+/// A message about a server whose command line uses a relative path in the workspace; `None` for other servers.
 pub(super) fn remark(server: &ServerConfig, workspace: &Path) -> Option<String> {
     let TransportConfig::Stdio { command, args, cwd: None, .. } = &server.link else { return None };
     let program = command.contains('/').then_some(command.as_str());
@@ -21,7 +22,7 @@ pub(super) fn remark(server: &ServerConfig, workspace: &Path) -> Option<String> 
     ))
 }
 
-/// Whether a word means something in the folder that a program is started in.
+/// Whether an argument is a path in the folder that the program is started in.
 fn means(word: &str, workspace: &Path) -> bool {
     let is_path = !word.is_empty() && !word.starts_with(['-', '/']);
     is_path && (matches!(word, "." | "..") || word.starts_with("./") || workspace.join(word).exists())

@@ -1,4 +1,4 @@
-//! What was signed in with at remote servers, in files that nobody else can read.
+//! Stores the tokens from signing in to remote servers, in files that only the user can read.
 
 use std::any::Any;
 use std::fs::{File, OpenOptions};
@@ -11,21 +11,21 @@ use updraft_mcp::{HostFuture, SecretStore};
 
 use crate::places::{self, AppFolders};
 
-/// How often it is looked whether another process is done with a login, and how many times: one that was stopped in the
-/// middle of it does not keep others out for ever.
+/// How often to check whether another process has finished a login, and how many times: a process that is stopped
+/// during a login must not block others for ever.
 const LOOK: Duration = Duration::from_millis(50);
 const LOOKS: u32 = 1_200;
 
-/// A file for each server and address.
+/// One file for each server and address.
 pub struct SecretFiles(PathBuf);
 
 impl SecretFiles {
-    /// Those of this machine.
+    /// The files of this machine.
     pub fn new(places: &AppFolders) -> Self {
         Self(places.state.join("mcp").join("keys"))
     }
 
-    /// Forgets what was signed in with at the servers of this name, wherever they are. False if there was nothing.
+    /// Forgets the tokens for servers of this name, at any address. Returns false if there were none.
     pub fn forget(&self, server: &str) -> std::io::Result<bool> {
         let beginning = beginning(server);
         let mut was = false;
@@ -68,7 +68,7 @@ impl SecretStore for SecretFiles {
 
     fn alone(&self, server: &str, address: &str) -> HostFuture<'_, Option<Box<dyn Any + Send>>> {
         let file = self.file(server, address);
-        // Empty files that stay: whoever holds a lock holds this very file.
+        // The lock files are empty and never removed, so that all processes lock the same file.
         let lock = self.0.with_file_name("locks").join(file.file_name().unwrap_or_default());
         Box::pin(async move {
             let file: File = places::private_file(&lock, OpenOptions::new().write(true)).ok()?;
@@ -76,7 +76,7 @@ impl SecretStore for SecretFiles {
                 match file.try_lock() {
                     Ok(()) => return Some(Box::new(file) as Box<dyn Any + Send>),
                     Err(std::fs::TryLockError::WouldBlock) => tokio::time::sleep(LOOK).await,
-                    // There are file systems without locks.
+                    // Some file systems have no locks.
                     Err(std::fs::TryLockError::Error(_)) => return None,
                 }
             }

@@ -1,4 +1,4 @@
-//! Where MCP servers are named, and whose word each place is: the user's own, or the workspace's, which must be trusted.
+//! Where MCP servers are named: in the user's own files and environment, or in the workspace, which must be trusted.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,24 +10,24 @@ use crate::places::{self, AppFolders};
 use crate::plain::read_text;
 use crate::settings::read_dotenv;
 
-/// The files of a workspace that name servers. They count only in a trusted one.
+/// The files of a workspace that name servers. They are used only if it is trusted.
 const IN_WORKSPACE: [&str; 3] = [".updraft/mcp.json", ".mcp.json", "mcp_servers.json"];
 /// Variables that hold a list of servers.
 const LISTS: [&str; 2] = ["UPDRAFT_MCP_SERVERS", "GEMINI_MCP_SERVERS"];
 /// The variable that names a file of servers.
 const FILE: &str = "MCP_SERVERS_CONFIG";
 
-/// One place that names servers.
+/// One source of server configurations.
 pub struct ServerSource {
-    /// What people call it.
+    /// Its name for people.
     pub shown: String,
-    /// The file, where it is one.
+    /// The file, if it is one.
     pub file: Option<PathBuf>,
     text: String,
     format: ConfigFormat,
 }
 
-/// The places that are the user's own: the environment, and files outside of the workspace.
+/// The user's own sources: the environment, and files outside of the workspace.
 pub(crate) fn of_user(places: &AppFolders, workspace: &Path) -> (Vec<ServerSource>, Vec<Wrong>) {
     let mut found = lists(&|name| places::set(name), "");
     let mut faults = Vec::new();
@@ -39,7 +39,7 @@ pub(crate) fn of_user(places: &AppFolders, workspace: &Path) -> (Vec<ServerSourc
     (found, faults)
 }
 
-/// The places that are the workspace's: its files, whoever names them, and what its `.env` says.
+/// The workspace's sources: its files, even if the user's environment names them, and its `.env`.
 pub fn of_workspace(workspace: &Path) -> (Vec<ServerSource>, Vec<Wrong>) {
     let dotenv = read_dotenv(&workspace.join(".env"));
     let of_dotenv = |name: &str| dotenv.get(name).filter(|value| !value.trim().is_empty()).cloned();
@@ -53,15 +53,15 @@ pub fn of_workspace(workspace: &Path) -> (Vec<ServerSource>, Vec<Wrong>) {
     (found, faults)
 }
 
-/// Whether the name of a file in the user's environment means one that the workspace brings: one that is named from
-/// there, or lies in it. Whoever made the workspace wrote it, and agents can change it.
+/// Whether a file named in the user's environment belongs to the workspace: the path is relative, or leads into it.
+/// Such a file was written by the workspace's author, and agents can change it.
 fn is_of_workspace(file: &str, workspace: &Path) -> bool {
     let path = Path::new(file);
     let real = path.canonicalize();
     !path.is_absolute() || path.starts_with(workspace) || real.is_ok_and(|real| real.starts_with(workspace))
 }
 
-/// A file of the workspace's servers that the user's environment names, for whoever says what does not count.
+/// Whether a file is a list of servers of the workspace, for messages about what is ignored.
 pub fn is_list(file: &str) -> bool {
     IN_WORKSPACE.contains(&file) || places::set(FILE).is_some_and(|named| Path::new(&named).ends_with(file))
 }
@@ -74,7 +74,7 @@ fn lists(find: &dyn Fn(&str) -> Option<String>, place: &str) -> Vec<ServerSource
     LISTS.iter().filter_map(source).collect()
 }
 
-/// A file that somebody names is missed where it is not there.
+/// Reads a file that is named explicitly: if it is missing, that is an error.
 fn named_file(file: &Path, found: &mut Vec<ServerSource>, faults: &mut Vec<Wrong>) {
     match ServerSource::read(file) {
         Some(source) => found.push(source),
@@ -94,7 +94,7 @@ impl ServerSource {
         Some(Self { shown, file: Some(file.to_owned()), text, format: format_of(file) })
     }
 
-    /// The servers as they are meant, and what is wrong with others.
+    /// The servers with variables filled in, and the invalid entries.
     pub fn servers(&self, variables: &Variables<'_>) -> (Vec<ServerConfig>, Vec<Wrong>) {
         read(&self.text, self.format, &self.shown, &|name| variables.find(name))
     }
@@ -105,20 +105,21 @@ impl ServerSource {
     }
 }
 
-/// The variables that configurations may name: the environment's, those of a trusted workspace, and two places.
+/// The variables that configurations may use: the environment's, those of a trusted workspace's `.env`, and two
+/// folders.
 pub struct Variables<'a> {
     workspace: &'a Path,
     dotenv: BTreeMap<String, String>,
 }
 
 impl<'a> Variables<'a> {
-    /// With those of the workspace's `.env`, where they count.
+    /// With the variables of the workspace's `.env`, if `counts`.
     pub fn of(workspace: &'a Path, counts: bool) -> Self {
         let dotenv = if counts { read_dotenv(&workspace.join(".env")) } else { BTreeMap::default() };
         Self { workspace, dotenv }
     }
 
-    /// A variable, by the name that files write it with.
+    /// A variable, by its name in configuration files.
     pub fn find(&self, name: &str) -> Option<String> {
         match name {
             "workspaceFolder" => Some(self.workspace.display().to_string()),
@@ -127,7 +128,7 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// The same, where it says something.
+    /// A variable that is not empty.
     pub fn set(&self, name: &str) -> Option<String> {
         self.find(name).filter(|value| !value.trim().is_empty())
     }

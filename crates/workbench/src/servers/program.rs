@@ -1,31 +1,31 @@
-//! The files of the workspace that its MCP servers are started from. Agents can write only there, so whoever trusts the
-//! workspace trusts these as they are; what they import or start is not looked at, nor are programs elsewhere.
+//! The files in the workspace that its MCP servers are started from. Agents can write only in the workspace, so trust
+//! covers exactly these files as they are. Files that they import or start are not checked, nor are programs elsewhere.
 
 use std::path::{Path, PathBuf};
 
 use updraft_mcp::config::{Secret, ServerConfig, TransportConfig};
 
-/// Endings of files that servers write. Unless they can be executed they count as data.
+/// Extensions of files that servers write. Such files count as data unless they are executable.
 const DATA: [&str; 13] =
     ["db", "sqlite", "sqlite3", "json", "jsonl", "csv", "txt", "md", "log", "lock", "toml", "yaml", "yml"];
-/// What interpreters run of a folder.
+/// The files that interpreters run if they are given a folder.
 const MAIN: [&str; 2] = ["index.js", "__main__.py"];
-/// Folders among the arguments of one server that files are looked for in.
+/// Most folders among the arguments of one server that are searched for files.
 const MOST_FOLDERS: usize = 16;
 
-/// The files in the workspace that are named by the command or by a word of its arguments, as seen from where the server is
-/// started or from a folder that is an argument as well.
+/// The files in the workspace that the command or a word of its arguments names, relative to the folder where the
+/// server is started or to a folder that is also an argument.
 pub(crate) fn program_files(server: &ServerConfig, workspace: &Path) -> Vec<PathBuf> {
     let TransportConfig::Stdio { command, args, cwd, .. } = &server.link else { return Vec::new() };
     let start = cwd.as_ref().map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd));
-    // By where they really lie: a virtual environment's Python is the system's.
+    // By real paths: the Python of a virtual environment is the system's.
     let inside = |path: PathBuf| path.canonicalize().ok().filter(|real| real.starts_with(workspace));
     let is_sign = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '=');
     let args = || args.iter().map(Secret::reveal);
     let words: Vec<&str> = args().flat_map(|arg| arg.split(is_sign)).filter(|word| !word.is_empty()).collect();
     let folders = words.iter().filter_map(|word| inside(start.join(word))).filter(|path| path.is_dir());
     let bases: Vec<PathBuf> = [start.clone()].into_iter().chain(folders.take(MOST_FOLDERS)).collect();
-    // `node ./server`; a folder further behind is as often what the server works on.
+    // As in `node ./server`; a folder in a later argument is often the one that the server works on.
     let first = words.iter().find(|word| !word.starts_with('-'));
     let mains = first.into_iter().flat_map(|folder| MAIN.map(|main| start.join(folder).join(main)));
     let named = args().chain(words.iter().copied()).flat_map(|word| bases.iter().map(move |base| base.join(word)));

@@ -1,4 +1,4 @@
-//! Which servers' descriptions the user has looked at and takes as their own words.
+//! Which servers' tool descriptions the user has reviewed and trusts like their own words.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,12 +11,13 @@ fn file(places: &AppFolders) -> PathBuf {
     places.state.join("mcp").join("vouched.json")
 }
 
-/// The seals of the descriptions that count.
+/// The hashes of the descriptions that are trusted.
 pub fn seals(places: &AppFolders) -> BTreeSet<String> {
     list_file::load::<BTreeMap<String, String>>(&file(places)).into_values().collect()
 }
 
-/// Keeps the seal of a server's descriptions in place of an older one, or takes it back. False if nothing changes.
+/// Stores the hash of a server's descriptions in place of an older one, or removes it. Returns false if nothing
+/// changes.
 pub fn keep(places: &AppFolders, server: &str, seal: Option<&str>) -> Result<bool, Fault> {
     let before = list_file::change(&file(places), |all: &mut BTreeMap<String, String>| match seal {
         Some(seal) => all.insert(server.to_owned(), seal.to_owned()),

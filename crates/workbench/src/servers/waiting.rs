@@ -1,4 +1,4 @@
-//! Servers that take long to start are waited for aloud: who, for how long, and what they last said.
+//! Reports servers that take long to start: which, for how long, and their last output.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use updraft_mcp::{Server, Servers};
 
 use crate::{Notice, Tell};
 
-/// Before the first word, and between two.
+/// The time before the first message, and between two messages.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// Waits for something that servers are started for, and tells of those that take long.
+/// Waits for work that needs servers to start, and reports those that take long.
 pub async fn aloud<T>(servers: &Servers, tell: &Tell, work: impl Future<Output = T>) -> T {
     let (began, mut work) = (Instant::now(), pin!(work));
     loop {

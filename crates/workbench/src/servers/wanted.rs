@@ -1,4 +1,4 @@
-//! Whose servers a run needs: a server that no agent of it may use is not even looked at.
+//! Which servers a run needs: a server whose tools no agent of the run may use is not started.
 
 use updraft_engine::Agents;
 use updraft_mcp::ToolNames;
@@ -6,11 +6,11 @@ use updraft_tools::{Registry, ToolSource};
 
 use super::ConfiguredServers;
 
-/// The group of servers' tools, and those that our own tools are in, whether there are any of them now or not.
+/// The group of servers' tools, and the groups of our own tools, whether they have any tools now or not.
 const GROUP: &str = "mcp";
 const OURS: [&str; 7] = ["files", "sandbox", "browser", "tools", "rag", "bench", "ask_user"];
 
-/// Tools that are there only beside servers.
+/// Tools that exist only if there are servers.
 const HELPERS: [&str; 10] = [
     "list_mcp_servers",
     "list_mcp_tools",
@@ -24,17 +24,17 @@ const HELPERS: [&str; 10] = [
     "mcp_get_prompt",
 ];
 
-/// The tools that are wanted.
+/// The tools that a run wants.
 #[derive(Clone, Copy, Debug)]
 pub enum WantedTools<'a> {
-    /// Whatever there is.
+    /// All tools.
     All,
-    /// Those of agents, by names and groups as agents' files have them.
+    /// The tools of agents, by names and groups as in agents' files.
     Of(&'a [String]),
 }
 
 impl WantedTools<'_> {
-    /// Whether tools of this server can be among them. `own` are those that are no server's.
+    /// Whether tools of this server can be among them. `own` are the tools that do not come from servers.
     pub(super) fn needs(self, prefix: &str, server: &str, own: &Registry) -> bool {
         let WantedTools::Of(names) = self else { return true };
         let is_ours = |name: &str| {
@@ -44,9 +44,9 @@ impl WantedTools<'_> {
     }
 }
 
-/// Leaves out the agents whose files name a tool, group or server that is not there, and says so.
+/// Leaves out the agents whose files name a tool, group or server that does not exist, and records why.
 ///
-/// A server that is switched off or has not come yet may have the tool, so names that could be of one are let pass.
+/// A server that is disabled or has not started yet may have the tool, so names that could belong to one are accepted.
 pub fn leave_out_mistaken(agents: &mut Agents, registry: &Registry, configured: &ConfiguredServers) {
     let prefix = configured.prefix();
     let servers = || configured.servers.iter().map(|(server, _)| server.name.as_str());
@@ -93,7 +93,7 @@ mod tests {
         assert!(!needs(&["files", "read_file", "browser", "ask_user"], "git"));
         assert!(needs(&["files", "mcp"], "git"));
         assert!(needs(&["mcp_git_log"], "git") && !needs(&["mcp_git_log"], "time"));
-        // By its bare name a tool may be anybody's.
+        // A tool's bare name may belong to any server.
         assert!(needs(&["git_log"], "time"));
         assert!(WantedTools::All.needs("mcp", "git", &own));
     }

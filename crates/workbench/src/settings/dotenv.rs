@@ -1,9 +1,9 @@
-//! `.env` of a trusted workspace: `NAME=value` lines, never over the environment.
+//! Reads `.env` of a trusted workspace: lines `NAME=value`, which never override the environment.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The variables of a file; none if it is not there or not text.
+/// The variables in a file; none if it does not exist or is not text.
 pub(crate) fn read(file: &Path) -> BTreeMap<String, String> {
     crate::plain::read_text(file).map(|text| parse(&text)).unwrap_or_default()
 }

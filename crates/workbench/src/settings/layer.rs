@@ -11,7 +11,7 @@ use super::written::{WrittenBudget, WrittenLog, WrittenSettings, dollars_to_cost
 use crate::fault::Fault;
 use crate::{moment, places, plain};
 
-/// What one source says, and where it stands.
+/// The settings from one source, and where it is.
 pub(crate) struct SettingsLayer {
     pub(crate) written: WrittenSettings,
     pub(crate) origin: SettingOrigin,
@@ -20,7 +20,7 @@ pub(crate) struct SettingsLayer {
 }
 
 impl SettingsLayer {
-    /// Reads a file; one that is not there says nothing.
+    /// Reads a file; a missing file sets nothing.
     pub(crate) fn file(path: &Path, origin: SettingOrigin) -> Result<Self, Fault> {
         let text = match plain::read_text(path) {
             Ok(text) => text,
@@ -31,7 +31,7 @@ impl SettingsLayer {
         Ok(Self { written, origin, file: path.to_owned(), text })
     }
 
-    /// `UPDRAFT_MODEL` and its like.
+    /// Reads `UPDRAFT_MODEL` and the other environment variables.
     pub(crate) fn environment() -> Result<Self, Fault> {
         let dollars = |text: &str| {
             text.parse().map_err(|_| "expected dollars, for instance 0.50".into()).and_then(dollars_to_cost)
@@ -78,12 +78,12 @@ impl SettingsLayer {
         Ok(Self { written, origin: SettingOrigin::Environment, file: PathBuf::new(), text: String::new() })
     }
 
-    /// What was said on the command line.
+    /// The settings from the command line.
     pub(crate) fn flags(written: WrittenSettings) -> Self {
         Self { written, origin: SettingOrigin::Flag, file: PathBuf::new(), text: String::new() }
     }
 
-    /// Where a value came from, in one line.
+    /// Where a value came from, in one line, for lists of settings.
     pub(crate) fn source<T>(&self, value: &Spanned<T>) -> String {
         match self.origin {
             SettingOrigin::User | SettingOrigin::Workspace | SettingOrigin::Stranger => {
@@ -93,7 +93,7 @@ impl SettingsLayer {
         }
     }
 
-    /// Where a value stands, for a person.
+    /// Where a value is written, for error messages.
     pub(crate) fn place<T>(&self, value: &Spanned<T>) -> String {
         match self.origin {
             SettingOrigin::Default => "default".into(),
@@ -133,7 +133,7 @@ fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// What TOML or serde found wrong, with the file, the line and close names.
+/// The error of TOML or serde, with the file, the line and similar names.
 fn in_words(path: &Path, text: &str, error: &toml::de::Error) -> Fault {
     let line = error.span().map_or(1, |span| line_of(text, span.start));
     let place = format!("{}:{line}", path.display());
@@ -170,6 +170,6 @@ mod tests {
     #[test]
     fn a_value_of_another_kind_is_named_with_its_line() {
         let (message, _) = fault("[budget]\ntime = \"soon\"\n");
-        assert!(message.starts_with("/config.toml:2: `soon` is not a length of time"), "{message}");
+        assert!(message.starts_with("/config.toml:2: `soon` is not a duration"), "{message}");
     }
 }

@@ -1,4 +1,4 @@
-//! What is meant: every value present, checked, and knowing where it came from.
+//! The merged settings: every value is present, checked, and knows where it came from.
 
 use toml::Spanned;
 use updraft_run::{ApprovalMode, Budget, Millis, Rules as CallRules, RunSettings as Rules, ThinkingEffort};
@@ -19,9 +19,9 @@ use crate::moment;
 pub(crate) enum SettingOrigin {
     Default,
     User,
-    /// A workspace that is trusted.
+    /// A trusted workspace.
     Workspace,
-    /// A workspace that is not: it can only tighten.
+    /// An untrusted workspace, which can only tighten.
     Stranger,
     Environment,
     Flag,
@@ -53,7 +53,7 @@ impl<T> SettingValue<T> {
         Self { value, from: SettingOrigin::Default.word().into() }
     }
 
-    /// Whether nobody has set it.
+    /// Whether it has its default value.
     pub(crate) fn is_default(&self) -> bool {
         self.from == SettingOrigin::Default.word()
     }
@@ -89,11 +89,11 @@ pub struct EffectiveSettings {
     pub(crate) step_budget: SpendingLimits,
     /// How much models think.
     pub(crate) think: SettingValue<ThinkingEffort>,
-    /// How long a model may say nothing before its answer begins.
+    /// How long a model may be silent before its answer begins.
     pub(crate) silence: SettingValue<Millis>,
-    /// How long it may say nothing in the midst of an answer.
+    /// How long it may be silent within an answer.
     pub(crate) stall: SettingValue<Millis>,
-    /// How long a model that is not available is waited for.
+    /// How long to wait for a model that is not available.
     pub(crate) max_wait: SettingValue<Millis>,
     /// Whether `auto` looks for servers on this machine.
     pub(crate) probe: SettingValue<bool>,
@@ -106,7 +106,7 @@ pub struct EffectiveSettings {
     pub(crate) python_program: SettingValue<String>,
     /// Whether that code may import installed packages.
     pub(crate) python_packages: SettingValue<bool>,
-    /// How pages of the web are reached.
+    /// How web pages are fetched.
     pub(crate) web: WebSettings,
     /// Conversations of clients, and the bridge.
     pub serving: ServeSettings,
@@ -114,7 +114,7 @@ pub struct EffectiveSettings {
     pub log: SettingValue<String>,
     /// What agents' commands may do.
     pub sandbox: SandboxSettings,
-    /// Whether what commands change is gathered, so that it can be undone.
+    /// Whether the changes of commands are recorded, so that they can be undone.
     pub(crate) undo_commands: SettingValue<bool>,
 }
 
@@ -160,7 +160,7 @@ impl Default for EffectiveSettings {
 }
 
 impl EffectiveSettings {
-    /// Takes over what a layer says; what it may not decide is named in `ignored`.
+    /// Applies a layer; settings that it may not decide are listed in `ignored`.
     pub(crate) fn take(&mut self, layer: &SettingsLayer, ignored: &mut Vec<String>) -> Result<(), Fault> {
         let written = &layer.written;
         let mut taking = LayerMerge { layer, ignored };
@@ -179,13 +179,13 @@ impl EffectiveSettings {
         taking.within("max_output", 1..=1_000_000, &mut self.max_output, written.max_output.as_ref())?;
         if let (Some(mode), Some(_)) = (&written.mode, &written.approvals) {
             let place = layer.place(mode);
-            return Err(Fault::config(format!("{place}: `mode` and `approvals` decide the same; keep one of them")));
+            return Err(Fault::config(format!("{place}: `mode` and `approvals` set the same thing; keep one of them")));
         }
         taking.ordered("mode", &mut self.approvals, written.mode.as_ref(), |new, old| new >= old);
         taking.ordered("approvals", &mut self.approvals, written.approvals.as_ref(), |new, old| new >= old);
         rules::take(&mut self.rules, layer, taking.ignored)?;
         if let Some(deny) = &written.deny {
-            // What one source denies, no other allows.
+            // What one source denies, no other can allow.
             self.deny.value.extend(deny.get_ref().iter().cloned());
             self.deny.value.sort();
             self.deny.value.dedup();
@@ -221,7 +221,7 @@ impl EffectiveSettings {
         Ok(())
     }
 
-    /// Forgets interpreters that are named by their place in the workspace: what is there is a stranger's.
+    /// Ignores interpreters that are given as paths in the workspace: in an untrusted workspace they must not run.
     pub(super) fn leave_relative_programs(&mut self, ignored: &mut Vec<String>) {
         for (name, slot) in [("tools.python", &mut self.tools.python), ("python.program", &mut self.python_program)] {
             if slot.value.contains('/') && !std::path::Path::new(&slot.value).is_absolute() {
@@ -231,7 +231,7 @@ impl EffectiveSettings {
         }
     }
 
-    /// The rules a run begins with. Model and workspace are filled in by whoever chose them.
+    /// The rules a run begins with. The caller fills in the model and the workspace.
     pub fn rules(&self) -> Rules {
         Rules {
             turns: self.turns.value,
@@ -302,19 +302,19 @@ impl EffectiveSettings {
     }
 }
 
-/// Taking over the values of one layer.
+/// Applies the values of one layer.
 pub(super) struct LayerMerge<'a> {
     pub(super) layer: &'a SettingsLayer,
     ignored: &'a mut Vec<String>,
 }
 
 impl LayerMerge<'_> {
-    /// A value that only a trusted source may decide.
+    /// A value that only a trusted source may set.
     pub(super) fn free<T: Clone>(&mut self, name: &str, slot: &mut SettingValue<T>, written: Option<&Spanned<T>>) {
         self.ordered(name, slot, written, |_, _| false);
     }
 
-    /// A value that only the user decides, never a file of a workspace, trusted or not.
+    /// A value that only the user may set, never a file of a workspace, trusted or not.
     pub(super) fn own<T: Clone>(&mut self, name: &str, slot: &mut SettingValue<T>, written: Option<&Spanned<T>>) {
         match self.layer.origin {
             SettingOrigin::Workspace | SettingOrigin::Stranger if written.is_some() => {
@@ -331,7 +331,7 @@ impl LayerMerge<'_> {
         }
     }
 
-    /// A number within bounds, which a stranger may only lower.
+    /// A number with bounds, which an untrusted workspace may only lower.
     pub(super) fn within<T: Copy + PartialOrd + std::fmt::Display>(
         &mut self,
         name: &str,
@@ -351,7 +351,7 @@ impl LayerMerge<'_> {
         Ok(())
     }
 
-    /// A length of time within bounds, which a stranger may only lower.
+    /// A duration with bounds, which an untrusted workspace may only lower.
     pub(super) fn lasting(
         &mut self,
         name: &str,
@@ -368,7 +368,7 @@ impl LayerMerge<'_> {
         Ok(())
     }
 
-    /// A limit, which a stranger may only set or lower.
+    /// A limit, which an untrusted workspace may only set or lower.
     pub(super) fn limit<T: Copy + PartialOrd>(
         &mut self,
         name: &str,
@@ -379,7 +379,7 @@ impl LayerMerge<'_> {
         self.ordered(name, slot, written.as_ref(), |new, old| old.is_none() || new <= old);
     }
 
-    /// A value that a stranger may decide only where it is no laxer than what was there.
+    /// A value that an untrusted workspace may set only if that is at least as strict as before.
     pub(super) fn ordered<T: Clone>(
         &mut self,
         name: &str,

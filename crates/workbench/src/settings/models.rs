@@ -1,4 +1,4 @@
-//! What settings say about models: profiles, providers, limits and prices.
+//! Settings about models: profiles, providers, limits and prices.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::meant::{SettingOrigin, SettingValue};
 use crate::fault::Fault;
 use crate::moment;
 
-/// A table `[profiles.NAME]`: a model, those to fall back to, and how they are used.
+/// A table `[profiles.NAME]`: a model, its fallbacks, and how they are used.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WrittenProfile {
@@ -26,7 +26,7 @@ pub(crate) struct WrittenProfile {
     images: Option<bool>,
 }
 
-/// A table `[providers.NAME]`: where a provider is and what its key is called.
+/// A table `[providers.NAME]`: a provider's address, and the variable that holds its key.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WrittenProvider {
@@ -57,7 +57,7 @@ pub(crate) struct WrittenPrice {
     pub(crate) stored: Option<f64>,
 }
 
-/// A provider as it is meant.
+/// The merged settings of a provider.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ProviderSettings {
     pub(crate) base: Option<String>,
@@ -65,7 +65,7 @@ pub(crate) struct ProviderSettings {
     pub(crate) speech: Option<DialectKind>,
 }
 
-/// All that is meant about models.
+/// All merged settings about models.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ModelSettings {
     pub(crate) profiles: BTreeMap<String, SettingValue<String>>,
@@ -75,7 +75,7 @@ pub(crate) struct ModelSettings {
 }
 
 impl ModelSettings {
-    /// Takes over what a layer says. A stranger says nothing here: whoever sets an address gets the key.
+    /// Applies a layer. An untrusted workspace can set nothing here: an address it chose would receive the key.
     pub(super) fn take(&mut self, layer: &SettingsLayer, ignored: &mut Vec<String>) -> Result<(), Fault> {
         let written = &layer.written;
         table("profile", &mut self.profiles, layer, &written.profiles, ignored, WrittenProfile::meant)?;
@@ -118,7 +118,7 @@ impl ModelSettings {
     }
 }
 
-/// A limit as a line.
+/// A limit in words, on one line.
 pub fn limit_in_words(limit: &RateLimit) -> String {
     let RateLimit { requests, tokens, spacing, concurrency } = limit;
     let mut parts = Vec::new();
@@ -153,7 +153,7 @@ fn table<W: Clone, T>(
 }
 
 impl WrittenProfile {
-    /// The model with its settings, and those to fall back to, as one text.
+    /// The model with its settings and its fallbacks, as one text.
     fn meant(&self) -> Result<String, String> {
         let settings = [
             ("think", self.think.clone()),
@@ -198,7 +198,7 @@ impl WrittenLimit {
     fn meant(&self) -> Result<RateLimit, String> {
         let spacing = self.spacing.as_deref().map(moment::duration).transpose()?.unwrap_or(Duration::ZERO);
         if self.requests_per_minute == Some(0) || self.tokens_per_minute == Some(0) || self.concurrency == Some(0) {
-            return Err("nothing could ever be asked with a limit of 0".to_owned());
+            return Err("a limit of 0 would allow no requests at all".to_owned());
         }
         let (requests, tokens) = (self.requests_per_minute, self.tokens_per_minute);
         Ok(RateLimit { requests, tokens, spacing, concurrency: self.concurrency })
@@ -209,7 +209,7 @@ impl WrittenPrice {
     fn meant(self) -> Result<Price, String> {
         let all = [Some(self.input), Some(self.output), self.cached, self.stored];
         if all.into_iter().flatten().any(|price| !price.is_finite() || price < 0.0) {
-            return Err("a price is not a number from 0".to_owned());
+            return Err("a price must be a number of 0 or more".to_owned());
         }
         Ok(Price::per_million(self.input, self.output, self.cached, self.stored))
     }

@@ -1,4 +1,4 @@
-//! What a person allowed with "always" in a workspace: kept beside our own state, never inside the workspace.
+//! Rules that a person allowed with "always" in a workspace: stored in the state folder, never inside the workspace.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::list_file;
 use crate::places::AppFolders;
 
-/// Where such a rule comes from, for people.
+/// The origin of such a rule, for people.
 const FROM: &str = "always, in this workspace";
 
 /// Rules by the canonical path of their workspace.
@@ -18,18 +18,18 @@ pub struct RememberedRules {
 }
 
 impl RememberedRules {
-    /// What is remembered on this machine.
+    /// The rules stored on this machine.
     pub fn load(places: &AppFolders) -> Self {
         Self { folders: list_file::load(&file(places)) }
     }
 
-    /// The rules of a workspace. One that cannot be read allows nothing.
+    /// The rules of a workspace. A rule that cannot be read allows nothing.
     pub fn rules(&self, workspace: &Path) -> Vec<Rule> {
         let known = self.folders.get(&workspace.display().to_string()).into_iter().flatten();
         known.filter_map(|rule| Rule::parse(rule, FROM).ok()).collect()
     }
 
-    /// Remembers rules for a workspace, beside whatever another process has remembered meanwhile.
+    /// Adds rules for a workspace, keeping those that other processes have added.
     pub fn add(places: &AppFolders, workspace: &str, rules: &[String]) -> Result<(), Fault> {
         list_file::change(&file(places), |folders: &mut BTreeMap<String, Vec<String>>| {
             let known = folders.entry(workspace.to_owned()).or_default();
@@ -41,7 +41,7 @@ impl RememberedRules {
         })
     }
 
-    /// Forgets a rule; false if it was not there.
+    /// Removes a rule. Returns false if there was none.
     pub fn remove(places: &AppFolders, workspace: &Path, rule: &str) -> Result<bool, Fault> {
         list_file::change(&file(places), |folders: &mut BTreeMap<String, Vec<String>>| {
             let Some(known) = folders.get_mut(&workspace.display().to_string()) else { return false };
@@ -56,7 +56,7 @@ fn file(places: &AppFolders) -> PathBuf {
     places.state.join("allowed.json")
 }
 
-/// Keeps what was allowed for the whole workspace, if an input says so.
+/// Stores what was allowed for the whole workspace, if the input is such an approval.
 pub fn keep(places: &AppFolders, run: &Run, input: &Input) -> Result<(), Fault> {
     let Input::Verdict { id: Some(id), verdict } = input else { return Ok(()) };
     if !verdict.allow || verdict.always != Some(ApprovalScope::Workspace) {

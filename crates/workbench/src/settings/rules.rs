@@ -1,4 +1,4 @@
-//! The table `[rules]`: what is allowed, asked about and denied. A workspace that is not trusted can only add to the latter two.
+//! The table `[rules]`: what is allowed, asked about and denied. An untrusted workspace can only add to the last two.
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -17,7 +17,7 @@ pub(crate) struct WrittenRules {
     pub(crate) deny: Vec<Spanned<String>>,
 }
 
-/// Takes over the rules of a layer. They only ever add up: the strictest counts.
+/// Adds the rules of a layer. Rules are never removed, and the strictest applies.
 pub(super) fn take(rules: &mut Rules, layer: &SettingsLayer, ignored: &mut Vec<String>) -> Result<(), Fault> {
     let WrittenRules { allow, ask, deny } = &layer.written.rules;
     let read = |written: &Spanned<String>| {

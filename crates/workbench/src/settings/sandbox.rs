@@ -1,4 +1,4 @@
-//! What settings say about the sandbox: what agents' commands may read, write, reach and use up.
+//! Settings of the sandbox: what agents' commands may read, write, reach and use.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -37,24 +37,24 @@ pub(crate) enum WrittenNetwork {
     Hosts(Vec<String>),
 }
 
-/// The sandbox as it is meant.
+/// The merged sandbox settings.
 #[derive(Clone, Debug)]
 pub struct SandboxSettings {
-    /// What of the network they reach.
+    /// What network they can reach.
     pub network: SettingValue<Network>,
     /// Names of toolchains in the home folder, or folders.
     pub(crate) toolchains: SettingValue<Vec<String>>,
-    /// More paths that they may read.
+    /// Additional paths that they may read.
     pub read: SettingValue<Vec<PathBuf>>,
-    /// More folders that they may write.
+    /// Additional folders that they may write.
     pub write: SettingValue<Vec<PathBuf>>,
-    /// The level to run at; absent for the best there is.
+    /// The level to run at; `None` for the highest that is available.
     pub level: SettingValue<Option<SandboxLevel>>,
     pub(crate) environment: SettingValue<Vec<String>>,
     pub(crate) memory: SettingValue<u64>,
     pub(crate) processes: SettingValue<u64>,
     pub(crate) disk: SettingValue<u64>,
-    /// How long one command may take; absent for the usual.
+    /// How long one command may take; `None` for the default.
     pub time: SettingValue<Option<Duration>>,
 }
 
@@ -77,7 +77,7 @@ impl Default for SandboxSettings {
 }
 
 impl SandboxSettings {
-    /// Takes over what a layer says. A stranger can only tighten; nobody but the user can do without a sandbox.
+    /// Applies a layer. An untrusted workspace can only tighten; only the user can turn the sandbox off.
     pub(super) fn take(&mut self, layer: &SettingsLayer, ignored: &mut Vec<String>) -> Result<(), Fault> {
         let written = &layer.written.sandbox;
         let mut taking = SandboxMerge { layer, ignored };
@@ -100,7 +100,7 @@ impl SandboxSettings {
         if is_ours && written.level.as_ref().is_some_and(|level| level.get_ref() == "none") {
             taking.ignored.push("`sandbox.level`".to_owned());
         } else {
-            // Where nothing was chosen, the best is meant: only the highest is no lower.
+            // Without a choice, the highest level is meant, so that only the highest is as strict.
             let is_stricter =
                 |new: &Option<SandboxLevel>, old: &Option<SandboxLevel>| *new >= old.or(Some(SandboxLevel::Full));
             taking.put("level", &mut self.level, written.level.as_ref(), |text| level(text), is_stricter)?;
@@ -119,7 +119,7 @@ impl SandboxSettings {
         taking.put("time", &mut self.time, written.time.as_ref(), time, |new, old| *new <= old.or(usual))
     }
 
-    /// What every child may do; its workspace is put in for each.
+    /// The policy for every child process; its workspace is added for each.
     pub(crate) fn policy(&self, places: &AppFolders) -> Policy {
         let mut policy = Policy::strict("/nonexistent");
         let home = places::home().and_then(|home| home.canonicalize().ok());
@@ -166,7 +166,7 @@ impl SandboxSettings {
     }
 }
 
-/// By whom the user's commits are, from where git looks for it.
+/// The author of the user's commits, from the files where git looks for it.
 fn git(home: &Path) -> Vec<GitSetting> {
     let usual =
         || places::set("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from).join("git/config");
@@ -177,14 +177,14 @@ fn git(home: &Path) -> Vec<GitSetting> {
     GitSetting::read(&files, home)
 }
 
-/// Taking over the values of one layer.
+/// Applies the values of one layer.
 struct SandboxMerge<'a> {
     layer: &'a SettingsLayer,
     ignored: &'a mut Vec<String>,
 }
 
 impl SandboxMerge<'_> {
-    /// A value, which a stranger may only tighten.
+    /// A value, which an untrusted workspace may only tighten.
     fn put<W, T>(
         &mut self,
         name: &str,
@@ -203,7 +203,7 @@ impl SandboxMerge<'_> {
         Ok(())
     }
 
-    /// More entries of a list, which a stranger adds nothing to.
+    /// Adds entries to a list. An untrusted workspace cannot add any.
     fn add<T: PartialEq>(
         &mut self,
         name: &str,
@@ -258,25 +258,25 @@ fn level(text: &str) -> Result<Option<SandboxLevel>, String> {
         "full" => Ok(Some(SandboxLevel::Full)),
         "landlock" => Ok(Some(SandboxLevel::Landlock)),
         "none" => Ok(Some(SandboxLevel::None)),
-        other => Err(format!("`{other}` is no level; expected full, landlock or none")),
+        other => Err(format!("`{other}` is not a level; expected full, landlock or none")),
     }
 }
 
-/// A path that exists, written out: from the root, or from the home folder with `~/`.
+/// An existing path in canonical form: absolute, or relative to the home folder with `~/`.
 fn path(text: &str) -> Result<PathBuf, String> {
     let meant = match (text.strip_prefix("~/"), places::home()) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => PathBuf::from(text),
     };
     if !meant.is_absolute() {
-        return Err(format!("`{text}` is not a path from the root, nor from the home folder (`~/…`)"));
+        return Err(format!("`{text}` is neither an absolute path nor one in the home folder (`~/…`)"));
     }
     let real = meant.canonicalize().map_err(|error| format!("`{text}` cannot be granted: {error}"))?;
     let is_wide = real.parent().is_none() || places::home().is_some_and(|home| home.starts_with(&real));
     if is_wide { Err(format!("`{text}` is too much to grant; name a folder in it")) } else { Ok(real) }
 }
 
-/// Bytes: `512 MiB`, `4 GiB`.
+/// Reads a size in bytes: `512 MiB`, `4 GiB`.
 fn size(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let digits = text.trim_end_matches(|one: char| !one.is_ascii_digit());
@@ -284,16 +284,16 @@ fn size(text: &str) -> Result<u64, String> {
         "KiB" | "K" => 10,
         "MiB" | "M" => 20,
         "GiB" | "G" => 30,
-        _ => return Err(format!("`{text}` is no size; expected for instance `512 MiB` or `4 GiB`")),
+        _ => return Err(format!("`{text}` is not a size; expected for instance `512 MiB` or `4 GiB`")),
     };
     let number: u64 =
-        digits.trim().parse().map_err(|_| format!("`{text}` is no size; expected a number and a unit"))?;
+        digits.trim().parse().map_err(|_| format!("`{text}` is not a size; expected a number and a unit"))?;
     at_least_one(number)?;
     number.checked_mul(1 << unit).ok_or_else(|| format!("`{text}` is too large"))
 }
 
 fn at_least_one(number: u64) -> Result<u64, String> {
-    if number == 0 { Err("nothing can run with 0; expected a number from 1".to_owned()) } else { Ok(number) }
+    if number == 0 { Err("nothing can run with 0; expected 1 or more".to_owned()) } else { Ok(number) }
 }
 
 #[cfg(test)]
@@ -369,11 +369,11 @@ mod tests {
     fn what_cannot_be_granted_is_named_with_its_line() {
         for (text, says) in [
             ("read = [\"/no/such/folder\"]", ":2: `sandbox.read`: `/no/such/folder` cannot be granted"),
-            ("write = [\"here\"]", "not a path from the root"),
+            ("write = [\"here\"]", "neither an absolute path"),
             ("write = [\"/\"]", "too much to grant"),
             ("network = \"all\"", "is not a network"),
             ("network = [\"127.0.0.1\"]", "`sandbox.network`"),
-            ("memory = \"lots\"", "is no size"),
+            ("memory = \"lots\"", "is not a size"),
             ("toolchains = [\"cobol\"]", "is not a toolchain"),
             ("level = \"high\"", "expected full, landlock or none"),
         ] {

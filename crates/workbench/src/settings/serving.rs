@@ -1,4 +1,4 @@
-//! `[sessions]` and `[bridge]`: how long clients' conversations are kept, and what the bridge gives at once.
+//! `[sessions]` and `[bridge]`: how long clients' conversations are kept, and how much the bridge returns at once.
 
 use std::time::Duration;
 
@@ -34,14 +34,14 @@ pub(crate) struct WrittenBridge {
     read: Option<Spanned<u64>>,
 }
 
-/// What is meant by them.
+/// The merged values of both.
 #[derive(Clone, Debug)]
 pub struct ServeSettings {
     age: SettingValue<Millis>,
     sweep: SettingValue<Millis>,
     most: SettingValue<u32>,
     turns: SettingValue<u32>,
-    /// Bytes that `fs/read` gives at once.
+    /// Most bytes that `fs/read` returns at once.
     pub bridge_read: SettingValue<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! What may be spent, by a run or by one step: each limit with where it came from.
+//! What a run or one step may spend: each limit, and where it came from.
 
 use updraft_run::{Budget, Cost, Millis};
 
@@ -29,7 +29,7 @@ impl Default for SpendingLimits {
 }
 
 impl SpendingLimits {
-    /// Takes over what a layer says in the table of this name.
+    /// Applies what a layer sets in the table of this name.
     pub(super) fn take(&mut self, table: &str, taking: &mut LayerMerge<'_>, written: &WrittenBudget) {
         taking.limit(&format!("{table}.cost"), &mut self.cost, written.cost.as_ref());
         taking.limit(&format!("{table}.tokens"), &mut self.tokens, written.tokens.as_ref());
@@ -38,7 +38,7 @@ impl SpendingLimits {
         taking.limit(&format!("{table}.calls"), &mut self.calls, written.calls.as_ref());
     }
 
-    /// The limits, for the run.
+    /// The limits as a budget.
     pub(crate) fn budget(&self) -> Budget {
         Budget {
             cost: self.cost.value,

@@ -1,4 +1,4 @@
-//! `[tools]`: where tools of the user's own are dropped and what runs them, and how much any call may take and give.
+//! `[tools]`: the folders of drop-in tools and their Python, and limits on calls and output.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::written::{size, time};
 use crate::fault::Fault;
 use crate::moment;
 
-/// Bytes that a model can be shown at once: less tells nothing, and more than this no model reads.
+/// Sizes that can be set, in bytes, for what a model is shown: less is useless, and no model reads more.
 const SIZES: RangeInclusive<u64> = 1_000..=10_000_000;
 
 /// The table `[tools]`.
@@ -35,24 +35,24 @@ pub(crate) struct WrittenTools {
     backoff: Option<Spanned<Millis>>,
 }
 
-/// What is meant by it.
+/// The merged values.
 #[derive(Clone, Debug)]
 pub struct ToolSettings {
-    /// Relative to the workspace, or whole paths.
+    /// Paths, absolute or relative to the workspace.
     pub folders: SettingValue<Vec<String>>,
-    /// A name to be found on `PATH`, or a path that may be relative to the workspace; empty for that of agents' code.
+    /// A name on `PATH`, or a path, absolute or relative to the workspace; empty for the Python that runs agents' code.
     pub(crate) python: SettingValue<String>,
     /// How long one call may take.
     pub(crate) time: SettingValue<Millis>,
-    /// The same for the tools that come with the program and have no time of their own.
+    /// The same for built-in tools that have no time limit of their own.
     built_in_time: SettingValue<Millis>,
-    /// Bytes that `read_file` gives at once.
+    /// Most bytes that `read_file` returns at once.
     read: SettingValue<u64>,
-    /// Bytes of any tool's output that a model is shown.
+    /// Most bytes of any tool's output that a model is shown.
     output: SettingValue<u64>,
-    /// How often a call that may be repeated is tried again after a failure that may pass.
+    /// How often a call that is safe to repeat is retried after a temporary failure.
     retries: SettingValue<u32>,
-    /// The wait before the first new try; it doubles from then on.
+    /// The wait before the first retry; it doubles each time.
     backoff: SettingValue<Millis>,
 }
 
@@ -74,7 +74,7 @@ impl Default for ToolSettings {
 }
 
 impl ToolSettings {
-    /// Takes over what a layer says.
+    /// Applies a layer.
     pub(super) fn take(&mut self, taking: &mut LayerMerge<'_>, written: &WrittenTools) -> Result<(), Fault> {
         taking.free("tools.folders", &mut self.folders, written.folders.as_ref());
         taking.free("tools.python", &mut self.python, written.python.as_ref());
@@ -93,7 +93,7 @@ impl ToolSettings {
         let time = |millis: Millis| Duration::from_millis(millis.0);
         let output = self.output.value as usize;
         ToolLimits {
-            // A file is cut once, by the tool that knows its lines, so what is read stays below what is shown.
+            // `read_file` cuts at a line, so its limit stays below the general one and a file is cut only once.
             read: (self.read.value as usize).min(output - output / 8),
             output,
             time: time(self.built_in_time.value),

@@ -1,4 +1,4 @@
-//! Which workspaces' files count in full: their path, and a hash of what counted when they were trusted.
+//! Which workspaces are trusted: their paths, each with a hash of the files that the trust covers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
@@ -13,31 +13,31 @@ use crate::places::AppFolders;
 use crate::servers::{self, Variables, program_files};
 use crate::{list_file, plain};
 
-/// Files that can be looked after in one workspace.
+/// Most files that trust can cover in one workspace.
 const MOST: usize = 100_000;
-/// How many of them are told apart by their content, and how many bytes of one and of all.
+/// How many of them are compared by content, and the most bytes of one file and of all files.
 const MOST_HASHED: usize = 10_000;
 const LARGEST_HASHED: u64 = 64 << 20;
 const MOST_BYTES: u64 = 512 << 20;
 
-/// How a workspace stands.
+/// Whether a workspace is trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrustState {
-    /// Its files count.
+    /// Its files are used.
     Trusted,
-    /// It has files that would count if it were trusted.
+    /// It is not trusted; these files would be used if it were.
     Stranger(Vec<String>),
-    /// It was trusted, and what counts has changed since.
+    /// It was trusted, and files that the trust covers have changed since.
     Changed,
 }
 
 impl TrustState {
-    /// Whether its files count in full.
+    /// Whether all of its files are used.
     pub fn is_trusted(&self) -> bool {
         *self == TrustState::Trusted
     }
 
-    /// What does not count, in words. Settings are named one by one elsewhere.
+    /// What is ignored, in words. (Ignored settings are named one by one elsewhere.)
     pub fn ignored(&self) -> Vec<String> {
         match self {
             TrustState::Trusted => Vec::new(),
@@ -58,20 +58,20 @@ impl TrustState {
 /// The workspaces that were trusted, by their canonical path.
 pub struct TrustedWorkspaces {
     file: PathBuf,
-    /// The user's own settings, which may name folders of tools.
+    /// The user's own settings file, which may name folders of tools.
     settings: PathBuf,
     folders: BTreeMap<String, String>,
 }
 
 impl TrustedWorkspaces {
-    /// Those of this machine.
+    /// The trusted workspaces of this machine.
     pub fn load(places: &AppFolders) -> Self {
         let file = places.state.join("trusted.json");
         let folders = list_file::load(&file);
         Self { file, settings: places.settings(), folders }
     }
 
-    /// How a workspace stands. Of a stranger's only so much is looked at as people are told.
+    /// Whether a workspace is trusted. If it never was, only the files are listed that messages mention.
     pub fn standing(&self, workspace: &Path) -> TrustState {
         if !self.folders.contains_key(&workspace.display().to_string()) {
             let tools = self.folders_of_tools(workspace).into_iter().filter(|folder| workspace.join(folder).is_dir());
@@ -84,13 +84,13 @@ impl TrustedWorkspaces {
         if self.is_as_trusted(workspace, &counted) { TrustState::Trusted } else { TrustState::Changed }
     }
 
-    /// Whether what counts is as it was when the workspace was trusted.
+    /// Whether the files are as they were when the workspace was trusted.
     pub fn is_as_trusted(&self, workspace: &Path, counted: &TrustContent) -> bool {
         let hash = counted.hash.as_ref().ok();
         hash.is_some() && self.folders.get(&workspace.display().to_string()) == hash
     }
 
-    /// What of a workspace only counts in full if it is trusted, as it is now.
+    /// The files that trust in a workspace covers, as they are now.
     pub fn what_counts(&self, workspace: &Path) -> TrustContent {
         let mut files = settings_of(workspace);
         files.extend(of_servers(workspace));
@@ -103,10 +103,10 @@ impl TrustedWorkspaces {
         TrustContent { files, hash }
     }
 
-    /// The folders in which tools are looked for.
+    /// The folders that are searched for tools.
     fn folders_of_tools(&self, workspace: &Path) -> BTreeSet<PathBuf> {
         let mut tools: BTreeSet<PathBuf> = ["tools", ".updraft/tools"].map(PathBuf::from).into();
-        // Settings that cannot be read are named when they are needed, and name no folders here.
+        // Settings that cannot be read are reported when they are needed; here they name no folders.
         let files = [self.settings.clone(), workspace.join(".updraft/config.toml")];
         for layer in files.iter().filter_map(|file| SettingsLayer::file(file, SettingOrigin::Stranger).ok()) {
             let named = layer.written.tools.folders.iter().flat_map(|list| list.get_ref().iter());
@@ -116,7 +116,7 @@ impl TrustedWorkspaces {
         tools
     }
 
-    /// Records a workspace as it was looked at.
+    /// Trusts a workspace with these files.
     pub fn add(&self, workspace: &Path, counted: &TrustContent) -> Result<(), Fault> {
         let hash = counted.hash.clone().map_err(|folder| too_much(&folder))?;
         list_file::change(&self.file, |folders: &mut BTreeMap<String, String>| {
@@ -124,7 +124,7 @@ impl TrustedWorkspaces {
         })
     }
 
-    /// Takes the trust back; false if there was none.
+    /// Removes the trust. Returns false if there was none.
     pub fn remove(&self, workspace: &Path) -> Result<bool, Fault> {
         list_file::change(&self.file, |folders: &mut BTreeMap<String, String>| {
             folders.remove(&workspace.display().to_string()).is_some()
@@ -132,19 +132,19 @@ impl TrustedWorkspaces {
     }
 }
 
-/// What of a workspace only counts in full if it is trusted.
+/// The files that trust in a workspace covers.
 pub struct TrustContent {
     /// In path order.
     pub files: Vec<PathBuf>,
-    /// What tells it apart from what it may become; or the folder in which there is too much for that.
+    /// A hash of all files; or the folder that holds too many files for that.
     pub hash: Result<String, PathBuf>,
 }
 
-/// Refuses a folder of tools in which there is too much to look after.
+/// The error for a folder of tools with too many files.
 pub fn too_much(folder: &Path) -> Fault {
     let shown = folder.display();
-    Fault::config(format!("tools are looked for in `{shown}`, and more lies there than can be looked after")).hint(
-        "move what is no tool out of it, links too, or name another folder: `[tools] folders` in .updraft/config.toml",
+    Fault::config(format!("tools are looked for in `{shown}`, which holds too many files to check")).hint(
+        "move what is not a tool out of it, links too, or name another folder: `[tools] folders` in .updraft/config.toml",
     )
 }
 
@@ -159,8 +159,8 @@ fn settings_of(workspace: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The files that name MCP servers, and those that such servers are started from: whoever can change these has the
-/// server's grants and keys.
+/// The files that name MCP servers, and the files that such servers are started from: anyone who can change them gets
+/// the server's grants and keys.
 fn of_servers(workspace: &Path) -> Vec<PathBuf> {
     let variables = Variables::of(workspace, true);
     let mut files = Vec::new();
@@ -175,8 +175,8 @@ fn within(workspace: &Path, file: &Path) -> PathBuf {
     file.strip_prefix(workspace).unwrap_or(file).to_owned()
 }
 
-/// Every file beneath a folder, links followed: tools import others. What Python has compiled of them is not read. False where
-/// there are more than so many.
+/// Collects every file beneath a folder, following links, since tools import other files. Skips compiled Python files.
+/// Returns false if there are more than `most`.
 fn walk(workspace: &Path, folder: &Path, most: usize, seen: &mut BTreeSet<PathBuf>, found: &mut Vec<PathBuf>) -> bool {
     let before = found.len();
     let mut waiting = vec![folder.to_owned()];
@@ -189,7 +189,7 @@ fn walk(workspace: &Path, folder: &Path, most: usize, seen: &mut BTreeSet<PathBu
                 }
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            // Too deep for its path to be written.
+            // The path is too long.
             Err(_) => return false,
         }
         let Ok(entries) = std::fs::read_dir(&at) else {
@@ -197,7 +197,7 @@ fn walk(workspace: &Path, folder: &Path, most: usize, seen: &mut BTreeSet<PathBu
             continue;
         };
         let mut entries: Vec<_> = entries.flatten().take(most + 1).collect();
-        // Which of two links comes first is the same each time.
+        // The order of two links must be the same each time.
         entries.sort_by_key(std::fs::DirEntry::file_name);
         for entry in entries.iter().filter(|entry| entry.file_name() != "__pycache__") {
             if found.len() + waiting.len() >= before + most {
@@ -228,7 +228,7 @@ fn fingerprint(workspace: &Path, files: &[PathBuf]) -> String {
             bytes_left -= bytes.len() as u64;
             hash_of(&bytes).to_string()
         } else {
-            // What is not read is told apart by all else that is known of it, and nobody can set when it was changed.
+            // A file that is not read is compared by its metadata, including the change time, which no program can set.
             let about = [path.symlink_metadata(), path.metadata()];
             about.map(|about| about.map_or_else(|_| String::new(), |about| told(&about))).join(" ")
         };
@@ -245,7 +245,7 @@ fn told(about: &Metadata) -> String {
     format!("{} {} {} {times:?}", about.mode(), about.len(), about.ino())
 }
 
-/// Less is known here. Untested.
+/// Other systems have less metadata. Untested.
 #[cfg(not(unix))]
 fn told(about: &Metadata) -> String {
     format!("{} {:?} {:?}", about.len(), about.created().ok(), about.modified().ok())
@@ -292,7 +292,7 @@ mod tests {
         let when = file.metadata().unwrap().modified().unwrap();
         let before = fingerprint(workspace.path(), &files);
         assert_eq!(before, fingerprint(workspace.path(), &files));
-        // The same length, in the same file, with the same time set.
+        // A file with the same name, length and modification time.
         let other = workspace.path().join("other");
         std::fs::write(&other, "A = 2").unwrap();
         std::fs::File::options().write(true).open(&other).unwrap().set_modified(when).unwrap();

@@ -1,4 +1,5 @@
-//! `[web]`: how pages are reached. Only the user decides it: a workspace that could would open this machine to its agents.
+//! `[web]`: how web pages are fetched. Only the user can set this: a workspace could otherwise give its agents access
+//! to this machine.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -14,9 +15,9 @@ use super::written::{size, time};
 use crate::fault::Fault;
 use crate::{moment, plain};
 
-/// Where name servers listen.
+/// The port of DNS servers.
 const DNS_PORT: u16 = 53;
-/// Bytes of a file of certificates; a whole system's fit ten times.
+/// Most bytes of a certificates file; ten times a whole system's.
 const LARGEST_CERTIFICATES: u64 = 4 << 20;
 
 /// The table `[web]`.
@@ -32,18 +33,18 @@ pub(crate) struct WrittenWeb {
     pub(crate) text: Option<Spanned<u64>>,
 }
 
-/// How pages of the web are reached.
+/// How web pages are fetched.
 #[derive(Clone, Debug)]
 pub(crate) struct WebSettings {
-    /// Whether this machine may be reached, for tests.
+    /// Whether addresses of this machine may be fetched, for tests.
     loopback: SettingValue<bool>,
-    /// A file of certificates to trust besides the system's.
+    /// A file of certificates to trust in addition to the system's.
     certificates: SettingValue<Option<String>>,
-    /// The name server to ask in place of the system.
+    /// The DNS server to use instead of the system's.
     dns: SettingValue<Option<SocketAddr>>,
     /// How long one page may take.
     time: SettingValue<Millis>,
-    /// Bytes of a page's text that a model is shown.
+    /// Most bytes of a page's text that a model is shown.
     text: SettingValue<u64>,
 }
 
@@ -82,7 +83,7 @@ impl WebSettings {
         Ok(())
     }
 
-    /// The settings for the tool.
+    /// The configuration for the tool.
     pub(crate) fn web(&self) -> Result<WebConfig, Fault> {
         let certificates = match &self.certificates.value {
             None => Vec::new(),

@@ -1,4 +1,4 @@
-//! What was written: every field optional, each with its place in the file.
+//! The settings as written in a file: every field is optional, and knows its position.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub(crate) struct WrittenSettings {
     pub(crate) max_output: Option<Spanned<u64>>,
     #[serde(deserialize_with = "approvals")]
     pub(crate) approvals: Option<Spanned<ApprovalMode>>,
-    /// The other name of `approvals`, in three words.
+    /// Another name for `approvals`, with three values.
     #[serde(deserialize_with = "mode")]
     pub(crate) mode: Option<Spanned<ApprovalMode>>,
     pub(crate) deny: Option<Spanned<Vec<String>>>,
@@ -77,14 +77,14 @@ pub(crate) struct WrittenBudget {
 }
 
 impl From<Budget> for WrittenBudget {
-    /// As it was said on the command line.
+    /// The budget from the command line.
     fn from(budget: Budget) -> Self {
         let Budget { cost, tokens, time, turns, calls } = budget;
         Self { cost: said(cost), tokens: said(tokens), time: said(time), turns: said(turns), calls: said(calls) }
     }
 }
 
-/// A value of the command line, which has no place in a file.
+/// A value from the command line, which has no position in a file.
 pub(crate) fn said<T>(value: Option<T>) -> Option<Spanned<T>> {
     value.map(|value| Spanned::new(0..0, value))
 }
@@ -111,12 +111,12 @@ pub(crate) struct WrittenUndo {
     pub(crate) commands: Option<Spanned<bool>>,
 }
 
-/// `approvals`: one of four words.
+/// Reads `approvals`: one of four words.
 fn approvals<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<ApprovalMode>>, D::Error> {
     known(deserializer, ApprovalMode::from_word, "`allow`, `ask`, `refuse`, `read-only`")
 }
 
-/// `mode`: one of three words.
+/// Reads `mode`: one of three words.
 fn mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<ApprovalMode>>, D::Error> {
     known(deserializer, ApprovalMode::from_mode, "`read-only`, `workspace`, `full`")
 }
@@ -132,21 +132,21 @@ fn known<'de, D: Deserializer<'de>>(
     Ok(Some(Spanned::new(word.span(), found.ok_or_else(unknown)?)))
 }
 
-/// Dollars, as a number.
+/// Reads an amount of dollars, as a number.
 fn cost<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<Cost>>, D::Error> {
     let dollars = Spanned::<f64>::deserialize(deserializer)?;
     let cost = dollars_to_cost(*dollars.get_ref()).map_err(serde::de::Error::custom)?;
     Ok(Some(Spanned::new(dollars.span(), cost)))
 }
 
-/// A length of time, as text.
+/// Reads a duration, as text.
 pub(super) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<Millis>>, D::Error> {
     let text = Spanned::<String>::deserialize(deserializer)?;
     let length = moment::duration(text.get_ref()).map_err(serde::de::Error::custom)?;
     Ok(Some(Spanned::new(text.span(), Millis(length.as_millis() as u64))))
 }
 
-/// Bytes: a number, or text such as `100 KB` or `2 MiB`.
+/// Reads a size in bytes: a number, or text such as `100 KB` or `2 MiB`.
 pub(super) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<u64>>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -174,10 +174,10 @@ fn bytes_in(text: &str) -> Result<u64, String> {
         _ => None,
     };
     let bytes = unit.zip(digits.trim().parse::<u64>().ok()).and_then(|(unit, number)| number.checked_mul(unit));
-    bytes.ok_or_else(|| format!("`{text}` is no size; expected for instance `100 KB` or `2 MiB`"))
+    bytes.ok_or_else(|| format!("`{text}` is not a size; expected for instance `100 KB` or `2 MiB`"))
 }
 
-/// Dollars as an exact amount.
+/// Converts dollars to an exact amount.
 pub(crate) fn dollars_to_cost(dollars: f64) -> Result<Cost, String> {
     if dollars.is_finite() && (0.0..=1e9).contains(&dollars) {
         Ok(Cost((dollars * 1e9).round() as u64))

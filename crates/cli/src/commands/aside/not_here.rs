@@ -1,4 +1,4 @@
-//! Where there is no sandbox, nothing is moved aside, so nothing can be put back: the same interface, and a word on why.
+//! The same interface for systems without a sandbox: nothing is moved aside there, so nothing can be put back.
 
 use std::io;
 use std::path::Path;

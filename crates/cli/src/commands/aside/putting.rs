@@ -1,4 +1,4 @@
-//! Puts a file or a folder back where it was, by descriptors: no link on the way is followed.
+//! Puts a file or a folder back where it was, using file descriptors, so that no link on the way is followed.
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
@@ -11,10 +11,10 @@ use std::path::{Component, Path};
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, RenameFlags, ResolveFlags, mkdirat, openat, openat2, renameat_with};
 use rustix::io::Errno;
 
-/// Moves it, and says whether it had to be copied instead. What is there already is replaced only if asked.
+/// Moves the file; returns true if it had to be copied instead. An existing file is replaced only if `replaces`.
 pub(super) fn back(from: &Path, target: &Path, replaces: bool) -> io::Result<bool> {
     let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
-        return Err(io::Error::other("it is no place for a file"));
+        return Err(io::Error::other("no file can be put there"));
     };
     let parent = folder(parent)?;
     let flags = if replaces { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
@@ -25,10 +25,10 @@ pub(super) fn back(from: &Path, target: &Path, replaces: bool) -> io::Result<boo
     across(from, parent.as_fd(), name, flags).map(|()| true)
 }
 
-/// To another disk: copied beside it first, so that what is there is replaced as a whole or not at all.
+/// Moves to another disk: copies next to the target first, so that the target is replaced completely or not at all.
 fn across(from: &Path, parent: BorrowedFd<'_>, name: &OsStr, flags: RenameFlags) -> io::Result<()> {
     let beside = format!(".updraft-restore-{}", std::process::id());
-    // One that an earlier process of the same number was cut off at is in the way, and nobody else's.
+    // Removes what an interrupted process with the same id may have left; nobody else uses this name.
     clear(parent, OsStr::new(&beside));
     let copied = copy(from, parent, OsStr::new(&beside));
     let moved = copied.and_then(|()| Ok(renameat_with(parent, &beside, parent, name, flags)?));
@@ -38,7 +38,7 @@ fn across(from: &Path, parent: BorrowedFd<'_>, name: &OsStr, flags: RenameFlags)
     moved
 }
 
-/// Removes a file or a folder with all that is in it, following no link.
+/// Removes a file, or a folder with everything in it, without following links.
 fn clear(parent: BorrowedFd<'_>, name: &OsStr) {
     if rustix::fs::unlinkat(parent, name, AtFlags::empty()) != Err(Errno::ISDIR) {
         return;
@@ -55,12 +55,12 @@ fn clear(parent: BorrowedFd<'_>, name: &OsStr) {
     let _ = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
 }
 
-/// Whether a link was in the way.
+/// Whether the error means that a link was in the way.
 pub(super) fn met_a_link(error: &io::Error) -> bool {
     Errno::from_io_error(error) == Some(Errno::LOOP)
 }
 
-/// Opens a folder from the root on, and makes what is missing of it.
+/// Opens a folder from the root on, and creates the missing parts.
 fn folder(path: &Path) -> io::Result<OwnedFd> {
     let mut at = openat(CWD, "/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     for part in path.components() {
@@ -76,7 +76,7 @@ fn folder(path: &Path) -> io::Result<OwnedFd> {
                 }
             }
             Component::CurDir | Component::ParentDir | Component::Prefix(_) => {
-                return Err(io::Error::other("its place is not a whole path"));
+                return Err(io::Error::other("its target is not an absolute path"));
             }
         }
     }
@@ -157,7 +157,7 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         create_dir(root.join("kept")).unwrap();
         write(root.join("kept/a"), "x").unwrap();
-        // What is no file cannot be copied.
+        // Only files and folders can be copied.
         let _socket = std::os::unix::net::UnixListener::bind(root.join("kept/z")).unwrap();
         create_dir(root.join("ws")).unwrap();
         let ws = super::folder(&root.join("ws")).unwrap();

@@ -1,7 +1,7 @@
-//! Node-link data as a run that can be listed, shown, exported and gone on with.
+//! Turns node-link data into a run that can be listed, shown, exported and resumed.
 //!
-//! Its records are made by the rules every run goes by: a start with the file's goal and graph, then what each step came
-//! to, as its model's answer. What was not done stays open, and the run is paused.
+//! Its records are made by the same rules as for every run: a start with the file's goal and graph, then the result of
+//! each step as its model's answer. Unfinished steps stay open, and the run is paused.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(super) async fn import(places: &AppFolders, args: &ImportArgs, text: &str) -
         named => choose(named, &access).await?.spec,
     };
     rules.workspace = workspace.display().to_string();
-    // The file's results are taken as they are: nothing more is planned anew, nothing tried again, nothing held up.
+    // The file's results are accepted as they are: no new plan, no second visit, no waiting for a free slot.
     (rules.replans, rules.revisits) = (session.replans(), 0);
     rules.parallel += session.open_steps() as u32;
 
@@ -80,7 +80,7 @@ pub(super) async fn import(places: &AppFolders, args: &ImportArgs, text: &str) -
     super::keep(journal, Export { head, records, blobs: vec![words] }).await
 }
 
-/// The roster without what would question a result, and with every agent that the file names.
+/// The roster without reviews and output schemas, and with every agent that the file names.
 fn taking_all(roster: &Roster, session: &ImportedRun) -> Roster {
     let mut all = roster.clone();
     for card in &mut all.agents {
@@ -92,7 +92,7 @@ fn taking_all(roster: &Roster, session: &ImportedRun) -> Roster {
     all
 }
 
-/// The id that was asked for, the file's own if it is free, or a new one.
+/// The id from the command line, the file's own id if it is free, or a new one.
 fn id_for(journal: &Journal, args: &ImportArgs, session: &ImportedRun) -> Result<RunId, CliError> {
     if let Some(id) = &args.id {
         return RunId::parse(id).map_err(|bad| CliError::usage(bad.to_string()));
@@ -100,14 +100,14 @@ fn id_for(journal: &Journal, args: &ImportArgs, session: &ImportedRun) -> Result
     match session.name().and_then(|name| RunId::parse(name).ok()) {
         Some(own) if journal.head(&own).is_err() => Ok(own),
         Some(taken) => {
-            out::note(&format!("a run named `{taken}` is there already; this one gets a name of its own"));
+            out::note(&format!("a run named `{taken}` already exists; this one gets a new name"));
             Ok(journal::new_id()?)
         }
         None => Ok(journal::new_id()?),
     }
 }
 
-/// Goes through the run again, with the file's results in the order they came.
+/// Replays the run with the file's results, in the order of their times.
 fn again(session: &ImportedRun, start: RunStart, roster: Roster, created: Timestamp) -> (Run, Vec<Record>) {
     let (mut run, mut records, mut now) = (Run::default(), Vec::new(), created);
     records.push(run.advance(Input::Start(Box::new(start)), now));
@@ -119,13 +119,13 @@ fn again(session: &ImportedRun, start: RunStart, roster: Roster, created: Timest
         now = now.max(session.ended(&id.step).unwrap_or(now));
         records.push(run.advance(Input::Replied { id, attempt, reply, prepared: Vec::new() }, now));
     }
-    // What a run that is over is told decides nothing, and is not kept.
+    // A run that is over ignores further inputs, so these are not recorded.
     let last = at_last(session, &run, roster).into_iter().map(|input| run.advance(input, now));
     records.extend(last.filter(|record| !record.events.is_empty()));
     (run, records)
 }
 
-/// What follows on all results: what was cancelled is, and what is open waits.
+/// The inputs after all results: cancels what was cancelled, and pauses if anything is open.
 fn at_last(session: &ImportedRun, run: &Run, roster: Roster) -> Vec<Input> {
     let cancel = |step| Input::Cancel { by: "the imported file".into(), step };
     if session.was_cancelled() {

@@ -1,4 +1,4 @@
-//! What node-link data says about a run: its goal, its steps, and what each of them came to.
+//! Reads a run from node-link data: its goal, its steps, and their results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use updraft_run::{
 use crate::fault::CliError;
 use crate::moment;
 
-/// A run as another tool, or another Updraft, wrote it down.
+/// A run as another tool, or another Updraft, exported it.
 pub(super) struct ImportedRun {
-    /// What stands beside the nodes: the goal, the variables, the run's name.
+    /// The attributes of the graph: the goal, the variables, the run's name.
     about: Map<String, Value>,
     nodes: BTreeMap<StepId, Map<String, Value>>,
-    /// Every step, with those that made the plan.
+    /// Every step, including the planning steps.
     graph: Graph,
     files: Vec<String>,
     mode: RunMode,
 }
 
-/// How a step stands in the file.
+/// The status of a step in the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ImportedStatus {
     Done,
     Failed,
-    /// It was cancelled, or left out.
+    /// It was cancelled, or skipped.
     Stopped,
     Open,
 }
@@ -44,7 +44,7 @@ impl ImportedRun {
         let graph = Graph::read(&data).map_err(updraft_engine::Error::Plan)?;
         let about = match data.get_mut("graph").map(Value::take) {
             Some(Value::Object(about)) => about,
-            // Older NetworkX wrote a graph's attributes as pairs.
+            // Older NetworkX writes a graph's attributes as pairs.
             Some(Value::Array(pairs)) => pairs.iter().filter_map(pair).collect(),
             _ => Map::new(),
         };
@@ -67,7 +67,7 @@ impl ImportedRun {
         self.about.get("session_id")?.as_str()
     }
 
-    /// When it was made.
+    /// When it was created.
     pub(super) fn created(&self) -> Option<Timestamp> {
         moment::read(self.about.get("created_at")?.as_str()?)
     }
@@ -77,7 +77,7 @@ impl ImportedRun {
         self.about.get("status").and_then(Value::as_str) == Some("cancelled")
     }
 
-    /// How a step stands.
+    /// The status of a step.
     pub(super) fn stands(&self, step: &StepId) -> ImportedStatus {
         match self.word(step) {
             "completed" | "complete" | "done" | "success" | "succeeded" => ImportedStatus::Done,
@@ -87,12 +87,12 @@ impl ImportedRun {
         }
     }
 
-    /// The file's word for how a step stands.
+    /// The file's word for the status of a step.
     pub(super) fn word(&self, step: &StepId) -> &str {
         self.nodes.get(step).and_then(|node| node.get("status")?.as_str()).unwrap_or_default()
     }
 
-    /// Whether something is left to do.
+    /// Whether a step is unfinished.
     pub(super) fn is_open(&self) -> bool {
         !self.was_cancelled() && self.open_steps() > 0
     }
@@ -101,7 +101,7 @@ impl ImportedRun {
         self.graph.steps.iter().filter(|step| self.stands(&step.id) == ImportedStatus::Open).count()
     }
 
-    /// The steps that a run made from it lacks.
+    /// The steps of the file that a run made from it does not have.
     pub(super) fn missing_in(&self, run: &Run) -> Vec<&StepId> {
         self.graph.steps.iter().map(|step| &step.id).filter(|id| run.step(id).is_none()).collect()
     }
@@ -111,7 +111,7 @@ impl ImportedRun {
         self.graph.steps.iter().map(|step| step.agent.as_str())
     }
 
-    /// The goal, and the graph to start with: none where a planner of the run made it.
+    /// The goal, and the graph to start with; `None` if a planning step of the run made it.
     pub(super) fn start(&self) -> (Goal, Option<Graph>) {
         let root = StepId::parse("ROOT").ok().and_then(|root| self.nodes.get(&root));
         let said = [self.about.get("original_query"), root.and_then(|root| root.get("agent_prompt"))];
@@ -129,7 +129,7 @@ impl ImportedRun {
         (goal, (self.mode == RunMode::Given).then(|| self.graph.clone()))
     }
 
-    /// The steps of each plan the run had: where a step failed and the run did not, the planner was asked again.
+    /// The steps of each plan the run had: if a step failed and the run did not, the planner was asked again.
     fn plans(&self) -> Vec<Vec<&StepSpec>> {
         let mut plans = vec![Vec::new()];
         for step in self.graph.steps.iter().filter(|step| !matches!(step.id.as_str(), "plan" | "distill")) {
@@ -154,7 +154,7 @@ impl ImportedRun {
         self.mode != RunMode::Given && went_on && is_work && self.stands(&step.id) == ImportedStatus::Failed
     }
 
-    /// Every fault of the graph. What is over may name agents and variables that are not known here.
+    /// Reports every fault of the graph. Steps that are over may name agents and variables that are unknown here.
     pub(super) fn check(&self, agents: &Agents, max_steps: u32) -> Result<(), CliError> {
         let over = || self.graph.steps.iter().filter(|step| self.stands(&step.id) != ImportedStatus::Open);
         let known = agents.iter().map(|agent| agent.name.as_str()).chain(over().map(|step| step.agent.as_str()));
@@ -162,7 +162,7 @@ impl ImportedRun {
         variables.extend(over().flat_map(|step| &step.reads).map(String::as_str));
         let max_steps = max_steps as usize;
         let around = GraphContext { agents: known.collect(), variables, max_steps, ..GraphContext::default() };
-        // What a new plan stands in for may clash with it.
+        // Steps that were replaced by a new plan may conflict with it.
         let valid = self.graph.steps.iter().filter(|step| !self.was_replaced(step)).cloned().collect();
         match (Graph { steps: valid }).faults(&around) {
             faults if faults.is_empty() => Ok(()),
@@ -175,7 +175,7 @@ impl ImportedRun {
         moment::read(self.nodes.get(step)?.get("end_time")?.as_str()?)
     }
 
-    /// Whether it is known what came of the first question to a step's model.
+    /// Whether the file has the result of the first question to a step's model.
     pub(super) fn is_answered(&self, ask: &EffectAddress) -> bool {
         let is_over = matches!(self.stands(&ask.step), ImportedStatus::Done | ImportedStatus::Failed);
         let is_planner = self.mode != RunMode::Given && ask.step.as_str() == "plan";
@@ -184,7 +184,7 @@ impl ImportedRun {
             && if is_planner { is_over || ask.visit < self.replans() } else { is_over && ask.visit == 0 }
     }
 
-    /// What a step's model is taken to have said, so that the step comes to what the file says.
+    /// A model's answer that gives the step the result in the file.
     pub(super) fn reply(&self, spec: &StepSpec, visit: u32) -> Option<Reply> {
         let node = self.nodes.get(&spec.id)?;
         let is_planned = self.mode != RunMode::Given;
@@ -206,7 +206,7 @@ impl ImportedRun {
                 Value::Object(values.collect()).to_string()
             }
         };
-        // A planner that was asked several times has the sum of them: it is counted once.
+        // The usage of a planner that was asked several times is the sum, so it is counted once.
         let usage = if visit == 0 { usage(node) } else { TokenUsage { cost: Some(Cost(0)), ..TokenUsage::default() } };
         Some(Reply::Answer(Arc::new(ModelAnswer { text, usage, ..ModelAnswer::default() })))
     }
@@ -226,7 +226,7 @@ impl ImportedRun {
                 output.clone()
             });
         }
-        // One variable is written out as its text; the shared variables still know what kind of value it is.
+        // A single variable is exported as text; the shared variables still have its type.
         let text = plain(output);
         let typed = [global, parsed.as_ref()].into_iter().flatten().find(|value| plain(value) == text);
         typed.cloned().unwrap_or(if output.is_null() { global.cloned().unwrap_or_default() } else { output.clone() })
@@ -237,7 +237,7 @@ impl ImportedRun {
     }
 }
 
-/// Planned by a step of the run, as ours are, or given.
+/// The mode: planned, if a step of the run made the plan as in our exports; otherwise given.
 fn mode_of(graph: &Graph, has_files: bool, agents: &Agents) -> RunMode {
     let step = |id: &str| graph.steps.iter().find(|step| step.id.as_str() == id);
     let is_by = |id: &str, role: AgentRole| {
@@ -254,13 +254,13 @@ fn mode_of(graph: &Graph, has_files: bool, agents: &Agents) -> RunMode {
     }
 }
 
-/// An answer that comes to exactly this text: what might be read as something else is wrapped.
+/// An answer that is read as exactly this text; wrapped if it could be read as something else.
 fn said(text: String) -> String {
     let is_plain = !text.contains(['{', '<']) && !text.is_empty() && text.trim() == text;
     if is_plain { text } else { json!({ "final_answer": text }).to_string() }
 }
 
-/// What a step gave as text: the export wraps a step's text where it writes no variables.
+/// A step's output as text: the export wraps it if the step writes no variables.
 fn output(node: &Map<String, Value>) -> String {
     let Some(output) = node.get("output") else { return String::new() };
     let inside = output.as_object().filter(|object| object.len() == 1);
@@ -268,14 +268,14 @@ fn output(node: &Map<String, Value>) -> String {
     plain(inside.unwrap_or(output))
 }
 
-/// What a step used. Others estimate tokens, and write fractions of them.
+/// What a step used. Other tools estimate tokens, as fractions.
 fn usage(node: &Map<String, Value>) -> TokenUsage {
     let number = |key: &str| node.get(key).and_then(Value::as_f64).map_or(0, |number| number.max(0.0).round() as u64);
     let cost = node.get("cost").and_then(Value::as_f64).map(|dollars| Cost((dollars * 1e9).round() as u64));
     TokenUsage { input: number("input_tokens"), output: number("output_tokens"), cost, ..TokenUsage::default() }
 }
 
-/// A value as the export writes it: strings bare, the rest as JSON.
+/// A value as the export writes it: strings without quotes, everything else as JSON.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! Changing the user's own list of servers. Keys stay where they are: what is written holds only their variables.
+//! Changes the user's own list of servers. Keys are never written to it, only the variables that hold them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub(super) fn add(places: &AppFolders, args: McpAdd) -> CliResult {
         sandbox: (grants != WrittenGrants::default()).then_some(grants),
         ..WrittenServer::default()
     };
-    // Whether a variable is set is a matter of when it is used.
+    // Whether a variable is set matters only when it is used.
     server.mean(&args.name, &|_| Some("x".to_owned())).map_err(|(field, what)| {
         CliError::usage(format!("`{field}`: {what}")).hint("`updraft mcp add --help` shows examples")
     })?;
@@ -86,7 +86,7 @@ pub(super) fn import(places: &AppFolders, from: &Path) -> CliResult {
         out::note(&format!("left out: {}", out::harmless(&fault.to_string())));
     }
     if found.is_empty() && !faults.is_empty() {
-        return Err(CliError::config(format!("nothing could be taken over from `{}`", from.display())));
+        return Err(CliError::config(format!("nothing could be imported from `{}`", from.display())));
     }
     let (mut taken, mut left, mut off, mut asks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (name, server) in found {
@@ -99,19 +99,19 @@ pub(super) fn import(places: &AppFolders, from: &Path) -> CliResult {
             out::note(&format!("`{name}`: its `envFile` {other} is not read; write its variables into `env`"));
         }
         if let Some((_, fields)) = strange.iter().find(|(of, _)| *of == name) {
-            out::note(&out::harmless(&format!("`{name}`: not taken over: {}", fields.join(", "))));
+            out::note(&out::harmless(&format!("`{name}`: not imported: {}", fields.join(", "))));
         }
         off.extend((!server.enabled).then(|| name.clone()));
         own.insert(&name, &server);
         taken.push(name);
     }
     own.save(&file)?;
-    out::note(&format!("took over {} into {}", named(&taken), file.display()));
+    out::note(&format!("imported {} into {}", named(&taken), file.display()));
     if !off.is_empty() {
-        out::note(&format!("switched off, as they were there: {}", named(&off)));
+        out::note(&format!("disabled, as in that file: {}", named(&off)));
     }
     if !left.is_empty() {
-        out::note(&format!("left alone, since you have servers of the same name: {}", named(&left)));
+        out::note(&format!("not imported, because you have servers of the same name: {}", named(&left)));
     }
     asks.sort();
     asks.dedup();
@@ -125,7 +125,7 @@ fn named(names: &[String]) -> String {
     if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
 }
 
-/// What an editor would ask its user for becomes a variable: `${input:api-key}` is `${API_KEY}`.
+/// Turns what an editor would ask its user for into a variable: `${input:api-key}` becomes `${API_KEY}`.
 fn without_inputs(mut server: WrittenServer) -> WrittenServer {
     let change = |text: &mut String| {
         while let Some(at) = text.find("${input:") {

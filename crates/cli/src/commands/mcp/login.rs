@@ -1,4 +1,4 @@
-//! `updraft mcp login`: takes a person to a server's login page, and waits for them on loopback.
+//! `updraft mcp login`: opens a server's login page, and waits on a loopback address for the browser to return.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::out;
 use crate::places::AppFolders;
 use crate::servers::{self, SecretFiles};
 
-/// As long as a person may take to log in.
+/// How long a person may take to log in.
 const PATIENCE: Duration = Duration::from_mins(10);
 const PAGE: &str = "You are signed in. This page can be closed.\n";
 
@@ -43,7 +43,7 @@ pub(super) async fn login(places: &AppFolders, args: &McpServer) -> CliResult {
     Ok(CliExitCode::Done)
 }
 
-/// Forgets every login at servers of this name.
+/// Removes every login at servers of this name.
 pub(super) fn logout(places: &AppFolders, name: &str) -> CliResult {
     let was = SecretFiles::new(places).forget(name);
     let was =
@@ -52,7 +52,7 @@ pub(super) fn logout(places: &AppFolders, name: &str) -> CliResult {
     Ok(CliExitCode::Done)
 }
 
-/// Shows the login page's address, and waits on loopback for the browser to come back.
+/// Shows the login page's address, and waits on a loopback address for the browser to return.
 struct LoopbackLogin {
     listener: TcpListener,
     port: u16,
@@ -71,7 +71,7 @@ impl LoginBrowser for LoopbackLogin {
                 let (stream, _) = self.listener.accept().await.map_err(|error| error.to_string())?;
                 let mut stream = BufReader::new(stream);
                 let mut line = String::new();
-                // Whoever connects and says nothing does not keep the browser out.
+                // A connection that sends nothing must not block the browser.
                 let read = tokio::time::timeout(Duration::from_secs(5), stream.read_line(&mut line)).await;
                 let path = line.split_whitespace().nth(1).filter(|path| path.starts_with("/callback?"));
                 let refused = path.and_then(refused_login).map(|why| out::harmless(&why));

@@ -1,4 +1,4 @@
-//! The user's own file of servers, changed in one place at a time: what we do not know or cannot read stays as it is.
+//! The user's own file of servers. Changes touch one entry; unknown or unreadable parts stay as they are.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use updraft_mcp::config::{ConfigFormat, WrittenServer, document};
 use crate::fault::CliError;
 use crate::places;
 
-/// The shape that is written where there is none yet.
+/// The name of the table in a new file.
 const TABLE: &str = "mcpServers";
 
 pub(super) struct UserServerFile(Value);
 
 impl UserServerFile {
-    /// Reads it; one that is not there names nobody.
+    /// Reads the file; a missing file has no servers.
     pub(super) fn read(file: &Path) -> Result<Self, CliError> {
         let text = match std::fs::read_to_string(file) {
             Ok(text) => text,
@@ -51,7 +51,7 @@ impl UserServerFile {
         }
     }
 
-    /// Takes a server away; false if it is not there.
+    /// Removes a server. Returns false if there is none of this name.
     pub(super) fn remove(&mut self, name: &str) -> bool {
         match self.table_mut() {
             Some(Value::Object(table)) => table.remove(name).is_some(),
@@ -64,14 +64,14 @@ impl UserServerFile {
         }
     }
 
-    /// Writes it, all or nothing.
+    /// Writes the file atomically.
     pub(super) fn save(&self, file: &Path) -> Result<(), CliError> {
         let mut text = serde_json::to_string_pretty(&self.0).unwrap_or_default();
         text.push('\n');
         Ok(places::replace_private(file, text.as_bytes())?)
     }
 
-    /// Where the servers stand: in a list, or under one of the names that are in use.
+    /// Finds the servers: in a list, or under one of the known names.
     fn table(&self) -> Option<&Value> {
         if self.0.is_array() {
             return Some(&self.0);

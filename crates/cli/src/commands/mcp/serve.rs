@@ -1,4 +1,4 @@
-//! `updraft mcp serve`: other programs use Updraft, over standard input and output or over HTTP.
+//! `updraft mcp serve`: serves MCP to other programs, over standard input and output or over HTTP.
 
 use tokio_util::sync::CancellationToken;
 use updraft_mcp::server::{ConversationEnd, over_stdio};
@@ -17,7 +17,7 @@ pub(super) async fn begin(places: &AppFolders, args: McpServeArgs) -> CliResult 
     }
 }
 
-/// Nothing but the protocol goes to standard output.
+/// Serves on standard input and output. Nothing but the protocol may go to standard output.
 async fn over_pipes(places: &AppFolders, served: &crate::args::ServedRunFlags) -> CliResult {
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;

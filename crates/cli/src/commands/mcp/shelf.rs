@@ -1,4 +1,4 @@
-//! `updraft mcp resources`, `read`, `prompts` and `prompt`: what servers hold beside tools, for people.
+//! `updraft mcp resources`, `read`, `prompts` and `prompt`: shows resources and prompts of servers.
 
 use std::sync::Arc;
 
@@ -113,7 +113,7 @@ fn failed(server: &str, error: &Error) -> CliError {
     CliError::failed(out::harmless(&format!("MCP server `{server}`: {error}")))
 }
 
-/// Says what is wrong with a server. One that has nothing of the kind is not at fault, unless it was asked for by name.
+/// Reports an error of a server. A server without resources or prompts is not an error, unless it was named.
 fn complain(name: &str, error: &Error, is_meant: bool) -> Option<CliExitCode> {
     if matches!(error, Error::Refused { .. }) && !is_meant {
         return None;

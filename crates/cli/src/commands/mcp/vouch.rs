@@ -1,4 +1,4 @@
-//! `updraft mcp trust`: lets what a server says about its tools count as the user's own words, after showing it.
+//! `updraft mcp trust`: trusts a server's descriptions of its tools like the user's own words, after showing them.
 
 use updraft_mcp::ToolDescription;
 
@@ -29,7 +29,7 @@ pub(super) async fn vouch(places: &AppFolders, args: &McpTrust) -> CliResult {
     }
     if !args.yes {
         if !out::can_ask() {
-            return Err(CliError::new(CliExitCode::NeedsPerson, "nobody is there to say yes")
+            return Err(CliError::new(CliExitCode::NeedsPerson, "confirmation needed, but there is no terminal")
                 .hint(format!("read the descriptions, then `updraft mcp trust {name} --yes`")));
         }
         if !view::confirm(
@@ -46,7 +46,7 @@ pub(super) async fn vouch(places: &AppFolders, args: &McpTrust) -> CliResult {
     Ok(CliExitCode::Done)
 }
 
-/// All that is vouched for with a tool: whatever else it comes to say is shown as well.
+/// Everything that trust covers of a tool, including fields that we do not know.
 fn words(tool: &ToolDescription) -> String {
     let mut lines = vec![format!("  {}", tool.name), format!("  {}", tool.description)];
     let fields = serde_json::to_value(tool).unwrap_or_default();
@@ -61,13 +61,13 @@ fn words(tool: &ToolDescription) -> String {
     lines.join("\n")
 }
 
-/// Text without anything that a person would not see: what is invisible is shown by its number.
+/// Text in which invisible characters are shown by their numbers.
 fn seen(text: &str) -> String {
     let shown = |c: char| if is_unseen(c) { format!("\\u{{{:x}}}", u32::from(c)) } else { c.to_string() };
     out::harmless(&text.chars().map(shown).collect::<String>())
 }
 
-/// Characters that take no room, or look like a blank and are none.
+/// Characters without width, or that look like a space but are not one.
 fn is_unseen(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'

@@ -1,4 +1,4 @@
-//! One model, asked for a word and for a tool call: whether it answers, how soon, and at what price.
+//! Checks one model with a short question and a tool call: whether it answers, how fast, and at what price.
 
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,10 @@ use updraft_run::{Message, ModelAnswer, ToolSpec};
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::out;
 
-/// Enough for a word and a call, also where a model thinks first.
+/// Most tokens of an answer: enough for a word and a call, even if a model thinks first.
 const CAP: u64 = 256;
 
-/// What one question gave.
+/// The answer to one question, with its times.
 struct TimedAnswer {
     answer: ModelAnswer,
     first: Option<Duration>,

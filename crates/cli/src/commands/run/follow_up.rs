@@ -1,4 +1,4 @@
-//! `--continue`: what was asked and answered before in this folder, told with the new goal.
+//! `--continue`: adds the earlier questions and answers of this folder to the new goal.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -11,18 +11,18 @@ use crate::fault::CliError;
 use crate::journal;
 use crate::places::AppFolders;
 
-/// The conversation that a goal goes on with.
+/// The conversation that a goal continues.
 pub(super) struct FollowUp {
     follows: RunId,
-    /// Goals and answers, the oldest first.
+    /// Goals and answers, oldest first.
     turns: VecDeque<(String, String)>,
-    /// Where words of the answers came from: they are not the user's for being told with their goal.
+    /// The origins of text in the answers, which must not count as the user's own words because it is in their goal.
     origins: Origins,
     mode: RunMode,
 }
 
 impl FollowUp {
-    /// Reads the newest run of a folder, and those that it followed up on itself.
+    /// Reads the newest run of a folder, and the runs that it continued.
     pub(super) fn find(places: &AppFolders, workspace: &Path) -> Result<Self, CliError> {
         let journal = journal::open_with_runs(places)?;
         let newest = journal::newest_in(&journal, workspace)?;
@@ -37,7 +37,7 @@ impl FollowUp {
             Self { follows: newest.clone(), turns: VecDeque::new(), origins: Origins::default(), mode: RunMode::Plan };
         let (mut next, most) = (Some(newest), SessionLimits::default().turns);
         while let Some(id) = next.take().filter(|_| found.turns.len() < most) {
-            // One that was removed since is where the conversation begins.
+            // If an earlier run was removed, the conversation begins after it.
             let Ok(records) = journal.load(&id) else { break };
             let run = Run::fold(records);
             if found.turns.is_empty() {
@@ -50,7 +50,7 @@ impl FollowUp {
         Ok(found)
     }
 
-    /// The goal with the conversation. Whoever worked on it before does so again, unless someone else was named.
+    /// The goal with the conversation. The same agent works on it as before, unless another is named.
     pub(super) fn add_to(&self, goal: Goal) -> Goal {
         let turns: Vec<(&str, &str)> = self.turns.iter().map(|(asked, said)| (asked.as_str(), said.as_str())).collect();
         let text = with_conversation(&goal.text, &turns);
@@ -63,7 +63,7 @@ impl FollowUp {
     }
 }
 
-/// What a run came to, also where that is no answer.
+/// A run's answer, or words for why there is none.
 fn answer(run: &Run) -> String {
     let answer = run.answer();
     match failure_of(run) {

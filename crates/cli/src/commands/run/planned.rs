@@ -1,4 +1,4 @@
-//! `--plan-only`: stops the moment there is a plan, before any of it begins.
+//! `--plan-only`: stops as soon as there is a plan, before any step starts.
 
 use std::io::IsTerminal as _;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use updraft_run::{EffectAddress, Event, Graph, PlanReason, Record, Run, RunId, S
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::{out, view};
 
-/// Stops the engine when the plan is written down: what it wants is then not begun.
+/// Stops the engine when the plan is recorded, before anything of it starts.
 struct PlanStopper(Mutex<CancellationToken>);
 
 pub(super) fn until_planned(stop: &CancellationToken) -> Arc<dyn RunWatcher> {
@@ -41,7 +41,7 @@ pub(super) fn print(graph: &Graph, as_json: bool) {
     }
 }
 
-/// A row for each step, in as many columns as there are; descriptions take what the others leave.
+/// A row for each step, fitted to the columns of the terminal; descriptions get the space that is left.
 fn table(graph: &Graph, columns: Option<usize>) -> Vec<String> {
     let list = |names: &[String]| if names.is_empty() { "-".to_owned() } else { names.join(", ") };
     let head = ["step", "agent", "description", "reads", "writes", "after"].map(str::to_owned);
@@ -65,7 +65,7 @@ fn table(graph: &Graph, columns: Option<usize>) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// Prints the plan the run has made, or says why there is none.
+/// Prints the plan of the run, or says why there is none.
 pub(super) fn conclude(rested: DriveResult, as_json: bool) -> CliResult {
     let DriveResult { id, run, .. } = rested;
     let steps: Vec<_> =
@@ -82,6 +82,6 @@ pub(super) fn conclude(rested: DriveResult, as_json: bool) -> CliResult {
         );
     }
     print(&Graph { steps }, as_json);
-    out::note(&format!("planned, and nothing begun\n  hint: `updraft resume {id}` carries it out"));
+    out::note(&format!("planned; no step has started\n  hint: `updraft resume {id}` carries it out"));
     Ok(CliExitCode::Done)
 }

@@ -1,11 +1,11 @@
-//! Words with their styles, put into lines.
+//! Breaks styled words into lines.
 
 use unicode_width::UnicodeWidthChar as _;
 
 use super::super::fit;
 use crate::out::Paint;
 
-/// How a word looks.
+/// The style of a word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Style {
     pub(super) bold: bool,
@@ -15,22 +15,22 @@ pub(super) struct Style {
     pub(super) code: bool,
 }
 
-/// Text that belongs together, until it is put into lines.
+/// A paragraph of styled words, before it is broken into lines.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flow(Vec<Piece>);
 
 #[derive(Clone, Debug)]
 enum Piece {
-    /// A word, or a part of one: what follows without a space belongs to it.
+    /// A word, or a part of one: a following word without a space belongs to it.
     Word(String, Style),
     Space,
-    /// A place where a line may end though there is no space, as between wide characters.
+    /// A place without a space where a line may be broken, as between wide characters.
     Seam,
     Break,
 }
 
 impl Flow {
-    /// Adds text, whose spaces are as good as any others.
+    /// Adds text in which spaces may become line breaks.
     pub(super) fn push(&mut self, text: &str, style: Style) {
         let mut word = String::new();
         for c in text.chars() {
@@ -49,7 +49,7 @@ impl Flow {
         self.word(&mut word, style);
     }
 
-    /// Adds text whose spaces stay as they are.
+    /// Adds text in which spaces are kept.
     pub(super) fn push_whole(&mut self, text: &str, style: Style) {
         self.0.push(Piece::Word(text.to_owned(), style));
     }
@@ -68,17 +68,17 @@ impl Flow {
         }
     }
 
-    /// Columns of the longest line, were there room for it.
+    /// The columns of the longest line, without wrapping.
     pub(super) fn width(&self) -> usize {
         self.lines(usize::MAX, Paint::off()).iter().map(|line| fit::width(line)).max().unwrap_or_default()
     }
 
-    /// Columns of the longest word.
+    /// The columns of the longest word.
     pub(super) fn longest_word(&self) -> usize {
         self.lines(1, Paint::off()).iter().map(|line| fit::width(line)).max().unwrap_or_default()
     }
 
-    /// The lines. A word that is longer than a line stands on one of its own, so that addresses stay whole.
+    /// The lines. A word longer than a line gets a line of its own, so that addresses stay whole.
     pub(super) fn lines(&self, room: usize, paint: Paint) -> Vec<String> {
         let mut lines = LineBuilder { paint, room, done: Vec::new(), line: String::new(), used: 0 };
         let (mut word, mut is_spaced): (Vec<(&str, Style)>, bool) = (Vec::new(), false);
@@ -113,7 +113,7 @@ struct LineBuilder {
 }
 
 impl LineBuilder {
-    /// Adds a word, on a new line where it does not fit. Says whether there was one.
+    /// Adds a word, on a new line if it does not fit. Returns whether that was so.
     fn add(&mut self, word: &[(&str, Style)], is_spaced: bool) -> bool {
         let width: usize = word.iter().map(|(text, _)| fit::width(text)).sum();
         if width == 0 {

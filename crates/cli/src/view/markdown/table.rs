@@ -1,12 +1,12 @@
-//! Tables: aligned where they fit, with cells on several lines where they do not, one field a line where nothing else helps.
+//! Tables: aligned if they fit; with wrapped cells if they do not; one field per line if nothing else fits.
 
 use super::super::fit;
 use super::flow::Flow;
 use crate::out::{self, Paint};
 
-/// What stands between two columns.
+/// The separator of columns.
 const BETWEEN: &str = " │ ";
-/// No column gets narrower than this, unless its longest word is.
+/// No column is narrower than this, unless its longest word is.
 const NARROWEST: usize = 10;
 
 /// A table: the first row is its head.
@@ -31,7 +31,7 @@ impl Table {
         }
     }
 
-    /// How wide each column is; nothing where they do not fit beside each other.
+    /// The width of each column; `None` if they do not fit side by side.
     fn widths(&self, room: usize) -> Option<Vec<usize>> {
         let columns = self.0.iter().map(Vec::len).max()?;
         let cells = |column: usize| self.0.iter().filter_map(move |row| row.get(column));
@@ -45,7 +45,7 @@ impl Table {
             return None;
         }
         while widths.iter().sum::<usize>() > room {
-            // The one with the most to give gives.
+            // The widest column that can shrink is made narrower.
             let widest = (0..columns).filter(|n| widths[*n] > least[*n]).max_by_key(|n| widths[*n])?;
             widths[widest] -= 1;
         }

@@ -1,4 +1,4 @@
-//! What Markdown looks like in a terminal.
+//! Tests of how Markdown is rendered.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! How the tree is laid out: a line for each step, and below those at work what they do.
+//! The layout of the tree: a line for each step, and details below the steps at work.
 
 use updraft_run::StepId;
 
@@ -10,14 +10,14 @@ use super::{Drawing, SPINNER};
 use crate::moment;
 use crate::out::Paint;
 
-/// Below this many columns the agent is left out, so that the description has room.
+/// With fewer columns than this the agent is left out, so that the description has room.
 const WIDE: usize = 76;
-/// Lines below a step: beyond, they hide more than they tell.
+/// Most lines below a step: more would hide more than they show.
 const DETAILS: usize = 8;
-/// Columns before what stands below a step.
+/// Columns before the lines below a step.
 const INDENT: usize = 6;
 
-/// Where the lines go: how many, how wide, and whether more is to come.
+/// The size of the screen, and whether the tree is still live.
 #[derive(Clone, Copy)]
 pub(super) struct Screen {
     pub(super) paint: Paint,
@@ -34,7 +34,7 @@ struct ColumnWidths {
 }
 
 impl Drawing {
-    /// The whole tree, no line wider than the screen and, while it lives, no more of them than fit.
+    /// The whole tree: no line wider than the screen and, while it is live, no more lines than fit.
     pub(super) fn lines(&self, screen: Screen) -> Vec<String> {
         let Screen { paint, rows, columns, .. } = screen;
         let mut lines = vec![self.title(paint, columns), String::new()];
@@ -70,7 +70,7 @@ impl Drawing {
         if room < 4 { cut(run, columns) } else { format!("run {}  {}", paint.bold(run), paint.dim(&cut(model, room))) }
     }
 
-    /// Which steps fit on the screen: those at work first, then the latest that ended, in the order of the plan.
+    /// The steps that fit on the screen: those at work first, then the latest that ended; in the order of the plan.
     fn choose(&self, most: usize) -> Vec<&StepId> {
         if self.order.len() <= most {
             return self.order.iter().collect();
@@ -90,7 +90,7 @@ impl Drawing {
         places.into_iter().map(|at| &self.order[at]).collect()
     }
 
-    /// The line of a step: how it stands, its name, who does it, how long, and what it is for.
+    /// The line of a step: status, name, agent, time, and description.
     fn head(&self, step: &StepId, row: &StepRow, widths: &ColumnWidths, screen: Screen) -> String {
         let Screen { paint, columns, .. } = screen;
         let sign = match row.status {
@@ -154,7 +154,7 @@ fn figures(row: &StepRow) -> String {
     words.join(", ")
 }
 
-/// What stands below a step: its calls and words while it is at work, or why it failed.
+/// The lines below a step: its calls and words while it is at work, or why it failed.
 fn below(row: &StepRow, most: usize, screen: Screen) -> Vec<String> {
     let Screen { paint, columns, .. } = screen;
     let room = columns.saturating_sub(INDENT).max(10);
@@ -185,7 +185,7 @@ fn below(row: &StepRow, most: usize, screen: Screen) -> Vec<String> {
     lines
 }
 
-/// Calls that ended last, those under way with the last lines they printed, then what the model says.
+/// The latest ended calls, the running ones with their last output, then what the model says.
 fn at_work(row: &StepRow, most: usize, room: usize, paint: Paint) -> Vec<String> {
     let mut now = Vec::new();
     for call in row.calls.iter().filter(|call| call.end.is_none()) {
@@ -223,7 +223,7 @@ fn at_work(row: &StepRow, most: usize, room: usize, paint: Paint) -> Vec<String>
     before
 }
 
-/// The first lines, with a sign where more were left out.
+/// The first lines, with a mark if more were left out.
 fn few(mut lines: Vec<String>, most: usize, room: usize) -> Vec<String> {
     if lines.len() > most {
         lines.truncate(most);

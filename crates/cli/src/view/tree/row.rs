@@ -1,4 +1,4 @@
-//! One step of the live tree: what it is for, what it does now, and how its calls ended.
+//! One step of the live tree: its description, what it is doing, and how its calls ended.
 
 use std::collections::VecDeque;
 
@@ -8,11 +8,11 @@ use updraft_run::{EffectAddress, EffectKind, Judgement, Step, StepRole, Timestam
 use super::super::call::CallEnd;
 use crate::out;
 
-/// Calls of a step that are remembered: only the last are shown.
+/// Most calls of a step that are kept: only the last are shown.
 const CALLS: usize = 8;
-/// Lines of a running command that are remembered.
+/// Most lines of a running command that are kept.
 const PRINTED: usize = 4;
-/// Bytes of what a model says that are remembered: more than fits on a screen.
+/// Most bytes of a model's words that are kept: more than fits on a screen.
 const SPEECH: usize = 2_000;
 
 /// One step as it is drawn.
@@ -25,17 +25,17 @@ pub(super) struct StepRow {
     pub(super) ended: Option<Timestamp>,
     pub(super) turns: u64,
     pub(super) visits: u32,
-    /// The last calls, in the order they were wanted.
+    /// The last calls, in the order they were requested.
     pub(super) calls: VecDeque<CallLine>,
     pub(super) made: u32,
     pub(super) failed: u32,
-    /// What it waits for, or why it is at it again.
+    /// What it waits for, or why it runs again.
     pub(super) note: String,
     /// Why it failed.
     pub(super) why: String,
     /// Why it stopped before it was done.
     pub(super) halted: String,
-    /// Why there was a new plan because of it.
+    /// Why it caused a new plan.
     pub(super) replanned: Option<String>,
     is_plan: bool,
     asked: Option<EffectKind>,
@@ -48,22 +48,22 @@ pub(super) struct StepRow {
 pub(super) struct CallLine {
     at: EffectAddress,
     pub(super) words: String,
-    /// Absent while it is under way.
+    /// `None` while it is under way.
     pub(super) end: Option<CallEnd>,
-    /// The last lines that it printed.
+    /// The last lines it printed.
     pub(super) printed: VecDeque<String>,
 }
 
-/// What a step's model is at.
+/// What a step's model is doing.
 pub(super) enum ModelActivity<'a> {
-    /// In our words: nothing was said yet, or nothing for people to read.
+    /// In our words: it has said nothing yet, or nothing for people to read.
     About(String),
-    /// In its own.
+    /// In its own words.
     Own(&'a str),
 }
 
 impl StepRow {
-    /// Takes what is known of the step itself.
+    /// Updates the row from the step.
     pub(super) fn look(&mut self, step: &Step) {
         if self.agent.is_empty() {
             self.agent.clone_from(&step.spec.agent);
@@ -82,7 +82,7 @@ impl StepRow {
         }
     }
 
-    /// A model is asked.
+    /// A model request begins.
     pub(super) fn asks(&mut self, id: &EffectAddress, at: Timestamp) {
         self.began.get_or_insert(at);
         self.ended = None;
@@ -105,7 +105,7 @@ impl StepRow {
         }
     }
 
-    /// A call is wanted, or was refused before it could be.
+    /// A call is requested, or refused before it is made.
     pub(super) fn calls(&mut self, id: &EffectAddress, words: String) {
         self.asked = None;
         if self.calls.iter().any(|call| call.at == *id) {
@@ -120,7 +120,7 @@ impl StepRow {
         }
     }
 
-    /// The result was weighed.
+    /// The result was judged.
     pub(super) fn judged(&mut self, verdict: &Judgement) {
         match verdict {
             Judgement::Retry { feedback } => self.note = format!("↻ again: {feedback}"),
@@ -131,7 +131,7 @@ impl StepRow {
         }
     }
 
-    /// A part of an answer passes by.
+    /// A part of an answer arrives.
     pub(super) fn hears(&mut self, delta: Delta<'_>) {
         let thinks = matches!(delta, Delta::Reasoning(_));
         match delta {
@@ -154,7 +154,7 @@ impl StepRow {
         }
     }
 
-    /// A tool says how it is getting on, or a command prints.
+    /// A tool reports progress, or a command prints a line.
     pub(super) fn prints(&mut self, id: &EffectAddress, line: &str) {
         if let Some(call) = self.calls.iter_mut().find(|call| call.at == *id) {
             call.printed.push_back(line.to_owned());
@@ -164,7 +164,7 @@ impl StepRow {
         }
     }
 
-    /// What the model is at, while it is asked. Plans and results are for the program: they are not shown as they come.
+    /// What the model is doing during a request. Plans and results are for the program, so their text is not shown.
     pub(super) fn speech(&self) -> Option<ModelActivity<'_>> {
         let about = |text: &str| Some(ModelActivity::About(text.to_owned()));
         let said = self.speech.trim();
