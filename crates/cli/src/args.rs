@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use updraft_run::Timestamp;
 
-use crate::moment;
+use crate::time_format;
 
 mod confine;
 mod files;
@@ -246,10 +246,10 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RunsArgs {
     /// Only runs started at this time or later: 2h (ago), yesterday, 2026-07-01
-    #[arg(long, value_name = "WHEN", value_parser = moment::ago)]
+    #[arg(long, value_name = "WHEN", value_parser = time_format::ago)]
     pub(crate) since: Option<Timestamp>,
     /// Only runs started before this time
-    #[arg(long, value_name = "WHEN", value_parser = moment::ago)]
+    #[arg(long, value_name = "WHEN", value_parser = time_format::ago)]
     pub(crate) until: Option<Timestamp>,
     /// Only runs with this status
     #[arg(long, value_name = "STATUS")]
@@ -442,7 +442,7 @@ pub(crate) struct RmArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PruneArgs {
     /// Remove runs that ended longer ago than this
-    #[arg(long, value_name = "DURATION", value_parser = moment::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = time_format::duration)]
     pub(crate) older_than: Duration,
     /// Only print what would be removed
     #[arg(long)]

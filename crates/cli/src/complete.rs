@@ -3,7 +3,7 @@
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use updraft_journal::RunFilter;
 
-use crate::places::AppFolders;
+use crate::folders::AppFolders;
 use crate::{journal, out};
 
 /// Most runs offered to the shell: more would not help to choose.

@@ -11,7 +11,7 @@ use tracing_subscriber::filter::{LevelFilter, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::places::{self, AppFolders};
+use crate::folders::{self, AppFolders};
 
 /// Starts logging at a level (`warn`) or with a filter (`updraft_engine=debug`). The file is created with the first
 /// line.
@@ -45,7 +45,7 @@ impl Write for LazyLogFile {
                 // Another process may have renamed it first, or still write to the old one: nothing is lost.
                 let _ = std::fs::rename(&self.path, self.path.with_extension("log.1"));
             }
-            self.file = Some(places::private_file(&self.path, OpenOptions::new().append(true))?);
+            self.file = Some(folders::private_file(&self.path, OpenOptions::new().append(true))?);
         }
         self.file.as_mut().map_or(Ok(bytes.len()), |file| file.write(bytes))
     }

@@ -3,13 +3,13 @@
 mod args;
 mod commands;
 mod complete;
+mod drive_run;
 mod fault;
 mod lack;
 mod log;
 mod out;
 mod runtime;
 mod signals;
-mod steer;
 mod usage;
 mod view;
 
@@ -17,12 +17,13 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 use updraft_workbench::{
-    cast, confine, dropins, journal, moment, offered, places, plain, reach, servers, settings, tools,
+    agents, confinement, dropins, folders, journal, model_access, sandbox_probe, servers, settings, time_format, tools,
+    untrusted,
 };
 
 use args::{CliArgs, CliCommand};
 use fault::{CliError, CliExitCode, CliResult};
-use places::AppFolders;
+use folders::AppFolders;
 
 fn main() -> ExitCode {
     // Must come first: the sandbox starts this program again to confine a command, with one thread and no open files.
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
         updraft_sandbox::launch::main();
     }
     lack::end_plainly();
-    if places::env("COMPLETE").is_some() {
+    if folders::env("COMPLETE").is_some() {
         clap_complete::CompleteEnv::with_factory(CliArgs::command).complete();
     }
     match usage::arguments() {

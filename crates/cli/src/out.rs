@@ -5,9 +5,9 @@ use std::io::{BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
 use std::sync::{Arc, OnceLock};
 
 use updraft_workbench::Tell;
-pub(crate) use updraft_workbench::plain::{harmless, steers};
+pub(crate) use updraft_workbench::untrusted::{harmless, steers};
 
-use crate::{places, view};
+use crate::{folders, view};
 
 /// Why standard output could not be written: the first error.
 static LOSS: OnceLock<String> = OnceLock::new();
@@ -112,8 +112,8 @@ pub(crate) fn can_ask() -> bool {
 /// Whether progress may be redrawn in place.
 pub(crate) fn can_redraw() -> bool {
     std::io::stderr().is_terminal()
-        && places::env("CI").is_none()
-        && places::env("TERM").is_none_or(|term| term != "dumb")
+        && folders::env("CI").is_none()
+        && folders::env("TERM").is_none_or(|term| term != "dumb")
 }
 
 /// Colours, if they are wanted.
@@ -174,7 +174,7 @@ impl Paint {
 }
 
 fn wanted() -> bool {
-    places::env("NO_COLOR").is_none_or(|value| value.is_empty())
+    folders::env("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// A text such as a file's name, escaped and on one line.

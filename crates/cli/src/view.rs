@@ -2,14 +2,14 @@
 
 mod ask;
 mod call;
-mod ending;
+mod describe;
 mod fit;
+mod inquiries;
 mod json;
 mod log;
 mod markdown;
-mod overhear;
+mod summary;
 mod tree;
-mod words;
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use updraft_engine::{NoWatcher, RunWatcher};
 use updraft_workbench::{Notice, Tell};
 
 pub(crate) use ask::{AskResult, ask, confirm, inquire};
-pub(crate) use ending::RunEnding;
+pub(crate) use describe::{count, event_words, figures, graph_lines};
 pub(crate) use fit::{column, cut, size, width};
 pub(crate) use json::{SCHEMA, at_rest as json_at_rest, error as json_error};
 pub(crate) use markdown::render;
-pub(crate) use words::{count, event_words, figures, graph_lines};
+pub(crate) use summary::RunEnding;
 
 use crate::args::OutputFlags;
 use crate::out;
@@ -41,7 +41,7 @@ pub(crate) struct RunDisplay {
     /// Whether a person can be asked.
     pub(crate) can_ask: bool,
     /// Questions of MCP servers that the run calls, as they arrive.
-    pub(crate) inquiries: overhear::InquiryReceiver,
+    pub(crate) inquiries: inquiries::InquiryReceiver,
 }
 
 impl RunDisplay {
@@ -55,7 +55,7 @@ impl RunDisplay {
             None if quiet => Arc::new(NoWatcher),
             None => Arc::new(log::ProgressPrinter::default()),
         };
-        let (watch, inquiries) = overhear::overhear(watch);
+        let (watch, inquiries) = inquiries::overhear(watch);
         Self { watch, tree, json, quiet, can_ask: out::can_ask() && !json, inquiries }
     }
 

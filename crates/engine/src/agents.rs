@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use updraft_run::{AgentRole, NarrowedRights, ThinkingEffort};
 
-use crate::{Error, plain};
+use crate::{Error, read_untrusted};
 
 /// The largest file of an agent or a prompt, in bytes; about ten times the longest that people write.
 const LARGEST: u64 = 1 << 20;
@@ -104,7 +104,7 @@ pub struct Agents {
 
 impl Agents {
     /// Lets the caller change the rules in the agents' files.
-    pub fn reword(&mut self, mut reword: impl FnMut(&mut updraft_run::Rules)) {
+    pub fn change_rules(&mut self, mut reword: impl FnMut(&mut updraft_run::Rules)) {
         self.known.values_mut().for_each(|agent| reword(&mut agent.narrowed.rules));
     }
 
@@ -222,7 +222,8 @@ pub(crate) fn markdown_in(folder: &Path) -> Result<Vec<MarkdownFile>, Error> {
         if path.extension().is_some_and(|extension| extension == "md")
             && let Some(stem) = path.file_stem().and_then(|stem| stem.to_str())
         {
-            let text = plain::read_text(&path, LARGEST).map_err(|source| Error::File { file: path.clone(), source });
+            let text =
+                read_untrusted::read_text(&path, LARGEST).map_err(|source| Error::File { file: path.clone(), source });
             found.push((stem.to_owned(), text));
         }
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use updraft_run::{ContentHash, DOCUMENTS, Run};
 
 use crate::history::PastStep;
-use crate::words::PromptKit;
+use crate::prompt_texts::PromptKit;
 
 /// How many files a context names. A model that needs more can list them.
 const MOST_FILES: usize = 200;

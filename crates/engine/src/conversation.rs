@@ -14,10 +14,10 @@ use updraft_run::{
     VisitOpening,
 };
 
-use crate::between::{note_in_words, results};
 use crate::context::{self, Snapshot, WorkspaceContext};
 use crate::history;
-use crate::words::PromptKit;
+use crate::prompt_texts::PromptKit;
+use crate::turn_messages::{note_in_words, results};
 
 /// The sources of a prompt besides the run: the prompt texts, and the journal for pictures.
 #[derive(Clone, Copy)]
@@ -126,13 +126,13 @@ impl Conversation {
             (Some(own), Some(theirs)) => Arc::ptr_eq(own, theirs),
             (Some(_), None) | (None, Some(_)) => false,
         };
-        self.visit == step.visit && same_words && same_summary && self.consumed <= step.talk.len()
+        self.visit == step.visit && same_words && same_summary && self.consumed <= step.conversation.len()
     }
 
     /// Appends what has been said since.
     pub(crate) fn catch_up(&mut self, step: &Step, from: PromptSources<'_>) {
         let kit = from.kit;
-        for entry in step.talk.iter().skip(self.consumed) {
+        for entry in step.conversation.iter().skip(self.consumed) {
             match entry {
                 ConversationEntry::Answer(answer) => {
                     self.last = Some(answer.clone());
@@ -159,7 +159,7 @@ impl Conversation {
                 }
             }
         }
-        self.consumed = step.talk.len();
+        self.consumed = step.conversation.len();
     }
 
     /// A separate question about the conversation: a judgement of the step's result, or a summary of the conversation.
@@ -320,7 +320,7 @@ fn pictures_of(outcome: &ToolCallOutcome) -> &[PictureRef] {
 }
 
 fn summary(step: &Step) -> Option<&Arc<str>> {
-    step.talk.iter().find_map(|entry| match entry {
+    step.conversation.iter().find_map(|entry| match entry {
         ConversationEntry::Summary(summary) => Some(summary),
         ConversationEntry::Answer(_) | ConversationEntry::Results(_) | ConversationEntry::Note(_) => None,
     })

@@ -1,16 +1,16 @@
 //! The loop that drives one run: take the waiting inputs, decide, write the records to the journal, and only then act.
 
 mod begin;
-mod careful;
-mod code;
-mod gather;
+mod calls_from_code;
+mod changing_tools;
 mod log;
 mod marks;
+mod next_inputs;
 mod parts;
-mod tools;
+mod write_ahead;
 
 pub(crate) use begin::context_blob;
-pub(crate) use code::CallRequest;
+pub(crate) use calls_from_code::CallRequest;
 pub(crate) use log::log;
 pub(crate) use marks::KnownMarks;
 pub(crate) use parts::{MailSender, OpenedRun, QueuedInput};
@@ -95,7 +95,7 @@ impl RunDriver {
         self.work.effects.let_wait(*self.run.phase() == RunPhase::Running);
         if matches!(self.run.phase(), RunPhase::Exhausted(BudgetLimit::Time)) {
             // Effects that do not end soon are left to the process that resumes the run with more time.
-            self.work.patience.get_or_insert_with(|| tokio::time::Instant::now() + gather::GRACE);
+            self.work.deadline.get_or_insert_with(|| tokio::time::Instant::now() + next_inputs::GRACE);
         }
         if begin.reload {
             self.briefing.kit = self.engine.kit_of(&self.id, &self.run)?;
@@ -120,7 +120,7 @@ impl RunDriver {
             // working time.
             let ends_downtime = matches!(mail.input, Input::Recovered { .. }) && !self.run.is_at_rest();
             let record = self.run.advance(mail.input, self.clock.now());
-            if let Some(heard) = mail.heard {
+            if let Some(heard) = mail.reply_to {
                 self.remember(heard, &record);
             }
             if ends_downtime || !record.events.is_empty() {
@@ -166,7 +166,7 @@ impl RunDriver {
 
     /// Stops driving: writes the inputs that were waiting for the next append, and releases the lease.
     async fn rest(mut self) -> Result<DriveResult, Error> {
-        let riding = std::mem::take(&mut self.unwritten.riding);
+        let riding = std::mem::take(&mut self.unwritten.deferred_inputs);
         if !riding.is_empty() || !self.unwritten.blobs.is_empty() {
             let (records, handled) = self.decide(riding);
             self.append(records, handled).await?;
@@ -249,10 +249,12 @@ fn is_reply_to(input: &Input, id: &EffectAddress) -> bool {
 
 pub(crate) fn status_of(run: &Run) -> Status {
     match run.phase() {
-        RunPhase::New | RunPhase::Running | RunPhase::Cancelling { .. } if run.status() != "waiting" => Status::Running,
+        RunPhase::New | RunPhase::Running | RunPhase::Cancelling { .. } if run.status_word() != "waiting" => {
+            Status::Running
+        }
         RunPhase::New | RunPhase::Running | RunPhase::Cancelling { .. } => Status::Waiting,
         RunPhase::Paused => Status::Paused,
         RunPhase::Exhausted(_) => Status::Exhausted,
-        RunPhase::Over { .. } => Status::from_word(run.status()),
+        RunPhase::Over { .. } => Status::from_word(run.status_word()),
     }
 }

@@ -10,7 +10,7 @@ use updraft_models::Delta;
 use updraft_run::{EffectAddress, Failure, FailureKind, Millis, ModelAnswer, Reply, ToolCall};
 use updraft_tools::{CallLog, CallResult, RunContext};
 
-use crate::consult::ConsultRequest;
+use crate::ask_model::ConsultRequest;
 use crate::conversation::{AskOptions, Conversation};
 use crate::outage::{self, OutageWait, RenewableModel};
 use crate::perform::{CallEnvironment, EffectFuture, EffectPerformer};
@@ -87,7 +87,7 @@ impl RunningEffects {
     pub(crate) fn call(&mut self, id: EffectAddress, attempt: u32, calling: ToolCallSetup) {
         let stop = self.stop_for(&id);
         self.running.push(Box::pin(async move {
-            let ToolCallSetup { hands, workspace, call, key, around, log, output } = calling;
+            let ToolCallSetup { performer: hands, workspace, call, key, around, log, output } = calling;
             let called =
                 hands.call(&workspace, &call, CallEnvironment { key, cancel: stop, around, log, output }).await;
             FinishedEffect { id, attempt, what: EffectResult::Called(called) }
@@ -145,7 +145,7 @@ pub(crate) struct ModelCallSetup {
 
 /// Everything a tool call needs.
 pub(crate) struct ToolCallSetup {
-    pub(crate) hands: Arc<dyn EffectPerformer>,
+    pub(crate) performer: Arc<dyn EffectPerformer>,
     pub(crate) workspace: String,
     pub(crate) call: ToolCall,
     pub(crate) key: String,

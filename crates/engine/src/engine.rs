@@ -18,9 +18,9 @@ use crate::context::Snapshot;
 use crate::drive::{DriveResult, MailSender, OpenedRun, QueuedInput, RunDriver, log, status_of};
 use crate::marks::MarkStore;
 use crate::perform::EffectPerformer;
+use crate::prompt_texts::{PromptKit, RosterTexts};
 use crate::start::{NewRun, PreparedRun};
-use crate::watch::{NoWatcher, RunWatcher};
-use crate::words::{PromptKit, RosterTexts};
+use crate::watcher::{NoWatcher, RunWatcher};
 
 /// The shortest time between two checks for inputs from other processes: short for a person, but no burden for a busy
 /// run.
@@ -35,7 +35,7 @@ pub struct Engine(Arc<EngineInner>);
 
 pub(crate) struct EngineInner {
     pub(crate) journal: Journal,
-    pub(crate) hands: Arc<dyn EffectPerformer>,
+    pub(crate) performer: Arc<dyn EffectPerformer>,
     pub(crate) watch: Arc<dyn RunWatcher>,
     pub(crate) stop: CancellationToken,
     clock: fn() -> Timestamp,
@@ -45,7 +45,7 @@ pub(crate) struct EngineInner {
     driven: Mutex<BTreeMap<RunId, MailSender>>,
     /// The kits in use, by the hashes of their texts and of their agents: runs that began alike share one.
     kits: Mutex<BTreeMap<(ContentHash, ContentHash), Arc<PromptKit>>>,
-    post: Mutex<JoinSet<()>>,
+    inbox_tasks: Mutex<JoinSet<()>>,
 }
 
 /// Options of an engine besides its journal and performer.
@@ -85,7 +85,7 @@ impl Engine {
     pub fn new(journal: Journal, hands: Arc<dyn EffectPerformer>, options: EngineOptions) -> Self {
         Self(Arc::new(EngineInner {
             journal,
-            hands,
+            performer: hands,
             watch: options.watch,
             stop: options.stop,
             clock: options.clock,
@@ -93,7 +93,7 @@ impl Engine {
             marks: options.marks,
             driven: Mutex::default(),
             kits: Mutex::default(),
-            post: Mutex::default(),
+            inbox_tasks: Mutex::default(),
         }))
     }
 
@@ -105,7 +105,7 @@ impl Engine {
     /// Starts a run. When this returns, the goal is on disk.
     pub async fn start(&self, id: RunId, new: NewRun<'_>) -> Result<RunHandle, Error> {
         // Taken before the tools are gathered, so that later changes are noticed.
-        let heard = self.0.hands.shelf().map(|shelf| shelf.version);
+        let heard = self.0.performer.shelf().map(|shelf| shelf.version);
         let PreparedRun { start, words, context, context_blob, pictures, kit } = new.prepare(&self.0)?;
         let clock = self.0.run_clock();
         let now = clock.now();
@@ -249,7 +249,7 @@ impl Engine {
                 continue;
             }
             let became = match run.call_at(id) {
-                Some(call) => self.0.hands.reconcile(&run.settings().workspace, &call, facts).await,
+                Some(call) => self.0.performer.reconcile(&run.settings().workspace, &call, facts).await,
                 None => RecoveryOutcome::CannotTell("the call is no longer known".into()),
             };
             found.push(RecoveryFinding { id: id.clone(), found: became });
@@ -261,7 +261,7 @@ impl Engine {
         let id = opened.id.clone();
         let (drive, send) = RunDriver::new(&self.0, opened);
         self.0.lock_driven().insert(id.clone(), send.clone());
-        self.0.deliver_post();
+        self.0.watch_inbox();
         RunHandle { id, send, drive }
     }
 }
@@ -337,11 +337,13 @@ impl EngineInner {
         let Some(hash) = run.roster().words else {
             return Ok(Arc::new(PromptKit::new(run.roster(), RosterTexts::default())));
         };
-        self.kit(hash, run.roster(), || Ok(PromptKit::new(run.roster(), self.words_of(id, run)?.unwrap_or_default())))
+        self.kit(hash, run.roster(), || {
+            Ok(PromptKit::new(run.roster(), self.roster_texts(id, run)?.unwrap_or_default()))
+        })
     }
 
     /// The texts of a run's agents, prompts and tools; `None` for runs from before they were kept.
-    pub(crate) fn words_of(&self, id: &RunId, run: &Run) -> Result<Option<RosterTexts>, Error> {
+    pub(crate) fn roster_texts(&self, id: &RunId, run: &Run) -> Result<Option<RosterTexts>, Error> {
         let incomplete = |what: &str| Error::Incomplete { run: id.clone(), what: what.into() };
         let Some(hash) = run.roster().words else { return Ok(None) };
         let bytes =
@@ -378,8 +380,8 @@ impl EngineInner {
     }
 
     /// Delivers inputs from other processes to the runs driven here; one task for all of them.
-    fn deliver_post(self: &Arc<Self>) {
-        let mut post = self.post.lock().unwrap_or_else(PoisonError::into_inner);
+    fn watch_inbox(self: &Arc<Self>) {
+        let mut post = self.inbox_tasks.lock().unwrap_or_else(PoisonError::into_inner);
         if post.is_empty() {
             let inner = Arc::downgrade(self);
             let mut changes = self.journal.changes();

@@ -51,7 +51,7 @@ impl EndedStep {
         Self { spec: Arc::clone(&step.spec), status: step.status(), output, actions: step.actions.clone() }
     }
 
-    pub(crate) fn told(&self) -> PastStep {
+    pub(crate) fn past_step(&self) -> PastStep {
         let Actions { newest, earlier } = self.actions.as_deref().cloned().unwrap_or_default();
         PastStep {
             step: self.spec.id.to_string(),
@@ -73,7 +73,7 @@ pub(crate) fn behind(run: &Run, step: &Step) -> Vec<EndedStep> {
 /// The same steps, as text for the prompt.
 pub(crate) fn in_words(run: &Run, step: &Step) -> String {
     let mut text = String::new();
-    for past in behind(run, step).iter().map(EndedStep::told) {
+    for past in behind(run, step).iter().map(EndedStep::past_step) {
         let whole = past.in_words();
         let fits = text.len() + whole.len() <= MOST_TOLD;
         text.push_str(&if fits { whole } else { past.heading() });
@@ -85,7 +85,7 @@ pub(crate) fn in_words(run: &Run, step: &Step) -> String {
 impl PastStep {
     /// Describes a step.
     pub(crate) fn of(step: &Step) -> Self {
-        EndedStep::of(step).told()
+        EndedStep::of(step).past_step()
     }
 
     /// The documented JSON form, with its position in the order.

@@ -6,21 +6,21 @@
 //!
 //! | to read | file |
 //! |---|---|
-//! | the loop | `drive.rs`, then `drive/gather.rs` and `drive/begin.rs` |
+//! | the loop | `drive.rs`, then `drive/next_inputs.rs` and `drive/begin.rs` |
 //! | performing effects | `perform.rs`, `effects.rs` |
-//! | what models are told | `conversation.rs`, `context.rs`, `words.rs` |
+//! | what models are told | `conversation.rs`, `context.rs`, `prompt_texts.rs` |
 //! | agents and templates as files | `agents.rs`, `prompts.rs` |
 //! | starting and opening runs | `engine.rs`, `start.rs` |
 //! | which files contain text from outside | `marks.rs`, `drive/marks.rs` |
-//! | reports about past runs | `report.rs`, `stopped.rs`, `replay.rs`, `nodelink.rs`, `touched.rs`, `changed.rs` |
+//! | reports about past runs | `report.rs`, `stop_reason.rs`, `replay.rs`, `nodelink.rs`, `call_audit.rs`, `changed_files.rs` |
 //! | answers of people to a run's questions | `response.rs` |
-//! | undoing a run's changes | `undo.rs`, then `undo/plan.rs` and `undo/carry.rs` |
+//! | undoing a run's changes | `undo.rs`, then `undo/plan.rs` and `undo/carry_out.rs` |
 
 mod agents;
-mod between;
-mod changed;
+mod ask_model;
+mod call_audit;
+mod changed_files;
 mod clock;
-mod consult;
 mod context;
 mod conversation;
 mod diff;
@@ -34,22 +34,23 @@ mod marks;
 mod nodelink;
 mod outage;
 mod perform;
-mod plain;
+mod prompt_texts;
 mod prompts;
-mod recorded;
+mod read_untrusted;
+mod recorded_model;
 mod replay;
 mod report;
 mod response;
 mod start;
-mod stopped;
-mod touched;
+mod stop_reason;
+mod tool_counts;
+mod turn_messages;
 mod undo;
-mod used;
-mod watch;
-mod words;
+mod watcher;
 
 pub use agents::{Agent, Agents, FolderTrust};
-pub use changed::{ChangedFile, changed_files};
+pub use call_audit::{ApprovalRecord, CallAudit, touched};
+pub use changed_files::{ChangedFile, changed_files};
 pub use context::WorkspaceContext;
 pub use diff::{RunDiff, StepDiff, diff};
 pub use drive::DriveResult;
@@ -59,19 +60,18 @@ pub use history::PastStep;
 pub use marks::{MarkStore, MarkedFile, UndoRemains, WorkspaceMarks};
 pub use nodelink::{EdgeList, node_link};
 pub use perform::{CallEnvironment, EffectFuture, EffectPerformer, RealPerformer};
+pub use prompt_texts::{AgentTexts, RosterTexts};
 pub use prompts::Prompts;
-pub use recorded::recorded;
+pub use recorded_model::recorded;
 pub use replay::{DifferenceKind, ReplayDifference, ReplayReport, SentPrompt, prompts as prompts_of, replay};
 pub use report::{RunReport, Statistics, StepReport, dollars, failure_of, messages, waiting_for};
 pub use response::{PersonResponse, ResponseStatus, outlives_its_process};
 pub use start::NewRun;
-pub use stopped::{command_to_go_on, why_stopped};
-pub use touched::{ApprovalRecord, CallAudit, touched};
+pub use stop_reason::{command_to_go_on, why_stopped};
+pub use tool_counts::ToolCallCount;
 pub use undo::{
     ChangeFilter, PathSnapshot, RecordedChange, SkippedPath, Undo, UndoMove, UndoPlan, UndoResult, UndoSkipReason,
     UnlistedCall,
 };
 pub use updraft_models::Delta;
-pub use used::ToolCallCount;
-pub use watch::{NoWatcher, RunWatcher};
-pub use words::{AgentTexts, RosterTexts};
+pub use watcher::{NoWatcher, RunWatcher};

@@ -37,7 +37,7 @@ pub fn node_link(report: &RunReport, list: EdgeList) -> Value {
             "original_query": report.run.goal().text,
             "file_manifest": report.run.goal().files,
             "created_at": time(Some(report.head.created)),
-            "status": status(report.run.status()),
+            "status": status(report.run.status_word()),
             "globals_schema": globals,
         },
         "nodes": nodes,

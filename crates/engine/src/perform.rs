@@ -28,7 +28,7 @@ pub trait EffectPerformer: Send + Sync {
     }
 
     /// How long to wait for a model that is not available.
-    fn patience(&self) -> Duration {
+    fn silence_limit(&self) -> Duration {
         Duration::ZERO
     }
 
@@ -219,7 +219,7 @@ impl EffectPerformer for RealPerformer {
         Some(model)
     }
 
-    fn patience(&self) -> Duration {
+    fn silence_limit(&self) -> Duration {
         self.access().patience.outage
     }
 

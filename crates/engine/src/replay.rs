@@ -10,7 +10,7 @@ use updraft_run::{ContentHash, EffectAddress, EffectFacts, EffectKind, Event, Re
 use crate::Error;
 use crate::context::{Snapshot, WorkspaceContext};
 use crate::conversation::{Conversation, PromptSources};
-use crate::words::{PromptKit, RosterTexts};
+use crate::prompt_texts::{PromptKit, RosterTexts};
 
 /// What a replay found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use updraft_run::{
 use crate::Error;
 use crate::context::WorkspaceContext;
 use crate::history::PastStep;
-use crate::used::ToolCallCount;
+use crate::tool_counts::ToolCallCount;
 
 /// A run with its history, finished or not.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl RunReport {
         json!({
             "run": self.head.id,
             "goal": self.run.goal().text,
-            "status": self.run.status(),
+            "status": self.run.status_word(),
             "workspace": self.head.workspace,
             "model": self.head.model,
             "created": self.head.created,

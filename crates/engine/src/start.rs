@@ -16,8 +16,8 @@ use crate::context::WorkspaceContext;
 use crate::drive::context_blob;
 use crate::engine::EngineInner;
 use crate::marks::MarkedFile;
+use crate::prompt_texts::{PromptKit, RosterTexts, participants};
 use crate::prompts::Prompts;
-use crate::words::{PromptKit, RosterTexts, cast};
 
 /// The longest goal, in bytes. A longer text belongs in a file.
 const LONGEST_GOAL: usize = 256 * 1024;
@@ -138,7 +138,7 @@ impl NewRun<'_> {
             RunMode::Plan | RunMode::Swarm | RunMode::Given => None,
         };
         let (mut roster, words) =
-            RosterTexts::gather(cast(self.agents, only), self.prompts, self.tools, self.only_reads);
+            RosterTexts::gather(participants(self.agents, only), self.prompts, self.tools, self.only_reads);
         for card in &mut roster.agents {
             card.model =
                 card.model.take().and_then(|name| (self.models)(&name)).filter(|own| *own != self.settings.model);
@@ -150,7 +150,7 @@ impl NewRun<'_> {
     fn check_models(&self, engine: &EngineInner, roster: &Roster) -> Result<(), Error> {
         let own = roster.agents.iter().filter_map(|card| card.model.as_deref());
         for name in std::iter::once(self.settings.model.as_str()).chain(own) {
-            let model = engine.hands.model(name)?;
+            let model = engine.performer.model(name)?;
             let capped = self.budget.cost.is_some() || self.settings.step_budget.cost.is_some();
             if capped && model.price().is_none() {
                 return Err(Error::UnknownPrice { model: model.name().to_owned() });

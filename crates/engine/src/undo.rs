@@ -4,11 +4,11 @@
 //! only reported. The plan and the contents it replaces are written to disk before anything is touched, so that a
 //! second call finishes what a first one began, and an undo can be undone.
 
-mod carry;
-mod made;
+mod carry_out;
+mod path_snapshot;
 mod plan;
 mod record;
-mod side;
+mod recorded_changes;
 
 use std::path::Path;
 
@@ -16,13 +16,13 @@ use updraft_journal::Journal;
 use updraft_run::{EffectAddress, RunId, Timestamp, UnlistedCount};
 use updraft_tools::Workspace;
 
-pub use made::{ChangeFilter, RecordedChange};
-pub(crate) use made::{ReportedChanges, changes as changes_of, made as made_by};
+pub use path_snapshot::PathSnapshot;
 pub use plan::{SkippedPath, UndoMove, UndoPlan, UndoSkipReason};
-pub use side::PathSnapshot;
+pub use recorded_changes::{ChangeFilter, RecordedChange};
+pub(crate) use recorded_changes::{ReportedChanges, changes as changes_of, made as made_by};
 
 use crate::Error;
-use crate::touched::touched;
+use crate::call_audit::touched;
 use record::{UndoRecord, UndoRecords};
 pub(crate) use record::{private, write_whole};
 
@@ -67,12 +67,12 @@ impl Undo {
     }
 
     /// What the run changed, in the order of its journal.
-    pub fn made(&self, which: &ChangeFilter) -> Result<Vec<RecordedChange>, Error> {
+    pub fn recorded_changes(&self, which: &ChangeFilter) -> Result<Vec<RecordedChange>, Error> {
         Ok(self.changes(which)?.made)
     }
 
-    fn changes(&self, which: &ChangeFilter) -> Result<made::RunChanges, Error> {
-        made::made(&self.journal, &self.run, which)
+    fn changes(&self, which: &ChangeFilter) -> Result<recorded_changes::RunChanges, Error> {
+        recorded_changes::made(&self.journal, &self.run, which)
     }
 
     /// Calls that changed more than is listed, or may have.
@@ -119,7 +119,7 @@ impl Undo {
     }
 
     fn do_it(&self, record: &UndoRecord) -> UndoResult {
-        carry::carry_out(&self.workspace, &self.source(), record)
+        carry_out::carry_out(&self.workspace, &self.source(), record)
     }
 
     fn source(&self) -> ContentSource<'_> {

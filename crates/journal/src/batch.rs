@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use updraft_run::{BlobRef, ContentHash, Record, Timestamp};
 
 use crate::Error;
-use crate::head::Status;
+use crate::run_header::Status;
 
 /// A record larger than this is stored as a blob, so that listing and seeking in the table stay fast.
 pub(crate) const INLINE_RECORD: usize = 64 << 10;

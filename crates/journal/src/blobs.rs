@@ -10,7 +10,7 @@ use updraft_run::{ContentHash, Timestamp};
 
 use crate::batch::{Blob, hash_of};
 use crate::journal::{JournalInner, blocking};
-use crate::{Error, place};
+use crate::{Error, location};
 
 /// Larger values are files. SQLite reads and writes smaller ones faster than the file system does.
 const INLINE: usize = 1 << 20;
@@ -103,7 +103,7 @@ fn is_old(file: &fs::DirEntry, now: Timestamp) -> bool {
 
 /// The folder of the files: next to the journal and named after it, so that two journals in one folder do not share it.
 pub(crate) fn folder(journal: &Path) -> PathBuf {
-    place::beside(journal, "-blobs")
+    location::beside(journal, "-blobs")
 }
 
 fn file_of(journal: &Path, hash: &ContentHash) -> PathBuf {
@@ -117,7 +117,7 @@ fn write_file(journal: &Path, blob: &Blob) -> Result<(), Error> {
     let target = file_of(journal, &blob.hash());
     let denied = |source| Error::io(&target, source);
     let folder = target.parent().unwrap_or(journal);
-    place::make_folder(folder).map_err(denied)?;
+    location::make_folder(folder).map_err(denied)?;
     if !target.metadata().is_ok_and(|about| about.len() == blob.bytes().len() as u64) {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let draft = target.with_extension(format!("{}.{count}.part", std::process::id()));
@@ -128,11 +128,11 @@ fn write_file(journal: &Path, blob: &Blob) -> Result<(), Error> {
         }
     }
     // Also if the file and folders existed: the process that made them may not have synced them yet, or never will.
-    folder.ancestors().take(3).try_for_each(place::sync_folder).map_err(denied)
+    folder.ancestors().take(3).try_for_each(location::sync_folder).map_err(denied)
 }
 
 fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = place::create_private(path)?;
+    let mut file = location::create_private(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use updraft_run::RunId;
 
 use crate::Error;
-use crate::read::{self, RecordPosition};
+use crate::records::{self, RecordPosition};
 
 /// SHA-256 cut to half its length. It protects against accidents only: whoever forges records can also forge their
 /// hashes.
@@ -31,12 +31,12 @@ impl ChainEnd {
         let lost = found.place < self.place;
         let other = found.place == self.place && self.link.is_some() && found.link != self.link;
         match (lost, other) {
-            (true, _) => Err(read::damaged(
+            (true, _) => Err(records::damaged(
                 run,
                 found.place,
                 &format!("it is missing, though the run had come to event {}", self.place.events()),
             )),
-            (false, true) => Err(read::damaged(run, found.place, "the record before it is not what was written")),
+            (false, true) => Err(records::damaged(run, found.place, "the record before it is not what was written")),
             (false, false) => Ok(()),
         }
     }

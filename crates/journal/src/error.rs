@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rusqlite::ffi;
 use updraft_run::{ContentHash, RunId, Timestamp};
 
-use crate::place;
+use crate::location;
 
 /// Why the journal could not do what was asked. With every error, what was in the journal before is still there.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -306,7 +306,7 @@ impl Error {
             | ffi::SQLITE_MISMATCH
             | ffi::SQLITE_TOOBIG => Error::Damaged { path: path_buf, why },
             ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED | ffi::SQLITE_PROTOCOL => Error::Locked { path: path_buf },
-            ffi::SQLITE_IOERR | ffi::SQLITE_CANTOPEN if place::is_full(path) => Error::Full { path: path_buf },
+            ffi::SQLITE_IOERR | ffi::SQLITE_CANTOPEN if location::is_full(path) => Error::Full { path: path_buf },
             ffi::SQLITE_IOERR if failure.extended_code == ffi::SQLITE_IOERR_SHORT_READ => {
                 Error::Damaged { path: path_buf, why }
             }

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use updraft_run::{ContentHash, Record, RunId, Timestamp};
 
 use crate::batch::Blob;
-use crate::head::{RunHeader, Status};
 use crate::journal::Journal;
-use crate::read::Cursor;
+use crate::records::Cursor;
+use crate::run_header::{RunHeader, Status};
 use crate::{Error, blobs};
 
 /// The version of the format. A reader refuses a higher one.
@@ -96,7 +96,7 @@ impl Journal {
     /// The values stored for a run, except the texts of its own large records, which are in their lines.
     fn named_values(&self, run: &RunId) -> Result<Vec<ContentHash>, Error> {
         self.0.read(|connection| {
-            let row = crate::read::row_of(connection, run)?;
+            let row = crate::records::row_of(connection, run)?;
             let mut statement = connection.prepare_cached(
                 "SELECT hash FROM refs WHERE run = ?1
                  AND hash NOT IN (SELECT blob FROM records WHERE id >= ?1 << 40 AND id < (?1 + 1) << 40 AND blob IS NOT NULL) ORDER BY hash",

@@ -5,10 +5,10 @@ use updraft_run::RunId;
 use crate::Error;
 use crate::batch::RecordRow;
 use crate::blobs;
-use crate::head::RunHeader;
 use crate::journal::{Journal, JournalInner, blocking};
 use crate::lease::Lease;
-use crate::read::{Cursor, RawRecord, RecordPosition};
+use crate::records::{Cursor, RawRecord, RecordPosition};
+use crate::run_header::RunHeader;
 use crate::writer::ForkRun;
 
 impl Journal {

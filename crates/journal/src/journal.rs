@@ -12,20 +12,20 @@ use updraft_run::{ContentHash, Input, Record, RunId, Timestamp};
 
 use crate::batch::{Batch, Blob};
 use crate::chain::ChainEnd;
-use crate::changes::{ChangeBroadcast, ChangeWatcher};
-use crate::head::{LeaseOwner, PendingInput, RunFilter, RunHeader, RunSummary, SendOutcome, Status};
-use crate::heads::{RunEnd, RunEndsFile};
+use crate::change_watcher::{ChangeBroadcast, ChangeWatcher};
 use crate::lease::Lease;
 use crate::options::{JournalOptions, WriterStats};
-use crate::read::{Cursor, RecordPosition};
-use crate::reader::ReaderPool;
+use crate::reader_pool::ReaderPool;
+use crate::records::{Cursor, RecordPosition};
+use crate::run_ends::{RunEnd, RunEndsFile};
+use crate::run_header::{LeaseOwner, PendingInput, RunFilter, RunHeader, RunSummary, SendOutcome, Status};
 use crate::schema::JournalFile;
 use crate::tail::Tail;
 use crate::writer::{
     AcquireLease, AppendRecords, CreateRun, DeleteRun, EncodedBatch, ImportRun, PutBlobs, SendInput, TruncateRun,
     UnlinkBlobs, Vacuum, WriteQueue,
 };
-use crate::{Error, blobs, list, place, read, reserve};
+use crate::{Error, blobs, list, location, records, reserved_space};
 
 /// An open journal. Cheap to clone; all clones are the same journal.
 ///
@@ -58,7 +58,7 @@ pub(crate) struct JournalShared {
 impl Journal {
     /// Opens a journal; creates its folder and file if they do not exist.
     pub fn open(path: &Path, options: JournalOptions) -> Result<Self, Error> {
-        let store = JournalFile { path: place::prepare(path)?, options };
+        let store = JournalFile { path: location::prepare(path)?, options };
         let reader = store.create()?;
         Ok(Self::of(store, reader))
     }
@@ -68,9 +68,9 @@ impl Journal {
         if !path.exists() && !RunEndsFile::beside(path).path().exists() {
             return Ok(None);
         }
-        let store = JournalFile { path: place::settle(path)?, options };
+        let store = JournalFile { path: location::settle(path)?, options };
         let reader = match store.recognise() {
-            Err(Error::Full { .. }) if reserve::release(&store.path) => store.recognise()?,
+            Err(Error::Full { .. }) if reserved_space::release(&store.path) => store.recognise()?,
             other => other?,
         };
         Ok(reader.map(|reader| Self::of(store, reader)))
@@ -263,13 +263,13 @@ impl Journal {
 
     /// Inputs that wait for a run, oldest first. They stay until a batch lists them as handled.
     pub fn inbox(&self, run: &RunId) -> Result<Vec<PendingInput>, Error> {
-        read::pending(&self.0, std::slice::from_ref(run))?.into_iter().collect()
+        records::pending(&self.0, std::slice::from_ref(run))?.into_iter().collect()
     }
 
     /// Inputs that wait for any of these runs, oldest first. An input that cannot be parsed stays where it is and does
     /// not block the others.
     pub fn pending_inputs(&self, runs: &[RunId]) -> Result<Vec<PendingInput>, Error> {
-        Ok(read::pending(&self.0, runs)?.into_iter().flatten().collect())
+        Ok(records::pending(&self.0, runs)?.into_iter().flatten().collect())
     }
 
     /// Returns when something was written after this was called. To read and then wait, use [`changes`](Self::changes):
@@ -321,8 +321,8 @@ impl Journal {
 
     /// On a full disk, frees the reserved space: removing needs space before it frees any.
     fn make_room(&self) {
-        if place::is_full(self.path()) {
-            reserve::release(self.path());
+        if location::is_full(self.path()) {
+            reserved_space::release(self.path());
         }
     }
 
@@ -346,7 +346,7 @@ impl Journal {
     /// that is known to have existed. Returns `None` and does nothing if the run is not damaged.
     pub async fn cut_back(&self, run: &RunId) -> Result<Option<(u64, u64)>, Error> {
         let (journal, name) = (self.clone(), run.clone());
-        let damage = blocking(move || read::first_damage(&journal.0, &name)).await?;
+        let damage = blocking(move || records::first_damage(&journal.0, &name)).await?;
         let from = match (damage, self.head(run)) {
             (Some(RecordPosition::START), _) => return self.load(run).map(|_| None),
             (Some(from), _) => from,
@@ -432,9 +432,9 @@ impl JournalShared {
         match self.heads.named(run.as_str()) {
             Some((_, end)) => {
                 let why = format!("the whole run is missing, though it had come to event {}", end.place.events());
-                read::damaged(run, RecordPosition::START, &why)
+                records::damaged(run, RecordPosition::START, &why)
             }
-            None => read::unknown(run),
+            None => records::unknown(run),
         }
     }
 

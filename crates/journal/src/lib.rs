@@ -29,47 +29,47 @@
 //! | file | what it is about |
 //! |---|---|
 //! | `journal.rs`, `lease.rs`, `options.rs` | the public interface |
-//! | `batch.rs`, `head.rs`, `error.rs` | what is written, what is returned, what can go wrong |
+//! | `batch.rs`, `run_header.rs`, `error.rs` | what is written, what is returned, what can go wrong |
 //! | `writer.rs` and `writer/` | the one thread that writes, and one file for each kind of job |
-//! | `reader.rs`, `read.rs`, `list.rs` | short reads |
-//! | `changes.rs`, `tail.rs` | notifications about what others write |
-//! | `chain.rs`, `heads.rs` | noticing damage: hashes, and the last known end of each run |
+//! | `reader_pool.rs`, `records.rs`, `list.rs` | short reads |
+//! | `change_watcher.rs`, `tail.rs` | notifications about what others write |
+//! | `chain.rs`, `run_ends.rs` | noticing damage: hashes, and the last known end of each run |
 //! | `blobs.rs` | values too large for a row, as files |
-//! | `schema.rs`, `place.rs`, `process.rs` | the file's layout, where it may be, which processes are alive |
+//! | `schema.rs`, `location.rs`, `process.rs` | the file's layout, where it may be, which processes are alive |
 //! | `stored.rs` | small values of other parts of the program |
-//! | `reserve.rs` | reserved space for a full disk |
+//! | `reserved_space.rs` | reserved space for a full disk |
 //! | `fork.rs`, `export.rs` | copying a run, and exporting it as lines of JSON |
 
 mod batch;
 mod blobs;
 mod chain;
-mod changes;
+mod change_watcher;
 mod error;
 mod export;
 mod fork;
-mod head;
-mod heads;
 mod journal;
 mod lease;
 mod list;
+mod location;
 mod options;
-mod place;
 mod process;
-mod read;
-mod reader;
-mod reserve;
+mod reader_pool;
+mod records;
+mod reserved_space;
+mod run_ends;
+mod run_header;
 mod schema;
 mod stored;
 mod tail;
 mod writer;
 
 pub use batch::{Batch, Blob, hash_of};
-pub use changes::ChangeWatcher;
+pub use change_watcher::ChangeWatcher;
 pub use error::Error;
 pub use export::{Export, parse_export};
-pub use head::{LeaseOwner, PendingInput, RunFilter, RunHeader, RunSummary, SendOutcome, Status};
 pub use journal::Journal;
 pub use lease::Lease;
 pub use options::{JournalOptions, SyncMode, WriterStats};
+pub use run_header::{LeaseOwner, PendingInput, RunFilter, RunHeader, RunSummary, SendOutcome, Status};
 pub use stored::{Change, StoredValue};
 pub use tail::Tail;

@@ -7,8 +7,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use updraft_run::{RunId, Timestamp};
 
 use crate::chain::{self, ChainHash};
-use crate::head::{LeaseOwner, RunFilter, RunSummary, Status};
-use crate::read::RecordPosition;
+use crate::records::RecordPosition;
+use crate::run_header::{LeaseOwner, RunFilter, RunSummary, Status};
 use crate::schema::JournalFile;
 use crate::writer::{known, owner};
 

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
-use crate::heads::RunEndsFile;
 use crate::options::{JournalOptions, SyncMode};
-use crate::{Error, place, reserve};
+use crate::run_ends::RunEndsFile;
+use crate::{Error, location, reserved_space};
 
 /// `UPDT`: distinguishes our files from other SQLite databases.
 const APPLICATION: i64 = 0x5550_4454;
@@ -79,8 +79,8 @@ impl JournalFile {
     /// crash.
     pub(crate) fn reader(&self) -> Result<Connection, Error> {
         let connection = self.connect()?;
-        self.told(imitate_hashes(&connection))?;
-        self.told(connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -4096;"))?;
+        self.explain(imitate_hashes(&connection))?;
+        self.explain(connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -4096;"))?;
         Ok(connection)
     }
 
@@ -88,15 +88,15 @@ impl JournalFile {
     pub(crate) fn writer(&self) -> Result<Connection, Error> {
         let mut connection = self.connect()?;
         self.refuse_newer(&connection)?;
-        self.told(add_hashes(&mut connection, &self.options.version))?;
+        self.explain(add_hashes(&mut connection, &self.options.version))?;
         let sync = match self.options.sync {
             SyncMode::Full => "FULL",
             SyncMode::Off => "OFF",
         };
-        self.told(connection.execute_batch(&format!(
+        self.explain(connection.execute_batch(&format!(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = {sync}; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = {};
              PRAGMA journal_size_limit = {}; PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;",
-            if reserve::is_cramped(&self.path) { CRAMPED_CHECKPOINT } else { self.options.checkpoint },
+            if reserved_space::is_cramped(&self.path) { CRAMPED_CHECKPOINT } else { self.options.checkpoint },
             64 << 20,
         )))?;
         connection.set_prepared_statement_cache_capacity(64);
@@ -116,9 +116,9 @@ impl JournalFile {
         let mut connection = self.open(OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
         let outcome = self.lay_out(&mut connection);
         drop(connection);
-        self.told(outcome)?;
+        self.explain(outcome)?;
         if fresh && let Some(folder) = self.path.parent() {
-            place::sync_folder(folder).map_err(|source| Error::io(&self.path, source))?;
+            location::sync_folder(folder).map_err(|source| Error::io(&self.path, source))?;
         }
         self.recognise()?.ok_or_else(|| self.other("it is still empty"))
     }
@@ -129,12 +129,12 @@ impl JournalFile {
     fn place_whole(&self) -> Result<bool, Error> {
         // A process that was cut off has left a log here; SQLite deals with that when the file is created the ordinary
         // way.
-        if ["-journal", "-wal"].iter().any(|rest| place::beside(&self.path, rest).exists()) {
+        if ["-journal", "-wal"].iter().any(|rest| location::beside(&self.path, rest).exists()) {
             return Ok(false);
         }
-        let image = self.told(image_of(&self.options.version))?;
-        let aside = place::beside(&self.path, &format!("-new-{}", std::process::id()));
-        let written = place::create_private(&aside).and_then(|mut file| {
+        let image = self.explain(image_of(&self.options.version))?;
+        let aside = location::beside(&self.path, &format!("-new-{}", std::process::id()));
+        let written = location::create_private(&aside).and_then(|mut file| {
             file.write_all(&image)?;
             file.sync_data()
         });
@@ -172,13 +172,13 @@ impl JournalFile {
             return Ok(None);
         }
         let connection = self.reader()?;
-        let application = self.told(number(&connection, "application_id"))?;
-        let layout = self.told(number(&connection, "user_version"))?;
+        let application = self.explain(number(&connection, "application_id"))?;
+        let layout = self.explain(number(&connection, "user_version"))?;
         if application == APPLICATION && layout >= 1 {
             self.refuse_torn(&connection)?;
             return Ok(Some(connection));
         }
-        let has_tables = self.told(number(&connection, "schema_version"))? != 0;
+        let has_tables = self.explain(number(&connection, "schema_version"))? != 0;
         if has_tables || application != 0 || layout != 0 {
             return Err(self.other("it is a database of another program"));
         }
@@ -189,7 +189,7 @@ impl JournalFile {
     /// Whether the file has no bytes at all. Checked before SQLite can change anything, and without opening the file:
     /// closing it would drop the locks that this process may hold on it.
     fn is_empty(&self) -> Result<bool, Error> {
-        let log = place::beside(&self.path, "-wal");
+        let log = location::beside(&self.path, "-wal");
         let len = |path: &std::path::Path| path.metadata().map_or(0, |about| about.len());
         let known = if len(&self.path) == 0 { RunEndsFile::beside(&self.path).all().len() } else { 0 };
         match len(&self.path) {
@@ -218,8 +218,8 @@ impl JournalFile {
     /// Refuses a file whose last page is incomplete, because SQLite would read the missing part as zeros. If there is a
     /// log, the page may be in it.
     fn refuse_torn(&self, connection: &Connection) -> Result<(), Error> {
-        let page = self.told(number(connection, "page_size"))?.max(1) as u64;
-        let has_log = place::beside(&self.path, "-wal").metadata().is_ok_and(|about| about.len() > 0);
+        let page = self.explain(number(connection, "page_size"))?.max(1) as u64;
+        let has_log = location::beside(&self.path, "-wal").metadata().is_ok_and(|about| about.len() > 0);
         match self.path.metadata() {
             Ok(about) if !has_log && about.len() % page != 0 => Err(Error::Damaged {
                 path: self.path.clone(),
@@ -238,7 +238,7 @@ impl JournalFile {
     }
 
     fn refuse_newer(&self, connection: &Connection) -> Result<(), Error> {
-        let found = self.told(number(connection, "user_version"))?;
+        let found = self.explain(number(connection, "user_version"))?;
         if found <= LAYOUT {
             return Ok(());
         }
@@ -257,13 +257,13 @@ impl JournalFile {
             Some(vfs) => Connection::open_with_flags_and_vfs(&self.path, flags, vfs.as_str()),
             None => Connection::open_with_flags(&self.path, flags),
         };
-        let connection = self.told(connection)?;
-        self.told(connection.busy_timeout(PATIENCE))?;
+        let connection = self.explain(connection)?;
+        self.explain(connection.busy_timeout(PATIENCE))?;
         Ok(connection)
     }
 
     /// Converts an error of SQLite into one that names the file.
-    pub(crate) fn told<T>(&self, result: rusqlite::Result<T>) -> Result<T, Error> {
+    pub(crate) fn explain<T>(&self, result: rusqlite::Result<T>) -> Result<T, Error> {
         result.map_err(|source| Error::sqlite(&self.path, source))
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use updraft_run::{Record, RunId};
 
 use crate::Error;
-use crate::changes::ChangeWatcher;
+use crate::change_watcher::ChangeWatcher;
 use crate::journal::JournalInner;
-use crate::read::Cursor;
+use crate::records::Cursor;
 
 /// Returns a run's records one by one, and waits for new ones.
 #[derive(Debug)]

@@ -1,15 +1,15 @@
 //! The one thread that writes: it handles all waiting requests in one transaction, then answers them.
 
 mod append;
-mod book;
 mod copy;
 mod delete;
-mod desk;
-mod files;
+mod file_identities;
 mod inbox;
+mod lease_table;
 mod leases;
 mod queue;
 mod stored;
+mod write_job;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -21,18 +21,18 @@ use tokio::sync::oneshot;
 pub(crate) use append::{AppendRecords, CreateRun, EncodedBatch, PutBlobs};
 pub(crate) use copy::{ForkRun, ImportRun};
 pub(crate) use delete::{DeleteRun, TruncateRun, UnlinkBlobs, Vacuum};
-pub(crate) use desk::{WriteJob, known, owner};
 pub(crate) use inbox::SendInput;
 pub(crate) use leases::{AcquireLease, LeaseGrant, ReleaseLease};
 pub(crate) use queue::WriteQueue;
 pub(crate) use stored::{ChangeStored, SweepStored};
+pub(crate) use write_job::{WriteJob, known, owner};
 
 use crate::Error;
 use crate::journal::JournalShared;
-use crate::reserve;
-use book::LeaseTable;
-use desk::{QueuedJob, WriteContext};
-use files::FileIdentities;
+use crate::reserved_space;
+use file_identities::FileIdentities;
+use lease_table::LeaseTable;
+use write_job::{QueuedJob, WriteContext};
 
 /// How many requests may share a transaction: beyond this, the flush is no longer the main cost.
 const GROUP: usize = 4096;
@@ -153,11 +153,11 @@ impl WriterThread {
         let said = |source| Error::sqlite(&store.path, source);
         execute(connection, "BEGIN IMMEDIATE").map_err(|source| TransactionFailure::of_all(said(source)))?;
         let mut desk = WriteContext { connection, book: &mut self.book, shared: &self.shared };
-        desk.beat_if_due().map_err(|refusal| TransactionFailure::of_all(refusal.told(store)))?;
+        desk.beat_if_due().map_err(|refusal| TransactionFailure::of_all(refusal.explain(store)))?;
         for asked in group {
             asked
                 .write(&mut desk)
-                .map_err(|refusal| TransactionFailure { error: refusal.told(store), particular: true })?;
+                .map_err(|refusal| TransactionFailure { error: refusal.explain(store), particular: true })?;
         }
         execute(connection, "COMMIT").map_err(|source| TransactionFailure::of_all(said(source)))
     }
@@ -166,7 +166,7 @@ impl WriterThread {
     fn settle_in(&mut self) {
         if self.files.is_none() && self.book.epoch().is_some() {
             self.files = Some(FileIdentities::now(&self.shared.store.path));
-            reserve::keep(&self.shared.store.path);
+            reserved_space::keep(&self.shared.store.path);
         }
     }
 

@@ -6,35 +6,35 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | which of several values was meant | `find.rs`, `choose.rs`, `fit.rs` |
-//! | faults that affect the whole text | `whole.rs` |
-//! | values by kind | `parser.rs`, `object.rs`, `array.rs`, `string.rs`, `bare.rs`, `wrapped.rs`, `literal.rs` |
-//! | where a string ends | `quote.rs`, `unended.rs`, `doubled.rs`, `escape.rs` |
-//! | looking ahead | `scan.rs`, `mark.rs`, `ahead.rs`, `stray.rs`, `bracket.rs` |
+//! | which of several values was meant | `find.rs`, `choose_value.rs`, `schema_fit.rs` |
+//! | faults that affect the whole text | `whole_text.rs` |
+//! | values by kind | `parser.rs`, `object.rs`, `array.rs`, `string.rs`, `unquoted.rs`, `wrapped.rs`, `literal.rs` |
+//! | where a string ends | `quote.rs`, `missing_end_quote.rs`, `doubled.rs`, `escape.rs` |
+//! | looking ahead | `scan.rs`, `quote_mark.rs`, `look_ahead.rs`, `stray.rs`, `bracket.rs` |
 //! | what was wrong | `fault.rs` |
 
-mod ahead;
 mod array;
-mod bare;
 mod bracket;
-mod choose;
+mod choose_value;
 mod doubled;
 mod escape;
 mod fault;
 mod find;
-mod fit;
 mod literal;
-mod mark;
+mod look_ahead;
+mod missing_end_quote;
 mod object;
 mod parser;
 mod quote;
+mod quote_mark;
 mod scan;
+mod schema_fit;
+#[cfg(test)]
+mod step_count;
 mod stray;
 mod string;
-mod unended;
-mod whole;
-#[cfg(test)]
-mod work;
+mod unquoted;
+mod whole_text;
 mod wrapped;
 
 use serde::de::IgnoredAny;
@@ -87,7 +87,7 @@ pub fn repair_with(text: &str, schema: Option<&Value>) -> Option<RepairedJson> {
         None => read(text, schema)?,
     };
     if let Some(schema) = schema {
-        fit::fit(&mut repaired, schema);
+        schema_fit::fit(&mut repaired, schema);
     }
     Some(repaired)
 }
@@ -106,7 +106,7 @@ fn read_valid(text: &str) -> Option<Value> {
 }
 
 fn read(text: &str, schema: Option<&Value>) -> Option<RepairedJson> {
-    let (text, fault) = whole::put_right(text);
+    let (text, fault) = whole_text::put_right(text);
     let mut repaired = read_plain(&text, schema)?;
     if let Some(what) = fault {
         repaired.repairs.insert(0, Repair { at: 0, what });
@@ -120,12 +120,12 @@ fn read(text: &str, schema: Option<&Value>) -> Option<RepairedJson> {
 }
 
 fn read_plain(text: &str, schema: Option<&Value>) -> Option<RepairedJson> {
-    let keys = schema.map(fit::keys).unwrap_or_default();
+    let keys = schema.map(schema_fit::keys).unwrap_or_default();
     let mut finder = ValueFinder::guided(text, &keys);
     if let Some(found) = finder.braceless().or_else(|| finder.bracketless()) {
         return Some(with_surroundings(text, found, None));
     }
-    match choose::choose(text, finder.collect(), schema) {
+    match choose_value::choose(text, finder.collect(), schema) {
         Some(choice) => Some(with_surroundings(text, choice.found, choice.other)),
         None => read_scalar(text),
     }

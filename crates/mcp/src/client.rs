@@ -1,46 +1,46 @@
 //! The MCP client: connects to configured servers and makes their tools available to runs.
 
-mod absence;
-mod admit;
-mod answers;
-mod asking;
-mod changed;
+mod calling_run;
 mod clock;
 mod connect;
 mod connection;
 mod content;
-mod door;
 mod events;
-mod fetched;
+mod failed_start;
 mod handler;
-mod hear;
 mod helpers;
 mod host;
 mod http;
-mod ledger;
-mod lines;
+mod launch_location;
+mod list_changes;
+mod log_level;
 mod login;
+mod login_retry;
 mod manifest;
-mod mend;
 mod names;
+mod open_requests;
+mod package_runner;
+mod parse;
+mod plain_http;
 mod process;
-mod rest;
+mod repair;
+mod resource_tools;
 mod rounds;
 mod server;
 mod servers;
-mod shelf;
 mod sse;
+mod stdio;
+mod streamable_http;
 mod task;
 mod tool;
-mod whence;
 
 pub use host::{
     ElicitationAnswer, ElicitationHandler, ElicitationKind, ElicitationRequest, HostFuture, LoginBrowser, McpHost,
     ProxySettings, Sampler, SecretStore,
 };
-pub use ledger::ProtocolViolations;
 pub use login::refused_login;
 pub use manifest::{Manifest, ToolDescription, ToolHints};
 pub use names::ToolNames;
+pub use open_requests::ProtocolViolations;
 pub use server::{Server, ServerHealth};
 pub use servers::{SHOWN, ServerResource, Servers};

@@ -5,8 +5,8 @@
 mod dialects;
 mod expand;
 mod fault;
-mod fetching;
-mod lenient;
+mod json_comments;
+mod package_runner;
 mod revision;
 mod secret;
 mod written;
@@ -23,7 +23,7 @@ use url::Url;
 
 pub use expand::Lookup;
 pub use fault::ConfigFault;
-pub use fetching::{fetching, program_of};
+pub use package_runner::{fetching, program_of};
 pub use revision::Revision;
 pub use secret::Secret;
 pub use written::{ServerFile, WrittenGrants, WrittenLogin, WrittenSampling, WrittenServer};
@@ -199,7 +199,7 @@ pub enum ConfigFormat {
 /// The content of a file of servers, including unknown fields.
 pub fn document(text: &str, format: ConfigFormat) -> Result<serde_json::Value, String> {
     match format {
-        ConfigFormat::Json => lenient::parse(text).map_err(|error| error.to_string()),
+        ConfigFormat::Json => json_comments::parse(text).map_err(|error| error.to_string()),
         ConfigFormat::Toml => toml::from_str::<serde_json::Value>(text).map_err(|error| error.to_string()),
     }
 }
@@ -394,7 +394,7 @@ impl WrittenServer {
 
     fn patience(&self) -> Result<ServerTimeouts, FieldFault> {
         let line = self.command.iter().chain(&self.args).map(String::as_str);
-        let start = fetching(line).map_or(ServerTimeouts::default().start, |_| fetching::START);
+        let start = fetching(line).map_or(ServerTimeouts::default().start, |_| package_runner::START);
         let usual = ServerTimeouts { start, ..ServerTimeouts::default() };
         let seconds = |field: &str, given: Option<f64>, usual: Duration| match given {
             None => Ok(usual),

@@ -1,9 +1,9 @@
 //! The dialect of Anthropic's Messages API.
 
 mod body;
-mod mind;
 mod parts;
 mod schema;
+mod thinking;
 mod thought;
 mod wire;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 use updraft_run::{Message, ThinkingEffort};
 
 use self::body::CacheControl;
-use self::mind::{AnthropicModel, AnthropicThinking};
+use self::thinking::{AnthropicModel, AnthropicThinking};
 use crate::Prompt;
 use crate::dialect::{AnswerDecoder, Dialect, field};
 

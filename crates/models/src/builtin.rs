@@ -13,11 +13,12 @@
 //! | `units`, `sentences`, `quote` | what can be quoted, and how well it fits |
 //! | `compose` | the answer, or the statement that there is no evidence |
 //! | `agents` | what it does in place of agents that need a real model |
-//! | `talk` | helpers to read the conversation and to build answers |
+//! | `conversation` | helpers to read the conversation and to build answers |
 //! | `words` | its fixed sentences |
 
 mod agents;
 mod compose;
+mod conversation;
 mod hits;
 mod plan;
 mod question;
@@ -26,7 +27,6 @@ mod rank;
 mod retrieve;
 mod sentences;
 mod stem;
-mod talk;
 mod terms;
 mod tokens;
 mod units;
@@ -34,7 +34,7 @@ mod words;
 
 use updraft_run::{AgentRole, Cost, ModelAnswer, ThinkingEffort};
 
-use crate::{Delta, DeltaCallback, Model, ModelFuture, Price, Prompt, RequestDraft, manner};
+use crate::{Delta, DeltaCallback, Model, ModelFuture, Price, Prompt, RequestDraft, features};
 
 /// Finds and quotes; plans, calls tools and answers without a language model.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,7 +63,7 @@ impl Model for BuiltinModel {
             let mut answer = answer(prompt);
             answer.usage.cost = Some(Cost(0));
             if !matches!(prompt.think, ThinkingEffort::Auto | ThinkingEffort::Off) {
-                answer.omitted.push(manner::unthinking(self.name()));
+                answer.omitted.push(features::unthinking(self.name()));
             }
             for call in &answer.calls {
                 hear(Delta::Call(&call.name));
@@ -81,13 +81,13 @@ const ASKS_FOR_A_VERDICT: usize = 600;
 const NAMES_THE_TASK: usize = 40;
 
 fn answer(prompt: &Prompt<'_>) -> ModelAnswer {
-    let told = talk::last_told(prompt.messages);
-    if talk::opening(told, NAMES_THE_TASK).to_lowercase().contains("summar") {
+    let told = conversation::last_told(prompt.messages);
+    if conversation::opening(told, NAMES_THE_TASK).to_lowercase().contains("summar") {
         return agents::summarise(prompt);
     }
     let reviews = prompt.brief.role == AgentRole::Judge;
-    let is_judge = talk::opening(told, NAMES_THE_TASK).to_lowercase().contains("judge");
-    if talk::opening(told, ASKS_FOR_A_VERDICT).contains("\"verdict\"") && (is_judge || !reviews) {
+    let is_judge = conversation::opening(told, NAMES_THE_TASK).to_lowercase().contains("judge");
+    if conversation::opening(told, ASKS_FOR_A_VERDICT).contains("\"verdict\"") && (is_judge || !reviews) {
         return agents::judge();
     }
     match prompt.brief.role {

@@ -11,8 +11,8 @@ use reqwest::header::HeaderMap;
 use serde::{Deserialize, Serialize};
 use updraft_run::{Message, ThinkingEffort};
 
+use crate::answer_builder::AnswerBuilder;
 use crate::discover::DiscoveredModel;
-use crate::fold::AnswerBuilder;
 use crate::retry::AttemptError;
 use crate::{DeltaCallback, Prompt};
 

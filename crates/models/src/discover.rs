@@ -6,8 +6,8 @@ use reqwest::header::HeaderMap;
 use reqwest::{Client, Url};
 use serde_json::{Value, json};
 
+use crate::features::ToolCallStyle;
 use crate::http::short_body;
-use crate::manner::ToolCallStyle;
 
 /// A running server answers well within this time; without an answer, the defaults are used.
 const LONGEST_WAIT: Duration = Duration::from_secs(3);

@@ -5,7 +5,7 @@
 //! model.
 
 use crate::dialect::Dialect;
-use crate::manner::ModelFeatures;
+use crate::features::ModelFeatures;
 use crate::{Error, Prompt};
 
 /// A dialect's serialised request body, up to the newest message.

@@ -2,8 +2,8 @@
 
 mod body;
 mod family;
-mod marks;
 mod parts;
+mod signatures;
 mod wire;
 
 use reqwest::header::{HeaderMap, HeaderValue};

@@ -3,13 +3,13 @@
 //! Each request is admitted before it is sent. Admitted and waiting requests are recorded in a small file that the
 //! processes share ([`RateLimiter::at`]), so that together they stay within what the provider allows for one key.
 
-mod book;
 mod clock;
-mod desk;
+mod database;
 mod file;
 mod headers;
 mod process;
 mod rules;
+mod store;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -18,9 +18,9 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use self::book::{AdmissionRequest, AdmissionResult};
-use self::desk::LimiterStore;
+use self::database::{AdmissionRequest, AdmissionResult};
 pub use self::headers::{exhausted_for, reset_after};
+use self::store::LimiterStore;
 
 /// The time window of providers' limits.
 const WINDOW: Duration = Duration::from_mins(1);

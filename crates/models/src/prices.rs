@@ -3,7 +3,7 @@
 //! A price that is not in the table is unknown, which is not the same as zero. A provider's part of the table is loaded
 //! when first needed, which takes a few milliseconds at most.
 
-mod kept;
+mod cache;
 mod table;
 
 use std::time::SystemTime;
@@ -13,7 +13,7 @@ use updraft_run::TokenUsage;
 
 use crate::Price;
 
-pub(crate) use self::kept::CachedPrice;
+pub(crate) use self::cache::CachedPrice;
 
 /// More tokens than any model reads at once: the price of the largest prompts applies.
 const LARGEST: u64 = 1_000_000_000;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::reset_after;
 use crate::retry::AttemptError;
-use crate::watch::SilenceTimer;
+use crate::silence_timer::SilenceTimer;
 
 /// Maximum length of a message: longer explanations are whole pages.
 const LONGEST_MESSAGE: usize = 300;

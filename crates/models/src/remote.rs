@@ -8,18 +8,18 @@ use tokio::sync::OnceCell;
 use updraft_run::{Ceiling, ModelAnswer, Price, ThinkingEffort, TokenUsage};
 
 use crate::access::is_local;
+use crate::answer_builder::AnswerBuilder;
 use crate::cache::{AnswerCache, CacheKey};
 use crate::dialect::Dialect;
 use crate::discover::{self, DiscoveryQuery};
 use crate::endpoint::{Endpoint, ModelTuning, below, parse_base};
-use crate::fold::AnswerBuilder;
-use crate::frames::StreamSplitter;
-use crate::legible::legible;
-use crate::manner::{self, ModelFeatures, ToolCallStyle};
+use crate::features::{self, ModelFeatures, ToolCallStyle};
+use crate::json_repair::legible;
 use crate::retry::{AttemptError, RetryPolicy};
 use crate::scripted::tell;
-use crate::told::{StringBounds, ToolTextPrompt};
-use crate::watch::SilenceTimer;
+use crate::silence_timer::SilenceTimer;
+use crate::stream_splitter::StreamSplitter;
+use crate::text_tools::{StringBounds, ToolTextPrompt};
 use crate::{
     Delta, DeltaCallback, Error, Model, ModelFuture, Prompt, RequestDraft, RequestPermit, exhausted_for, hint, prices,
     refusal,
@@ -413,7 +413,7 @@ impl RemoteModel {
             .find(|think| *think != ThinkingEffort::Auto)
             .is_some_and(|think| think != ThinkingEffort::Off);
         if wishes && !self.dialect.can_be_told_to_think(tuned) {
-            omitted.push(manner::unthinking(&self.name));
+            omitted.push(features::unthinking(&self.name));
         }
         omitted.extend(manner.unshown(&self.name, prompt.messages));
         omitted

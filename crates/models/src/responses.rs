@@ -2,8 +2,8 @@
 //! each request.
 
 mod body;
-mod kept;
 mod parts;
+mod saved_items;
 mod wire;
 
 use serde::Serialize;

@@ -2,7 +2,7 @@
 
 use memchr::memchr2;
 
-use crate::legible::unmarked;
+use crate::json_repair::unmarked;
 
 /// Maximum bytes of a single event: no model writes a larger one.
 pub(crate) const LARGEST_EVENT: usize = 64 << 20;

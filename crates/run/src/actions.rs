@@ -1,9 +1,9 @@
 //! A short list of the calls a step made, one line per call. Later steps are shown it.
 
+use crate::answer_calls::outcome_words;
 use crate::message::ToolCall;
 use crate::reply::Reply;
 use crate::step::ToolCallOutcome;
-use crate::talk::outcome_words;
 
 /// How many calls are kept per step. Only the newest are kept, because later steps need to know how the work ended.
 const MOST: usize = 12;

@@ -10,7 +10,7 @@ pub use taint::{DOCUMENTS, paths_meet};
 
 use std::sync::Arc;
 
-use crate::confine::Level;
+use crate::confinement::Level;
 use crate::event::{Event, Judgement};
 use crate::goal::{ApprovalMode, Budget, GrantFlags, RunStart};
 use crate::id::Timestamp;
@@ -137,7 +137,7 @@ impl Run {
                 self.phase = RunPhase::Over { answer: answer.as_str().into(), failed: failed.clone() };
                 self.open.clear();
                 self.held.clear();
-                self.again.clear();
+                self.interrupted_asks.clear();
                 self.busy = 0;
             }
         }
@@ -193,8 +193,8 @@ impl Run {
         match verdict {
             Judgement::Accept => {}
             Judgement::GiveUp => {
-                if let Some(at) = self.places.get(step) {
-                    self.fallen.remove(at);
+                if let Some(at) = self.step_index.get(step) {
+                    self.failed_unhandled.remove(at);
                 }
             }
             Judgement::Retry { .. } | Judgement::Pivot { .. } | Judgement::Again { .. } | Judgement::Renewed { .. } => {

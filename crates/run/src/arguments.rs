@@ -18,7 +18,7 @@ const LONGEST: usize = 160;
 const WORDS_OF_A_NAME: usize = 5;
 
 /// The arguments that matter. If the tool only passes the call on, these are the arguments for the tool behind it.
-pub(crate) fn meant<'a>(call: &'a ToolCall, prepared: &PreparedCall) -> &'a Value {
+pub(crate) fn effective_arguments<'a>(call: &'a ToolCall, prepared: &PreparedCall) -> &'a Value {
     let passed = call.args.get("arguments").filter(|args| prepared.passed_on_to.is_some() && args.is_object());
     passed.unwrap_or(&call.args)
 }
@@ -96,8 +96,8 @@ impl CallMatcher {
     /// only for a server's tool: for other tools, a text can be a program.
     pub(crate) fn of(call: &ToolCall, prepared: &PreparedCall) -> Option<Self> {
         let mut like =
-            Self { tool: prepared.meant(&call.name).to_owned(), same: BTreeMap::new(), free: BTreeSet::new() };
-        for (place, value) in leaves(meant(call, prepared)) {
+            Self { tool: prepared.effective_name(&call.name).to_owned(), same: BTreeMap::new(), free: BTreeSet::new() };
+        for (place, value) in leaves(effective_arguments(call, prepared)) {
             let words = value.as_str().map_or(0, |text| text.split_whitespace().count());
             if prepared.served && words > WORDS_OF_A_NAME {
                 like.free.insert(place);
@@ -112,11 +112,11 @@ impl CallMatcher {
 
     /// Whether a call matches.
     pub(crate) fn holds(&self, call: &ToolCall, prepared: &PreparedCall) -> bool {
-        let leaves = leaves(meant(call, prepared));
+        let leaves = leaves(effective_arguments(call, prepared));
         let fits = |(place, value): (&String, &&Value)| {
             self.same.get(place) == Some(*value) || (self.free.contains(place) && value.is_string())
         };
-        prepared.meant(&call.name) == self.tool
+        prepared.effective_name(&call.name) == self.tool
             && self.same.keys().all(|place| leaves.contains_key(place))
             && leaves.iter().all(fits)
     }

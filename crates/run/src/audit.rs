@@ -42,7 +42,7 @@ impl Run {
             faults.push(format!("held: {:?} kept", self.held));
         }
         for (at, step) in self.steps.iter().enumerate().filter(|(_, step)| step.state != StepState::Dropped) {
-            if self.places.get(&step.spec.id) != Some(&at) {
+            if self.step_index.get(&step.spec.id) != Some(&at) {
                 faults.push(format!("step `{}` is not found by its name", step.spec.id));
             }
         }

@@ -1,6 +1,6 @@
 //! What has been spent, what is reserved, and whether more fits into the budget.
 
-use crate::bills::{minus, plus};
+use crate::expected_cost::{minus, plus};
 use crate::goal::{Budget, BudgetLimit, Ceiling};
 use crate::id::{Cost, Millis};
 use crate::message::TokenUsage;
@@ -68,7 +68,7 @@ impl Ledger {
     }
 
     /// The limit that would be exceeded by this many more questions and calls.
-    pub(crate) fn counts_break(&self, budget: &Budget, turns: u64, calls: u64) -> Option<BudgetLimit> {
+    pub(crate) fn count_limit_reached(&self, budget: &Budget, turns: u64, calls: u64) -> Option<BudgetLimit> {
         if budget.turns.is_some_and(|limit| self.requests().saturating_add(turns) > limit) {
             return Some(BudgetLimit::Turns);
         }

@@ -4,17 +4,17 @@
 //! that follows from the current state. `advance` repeats `settle` until nothing more follows. All of it is pure.
 
 mod calls;
-mod code;
+mod calls_from_code;
 mod conclude;
 mod control;
-mod cut;
-mod fall;
+mod failed_step;
 mod finish;
-mod funds;
-mod inquire;
+mod incomplete_answer;
 mod judge;
 mod plan;
+mod reservation;
 mod review;
+mod server_questions;
 mod turn;
 
 use crate::event::Event;
@@ -73,7 +73,7 @@ impl Run {
             Input::Start(start) => self.begin(start),
             Input::Estimated { id, ceiling } => self.fund(id, *ceiling),
             Input::Begun { id, attempt, epoch, facts } if self.is_current(id, *attempt) && !self.has_begun(id) => {
-                match self.outdated(id) {
+                match self.stale_approval(id) {
                     Some(why) => vec![Event::Rejected { id: id.clone(), why }],
                     None => {
                         vec![Event::Begun { id: id.clone(), attempt: *attempt, epoch: *epoch, facts: facts.clone() }]
@@ -94,12 +94,12 @@ impl Run {
                 if matches!(reply, Reply::InDoubt { .. }) && self.can_halt(id) {
                     events.extend(self.halt(id, Failure::new(FailureKind::Outage, why)));
                 } else {
-                    events.push(self.gives_up(id, attempt + 1, why));
+                    events.push(self.give_up(id, attempt + 1, why));
                 }
                 events
             }
             Input::Replied { id, attempt, reply: Reply::TimedOut { limit }, .. } if self.is_asked(id, *attempt) => {
-                self.after_silence(id, *attempt, *limit)
+                self.after_timeout(id, *attempt, *limit)
             }
             Input::Replied { id, attempt, reply: Reply::Failed(why), .. }
                 if why.kind == FailureKind::Outage && self.is_current(id, *attempt) && self.can_halt(id) =>
@@ -112,7 +112,7 @@ impl Run {
                 events.push(Event::Replied { id: id.clone(), attempt: *attempt, reply: reply.clone(), prepared });
                 events
             }
-            Input::Wished { under, call, prepared } => self.wish(under, call, prepared),
+            Input::Wished { under, call, prepared } => self.decide_request(under, call, prepared),
             Input::Begun { .. } | Input::Noted { .. } | Input::Replied { .. } => Vec::new(),
             Input::Tell { message } => vec![Event::Told { message: message.clone() }],
             Input::Answer { id, text } => self.hear_answer(id.as_ref(), text),
@@ -125,7 +125,7 @@ impl Run {
             Input::Cancel { by, step } => self.cancel(by, step.as_ref()),
             Input::Recovered { found } => self.recover(found),
             Input::Fork { from, at, change } => self.fork(from, *at, change),
-            Input::Mark { files } if self.are_news(files) => vec![Event::Marked { files: files.clone() }],
+            Input::Mark { files } if self.has_new_marks(files) => vec![Event::Marked { files: files.clone() }],
             Input::Mark { .. } => Vec::new(),
             Input::GoOn { terms } => match self.may_go_on(terms) {
                 Ok(level) => self.confine(level, terms.flags.as_ref()),
@@ -157,19 +157,20 @@ impl Run {
         }
         if let Some(step) = self.overdue() {
             let why = Failure::new(FailureKind::Budget, "the step has used up its time");
-            return fall::fail(step, why);
+            return failed_step::fail(step, why);
         }
         if let Some(at) = self.attention.first() {
             return self.attend(*at);
         }
-        if let Some(events) = self.again.first().and_then(|id| self.turns_break(self.step(&id.step)?)) {
+        if let Some(events) = self.interrupted_asks.first().and_then(|id| self.turn_limit_reached(self.step(&id.step)?))
+        {
             return events;
         }
         if let Some(events) = self.settle_funds() {
             return events;
         }
-        if let Some(at) = self.fallen.first().filter(|_| self.replanning.is_none()) {
-            return self.fall(*at);
+        if let Some(at) = self.failed_unhandled.first().filter(|_| self.replanning.is_none()) {
+            return self.after_failure(*at);
         }
         if let Some(at) = self.ready.first().filter(|_| self.running < self.settings.parallel.max(1)) {
             return self.enter(*at);

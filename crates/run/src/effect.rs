@@ -156,7 +156,7 @@ pub struct PreparedCall {
     #[serde(default, skip_serializing_if = "is_false")]
     pub destroys: bool,
     /// It only adds or sends something, and neither destroys nor overwrites anything, according to a source that the
-    /// user trusts. Such a call needs no approval if every argument is the user's own text (`own.rs`).
+    /// user trusts. Such a call needs no approval if every argument is the user's own text (`users_own_calls.rs`).
     #[serde(default, skip_serializing_if = "is_false")]
     pub adds: bool,
     /// It is a tool of an MCP server.
@@ -237,7 +237,7 @@ impl PreparedCall {
     }
 
     /// The tool that is really called by a call with this name.
-    pub fn meant<'a>(&'a self, called: &'a str) -> &'a str {
+    pub fn effective_name<'a>(&'a self, called: &'a str) -> &'a str {
         self.passed_on_to.as_deref().unwrap_or(called)
     }
 
@@ -245,7 +245,7 @@ impl PreparedCall {
     /// comes first.
     pub fn names<'a>(&'a self, called: &'a str) -> impl Iterator<Item = &'a str> {
         let called_so = self.passed_on_to.is_some().then_some(called);
-        std::iter::once(self.meant(called)).chain(self.known_as.as_deref()).chain(called_so)
+        std::iter::once(self.effective_name(called)).chain(self.known_as.as_deref()).chain(called_so)
     }
 
     /// Whether it changes something.
@@ -256,7 +256,7 @@ impl PreparedCall {
     /// Whether it may read and change any file of the workspace. This holds for commands, code, and every call that
     /// changes something without saying which files. The hosts it names say where it connects, not what it sends along.
     /// A call to a remote server sends nothing but its arguments.
-    pub fn roams(&self) -> bool {
+    pub fn may_touch_any_file(&self) -> bool {
         self.command.is_some() || (self.class != EffectClass::Pure && self.writes.is_empty() && !self.elsewhere)
     }
 }

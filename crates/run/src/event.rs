@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::confine::Level;
+use crate::confinement::Level;
 use crate::effect::{Effect, EffectFacts, PreparedCall};
 use crate::goal::{Budget, BudgetLimit, Ceiling, Roster, RunSettings, RunStart};
 use crate::graph::Graph;

@@ -6,10 +6,10 @@
 use serde_json::{Map, Value};
 use updraft_lenient::whole_object;
 
+use crate::answer_calls::RUN_PYTHON;
 use crate::message::ModelAnswer;
 use crate::reply::Reply;
 use crate::step::{ConversationEntry, Step, ToolCallOutcome};
-use crate::talk::RUN_PYTHON;
 
 /// The variables read from a step's answer.
 pub(crate) struct AnswerVariables {
@@ -46,9 +46,9 @@ pub(crate) fn extract(step: &Step, answer: &ModelAnswer) -> AnswerVariables {
 
 /// The named results of the code that the step ran last. A `result` from any other tool does not count.
 fn execution_result(step: &Step) -> Option<Map<String, Value>> {
-    let at = step.talk.iter().rposition(|entry| matches!(entry, ConversationEntry::Results(_)))?;
-    let ConversationEntry::Results(outcomes) = &step.talk[at] else { return None };
-    let calls = step.talk[..at].iter().rev().find_map(|entry| match entry {
+    let at = step.conversation.iter().rposition(|entry| matches!(entry, ConversationEntry::Results(_)))?;
+    let ConversationEntry::Results(outcomes) = &step.conversation[at] else { return None };
+    let calls = step.conversation[..at].iter().rev().find_map(|entry| match entry {
         ConversationEntry::Answer(answer) => Some(answer.calls.as_slice()),
         ConversationEntry::Results(_) | ConversationEntry::Note(_) | ConversationEntry::Summary(_) => None,
     })?;

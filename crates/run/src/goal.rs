@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::confine::Level;
+use crate::confinement::Level;
 use crate::id::{ContentHash, Cost, Millis, RunId};
 use crate::message::is_false;
 use crate::origins::Origins;

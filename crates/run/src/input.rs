@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::confine::{Level, Terms};
-use crate::depth;
+use crate::confinement::{Level, Terms};
 use crate::effect::{EffectFacts, PreparedCall};
 use crate::event::Event;
 use crate::goal::{ApprovalMode, Budget, Ceiling, RunStart};
 use crate::id::{EffectAddress, RunId, StepId, Timestamp};
 use crate::message::ToolCall;
+use crate::nesting_limit;
 use crate::origins::Origins;
 use crate::reply::{Reply, Verdict};
 
@@ -276,7 +276,7 @@ impl Record {
     pub fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
         let told = self.events.first().is_some_and(|event| tells(event, &self.input));
         let json = serde_json::to_vec(&BorrowedRecord { i: (!told).then_some(&self.input), e: &self.events })?;
-        depth::check(&json)?;
+        nesting_limit::check(&json)?;
         Ok(json)
     }
 
@@ -284,10 +284,11 @@ impl Record {
     pub fn from_json(at: Timestamp, json: &[u8]) -> Result<Self, serde_json::Error> {
         let read = serde_json::from_slice(json);
         // Depth is rarely the reason for an unreadable record; otherwise the first error says more.
-        let read: OwnedRecord = read.or_else(|error| match depth::read(json).and_then(serde_json::from_value) {
-            Ok(deep) => Ok(deep),
-            Err(_) => Err(error),
-        })?;
+        let read: OwnedRecord =
+            read.or_else(|error| match nesting_limit::read(json).and_then(serde_json::from_value) {
+                Ok(deep) => Ok(deep),
+                Err(_) => Err(error),
+            })?;
         let input =
             match read.i {
                 Some(input) => input,

@@ -29,23 +29,23 @@
 //! | how decisions are made | `decide.rs`, then `decide/turn.rs`, `decide/calls.rs`, `decide/conclude.rs` |
 //! | the state, and how events change it | `state.rs`, `step.rs`, `apply.rs` |
 //! | graphs | `graph.rs`, `graph/check.rs`, `graph/read.rs` |
-//! | reading models' text | `talk.rs`, `extract.rs`, and the crate `lenient` |
+//! | reading models' text | `answer_calls.rs`, `extract.rs`, and the crate `lenient` |
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod actions;
 mod allowance;
+mod answer_calls;
 mod apply;
 mod arguments;
 mod audit;
-mod bills;
 mod budget;
-mod changes;
-mod confine;
+mod change_summary;
+mod confinement;
 mod decide;
-mod depth;
 mod effect;
 mod event;
+mod expected_cost;
 mod extract;
 mod goal;
 mod graph;
@@ -53,9 +53,9 @@ mod id;
 mod input;
 mod inquiry;
 mod message;
+mod nesting_limit;
 mod origins;
-mod own;
-mod permit;
+mod permission;
 mod reply;
 mod rights;
 mod role;
@@ -65,15 +65,15 @@ mod sentences;
 mod state;
 mod status;
 mod step;
-mod talk;
 mod think;
+mod users_own_calls;
 
 pub use actions::{Action, Actions};
+pub use answer_calls::{ASK_USER, outcome_words};
 pub use apply::{DOCUMENTS, paths_meet};
 pub use arguments::{CallMatcher, argument_lines};
 pub use budget::Ledger;
-pub use confine::{Denial, Level, SharedTools, Terms};
-pub use depth::{DEEPEST, is_too_deep};
+pub use confinement::{Denial, Level, SharedTools, Terms};
 pub use effect::{Effect, EffectClass, EffectFacts, ExpectedWrite, Inquiry, PreparedCall, SimpleCommand};
 pub use event::{Event, Judgement, Note, PlanReason};
 pub use goal::{
@@ -85,8 +85,9 @@ pub use id::{BadId, ContentHash, Cost, EffectAddress, EffectKind, Millis, RunId,
 pub use input::{ForkChange, Input, Record, RecoveryFinding, RecoveryOutcome};
 pub use inquiry::FormField;
 pub use message::{FinishReason, Message, ModelAnswer, Picture, Price, TokenUsage, ToolCall, ToolResult, ToolSpec};
+pub use nesting_limit::{DEEPEST, is_too_deep};
 pub use origins::{Origins, STRANGE_DEFINITIONS, STRANGE_WORKSPACE};
-pub use permit::{ApprovalRequest, Permission};
+pub use permission::{ApprovalRequest, Permission};
 pub use reply::{
     ApprovalScope, BlobRef, Failure, FailureKind, FileChange, FileKind, FileMetadata, PictureRef, Reply, ToolOutput,
     UnlistedCount, Verdict, error_chain,
@@ -97,5 +98,4 @@ pub use rules::{Rule, Rules};
 pub use state::{Funds, InnerCall, OpenEffect, Run, RunPhase, Variable};
 pub use status::Status;
 pub use step::{CallSlot, ConversationEntry, PriorVisit, Step, StepRole, StepState, ToolCallOutcome, VisitOpening};
-pub use talk::{ASK_USER, outcome_words};
 pub use think::ThinkingEffort;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::effect::PreparedCall;
 use crate::goal::{AgentCard, ApprovalMode, RunSettings};
 use crate::origins::Origins;
-use crate::permit::{ApprovalRequest, Permission, denied};
+use crate::permission::{ApprovalRequest, Permission, denied};
 use crate::reply::{Failure, FailureKind};
 use crate::rules::{Rule, RuleMatch, Rules, is_allowed, to_remember};
 use crate::sentences;
@@ -111,7 +111,7 @@ impl<'a> Rights<'a> {
     /// allowed only by rules for the tool that is really called, but denied or asked about by rules for either tool.
     pub fn weigh(&self, tool: &str, prepared: &PreparedCall, origins: &Origins) -> Permission {
         let allowing = || self.layers.iter().take(1).flat_map(|layer| &layer.rules.allow).chain(self.remembered);
-        let meant = prepared.meant(tool);
+        let meant = prepared.effective_name(tool);
         let lifted = self.lifted || is_allowed(allowing(), meant, prepared);
         let words = self.layers.iter().enumerate();
         let strictest = words.map(|(depth, layer)| layer.says(depth, tool, prepared, lifted)).max();
@@ -171,7 +171,7 @@ impl<'a> Rights<'a> {
 impl RightsLayer<'_> {
     /// The decision of this layer alone.
     fn says(&self, depth: usize, called: &str, prepared: &PreparedCall, lifted: bool) -> Strictness {
-        let tool = prepared.meant(called);
+        let tool = prepared.effective_name(called);
         if self.read_only && prepared.changes() {
             return Strictness::Deny(sentences::only_reads(tool, prepared, (depth > 0).then_some(self.whose)));
         }

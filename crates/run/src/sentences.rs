@@ -6,7 +6,7 @@ use crate::origins::{Origins, STRANGE_DEFINITIONS, STRANGE_WORKSPACE};
 use crate::rules::Rule;
 
 /// What a call would do: "`web_fetch` wants to contact example.org".
-pub(crate) fn wish(tool: &str, prepared: &PreparedCall) -> String {
+pub(crate) fn call_description(tool: &str, prepared: &PreparedCall) -> String {
     let hosts = prepared.hosts.join(", ");
     let mut parts = Vec::new();
     match &prepared.command {
@@ -37,7 +37,7 @@ pub(crate) fn leaves_the_sandbox(tool: &str, prepared: &PreparedCall) -> String 
         None if prepared.sends => "it has access to the network".to_owned(),
         None => "it can change things outside the workspace".to_owned(),
     };
-    format!("{}. Asked because {why}", wish(tool, prepared))
+    format!("{}. Asked because {why}", call_description(tool, prepared))
 }
 
 /// The refusal of such a call if nobody can be asked. Names the rule that would allow it, if there is one.
@@ -52,7 +52,7 @@ pub(crate) fn nobody_to_approve(asked: &str, allowed_by: &[String]) -> String {
 
 /// The question that a rule requires.
 pub(crate) fn rule_asks(tool: &str, prepared: &PreparedCall, rule: &Rule) -> String {
-    format!("{}. Asked because of the rule `{rule}`{}", wish(tool, prepared), stands(rule))
+    format!("{}. Asked because of the rule `{rule}`{}", call_description(tool, prepared), stands(rule))
 }
 
 /// The question about a call for which it is uncertain whether a rule matches.
@@ -60,7 +60,7 @@ pub(crate) fn rule_is_unclear(tool: &str, prepared: &PreparedCall, rule: &Rule) 
     let stands = stands(rule);
     format!(
         "{}. Asked because it may be what the rule `{rule}`{stands} means, which cannot be told for certain",
-        wish(tool, prepared)
+        call_description(tool, prepared)
     )
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn possible_injection(tool: &str, prepared: &PreparedCall, origins: &
     let read = origins.in_words();
     format!(
         "{}{later}, which {does}. Possible prompt injection: the agent has read {read}{}",
-        wish(tool, prepared),
+        call_description(tool, prepared),
         remedies(origins)
     )
 }

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::arguments::CallMatcher;
-use crate::bills::Bills;
 use crate::budget::Ledger;
 use crate::effect::{Effect, EffectClass, EffectFacts, Inquiry, PreparedCall};
+use crate::expected_cost::Bills;
 use crate::goal::{AgentCard, Budget, BudgetLimit, Ceiling, Goal, Roster, RunSettings};
 use crate::id::{EffectAddress, Millis, StepId, Timestamp};
 use crate::message::ToolCall;
 use crate::origins::Origins;
-use crate::own::ComparableCall;
 use crate::reply::{Failure, FailureKind, Reply};
 use crate::rules::Rule;
 use crate::status::Status;
 use crate::step::{Step, StepState};
+use crate::users_own_calls::ComparableCall;
 
 /// A run. Only `apply` changes it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,7 +30,7 @@ pub struct Run {
     /// Every step there ever was, in the order they were planned.
     pub(crate) steps: Vec<Step>,
     /// The index in `steps` of each step of the present graph.
-    pub(crate) places: BTreeMap<StepId, usize>,
+    pub(crate) step_index: BTreeMap<StepId, usize>,
     pub(crate) variables: BTreeMap<String, Variable>,
     /// Effects that were wanted and have not replied.
     pub(crate) open: BTreeMap<EffectAddress, OpenEffect>,
@@ -41,7 +41,7 @@ pub struct Run {
     /// Steps about which something must be decided.
     pub(crate) attention: BTreeSet<usize>,
     /// Steps that did not end well and whose dependants have not been dealt with.
-    pub(crate) fallen: BTreeSet<usize>,
+    pub(crate) failed_unhandled: BTreeSet<usize>,
     /// Steps at work.
     pub(crate) running: u32,
     /// Steps that have not ended.
@@ -53,7 +53,7 @@ pub struct Run {
     /// Model calls that wait until other calls return some of what they reserved.
     pub(crate) held: BTreeSet<EffectAddress>,
     /// Questions whose last attempt was cut off and whose next attempt has not begun.
-    pub(crate) again: BTreeSet<EffectAddress>,
+    pub(crate) interrupted_asks: BTreeSet<EffectAddress>,
     pub(crate) replans: u32,
     /// The failed step for which a new plan is being made.
     pub(crate) replanning: Option<usize>,
@@ -69,13 +69,13 @@ pub struct Run {
     /// The user's own text: the goal, answers and later messages.
     pub(crate) users_words: Vec<String>,
     /// The calls made so far that only add or send something.
-    pub(crate) errands: Vec<ComparableCall>,
+    pub(crate) additive_calls: Vec<ComparableCall>,
     /// Calls that a person allowed for the rest of the run, each with the origins that were in the context.
     pub(crate) agreed: Vec<(CallMatcher, Origins)>,
     /// Files that text from outside was written to, by path; `.` is the whole workspace.
     pub(crate) tainted: BTreeMap<String, Origins>,
     /// Running calls that may write any file and will list their changes, with the origins in their context.
-    pub(crate) roaming: BTreeMap<EffectAddress, Origins>,
+    pub(crate) unlisted_writers: BTreeMap<EffectAddress, Origins>,
     /// Files that other runs wrote text from outside to, by path.
     pub(crate) marked: BTreeMap<String, Origins>,
     /// What could not be passed on to models.
@@ -162,7 +162,7 @@ pub struct InnerCall {
     /// Whether it may be repeated.
     pub class: EffectClass,
     /// The call and what is known about it, until it has ended.
-    pub wish: Option<(ToolCall, PreparedCall)>,
+    pub requested: Option<(ToolCall, PreparedCall)>,
     /// How it ended, in a word or two.
     pub ended: Option<&'static str>,
     /// The attempt at the outer call in which it was asked for.
@@ -170,7 +170,7 @@ pub struct InnerCall {
     /// How often this attempt had asked the same question before, if it is a question.
     pub turn: u32,
     /// Whether the same question was open at the same time: then their order means nothing.
-    pub is_beside: bool,
+    pub was_concurrent: bool,
     /// The question that it asks a person, if it does, and the reply.
     pub inquiry: Option<(Box<Inquiry>, Option<Reply>)>,
 }
@@ -278,7 +278,7 @@ impl Run {
     /// The steps that have an open effect which waits for neither a person nor a clock.
     pub(crate) fn busy_steps(&self) -> BTreeSet<usize> {
         let busy = self.open.iter().filter(|(id, open)| self.is_busy(id, &open.effect));
-        busy.filter_map(|(id, _)| self.places.get(&id.step)).copied().collect()
+        busy.filter_map(|(id, _)| self.step_index.get(&id.step)).copied().collect()
     }
 
     /// Whether an effect waits for neither a person nor a clock. A call with an open question waits for a person.
@@ -313,7 +313,7 @@ impl Run {
 
     /// A step by its name.
     pub fn step(&self, id: &StepId) -> Option<&Step> {
-        self.steps.get(*self.places.get(id)?)
+        self.steps.get(*self.step_index.get(id)?)
     }
 
     /// The steps that wait for this one.
@@ -326,7 +326,7 @@ impl Run {
         let writer = |name: &String| self.variables.get(name)?.by.as_ref();
         let writers = step.spec.reads.iter().filter_map(writer);
         let all: std::collections::BTreeSet<usize> =
-            step.spec.after.iter().chain(writers).filter_map(|id| self.places.get(id).copied()).collect();
+            step.spec.after.iter().chain(writers).filter_map(|id| self.step_index.get(id).copied()).collect();
         all.into_iter().map(|at| &self.steps[at]).filter(|before| before.spec.id != step.spec.id)
     }
 
@@ -361,9 +361,9 @@ impl Run {
     }
 
     /// The origins of text that running calls may be writing to any file. They will list their changes when they end.
-    pub fn roaming(&self) -> Origins {
+    pub fn unlisted_origins(&self) -> Origins {
         let mut origins = Origins::default();
-        self.roaming.values().for_each(|around| origins.merge(around));
+        self.unlisted_writers.values().for_each(|around| origins.merge(around));
         origins
     }
 
@@ -405,7 +405,7 @@ impl Run {
     }
 
     /// Its status.
-    pub fn standing(&self) -> Status {
+    pub fn status(&self) -> Status {
         match &self.phase {
             RunPhase::New => Status::New,
             RunPhase::Running if self.busy == 0 && !self.open.is_empty() => Status::Waiting,
@@ -420,19 +420,19 @@ impl Run {
     }
 
     /// Its status as one word.
-    pub fn status(&self) -> &'static str {
-        self.standing().as_str()
+    pub fn status_word(&self) -> &'static str {
+        self.status().as_str()
     }
 
     /// Whether an effect may be begun now.
     pub fn may_begin(&self, id: &EffectAddress) -> bool {
         let Some(open) = self.open.get(id) else { return false };
         let is_funded = !self.is_paid(id) || !self.needs_estimates() || matches!(open.funds, Funds::Reserved(_));
-        open.begun.is_none() && is_funded && self.lets_begin(id)
+        open.begun.is_none() && is_funded && self.phase_allows(id)
     }
 
     /// Whether something new may begin. Calls made by running code may begin during a pause, so that the code can end.
-    pub fn lets_begin(&self, id: &EffectAddress) -> bool {
+    pub fn phase_allows(&self, id: &EffectAddress) -> bool {
         self.phase == RunPhase::Running || (id.inner.is_some() && self.phase == RunPhase::Paused)
     }
 
@@ -464,7 +464,7 @@ impl Run {
 
     pub(crate) fn prepared_at(&self, id: &EffectAddress) -> Option<&PreparedCall> {
         match id.inner {
-            Some(_) => self.inner_at(id)?.wish.as_ref().map(|(_, prepared)| prepared),
+            Some(_) => self.inner_at(id)?.requested.as_ref().map(|(_, prepared)| prepared),
             None => self.step(&id.step)?.prepared.get(id.n as usize),
         }
     }

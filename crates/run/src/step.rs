@@ -31,7 +31,7 @@ pub struct Step {
     /// The context this visit began with, if it is not the one the run started with.
     pub context: Option<crate::ContentHash>,
     /// The conversation of this visit.
-    pub talk: Vec<ConversationEntry>,
+    pub conversation: Vec<ConversationEntry>,
     /// What it used.
     pub ledger: Ledger,
     /// Working time. Counted only if steps have a time limit.
@@ -59,7 +59,7 @@ pub struct Step {
     /// What the model will be told before its next turn.
     pub(crate) pending: Vec<Note>,
     /// The answer of the judge or summariser, until it is decided about.
-    pub(crate) aside: Option<Arc<ModelAnswer>>,
+    pub(crate) side_answer: Option<Arc<ModelAnswer>>,
     /// The last answer joined with the one that it continues.
     pub(crate) joined: Option<ConversationEntry>,
 }
@@ -261,7 +261,7 @@ impl Step {
     /// The conversation from the newest entry back; the last answer and the one it continues count as one.
     pub(crate) fn spoken(&self) -> impl Iterator<Item = &ConversationEntry> {
         let mut joined = self.joined.as_ref();
-        self.talk.iter().rev().map(move |entry| match entry {
+        self.conversation.iter().rev().map(move |entry| match entry {
             ConversationEntry::Answer(_) => joined.take().unwrap_or(entry),
             ConversationEntry::Results(_) | ConversationEntry::Note(_) | ConversationEntry::Summary(_) => entry,
         })
@@ -270,15 +270,15 @@ impl Step {
     /// Adds an answer, joined with the one it continues.
     pub(crate) fn hear(&mut self, answer: &Arc<ModelAnswer>) {
         let is_answer = |entry: &&ConversationEntry| matches!(entry, ConversationEntry::Answer(_));
-        let since = self.talk.iter().rev().take_while(|entry| !is_answer(entry));
+        let since = self.conversation.iter().rev().take_while(|entry| !is_answer(entry));
         let continues = since.into_iter().any(|entry| matches!(entry, ConversationEntry::Note(Note::CutOff)));
-        self.joined = match self.talk.iter().rev().find(is_answer) {
+        self.joined = match self.conversation.iter().rev().find(is_answer) {
             Some(ConversationEntry::Answer(first)) if continues => {
                 Some(ConversationEntry::Answer(Arc::new(join(first, answer))))
             }
             _ => None,
         };
-        self.talk.push(ConversationEntry::Answer(answer.clone()));
+        self.conversation.push(ConversationEntry::Answer(answer.clone()));
     }
 
     /// Whether the last answer continues the one before it.

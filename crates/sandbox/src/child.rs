@@ -12,15 +12,15 @@ use tokio::task::JoinSet;
 
 use crate::capture::{CapturedStream, OutputMeter, OverflowAction, StreamCollector, collect, last_words};
 use crate::channel;
+use crate::child_result::ChildResult;
 use crate::command::OutputMode;
-use crate::complaints;
-use crate::ended::ChildResult;
+use crate::connection::LauncherLine;
 use crate::error::{Error, ErrorContext};
-use crate::line::LauncherLine;
-use crate::order::{KillReason, LauncherEvent, LauncherRequest, LauncherResult, MovedFile, ProgramExit};
+use crate::error_output;
 use crate::policy::{Policy, ResourceLimits, SandboxLevel};
+use crate::protocol::{KillReason, LauncherEvent, LauncherRequest, LauncherResult, MovedFile, ProgramExit};
 use crate::proxy::Proxy;
-use crate::reached::ReachedHosts;
+use crate::reached_hosts::ReachedHosts;
 use crate::refusal;
 use crate::staged::StagedChanges;
 
@@ -192,8 +192,8 @@ impl Child {
             let known: Vec<String> = refused.iter().map(|one| one.subject.clone()).collect();
             let said = stderr.text() + &stdout.text();
             let told = match exit {
-                Some(ProgramExit::Code(0)) => complaints::read_in_passing(&said, &self.policy),
-                _ => complaints::read_from(&said, &self.policy),
+                Some(ProgramExit::Code(0)) => error_output::read_in_passing(&said, &self.policy),
+                _ => error_output::read_from(&said, &self.policy),
             };
             refused.extend(told.into_iter().filter(|one| !known.contains(&one.subject)));
         }

@@ -6,14 +6,14 @@
 //! yet are looked for after the command.
 
 mod aside;
+mod author;
+mod folder_kind;
+mod from_settings;
 mod harmless;
-mod held;
-mod named;
-mod place;
+mod links;
+mod rebase_todo;
 mod saved;
 mod scan;
-mod todo;
-mod trail;
 mod watch;
 
 pub(crate) use aside::names;
@@ -27,10 +27,10 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use updraft_workspace::{GRAIN, PathKind, ago};
 
-use crate::order::MovedFile;
 use crate::policy::SandboxLevel;
+use crate::protocol::MovedFile;
 use aside::AsideFolder;
-use held::{ChangeAuthor, ReadOnlyMounts};
+use author::{ChangeAuthor, ReadOnlyMounts};
 use saved::{SavedFile, SavedFiles};
 use scan::{GuardWalk, GuardedItem, ScanResult};
 
@@ -218,8 +218,8 @@ impl FolderGuard {
             return self.saved.get(unit).cloned();
         }
         // The old todo list would repeat steps that are already done.
-        let now = todo::read(&self.root, unit)?;
-        let text = todo::without_new(&self.saved.text(unit).unwrap_or_default(), &now);
+        let now = rebase_todo::read(&self.root, unit)?;
+        let text = rebase_todo::without_new(&self.saved.text(unit).unwrap_or_default(), &now);
         Some(SavedFile::File { bytes: text.into_bytes(), mode: item.stamp.mode & 0o777 })
     }
 
@@ -249,7 +249,8 @@ impl FolderGuard {
         if item.stays_writable() && item.stamp.kind == PathKind::File {
             let is_as_before = self.before.items.get(path).is_some_and(|old| old.stamp == item.stamp);
             let before = self.saved.text(path).unwrap_or_default();
-            return !is_as_before && todo::read(&self.root, path).is_none_or(|now| todo::runs_more(&before, &now));
+            return !is_as_before
+                && rebase_todo::read(&self.root, path).is_none_or(|now| rebase_todo::runs_more(&before, &now));
         }
         if let Some(old) = self.before.items.get(path) {
             return old.stamp != item.stamp && self.saved.differs(&self.root, path, old, item);

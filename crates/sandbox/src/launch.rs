@@ -4,24 +4,24 @@
 //! when that socket closes, for whatever reason, everything it started is ended. At the full level there is a second
 //! process, the first one in the new namespaces: see `first`.
 
-mod attend;
 mod confine;
-mod desk;
 mod disk;
-mod first;
-mod held;
 mod kernel;
 mod memory;
+mod namespace_init;
 mod overlay;
 mod processes;
 mod program;
-mod queued;
+mod requests;
 mod root;
 mod scratch;
-mod second;
+mod socket_memory;
 mod sockets;
-mod steps;
-mod turn;
+mod subreaper;
+mod supervise;
+mod timing;
+mod unnamed;
+mod workspace_lock;
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -32,16 +32,16 @@ use rustix::process::{DumpableBehavior, Pid, PidfdFlags, Signal};
 use crate::channel::Channel;
 use crate::error::SETUP_FAILED;
 use crate::guard::FolderGuard;
-use crate::order::{
+use crate::policy::{ChildLifetime, SandboxLevel};
+use crate::protocol::{
     KillReason, LaunchFault, LaunchOrder, LauncherEvent, LauncherResult, ProgramExit, SetupStep, WorkspaceSharing,
 };
-use crate::policy::{ChildLifetime, SandboxLevel};
 use crate::staged::{OverlayStage, apply};
-use desk::{ProgramDecision, RequestHandler};
 use kernel::ForkSide;
+use requests::{ProgramDecision, RequestHandler};
 use scratch::ScratchFolder;
 use sockets::ServiceSockets;
-use turn::WorkspaceLock;
+use workspace_lock::WorkspaceLock;
 
 /// The argument that tells a program to act as the launcher.
 pub const ARGUMENT: &str = "__sandbox";
@@ -58,7 +58,7 @@ pub fn main() -> ! {
 
 fn supervise(line: &Channel) -> i32 {
     kernel::ignore_signals();
-    steps::begin();
+    timing::begin();
     // A person who starts the launcher by hand sends no order.
     let Ok(Some((order, stdin))) = line.receive::<LaunchOrder>() else { return SETUP_FAILED };
     match run(&order, stdin, line) {
@@ -93,11 +93,11 @@ fn run(order: &LaunchOrder, stdin: Option<OwnedFd>, line: &Channel) -> Result<La
         ChildLifetime::Call => order.policy.limits.time.map(|limit| started + limit),
         ChildLifetime::Session => None,
     };
-    steps::mark("reading the order");
+    timing::mark("reading the order");
     // Before the walk, so that a socket that is bound meanwhile is either found by the walk or new.
     let sockets = ServiceSockets::before(order);
     let guards = guards(order)?;
-    steps::mark("finding guarded files");
+    timing::mark("finding guarded files");
     let desk = RequestHandler::new(line, &guards, order.policy.aside.as_deref(), sockets.as_ref());
     let (exit, killed_for) = match order.level {
         SandboxLevel::Full => {
@@ -105,7 +105,8 @@ fn run(order: &LaunchOrder, stdin: Option<OwnedFd>, line: &Channel) -> Result<La
             let in_folders = || guards.iter().flat_map(FolderGuard::sockets);
             let to_cover: Option<Vec<_>> =
                 sockets.as_ref().map(|sockets| sockets.named().into_iter().chain(in_folders()).collect());
-            let inside = first::WorkspaceMounts { holds: &holds, stage: stage.as_ref(), sockets: to_cover.as_deref() };
+            let inside =
+                namespace_init::WorkspaceMounts { holds: &holds, stage: stage.as_ref(), sockets: to_cover.as_deref() };
             let (ending, direct) = with_namespaces(order, stdin, &desk, deadline, &inside)?;
             if let Some(direct) = direct {
                 (stage, unstaged, waited) = (None, Some(direct.why), waited + direct.waited);
@@ -158,7 +159,7 @@ fn put_in_place(
     if let Some(turns) = turns.filter(|_| turn.is_none() && !is_idle) {
         *turn = WorkspaceLock::take(&turns.lock, line.as_fd())?;
     }
-    if attend::is_gone(line.as_fd()) {
+    if supervise::is_gone(line.as_fd()) {
         return Ok(None);
     }
     if is_idle {
@@ -212,23 +213,24 @@ fn with_namespaces(
     stdin: Option<OwnedFd>,
     desk: &RequestHandler<'_>,
     deadline: Option<Instant>,
-    inside: &first::WorkspaceMounts<'_>,
+    inside: &namespace_init::WorkspaceMounts<'_>,
 ) -> Result<(ProgramEnd, Option<DirectAccess>), LaunchFault> {
-    let ids = first::OuterIds::ours();
+    let ids = namespace_init::OuterIds::ours();
     let (inner, theirs) = Channel::pair().map_err(LaunchFault::set_up("making a socket"))?;
-    let pid = match kernel::fork_into(first::namespaces(order)).map_err(LaunchFault::set_up("making namespaces"))? {
-        ForkSide::Parent(pid) => pid,
-        ForkSide::Child => {
-            drop(inner);
-            first::main(order, stdin.as_ref(), &theirs, inside, ids)
-        }
-    };
-    steps::mark("making namespaces");
+    let pid =
+        match kernel::fork_into(namespace_init::namespaces(order)).map_err(LaunchFault::set_up("making namespaces"))? {
+            ForkSide::Parent(pid) => pid,
+            ForkSide::Child => {
+                drop(inner);
+                namespace_init::main(order, stdin.as_ref(), &theirs, inside, ids)
+            }
+        };
+    timing::mark("making namespaces");
     drop((theirs, stdin));
     let ended = follow(pid, &inner, desk, deadline, order.turns.as_ref().filter(|turns| !turns.alone));
     // When it ends, the kernel ends every process in its namespace, and lets us reap it only after that.
     let _ = rustix::process::kill_process(pid, Signal::KILL);
-    attend::wait_out(pid);
+    supervise::wait_out(pid);
     ended
 }
 
@@ -246,7 +248,7 @@ fn follow(
     let process = rustix::process::pidfd_open(pid, PidfdFlags::empty())
         .map_err(|error| LaunchFault::set_up("watching a process")(error.into()))?;
     loop {
-        let ready = attend::wait_for_any(&[inner.as_fd(), line.as_fd(), process.as_fd()], deadline);
+        let ready = supervise::wait_for_any(&[inner.as_fd(), line.as_fd(), process.as_fd()], deadline);
         if ready[0] {
             match inner.receive::<LauncherEvent>() {
                 Ok(Some((LauncherEvent::Ended(verdict), _))) => {
@@ -279,8 +281,8 @@ fn follow(
 
 /// Our own steps, then those of the first process.
 fn joined(theirs: Vec<SetupStep>) -> Vec<SetupStep> {
-    steps::adopt(theirs);
-    steps::all()
+    timing::adopt(theirs);
+    timing::all()
 }
 
 /// Starts two processes, each of which ends all descendants if the other one is killed: see `second`.
@@ -299,11 +301,11 @@ fn without_namespaces(
         ForkSide::Parent(pid) => pid,
         ForkSide::Child => {
             drop(inner);
-            second::main(order, stdin, &desk.beside(&theirs), private)
+            subreaper::main(order, stdin, &desk.beside(&theirs), private)
         }
     };
     drop((theirs, stdin));
-    steps::mark("starting a second process");
+    timing::mark("starting a second process");
     kernel::come_first();
     let ended = follow(pid, &inner, desk, deadline, None);
     // The second process is among the descendants, and processes that it did not end are our children by now.

@@ -42,71 +42,71 @@
 //! | [`launch`] | the launcher process: namespaces, root folder, confinement, supervision |
 //! | `filter` | system calls that are refused |
 //! | `guard` | files that other programs would run later |
-//! | `staged`, `changed` | the changes of a command, staged until it ends |
+//! | `staged`, `staged_change` | the changes of a command, staged until it ends |
 //! | [`address`], `proxy` | which hosts may be reached, and how |
 //! | `refusal` | what was refused, and what would allow it |
 //! | `probe` | what this machine supports |
-//! | `elsewhere` | children without a sandbox, on other systems |
+//! | `unconfined` | children without a sandbox, on other systems |
 
 #![cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "the parts that use it exist on Linux only"))]
 
 pub mod address;
 mod capture;
-mod changed;
 #[cfg(target_os = "linux")]
 mod channel;
 #[cfg(target_os = "linux")]
 mod child;
+mod child_result;
 mod command;
-mod complaints;
-mod config;
-#[cfg(any(test, not(target_os = "linux")))]
-mod elsewhere;
-mod ended;
+#[cfg(target_os = "linux")]
+mod connection;
 mod error;
+mod error_output;
 #[cfg(target_os = "linux")]
 mod filter;
+mod git_config;
+mod git_identity;
 #[cfg(target_os = "linux")]
 mod guard;
-mod identity;
 #[cfg(target_os = "linux")]
 pub mod launch;
-#[cfg(target_os = "linux")]
-mod line;
-mod order;
 mod policy;
 mod probe;
+mod protocol;
 #[cfg(target_os = "linux")]
 mod proxy;
-mod reached;
+mod reached_hosts;
 mod refusal;
 #[cfg(target_os = "linux")]
 mod sandbox;
 #[cfg(target_os = "linux")]
 mod staged;
+mod staged_change;
 mod toolchain;
+#[cfg(any(test, not(target_os = "linux")))]
+mod unconfined;
 
 pub use capture::{CaptureOptions, CapturedStream, LineListener};
-pub use changed::{StagedChange, UnlistedChanges};
 #[cfg(target_os = "linux")]
 pub use child::{Child, ChildHandle, StdinWriter, StdoutReader};
+pub use child_result::ChildResult;
 pub use command::{Command, OutputMode, StdinMode};
-pub use complaints::read_from as refusals;
-#[cfg(not(target_os = "linux"))]
-pub use elsewhere::{
-    NoStagedChanges as StagedChanges, PlainChild as Child, PlainChildHandle as ChildHandle, PlainSandbox as Sandbox,
-    PlainStdinWriter as StdinWriter, PlainStdoutReader as StdoutReader, launch,
-};
-pub use ended::ChildResult;
 pub use error::{Error, SETUP_FAILED};
-pub use identity::GitSetting;
-pub use order::{KillReason, MOVED, MovedFile, MovedFileRecord, ProgramExit, SetupStep};
+pub use error_output::read_from as refusals;
+pub use git_identity::GitSetting;
 pub use policy::{ChildLifetime, Network, NotANetwork, Policy, ResourceLimits, SandboxLevel};
 pub use probe::{MissingFeature, SandboxSupport};
-pub use reached::ReachedHosts;
+pub use protocol::{KillReason, MOVED, MovedFile, MovedFileRecord, ProgramExit, SetupStep};
+pub use reached_hosts::ReachedHosts;
 pub use refusal::{Grant, RefusalKind, SandboxRefusal};
 #[cfg(target_os = "linux")]
 pub use sandbox::Sandbox;
 #[cfg(target_os = "linux")]
 pub use staged::StagedChanges;
+pub use staged_change::{StagedChange, UnlistedChanges};
 pub use toolchain::{NotAToolchain, Toolchain};
+#[cfg(not(target_os = "linux"))]
+pub use unconfined::{
+    NoStagedChanges as StagedChanges, PlainChild as Child, PlainChildHandle as ChildHandle, PlainSandbox as Sandbox,
+    PlainStdinWriter as StdinWriter, PlainStdoutReader as StdoutReader, launch,
+};

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::address::{HostPattern, NotAHost};
 use crate::error::Error;
-use crate::identity::GitSetting;
+use crate::git_identity::GitSetting;
 
 /// What a child process may read, write, reach and consume.
 ///

@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 
 use crate::address::{self, HostPattern, NotPublic};
 use crate::policy::{Network, Policy};
-use crate::reached::ReachedHosts;
+use crate::reached_hosts::ReachedHosts;
 use crate::refusal::{Grant, RefusalKind, SandboxRefusal};
 
 /// Most connections at the same time; no build tool opens as many.

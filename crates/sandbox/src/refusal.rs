@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::order::KillReason;
 use crate::policy::ResourceLimits;
+use crate::protocol::KillReason;
 
 /// Something the sandbox did not allow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

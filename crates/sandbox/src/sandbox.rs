@@ -14,15 +14,15 @@ use tokio::net::unix::pipe;
 
 use crate::channel::{self, Channel};
 use crate::child::{self, Child, ChildStreams};
+use crate::child_result::ChildResult;
 use crate::command::{Command, OutputMode, StdinMode};
-use crate::ended::ChildResult;
+use crate::connection::LauncherLine;
 use crate::error::{Error, ErrorContext};
 use crate::filter;
 use crate::launch::{self, ARGUMENT};
-use crate::line::LauncherLine;
-use crate::order::{LaunchFault, LaunchOrder, LaunchTask, LauncherEvent, SetupStep, WorkspaceSharing};
 use crate::policy::{ChildLifetime, Network, Policy, SandboxLevel};
 use crate::probe::{MissingFeature, SandboxSupport, missing_in_landlock, missing_without_namespaces};
+use crate::protocol::{LaunchFault, LaunchOrder, LaunchTask, LauncherEvent, SetupStep, WorkspaceSharing};
 use crate::proxy::Proxy;
 use crate::staged::StagedChanges;
 

@@ -18,7 +18,7 @@ use std::time::SystemTime;
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 
-use crate::changed::StagedChange;
+use crate::staged_change::StagedChange;
 
 pub(crate) use clear::remove;
 pub(crate) use stage::OverlayStage;

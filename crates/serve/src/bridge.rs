@@ -16,13 +16,13 @@
 //! address. [`host`] is the server side; [`BridgeClient`] and [`tools`] are the client side and work with any host of
 //! such a socket.
 
-mod door;
-mod host;
+mod bridge_client;
+mod bridge_server;
+mod handshake;
 mod lines;
-mod link;
 mod tools;
 mod wire;
 
-pub use host::host;
-pub use link::BridgeClient;
+pub use bridge_client::BridgeClient;
+pub use bridge_server::host;
 pub use tools::tools;

@@ -6,18 +6,18 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `desk.rs` and `desk/` | the MCP server: tools, tasks, resources, prompts |
-//! | `token.rs`, `host.rs` | the access token, and the HTTP server that checks it |
-//! | `hall.rs`, `visitors.rs` | limits for connections that have not shown the token yet |
+//! | `mcp_backend.rs` and `desk/` | the MCP server: tools, tasks, resources, prompts |
+//! | `token.rs`, `http_server.rs` | the access token, and the HTTP server that checks it |
+//! | `waiting_room.rs`, `admission.rs` | limits for connections that have not shown the token yet |
 //! | `bridge.rs` and `bridge/` | the WebSocket for editors, and the MCP server that forwards to one |
 
+mod admission;
 pub mod bridge;
-mod desk;
-mod hall;
-mod host;
+mod http_server;
+mod mcp_backend;
 mod token;
-mod visitors;
+mod waiting_room;
 
-pub use desk::UpdraftBackend;
-pub use host::{HttpHost, serve};
+pub use http_server::{HttpHost, serve};
+pub use mcp_backend::UpdraftBackend;
 pub use token::ServeToken;

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read, Write as _};
 use std::path::Path;
 
 use subtle::ConstantTimeEq;
-use updraft_workbench::places::unguessable;
+use updraft_workbench::folders::unguessable;
 
 /// A token. Its `Debug` output does not show it.
 #[derive(Clone)]

@@ -4,7 +4,6 @@ mod append_line;
 mod ask_model;
 mod ask_user;
 mod bench;
-mod change;
 pub(crate) mod changes;
 mod edit_file;
 mod list_files;
@@ -14,6 +13,7 @@ mod run_python;
 mod search_files;
 mod web_fetch;
 mod write_file;
+mod write_plan;
 
 use std::sync::Arc;
 
@@ -31,9 +31,9 @@ use crate::worker::PythonConfig;
 pub use ask_model::ASK_MODEL;
 pub use ask_user::ask_user_spec;
 pub use bench::NapMode;
-pub use change::changed_lines;
 pub use run_command::USUAL_TIME;
 pub(crate) use run_command::{WAIT_FOR_OTHERS, aside_in_words, now};
+pub use write_plan::changed_lines;
 
 /// The tools for files, and for questions to the user and to other models.
 pub(crate) fn standard(limits: &ToolLimits) -> [Arc<dyn Tool>; 8] {
@@ -81,7 +81,7 @@ fn parse<T: DeserializeOwned>(args: &Value) -> Result<T, Failure> {
 
 /// The diff of a file, if both versions are text and not too large.
 pub(crate) fn unified(path: &str, old: &[u8], new: &[u8]) -> Option<String> {
-    change::unified(path, old, new).map(|diff| diff.text)
+    write_plan::unified(path, old, new).map(|diff| diff.text)
 }
 
 /// Turns the result of a tool's work into a reply.

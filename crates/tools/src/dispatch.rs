@@ -13,11 +13,11 @@ use updraft_run::{
 };
 use updraft_workspace::Place;
 
-use crate::cut;
+use crate::change_tracker::ChangeWitness;
 use crate::limits::ToolLimits;
 use crate::registry::{Registry, RegistryEntry};
 use crate::tool::{CallContext, Tool, ToolSource};
-use crate::witness::ChangeWitness;
+use crate::truncate;
 
 /// Most bytes of a failure's message, which a model reads.
 const MESSAGE: usize = 8 << 10;
@@ -211,7 +211,7 @@ impl Dispatcher {
 
     fn fit_output(&self, mut output: Arc<ToolOutput>) -> CallResult {
         let mut overflow = None;
-        if let Some(cut) = cut::head_and_tail(&output.text, self.limits.output) {
+        if let Some(cut) = truncate::head_and_tail(&output.text, self.limits.output) {
             let output = Arc::make_mut(&mut output);
             let bytes = std::mem::replace(&mut output.text, cut).into_bytes();
             output.whole = Some(BlobRef { hash: updraft_workspace::hash(&bytes), len: bytes.len() as u64 });
@@ -245,7 +245,7 @@ fn named(registry: &Registry, name: &str) -> Result<RegistryEntry, Failure> {
     let close = registry.close_names(name);
     let close: Vec<String> = close.iter().map(|name| format!("`{name}`")).collect();
     let hint = if close.is_empty() { String::new() } else { format!("; did you mean {}?", close.join(" or ")) };
-    invalid(format!("there is no tool named `{}`{hint}", cut::line(name, 64)))
+    invalid(format!("there is no tool named `{}`{hint}", truncate::line(name, 64)))
 }
 
 /// The arguments in the form that the tool expects.
@@ -336,7 +336,7 @@ fn caught<T>(tool: &str, work: impl FnOnce() -> T) -> Result<T, ToolPanic> {
 }
 
 fn cut_message(message: String) -> String {
-    cut::head_and_tail(&message, MESSAGE).unwrap_or(message)
+    truncate::head_and_tail(&message, MESSAGE).unwrap_or(message)
 }
 
 /// Whether a value takes at most `limit` bytes as JSON.

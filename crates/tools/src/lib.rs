@@ -32,7 +32,7 @@
 //! | `registry` | tools by name |
 //! | `dispatch` | turns one call into a reply |
 //! | `schema` | checks arguments against a JSON Schema, which may be hostile |
-//! | `plain`, `replace` | opens files outside the workspace; replaces our own files as a whole |
+//! | `plain`, `private_file` | opens files outside the workspace; replaces our own files as a whole |
 //! | `confinement` | how child processes are confined |
 //! | `picture` | recognizes pictures by their first bytes |
 //! | [`worker`] | programs in the sandbox that serve one call after another |
@@ -41,34 +41,35 @@
 //! | `builtin` | the built-in tools, one file each |
 
 mod builtin;
+mod change_tracker;
 mod confinement;
-mod cut;
 mod diffs;
 mod dispatch;
 mod dropin;
 mod error;
 mod limits;
+mod open_plain;
 mod picture;
-mod plain;
+mod private_file;
 mod registry;
-mod replace;
 mod schema;
 mod shell;
 mod tool;
+mod truncate;
 mod web;
-mod witness;
 pub mod worker;
 
 pub use builtin::{ASK_MODEL, NapMode, USUAL_TIME, ask_user_spec, changed_lines};
+pub use change_tracker::ChangeWitness;
 pub use confinement::{Confinement, MOVED, MovedFileRecord, left_behind, not_started, remember};
 pub use dispatch::{CallResult, Dispatcher, RegistrySnapshot};
 pub use dropin::{CacheUse, DropInListing, DropIns, ListedFile, Problem, Severity, ToolFolder};
 pub use error::Error;
 pub use limits::ToolLimits;
+pub use open_plain::{open_plain, open_unlinked};
 pub use picture::{LARGEST_PICTURE, mime_of};
-pub use plain::{open_plain, open_unlinked};
+pub use private_file::replace_private;
 pub use registry::Registry;
-pub use replace::replace_private;
 pub use schema::{Mismatch, Schema};
 pub use tool::{CallContext, CallLog, Caller, Consultation, RunContext, Tool, ToolFuture, ToolSource, ToolTraits};
 pub use updraft_workspace::{
@@ -76,4 +77,3 @@ pub use updraft_workspace::{
     is_draft_of_any,
 };
 pub use web::{AddressOverride, WebConfig, WebLimits};
-pub use witness::ChangeWitness;

@@ -144,7 +144,7 @@ impl Registry {
 
     /// Up to three names that are close to an unknown one, the nearest first.
     pub fn close_names(&self, name: &str) -> Vec<&str> {
-        let name = crate::cut::line(name, 64);
+        let name = crate::truncate::line(name, 64);
         let names: Vec<&str> = self.tools.keys().map(String::as_str).collect();
         similar::get_close_matches(&name, &names, 3, 0.6)
     }
@@ -189,7 +189,7 @@ impl RegistryEntry {
         let ToolSpec { name, description, parameters, .. } = tool.spec();
         let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
         if name.is_empty() || name.len() > 64 || !name.bytes().all(is_fine) {
-            return Err(Error::Name(crate::cut::line(name, 64)));
+            return Err(Error::Name(crate::truncate::line(name, 64)));
         }
         if description.len() > DESCRIPTION {
             return Err(Error::Description { tool: name.clone(), len: description.len(), limit: DESCRIPTION });

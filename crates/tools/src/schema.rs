@@ -1,7 +1,7 @@
 //! Checks arguments against a JSON Schema. The schema may be untrusted: nothing is fetched, and its cost is limited.
 
 mod bounds;
-mod words;
+mod messages;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -104,7 +104,7 @@ impl Schema {
             if let Some(draft) = self.draft {
                 options = options.with_draft(draft);
             }
-            options.build(&self.source).map_err(|error| crate::cut::line(&words::of(&error), 500))
+            options.build(&self.source).map_err(|error| crate::truncate::line(&messages::of(&error), 500))
         };
         self.compiled.get_or_init(compile).as_ref().map_err(String::as_str)
     }
@@ -129,7 +129,7 @@ impl Mismatch {
 
     fn of(validator: &Validator, args: &Value) -> Self {
         let mut errors = validator.iter_errors(args);
-        let mut problems: Vec<String> = errors.by_ref().take(NAMED).map(|error| words::of(&error)).collect();
+        let mut problems: Vec<String> = errors.by_ref().take(NAMED).map(|error| messages::of(&error)).collect();
         if problems.is_empty() {
             problems.push("they do not fit the schema".into());
         }

@@ -6,7 +6,7 @@
 //! than would run, but never fewer.
 
 mod installs;
-mod read;
+mod parser;
 mod runners;
 
 #[cfg(test)]
@@ -39,7 +39,7 @@ fn add_parts(text: &str, depth: usize, parts: &mut Vec<SimpleCommand>) {
         parts.push(unknown());
         return;
     }
-    let (commands, is_whole) = read::commands(text);
+    let (commands, is_whole) = parser::commands(text);
     for command in commands {
         let written = command.written.into_iter().map(|file| vec![Some(">".to_owned()), file]);
         parts.extend(written.map(|words| SimpleCommand { words, ..SimpleCommand::default() }));

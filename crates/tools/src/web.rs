@@ -5,13 +5,13 @@
 //! environment are not used: they would connect to addresses that were not checked.
 
 mod charset;
+mod decompress;
 mod dns;
 mod fetch;
-mod names;
+mod full_text;
 mod page;
-mod plain;
+mod resolver;
 mod target;
-mod unpack;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -129,7 +129,7 @@ fn client(web: &WebConfig) -> Result<reqwest::Client, Failure> {
         .http1_max_headers(100)
         .connect_timeout(web.limits.connect)
         .pool_max_idle_per_host(0) // each page is resolved and checked again
-        .dns_resolver(names::PublicResolver::new(web))
+        .dns_resolver(resolver::PublicResolver::new(web))
         .user_agent(concat!("updraft/", env!("CARGO_PKG_VERSION")))
         .tls_certs_merge(certificates)
         .build()

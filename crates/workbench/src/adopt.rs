@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::resume::{ResumeOutcome, open};
 use crate::servers::WantedTools;
 use crate::workbench::Workbench;
-use crate::{confine, tools};
+use crate::{confinement, tools};
 
 impl Workbench {
     /// Adopts a run in this folder with the model and the settings of this machine, then sends it `then`. The caller
@@ -31,10 +31,10 @@ impl Workbench {
             workspace_trusted: self.settings.standing.is_trusted(),
             context: handle.run().settings().context,
             sandbox: level,
-            grants: Some(confine::grants(&self.settings, &self.flags.confine)),
+            grants: Some(confinement::grants(&self.settings, &self.flags.confine)),
             query_turns: self.own_turns(handle.run().goal()),
             strange_tools: kit.dispatcher.registry().strange(),
-            ..self.settings.meant.rules()
+            ..self.settings.effective.rules()
         };
         tools::name_in_full(&kit.dispatcher, &kit.servers, &mut rules);
         handle.send(Input::Adopt { settings: Arc::new(rules) });

@@ -7,14 +7,14 @@ use updraft_engine::MarkedFile;
 use updraft_run::STRANGE_WORKSPACE;
 use updraft_tools::{Confinement, DropInListing, DropIns, ListedFile, Severity, ToolFolder};
 
-use crate::places::AppFolders;
+use crate::folders::AppFolders;
 use crate::settings::WorkspaceSettings;
 use crate::tools;
 
 /// The drop-in tools. The user's own folder comes first, so that a tool of the workspace never replaces one of the
 /// user's.
 pub fn of(places: &AppFolders, workspace: &Path, settings: &WorkspaceSettings, confinement: Confinement) -> DropIns {
-    let tools = &settings.meant.tools;
+    let tools = &settings.effective.tools;
     let mut folders = Vec::new();
     if let Ok(own) = places.config.join("tools").canonicalize() {
         folders.push(ToolFolder { shown: own.display().to_string(), path: own, is_trusted: true });
@@ -27,7 +27,7 @@ pub fn of(places: &AppFolders, workspace: &Path, settings: &WorkspaceSettings, c
         }
     }
     // A bare name is looked up on `PATH`; anything else is a path relative to the workspace.
-    let usual = if tools.python.value.is_empty() { &settings.meant.python_program } else { &tools.python };
+    let usual = if tools.python.value.is_empty() { &settings.effective.python_program } else { &tools.python };
     let python = match usual.value.as_str() {
         "" => "python3".to_owned(),
         path if path.contains('/') => tidy(&workspace.join(path)).display().to_string(),

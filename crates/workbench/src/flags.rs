@@ -7,7 +7,7 @@ use updraft_run::{ApprovalMode, Budget, GrantFlags, Level};
 use updraft_sandbox::Network;
 
 use crate::fault::Fault;
-use crate::reach::model_spec;
+use crate::model_access::model_spec;
 use crate::settings::{WrittenNetwork, WrittenSandbox, WrittenSettings, said};
 
 /// Settings for one call. A field that is absent or empty leaves the setting as it is.

@@ -12,7 +12,7 @@ use updraft_run::{ForkChange, Input, Run, RunId, RunMode, RunSettings as Rules, 
 
 use crate::adopt::may_be_cut;
 use crate::fault::Fault;
-use crate::reach;
+use crate::model_access;
 use crate::servers::WantedTools;
 use crate::workbench::Workbench;
 
@@ -52,10 +52,10 @@ impl Workbench {
         }
         let kit = self.kit(WantedTools::All).await?;
         check_variables(&kit.engine.as_it_stood(&from, at)?, &from, &variables)?;
-        let unknown = (copied.settings().model == UNKNOWN_MODEL).then(|| self.settings.meant.model.value.clone());
+        let unknown = (copied.settings().model == UNKNOWN_MODEL).then(|| self.settings.effective.model.value.clone());
         let settings = match model.or(unknown) {
             Some(model) => {
-                let model = choose(&reach::model_spec(&model), &self.access).await?.spec;
+                let model = choose(&model_access::model_spec(&model), &self.access).await?.spec;
                 Some(Arc::new(Rules { model, same_model: true, ..(**copied.settings()).clone() }))
             }
             None => None,

@@ -7,7 +7,7 @@ use updraft_journal::{Journal, RunFilter};
 use updraft_run::{Run, RunId};
 
 use crate::fault::Fault;
-use crate::places::{self, AppFolders};
+use crate::folders::{self, AppFolders};
 
 /// Opens the journal, creating it if it does not exist.
 pub fn open(places: &AppFolders) -> Result<Journal, Fault> {
@@ -51,7 +51,7 @@ pub fn find_run(journal: &Journal, name: &str) -> Result<RunId, Fault> {
 pub fn find_run_here(journal: &Journal, name: Option<&str>) -> Result<RunId, Fault> {
     match name {
         Some(name) => find_run(journal, name),
-        None => newest_in(journal, &places::workspace(None)?),
+        None => newest_in(journal, &folders::workspace(None)?),
     }
 }
 

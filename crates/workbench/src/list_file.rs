@@ -6,11 +6,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::fault::Fault;
-use crate::{places, plain};
+use crate::{folders, untrusted};
 
 /// Reads a file. Returns the default if it cannot be read.
 pub(crate) fn load<T: DeserializeOwned + Default>(file: &Path) -> T {
-    let bytes = plain::read(file, plain::LARGEST_SETTINGS).ok();
+    let bytes = untrusted::read(file, untrusted::LARGEST_SETTINGS).ok();
     bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
@@ -19,9 +19,9 @@ pub(crate) fn change<T: DeserializeOwned + Default + Serialize, R>(
     file: &Path,
     change: impl FnOnce(&mut T) -> R,
 ) -> Result<R, Fault> {
-    let _alone = places::alone_with(file)?;
+    let _alone = folders::alone_with(file)?;
     let mut list: T = load(file);
     let given = change(&mut list);
-    places::replace_private(file, &serde_json::to_vec_pretty(&list).unwrap_or_default())?;
+    folders::replace_private(file, &serde_json::to_vec_pretty(&list).unwrap_or_default())?;
     Ok(given)
 }

@@ -8,12 +8,12 @@ use updraft_run::{ApprovalMode, EffectAddress, Input, Run, RunId, SharedTools, T
 
 use crate::fault::Fault;
 use crate::flags::{Confine, Flags};
+use crate::folders::{self, AppFolders};
 use crate::notice::Notice;
-use crate::places::{self, AppFolders};
 use crate::servers::WantedTools;
 use crate::settings::WorkspaceSettings;
 use crate::workbench::{Attendance, Purpose, Workbench};
-use crate::{confine, journal};
+use crate::{confinement, journal};
 
 /// The result of resuming a run.
 pub enum ResumeOutcome {
@@ -46,7 +46,7 @@ impl<'a> StoredRun<'a> {
 /// The folder a run works in: where it began, or where it was adopted. The folder named in an imported file does not
 /// count: until the run is adopted, this is the current folder.
 pub fn folder_of(run: &Run) -> Result<PathBuf, Fault> {
-    if run.is_imported() { places::workspace(None) } else { Ok(PathBuf::from(&run.settings().workspace)) }
+    if run.is_imported() { folders::workspace(None) } else { Ok(PathBuf::from(&run.settings().workspace)) }
 }
 
 impl Workbench {
@@ -64,16 +64,16 @@ impl Workbench {
         let granted = run.settings().grants.as_ref();
         // Grants in an imported file were not given by the user of this machine.
         if let Some(began) = granted.filter(|_| !run.is_imported()) {
-            notices.extend(confine::keep(&began.flags, &mut flags.confine));
+            notices.extend(confinement::keep(&began.flags, &mut flags.confine));
         }
         let mut settings = WorkspaceSettings::load(places, folder, &flags)?;
         if let Some(began) = granted {
-            notices.extend(confine::lost(began, &settings.meant.sandbox, &flags.confine));
-            notices.extend(confine::hold_to(began, &mut settings.meant.sandbox, &flags.confine));
+            notices.extend(confinement::lost(began, &settings.effective.sandbox, &flags.confine));
+            notices.extend(confinement::hold_to(began, &mut settings.effective.sandbox, &flags.confine));
         }
         let only_reads = !run.is_imported() && run.settings().approvals == ApprovalMode::ReadOnly;
         if only_reads && flags.approvals.is_none() {
-            settings.meant.approvals.value = ApprovalMode::ReadOnly;
+            settings.effective.approvals.value = ApprovalMode::ReadOnly;
         }
         let mut bench = Self::with(places, folder, flags, settings, attendance);
         bench.purpose = Purpose::OneRun { says_rights };
@@ -122,8 +122,8 @@ impl Workbench {
         let level = self.level().await?;
         let is_shared = self.purpose == Purpose::ManyRuns;
         let shared = is_shared.then(|| SharedTools {
-            approvals: self.settings.meant.approvals.value,
-            grants: confine::grants(&self.settings, &Confine::default()),
+            approvals: self.settings.effective.approvals.value,
+            grants: confinement::grants(&self.settings, &Confine::default()),
         });
         let says_rights = self.purpose == Purpose::OneRun { says_rights: true };
         let terms = Terms {
@@ -135,7 +135,7 @@ impl Workbench {
         match run.may_go_on(&terms) {
             Ok(level) if level == run.settings().sandbox && terms.flags.is_none() => Ok(None),
             Ok(_) => Ok(Some(Input::GoOn { terms: Box::new(terms) })),
-            Err(denial) => Err(confine::denied(&self.places, denial, level, is_shared).await?),
+            Err(denial) => Err(confinement::denied(&self.places, denial, level, is_shared).await?),
         }
     }
 

@@ -1,12 +1,12 @@
 //! Finds the configured MCP servers in files and the environment, and prepares what they are given: sandbox, keys,
 //! caches.
 
-mod apart;
-mod keys;
-mod named;
+mod not_in_workspace;
 mod program;
-pub mod vouched;
-pub mod waiting;
+pub mod slow_start;
+mod sources;
+mod tokens;
+pub mod trusted_descriptions;
 mod wanted;
 
 use std::collections::BTreeSet;
@@ -23,13 +23,13 @@ use updraft_run::ApprovalMode;
 use updraft_tools::{CacheUse, CallLog, Dispatcher, Registry, Tool};
 
 use crate::fault::Fault;
-use crate::places::{self, AppFolders};
+use crate::folders::{self, AppFolders};
 use crate::settings::WorkspaceSettings;
-use crate::{Tell, confine, dropins, plain, tools};
+use crate::{Tell, confinement, dropins, tools, untrusted};
 
-pub use keys::SecretFiles;
-pub use named::{Variables, is_list, of_workspace};
 pub(crate) use program::program_files;
+pub use sources::{Variables, is_list, of_workspace};
+pub use tokens::SecretFiles;
 pub use wanted::{WantedTools, leave_out_mistaken};
 
 /// How long a run waits for servers that have never been started before. It does not wait for servers whose tools are
@@ -66,8 +66,8 @@ pub fn configured(places: &AppFolders, settings: &WorkspaceSettings, workspace: 
     if variables.set("MCP_ENABLED").is_some_and(is_off) {
         return all;
     }
-    let own = named::of_user(places, workspace);
-    let theirs = if is_trusted { named::of_workspace(workspace) } else { (Vec::new(), Vec::new()) };
+    let own = sources::of_user(places, workspace);
+    let theirs = if is_trusted { sources::of_workspace(workspace) } else { (Vec::new(), Vec::new()) };
     for ((sources, faults), of_workspace) in [(own, false), (theirs, true)] {
         all.faults.extend(faults);
         for source in sources {
@@ -79,7 +79,7 @@ pub fn configured(places: &AppFolders, settings: &WorkspaceSettings, workspace: 
         }
     }
     if !is_trusted {
-        all.apart = all.servers.iter().filter_map(|(server, _)| apart::remark(server, workspace)).collect();
+        all.apart = all.servers.iter().filter_map(|(server, _)| not_in_workspace::notice(server, workspace)).collect();
     }
     all
 }
@@ -127,28 +127,28 @@ pub async fn host(
 ) -> Result<McpHost, Fault> {
     let state = places.state.join("mcp");
     let mut host = McpHost::new(workspace, state.join("logs"));
-    let confinement = confine::confinement(places, settings);
+    let confinement = confinement::confinement(places, settings);
     if needs_sandbox {
         host.sandbox = confinement.sandbox().await.map_err(|failure| failure.message);
     }
     host.policy = confinement.policy_for(workspace);
-    host.environment = places::all();
+    host.environment = folders::all();
     // Outside of runs no caller can pass questions on, so servers' questions are declined there.
     host.inquires = true;
-    host.vouched = vouched::seals(places);
+    host.vouched = trusted_descriptions::seals(places);
     host.memory = Some(state.join("known"));
     host.keys = Some(Arc::new(SecretFiles::new(places)));
     // A server cannot read in one workspace what it stored in another.
     let of_workspace = hash_of(workspace.as_os_str().as_encoded_bytes()).to_string();
-    if settings.meant.rules().approvals == ApprovalMode::ReadOnly {
+    if settings.effective.rules().approvals == ApprovalMode::ReadOnly {
         host.instead = Some(state.join("scratch").join(&of_workspace[..16]));
     }
     host.private = Some(state.join("private").join(&of_workspace[..16]));
     host.fetched = Some(state.join(FETCHED));
     host.is_apart = !settings.standing.is_trusted();
-    host.log = CallLog::to(|line| tracing::info!(target: "updraft::mcp", "{}", plain::harmless(line)));
-    let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].iter().find_map(|name| places::set(name));
-    let except = places::set("NO_PROXY").or_else(|| places::set("no_proxy"));
+    host.log = CallLog::to(|line| tracing::info!(target: "updraft::mcp", "{}", untrusted::harmless(line)));
+    let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].iter().find_map(|name| folders::set(name));
+    let except = folders::set("NO_PROXY").or_else(|| folders::set("no_proxy"));
     host.proxy = proxy.map(|address| ProxySettings { address, except });
     Ok(host)
 }
@@ -171,7 +171,7 @@ pub async fn dispatcher(
     remarks.extend(dropins::remarks(&listing));
     let taken: BTreeSet<String> = registry.iter().map(|tool| tool.spec().name.clone()).collect();
     let own = registry.clone();
-    let offered = waiting::aloud(&servers, tell, servers.offered(FIRST_MEETING, &taken)).await;
+    let offered = slow_start::aloud(&servers, tell, servers.offered(FIRST_MEETING, &taken)).await;
     remarks.extend(add(&mut registry, &servers, offered));
     for server in servers.iter().filter(|server| server.manifest().is_none()) {
         let (name, why) = (&server.config().name, server.why_absent());
@@ -179,8 +179,8 @@ pub async fn dispatcher(
             "MCP server `{name}` has no tools for this run: {why}\n  hint: `updraft mcp check {name}` waits for it"
         ));
     }
-    let dispatcher =
-        Dispatcher::new(registry, settings.meant.tools.limits()).with_witness(confine::witness(places, settings));
+    let dispatcher = Dispatcher::new(registry, settings.effective.tools.limits())
+        .with_witness(confinement::witness(places, settings));
     if servers.iter().next().is_some() {
         let shared = dispatcher.clone();
         servers.follow(taken, move |servers, tools| {
@@ -229,6 +229,6 @@ pub fn format_of(file: &Path) -> ConfigFormat {
 
 /// The servers in a file, unchanged.
 pub fn written_in(file: &Path) -> Result<Theirs, Fault> {
-    let text = plain::read_text(file).map_err(|error| Fault::file("read", file, &error))?;
+    let text = untrusted::read_text(file).map_err(|error| Fault::file("read", file, &error))?;
     Ok(read_theirs(&text, format_of(file), &file.display().to_string()))
 }

@@ -3,8 +3,8 @@
 //! Defaults < the user's file < the workspace's (which can only tighten, unless it is trusted) < environment < flags.
 
 mod dotenv;
+mod effective;
 mod layer;
-mod meant;
 mod models;
 mod remembered;
 mod rules;
@@ -21,9 +21,9 @@ use std::path::{Path, PathBuf};
 use updraft_run::Rule;
 
 pub(crate) use dotenv::read as read_dotenv;
+pub(crate) use effective::SettingOrigin;
+pub use effective::{EffectiveSettings, SettingValue};
 pub(crate) use layer::SettingsLayer;
-pub(crate) use meant::SettingOrigin;
-pub use meant::{EffectiveSettings, SettingValue};
 pub use models::limit_in_words;
 pub use remembered::{RememberedRules, keep as keep_always};
 pub use sandbox::SandboxSettings;
@@ -35,12 +35,12 @@ pub(crate) use written::{WrittenSettings, said};
 
 use crate::Flags;
 use crate::fault::Fault;
-use crate::places::AppFolders;
+use crate::folders::AppFolders;
 
 /// The settings for a workspace, and whether it is trusted.
 pub struct WorkspaceSettings {
     /// The merged values.
-    pub meant: EffectiveSettings,
+    pub effective: EffectiveSettings,
     /// Whether the workspace is trusted.
     pub standing: TrustState,
     /// Settings that were ignored, one line each.
@@ -70,11 +70,11 @@ impl WorkspaceSettings {
         }
         meant.rules.allow.extend(RememberedRules::load(places).rules(workspace));
         meant.rules.deny.extend(not_our_own(places, workspace));
-        Ok(Self { meant, standing, ignored })
+        Ok(Self { effective: meant, standing, ignored })
     }
 
     /// A one-line message about what is ignored in the workspace.
-    pub fn remark(&self) -> Option<String> {
+    pub fn notice(&self) -> Option<String> {
         let mut left = self.ignored.clone();
         left.extend(self.standing.ignored());
         if left.is_empty() {

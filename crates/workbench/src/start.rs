@@ -6,10 +6,10 @@ use updraft_run::{Goal, Graph, Level, RunId, RunMode, RunSettings as Rules};
 
 use crate::fault::Fault;
 use crate::notice::Notice;
-use crate::office::DOOR;
 use crate::servers::WantedTools;
+use crate::service::ENTRY_POINT;
 use crate::workbench::{Kit, Workbench};
-use crate::{confine, places, reach, tools};
+use crate::{confinement, folders, model_access, tools};
 
 /// What a run is asked to do.
 #[derive(Clone, Debug, Default)]
@@ -25,22 +25,22 @@ pub struct NewGoal {
 impl Workbench {
     /// Starts a run. When this returns, the goal is on disk; the run proceeds when the handle is driven.
     pub async fn start(&self, id: RunId, new: NewGoal) -> Result<RunHandle, Fault> {
-        let (cast, prompts) = self.cast()?;
+        let (cast, prompts) = self.agents_and_prompts()?;
         let asked = self.asked_model()?;
         let chosen = self.model().await?;
-        self.remark(asked, chosen);
+        self.send_notices(asked, chosen);
         let level = self.level().await?;
         let kit = self.kit(wanted(cast, &new.goal)).await?;
         let mut agents = self.agents(kit)?.clone();
         self.tell_left_out(&agents);
-        agents.reword(|rules| tools::rules_in_full(&kit.dispatcher, &kit.servers, rules));
+        agents.change_rules(|rules| tools::rules_in_full(&kit.dispatcher, &kit.servers, rules));
         let tools = |wanted: &[String]| kit.dispatcher.registry().specs_for(wanted);
         let only_reads = |name: &str| tools::only_reads(&kit.dispatcher, name);
-        let models = |wanted: &str| reach::agents_model(wanted, asked, &chosen.spec, &self.access);
+        let models = |wanted: &str| model_access::agents_model(wanted, asked, &chosen.spec, &self.access);
         let run = NewRun {
             settings: self.rules(&new.goal, &chosen.spec, level, kit),
             goal: new.goal,
-            budget: self.settings.meant.budget(),
+            budget: self.settings.effective.budget(),
             plan: new.plan,
             agents: &agents,
             prompts,
@@ -54,11 +54,11 @@ impl Workbench {
 
     /// Reports every fault that can be found before anything is started; `faults` are those already found in the plan.
     pub fn check(&self, new: &NewGoal, mut faults: Vec<String>) -> Result<(), Fault> {
-        let (agents, prompts) = self.cast()?;
+        let (agents, prompts) = self.agents_and_prompts()?;
         let run = NewRun {
             goal: new.goal.clone(),
-            settings: self.settings.meant.rules(),
-            budget: self.settings.meant.budget(),
+            settings: self.settings.effective.rules(),
+            budget: self.settings.effective.budget(),
             plan: new.plan.clone(),
             agents,
             prompts,
@@ -76,12 +76,12 @@ impl Workbench {
 
     /// The settings that a run begins with.
     fn rules(&self, goal: &Goal, model: &str, level: Level, kit: &Kit) -> Rules {
-        let mut rules = self.settings.meant.rules();
+        let mut rules = self.settings.effective.rules();
         model.clone_into(&mut rules.model);
         rules.workspace = self.folder.display().to_string();
         rules.workspace_trusted = self.settings.standing.is_trusted();
         rules.sandbox = level;
-        rules.grants = Some(confine::grants(&self.settings, &self.flags.confine));
+        rules.grants = Some(confinement::grants(&self.settings, &self.flags.confine));
         rules.strange_tools = kit.dispatcher.registry().strange();
         rules.query_turns = self.own_turns(goal);
         rules.least_turns = self.flags.budget.turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX));
@@ -92,13 +92,13 @@ impl Workbench {
     /// How many turns an agent that works alone has. A run that was started through MCP has its own limit, because a
     /// client waits for it.
     pub(crate) fn own_turns(&self, goal: &Goal) -> u32 {
-        let meant = &self.settings.meant;
-        let is_from_terminal = matches!(goal.mode, RunMode::Agent(_)) && goal.door != DOOR;
+        let meant = &self.settings.effective;
+        let is_from_terminal = matches!(goal.mode, RunMode::Agent(_)) && goal.door != ENTRY_POINT;
         if is_from_terminal { meant.agent_turns.value } else { meant.query_turns.value }
     }
 
     /// Reports the model, and what is ignored.
-    fn remark(&self, asked: &str, chosen: &ModelChoice) {
+    fn send_notices(&self, asked: &str, chosen: &ModelChoice) {
         let ModelChoice { spec, why, .. } = chosen;
         let why = match (asked, spec.as_str()) {
             ("auto", "builtin") => {
@@ -110,10 +110,10 @@ impl Workbench {
             _ => None,
         };
         self.tell(Notice::Model { name: spec.clone(), why });
-        if let Some(ignored) = self.settings.remark() {
+        if let Some(ignored) = self.settings.notice() {
             self.tell(Notice::Ignored(ignored));
         }
-        if places::home().and_then(|home| home.canonicalize().ok()).as_ref() == Some(&self.folder) {
+        if folders::home().and_then(|home| home.canonicalize().ok()).as_ref() == Some(&self.folder) {
             self.tell(Notice::HomeFolder);
         }
     }

@@ -9,9 +9,9 @@ use updraft_tools::worker::PythonConfig;
 use updraft_tools::{CacheUse, Dispatcher, DropInListing, Registry};
 
 use crate::fault::Fault;
-use crate::places::AppFolders;
+use crate::folders::AppFolders;
 use crate::settings::WorkspaceSettings;
-use crate::{confine, dropins};
+use crate::{confinement, dropins};
 
 /// The tools of a workspace: built-in and drop-in.
 pub async fn dispatcher(
@@ -30,8 +30,8 @@ pub async fn with_listing(
     look: CacheUse,
 ) -> Result<(Dispatcher, DropInListing), Fault> {
     let (registry, listing) = registry(places, workspace, settings, look).await?;
-    let witness = confine::witness(places, settings);
-    Ok((Dispatcher::new(registry, settings.meant.tools.limits()).with_witness(witness), listing))
+    let witness = confinement::witness(places, settings);
+    Ok((Dispatcher::new(registry, settings.effective.tools.limits()).with_witness(witness), listing))
 }
 
 /// The registry of these tools, so that more can be added.
@@ -41,18 +41,19 @@ pub(crate) async fn registry(
     settings: &WorkspaceSettings,
     look: CacheUse,
 ) -> Result<(Registry, DropInListing), Fault> {
-    let confinement = confine::confinement(places, settings);
-    let always = Registry::standard(&settings.meant.tools.limits()).with_commands(confinement.clone());
-    let mut registry = always.with_web(settings.meant.web.web()?).with_python(confinement.clone(), python(settings));
+    let confinement = confinement::confinement(places, settings);
+    let always = Registry::standard(&settings.effective.tools.limits()).with_commands(confinement.clone());
+    let mut registry =
+        always.with_web(settings.effective.web.web()?).with_python(confinement.clone(), python(settings));
     let listing = dropins::of(places, workspace, settings, confinement).register(&mut registry, look).await;
     Ok((registry, listing))
 }
 
 /// Which Python runs agents' code.
 pub fn python(settings: &WorkspaceSettings) -> PythonConfig {
-    let program = &settings.meant.python_program.value;
+    let program = &settings.effective.python_program.value;
     let program = (!program.is_empty()).then(|| PathBuf::from(program));
-    PythonConfig { program, packages: settings.meant.python_packages.value, ..PythonConfig::default() }
+    PythonConfig { program, packages: settings.effective.python_packages.value, ..PythonConfig::default() }
 }
 
 /// Whether a tool only reads. (A tool that does not exist is never offered.)

@@ -14,11 +14,11 @@ use updraft_tools::Dispatcher;
 
 use crate::fault::Fault;
 use crate::flags::Flags;
+use crate::folders::AppFolders;
 use crate::notice::{Notice, Tell};
-use crate::places::AppFolders;
 use crate::servers::{self, WantedTools};
 use crate::settings::WorkspaceSettings;
-use crate::{cast, confine, journal, reach, tools};
+use crate::{agents, confinement, journal, model_access, tools};
 
 /// Callbacks and the stop signal for the runs of a workbench.
 #[derive(Clone)]
@@ -49,7 +49,7 @@ pub struct Workbench {
     pub flags: Flags,
     /// The settings of the folder, with the flags applied.
     pub settings: WorkspaceSettings,
-    cast: OnceLock<(Agents, Prompts)>,
+    agents_and_prompts: OnceLock<(Agents, Prompts)>,
     pub(crate) access: ModelAccess,
     pub(crate) attendance: Attendance,
     pub(crate) purpose: Purpose,
@@ -96,13 +96,13 @@ impl Workbench {
         settings: WorkspaceSettings,
         attendance: Attendance,
     ) -> Self {
-        let access = reach::access(places, &settings, folder);
+        let access = model_access::access(places, &settings, folder);
         Self {
             places: places.clone(),
             folder: folder.to_owned(),
             flags,
             settings,
-            cast: OnceLock::new(),
+            agents_and_prompts: OnceLock::new(),
             access,
             attendance,
             purpose: Purpose::ManyRuns,
@@ -134,20 +134,20 @@ impl Workbench {
     }
 
     /// The agents and prompts for new runs, read when first needed. (A stored run has its own.)
-    pub(crate) fn cast(&self) -> Result<&(Agents, Prompts), Fault> {
-        if let Some(cast) = self.cast.get() {
+    pub(crate) fn agents_and_prompts(&self) -> Result<&(Agents, Prompts), Fault> {
+        if let Some(cast) = self.agents_and_prompts.get() {
             return Ok(cast);
         }
-        let loaded = cast::load(&self.places, &self.folder, &self.settings)?;
-        Ok(self.cast.get_or_init(|| loaded))
+        let loaded = agents::load(&self.places, &self.folder, &self.settings)?;
+        Ok(self.agents_and_prompts.get_or_init(|| loaded))
     }
 
     /// The agents whose files name only tools and servers that exist.
     pub(crate) fn agents<'a>(&self, kit: &'a Kit) -> Result<&'a Agents, Fault> {
-        let (all, _) = self.cast()?;
+        let (all, _) = self.agents_and_prompts()?;
         Ok(kit.agents.get_or_init(|| {
             let mut agents = all.clone();
-            cast::leave_out_mistaken(&self.places, &self.settings, &self.folder, &mut agents, &kit.dispatcher);
+            agents::leave_out_mistaken(&self.places, &self.settings, &self.folder, &mut agents, &kit.dispatcher);
             agents
         }))
     }
@@ -163,14 +163,15 @@ impl Workbench {
         if let Some(asked) = self.asked.get() {
             return Ok(asked);
         }
-        let settled = reach::settled(&self.places, &reach::model_spec(&self.settings.meant.model.value))?;
+        let settled =
+            model_access::settled(&self.places, &model_access::model_spec(&self.settings.effective.model.value))?;
         Ok(self.asked.get_or_init(|| settled))
     }
 
     /// The sandbox level that commands run at. Fails if the settings ask for a higher level than this machine supports.
     pub async fn level(&self) -> Result<Level, Fault> {
         let finding = || async {
-            let level = confine::level_of(&self.places, &self.settings).await?;
+            let level = confinement::level_of(&self.places, &self.settings).await?;
             if level == Level::None {
                 self.tell(Notice::Unconfined);
             }
@@ -225,7 +226,7 @@ impl Workbench {
     /// The input that applies today's stricter settings to a resumed run: rules that ask or deny and were added since
     /// it began. It never loosens anything.
     pub(crate) fn tighten(&self, kit: &Kit) -> Input {
-        let mut meant = self.settings.meant.rules();
+        let mut meant = self.settings.effective.rules();
         tools::name_in_full(&kit.dispatcher, &kit.servers, &mut meant);
         let rules = Rules { allow: Vec::new(), ..meant.rules };
         Input::Tighten { rules, deny: meant.deny, distrusts: !self.settings.standing.is_trusted() }
@@ -234,7 +235,7 @@ impl Workbench {
     /// Prepares agents, sandbox level, tools and servers for many runs, resolves the model's name, and reports the
     /// agents that are left out.
     pub async fn prepare(&self) -> Result<(), Fault> {
-        self.cast()?;
+        self.agents_and_prompts()?;
         self.asked_model()?;
         self.level().await?;
         let kit = self.kit(WantedTools::All).await?;

@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::names;
+use crate::guarded_names;
 use updraft_run::{Failure, FailureKind};
 
 use super::{LinkPolicy, Workspace, WorkspacePath};
@@ -18,11 +18,11 @@ impl Workspace {
         let parts: Vec<&str> = path.parts().collect();
         for (at, name) in parts.iter().enumerate() {
             let folder = parts[at.saturating_sub(2)..at].join("/");
-            if let Some(why) = names::why_guarded(&folder, name) {
+            if let Some(why) = guarded_names::why_guarded(&folder, name) {
                 return Some(why);
             }
             let is_file = at + 1 == parts.len();
-            if is_file && names::is_repository_name(name) {
+            if is_file && guarded_names::is_repository_name(name) {
                 return Some("it points git to another repository, with hooks and settings of its own");
             }
             if let Some(why) = self.why_in_repository(&parts[..at], &parts[at..]) {
@@ -61,13 +61,13 @@ impl Workspace {
     /// What makes git run the file `below`, if `folder` is a repository or becomes one by this write.
     fn why_in_repository(&self, folder: &[&str], below: &[&str]) -> Option<&'static str> {
         let (name, inner) = below.split_last()?;
-        let by_name = folder.last().is_some_and(|name| names::is_repository_name(name));
+        let by_name = folder.last().is_some_and(|name| guarded_names::is_repository_name(name));
         if !by_name && !self.is_repository(folder, None) {
             let becomes_one = self.is_repository(folder, below.first().copied());
             return becomes_one.then_some("it makes the folder a git repository, whose hooks git would run");
         }
         // A deeper file is judged by its last folder: git has no deeper folders that it acts on.
-        names::why_guarded_in_repository(&inner.join("/"), name)
+        guarded_names::why_guarded_in_repository(&inner.join("/"), name)
             .or_else(|| (inner.first() == Some(&"hooks")).then_some("it is a git hook, which git runs by itself"))
     }
 
@@ -88,5 +88,6 @@ fn may_belong_to_repository(path: &WorkspacePath) -> bool {
     let Some((name, folders)) = parts.split_last() else { return false };
     let is_mark = |part: &&str| MARKS.contains(part) || *part == "hooks";
     parts.iter().any(is_mark)
-        || (0..=folders.len()).any(|at| names::why_guarded_in_repository(&folders[at..].join("/"), name).is_some())
+        || (0..=folders.len())
+            .any(|at| guarded_names::why_guarded_in_repository(&folders[at..].join("/"), name).is_some())
 }

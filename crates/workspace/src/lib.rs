@@ -9,9 +9,9 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `path`, `walk`, `ignored`, `look` | paths inside, walking through them, and reading them, for tools and programs
+//! | `path`, `walk`, `ignored`, `read_access` | paths inside, walking through them, and reading them, for tools and programs
 //! |
-//! | `held`, `named` | file system access, by descriptors or by names |
+//! | `held`, `windows` | file system access, by descriptors or by names |
 //! | `stamp`, `survey`, `changes` | the state of one file or of all files at one moment; what changed |
 //! | `atomic`, `drafts`, `turn`, `restore` | atomic writes, one writer at a time, and restoring previous contents |
 //! | [`names`], `guarded` | files that other programs run later |
@@ -22,22 +22,22 @@ mod changes;
 mod drafts;
 mod error;
 mod guarded;
-#[cfg(unix)]
-mod held;
+pub mod guarded_names;
 mod ignored;
-mod look;
-#[cfg(any(test, not(unix)))]
-#[cfg_attr(unix, allow(unreachable_pub, reason = "it is public where it is the disk"))]
-mod named;
-pub mod names;
 mod open_mode;
 mod path;
+mod read_access;
 mod restore;
+mod scan;
 mod stamp;
-mod survey;
 pub mod text;
-mod turn;
+#[cfg(unix)]
+mod unix;
 mod walk;
+#[cfg(any(test, not(unix)))]
+#[cfg_attr(unix, allow(unreachable_pub, reason = "it is public where it is the disk"))]
+mod windows;
+mod write_lock;
 
 use std::fmt;
 use std::fs::File;
@@ -49,28 +49,28 @@ use sha2::{Digest, Sha256};
 use updraft_run::{ContentHash, Failure, FailureKind};
 
 #[cfg(unix)]
-use held as disk;
+use unix as disk;
 #[cfg(not(unix))]
-use named as disk;
+use windows as disk;
 
 pub use atomic::WriteOutcome;
 pub use changes::Changes;
 pub use disk::{bytes_of, stamp_of};
 pub use drafts::{is_draft, is_draft_of_any};
 pub use error::Error;
-#[cfg(unix)]
-pub use held::Folder;
 pub use ignored::HiddenFiles;
-pub use look::{PathList, WholeText};
-#[cfg(not(unix))]
-pub use named::WindowsFolder as Folder;
 pub use open_mode::OpenMode;
 pub use path::WorkspacePath;
+pub use read_access::{PathList, WholeText};
 pub use restore::PathContent;
+pub use scan::{GRAIN, Survey, ago, in_nanoseconds};
 pub use stamp::{PathKind, Stamp};
-pub use survey::{GRAIN, Survey, ago, in_nanoseconds};
+#[cfg(unix)]
+pub use unix::Folder;
 pub use updraft_run::{FileChange, FileKind, FileMetadata};
 pub use walk::{Walk, WalkEntry};
+#[cfg(not(unix))]
+pub use windows::WindowsFolder as Folder;
 
 /// The workspace that a tool works in.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::names::is_repository_name;
+use crate::guarded_names::is_repository_name;
 use updraft_run::{Failure, FailureKind};
 
 /// The longest path that Linux accepts, in bytes.

@@ -80,7 +80,7 @@ impl Encoding {
 
 /// Encodes a new text with the encoding and line endings of the text that it replaces, and describes what was kept.
 /// If the new text has its own line endings or byte order mark, it keeps them.
-pub fn in_the_manner_of(old: &[u8], new: &str) -> (Vec<u8>, Option<String>) {
+pub fn with_style_of(old: &[u8], new: &str) -> (Vec<u8>, Option<String>) {
     let Some((text, encoding)) = decode(old) else {
         let was_text = !old.contains(&0);
         return (new.as_bytes().to_vec(), was_text.then(|| "now UTF-8, which it was not before".to_owned()));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use updraft_run::Level;
 
-use crate::moment;
+use crate::time_format;
 
 /// What agents' commands may do beyond the settings.
 #[derive(Clone, Debug, Default, Args)]
@@ -38,7 +38,7 @@ pub(crate) struct BoundsFlags {
     #[arg(long = "toolchain", value_name = "NAME")]
     pub(crate) toolchains: Vec<String>,
     /// How long the command may take (default: 2m)
-    #[arg(long, value_name = "DURATION", value_parser = moment::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = time_format::duration)]
     pub(crate) time: Option<Duration>,
     /// Memory for all its processes together: 512 MiB, 4 GiB
     #[arg(long, value_name = "SIZE")]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use updraft_run::{Budget, Cost, Millis};
 
-use crate::moment;
+use crate::time_format;
 
 /// What a run may spend.
 #[derive(Clone, Debug, Default, Args)]
@@ -18,7 +18,7 @@ pub(crate) struct SpendingFlags {
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
     /// Longest time to work, e.g. 90s, 10m, 1h30m
-    #[arg(long, value_name = "DURATION", value_parser = moment::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = time_format::duration)]
     pub(crate) max_time: Option<Duration>,
     /// Most model requests, for the run and for each step (default: 15 for a step, 50 with `--agent`)
     #[arg(long, value_name = "N")]

@@ -9,15 +9,15 @@ use updraft_workbench::Flags;
 
 use crate::args::WorkspaceFlags;
 use crate::fault::{CliExitCode, CliResult};
+use crate::folders::{self, AppFolders};
 use crate::out::{self, Paint};
-use crate::places::{self, AppFolders};
 use crate::settings::WorkspaceSettings;
-use crate::{cast, runtime};
+use crate::{agents, runtime};
 
 pub(crate) fn run(places: &AppFolders, args: &WorkspaceFlags) -> CliResult {
-    let workspace = places::workspace(args.workspace.as_deref())?;
+    let workspace = folders::workspace(args.workspace.as_deref())?;
     let settings = WorkspaceSettings::load(places, &workspace, &Flags::default())?;
-    let agents = runtime::block_on(async { Ok(cast::usable(places, &workspace, &settings).await?) })?;
+    let agents = runtime::block_on(async { Ok(agents::usable(places, &workspace, &settings).await?) })?;
     let code = if agents.left_out().next().is_some() { CliExitCode::Config } else { CliExitCode::Done };
     if args.json {
         let left_out = agents.left_out().map(|(name, why)| json!({ "name": name, "left_out": why }));
@@ -48,7 +48,7 @@ pub(crate) fn run(places: &AppFolders, args: &WorkspaceFlags) -> CliResult {
     for (name, why) in agents.left_out() {
         out::note(&out::harmless(&format!("left out: agent `{name}`: {why}")));
     }
-    if let Some(remark) = settings.remark() {
+    if let Some(remark) = settings.notice() {
         out::note(&remark);
     }
     Ok(code)

@@ -1,7 +1,7 @@
 //! `updraft aside`: files that agents' commands wrote, that other programs would run later, and that were moved away.
 
-#[cfg_attr(not(target_os = "linux"), path = "aside/not_here.rs")]
-mod putting;
+#[cfg_attr(not(target_os = "linux"), path = "aside/unsupported.rs")]
+mod restore;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use updraft_tools::{MOVED, MovedFileRecord};
 
 use crate::args::{AsideArgs, AsideCommand};
 use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::folders::AppFolders;
 use crate::out;
-use crate::places::AppFolders;
 
 /// A file that was moved aside, and its name for people.
 pub(crate) struct AsideEntry {
@@ -40,7 +40,7 @@ pub(crate) fn run(places: &AppFolders, args: &AsideArgs) -> CliResult {
 pub(crate) fn kept(places: &AppFolders) -> Vec<AsideEntry> {
     let mut all = Vec::new();
     for folder in std::fs::read_dir(places.aside()).into_iter().flatten().flatten() {
-        let Ok(text) = crate::plain::read_text(&folder.path().join(MOVED)) else { continue };
+        let Ok(text) = crate::untrusted::read_text(&folder.path().join(MOVED)) else { continue };
         let of_one = folder.file_name().to_string_lossy().trim_start_matches("updraft-aside-").to_owned();
         let moved: Vec<MovedFileRecord> = serde_json::from_str(&text).unwrap_or_default();
         for moved in moved {
@@ -84,12 +84,12 @@ fn find(places: &AppFolders, name: &str) -> Result<AsideEntry, CliError> {
 fn restore(one: &AsideEntry) -> CliResult {
     let target = &one.moved.path;
     let cannot = |error: io::Error| CliError::failed(format!("could not put back `{}`: {error}", shown(target)));
-    match putting::back(&one.at, target, one.moved.restored) {
+    match restore::back(&one.at, target, one.moved.restored) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             Err(CliError::failed(format!("`{}` exists again", shown(target)))
                 .hint("look at both, and remove the one you do not want"))
         }
-        Err(error) if putting::met_a_link(&error) => {
+        Err(error) if restore::met_a_link(&error) => {
             Err(CliError::failed(format!("a folder of `{}` is a link now, which may lead anywhere", shown(target)))
                 .hint("put the folder itself there, then try again"))
         }

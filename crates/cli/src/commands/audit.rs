@@ -8,9 +8,9 @@ use updraft_engine::{CallAudit, touched};
 use super::undo::verb;
 use crate::args::AuditArgs;
 use crate::fault::{CliExitCode, CliResult};
+use crate::folders::AppFolders;
 use crate::out::{self, Paint};
-use crate::places::AppFolders;
-use crate::{journal, moment};
+use crate::{journal, time_format};
 
 /// Most changes of one call that are listed for people.
 const NAMED: usize = 50;
@@ -30,7 +30,7 @@ fn in_words(call: &CallAudit, with_diff: bool) -> String {
         "done" => paint.green(call.outcome),
         other => paint.yellow(other),
     };
-    let (at, id, tool) = (moment::clock(call.at), &call.call, paint.bold(&call.tool));
+    let (at, id, tool) = (time_format::clock(call.at), &call.call, paint.bold(&call.tool));
     let mut text = format!("{at}  {id}  {} {tool}  {outcome}\n", call.agent);
     let mut row = |name: &str, what: &str| {
         let _ = writeln!(text, "    {name:9} {}", out::harmless(what));

@@ -11,7 +11,7 @@ use updraft_run::{Budget, Goal, RunMode, RunPhase, RunSettings};
 use updraft_tools::{Dispatcher, NapMode, Registry, ToolLimits};
 
 use crate::fault::{CliError, CliExitCode, CliResult};
-use crate::places::{self, AppFolders};
+use crate::folders::{self, AppFolders};
 use crate::{journal, runtime, tools};
 
 /// The prompt of its only agent.
@@ -29,15 +29,15 @@ enum BenchTask {
 }
 
 pub(crate) fn run() -> CliResult {
-    let wanted = |name: &str| places::set(name).ok_or_else(|| CliError::usage(format!("{name} is not set")));
-    let number = |name: &str| places::set(name).and_then(|text| text.parse().ok()).unwrap_or(1_usize);
+    let wanted = |name: &str| folders::set(name).ok_or_else(|| CliError::usage(format!("{name} is not set")));
+    let number = |name: &str| folders::set(name).and_then(|text| text.parse().ok()).unwrap_or(1_usize);
     let task = match wanted("PERF_TASK")?.as_str() {
         "react" => BenchTask::React,
         "sessions" => BenchTask::Sessions,
         "dag" => BenchTask::Dag,
         other => return Err(CliError::usage(format!("PERF_TASK is `{other}`; expected `react`, `sessions` or `dag`"))),
     };
-    let nap = if places::set("PERF_TOOLS").as_deref() == Some("sync") { NapMode::Blocking } else { NapMode::Async };
+    let nap = if folders::set("PERF_TOOLS").as_deref() == Some("sync") { NapMode::Blocking } else { NapMode::Async };
     let work = PathBuf::from(wanted("PERF_WORK")?);
     std::fs::create_dir_all(&work).map_err(|error| CliError::file("make", &work, &error))?;
     let bench = Bench {

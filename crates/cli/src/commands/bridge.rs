@@ -7,10 +7,10 @@ use updraft_mcp::server::{ConversationEnd, McpHandler, over_stdio};
 use updraft_serve::ServeToken;
 use updraft_serve::bridge::{BridgeClient, tools};
 
-use super::office;
+use super::service;
 use crate::args::BridgeArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
-use crate::places::{self, AppFolders};
+use crate::folders::{self, AppFolders};
 use crate::runtime;
 use crate::signals::Signals;
 
@@ -39,10 +39,10 @@ fn token(places: &AppFolders, args: &BridgeArgs) -> Result<ServeToken, CliError>
     if let Some(file) = &args.token_file {
         return ServeToken::read(file).map_err(|error| CliError::file("read the token in", file, &error));
     }
-    if let Some(token) = places::set("UPDRAFT_BRIDGE_TOKEN").and_then(|token| ServeToken::new(&token)) {
+    if let Some(token) = folders::set("UPDRAFT_BRIDGE_TOKEN").and_then(|token| ServeToken::new(&token)) {
         return Ok(token);
     }
-    let file = office::token_file(places);
+    let file = service::token_file(places);
     ServeToken::read(&file).map_err(|_| {
         CliError::config("the bridge needs the token of the other side")
             .hint("for an editor: put `antigravity.mcp.token` of its settings into UPDRAFT_BRIDGE_TOKEN or a --token-file")

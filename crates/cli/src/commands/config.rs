@@ -7,8 +7,8 @@ use updraft_workbench::Flags;
 
 use crate::args::{ConfigArgs, ConfigCommand};
 use crate::fault::{CliExitCode, CliResult};
+use crate::folders::{self, AppFolders};
 use crate::out::{self, Paint};
-use crate::places::{self, AppFolders};
 use crate::settings::WorkspaceSettings;
 
 /// Variables that are shown only as set or not set.
@@ -16,9 +16,9 @@ const SECRETS: [&str; 1] = ["OPENAI_API_KEY"];
 
 pub(crate) fn run(places: &AppFolders, args: &ConfigArgs) -> CliResult {
     let ConfigCommand::Show(args) = &args.command;
-    let workspace = places::workspace(args.place.workspace.as_deref())?;
+    let workspace = folders::workspace(args.place.workspace.as_deref())?;
     let settings = WorkspaceSettings::load(places, &workspace, &Flags::default())?;
-    let rows = settings.meant.list();
+    let rows = settings.effective.list();
     if args.place.json {
         let lines = rows
             .iter()
@@ -46,12 +46,12 @@ pub(crate) fn run(places: &AppFolders, args: &ConfigArgs) -> CliResult {
         text_line(&mut about, "journal", &places.journal());
         text_line(&mut about, "state", &places.state);
         for name in SECRETS {
-            about(name, if places::set(name).is_some() { "set".into() } else { "not set".into() });
+            about(name, if folders::set(name).is_some() { "set".into() } else { "not set".into() });
         }
-        about("OPENAI_BASE_URL", places::set("OPENAI_BASE_URL").unwrap_or_else(|| "not set".into()));
+        about("OPENAI_BASE_URL", folders::set("OPENAI_BASE_URL").unwrap_or_else(|| "not set".into()));
     }
     out::print(&text);
-    if let Some(remark) = settings.remark() {
+    if let Some(remark) = settings.notice() {
         out::note(&remark);
     }
     Ok(CliExitCode::Done)

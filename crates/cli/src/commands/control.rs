@@ -13,8 +13,8 @@ use updraft_workbench::{Attendance, Flags, StoredRun, Workbench};
 use super::runs;
 use crate::args;
 use crate::fault::{CliError, CliExitCode, CliResult};
-use crate::places::{self, AppFolders};
-use crate::{journal, log, moment, out, runtime, settings};
+use crate::folders::{self, AppFolders};
+use crate::{journal, log, out, runtime, settings, time_format};
 
 /// How long to wait for the effect.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -142,7 +142,7 @@ fn address(text: &str) -> Result<EffectAddress, CliError> {
 }
 
 fn who() -> String {
-    places::set("USER").unwrap_or_else(|| "the command line".into())
+    folders::set("USER").unwrap_or_else(|| "the command line".into())
 }
 
 /// Finds the run, makes the input from it, and delivers it.
@@ -182,7 +182,7 @@ async fn give(response: &PersonResponse<'_>) -> CliResult {
         let hint = format!("`updraft resume {id}` goes on: the agent is told that the outcome of its call is unknown");
         return Err(CliError::failed(why).hint(hint));
     }
-    if let Some((stands, is_same)) = response.send(moment::now()).await? {
+    if let Some((stands, is_same)) = response.send(time_format::now()).await? {
         if !is_same {
             return Err(overtaken(&stands).hint(format!("`updraft resume {id}` goes on with what was said first")));
         }
@@ -251,7 +251,7 @@ async fn bring(places: &AppFolders, journal: &Journal, id: &RunId, input: Input)
     let run = journal::load(journal, id)?;
     let stored = StoredRun::new(&run, journal)?;
     let bench = Workbench::open_for(&stored, places, Flags::default(), Attendance::default())?;
-    log::begin(places, &bench.settings.meant.log.value);
+    log::begin(places, &bench.settings.effective.log.value);
     // If only a step is cancelled, the others continue, under the rights that the run began with. A whole run can
     // always be stopped.
     let goes_on = matches!(input, Input::Cancel { step: Some(_), .. });
@@ -275,7 +275,7 @@ async fn bring(places: &AppFolders, journal: &Journal, id: &RunId, input: Input)
 
 async fn send(journal: &Journal, id: &RunId, input: &Input) -> Result<(), CliError> {
     let key = journal::new_id()?;
-    journal.send(id, key.as_str(), input, moment::now()).await?;
+    journal.send(id, key.as_str(), input, time_format::now()).await?;
     Ok(())
 }
 
@@ -307,7 +307,7 @@ fn has_effect(run: &Run, input: &Input) -> bool {
 /// Reports the result of the input.
 fn say(run: &Run, head: &RunSummary, input: &Input) -> CliExitCode {
     let id = &head.id;
-    let status = run.status();
+    let status = run.status_word();
     let text = match input {
         Input::Pause if status == "paused" => format!("run {id} is paused\n  hint: `updraft resume {id}` goes on"),
         Input::Pause => format!("run {id} is {status}"),

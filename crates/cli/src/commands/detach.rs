@@ -9,8 +9,8 @@ use updraft_journal::Journal;
 use updraft_run::RunId;
 
 use crate::fault::{CliError, CliExitCode, CliResult};
-use crate::places::{self, AppFolders};
-use crate::{args, journal, out, reach, runtime};
+use crate::folders::{self, AppFolders};
+use crate::{args, journal, model_access, out, runtime};
 
 /// How long the process may take to write its run to the journal.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -21,7 +21,7 @@ pub(super) fn detach(places: &AppFolders, args: &args::RunArgs, text: &str, work
     let file = places.run_log(&id);
     let cannot = |error: &std::io::Error| CliError::file("write", &file, error);
     let mut how = std::fs::OpenOptions::new();
-    let log = places::private_file(&file, how.write(true).truncate(true)).map_err(|error| cannot(&error))?;
+    let log = folders::private_file(&file, how.write(true).truncate(true)).map_err(|error| cannot(&error))?;
     let errors = log.try_clone().map_err(|error| cannot(&error))?;
     // Opened before the process starts, so that none of its events is missed.
     let journal = journal::open(places)?;
@@ -62,7 +62,7 @@ fn command(id: &RunId, args: &args::RunArgs, workspace: &Path) -> Result<Command
             command.arg(name).arg(value);
         }
     };
-    flag("--model", args.model.as_deref().map(reach::model_spec));
+    flag("--model", args.model.as_deref().map(model_access::model_spec));
     flag("--think", args.think.clone());
     flag("--agent", args.agent.clone());
     flag("--mode", args.permission.mode.map(|mode| mode.mode().to_owned()));

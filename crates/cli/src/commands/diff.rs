@@ -4,7 +4,7 @@ use updraft_engine::{StepDiff, diff};
 
 use crate::args::DiffArgs;
 use crate::fault::{CliExitCode, CliResult};
-use crate::places::AppFolders;
+use crate::folders::AppFolders;
 use crate::{journal, out};
 
 pub(crate) fn run(places: &AppFolders, args: &DiffArgs) -> CliResult {

@@ -13,11 +13,11 @@ use updraft_workbench::Flags;
 use super::sandbox;
 use crate::args::WorkspaceFlags;
 use crate::fault::{CliError, CliExitCode};
+use crate::folders::{self, AppFolders};
 use crate::out::{self, Paint};
-use crate::places::{self, AppFolders};
 use crate::servers::configured;
 use crate::settings::{TrustState, WorkspaceSettings};
-use crate::{cast, confine, journal, offered, reach, runtime, tools};
+use crate::{agents, confinement, journal, model_access, runtime, sandbox_probe, tools};
 
 /// Less free space than this is worth a warning.
 const LITTLE_ROOM: u64 = 1 << 30;
@@ -55,7 +55,7 @@ pub(crate) fn run(places: &AppFolders, args: &WorkspaceFlags) -> CliExitCode {
     checks.push(journal(places));
     checks.push(room(places));
     checks.extend(system());
-    match places::workspace(args.workspace.as_deref()) {
+    match folders::workspace(args.workspace.as_deref()) {
         Ok(workspace) => checks.extend(in_workspace(places, &workspace)),
         Err(fault) => checks.extend([failed("workspace", fault), confinement(places, None)]),
     }
@@ -170,7 +170,7 @@ fn system() -> Vec<DoctorCheck> {
 
 /// How commands can be confined here, and what the settings say.
 fn confinement(places: &AppFolders, settings: Option<&WorkspaceSettings>) -> DoctorCheck {
-    let probe = match runtime::block_on(async { Ok(offered::anew(places).await?) }) {
+    let probe = match runtime::block_on(async { Ok(sandbox_probe::anew(places).await?) }) {
         Ok(probe) => probe,
         Err(fault) => return failed("sandbox", fault),
     };
@@ -183,9 +183,9 @@ fn confinement(places: &AppFolders, settings: Option<&WorkspaceSettings>) -> Doc
             SandboxLevel::None => check(CheckStatus::Fail, "sandbox", "agents can run no commands here", lacks),
         };
     };
-    let wanted = settings.meant.sandbox.level.value;
+    let wanted = settings.effective.sandbox.level.value;
     let found = in_words(&sandbox::given_to_a_run(settings, &probe));
-    match (wanted, confine::level_at(wanted, &probe)) {
+    match (wanted, confinement::level_at(wanted, &probe)) {
         (_, Err(fault)) => failed("sandbox", fault),
         (Some(SandboxLevel::None), Ok(_)) => {
             check(CheckStatus::Warn, "sandbox", found, "`level = \"full\"` confines them")
@@ -229,7 +229,7 @@ fn in_workspace(places: &AppFolders, workspace: &Path) -> Vec<DoctorCheck> {
     let settled = if file.exists() { "" } else { "the usual ones; there is no file " };
     checks.push(ok("settings", format!("{settled}{}", file.display())));
     checks.push(confinement(places, Some(&settings)));
-    let fits = confine::confinement(places, &settings).policy_for(workspace).check();
+    let fits = confinement::confinement(places, &settings).policy_for(workspace).check();
     if let Err(error) = &fits {
         let found = format!("agents can run no commands in this folder: {error}");
         checks.push(check(
@@ -258,7 +258,7 @@ fn in_workspace(places: &AppFolders, workspace: &Path) -> Vec<DoctorCheck> {
             "`updraft trust` shows all of it",
         ),
     });
-    checks.push(match runtime::block_on(async { Ok(cast::usable(places, workspace, &settings).await?) }) {
+    checks.push(match runtime::block_on(async { Ok(agents::usable(places, workspace, &settings).await?) }) {
         Ok(agents) if agents.left_out().next().is_some() => {
             let why: Vec<String> = agents.left_out().map(|(name, why)| format!("`{name}`: {why}")).collect();
             check(
@@ -279,7 +279,7 @@ fn in_workspace(places: &AppFolders, workspace: &Path) -> Vec<DoctorCheck> {
 
 /// Whether agents can run Python here.
 fn python(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> DoctorCheck {
-    let confinement = confine::confinement(places, settings);
+    let confinement = confinement::confinement(places, settings);
     let found = runtime::block_on(async { Ok(tools::python(settings).find(&confinement, workspace).await) });
     match found {
         Ok(Ok(found)) => {
@@ -318,7 +318,7 @@ fn servers(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) 
     }));
     for (server, _) in found.servers.iter().filter(|(server, _)| server.enabled) {
         let TransportConfig::Stdio { command, .. } = &server.link else { continue };
-        if !command.contains('/') && places::on_path(command).is_none() {
+        if !command.contains('/') && folders::on_path(command).is_none() {
             let found =
                 format!("`{}` of `{}` is not installed here", out::harmless(command), out::harmless(&server.name));
             checks.push(check(CheckStatus::Warn, "servers", found, "install it, or name its program with its folder"));
@@ -328,11 +328,11 @@ fn servers(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) 
 }
 
 fn models(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> Vec<DoctorCheck> {
-    let access: ModelAccess = reach::access(places, settings, workspace);
+    let access: ModelAccess = model_access::access(places, settings, workspace);
     let with_key = providers().into_iter().map(|provider| provider.name).filter(|name| access.key(name).is_some());
     let with_key: Vec<&str> = with_key.collect();
     let keys = if with_key.is_empty() { "none set".to_owned() } else { format!("set for {}", with_key.join(", ")) };
-    let spec = settings.meant.model.value.clone();
+    let spec = settings.effective.model.value.clone();
     let chosen = runtime::block_on(async { Ok(choose(&spec, &access).await?) });
     vec![
         ok("keys", keys),

@@ -10,10 +10,10 @@ use updraft_run::{Record, Run, RunId};
 
 use crate::args::EventsArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
-use crate::places::AppFolders;
+use crate::folders::AppFolders;
 use crate::signals::Signals;
 use crate::view::{SCHEMA, event_words};
-use crate::{journal, moment, out, runtime};
+use crate::{journal, out, runtime, time_format};
 
 pub(crate) fn run(places: &AppFolders, args: &EventsArgs) -> CliResult {
     let journal = journal::open_with_runs(places)?;
@@ -58,11 +58,12 @@ async fn follow(journal: Journal, id: RunId, args: &EventsArgs) -> CliResult {
 fn print(out: &mut impl Write, id: &RunId, first: u64, record: &Record, args: &EventsArgs) -> std::io::Result<()> {
     for (seq, event) in (first..).zip(&record.events).filter(|(seq, _)| *seq >= args.from) {
         if args.json {
-            let line = json!({ "schema": SCHEMA, "run": id, "seq": seq, "type": event.name(), "at": moment::iso(record.at), "event": event });
+            let line = json!({ "schema": SCHEMA, "run": id, "seq": seq, "type": event.name(), "at": time_format::iso(record.at), "event": event });
             writeln!(out, "{line}")?;
         } else {
             let words = event_words(event);
-            let line = format!("{seq:>5}  {}  {:14} {}", moment::clock(record.at), event.name(), out::harmless(&words));
+            let line =
+                format!("{seq:>5}  {}  {:14} {}", time_format::clock(record.at), event.name(), out::harmless(&words));
             writeln!(out, "{}", line.trim_end())?;
         }
     }

@@ -11,8 +11,8 @@ use updraft_run::{RunId, Timestamp};
 use super::markdown;
 use crate::args::{EdgeNames, ExportArgs, ExportFormat};
 use crate::fault::{CliError, CliExitCode, CliResult};
-use crate::places::AppFolders;
-use crate::{journal, moment, out};
+use crate::folders::AppFolders;
+use crate::{journal, out, time_format};
 
 pub(crate) fn run(places: &AppFolders, args: &ExportArgs) -> CliResult {
     let journal = journal::open_with_runs(places)?;
@@ -47,7 +47,7 @@ fn file_of(folder: &Path, id: &RunId, created: Timestamp, format: ExportFormat) 
         ExportFormat::NodeLink => "json",
         ExportFormat::Markdown => "md",
     };
-    folder.join(moment::day(created)).join(format!("session_{id}.{extension}"))
+    folder.join(time_format::day(created)).join(format!("session_{id}.{extension}"))
 }
 
 fn write(journal: &Journal, id: &RunId, args: &ExportArgs, to: &mut dyn Write) -> Result<(), CliError> {

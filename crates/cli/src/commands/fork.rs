@@ -7,10 +7,10 @@ use updraft_workbench::{Attendance, Flags, StoredRun, Workbench, may_fork};
 
 use crate::args::ForkArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
-use crate::places::AppFolders;
+use crate::folders::AppFolders;
 use crate::signals::Signals;
 use crate::view::RunDisplay;
-use crate::{journal, log, out, runtime, steer};
+use crate::{drive_run, journal, log, out, runtime};
 
 pub(crate) fn run(places: &AppFolders, args: ForkArgs) -> CliResult {
     let journal = journal::open_with_runs(places)?;
@@ -37,8 +37,8 @@ async fn fork(places: &AppFolders, journal: &Journal, from: &RunId, args: ForkAr
     let flags = Flags { approvals: args.permission.approvals(), confine: args.confine.flags(), ..Flags::default() };
     let attendance = Attendance { watch: face.watch.clone(), stop, tell: face.tell() };
     let bench = Workbench::open_for(&StoredRun::new(&source, journal)?, places, flags, attendance)?;
-    log::begin(places, &bench.settings.meant.log.value);
-    let then = vec![steer::resume_input(&args.permission, &args.spending)];
+    log::begin(places, &bench.settings.effective.log.value);
+    let then = vec![drive_run::resume_input(&args.permission, &args.spending)];
     let (at, to) = (args.at, journal::new_id()?);
     let fork = updraft_workbench::Fork {
         from: from.clone(),
@@ -61,7 +61,7 @@ async fn fork(places: &AppFolders, journal: &Journal, from: &RunId, args: ForkAr
         return Ok(CliExitCode::Done);
     }
     face.say(&format!("run {to}, forked from {from} at event {at}"));
-    let ended = steer::steer(bench.engine().await?, handle, &face, &mut signals).await;
+    let ended = drive_run::steer(bench.engine().await?, handle, &face, &mut signals).await;
     bench.close().await;
     ended
 }

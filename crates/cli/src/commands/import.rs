@@ -11,8 +11,8 @@ use updraft_run::{Input, Run, RunId};
 
 use crate::args::ImportArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
-use crate::places::AppFolders;
-use crate::{journal, moment, out, runtime};
+use crate::folders::AppFolders;
+use crate::{journal, out, runtime, time_format};
 
 /// A larger graph could not be carried out.
 const LONGEST_GRAPH: u64 = 1 << 30;
@@ -45,7 +45,7 @@ fn hold(export: &mut Export) {
     for record in &export.records {
         run.record(record);
     }
-    let record = run.advance(Input::Import, moment::now());
+    let record = run.advance(Input::Import, time_format::now());
     if record.events.is_empty() {
         return;
     }
@@ -53,7 +53,7 @@ fn hold(export: &mut Export) {
     if run.is_over() {
         return;
     }
-    export.head.status = Status::from_word(run.status());
+    export.head.status = Status::from_word(run.status_word());
     let id = &export.head.id;
     out::note(&format!(
         "not everything was done\n  hint: `updraft resume {id} --workspace DIR --mode workspace` goes on with it"

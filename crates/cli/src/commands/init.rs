@@ -4,13 +4,13 @@ use std::path::Path;
 
 use crate::args::InitArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
-use crate::{out, places};
+use crate::{folders, out};
 
 const CONFIG: &str = include_str!("init/config.toml");
 const CONTEXT: &str = include_str!("init/context.md");
 
 pub(crate) fn run(args: &InitArgs) -> CliResult {
-    let workspace = places::workspace(args.dir.as_deref())?;
+    let workspace = folders::workspace(args.dir.as_deref())?;
     file(&workspace, ".updraft/config.toml", CONFIG)?;
     file(&workspace, ".context/README.md", CONTEXT)?;
     file(&workspace, "artifacts/.gitkeep", "")?;

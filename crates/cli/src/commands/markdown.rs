@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use updraft_engine::RunReport;
 
-use crate::moment;
+use crate::time_format;
 use crate::view::figures;
 
 /// The goal, the answer, and every step with its output.
@@ -16,7 +16,7 @@ pub(super) fn of(report: &RunReport) -> String {
         "Run `{}`, {}, begun {}. Model `{}`, {}.\n",
         head.id,
         report.run.status(),
-        moment::date_time(head.created),
+        time_format::date_time(head.created),
         head.model,
         figures(&report.run)
     );
@@ -33,8 +33,11 @@ pub(super) fn of(report: &RunReport) -> String {
     }
     text.push_str("## Steps\n\n| step | agent | status | turns | calls | time |\n|---|---|---|---|---|---|\n");
     for step in &report.steps {
-        let took =
-            step.began.zip(step.ended).map(|(began, ended)| moment::length(ended.since(began))).unwrap_or_default();
+        let took = step
+            .began
+            .zip(step.ended)
+            .map(|(began, ended)| time_format::length(ended.since(began)))
+            .unwrap_or_default();
         let (spec, ledger) = (&step.step.spec, &step.step.ledger);
         let _ = writeln!(
             text,

@@ -2,10 +2,10 @@
 
 mod edit;
 mod login;
-mod own;
+mod resources;
 mod serve;
-mod shelf;
-mod vouch;
+mod trust;
+mod user_file;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use updraft_workbench::Flags;
 
 use crate::args::{McpArgs, McpCheck, McpCommand, WorkspaceFlags};
 use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::folders::{self, AppFolders};
 use crate::out::{self, Paint};
-use crate::places::{self, AppFolders};
 use crate::runtime;
-use crate::servers::{ConfiguredServers, configured, cut_off, vouched, waiting};
+use crate::servers::{ConfiguredServers, configured, cut_off, slow_start, trusted_descriptions};
 use crate::settings::WorkspaceSettings;
 
 pub(crate) fn run(places: &AppFolders, args: McpArgs) -> CliResult {
@@ -33,21 +33,21 @@ pub(crate) fn run(places: &AppFolders, args: McpArgs) -> CliResult {
         McpCommand::Import(args) => edit::import(places, &args.file),
         McpCommand::Logout(args) => login::logout(places, &args.name),
         McpCommand::Login(args) => runtime::block_on(login::login(places, &args)),
-        McpCommand::Trust(args) => runtime::block_on(vouch::vouch(places, &args)),
-        McpCommand::Resources(args) => runtime::block_on(shelf::resources(places, &args)),
-        McpCommand::Read(args) => runtime::block_on(shelf::read(places, &args)),
-        McpCommand::Prompts(args) => runtime::block_on(shelf::prompts(places, &args)),
-        McpCommand::Prompt(args) => runtime::block_on(shelf::prompt(places, &args)),
+        McpCommand::Trust(args) => runtime::block_on(trust::vouch(places, &args)),
+        McpCommand::Resources(args) => runtime::block_on(resources::resources(places, &args)),
+        McpCommand::Read(args) => runtime::block_on(resources::read(places, &args)),
+        McpCommand::Prompts(args) => runtime::block_on(resources::prompts(places, &args)),
+        McpCommand::Prompt(args) => runtime::block_on(resources::prompt(places, &args)),
         McpCommand::Serve(args) => runtime::block_on(serve::begin(places, *args)),
     }
 }
 
 /// The servers configured for the workspace, and what is ignored there.
-fn meant(
+fn chosen_servers(
     places: &AppFolders,
     place: &WorkspaceFlags,
 ) -> Result<(ConfiguredServers, WorkspaceSettings, std::path::PathBuf), CliError> {
-    let workspace = places::workspace(place.workspace.as_deref())?;
+    let workspace = folders::workspace(place.workspace.as_deref())?;
     let settings = WorkspaceSettings::load(places, &workspace, &Flags::default())?;
     let found = configured(places, &settings, &workspace);
     for fault in &found.faults {
@@ -56,14 +56,14 @@ fn meant(
     for remark in &found.apart {
         out::note(&out::harmless(remark));
     }
-    if let Some(remark) = settings.remark() {
+    if let Some(remark) = settings.notice() {
         out::note(&remark);
     }
     Ok((found, settings, workspace))
 }
 
 async fn list(places: &AppFolders, args: &WorkspaceFlags) -> CliResult {
-    let (found, settings, workspace) = meant(places, args)?;
+    let (found, settings, workspace) = chosen_servers(places, args)?;
     let servers = found.servers(places, &settings, &workspace).await?;
     if found.servers.is_empty() && !args.json {
         out::note(
@@ -98,13 +98,13 @@ fn words(known: Option<&Manifest>) -> String {
 }
 
 async fn check(places: &AppFolders, args: &McpCheck) -> CliResult {
-    let (found, settings, workspace) = meant(places, &args.place)?;
+    let (found, settings, workspace) = chosen_servers(places, &args.place)?;
     let servers = found.servers(places, &settings, &workspace).await?;
     if let Some(name) = &args.name {
         servers.get(name).map_err(|error| CliError::usage(error.to_string()))?;
     }
     let mut worst = if found.faults.is_empty() { CliExitCode::Done } else { CliExitCode::Config };
-    for (server, checked) in waiting::aloud(&servers, &out::tell(), servers.check(args.name.as_deref())).await {
+    for (server, checked) in slow_start::aloud(&servers, &out::tell(), servers.check(args.name.as_deref())).await {
         worst = if say(&server, &checked, args.place.json) { worst } else { CliExitCode::Failed };
         if let (Ok(known), false) = (&checked, args.place.json) {
             tell_trust(places, server.config(), known);
@@ -153,7 +153,7 @@ fn say(server: &Server, checked: &Result<Arc<Manifest>, Error>, as_json: bool) -
 /// Prints a hint about trust, if the user has not reviewed the server's descriptions of its tools.
 fn tell_trust(places: &AppFolders, server: &ServerConfig, known: &Manifest) {
     let name = &server.name;
-    if !server.trusts_hints && !vouched::seals(places).contains(&known.seal(name)) {
+    if !server.trusts_hints && !trusted_descriptions::seals(places).contains(&known.seal(name)) {
         out::note(&format!(
             "  hint: `updraft mcp trust {name}` shows its tool descriptions and lets you trust them; until then, \
              calls that could send something are asked about"

@@ -14,19 +14,19 @@ use updraft_workbench::Flags;
 
 use crate::args::ModelsArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::folders::{self, AppFolders};
 use crate::out::{self, Paint};
-use crate::places::{self, AppFolders};
 use crate::settings::{WorkspaceSettings, limit_in_words};
-use crate::{reach, runtime};
+use crate::{model_access, runtime};
 
 pub(crate) fn run(places: &AppFolders, args: &ModelsArgs) -> CliResult {
-    let workspace = places::workspace(None).unwrap_or_default();
+    let workspace = folders::workspace(None).unwrap_or_default();
     let flags = Flags { probe: args.no_probe.then_some(false), ..Flags::default() };
     let settings = WorkspaceSettings::load(places, &workspace, &flags)?;
-    let access = reach::access(places, &settings, &workspace);
+    let access = model_access::access(places, &settings, &workspace);
     if let Some(model) = &args.check {
         let access = ModelAccess { cache: None, ..access };
-        return runtime::block_on(check::check(&access, &reach::model_spec(model), args.json));
+        return runtime::block_on(check::check(&access, &model_access::model_spec(model), args.json));
     }
     let text = match &args.provider {
         Some(name) => of_provider(name, &access, args.json)?,
@@ -84,7 +84,7 @@ fn overview(access: &ModelAccess, as_json: bool) -> Result<String, CliError> {
 }
 
 fn provider_line(provider: &Provider, access: &ModelAccess, as_json: bool, paint: Paint) -> String {
-    let key = provider.keys.iter().find(|name| places::set(name).is_some()).copied();
+    let key = provider.keys.iter().find(|name| folders::set(name).is_some()).copied();
     let has_key = access.key(provider.name).is_some();
     let usable = access.can_use(provider);
     let base = shown(access.base(provider.name).unwrap_or(provider.base));

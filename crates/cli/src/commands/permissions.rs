@@ -11,8 +11,8 @@ use updraft_workbench::Flags;
 
 use crate::args::{PermissionsArgs, PermissionsCommand};
 use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::folders::{self, AppFolders};
 use crate::out::{self, Paint};
-use crate::places::{self, AppFolders};
 use crate::settings::{RememberedRules, WorkspaceSettings};
 use crate::tools;
 
@@ -20,7 +20,7 @@ use crate::tools;
 const SHOWN: usize = 40;
 
 pub(crate) fn run(places: &AppFolders, args: &PermissionsArgs) -> CliResult {
-    let workspace = places::workspace(args.place.workspace.as_deref())?;
+    let workspace = folders::workspace(args.place.workspace.as_deref())?;
     if let Some(PermissionsCommand::Forget { rule }) = &args.command {
         if RememberedRules::remove(places, &workspace, rule)? {
             out::note(&format!("`{rule}` is asked about again in {}", workspace.display()));
@@ -43,7 +43,7 @@ pub(crate) fn run(places: &AppFolders, args: &PermissionsArgs) -> CliResult {
     let settings = WorkspaceSettings::load(places, &workspace, &Flags::default())?;
     let marked = book.all()?;
     let rows = rows(&settings);
-    let mode = &settings.meant.approvals;
+    let mode = &settings.effective.approvals;
     if args.place.json {
         let first = json!({ "kind": "mode", "rule": mode.value.mode(), "origin": mode.from });
         let rules = rows.iter().map(|(kind, rule, from)| json!({ "kind": kind, "rule": rule, "origin": from }));
@@ -74,7 +74,7 @@ pub(crate) fn run(places: &AppFolders, args: &PermissionsArgs) -> CliResult {
     if marked.len() > SHOWN {
         out::note(&format!("{} more files hold text from outside; `--json` lists them", marked.len() - SHOWN));
     }
-    if let Some(remark) = settings.remark() {
+    if let Some(remark) = settings.notice() {
         out::note(&remark);
     }
     Ok(CliExitCode::Done)
@@ -107,7 +107,7 @@ fn clear(book: &WorkspaceMarks, workspace: &Path, files: &[String]) -> CliResult
 
 /// The rules, the strictest first: denied, asked about, allowed.
 fn rows(settings: &WorkspaceSettings) -> Vec<(&'static str, String, String)> {
-    let meant = &settings.meant;
+    let meant = &settings.effective;
     let named = meant.deny.value.iter().map(|tool| ("deny", tool.clone(), meant.deny.from.clone()));
     let of = |kind: &'static str, rules: &[Rule]| -> Vec<_> {
         rules.iter().map(|rule| (kind, rule.to_string(), rule.from.clone())).collect()

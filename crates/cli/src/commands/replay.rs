@@ -5,7 +5,7 @@ use updraft_engine::{DifferenceKind, ReplayDifference, replay};
 
 use crate::args::ReplayArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
-use crate::places::AppFolders;
+use crate::folders::AppFolders;
 use crate::view::SCHEMA;
 use crate::{journal, out};
 

@@ -10,10 +10,10 @@ use updraft_workbench::{Attendance, Flags, ResumeOutcome, StoredRun, Workbench, 
 
 use crate::args::ResumeArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
-use crate::places::{self, AppFolders};
+use crate::folders::{self, AppFolders};
 use crate::signals::Signals;
 use crate::view::{self, RunDisplay};
-use crate::{journal, log, out, runtime, steer};
+use crate::{drive_run, journal, log, out, runtime};
 
 /// How often to check whether the followed process still exists: it may end without writing anything.
 const LOOK: Duration = Duration::from_millis(500);
@@ -103,10 +103,10 @@ async fn open(
     let run = journal::load(journal, id)?;
     let adopts = run.is_imported() && !run.is_over();
     let folder = match &args.workspace {
-        given if adopts => places::workspace(given.as_deref())?,
+        given if adopts => folders::workspace(given.as_deref())?,
         None => folder_of(&run)?,
         // The followed process has adopted it there.
-        Some(given) if has_followed && places::workspace(Some(given))? == folder_of(&run)? => folder_of(&run)?,
+        Some(given) if has_followed && folders::workspace(Some(given))? == folder_of(&run)? => folder_of(&run)?,
         Some(_) => {
             return Err(CliError::usage(format!("run {id} works in `{}` already", run.settings().workspace))
                 .hint("`--workspace` is for runs that were imported and not resumed yet"));
@@ -115,7 +115,7 @@ async fn open(
     let flags = Flags { approvals: args.permission.approvals(), confine: args.confine.flags(), ..Flags::default() };
     let attendance = Attendance { watch: face.watch.clone(), stop: stop.clone(), tell: face.tell() };
     let bench = Workbench::open_for(&StoredRun { run: &run, journal, folder }, places, flags, attendance)?;
-    log::begin(places, &bench.settings.meant.log.value);
+    log::begin(places, &bench.settings.effective.log.value);
     let was_said = args.workspace.is_some() && args.permission.approvals().is_some();
     if adopts && !was_said {
         confirm(&bench, id, &run, face).await?;
@@ -133,14 +133,14 @@ async fn go_on(
     face: &RunDisplay,
     signals: &mut Signals,
 ) -> Result<Option<CliExitCode>, CliError> {
-    let then = vec![steer::resume_input(&args.permission, &args.spending)];
+    let then = vec![drive_run::resume_input(&args.permission, &args.spending)];
     let resumed = if adopts { bench.adopt(id, then).await? } else { bench.resume(id, then).await? };
     match resumed {
         ResumeOutcome::Here(handle) => {
             if handle.run().is_over() {
                 face.say(&format!("run {id} is over already; this is its result"));
             }
-            steer::steer(bench.engine().await?, *handle, face, signals).await.map(Some)
+            drive_run::steer(bench.engine().await?, *handle, face, signals).await.map(Some)
         }
         ResumeOutcome::Elsewhere { pid } => {
             face.say(&format!("run {id} is being run by process {pid}; following it (Ctrl-C ends only the following)"));
@@ -197,7 +197,7 @@ async fn follow(
         if run.events() >= known && (run.is_over() || (run.is_at_rest() && is_left()?)) {
             face.settle();
             let rested = DriveResult { id: id.clone(), run, was_stopped: false };
-            return Ok(Some(steer::conclude(&rested, journal, face, signals)));
+            return Ok(Some(drive_run::conclude(&rested, journal, face, signals)));
         }
         let next = tokio::select! {
             next = tokio::time::timeout(LOOK, tail.next()) => next,

@@ -6,13 +6,13 @@ use std::time::{Duration, SystemTime};
 use updraft_journal::{Journal, RunFilter};
 use updraft_run::{RunId, Timestamp};
 use updraft_sandbox::StagedChanges;
-use updraft_workbench::office::sweep_conversations;
+use updraft_workbench::service::sweep_conversations;
 
 use super::{stdin, undo};
 use crate::args::{PruneArgs, RmArgs};
 use crate::fault::{CliError, CliExitCode, CliResult};
-use crate::places::AppFolders;
-use crate::{journal, moment, out, runtime};
+use crate::folders::AppFolders;
+use crate::{journal, out, runtime, time_format};
 
 pub(crate) fn rm(places: &AppFolders, args: &RmArgs) -> CliResult {
     let journal = journal::open_with_runs(places)?;
@@ -50,7 +50,7 @@ async fn remove(journal: &Journal, id: &RunId, forced: bool) -> Result<(), CliEr
 
 pub(crate) fn prune(places: &AppFolders, args: &PruneArgs) -> CliResult {
     let length = i64::try_from(args.older_than.as_millis()).unwrap_or(i64::MAX);
-    let before = Timestamp(moment::now().0.saturating_sub(length));
+    let before = Timestamp(time_format::now().0.saturating_sub(length));
     let left = cut_off(places, before, args.dry_run);
     let Some(journal) = journal::open_if_there(places)? else {
         out::note("removed 0 runs");

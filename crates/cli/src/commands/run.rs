@@ -7,13 +7,13 @@ use updraft_workbench::{Attendance, Flags, NewGoal, Workbench};
 use super::{detach, goal, stdin};
 use crate::args;
 use crate::fault::{CliError, CliExitCode, CliResult};
-use crate::places::{self, AppFolders};
+use crate::folders::{self, AppFolders};
 use crate::signals::Signals;
 use crate::view::RunDisplay;
-use crate::{journal, log, runtime, steer};
+use crate::{drive_run, journal, log, runtime};
 
 mod follow_up;
-mod planned;
+mod plan_only;
 
 use follow_up::FollowUp;
 
@@ -24,10 +24,10 @@ pub(crate) fn run(places: &AppFolders, mut args: args::RunArgs) -> CliResult {
         let _ = rustix::process::setsid();
     }
     let text = goal::text(&args.goal)?;
-    let folder = places::workspace(args.workspace.as_deref())?;
+    let folder = folders::workspace(args.workspace.as_deref())?;
     stdin::hand_over(&mut args, &folder)?;
     let (face, stop) = (RunDisplay::of(&args.output), CancellationToken::new());
-    let watch = if args.plan_only { planned::until_planned(&stop) } else { face.watch.clone() };
+    let watch = if args.plan_only { plan_only::until_planned(&stop) } else { face.watch.clone() };
     let attendance = Attendance { watch, stop: stop.clone(), tell: face.tell() };
     let bench = Workbench::open(places, &folder, flags(&args), attendance)?;
     let (plan, unread) = args.plan.as_deref().map(goal::plan).transpose()?.unzip();
@@ -40,7 +40,7 @@ pub(crate) fn run(places: &AppFolders, mut args: args::RunArgs) -> CliResult {
     if args.plan_only
         && let Some(graph) = &new.plan
     {
-        planned::print(graph, args.output.json);
+        plan_only::print(graph, args.output.json);
         return Ok(CliExitCode::Done);
     }
     if args.detach {
@@ -50,14 +50,14 @@ pub(crate) fn run(places: &AppFolders, mut args: args::RunArgs) -> CliResult {
         Some(id) => RunId::parse(id).map_err(|bad| CliError::usage(bad.to_string()))?,
         None => journal::new_id()?,
     };
-    log::begin(places, &bench.settings.meant.log.value);
+    log::begin(places, &bench.settings.effective.log.value);
     runtime::block_on(async {
         let mut signals = Signals::listen(stop)?;
         let handle = Box::pin(bench.start(id, new)).await?;
         let ended = if args.plan_only {
-            planned::conclude(Box::pin(handle.drive()).await?, face.json)
+            plan_only::conclude(Box::pin(handle.drive()).await?, face.json)
         } else {
-            steer::steer(bench.engine().await?, handle, &face, &mut signals).await
+            drive_run::steer(bench.engine().await?, handle, &face, &mut signals).await
         };
         bench.close().await;
         bench.journal()?.clone().close().await;

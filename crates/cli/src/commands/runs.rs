@@ -10,10 +10,10 @@ use updraft_run::{Input, RunId};
 
 use crate::args::{RunsArgs, StatusWord};
 use crate::fault::{CliExitCode, CliResult};
+use crate::folders::{self, AppFolders};
 use crate::out::{self, Paint};
-use crate::places::{self, AppFolders};
 use crate::view::{self, SCHEMA};
-use crate::{journal, moment};
+use crate::{journal, time_format};
 
 /// The sign for the current folder.
 const HERE: &str = ".";
@@ -57,7 +57,7 @@ pub(crate) fn run(places: &AppFolders, args: &RunsArgs) -> CliResult {
         out::note("no runs\n  hint: `updraft run \"GOAL\"` starts one");
         return Ok(CliExitCode::Done);
     }
-    let (paint, now) = (Paint::for_stdout(), moment::now());
+    let (paint, now) = (Paint::for_stdout(), time_format::now());
     let columns = std::io::stdout().is_terminal().then(|| view::size().1);
     let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
     let folders = |run: &RunSummary| folder(&run.workspace, &here);
@@ -73,7 +73,7 @@ pub(crate) fn run(places: &AppFolders, args: &RunsArgs) -> CliResult {
             "waiting" | "paused" | "exhausted" => paint.yellow(&shown),
             _ => paint.dim(&shown),
         };
-        let when = moment::since(run.created, now);
+        let when = time_format::since(run.created, now);
         let folder = view::column(&folders(run), folder_width);
         let folder = if folders(run) == HERE { paint.bold(&folder) } else { paint.dim(&folder) };
         let used = run.id.as_str().len() + 11 + 10 + folder_width + 8;
@@ -93,7 +93,7 @@ fn folder(workspace: &str, here: &Path) -> String {
     if Path::new(workspace) == here {
         return HERE.to_owned();
     }
-    let home = places::home().and_then(|home| home.canonicalize().ok());
+    let home = folders::home().and_then(|home| home.canonicalize().ok());
     match home.as_deref().and_then(|home| Path::new(workspace).strip_prefix(home).ok()) {
         Some(rest) => format!("~/{}", rest.display()),
         None => workspace.to_owned(),
@@ -132,7 +132,7 @@ fn level_of(journal: &Journal, id: &RunId) -> Option<&'static str> {
 fn as_json(run: &RunSummary) -> serde_json::Value {
     json!({
         "schema": SCHEMA, "run": run.id, "status": word(run), "goal": run.goal, "workspace": run.workspace, "model": run.model,
-        "created": moment::iso(run.created), "updated": moment::iso(run.updated), "events": run.events,
+        "created": time_format::iso(run.created), "updated": time_format::iso(run.updated), "events": run.events,
         "parent": run.parent, "version": run.version,
         "process": run.owner.filter(|owner| owner.alive).map(|owner| owner.pid),
     })

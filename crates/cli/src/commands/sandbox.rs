@@ -8,11 +8,11 @@ use updraft_workbench::Flags;
 
 use crate::args::{BoundsFlags, ConfineFlags, ExecArgs, ProbeArgs, SandboxArgs, SandboxCommand};
 use crate::fault::{CliError, CliExitCode, CliResult};
-use crate::offered::LAUNCHER;
+use crate::folders::{self, AppFolders};
 use crate::out::{self, Paint};
-use crate::places::{self, AppFolders};
+use crate::sandbox_probe::LAUNCHER;
 use crate::settings::WorkspaceSettings;
-use crate::{confine, offered, runtime};
+use crate::{confinement, runtime, sandbox_probe};
 
 pub(crate) fn run(places: &AppFolders, args: SandboxArgs) -> CliResult {
     match args.command {
@@ -28,7 +28,7 @@ fn settings(
     confine: &ConfineFlags,
     bounds: &BoundsFlags,
 ) -> Result<(std::path::PathBuf, WorkspaceSettings), CliError> {
-    let workspace = places::workspace(workspace)?;
+    let workspace = folders::workspace(workspace)?;
     let flags = Flags { confine: confine.flags(), bounds: bounds.flags(), ..Flags::default() };
     let settings = WorkspaceSettings::load(places, &workspace, &flags)?;
     Ok((workspace, settings))
@@ -36,26 +36,26 @@ fn settings(
 
 async fn exec(places: &AppFolders, args: ExecArgs) -> CliResult {
     let (workspace, settings) = settings(places, args.workspace.as_deref(), &args.confine, &args.bounds)?;
-    if let Some(remark) = settings.remark() {
+    if let Some(remark) = settings.notice() {
         out::note(&remark);
     }
-    let wanted = settings.meant.sandbox.level.value;
+    let wanted = settings.effective.sandbox.level.value;
     let level = if wanted == Some(SandboxLevel::None) {
         SandboxLevel::None
     } else {
-        let offered = offered::probe(places).await?;
-        confine::level_at(wanted.or(Some(SandboxLevel::Landlock)), &offered)
+        let offered = sandbox_probe::probe(places).await?;
+        confinement::level_at(wanted.or(Some(SandboxLevel::Landlock)), &offered)
             .map_err(|fault| fault.hint("`--no-sandbox` runs it without"))?;
         wanted.unwrap_or(offered.level)
     };
-    let confinement = confine::confinement(places, &settings);
+    let confinement = confinement::confinement(places, &settings);
     let mut policy = confinement.policy_for(&workspace);
     policy.limits.time.get_or_insert(Duration::from_secs(updraft_tools::USUAL_TIME));
     let mut words = args.command.into_iter();
     let program = words.next().unwrap_or_default();
     let command = Command {
         args: words.collect(),
-        env: places::all(),
+        env: folders::all(),
         stdin: StdinMode::Inherit,
         output: OutputMode::Inherit,
         ..Command::new(program)
@@ -101,7 +101,7 @@ fn say(ended: &ChildResult) {
 
 /// Probes the sandbox again, and prints what it supports and what the settings give a run.
 async fn probe(places: &AppFolders, args: &ProbeArgs) -> CliResult {
-    let offered = offered::anew(places).await?;
+    let offered = sandbox_probe::anew(places).await?;
     let paint = Paint::for_stdout();
     if !args.place.json {
         out::line(&format!("level     {}", offered.level));
@@ -131,11 +131,11 @@ async fn probe(places: &AppFolders, args: &ProbeArgs) -> CliResult {
         for PolicyRow { name, value, from } in &rows {
             out::line(&format!("  {name:11}  {:widest$}  {}", out::harmless(value), paint.dim(&format!("# {from}"))));
         }
-        if let Some(remark) = settings.remark() {
+        if let Some(remark) = settings.notice() {
             out::note(&remark);
         }
     }
-    let is_to_be_had = confine::level_at(settings.meant.sandbox.level.value, &offered).is_ok();
+    let is_to_be_had = confinement::level_at(settings.effective.sandbox.level.value, &offered).is_ok();
     Ok(if offered.level == SandboxLevel::None || !is_to_be_had { CliExitCode::Failed } else { CliExitCode::Done })
 }
 
@@ -157,10 +157,10 @@ pub(crate) fn given_to_a_run(
     settings: &WorkspaceSettings,
     offered: &updraft_sandbox::SandboxSupport,
 ) -> Vec<PolicyRow> {
-    let meant = &settings.meant.sandbox;
+    let meant = &settings.effective.sandbox;
     let level = match meant.level.value {
         Some(SandboxLevel::None) => "none: commands can do whatever you can".to_owned(),
-        wanted => match confine::level_at(wanted, offered) {
+        wanted => match confinement::level_at(wanted, offered) {
             Ok(level) => level.to_string(),
             Err(fault) => fault.message,
         },

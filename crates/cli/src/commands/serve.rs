@@ -6,10 +6,10 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use updraft_serve::HttpHost;
 
-use super::office;
+use super::service;
 use crate::args::{HttpAccessFlags, ServeArgs, ServedRunFlags};
 use crate::fault::{CliError, CliExitCode, CliResult};
-use crate::places::AppFolders;
+use crate::folders::AppFolders;
 use crate::signals::Signals;
 use crate::{out, runtime};
 
@@ -34,7 +34,7 @@ pub(super) async fn over_http(
         Some(port) => Some(listen(SocketAddr::from(([127, 0, 0, 1], port))).await?),
         None => None,
     };
-    let opened = office::open(places, served, &stop).await?;
+    let opened = service::open(places, served, &stop).await?;
     out::note(&format!("MCP at http://{bound}/mcp\n  token: in {}", opened.token_file.display()));
     if !bound.ip().is_loopback() {
         out::note("  others on the network can reach this address, and what they send is not encrypted");

@@ -10,10 +10,10 @@ use updraft_run::{Ledger, Level, RunId};
 use super::{aside, runs};
 use crate::args::ShowArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::folders::AppFolders;
 use crate::out::{self, Paint};
-use crate::places::AppFolders;
 use crate::view::{self, RunEnding, count, figures, graph_lines};
-use crate::{journal, moment};
+use crate::{journal, time_format};
 
 pub(crate) fn run(places: &AppFolders, args: &ShowArgs) -> CliResult {
     let journal = journal::open_with_runs(places)?;
@@ -50,7 +50,11 @@ fn in_words(report: &RunReport, ending: &RunEnding) -> String {
         format!("  goal       {}", out::short(report.run.goal().own_words(), 200)),
         format!("  model      {}", report.run.settings().model),
         format!("  workspace  {}", head.workspace),
-        format!("  begun      {}   last event {}", moment::date_time(head.created), moment::date_time(report.ended)),
+        format!(
+            "  begun      {}   last event {}",
+            time_format::date_time(head.created),
+            time_format::date_time(report.ended)
+        ),
         format!("  used       {} · {} events", figures(&report.run), report.run.events()),
     ];
     let level = report.run.settings().sandbox;
@@ -132,7 +136,7 @@ fn prompts(journal: &Journal, id: &RunId, folder: Option<&Path>) -> CliResult {
         let Some(folder) = folder else {
             out::line(&format!(
                 "===== {count}. {id} · {agent} · {} =====\n{}\n",
-                moment::date_time(at),
+                time_format::date_time(at),
                 out::harmless(&prompt)
             ));
             return;

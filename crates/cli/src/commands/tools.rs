@@ -11,8 +11,8 @@ use updraft_workbench::Flags;
 
 use crate::args::{self, ToolsArgs, ToolsCommand};
 use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::folders::{self, AppFolders};
 use crate::out::{self, Paint};
-use crate::places::{self, AppFolders};
 use crate::settings::WorkspaceSettings;
 use crate::{dropins, journal, runtime, servers, tools};
 
@@ -21,7 +21,7 @@ pub(crate) fn run(places: &AppFolders, args: ToolsArgs) -> CliResult {
         Some(ToolsCommand::Call(call)) => runtime::block_on(make(places, *call)),
         Some(ToolsCommand::Check(place)) => runtime::block_on(check(places, place)),
         None => runtime::block_on(async {
-            let workspace = places::workspace(args.place.workspace.as_deref())?;
+            let workspace = folders::workspace(args.place.workspace.as_deref())?;
             let settings = WorkspaceSettings::load(places, &workspace, &Flags::default())?;
             let (dispatcher, servers, remarks) =
                 servers::dispatcher(places, &settings, &workspace, servers::WantedTools::All, &out::tell()).await?;
@@ -62,7 +62,7 @@ fn list(dispatcher: &Dispatcher, as_json: bool) {
 
 /// Checks every drop-in file as it is now, and prints its tools and problems.
 async fn check(places: &AppFolders, args: args::WorkspaceFlags) -> CliResult {
-    let workspace = places::workspace(args.workspace.as_deref())?;
+    let workspace = folders::workspace(args.workspace.as_deref())?;
     let settings = WorkspaceSettings::load(places, &workspace, &Flags::default())?;
     let (dispatcher, listing) = tools::with_listing(places, &workspace, &settings, CacheUse::Anew).await?;
     let paint = Paint::for_stdout();
@@ -89,7 +89,7 @@ async fn check(places: &AppFolders, args: args::WorkspaceFlags) -> CliResult {
     }
     out::print(&text);
     if listing.files.is_empty() && !args.json {
-        let folders = settings.meant.tools.folders.value.join(", ");
+        let folders = settings.effective.tools.folders.value.join(", ");
         out::note(&format!(
             "no tools of your own here; looked in {folders} and `{}`",
             places.config.join("tools").display()
@@ -111,7 +111,7 @@ fn parameters(schema: &Value) -> String {
 }
 
 async fn make(places: &AppFolders, args: args::ToolCallArgs) -> CliResult {
-    let workspace = places::workspace(args.workspace.as_deref())?;
+    let workspace = folders::workspace(args.workspace.as_deref())?;
     let settings = WorkspaceSettings::load(places, &workspace, &args.confine.flags().alone())?;
     let (own, listing) = tools::with_listing(places, &workspace, &settings, CacheUse::Kept).await?;
     if own.registry().get(&args.name).is_some() {

@@ -6,15 +6,15 @@ use updraft_mcp::config::WrittenServer;
 
 use crate::args::TrustArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
-use crate::places::AppFolders;
+use crate::folders::AppFolders;
 use crate::settings::{TrustedWorkspaces, too_much};
-use crate::{out, places, servers, view};
+use crate::{folders, out, servers, view};
 
 /// Most files that are listed.
 const MOST_SHOWN: usize = 5_000;
 
 pub(crate) fn run(places: &AppFolders, args: &TrustArgs) -> CliResult {
-    let workspace = places::workspace(args.dir.as_deref())?;
+    let workspace = folders::workspace(args.dir.as_deref())?;
     let shown = workspace.display();
     let trusted = TrustedWorkspaces::load(places);
     if args.remove {

@@ -15,9 +15,9 @@ use updraft_run::{Event, FileChange, FileKind, Origins, PreparedCall, Reply, Run
 use updraft_workbench::folder_of;
 
 use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::folders::{self, AppFolders};
 use crate::out::{self, Paint};
-use crate::places::{self, AppFolders};
-use crate::{args, journal, moment, runtime, tools, view};
+use crate::{args, journal, runtime, time_format, tools, view};
 
 /// Most lines that are shown before asking.
 const SHOWN: usize = 40;
@@ -39,7 +39,7 @@ pub(crate) fn run(places: &AppFolders, args: &args::UndoArgs) -> CliResult {
     let workspace = folder_of(&run)?;
     let undo = Undo::open(&journal, &id, &workspace, &records(places))?;
     if args.list {
-        let (made, plan) = (undo.made(&which)?, undo.plan(&which, args.force)?);
+        let (made, plan) = (undo.recorded_changes(&which)?, undo.plan(&which, args.force)?);
         let unlisted = undo.unlisted(&which)?;
         list(&id, &made, &plan, &unlisted, args.json);
         if !args.json {
@@ -73,7 +73,7 @@ fn busy(id: &RunId, error: updraft_journal::Error) -> CliError {
 
 /// The last run that worked in the current folder.
 fn last_here(journal: &Journal) -> Result<RunId, CliError> {
-    let here = places::workspace(None)?;
+    let here = folders::workspace(None)?;
     let runs = journal.list(&RunFilter::default())?;
     for run in runs.into_iter().filter(|run| here.as_os_str() == run.workspace.as_str()) {
         if !journal::load(journal, &run.id)?.is_imported() {
@@ -160,7 +160,7 @@ fn take_back(
     }
     let (run, names_all) = folded(journal, id)?;
     let marked = mark_again(book, &run, id, &plan, args.redo)?;
-    let undone = undo.carry_out(plan, moment::now())?;
+    let undone = undo.carry_out(plan, time_format::now())?;
     // If only a part of the run is undone, its changes may rest on those of another part.
     if !args.redo && which.is_everything() {
         let (back, again): (Vec<String>, Vec<String>) =
@@ -178,7 +178,7 @@ fn folded(journal: &Journal, id: &RunId) -> Result<(Run, bool), CliError> {
         run.record(&record);
         for event in &record.events {
             match event {
-                Event::Begun { id, .. } if run.prepared(id).is_some_and(PreparedCall::roams) => {
+                Event::Begun { id, .. } if run.prepared(id).is_some_and(PreparedCall::may_touch_any_file) => {
                     silent.insert(id.clone());
                 }
                 Event::Replied { id, reply: Reply::Output(output), .. } => {
@@ -221,7 +221,7 @@ fn mark_again(
             files.insert(one.path.clone(), origins);
         }
     }
-    book.add(id, &files, moment::now())?;
+    book.add(id, &files, time_format::now())?;
     Ok(files.into_keys().collect())
 }
 
@@ -289,7 +289,7 @@ fn list(id: &RunId, made: &[RecordedChange], plan: &UndoPlan, unlisted: &[Unlist
         let why = lefts.get(one.change.path.as_str()).map(ToString::to_string);
         let why = why.map(|why| paint.yellow(&format!("  not undoable: {why}"))).unwrap_or_default();
         let (path, verb) = (out::on_one_line(&one.change.path), verb(&one.change));
-        let _ = writeln!(text, "{}  {}  {verb:8} {path}{why}", moment::clock(one.at), one.call);
+        let _ = writeln!(text, "{}  {}  {verb:8} {path}{why}", time_format::clock(one.at), one.call);
     }
     let nothing = if unlisted.is_empty() { "the run changed no files\n" } else { "the run lists no changes\n" };
     out::print(if text.is_empty() { nothing } else { &text });

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use updraft_run::{FailureKind, Reply, ToolCall};
 
-use super::words::arguments;
-use crate::moment;
+use super::describe::arguments;
+use crate::time_format;
 
 /// Most characters of a call that are kept: more than any terminal has columns.
 const LONGEST: usize = 400;
@@ -83,7 +83,7 @@ impl CallEnd {
                 }
             }
             Reply::Failed(why) => Self::Bad(failed(&why.message)),
-            Reply::TimedOut { limit } => Self::Bad(format!("stopped after {}", moment::length(*limit))),
+            Reply::TimedOut { limit } => Self::Bad(format!("stopped after {}", time_format::length(*limit))),
             Reply::Cancelled => Self::Bad("cancelled".to_owned()),
             Reply::InDoubt { .. } => Self::Bad("cut off: outcome unknown".to_owned()),
             _ => Self::Good,

@@ -2,8 +2,8 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::folders;
 use crate::out;
-use crate::places;
 
 /// The columns that a text without colour codes takes on a terminal.
 pub(crate) fn width(text: &str) -> usize {
@@ -71,7 +71,7 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
 
 /// Rows and columns of the terminal on standard error, or else on standard output.
 pub(crate) fn size() -> (usize, usize) {
-    let columns = || places::set("COLUMNS").and_then(|columns| columns.parse().ok()).unwrap_or(80);
+    let columns = || folders::set("COLUMNS").and_then(|columns| columns.parse().ok()).unwrap_or(80);
     told_size().filter(|(rows, columns)| *rows > 0 && *columns > 0).unwrap_or_else(|| (24, columns()))
 }
 

@@ -12,7 +12,7 @@ use updraft_run::{
 };
 
 use crate::fault::{CliError, CliExitCode};
-use crate::{moment, out};
+use crate::{out, time_format};
 
 /// The version of this format.
 pub(crate) const SCHEMA: u32 = 1;
@@ -30,7 +30,7 @@ impl RunWatcher for JsonPrinter {
             self.last.store(seq, Ordering::Relaxed);
             for (name, fields) in lines(event, run) {
                 let mut fields = fields;
-                fields.insert("at".into(), moment::iso(record.at).into());
+                fields.insert("at".into(), time_format::iso(record.at).into());
                 text.push_str(&spell(id, seq, name, fields));
             }
         }
@@ -149,7 +149,7 @@ fn lines(event: &Event, run: &Run) -> Vec<JsonEvent> {
         ),
         Event::Finished { answer, .. } => one(
             "run.finished",
-            json!({ "status": run.status(), "answer": answer, "failure": failure_of(run), "refused": refused(run),
+            json!({ "status": run.status_word(), "answer": answer, "failure": failure_of(run), "refused": refused(run),
                     "statistics": Statistics::of(run) }),
         ),
         _ => Vec::new(),

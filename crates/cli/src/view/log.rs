@@ -11,8 +11,8 @@ use updraft_run::{
 };
 
 use super::call::{CallEnd, call_words};
-use super::words;
-use crate::{moment, out};
+use super::describe;
+use crate::{out, time_format};
 
 /// Prints a line for each event that a person wants to know of.
 #[derive(Default)]
@@ -52,7 +52,7 @@ impl ProgressPrinter {
         };
         Some(match event {
             Event::Planned { graph, because } => {
-                let steps = words::count(graph.steps.len() as u64, "step");
+                let steps = describe::count(graph.steps.len() as u64, "step");
                 match because {
                     PlanReason::Failed(step) => format!("planned anew because `{step}` failed: {steps}"),
                     PlanReason::First => format!("planned: {steps}"),
@@ -96,7 +96,7 @@ impl ProgressPrinter {
             Event::StepDone { step, best_effort, .. } => {
                 let turns = run.step(step).map_or(0, |step| step.ledger.turns);
                 let cut = if *best_effort { ", cut short" } else { "" };
-                format!("✓ {} {}, {}{cut}", named(step), words::count(turns, "turn"), self.took(step, record.at))
+                format!("✓ {} {}, {}{cut}", named(step), describe::count(turns, "turn"), self.took(step, record.at))
             }
             Event::Halted { step, why, .. } => format!("! {}: {}", named(step), out::short(&why.message, 300)),
             Event::StepFailed { step, why } => format!("✗ {}: {}", named(step), out::short(&why.message, 300)),
@@ -104,9 +104,9 @@ impl ProgressPrinter {
             Event::StepCancelled { step } => format!("- {step} cancelled"),
             Event::Paused => "paused".into(),
             Event::Resumed { .. } => "resumed".into(),
-            Event::Marked { files } => out::harmless(&words::marked(files)),
+            Event::Marked { files } => out::harmless(&describe::marked(files)),
             Event::Confined { level, .. } => format!("sandbox level {level}"),
-            Event::Tightened { rules, deny, distrusts } => out::harmless(&words::tightened(rules, deny, *distrusts)),
+            Event::Tightened { rules, deny, distrusts } => out::harmless(&describe::tightened(rules, deny, *distrusts)),
             Event::Adopted { settings } => format!("taken over, in {}", settings.workspace),
             Event::Cancelled { by } => format!("cancelled by {by}"),
             _ => return None,
@@ -115,7 +115,7 @@ impl ProgressPrinter {
 
     fn took(&self, step: &StepId, at: Timestamp) -> String {
         let began = self.began().get(step).copied().unwrap_or(at);
-        moment::length(at.since(began))
+        time_format::length(at.since(began))
     }
 
     fn began(&self) -> std::sync::MutexGuard<'_, BTreeMap<StepId, Timestamp>> {

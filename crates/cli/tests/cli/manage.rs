@@ -56,7 +56,7 @@ async fn conversations_that_rested_too_long_by_the_settings_of_their_workspace_a
     }
     let (scopes, file) =
         (["strict", "patient"].map(|name| format!("sessions {}", folder(name))), world.home().join("journal.db"));
-    let yesterday = || Timestamp(updraft_workbench::moment::now().0 - 24 * 60 * 60 * 1000);
+    let yesterday = || Timestamp(updraft_workbench::time_format::now().0 - 24 * 60 * 60 * 1000);
     let journal = Journal::open(&file, JournalOptions { clock: yesterday, ..JournalOptions::default() }).unwrap();
     for scope in &scopes {
         journal.change_stored(scope, "id", |_| (Change::Set("said".into()), ())).await.unwrap();

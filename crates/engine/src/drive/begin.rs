@@ -10,15 +10,15 @@ use updraft_run::{
 };
 use updraft_tools::CallLog;
 
-use super::careful::{ModelQuestion, WriteAheadEffect};
+use super::write_ahead::{ModelQuestion, WriteAheadEffect};
 use super::{NextActions, RunDriver};
 use crate::Error;
-use crate::consult;
+use crate::ask_model;
 use crate::context::{Snapshot, WorkspaceContext};
 use crate::conversation::{AskOptions, Conversation, PromptSources};
 use crate::effects::{DeltaListener, ModelCallSetup, ToolCallSetup, failed};
 use crate::outage::{RenewableModel, setup_failure};
-use crate::watch::{showing, telling};
+use crate::watcher::{showing, telling};
 
 /// A conversation to continue, and the context it began with if that is not the run's.
 type ResumedConversation = (Box<Conversation>, Option<updraft_run::ContentHash>);
@@ -45,10 +45,10 @@ impl RunDriver {
         self.take_tools(&candidates).await?;
         let mut careful = Vec::new();
         for id in candidates {
-            let may_begin = self.run.lets_begin(&id) && !self.work.effects.has(&id);
+            let may_begin = self.run.phase_allows(&id) && !self.work.effects.has(&id);
             let Some(open) = self.run.open().get(&id).filter(|_| may_begin) else { continue };
             match open.effect {
-                Effect::Call if self.run.outdated(&id).is_some() => {
+                Effect::Call if self.run.stale_approval(&id).is_some() => {
                     // The run will reject it, and the agent is told why.
                     let (attempt, epoch) = (open.attempt, self.position.lease.epoch());
                     self.inbox.queued.push(Input::Begun { id, attempt, epoch, facts: EffectFacts::default() }.into());
@@ -83,7 +83,9 @@ impl RunDriver {
                 return;
             }
             let wanted = record.events.iter().filter_map(|event| match event {
-                Event::Wanted { id, effect: Effect::Call } if self.run.lets_begin(id) && self.run.is_inner_read(id) => {
+                Event::Wanted { id, effect: Effect::Call }
+                    if self.run.phase_allows(id) && self.run.is_inner_read(id) =>
+                {
                     Some(id.clone())
                 }
                 _ => None,
@@ -116,7 +118,7 @@ impl RunDriver {
             return;
         }
         let calling = ToolCallSetup {
-            hands: Arc::clone(&self.engine.hands),
+            performer: Arc::clone(&self.engine.performer),
             workspace: self.run.settings().workspace.clone(),
             call,
             key: format!("{}/{id}", self.id),
@@ -131,7 +133,7 @@ impl RunDriver {
     fn ask(&mut self, id: &EffectAddress) -> Result<Option<WriteAheadEffect>, Error> {
         let Some((mut conversation, context)) = self.conversation(id)? else { return Ok(None) };
         let attempt = self.attempt(id);
-        let model = match self.engine.hands.model(self.run.model_of(&id.step)) {
+        let model = match self.engine.performer.model(self.run.model_of(&id.step)) {
             Ok(model) => model,
             Err(error) => {
                 let reply = setup_failure(&error);
@@ -147,11 +149,11 @@ impl RunDriver {
             ceiling: self.unreserved(id, || model.ceiling(&conversation.parts(way).0)),
             ..EffectFacts::default()
         };
-        let limit = self.engine.hands.patience();
+        let limit = self.engine.performer.silence_limit();
         let renewal = self.renewal_of(self.run.model_of(&id.step));
         let model = RenewableModel { model, renewal };
         let asking = ModelCallSetup { model, conversation, way, hear: self.listener(id), limit };
-        Ok(self.put(id, facts, ModelQuestion::Own(Box::new(asking))))
+        Ok(self.begin_model_call(id, facts, ModelQuestion::Own(Box::new(asking))))
     }
 
     /// Asks another model on an agent's behalf. If there is a budget, the cost is estimated first.
@@ -161,8 +163,8 @@ impl RunDriver {
         let must_estimate = matches!(open.funds, Funds::None) && self.run.needs_estimates();
         let from = self.run.on_behalf_of(id);
         let question =
-            consult::ConsultRequest::of(&call, from, id.step.as_str(), self.run.settings().max_output, attempt);
-        match self.engine.hands.model(name) {
+            ask_model::ConsultRequest::of(&call, from, id.step.as_str(), self.run.settings().max_output, attempt);
+        match self.engine.performer.model(name) {
             Err(error) => {
                 let (id, reply) = (id.clone(), failed(&error));
                 self.inbox.queued.push(Input::Replied { id, attempt, reply, prepared: Vec::new() }.into());
@@ -177,7 +179,7 @@ impl RunDriver {
                 let ceiling = self.unreserved(id, || question.ceiling(model.as_ref()));
                 let facts = EffectFacts { ceiling, ..EffectFacts::default() };
                 let (hear, model) = (self.listener(id), RenewableModel { model, renewal: self.renewal_of(name) });
-                self.put(id, facts, ModelQuestion::Anothers { model, question: Box::new(question), hear })
+                self.begin_model_call(id, facts, ModelQuestion::Anothers { model, question: Box::new(question), hear })
             }
             Ok(_) => None,
         }
@@ -187,7 +189,7 @@ impl RunDriver {
     fn estimate(&mut self, id: &EffectAddress) -> Result<(), Error> {
         let Some((mut conversation, _)) = self.conversation(id)? else { return Ok(()) };
         let way = self.way(id);
-        let input = match self.engine.hands.model(self.run.model_of(&id.step)) {
+        let input = match self.engine.performer.model(self.run.model_of(&id.step)) {
             Ok(model) => {
                 let ceiling = model.ceiling(&conversation.parts(way).0);
                 Input::Estimated { id: id.clone(), ceiling }
@@ -210,7 +212,7 @@ impl RunDriver {
     fn conversation(&mut self, id: &EffectAddress) -> Result<Option<ResumedConversation>, Error> {
         let kept = self.briefing.conversations.remove(&id.step);
         if kept.is_none() && id.turn == 0 && self.briefing.is_stale {
-            self.look_again();
+            self.refresh_context();
         }
         let Some(step) = self.run.step(&id.step) else { return Ok(None) };
         let kept = kept.filter(|conversation| conversation.fits(step, &self.briefing.kit));
@@ -242,7 +244,7 @@ impl RunDriver {
         }
     }
 
-    fn look_again(&mut self) {
+    fn refresh_context(&mut self) {
         let context = WorkspaceContext::of(&self.run);
         let blob = context_blob(&context);
         if blob.hash() != self.briefing.context.hash {

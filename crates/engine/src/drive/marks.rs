@@ -83,7 +83,7 @@ impl RunDriver {
     pub(super) fn keep_marks(&mut self, records: &[Record]) -> Result<(), Error> {
         let Some(known) = self.marks.as_mut() else { return Ok(()) };
         let mut tainted = self.run.tainted().clone();
-        let under_way = self.run.roaming();
+        let under_way = self.run.unlisted_origins();
         let is_open = tainted.contains_key(".");
         if !under_way.is_empty() {
             tainted.entry(".".to_owned()).or_default().merge(&under_way);
@@ -152,7 +152,7 @@ fn written(run: &Run, records: &[Record]) -> BTreeSet<String> {
         let (Event::Begun { id, .. } | Event::Replied { id, .. }) = event else { continue };
         let Some(prepared) = run.prepared(id).filter(|prepared| prepared.changes()) else { continue };
         paths.extend(prepared.writes.iter().cloned());
-        if prepared.roams() {
+        if prepared.may_touch_any_file() {
             paths.insert(".".to_owned());
         }
         if let Event::Replied { reply: Reply::Output(output), .. } = event {

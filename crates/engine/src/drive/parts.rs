@@ -8,13 +8,13 @@ use tokio::sync::{mpsc, oneshot};
 use updraft_journal::{Blob, Lease, Status};
 use updraft_run::{EffectAddress, Input, Reply, Run, RunId, StepId};
 
-use super::code::{CallRequest, MOST_WISHES};
+use super::calls_from_code::{CallRequest, MOST_WISHES};
 use super::{KnownMarks, RunDriver, status_of};
 use crate::context::Snapshot;
 use crate::conversation::Conversation;
 use crate::effects::RunningEffects;
 use crate::engine::EngineInner;
-use crate::words::PromptKit;
+use crate::prompt_texts::PromptKit;
 
 /// How many inputs may wait for a run at the same time. People and other processes send only a few during a run. Inputs
 /// of other processes stay in the journal's inbox until they are taken, so they are delivered again if there is no
@@ -26,12 +26,12 @@ pub(crate) struct QueuedInput {
     pub(crate) input: Input,
     pub(crate) row: Option<i64>,
     /// The channel to the code that waits for the reply.
-    pub(crate) heard: Option<oneshot::Sender<Reply>>,
+    pub(crate) reply_to: Option<oneshot::Sender<Reply>>,
 }
 
 impl From<Input> for QueuedInput {
     fn from(input: Input) -> Self {
-        Self { input, row: None, heard: None }
+        Self { input, row: None, reply_to: None }
     }
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Inbox {
 pub(crate) struct Work {
     pub(crate) effects: RunningEffects,
     /// When to give up on effects that were told to stop.
-    pub(crate) patience: Option<tokio::time::Instant>,
+    pub(crate) deadline: Option<tokio::time::Instant>,
 }
 
 /// Code that waits for calls it asked for.
@@ -84,7 +84,7 @@ pub(crate) struct CodeCalls {
 #[derive(Default)]
 pub(crate) struct Unwritten {
     /// Inputs that can wait for the next append.
-    pub(crate) riding: Vec<QueuedInput>,
+    pub(crate) deferred_inputs: Vec<QueuedInput>,
     /// Blobs to be stored with it.
     pub(crate) blobs: Vec<Blob>,
 }

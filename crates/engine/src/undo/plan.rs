@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use updraft_run::{ContentHash, EffectAddress, FileChange, FileKind};
 use updraft_tools::{PathContent, Workspace, is_draft_of_any};
 
-use super::made::{RecordedChange, RunChanges};
+use super::path_snapshot::{PathSnapshot, is_same};
 use super::record::UndoRecord;
-use super::side::{PathSnapshot, is_same};
+use super::recorded_changes::{RecordedChange, RunChanges};
 use super::{ContentSource, LARGEST};
 
 /// What an undo would do, and what it would leave alone.

@@ -11,8 +11,8 @@ use updraft_run::{ContentHash, RunId, Timestamp};
 use updraft_tools::Workspace;
 
 use super::LARGEST;
+use super::path_snapshot::is_same;
 use super::plan::{SkippedPath, TOO_LARGE, UndoMove, UndoPlan, UndoSkipReason};
-use super::side::is_same;
 use crate::Error;
 
 /// One undo.

@@ -26,7 +26,7 @@ fn model(prompt: &Prompt<'_>) -> ModelAnswer {
 
 async fn answer_to(engine: &Engine, world: &World, id: &str, goal: Goal, plan: Option<Graph>) -> (String, String) {
     let rested = start(engine, id, goal, settings(&world.workspace()), plan).await.drive().await.unwrap();
-    (rested.run.status().to_owned(), rested.run.answer())
+    (rested.run.status_word().to_owned(), rested.run.answer())
 }
 
 #[tokio::test]

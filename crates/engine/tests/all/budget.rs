@@ -149,7 +149,7 @@ impl Capped {
         let budget = Budget { cost: Some(Cost(21 * DOLLAR)), ..Budget::default() };
         handle.send(Input::Resume { budget: Some(budget), approvals: None });
         let rested = handle.drive().await.unwrap();
-        assert_eq!(rested.run.status(), "done", "{:?}", rested.run.phase());
+        assert_eq!(rested.run.status_word(), "done", "{:?}", rested.run.phase());
         let answer = rested.run.answer();
         assert!((0..STEPS).all(|n| answer.contains(&format!("s{n} is done"))), "{answer}");
         assert!(self.billed() <= 21 * DOLLAR);
@@ -286,7 +286,7 @@ async fn a_call_cut_off_without_a_budget_is_on_the_account_before_it_is_made() {
     let next = world.engine_with(Arc::new(hanging()), EngineOptions::default());
     let rested = next.open(&id()).await.unwrap().drive().await.unwrap();
     let ledger = rested.run.ledger();
-    assert_eq!(rested.run.status(), "done", "{:?}", rested.run.phase());
+    assert_eq!(rested.run.status_word(), "done", "{:?}", rested.run.phase());
     assert_eq!((ledger.doubtful.cost.unwrap().0, ledger.cut_off, ledger.requests()), (ceiling, 1, 2));
     assert_eq!(replay(next.journal(), &id()).unwrap().differences, []);
     next.journal().clone().close().await;

@@ -128,7 +128,7 @@ async fn a_run_that_is_opened_again_goes_on_with_the_tools_that_there_are_then()
     };
     let dispatcher = Dispatcher::new(registry(&[("gone", "a")]), ToolLimits::default());
     let rested = start(&engine(&world, &dispatcher, answer), &world, &dispatcher).await.drive().await.unwrap();
-    assert_eq!(rested.run.status(), "waiting");
+    assert_eq!(rested.run.status_word(), "waiting");
     let now = Dispatcher::new(Registry::default(), ToolLimits::default());
     now.replace(registry(&[("extra", "a")]));
     let engine = engine(&world, &now, answer);

@@ -95,7 +95,7 @@ impl Long {
     /// What holds however the run came to its end.
     fn ended_well(&self, engine: &Engine, notes: &[String]) {
         let run = engine.load(&id()).unwrap();
-        assert_eq!((run.status(), run.answer().as_str()), ("done", "listed"));
+        assert_eq!((run.status_word(), run.answer().as_str()), ("done", "listed"));
         let heard = self.heard.lock().unwrap();
         let longest = heard.prompts.iter().map(String::len).max().unwrap();
         let pinned: usize = notes.iter().map(String::len).sum();
@@ -348,7 +348,7 @@ async fn a_summary_that_is_cut_off_is_made_again_and_replays() {
         if over {
             assert!(life > 5, "{life}");
             let run = engine.load(&id()).unwrap();
-            assert_eq!((run.status(), run.answer().as_str()), ("done", "listed"));
+            assert_eq!((run.status_word(), run.answer().as_str()), ("done", "listed"));
             assert_eq!(replay(engine.journal(), &id()).unwrap().differences, []);
             return;
         }

@@ -95,7 +95,7 @@ async fn runs(crash: Crash, wrong: Wrong) -> Option<Came> {
         if over {
             let run = engine.load(&id).unwrap();
             assert_eq!(replay(engine.journal(), &id).unwrap().differences, [], "{crash:?}");
-            assert_eq!(run.status(), "done", "{crash:?} {:?}", run.phase());
+            assert_eq!(run.status_word(), "done", "{crash:?} {:?}", run.phase());
             let (stamps, most_touched) = {
                 let outside = look_at(&outside);
                 (outside.stamps(), outside.most_touched())

@@ -16,7 +16,7 @@ async fn one_agent_reads_a_file_and_answers() {
     let handle = start(&engine, "one", by("retriever", "where is the key?"), settings(&world.workspace()), None).await;
     let id = handle.id().clone();
     let rested = handle.drive().await.unwrap();
-    assert_eq!(rested.run.status(), "done", "{:?}", rested.run.phase());
+    assert_eq!(rested.run.status_word(), "done", "{:?}", rested.run.phase());
     assert_eq!(rested.run.answer(), "under the mat");
     let replayed = replay(engine.journal(), &id).unwrap();
     assert_eq!(replayed.differences, []);
@@ -34,7 +34,7 @@ async fn arguments_that_are_nested_too_deep_fail_the_call_and_not_the_run() {
     let handle = start(&engine, "deep", by("retriever", "where?"), settings(&world.workspace()), None).await;
     let id = handle.id().clone();
     let rested = handle.drive().await.unwrap();
-    assert_eq!((rested.run.status(), rested.run.answer().as_str()), ("done", "I see"));
+    assert_eq!((rested.run.status_word(), rested.run.answer().as_str()), ("done", "I see"));
     let told = format!("{:?}", engine.journal().load(&id).unwrap());
     assert!(told.contains("nested deeper than 100 levels; send flatter ones"), "{told}");
     assert_eq!(engine.load(&id).unwrap(), rested.run);

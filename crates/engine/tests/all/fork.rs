@@ -243,10 +243,10 @@ async fn a_fork_of_a_run_that_waits_waits_for_its_own_answer() {
     let handle = crate::support::start(&engine, "asks", mine, settings(&world.workspace()), None).await;
     let events = handle.drive().await.unwrap().run.events();
     let handle = engine.fork(&id("asks"), events, id("copy"), ForkChange::default()).await.unwrap();
-    assert_eq!(handle.drive().await.unwrap().run.status(), "waiting");
+    assert_eq!(handle.drive().await.unwrap().run.status_word(), "waiting");
     assert_eq!(engine.journal().head(&id("copy")).unwrap().status, Status::Waiting);
     let mut handle = engine.open(&id("copy")).await.unwrap();
     handle.send(Input::Answer { id: None, text: "blue".into() });
     assert_eq!(handle.drive().await.unwrap().run.answer(), "blue");
-    assert_eq!(engine.load(&id("asks")).unwrap().status(), "waiting");
+    assert_eq!(engine.load(&id("asks")).unwrap().status_word(), "waiting");
 }

@@ -155,7 +155,7 @@ impl Trap {
         self.is_held(&rested);
         let verdict = Verdict { allow: true, by: "ann".into(), ..Verdict::default() };
         rested = again(&engine, &rested, Input::Verdict { id: None, verdict }).await;
-        assert_eq!(rested.run.status(), "done", "{:?}", waiting_for(&rested.run));
+        assert_eq!(rested.run.status_word(), "done", "{:?}", waiting_for(&rested.run));
         assert!(self.recorder.has(SECRET), "the way was a real one");
     }
 

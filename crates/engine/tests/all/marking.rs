@@ -81,7 +81,7 @@ async fn commands_add_little_to_the_marks_however_many_folders_there_are() {
         pictures: Vec::new(),
     };
     let rested = engine.start(RunId::parse("one").unwrap(), new).await.unwrap().drive().await.unwrap();
-    assert_eq!(rested.run.status(), "done");
+    assert_eq!(rested.run.status_word(), "done");
     let book = MarkStore::at(&marks).book(&world.workspace().display().to_string());
     let marked: Vec<String> = book.all().unwrap().into_iter().map(|marked| marked.path).collect();
     assert_eq!(marked, ["built"]);

@@ -86,7 +86,7 @@ fn asks(prompt: &Prompt<'_>, questions: usize) -> ModelAnswer {
 async fn waiting(world: &World, questions: usize) -> Engine {
     let engine = world.engine(move |prompt| asks(prompt, questions));
     let handle = start(&engine, "asks", by("clarification", "ask"), settings(&world.workspace()), None).await;
-    assert_eq!(handle.drive().await.unwrap().run.status(), "waiting");
+    assert_eq!(handle.drive().await.unwrap().run.status_word(), "waiting");
     engine
 }
 
@@ -108,7 +108,7 @@ async fn a_running_run_hears_cancel_from_another_process() {
     let (engine, handle, _gate) = held(&world, EngineOptions::default()).await;
     let other = world.journal();
     let (rested, ()) = soon(async { tokio::join!(handle.drive(), send(&other, "held", "k", cancel())) }).await;
-    assert_eq!(rested.unwrap().run.status(), "cancelled");
+    assert_eq!(rested.unwrap().run.status_word(), "cancelled");
     assert_eq!(other.head(&id("held")).unwrap().status, Status::Cancelled);
     assert!(other.inbox(&id("held")).unwrap().is_empty());
     assert_eq!(replay(engine.journal(), &id("held")).unwrap().differences, []);
@@ -131,11 +131,11 @@ async fn a_running_run_hears_pause_and_lets_its_call_end() {
         gate.notify_one();
     };
     let (rested, ()) = soon(async { tokio::join!(handle.drive(), steering) }).await;
-    assert_eq!(rested.unwrap().run.status(), "paused");
+    assert_eq!(rested.unwrap().run.status_word(), "paused");
     assert_eq!(other.head(&id("held")).unwrap().status, Status::Paused);
     send(&other, "held", "k", resume()).await;
     let rested = soon(engine.open(&id("held")).await.unwrap().drive()).await.unwrap();
-    assert_eq!((rested.run.status(), rested.run.answer().as_str()), ("done", "done"));
+    assert_eq!((rested.run.status_word(), rested.run.answer().as_str()), ("done", "done"));
     assert_eq!(replay(engine.journal(), &id("held")).unwrap().differences, []);
 }
 
@@ -163,7 +163,7 @@ async fn a_waiting_run_finds_answer_pause_and_cancel_when_it_is_opened() {
         let other = world.journal();
         send(&other, "asks", "k", input).await;
         let rested = soon(engine.open(&id("asks")).await.unwrap().drive()).await.unwrap();
-        assert_eq!(rested.run.status(), status);
+        assert_eq!(rested.run.status_word(), status);
         assert!(other.inbox(&id("asks")).unwrap().is_empty());
         assert!(other.owner(&id("asks")).unwrap().is_none());
         assert_eq!(replay(engine.journal(), &id("asks")).unwrap().differences, []);
@@ -185,7 +185,7 @@ async fn a_run_whose_process_is_gone_finds_pause_and_cancel_when_it_is_opened() 
         send(&other, "held", "k", input).await;
         let next = world.engine(|_| says("done"));
         let rested = soon(next.open(&id("held")).await.unwrap().drive()).await.unwrap();
-        assert_eq!(rested.run.status(), status);
+        assert_eq!(rested.run.status_word(), status);
         if status == "paused" {
             let mut handle = next.open(&id("held")).await.unwrap();
             handle.send(resume());
@@ -228,7 +228,7 @@ async fn an_answer_reaches_a_run_that_still_works_on_something_else() {
     };
     let (rested, ()) = soon(async { tokio::join!(handle.drive(), steering) }).await;
     let rested = rested.unwrap();
-    assert_eq!(rested.run.status(), "done");
+    assert_eq!(rested.run.status_word(), "done");
     assert!(rested.run.answer().contains("blue"), "{}", rested.run.answer());
 }
 
@@ -314,7 +314,7 @@ async fn what_waited_in_the_inbox_is_taken_once_however_late_the_run_is_driven()
         tokio::time::sleep(Duration::from_millis(110)).await;
     }
     let rested = soon(handle.drive()).await.unwrap();
-    assert_eq!(rested.run.status(), "waiting", "one answer answers one question");
+    assert_eq!(rested.run.status_word(), "waiting", "one answer answers one question");
     assert_eq!(told(&other, "asks"), ["and hurry", "0", "1", "2", "3"]);
     assert!(other.inbox(&id("asks")).unwrap().is_empty());
 }
@@ -335,7 +335,7 @@ async fn whatever_a_sender_was_told_is_sent_is_on_disk() {
             sender.send(tell(&n.to_string()))
         };
         let (rested, was_sent) = soon(async { tokio::join!(handle.drive(), sending) }).await;
-        assert_eq!(rested.unwrap().run.status(), "waiting");
+        assert_eq!(rested.unwrap().run.status_word(), "waiting");
         sent.extend(was_sent.then(|| n.to_string()));
     }
     assert_eq!(told(engine.journal(), "asks"), sent);
@@ -348,7 +348,7 @@ async fn a_new_run_that_is_told_something_before_it_is_driven_begins_all_the_sam
     let mut handle = start(&engine, "told", by("thinker", "think"), settings(&world.workspace()), None).await;
     handle.send(tell("and hurry"));
     let rested = soon(handle.drive()).await.unwrap();
-    assert_eq!((rested.run.status(), rested.run.answer().as_str()), ("done", "done"));
+    assert_eq!((rested.run.status_word(), rested.run.answer().as_str()), ("done", "done"));
     assert_eq!(told(engine.journal(), "told"), ["and hurry"]);
 }
 

@@ -29,8 +29,8 @@ async fn a_cancelled_run_stops_its_model_call_and_says_so_when_it_is_opened_agai
     let (rested, sent) =
         tokio::join!(handle.drive(), async { sender.send(Input::Cancel { by: "me".into(), step: None }) });
     assert!(sent);
-    assert_eq!(rested.unwrap().run.status(), "cancelled");
-    assert_eq!(engine.load(&id("slow")).unwrap().status(), "cancelled");
+    assert_eq!(rested.unwrap().run.status_word(), "cancelled");
+    assert_eq!(engine.load(&id("slow")).unwrap().status_word(), "cancelled");
 }
 
 #[tokio::test]
@@ -42,7 +42,7 @@ async fn a_stopped_process_leaves_the_run_to_the_next_one() {
     let (rested, ()) = tokio::join!(handle.drive(), async { stop.cancel() });
     let rested = rested.unwrap();
     assert!(rested.was_stopped);
-    assert_eq!(rested.run.status(), "running");
+    assert_eq!(rested.run.status_word(), "running");
     engine.journal().clone().close().await;
 
     let next = world.engine_with(slow(0), EngineOptions::default());
@@ -69,10 +69,10 @@ async fn another_process_pauses_a_running_run_and_it_goes_on_later() {
     other.send(&id("paused"), "key", &Input::Pause, Timestamp(1)).await.unwrap();
     let rested = handle.drive().await.unwrap();
     // It may have been quicker than the post.
-    if rested.run.status() == "paused" {
+    if rested.run.status_word() == "paused" {
         let mut handle = engine.open(&id("paused")).await.unwrap();
         handle.send(Input::Resume { budget: None, approvals: None });
-        assert_eq!(handle.drive().await.unwrap().run.status(), "done");
+        assert_eq!(handle.drive().await.unwrap().run.status_word(), "done");
     }
     other.close().await;
 }
@@ -85,12 +85,12 @@ async fn an_input_that_waited_in_the_inbox_is_taken_when_the_run_is_opened() {
         _ => says(format!("{:?}", prompt.messages.last())),
     });
     let handle = start(&engine, "asks", by("clarification", "ask"), settings(&world.workspace()), None).await;
-    assert_eq!(handle.drive().await.unwrap().run.status(), "waiting");
+    assert_eq!(handle.drive().await.unwrap().run.status_word(), "waiting");
     let other = world.journal();
     other.send(&id("asks"), "k", &Input::Answer { id: None, text: "blue".into() }, Timestamp(5)).await.unwrap();
     other.close().await;
     let rested = engine.open(&id("asks")).await.unwrap().drive().await.unwrap();
-    assert_eq!(rested.run.status(), "done");
+    assert_eq!(rested.run.status_word(), "done");
     assert!(rested.run.answer().contains("blue"), "{}", rested.run.answer());
     assert!(engine.journal().inbox(&id("asks")).unwrap().is_empty());
 }
@@ -145,7 +145,7 @@ async fn a_thousand_runs_at_once_all_come_to_their_end() {
         driven.spawn(handle.drive());
     }
     let all = tokio::time::timeout(Duration::from_mins(2), driven.join_all()).await.unwrap();
-    assert!(all.into_iter().all(|rested| rested.unwrap().run.status() == "done"));
+    assert!(all.into_iter().all(|rested| rested.unwrap().run.status_word() == "done"));
 }
 
 #[tokio::test]
@@ -159,11 +159,11 @@ async fn a_run_that_waits_can_be_opened_any_number_of_times() {
     let events = handle.drive().await.unwrap().run.events();
     for _ in 0..5000 {
         let rested = engine.open(&id("patient")).await.unwrap().drive().await.unwrap();
-        assert_eq!((rested.run.status(), rested.run.events()), ("waiting", events));
+        assert_eq!((rested.run.status_word(), rested.run.events()), ("waiting", events));
     }
     let mut handle = engine.open(&id("patient")).await.unwrap();
     handle.send(Input::Answer { id: None, text: "blue".into() });
-    assert_eq!(handle.drive().await.unwrap().run.status(), "done");
+    assert_eq!(handle.drive().await.unwrap().run.status_word(), "done");
 }
 
 #[tokio::test]

@@ -3,15 +3,15 @@
 use rusqlite::params;
 use updraft_run::{ContentHash, RunId};
 
-use super::book::HeldLease;
-use super::desk::{WriteContext, WriteError, WriteJob};
+use super::lease_table::HeldLease;
 use super::leases::LeaseGrant;
+use super::write_job::{WriteContext, WriteError, WriteJob};
 use crate::batch::{Blob, RecordBody, RecordRow};
 use crate::blobs;
 use crate::chain::ChainEnd;
-use crate::head::{GOAL, RunHeader};
-use crate::heads::RunEnd;
 use crate::list::{RUN_COLUMNS, RUN_SUMMED};
+use crate::run_ends::RunEnd;
+use crate::run_header::{GOAL, RunHeader};
 use crate::{Batch, Error, chain};
 
 /// A batch whose records have been encoded as rows.
@@ -104,7 +104,7 @@ impl WriteJob for PutBlobs {
     type Answer = ();
 
     fn write(&self, desk: &mut WriteContext<'_>) -> Result<(), WriteError> {
-        let (row, _) = desk.run(&self.run)?.ok_or_else(|| crate::read::unknown(&self.run))?;
+        let (row, _) = desk.run(&self.run)?.ok_or_else(|| crate::records::unknown(&self.run))?;
         self.blobs.iter().try_for_each(|blob| desk.put(row, blob))
     }
 

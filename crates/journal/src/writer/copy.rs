@@ -4,14 +4,14 @@ use rusqlite::params;
 use updraft_run::RunId;
 
 use super::append::EncodedBatch;
-use super::book::HeldLease;
-use super::desk::{WriteContext, WriteError, WriteJob};
+use super::lease_table::HeldLease;
 use super::leases::LeaseGrant;
+use super::write_job::{WriteContext, WriteError, WriteJob};
 use crate::batch::{Blob, RecordRow};
 use crate::chain::ChainEnd;
-use crate::head::RunHeader;
-use crate::heads::RunEnd;
-use crate::read::{self, RecordPosition};
+use crate::records::{self, RecordPosition};
+use crate::run_ends::RunEnd;
+use crate::run_header::RunHeader;
 
 /// Copies the first records of a run into a new one, and takes the new one's lease.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl WriteJob for ForkRun {
     type Answer = LeaseGrant;
 
     fn write(&self, desk: &mut WriteContext<'_>) -> Result<LeaseGrant, WriteError> {
-        let (from, _) = desk.run(&self.from)?.ok_or_else(|| read::unknown(&self.from))?;
+        let (from, _) = desk.run(&self.from)?.ok_or_else(|| records::unknown(&self.from))?;
         let grant = desk.new_run(&self.to)?;
         desk.connection
             .prepare_cached(
@@ -45,7 +45,7 @@ impl WriteJob for ForkRun {
         for blob in &self.blobs {
             desk.put(grant.row, blob)?;
         }
-        let end = read::end(desk.connection, grant.row)?;
+        let end = records::end(desk.connection, grant.row)?;
         let end = desk.add_rows(grant.row, end, self.cut.as_slice())?;
         desk.hold(&self.to.id, grant.row, HeldLease { grant: grant.number, end });
         Ok(grant)

@@ -2,9 +2,9 @@
 
 use updraft_run::{ContentHash, RunId};
 
-use super::desk::{WriteContext, WriteError, WriteJob};
-use crate::read::{self, RecordPosition};
-use crate::{Error, blobs, reserve};
+use super::write_job::{WriteContext, WriteError, WriteJob};
+use crate::records::{self, RecordPosition};
+use crate::{Error, blobs, reserved_space};
 
 /// How many pages are returned to the system in one transaction; fewer if there is hardly space for a log.
 const PAGES: i64 = 2000;
@@ -26,7 +26,7 @@ impl WriteJob for DeleteRun {
             return match desk.shared.heads.named(self.run.as_str()) {
                 // The journal has lost it; now its entry can be removed.
                 Some((row, _)) => desk.forget_end(row).map(|()| Vec::new()),
-                None => Err(read::unknown(&self.run).into()),
+                None => Err(records::unknown(&self.run).into()),
             };
         };
         let owner = owner.map(|known| desk.owner(&known)).filter(|owner| owner.alive && !self.forced);
@@ -136,7 +136,7 @@ impl WriteJob for Vacuum {
     type Answer = bool;
 
     fn write(&self, desk: &mut WriteContext<'_>) -> Result<bool, WriteError> {
-        let pages = if reserve::is_cramped(&desk.shared.store.path) { CRAMPED_PAGES } else { PAGES };
+        let pages = if reserved_space::is_cramped(&desk.shared.store.path) { CRAMPED_PAGES } else { PAGES };
         let mut statement = desk.connection.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
         let mut pages = statement.query([])?;
         while pages.next()?.is_some() {}

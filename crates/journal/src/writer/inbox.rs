@@ -3,9 +3,9 @@
 use rusqlite::params;
 use updraft_run::{RunId, Timestamp};
 
-use super::desk::{WriteContext, WriteError, WriteJob};
+use super::write_job::{WriteContext, WriteError, WriteJob};
 use crate::chain;
-use crate::head::SendOutcome;
+use crate::run_header::SendOutcome;
 
 /// Puts an input into the inbox. If one with the same key is still waiting, it counts as repeated.
 #[derive(Debug)]

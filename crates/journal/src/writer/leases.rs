@@ -2,11 +2,11 @@
 
 use updraft_run::RunId;
 
-use super::book::HeldLease;
-use super::desk::{WriteContext, WriteError, WriteJob};
+use super::lease_table::HeldLease;
+use super::write_job::{WriteContext, WriteError, WriteJob};
 use crate::Error;
 use crate::process;
-use crate::read;
+use crate::records;
 
 /// A lease that was granted.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ impl WriteJob for AcquireLease {
                 return Err(Error::Owned { run: self.run.clone(), pid, since: owner.since }.into());
             }
         }
-        let end = read::end(desk.connection, row)?;
+        let end = records::end(desk.connection, row)?;
         if let Some(acknowledged) = desk.shared.heads.of(row, self.run.as_str()) {
             acknowledged.check(&self.run, end)?;
         }

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use tokio::sync::{Semaphore, oneshot};
 
-use super::desk::{JobWithReply, WriteJob};
+use super::write_job::{JobWithReply, WriteJob};
 use super::{WriterMessage, run};
 use crate::Error;
 use crate::journal::JournalShared;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, params};
 
-use super::desk::{WriteContext, WriteError, WriteJob};
+use super::write_job::{WriteContext, WriteError, WriteJob};
 use crate::stored::{Change, StoredValue, get};
 
 /// A value that is written gets a new `rowid`, so these are in the order of the last writes. The table is created when

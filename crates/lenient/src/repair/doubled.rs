@@ -1,8 +1,8 @@
 //! Strings whose quotes are doubled, tripled or escaped, and stray characters after the end of a string.
 
 use super::JsonFault;
-use super::mark::QuoteMark;
 use super::quote::{StringContents, StringPlace};
+use super::quote_mark::QuoteMark;
 use super::scan::{LOOK_AHEAD, Scan};
 use super::string::ParsedString;
 

@@ -4,7 +4,7 @@
 //! Every look ahead ends at the next quote, comma or bracket, or after a fixed number of bytes, so reading stays linear.
 
 use super::literal::is_literal;
-use super::mark::QuoteMark;
+use super::quote_mark::QuoteMark;
 use super::scan::Scan;
 
 /// Where a string occurs.

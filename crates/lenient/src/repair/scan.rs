@@ -75,7 +75,7 @@ impl<'t> Scan<'t> {
     #[inline]
     pub(super) fn byte(&self, at: usize) -> u8 {
         #[cfg(test)]
-        super::work::count(1);
+        super::step_count::count(1);
         if at >= self.end { 0 } else { self.text.as_bytes().get(at).copied().unwrap_or(0) }
     }
 
@@ -98,7 +98,7 @@ impl<'t> Scan<'t> {
     pub(super) fn find(&self, at: usize, what: &str) -> Option<usize> {
         let found = self.slice(at, self.end).find(what).map(|length| at + length);
         #[cfg(test)]
-        super::work::count(found.unwrap_or(self.end).saturating_sub(at));
+        super::step_count::count(found.unwrap_or(self.end).saturating_sub(at));
         found
     }
 
@@ -106,7 +106,7 @@ impl<'t> Scan<'t> {
     pub(super) fn find_last(&self, at: usize, what: &str) -> Option<usize> {
         let found = self.slice(at, self.end).rfind(what).map(|length| at + length);
         #[cfg(test)]
-        super::work::count(self.end.saturating_sub(found.unwrap_or(at)));
+        super::step_count::count(self.end.saturating_sub(found.unwrap_or(at)));
         found
     }
 

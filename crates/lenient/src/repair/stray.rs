@@ -1,8 +1,8 @@
 //! Skips a few stray characters between two tokens.
 
 use super::literal::is_literal;
-use super::mark::QuoteMark;
 use super::quote::{StringContents, StringPlace};
+use super::quote_mark::QuoteMark;
 use super::scan::Scan;
 
 /// How many stray bytes are skipped between two tokens; more is text.

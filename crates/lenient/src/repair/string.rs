@@ -1,8 +1,8 @@
 //! Reads strings: with any kind of quotes, with escapes, and with missing or extra quotes.
 
 use super::JsonFault;
-use super::mark::QuoteMark;
 use super::quote::{StringContents, StringPlace};
+use super::quote_mark::QuoteMark;
 use super::scan::{LOOK_AHEAD, Scan};
 
 /// Which bytes are always plain text inside a string.

@@ -11,18 +11,18 @@ use rmcp::transport::{IntoTransport, StreamableHttpClientTransport};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::changed::ListChanges;
 use super::connection::Connection;
-use super::door::RemoteClient;
 use super::handler::{ProgressListeners, ServerRequestHandler};
 use super::host::McpHost;
 use super::http;
-use super::ledger::RequestLedger;
-use super::lines::PipeTransport;
+use super::list_changes::ListChanges;
 use super::login::ServerLogin;
+use super::open_requests::RequestLedger;
+use super::plain_http::RestTransport;
 use super::process::{self, ServerProcess};
-use super::rest::RestTransport;
 use super::sse::SseTransport;
+use super::stdio::PipeTransport;
+use super::streamable_http::RemoteClient;
 use crate::config::{RemoteTransport, Revision, ServerConfig, TransportConfig};
 use crate::error::{Error, cut, deepest};
 
@@ -40,7 +40,7 @@ pub(super) enum ProtocolStyle {
     Handshake,
     /// With `initialize`, over the HTTP+SSE transport of 2024.
     Sse,
-    /// The plain HTTP form (see `rest.rs`).
+    /// The plain HTTP form (see `plain_http.rs`).
     Rest,
 }
 
@@ -251,7 +251,7 @@ impl ConnectAttempt<'_> {
             host: Arc::clone(self.host),
             listeners: listeners.clone(),
             changed: Arc::clone(self.changed),
-            under_way: super::asking::ActiveCalls::default(),
+            under_way: super::calling_run::ActiveCalls::default(),
             sampling: self.config.sampling.clone(),
             offered: revision
                 .filter(ProtocolVersion::has_initialize)

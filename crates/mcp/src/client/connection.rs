@@ -18,17 +18,17 @@ use tokio_util::sync::CancellationToken;
 use updraft_sandbox::ReachedHosts;
 use updraft_tools::CallLog;
 
-use super::asking::CallingRun;
-use super::changed::ListChanges;
+use super::calling_run::CallingRun;
 use super::clock::CallClock;
 use super::connect::ProtocolStyle;
 use super::handler::{ProgressListeners, ServerRequestHandler};
-use super::hear;
-use super::ledger::{ProtocolViolations, RequestLedger};
-use super::lines::UNUSABLE;
-use super::mend;
+use super::list_changes::ListChanges;
+use super::log_level;
+use super::open_requests::{ProtocolViolations, RequestLedger};
 use super::process::ServerProcess;
+use super::repair;
 use super::rounds::CallHandle;
+use super::stdio::UNUSABLE;
 use crate::config::ServerTimeouts;
 use crate::error::{Error, VisitRequest, chain, cut, deepest};
 
@@ -105,7 +105,7 @@ impl Connection {
         let (given_up, ids) = mpsc::channel(256);
         tasks.spawn(give_up(peer.clone(), ids));
         if manner == ProtocolStyle::Handshake || manner == ProtocolStyle::Sse {
-            tasks.spawn(hear::wish(peer.clone()));
+            tasks.spawn(log_level::request_level(peer.clone()));
         }
         let tells =
             peer.peer_info().and_then(|info| info.capabilities.tools.clone()).and_then(|able| able.list_changed);
@@ -189,7 +189,7 @@ impl Connection {
 
     /// The server's tools, sorted by name whatever order it sends them in, and the faults of those that cannot be read.
     pub(super) async fn tools(&self, waiting: &CallOptions<'_>) -> Result<(Vec<Tool>, Vec<String>), Error> {
-        let (listed, end): (Vec<mend::ToolEntry>, Option<String>) = self
+        let (listed, end): (Vec<repair::ToolEntry>, Option<String>) = self
             .every(
                 waiting,
                 |params| ClientRequest::ListToolsRequest(listing(ListToolsRequest::default(), params)),
@@ -197,7 +197,7 @@ impl Connection {
                     ServerResult::ListToolsResult(page) => {
                         Some((page.tools.into_iter().map(Ok).collect(), page.next_cursor))
                     }
-                    ServerResult::CustomResult(result) => mend::page(result.0),
+                    ServerResult::CustomResult(result) => repair::page(result.0),
                     _ => None,
                 },
             )
@@ -281,7 +281,7 @@ impl Connection {
 
     /// Sends a request and waits for its answer within the limits. If the future is dropped, the request is cancelled.
     pub(super) async fn ask(&self, request: ClientRequest, waiting: &CallOptions<'_>) -> Result<ServerResult, Error> {
-        let request = if self.manner == ProtocolStyle::Stateless { hear::wishing(request) } else { request };
+        let request = if self.manner == ProtocolStyle::Stateless { log_level::wishing(request) } else { request };
         let ServerTimeouts { call, .. } = waiting.patience;
         let clock = Arc::new(CallClock::start());
         let _under_way = self.handler.under_way.enter(waiting.asker.clone(), Arc::clone(&clock));

@@ -6,7 +6,7 @@ use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use updraft_run::{PictureRef, ToolOutput};
 use updraft_tools::{CallContext, LARGEST_PICTURE, mime_of};
 
-use super::mend::UNKNOWN;
+use super::repair::UNKNOWN;
 use crate::error::cut;
 
 /// Maximum number of pictures of one result: each costs as much as a page of text.

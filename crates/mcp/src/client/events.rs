@@ -9,8 +9,8 @@ use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt};
 use sse_stream::{Error as SseError, Sse, SseStream};
 
-use super::ledger::{MessageVerdict, RequestLedger};
-use super::lines::LARGEST;
+use super::open_requests::{MessageVerdict, RequestLedger};
+use super::stdio::LARGEST;
 
 /// Every so many bytes count as one more message, so that large events reach the limit sooner.
 const PORTION: usize = 64 << 10;

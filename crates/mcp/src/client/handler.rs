@@ -18,10 +18,10 @@ use serde_json::{Map, Value};
 use updraft_tools::{CallLog, Schema};
 use url::Url;
 
-use super::asking::{ActiveCalls, CallingRun};
-use super::changed::ListChanges;
+use super::calling_run::{ActiveCalls, CallingRun};
 use super::clock::CallClock;
 use super::host::{ElicitationAnswer, ElicitationKind, ElicitationRequest, McpHost};
+use super::list_changes::ListChanges;
 use crate::config::Sampling;
 use crate::error::cut;
 

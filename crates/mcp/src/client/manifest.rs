@@ -10,7 +10,7 @@ use updraft_run::ContentHash;
 use updraft_tools::{Schema, replace_private};
 
 use super::connect::ProtocolStyle;
-use super::mend;
+use super::repair;
 use crate::error::cut;
 
 /// Maximum bytes of a tool's description: descriptions are sent with every request to a model.
@@ -98,7 +98,7 @@ impl Manifest {
         let title = title.map(|info| cut(&format!("{} {}", info.name, info.version), 100));
         let (mut usable, mut left_out) = (Vec::new(), Vec::new());
         for mut tool in tools.into_iter().map(ToolDescription::from) {
-            match mend::fault(&mut tool.input) {
+            match repair::fault(&mut tool.input) {
                 None => usable.push(tool),
                 Some(why) => left_out.push(format!("`{}`: {why}", cut(&tool.name, 100))),
             }

@@ -13,9 +13,9 @@ use updraft_sandbox::{
 };
 use updraft_tools::{left_behind, remember};
 
-use super::fetched;
 use super::host::{HostFuture, McpHost};
-use super::whence::LaunchLocation;
+use super::launch_location::LaunchLocation;
+use super::package_runner;
 use crate::config::{ServerConfig, TransportConfig};
 use crate::error::{Error, chain, cut};
 
@@ -60,7 +60,7 @@ pub(super) async fn start(host: &McpHost, config: &ServerConfig) -> Result<Spawn
     let mut policy = policy(host, config);
     let whence = LaunchLocation::of(host, config);
     let prepared = whence.prepare(&mut policy, &mut variables);
-    prepared.and_then(|()| fetched::prepare(host, config, &mut policy, &mut variables)).map_err(|error| {
+    prepared.and_then(|()| package_runner::prepare(host, config, &mut policy, &mut variables)).map_err(|error| {
         Error::Start(format!("its folders cannot be prepared: {error}; check the permissions of the state folder"))
     })?;
     let log = host.log_of(&config.name);
@@ -80,7 +80,7 @@ pub(super) async fn start(host: &McpHost, config: &ServerConfig) -> Result<Spawn
     };
     let mut child = sandbox.spawn(&policy, order).await.map_err(|error| {
         let is_absent = error.exit_code() == 127 && !command.contains('/');
-        let hints = if is_absent { fetched::absent(host, command) } else { whence.hint("").to_owned() };
+        let hints = if is_absent { package_runner::absent(host, command) } else { whence.hint("").to_owned() };
         Error::Start(format!("could not start `{command}`: {}{hints}", chain(&error)))
     })?;
     let (Some(output), Some(input)) = (child.stdout(), child.stdin.take()) else {
@@ -180,7 +180,7 @@ impl ProcessWatch {
         let (left, complaint) = (self.left(ended), ended.stderr.text());
         let has_failed = ended.exit != Some(ProgramExit::Code(0));
         let fetching = self.fetching.as_deref().filter(|_| has_failed);
-        if let Some(why) = fetching.and_then(|program| fetched::why(program, &complaint, &self.network)) {
+        if let Some(why) = fetching.and_then(|program| package_runner::why(program, &complaint, &self.network)) {
             return ProcessEnd { words: why + &left, is_unfetched: true };
         }
         let fetches = fetching.filter(|_| self.network == Network::None && ended.refused.is_empty());

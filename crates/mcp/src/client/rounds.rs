@@ -14,10 +14,10 @@ use rmcp::model::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::asking::LARGEST;
+use super::calling_run::LARGEST;
 use super::connect::ProtocolStyle;
 use super::connection::{CallOptions, Connection, VISIT_FIRST, strange};
-use super::mend;
+use super::repair;
 use crate::error::{Error, VisitRequest};
 
 /// Maximum number of rounds of questions during one call.
@@ -128,7 +128,7 @@ impl Connection {
                 ServerResult::CreateTaskResult(created) => return self.through(created.task, waiting).await,
                 other => {
                     self.answered.fetch_add(1, Ordering::Relaxed);
-                    return mend::result(&other).ok_or_else(|| strange(&other));
+                    return repair::result(&other).ok_or_else(|| strange(&other));
                 }
             }
         }

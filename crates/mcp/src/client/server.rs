@@ -12,14 +12,14 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use updraft_tools::CallLog;
 
-use super::absence::FailedStart;
-use super::changed::ListChanges;
 use super::connect::{ConnectAttempt, ProtocolStyle};
 use super::connection::{CallOptions, Connection};
+use super::failed_start::FailedStart;
 use super::host::McpHost;
-use super::ledger::ProtocolViolations;
+use super::list_changes::ListChanges;
 use super::login::ServerLogin;
 use super::manifest::Manifest;
+use super::open_requests::ProtocolViolations;
 use crate::config::{ServerConfig, ServerTimeouts};
 use crate::error::Error;
 

@@ -15,8 +15,8 @@ use super::helpers;
 use super::host::McpHost;
 use super::manifest::{Manifest, ToolDescription};
 use super::names::ToolNames;
+use super::resource_tools;
 use super::server::{ChangeCallback, Server};
-use super::shelf;
 use super::tool::ServerTool;
 use crate::config::ServerConfig;
 use crate::error::Error;
@@ -120,7 +120,7 @@ impl Servers {
             tools.extend(helpers::in_place_of_tools(self));
         }
         tools.extend(helpers::about_servers(self));
-        tools.extend(shelf::tools(self));
+        tools.extend(resource_tools::tools(self));
         tools.retain(|tool| !taken.contains(&tool.spec().name));
         tools
     }
@@ -200,7 +200,7 @@ impl Servers {
             .filter(|(server, tool)| is_offered(server.config(), &tool.name))
             .collect();
         let pairs = offered.iter().map(|(server, tool)| (server.config().name.as_str(), tool.name.as_str()));
-        let taken = taken.iter().cloned().chain(shelf::names().map(str::to_owned)).collect();
+        let taken = taken.iter().cloned().chain(resource_tools::names().map(str::to_owned)).collect();
         let names = ToolNames::new(&self.0.host.prefix, pairs, &taken);
         let are_shown = offered.len() <= SHOWN;
         let mut tools = BTreeMap::new();

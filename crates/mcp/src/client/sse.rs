@@ -11,12 +11,12 @@ use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use url::Url;
 
-use super::admit::{AdmissionError, admitted};
-use super::answers::messages;
 use super::events::{EventStream, events, is_too_large, weight};
 use super::http::is_kind;
-use super::ledger::{MessageVerdict, RequestLedger};
 use super::login::ServerLogin;
+use super::login_retry::{AdmissionError, admitted};
+use super::open_requests::{MessageVerdict, RequestLedger};
+use super::parse::messages;
 use crate::error::{Error, chain, cut};
 
 /// Time limit of a POST, which only hands over a message.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::connection::{CallOptions, CancelOnDrop, Connection};
-use super::mend;
+use super::repair;
 use super::rounds::CallHandle;
 use crate::error::{Error, cut};
 
@@ -176,7 +176,7 @@ fn over(payload: TaskPayload) -> Result<CallToolResult, Error> {
     match payload {
         TaskPayload::Completed { result } => match serde_json::from_value(Value::Object(result.clone())) {
             Ok(result) => Ok(result),
-            Err(error) => mend::result(&ServerResult::CustomResult(CustomResult::new(Value::Object(result))))
+            Err(error) => repair::result(&ServerResult::CustomResult(CustomResult::new(Value::Object(result))))
                 .ok_or_else(|| Error::Nonsense(format!("the result of its task is malformed: {error}"))),
         },
         TaskPayload::Failed { error } => {

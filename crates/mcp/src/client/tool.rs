@@ -9,7 +9,7 @@ use updraft_run::{EffectClass, Failure, FailureKind, Millis, PreparedCall, Reply
 use updraft_sandbox::Network;
 use updraft_tools::{CallContext, Place, Tool, ToolFuture, ToolSource, ToolTraits};
 
-use super::asking::CallingRun;
+use super::calling_run::CallingRun;
 use super::connection::CallOptions;
 use super::content;
 use super::manifest::{ToolDescription, ToolHints};

@@ -3,7 +3,7 @@
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use serde_json::Value;
 
-use super::letters::{IncomingMessage, open_in_batch};
+use super::parse::{IncomingMessage, open_in_batch};
 
 /// Batches that are not completely answered yet.
 #[derive(Default)]

@@ -20,11 +20,11 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use updraft_tools::Schema;
 
+use super::backend::{BackendOutcome, ClientQuestions, PromptRequest, ServerBackend, ToolRequest};
 use super::caller::ClientCaller;
-use super::offer::{BackendOutcome, ClientQuestions, PromptRequest, ServerBackend, ToolRequest};
+use super::invalid_params;
 use super::rounds::{self, MOST_ROUNDS, StateSeal};
 use super::subscribers::{ChangeNotice, ClientSession, Subscribers, lock};
-use super::unfit;
 
 /// Serves a backend to one client. Cheap to clone.
 #[derive(Clone)]
@@ -339,7 +339,7 @@ impl ServerHandler for McpHandler {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(unfit::why(request, self.capabilities(), ClientCaller::new(self, context).is_modern()))
+        Err(invalid_params::why(request, self.capabilities(), ClientCaller::new(self, context).is_modern()))
     }
 
     async fn cancel_task(&self, request: CancelTaskParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {

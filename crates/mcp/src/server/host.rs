@@ -13,8 +13,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
 use super::handler::McpHandler;
-use super::lines::StreamTransport;
-use super::web::{self, HttpService};
+use super::http_transport::{self, HttpService};
+use super::stream_transport::StreamTransport;
 
 /// How a conversation over a pair of streams ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ pub fn http(handler: &McpHandler, hosts: &[String], origins: &[String], stop: Ca
         .with_allowed_hosts(own.into_iter().chain(hosts.iter().cloned()))
         .with_allowed_origins(local.into_iter().chain(origins.iter().cloned()))
         .enforce_origin_validation()
-        .with_max_request_body_bytes(web::LARGEST)
+        .with_max_request_body_bytes(http_transport::LARGEST)
         .with_cancellation_token(stop);
     let handler = handler.clone();
     let sessions = Arc::new(LocalSessionManager::default());

@@ -11,8 +11,8 @@ use rmcp::service::ServiceError;
 use rmcp::{ErrorData, Peer, RoleServer};
 use serde_json::Value;
 
+use super::backend::ClientQuestions;
 use super::caller::ClientCaller;
-use super::offer::ClientQuestions;
 
 /// How many times one call may ask: more would annoy a person, or is a loop.
 pub(super) const MOST_ROUNDS: usize = 10;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use updraft_run::{Message, ModelAnswer, Picture, ToolCall, ToolResult, ToolSpec};
 
 use super::thought::{ThoughtBlock, thoughts_of};
-use crate::arguments::for_arguments;
+use crate::argument_schema::for_arguments;
 use crate::dialect::push;
 use crate::ids::{plain_id, plain_name};
 

@@ -5,8 +5,8 @@ use updraft_run::{FinishReason, TokenUsage};
 use super::thought::{ThoughtBlock, ThoughtPlace, kept};
 use super::wire::{AnthropicBlock, AnthropicDelta, AnthropicError, AnthropicEvent, AnthropicUsage};
 use crate::DeltaCallback;
+use crate::answer_builder::{AnswerBuilder, PartialArguments};
 use crate::dialect::{AnswerDecoder, read};
-use crate::fold::{AnswerBuilder, PartialArguments};
 use crate::refusal::{in_stream, shorten};
 use crate::retry::AttemptError;
 

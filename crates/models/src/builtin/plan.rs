@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use updraft_run::{Message, ModelAnswer};
 
+use super::conversation;
 use super::retrieve::READERS;
-use super::talk;
 use super::words::{self, StepText};
 use crate::Prompt;
 
@@ -26,7 +26,7 @@ pub(super) fn plan(prompt: &Prompt<'_>) -> ModelAnswer {
         all.push(name(&format!("quotes_{reader}")));
     }
     steps.push(step("compose", "summarizer", &words::COMPOSE, &all, "answer"));
-    talk::saying(json!({ "steps": steps }).to_string())
+    conversation::saying(json!({ "steps": steps }).to_string())
 }
 
 /// The same for the workers of a swarm.
@@ -39,7 +39,7 @@ pub(super) fn route(prompt: &Prompt<'_>) -> ModelAnswer {
         step(&name("review"), "reviewer", &words::REVIEW, std::slice::from_ref(&findings), &review),
         step(&name("answer"), "thinker", &words::COMPOSE, &[findings.clone(), review.clone()], &name("answer")),
     ];
-    talk::saying(json!({ "steps": steps }).to_string())
+    conversation::saying(json!({ "steps": steps }).to_string())
 }
 
 fn step(id: &str, agent: &str, text: &StepText, reads: &[String], writes: &str) -> Value {
@@ -53,7 +53,7 @@ fn step(id: &str, agent: &str, text: &StepText, reads: &[String], writes: &str) 
 fn suffix(messages: &[Message]) -> String {
     let told =
         || messages.iter().filter_map(|message| if let Message::User(text) = message { Some(&**text) } else { None });
-    let is_new_plan = told().any(|text| talk::opening(text, 80).contains("met a failure"));
+    let is_new_plan = told().any(|text| conversation::opening(text, 80).contains("met a failure"));
     if !is_new_plan {
         return String::new();
     }

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 use updraft_run::{Message, ModelAnswer};
 
 use super::compose::Evidence;
+use super::conversation::{self, CallBuilder, Toolbox};
 use super::hits::WordHits;
 use super::question::GoalQuestion;
 use super::quote::{Quote, QuoteWeights};
 use super::rank::{self, FileCategory, FileListing, LineRange};
-use super::talk::{self, CallBuilder, Toolbox};
 use super::terms::Term;
 use super::words;
 use crate::{Prompt, TaskBrief};
@@ -50,8 +50,8 @@ fn share_of(step: &str) -> Option<usize> {
 }
 
 fn look(prompt: &Prompt<'_>, tools: &Toolbox<'_>) -> ModelAnswer {
-    if !talk::has_called(prompt.messages, LIST) && !talk::must_answer(prompt.messages) {
-        return talk::calling(prompt, vec![list_call(tools)]);
+    if !conversation::has_called(prompt.messages, LIST) && !conversation::must_answer(prompt.messages) {
+        return conversation::calling(prompt, vec![list_call(tools)]);
     }
     let listing = listed(prompt.messages);
     let mut paths: Vec<Value> = listing.paths.iter().take(MAX_PATHS).map(|path| json!(path)).collect();
@@ -59,32 +59,32 @@ fn look(prompt: &Prompt<'_>, tools: &Toolbox<'_>) -> ModelAnswer {
     if left > 0 {
         paths.push(json!(format!("[and {left} more]")));
     }
-    talk::giving(prompt.brief, &Value::Array(paths))
+    conversation::giving(prompt.brief, &Value::Array(paths))
 }
 
 fn search(prompt: &Prompt<'_>, tools: &Toolbox<'_>) -> ModelAnswer {
     let question = GoalQuestion::of(&prompt.brief.goal);
     let calls = searches_due(prompt.messages, tools, &question);
-    if !calls.is_empty() && !talk::must_answer(prompt.messages) {
-        return talk::calling(prompt, calls);
+    if !calls.is_empty() && !conversation::must_answer(prompt.messages) {
+        return conversation::calling(prompt, calls);
     }
     let hits = found(prompt.messages, &question).bounded();
-    talk::giving(prompt.brief, &json!(hits))
+    conversation::giving(prompt.brief, &json!(hits))
 }
 
 fn read(prompt: &Prompt<'_>, tools: &Toolbox<'_>, share: usize) -> ModelAnswer {
     let brief = prompt.brief;
     let question = GoalQuestion::of(&brief.goal);
     let (listing, hits) = (handed_listing(brief), handed_hits(brief));
-    if !talk::has_called(prompt.messages, READ) && !talk::must_answer(prompt.messages) {
+    if !conversation::has_called(prompt.messages, READ) && !conversation::must_answer(prompt.messages) {
         let ranked = rank::stretches(&question, &listing, &hits, &brief.files);
         let mine: Vec<LineRange> = ranked.into_iter().skip(share).step_by(READERS).flatten().collect();
         if !mine.is_empty() {
-            return talk::calling(prompt, mine.iter().map(|stretch| read_call(tools, stretch)).collect());
+            return conversation::calling(prompt, mine.iter().map(|stretch| read_call(tools, stretch)).collect());
         }
     }
     let scale = QuoteWeights { question: &question, hits: &hits, files: listing.total };
-    talk::giving(brief, &json!(quoted(prompt.messages, &scale)))
+    conversation::giving(brief, &json!(quoted(prompt.messages, &scale)))
 }
 
 /// Lists and searches, then reads, then answers: a whole task in one step, as far as the tools allow.
@@ -95,10 +95,10 @@ pub(super) fn whole(prompt: &Prompt<'_>) -> ModelAnswer {
     if !(tools.has(READ) && (tools.has(SEARCH) || tools.has(LIST))) {
         return from_inputs(brief, &question);
     }
-    let may_call = !talk::must_answer(prompt.messages);
-    if may_call && !talk::has_called(prompt.messages, READ) {
+    let may_call = !conversation::must_answer(prompt.messages);
+    if may_call && !conversation::has_called(prompt.messages, READ) {
         let mut calls = if tools.has(SEARCH) { searches_due(prompt.messages, &tools, &question) } else { Vec::new() };
-        if tools.has(LIST) && !talk::has_called(prompt.messages, LIST) {
+        if tools.has(LIST) && !conversation::has_called(prompt.messages, LIST) {
             calls.insert(0, list_call(&tools));
         }
         if calls.is_empty() {
@@ -107,7 +107,7 @@ pub(super) fn whole(prompt: &Prompt<'_>) -> ModelAnswer {
             calls = ranked.iter().flatten().map(|stretch| read_call(&tools, stretch)).collect();
         }
         if !calls.is_empty() {
-            return talk::calling(prompt, calls);
+            return conversation::calling(prompt, calls);
         }
     }
     let (listing, hits) = (listed(prompt.messages), found(prompt.messages, &question).bounded());
@@ -116,10 +116,10 @@ pub(super) fn whole(prompt: &Prompt<'_>) -> ModelAnswer {
     let is_for_others = matches!(brief.agent.as_str(), "retriever" | "researcher")
         && brief.writes.iter().any(|name| !name.contains("answer"));
     if is_for_others {
-        return talk::giving(brief, &json!(quotes));
+        return conversation::giving(brief, &json!(quotes));
     }
     let evidence = Evidence { question: &question, hits: &hits, files: listing.total, quotes };
-    talk::giving(brief, &Value::String(evidence.answer()))
+    conversation::giving(brief, &Value::String(evidence.answer()))
 }
 
 /// Answers from the results of earlier steps: the last step of a plan.
@@ -134,7 +134,7 @@ fn from_inputs(brief: &TaskBrief, question: &GoalQuestion) -> ModelAnswer {
     let mut texts: Vec<(String, String)> = Vec::new();
     for name in brief.inputs.keys() {
         let is_known = ["files", "hits"].iter().any(|prefix| name.starts_with(prefix));
-        match talk::inputs(brief, name).first() {
+        match conversation::inputs(brief, name).first() {
             Some(Value::String(text)) if !is_known => texts.push((name.clone(), text.clone())),
             Some(other) if !is_known => quotes.extend(Quote::all_in(other)),
             Some(_) | None => {}
@@ -143,10 +143,10 @@ fn from_inputs(brief: &TaskBrief, question: &GoalQuestion) -> ModelAnswer {
     let borrowed: Vec<(&str, u32, &str)> = texts.iter().map(|(name, text)| (name.as_str(), 1, text.as_str())).collect();
     quotes.extend(scale.best(&borrowed));
     if quotes.is_empty() && brief.inputs.is_empty() {
-        return talk::giving(brief, &Value::String(words::CANNOT_LOOK.to_owned()));
+        return conversation::giving(brief, &Value::String(words::CANNOT_LOOK.to_owned()));
     }
     let evidence = Evidence { question, hits: &hits, files: listing.total, quotes };
-    talk::giving(brief, &Value::String(evidence.answer()))
+    conversation::giving(brief, &Value::String(evidence.answer()))
 }
 
 fn goal_of(brief: &TaskBrief) -> &str {
@@ -172,7 +172,7 @@ fn read_call(tools: &Toolbox<'_>, stretch: &LineRange) -> (String, Value) {
 
 /// The searches that are still to be made: one for each word, then for pairs if every word is common.
 fn searches_due(messages: &[Message], tools: &Toolbox<'_>, question: &GoalQuestion) -> Vec<(String, Value)> {
-    match talk::rounds_of(messages, SEARCH) {
+    match conversation::rounds_of(messages, SEARCH) {
         0 => question.terms().iter().map(|term| search_call(tools, term.pattern())).collect(),
         1 if found(messages, question).are_all_common(question, FOUND) => {
             pairs(question).iter().map(|(a, b)| search_call(tools, a.pattern_with(b))).collect()
@@ -195,7 +195,7 @@ fn pairs(question: &GoalQuestion) -> Vec<(&Term, &Term)> {
 /// The hits of all searches. A failed search says nothing, not even that a word is absent.
 fn found(messages: &[Message], question: &GoalQuestion) -> WordHits {
     let mut hits = WordHits::default();
-    for exchange in talk::exchanges(messages, SEARCH).iter().filter(|exchange| !exchange.result.is_error) {
+    for exchange in conversation::exchanges(messages, SEARCH).iter().filter(|exchange| !exchange.result.is_error) {
         let args = exchange.call.args.to_string();
         let pattern = ["pattern", "query", "regex"]
             .iter()
@@ -215,7 +215,7 @@ fn found(messages: &[Message], question: &GoalQuestion) -> WordHits {
 /// The files that the tool listed, documents first.
 fn listed(messages: &[Message]) -> FileListing {
     let mut listing = FileListing::default();
-    for exchange in talk::exchanges(messages, LIST).iter().filter(|exchange| !exchange.result.is_error) {
+    for exchange in conversation::exchanges(messages, LIST).iter().filter(|exchange| !exchange.result.is_error) {
         for line in exchange.result.text.lines().map(str::trim).filter(|line| !line.is_empty()) {
             take_path(&mut listing, line);
         }
@@ -243,7 +243,7 @@ fn take_path(listing: &mut FileListing, line: &str) {
 
 fn handed_listing(brief: &TaskBrief) -> FileListing {
     let mut listing = FileListing::default();
-    for value in talk::inputs(brief, "files") {
+    for value in conversation::inputs(brief, "files") {
         for path in value.as_array().into_iter().flatten().filter_map(Value::as_str) {
             take_path(&mut listing, path);
         }
@@ -252,12 +252,12 @@ fn handed_listing(brief: &TaskBrief) -> FileListing {
 }
 
 fn handed_hits(brief: &TaskBrief) -> WordHits {
-    talk::inputs(brief, "hits").into_iter().next_back().map(WordHits::from_value).unwrap_or_default()
+    conversation::inputs(brief, "hits").into_iter().next_back().map(WordHits::from_value).unwrap_or_default()
 }
 
 /// The best quotations of everything that was read.
 fn quoted(messages: &[Message], scale: &QuoteWeights<'_>) -> Vec<Quote> {
-    let exchanges = talk::exchanges(messages, READ);
+    let exchanges = conversation::exchanges(messages, READ);
     let texts: Vec<(&str, u32, &str)> = exchanges
         .iter()
         .filter(|exchange| !exchange.result.is_error)

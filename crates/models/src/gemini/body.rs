@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use updraft_run::{Message, Picture, ToolCall, ToolResult, ToolSpec};
 
 use super::family::ThinkingConfig;
-use super::marks;
+use super::signatures;
 
 /// Writes messages as contents.
 pub(super) struct ContentWriter<'a> {
@@ -24,7 +24,7 @@ impl ContentWriter<'_> {
     pub(super) fn content<'a>(&self, message: &'a Message) -> Option<GeminiContent<'a>> {
         let (role, parts) = match message {
             Message::User(text) => ("user", vec![GeminiPart::text(if text.is_empty() { " " } else { text })]),
-            Message::Assistant(answer) => ("model", marks::parts_of(answer, self.name, self.wants_signatures)),
+            Message::Assistant(answer) => ("model", signatures::parts_of(answer, self.name, self.wants_signatures)),
             Message::Results(results) => ("user", results.iter().map(GeminiPart::result).collect()),
             Message::Pictures(pictures) => ("user", pictures.iter().flat_map(GeminiPart::picture).collect()),
         };

@@ -2,11 +2,11 @@
 
 use updraft_run::{FinishReason, TokenUsage};
 
-use super::marks;
+use super::signatures;
 use super::wire::{Candidate, GeminiChunk, GeminiReplyPart, GeminiUsage, Modality};
 use crate::DeltaCallback;
+use crate::answer_builder::{AnswerBuilder, PartialArguments};
 use crate::dialect::{AnswerDecoder, read};
-use crate::fold::{AnswerBuilder, PartialArguments};
 use crate::refusal;
 use crate::retry::AttemptError;
 
@@ -67,14 +67,14 @@ impl GeminiDecoder {
         if let Some(call) = part.function_call {
             fold.call(calls, call.id.as_str(), call.name.as_str(), hear).arguments = PartialArguments::Whole(call.args);
             if !signature.is_empty() {
-                fold.opaque.push(marks::signed_call(&self.name, before, calls, signature));
+                fold.opaque.push(signatures::signed_call(&self.name, before, calls, signature));
             }
         } else if part.thought == Some(true) {
             fold.think(part.text.as_str(), hear);
         } else {
             fold.say(part.text.as_str(), hear);
             if !signature.is_empty() {
-                fold.opaque.push(marks::signed_text(&self.name, before, fold.text.len(), calls, signature));
+                fold.opaque.push(signatures::signed_text(&self.name, before, fold.text.len(), calls, signature));
             }
         }
     }

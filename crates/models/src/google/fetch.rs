@@ -10,7 +10,7 @@ use url::form_urlencoded::Serializer;
 use super::file::{GoogleAccount, ServiceAccount, UserAccount};
 use super::{CredentialSource, jwt};
 use crate::retry::AttemptError;
-use crate::watch::SilenceTimer;
+use crate::silence_timer::SilenceTimer;
 use crate::{Http, RetryPolicy, SecretString, refusal};
 
 /// The address of the metadata server. It is a number, because the name may lead anywhere on other machines.

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use updraft_run::{FinishReason, TokenUsage};
 
 use crate::DeltaCallback;
+use crate::answer_builder::{AnswerBuilder, PartialArguments};
 use crate::counts::count;
 use crate::dialect::{AnswerDecoder, garbled};
-use crate::fold::{AnswerBuilder, PartialArguments};
 use crate::refusal;
 use crate::retry::AttemptError;
 use crate::text::LenientText;

@@ -4,8 +4,8 @@ use updraft_run::{FinishReason, TokenUsage};
 
 use super::wire::{CallPart, ChatChunk, ChatDelta, ChatUsage, LenientText};
 use crate::DeltaCallback;
+use crate::answer_builder::AnswerBuilder;
 use crate::dialect::{AnswerDecoder, read};
-use crate::fold::AnswerBuilder;
 use crate::refusal;
 use crate::retry::AttemptError;
 

@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::Value;
 use updraft_run::{Message, ModelAnswer, Picture, ToolCall, ToolSpec};
 
-use super::kept::{SavedItem, kept_in};
-use crate::arguments::for_arguments;
+use super::saved_items::{SavedItem, kept_in};
+use crate::argument_schema::for_arguments;
 use crate::dialect::push;
 use crate::ids::{plain_id, plain_name};
 use crate::openai::{as_text, data_url, is_closed};

@@ -4,11 +4,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use updraft_run::{FinishReason, TokenUsage};
 
-use super::kept::{SavedItem, SavedItemPlace, keep};
+use super::saved_items::{SavedItem, SavedItemPlace, keep};
 use super::wire::{OutputItem, ResponsesError, ResponsesEvent, ResponsesUsage, WholeResponse};
 use crate::DeltaCallback;
+use crate::answer_builder::{AnswerBuilder, PartialArguments};
 use crate::dialect::{self, AnswerDecoder, garbled};
-use crate::fold::{AnswerBuilder, PartialArguments};
 use crate::refusal::shorten;
 use crate::retry::AttemptError;
 

@@ -29,13 +29,13 @@ impl Run {
         self.open.insert(id.clone(), open);
         self.busy += u32::from(self.is_busy(id, effect));
         self.count_outer(id, before);
-        let Some(at) = self.places.get(&id.step).copied() else { return };
+        let Some(at) = self.step_index.get(&id.step).copied() else { return };
         match id.kind {
             EffectKind::Ask => self.turn_begins(at, id.turn),
             EffectKind::Call => {
                 let is_call = matches!(effect, Effect::Call);
                 if is_call {
-                    self.errand_begins(id);
+                    self.additive_call_begins(id);
                     self.call_may_write(at, id);
                 }
                 self.fill_slot(at, id, if is_call { CallSlot::Open } else { CallSlot::Asked });
@@ -79,7 +79,7 @@ impl Run {
         }
         step.state = StepState::Thinking { turn };
         let pending = std::mem::take(&mut step.pending);
-        step.talk.extend(pending.into_iter().map(ConversationEntry::Note));
+        step.conversation.extend(pending.into_iter().map(ConversationEntry::Note));
         self.attention.remove(&at);
     }
 
@@ -126,11 +126,20 @@ impl Run {
                 && other.ended.is_none()
                 && prepared.inquiry.as_ref().is_some_and(|own| other.asks(own))
             {
-                (other.is_beside, is_beside) = (true, true);
+                (other.was_concurrent, is_beside) = (true, true);
             }
         }
         let name = call.name.clone();
-        open.inner.push(InnerCall { name, class, wish, ended: None, attempt, turn, is_beside, inquiry });
+        open.inner.push(InnerCall {
+            name,
+            class,
+            requested: wish,
+            ended: None,
+            attempt,
+            turn,
+            was_concurrent: is_beside,
+            inquiry,
+        });
     }
 
     /// A question from an earlier attempt now belongs to the current attempt.
@@ -149,7 +158,7 @@ impl Run {
     fn inner_ended(&mut self, id: &EffectAddress, outcome: &ToolCallOutcome) {
         let Some((outer, k)) = id.outer().zip(id.inner) else { return };
         if let Some(inner) = self.open.get_mut(&outer).and_then(|open| open.inner.get_mut(k as usize)) {
-            inner.wish = None;
+            inner.requested = None;
             if let (Some((_, answer)), ToolCallOutcome::Replied(reply @ (Reply::Said(_) | Reply::Verdict(_)))) =
                 (&mut inner.inquiry, outcome)
             {
@@ -205,7 +214,7 @@ impl Run {
             let outcomes: Vec<ToolCallOutcome> = outcomes.collect();
             self.note_actions(at, &outcomes);
             let step = &mut self.steps[at];
-            step.talk.push(ConversationEntry::Results(outcomes));
+            step.conversation.push(ConversationEntry::Results(outcomes));
             step.prepared.clear();
             self.attention.insert(at);
         } else if slots.iter().any(|slot| matches!(slot, CallSlot::Decided(_))) {
@@ -223,7 +232,7 @@ impl Run {
         open.payee = Some(payee);
         self.held.remove(id);
         self.ledger.reserve(&ceiling);
-        if let Some(at) = self.places.get(&id.step) {
+        if let Some(at) = self.step_index.get(&id.step) {
             self.steps[*at].ledger.reserve(&ceiling);
         }
     }
@@ -246,15 +255,15 @@ impl Run {
             open.begun = Some((epoch, facts.clone()));
         }
         if attempt > 1
-            && self.again.remove(id)
-            && let Some(at) = self.places.get(&id.step).copied()
+            && self.interrupted_asks.remove(id)
+            && let Some(at) = self.step_index.get(&id.step).copied()
         {
             self.ledger.repeats += 1;
             self.steps[at].ledger.repeats += 1;
         }
         if id.kind == EffectKind::Ask
             && facts.context.is_some()
-            && let Some(at) = self.places.get(&id.step)
+            && let Some(at) = self.step_index.get(&id.step)
         {
             self.steps[*at].context = facts.context;
         }
@@ -269,14 +278,14 @@ impl Run {
         let was_busy = self.open.get(id).is_some_and(|open| self.is_busy(id, &open.effect));
         let open = self.open.remove(id)?;
         self.held.remove(id);
-        self.again.remove(id);
+        self.interrupted_asks.remove(id);
         self.busy = self.busy.saturating_sub(u32::from(was_busy));
         self.count_outer(id, before);
         if let Funds::Reserved(ceiling) = open.funds {
             let payee = open.payee.as_deref().unwrap_or_default();
             self.ledger.free(&ceiling);
             self.bills.free(payee, &ceiling);
-            let step = self.places.get(&id.step).map(|at| &mut self.steps[*at].ledger);
+            let step = self.step_index.get(&id.step).map(|at| &mut self.steps[*at].ledger);
             if let Some(ledger) = step {
                 ledger.free(&ceiling);
                 if was_cut_off {
@@ -298,7 +307,7 @@ impl Run {
         let effect = again.effect.clone();
         self.open.insert(id.clone(), again);
         if is_paid {
-            self.again.insert(id.clone());
+            self.interrupted_asks.insert(id.clone());
         }
         self.busy += u32::from(self.is_busy(id, &effect));
     }
@@ -329,7 +338,7 @@ impl Run {
             Reply::Answer(_) | Reply::Output(_) | Reply::Said(_) | Reply::Verdict(_) => false,
         };
         let Some(open) = self.close(id, was_cut_off) else { return };
-        let Some(at) = self.places.get(&id.step).copied() else { return };
+        let Some(at) = self.step_index.get(&id.step).copied() else { return };
         let usage = match reply {
             Reply::Answer(answer) => Some(&answer.usage),
             Reply::Output(output) => output.usage.as_deref().filter(|_| is_paid),
@@ -372,7 +381,7 @@ impl Run {
             EffectKind::Approve => {
                 // Everything except an explicit permission is a refusal.
                 let refused = || Verdict {
-                    because: crate::talk::outcome_words(&ToolCallOutcome::Replied(reply.clone())).into_owned(),
+                    because: crate::answer_calls::outcome_words(&ToolCallOutcome::Replied(reply.clone())).into_owned(),
                     ..Verdict::default()
                 };
                 let verdict = if let Reply::Verdict(verdict) = reply { verdict.clone() } else { refused() };
@@ -382,7 +391,7 @@ impl Run {
             EffectKind::Judge | EffectKind::Compact => {
                 let step = &mut self.steps[at];
                 match answered(reply) {
-                    Ok(answer) => step.aside = Some(answer.clone()),
+                    Ok(answer) => step.side_answer = Some(answer.clone()),
                     Err(why) => step.trouble = Some(why),
                 }
                 self.attention.insert(at);
@@ -395,7 +404,7 @@ impl Run {
         if why.kind == FailureKind::Unapproved && self.settings.approvals == ApprovalMode::Refuse {
             self.unapproved.push((id.step.clone(), why.message.clone()));
         }
-        if let Some(at) = self.places.get(&id.step).copied() {
+        if let Some(at) = self.step_index.get(&id.step).copied() {
             self.fill_slot(at, id, CallSlot::Closed(ToolCallOutcome::Rejected(why.clone())));
         }
     }

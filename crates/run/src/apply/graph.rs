@@ -26,7 +26,7 @@ impl Run {
             if role(spec) == StepRole::Plan {
                 self.planner = Some(self.steps.len());
             }
-            self.places.insert(spec.id.clone(), self.steps.len());
+            self.step_index.insert(spec.id.clone(), self.steps.len());
             let step = Step { origins: words_of.clone(), ..fresh(spec, role(spec)) };
             self.steps.push(step);
         }
@@ -48,7 +48,7 @@ impl Run {
             }
             if !step.has_begun() {
                 step.state = StepState::Dropped;
-                self.places.remove(&step.spec.id);
+                self.step_index.remove(&step.spec.id);
             } else if let (StepState::Waiting, Some(because), true) =
                 (&step.state, &because, waits_for_failed.contains(&at))
             {
@@ -79,7 +79,7 @@ impl Run {
         // The writer of a variable may be an earlier step: one that is done, or one at work that will still write.
         for name in &read {
             let by = self.variables.get(*name).and_then(|variable| variable.by.as_ref());
-            if let Some(at) = by.and_then(|by| self.places.get(by)).filter(|at| **at < first) {
+            if let Some(at) = by.and_then(|by| self.step_index.get(by)).filter(|at| **at < first) {
                 writers.insert((*name).to_owned(), *at);
             }
         }
@@ -92,7 +92,7 @@ impl Run {
                 *at += first;
             }
             let spec = &graph.steps[place];
-            let earlier = spec.after.iter().filter_map(|id| self.places.get(id).copied()).filter(|at| *at < first);
+            let earlier = spec.after.iter().filter_map(|id| self.step_index.get(id).copied()).filter(|at| *at < first);
             waits_for.extend(earlier);
             waits_for.extend(spec.reads.iter().filter_map(|name| writers.get(name.as_str()).copied()));
             waits_for.sort_unstable();
@@ -123,7 +123,7 @@ fn fresh(spec: &StepSpec, role: StepRole) -> Step {
         carried: None,
         opening: None,
         context: None,
-        talk: Vec::new(),
+        conversation: Vec::new(),
         ledger: Ledger::default(),
         worked: crate::Millis::default(),
         origins: crate::Origins::default(),
@@ -138,7 +138,7 @@ fn fresh(spec: &StepSpec, role: StepRole) -> Step {
         prepared: Vec::new(),
         trouble: None,
         pending: Vec::new(),
-        aside: None,
+        side_answer: None,
         joined: None,
     }
 }

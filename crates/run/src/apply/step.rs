@@ -11,7 +11,7 @@ use crate::step::{ConversationEntry, PriorVisit, Step, StepState};
 
 impl Run {
     pub(super) fn with_step(&mut self, id: &StepId, change: impl FnOnce(&mut Step)) {
-        if let Some(step) = self.places.get(id).and_then(|at| self.steps.get_mut(*at)) {
+        if let Some(step) = self.step_index.get(id).and_then(|at| self.steps.get_mut(*at)) {
             change(step);
         }
     }
@@ -20,7 +20,7 @@ impl Run {
         self.told.push(message.to_owned());
         self.users_words.push(message.to_owned());
         // A step at work has something open, or waits for a decision.
-        let open = self.open.keys().filter_map(|id| self.places.get(&id.step)).copied();
+        let open = self.open.keys().filter_map(|id| self.step_index.get(&id.step)).copied();
         let halted = (0..self.steps.len()).filter(|at| self.halted > 0 && self.steps[*at].halted.is_some());
         let at_work: BTreeSet<usize> = open.chain(self.attention.iter().copied()).chain(halted).collect();
         for at in at_work {
@@ -32,7 +32,7 @@ impl Run {
 
     /// Starts a new visit: the conversation starts again, with the result of the last visit.
     pub(super) fn re_enter(&mut self, id: &StepId, judgement: &Judgement) {
-        let Some(at) = self.places.get(id).copied() else { return };
+        let Some(at) = self.step_index.get(id).copied() else { return };
         self.forget_effects(id);
         let was_done = self.steps[at].state == StepState::Done;
         self.begin_anew(at, judgement);
@@ -62,14 +62,14 @@ impl Run {
         step.opening = None;
         step.output = None;
         step.outdated_by = None;
-        step.talk.clear();
+        step.conversation.clear();
         step.pending.clear();
         step.prepared.clear();
         step.trouble = None;
-        step.aside = None;
+        step.side_answer = None;
         step.state = StepState::Waiting;
         self.attention.remove(&at);
-        self.fallen.remove(&at);
+        self.failed_unhandled.remove(&at);
         self.ready.remove(&at);
     }
 
@@ -107,14 +107,14 @@ impl Run {
 
     /// A review rejected a result for good.
     pub(super) fn reject(&mut self, id: &StepId, by: &StepId, why: &str) {
-        let Some(at) = self.places.get(id).copied() else { return };
+        let Some(at) = self.step_index.get(id).copied() else { return };
         let why = format!("the review `{by}` rejected its result: {why}");
         self.leave(at, StepState::Failed(Failure::new(crate::FailureKind::ModelBehavior, why)));
         self.steps[at].rejected_by = Some(by.clone());
     }
 
     pub(super) fn step_done(&mut self, id: &StepId, output: Option<&str>) {
-        let Some(at) = self.places.get(id).copied() else { return };
+        let Some(at) = self.step_index.get(id).copied() else { return };
         let output = output.map_or_else(|| self.written_by(&self.steps[at]), Arc::from);
         self.leave(at, StepState::Done);
         self.steps[at].output = Some(output);
@@ -129,35 +129,35 @@ impl Run {
         }
         self.steps[at].next = next;
         // The conversation is in the journal; the run keeps only its result.
-        self.steps[at].talk = Vec::new();
+        self.steps[at].conversation = Vec::new();
         self.steps[at].carried = None;
         self.steps[at].opening = None;
     }
 
     pub(super) fn step_ended(&mut self, id: &StepId, state: StepState) {
-        let Some(at) = self.places.get(id).copied() else { return };
+        let Some(at) = self.step_index.get(id).copied() else { return };
         self.forget_effects(id);
         // The consequences for dependants are decided once, for the step that failed first.
         let fell = !matches!(state, StepState::Skipped { .. });
         self.leave(at, state);
         if fell {
-            self.fallen.insert(at);
+            self.failed_unhandled.insert(at);
         }
         if self.steps[at].role == crate::StepRole::Plan {
             // There will be no new plan.
-            self.fallen.extend(self.replanning.take());
+            self.failed_unhandled.extend(self.replanning.take());
         }
-        self.steps[at].talk = Vec::new();
+        self.steps[at].conversation = Vec::new();
     }
 
     /// Stops a step where it is. Its question is open again, as one that has not begun.
     pub(super) fn step_halted(&mut self, id: &StepId, ask: Option<&EffectAddress>, why: &Failure) {
-        let Some(at) = self.places.get(id).copied().filter(|at| self.steps[*at].is_at_work()) else { return };
-        let is_made_again = ask.is_some_and(|ask| self.again.contains(ask));
+        let Some(at) = self.step_index.get(id).copied().filter(|at| self.steps[*at].is_at_work()) else { return };
+        let is_made_again = ask.is_some_and(|ask| self.interrupted_asks.contains(ask));
         if let Some((ask, open)) = ask.and_then(|ask| Some((ask, self.close(ask, false)?))) {
             let effect = open.effect.clone();
             if is_made_again {
-                self.again.insert(ask.clone());
+                self.interrupted_asks.insert(ask.clone());
             }
             self.open.insert(ask.clone(), OpenEffect { funds: Funds::None, begun: None, payee: None, ..open });
             self.busy += u32::from(self.is_busy(ask, &effect));
@@ -195,7 +195,7 @@ impl Run {
         step.state = state;
         step.pending = Vec::new();
         step.prepared = Vec::new();
-        step.aside = None;
+        step.side_answer = None;
         self.ready.remove(&at);
         self.attention.remove(&at);
     }
@@ -212,14 +212,14 @@ impl Run {
 
     pub(super) fn compacted(&mut self, id: &StepId, upto: u32, summary: &str) {
         self.with_step(id, |step| {
-            let rest = step.talk.split_off((upto as usize).min(step.talk.len()));
+            let rest = step.conversation.split_off((upto as usize).min(step.conversation.len()));
             // Notes to the model are kept word for word; its answers and results are summarised.
-            step.talk.retain(|entry| matches!(entry, ConversationEntry::Note(_)));
-            step.talk.push(ConversationEntry::Summary(summary.into()));
-            step.talk.extend(rest);
-            step.aside = None;
+            step.conversation.retain(|entry| matches!(entry, ConversationEntry::Note(_)));
+            step.conversation.push(ConversationEntry::Summary(summary.into()));
+            step.conversation.extend(rest);
+            step.side_answer = None;
         });
-        if let Some(at) = self.places.get(id).copied() {
+        if let Some(at) = self.step_index.get(id).copied() {
             self.attention.insert(at);
             let turn = self.steps[at].turn();
             self.steps[at].state = StepState::Thinking { turn };
@@ -228,10 +228,10 @@ impl Run {
 
     /// The planner is asked again; the failed step's dependants wait for the new plan.
     pub(super) fn replan(&mut self, failed: &StepId, judgement: &Judgement) {
-        let Some(at) = self.places.get(failed).copied() else { return };
+        let Some(at) = self.step_index.get(failed).copied() else { return };
         self.replans += 1;
         self.replanning = self.planner.map(|_| at);
-        self.fallen.remove(&at);
+        self.failed_unhandled.remove(&at);
         if !self.steps[at].has_ended() {
             let why = match judgement {
                 Judgement::Replan { why } => why.clone(),
@@ -245,7 +245,7 @@ impl Run {
             };
             let failure = Failure::new(FailureKind::ModelBehavior, why);
             self.step_ended(failed, StepState::Failed(failure));
-            self.fallen.remove(&at);
+            self.failed_unhandled.remove(&at);
         }
         if let Some(planner) = self.planner {
             // The planner will read what the step said.
@@ -263,13 +263,13 @@ fn previous_words(step: &Step) -> Arc<str> {
         return output.clone();
     }
     let mut words = String::new();
-    for entry in step.talk.iter().rev().take(2).rev() {
+    for entry in step.conversation.iter().rev().take(2).rev() {
         match entry {
             ConversationEntry::Answer(answer) => words.push_str(&answer.text),
             ConversationEntry::Results(outcomes) => {
                 for outcome in outcomes {
                     words.push('\n');
-                    words.push_str(&crate::talk::outcome_words(outcome));
+                    words.push_str(&crate::answer_calls::outcome_words(outcome));
                 }
             }
             ConversationEntry::Note(_) | ConversationEntry::Summary(_) => {}

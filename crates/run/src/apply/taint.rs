@@ -66,11 +66,11 @@ impl Run {
 
     /// A step reads the context: the names of files in the workspace, and some documents.
     pub(super) fn context_is_read(&mut self, id: &EffectAddress, documents: bool) {
-        let Some(at) = self.places.get(&id.step).copied() else { return };
+        let Some(at) = self.step_index.get(&id.step).copied() else { return };
         if documents && !self.settings.workspace_trusted {
             self.steps[at].origins.add(STRANGE_WORKSPACE);
         }
-        for origins in self.tainted.values().chain(self.roaming.values()) {
+        for origins in self.tainted.values().chain(self.unlisted_writers.values()) {
             self.steps[at].origins.merge(origins);
         }
         // Text from another run counts as read if the document is shown. File names can be chosen by anyone.
@@ -94,12 +94,12 @@ impl Run {
     pub(super) fn call_may_write(&mut self, at: usize, id: &EffectAddress) {
         let Some(prepared) = self.prepared_at(id).cloned() else { return };
         let origins = self.origins_around(&self.steps[at], &prepared);
-        if prepared.lists_changes && prepared.roams() {
-            self.roaming.entry(id.clone()).or_default().merge(&origins);
+        if prepared.lists_changes && prepared.may_touch_any_file() {
+            self.unlisted_writers.entry(id.clone()).or_default().merge(&origins);
         } else {
             self.taint(&prepared, Some(&[]), &origins);
         }
-        if prepared.roams() {
+        if prepared.may_touch_any_file() {
             // Code can read files before it makes calls, so its calls are judged by everything it could have read.
             self.steps[at].origins = origins;
         }
@@ -107,7 +107,7 @@ impl Run {
 
     /// A call has replied: its step reads the output, and the files it changed carry the origins in its context.
     pub(super) fn reply_is_read(&mut self, at: usize, id: &EffectAddress, reply: &Reply) {
-        self.roaming.remove(id);
+        self.unlisted_writers.remove(id);
         let prepared = self.prepared_at(id).cloned().unwrap_or_default();
         let mut origins = self.origins_around(&self.steps[at], &prepared);
         let is_outside = reads_outside(&prepared);
@@ -163,7 +163,7 @@ impl Run {
         let changed = changed.unwrap_or_default();
         let too_many = changed.len() > MOST_FILES || self.tainted.len() > MOST_FILES;
         let named = prepared.writes.iter().map(String::as_str).chain(changed.iter().copied());
-        let anywhere = too_many || (prepared.roams() && !is_listed);
+        let anywhere = too_many || (prepared.may_touch_any_file() && !is_listed);
         let paths: Vec<&str> = if anywhere { vec!["."] } else { named.collect() };
         for path in paths {
             self.tainted.entry(path.to_owned()).or_default().merge(origins);
@@ -215,23 +215,23 @@ impl Run {
     /// The origins in the files that a call reads.
     fn origins_of_files(&self, prepared: &PreparedCall) -> Origins {
         let mut origins = Origins::default();
-        let reads_files = prepared.roams() || !prepared.reads.is_empty();
+        let reads_files = prepared.may_touch_any_file() || !prepared.reads.is_empty();
         if reads_files && !self.settings.workspace_trusted {
             origins.add(STRANGE_WORKSPACE);
         }
         for (path, tainted) in self.tainted.iter().chain(&self.marked).filter(|_| reads_files) {
-            if prepared.roams() || prepared.reads.iter().any(|read| paths_meet(read, path)) {
+            if prepared.may_touch_any_file() || prepared.reads.iter().any(|read| paths_meet(read, path)) {
                 origins.merge(tainted);
             }
         }
-        self.roaming.values().filter(|_| reads_files).for_each(|around| origins.merge(around));
+        self.unlisted_writers.values().filter(|_| reads_files).for_each(|around| origins.merge(around));
         origins
     }
 
     /// Why a call that was allowed may no longer begin: a file that it reads now contains text that could misuse it and
     /// that was not considered when it was allowed. What the step itself has read since does not matter, because the
     /// arguments are older.
-    pub fn outdated(&self, id: &EffectAddress) -> Option<Failure> {
+    pub fn stale_approval(&self, id: &EffectAddress) -> Option<Failure> {
         let open = self.open.get(id).filter(|open| open.effect == Effect::Call && id.kind == EffectKind::Call)?;
         let prepared = self.prepared_at(id)?;
         let origins = self.origins_of_files(prepared);
@@ -247,7 +247,9 @@ impl Run {
     /// Whether a document of the workspace contains only the user's own text.
     pub fn is_users_document(&self, path: &str) -> bool {
         let mut written = self.tainted.keys().chain(self.marked.keys());
-        self.settings.workspace_trusted && self.roaming().is_empty() && !written.any(|other| paths_meet(other, path))
+        self.settings.workspace_trusted
+            && self.unlisted_origins().is_empty()
+            && !written.any(|other| paths_meet(other, path))
     }
 
     /// The part of a mark that counts. In a trusted workspace, text from its own files counts as the user's.
@@ -256,7 +258,7 @@ impl Run {
     }
 
     /// Whether these marks tell the run something it does not know yet.
-    pub(crate) fn are_news(&self, files: &BTreeMap<String, Origins>) -> bool {
+    pub(crate) fn has_new_marks(&self, files: &BTreeMap<String, Origins>) -> bool {
         files.iter().any(|(path, origins)| self.is_news(path, origins))
     }
 

@@ -1,18 +1,18 @@
 //! Decides about the calls of a turn: repeated calls are stopped; each other call is allowed, asked about or refused.
 
+use crate::answer_calls::ASK_USER;
 use crate::effect::{Effect, EffectClass, PreparedCall};
 use crate::event::{Event, Note};
 use crate::id::{EffectAddress, EffectKind};
 use crate::message::{ModelAnswer, ToolCall};
-use crate::own::ComparableCall;
-use crate::permit::{ApprovalRequest, Permission, errand_of};
+use crate::permission::{ApprovalRequest, Permission, additive_call};
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::sentences;
 use crate::state::Run;
 use crate::step::{CallSlot, ConversationEntry, Step};
-use crate::talk::ASK_USER;
+use crate::users_own_calls::ComparableCall;
 
-use super::fall::fail;
+use super::failed_step::fail;
 use super::turn::told_of_last_turn;
 
 impl Run {
@@ -52,11 +52,11 @@ impl Run {
             return fail(step, Failure::new(FailureKind::ModelBehavior, why));
         }
         let decided: Vec<Event> = (0..calls.len()).map(|n| self.decide_call(step, turn, n as u32, &calls)).collect();
-        if let Some(stopped) = self.calls_break(step, &decided) {
+        if let Some(stopped) = self.call_limit_reached(step, &decided) {
             return stopped;
         }
         let mut events = Vec::with_capacity(calls.len() + 1);
-        if told_of_last_turn(step.talk.iter().rev().skip(1)) {
+        if told_of_last_turn(step.conversation.iter().rev().skip(1)) {
             events.push(Event::Advised { step: step.spec.id.clone(), note: Note::MoreTurns });
         }
         if repeats >= 3 {
@@ -68,16 +68,16 @@ impl Run {
     }
 
     /// What follows if the run or the step may not make this many more calls. Returns `None` if it may.
-    fn calls_break(&self, step: &Step, decided: &[Event]) -> Option<Vec<Event>> {
+    fn call_limit_reached(&self, step: &Step, decided: &[Event]) -> Option<Vec<Event>> {
         let is_call =
             |event: &&Event| matches!(event, Event::Wanted { effect: Effect::Call | Effect::Approval { .. }, .. });
         let wanted = decided.iter().filter(is_call).count() as u64;
         let asks_model = |event: &&Event| matches!(event, Event::Wanted { id, effect: Effect::Call } if self.consulted(id).is_some());
         let asks = decided.iter().filter(asks_model).count() as u64;
-        if let Some(which) = self.ledger.counts_break(&self.budget, asks, wanted).filter(|_| wanted > 0) {
+        if let Some(which) = self.ledger.count_limit_reached(&self.budget, asks, wanted).filter(|_| wanted > 0) {
             return Some(vec![Event::Exhausted { which }]);
         }
-        let which = step.ledger.counts_break(&self.settings.step_budget, asks, wanted).filter(|_| wanted > 0)?;
+        let which = step.ledger.count_limit_reached(&self.settings.step_budget, asks, wanted).filter(|_| wanted > 0)?;
         Some(fail(step, Failure::new(FailureKind::Budget, format!("the step has used up its {}", which.flag().0))))
     }
 
@@ -113,7 +113,7 @@ impl Run {
         let plain = PreparedCall::default();
         let prepared = step.prepared.get(n as usize).unwrap_or(&plain);
         let before = calls.iter().zip(&step.prepared).take(n as usize);
-        let beside: Vec<ComparableCall> = before.filter_map(|(call, prepared)| errand_of(call, prepared)).collect();
+        let beside: Vec<ComparableCall> = before.filter_map(|(call, prepared)| additive_call(call, prepared)).collect();
         match self.permission(step, (call, prepared), &beside) {
             Permission::Allowed if call.name == ASK_USER => Event::Wanted { id, effect: question(call) },
             Permission::Allowed => Event::Wanted { id, effect: Effect::Call },
@@ -149,7 +149,7 @@ impl Run {
             })
             .collect();
         // While the person was deciding, other steps may have used up the remaining calls.
-        self.calls_break(step, &events).unwrap_or(events)
+        self.call_limit_reached(step, &events).unwrap_or(events)
     }
 
     /// Why an approval no longer holds: while the person was deciding, text from origins they were not told about
@@ -167,7 +167,7 @@ impl Run {
             let earlier = self.calls_in(step, answer);
             earlier.len() == calls.len() && earlier.iter().zip(calls).all(|(a, b)| a.name == b.name && a.args == b.args)
         };
-        let answers = step.talk.iter().rev().filter_map(|entry| match entry {
+        let answers = step.conversation.iter().rev().filter_map(|entry| match entry {
             ConversationEntry::Answer(answer) => Some(answer),
             ConversationEntry::Results(_) | ConversationEntry::Note(_) | ConversationEntry::Summary(_) => None,
         });

@@ -14,13 +14,13 @@ use crate::schema;
 use crate::state::Run;
 use crate::step::{Step, StepRole, StepState};
 
-use super::fall::fail;
+use super::failed_step::fail;
 use super::plan::conclude_profile;
 
 impl Run {
     /// An answer without calls ends the visit.
     pub(super) fn conclude(&self, step: &Step, turn: u32, answer: &ModelAnswer) -> Vec<Event> {
-        if let Some(again) = crate::talk::again(&answer.text)
+        if let Some(again) = crate::answer_calls::again(&answer.text)
             && self.may_re_enter(step)
         {
             return run_again(step, again.instruction);
@@ -97,7 +97,7 @@ impl Run {
     /// new result, or fails if there is none.
     pub(super) fn after_renewal(&self, step: &Step) -> Option<Vec<Event>> {
         let by = step.outdated_by.clone()?;
-        let place = self.places.get(&step.spec.id)?;
+        let place = self.step_index.get(&step.spec.id)?;
         let is_lost = |other: &&Step| other.has_ended() && other.state != StepState::Done && other.next.contains(place);
         if let Some(lost) = self.steps().find(is_lost) {
             let why = format!("the result of `{}` that it had read was sent back and not made again", lost.spec.id);
@@ -107,7 +107,7 @@ impl Run {
     }
 
     fn want_judge(&self, step: &Step, turn: u32) -> Vec<Event> {
-        if let Some(stopped) = self.turns_break(step) {
+        if let Some(stopped) = self.turn_limit_reached(step) {
             return stopped;
         }
         vec![Event::Wanted { id: step.address(turn, EffectKind::Judge), effect: Effect::Ask }]

@@ -12,7 +12,7 @@ use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::rules::{Rule, Rules};
 use crate::state::{OpenEffect, Run, RunPhase};
 
-use super::code::{called_so_far, may_all_repeat};
+use super::calls_from_code::{called_so_far, may_all_repeat};
 
 /// How many attempts at a model call may be cut off before the run stops: each may have been billed. Resuming the run
 /// asks the model again.
@@ -23,7 +23,7 @@ const BROKEN_ANSWERS: u32 = 4;
 
 impl Run {
     pub(super) fn hear_answer(&self, id: Option<&EffectAddress>, text: &str) -> Vec<Event> {
-        let Some((at, open)) = self.meant(id) else { return Vec::new() };
+        let Some((at, open)) = self.addressed_effect(id) else { return Vec::new() };
         let Effect::Question { inquiry: Some(inquiry), .. } = &open.effect else {
             return vec![said(at, open, Reply::Said(text.to_owned()))];
         };
@@ -32,14 +32,14 @@ impl Run {
     }
 
     pub(super) fn hear_decline(&self, id: Option<&EffectAddress>, by: &str, dismissed: bool) -> Vec<Event> {
-        let Some((at, open)) = self.meant(id) else { return Vec::new() };
+        let Some((at, open)) = self.addressed_effect(id) else { return Vec::new() };
         let because = "the person declined to answer this".to_owned();
         let declined = Verdict { by: by.to_owned(), because, ..Verdict::default() };
         vec![said(at, open, if dismissed { Reply::Cancelled } else { Reply::Verdict(declined) })]
     }
 
     /// The question that is meant. Without an id, there must be exactly one candidate.
-    fn meant(&self, id: Option<&EffectAddress>) -> Option<(&EffectAddress, &OpenEffect)> {
+    fn addressed_effect(&self, id: Option<&EffectAddress>) -> Option<(&EffectAddress, &OpenEffect)> {
         let is_question = |open: &OpenEffect| matches!(open.effect, Effect::Question { .. });
         let mut meant = self.open.iter().filter(|(at, open)| is_question(open) && id.is_none_or(|id| id == *at));
         meant.next().filter(|_| meant.next().is_none())
@@ -93,7 +93,7 @@ impl Run {
         }
         let feedback = "the run was imported while this was being worked on; what had begun may have happened elsewhere, \
                         or not at all: look at what is there, and do what is still needed";
-        let at_work = self.places.values().map(|at| &self.steps[*at]).filter(|step| step.is_at_work());
+        let at_work = self.step_index.values().map(|at| &self.steps[*at]).filter(|step| step.is_at_work());
         let afresh = at_work.map(|step| Event::Judged {
             step: step.spec.id.clone(),
             verdict: Judgement::Retry { feedback: feedback.into() },
@@ -221,14 +221,14 @@ impl Run {
 
     /// What follows if a model was asked and sent nothing for minutes: the run stops, and resuming it asks the model
     /// again. The attempt may have been billed.
-    pub(super) fn after_silence(&self, id: &EffectAddress, attempt: u32, limit: Millis) -> Vec<Event> {
+    pub(super) fn after_timeout(&self, id: &EffectAddress, attempt: u32, limit: Millis) -> Vec<Event> {
         let mut events = vec![Event::Interrupted { id: id.clone(), attempt }];
         let (model, seconds) = (self.payee_of(id), limit.0.div_ceil(1000));
         let why = format!("`{model}` said nothing for {seconds} s; a longer `silence` in the settings waits longer");
         if self.can_halt(id) {
             events.extend(self.halt(id, Failure::new(FailureKind::Outage, why)));
         } else {
-            events.push(self.gives_up(id, attempt + 1, why));
+            events.push(self.give_up(id, attempt + 1, why));
         }
         events
     }
@@ -250,7 +250,7 @@ impl Run {
     }
 
     /// Ends a question without another attempt.
-    pub(super) fn gives_up(&self, id: &EffectAddress, attempt: u32, why: String) -> Event {
+    pub(super) fn give_up(&self, id: &EffectAddress, attempt: u32, why: String) -> Event {
         let reply = match self.phase {
             RunPhase::Cancelling { .. } => Reply::Cancelled,
             RunPhase::New | RunPhase::Running | RunPhase::Paused | RunPhase::Exhausted(_) | RunPhase::Over { .. } => {

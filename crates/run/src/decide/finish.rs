@@ -86,7 +86,7 @@ impl Run {
             }
             ConversationEntry::Results(outcomes) => {
                 let good = outcomes.iter().rev().find(|outcome| outcome.is_good());
-                good.map(|outcome| crate::talk::outcome_words(outcome).into_owned())
+                good.map(|outcome| crate::answer_calls::outcome_words(outcome).into_owned())
                     .filter(|text| !text.trim().is_empty())
             }
             ConversationEntry::Note(_) | ConversationEntry::Summary(_) => None,

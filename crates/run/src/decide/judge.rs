@@ -5,12 +5,12 @@ use crate::reply::{Failure, FailureKind};
 use crate::state::Run;
 use crate::step::Step;
 
-use super::fall::fail;
+use super::failed_step::fail;
 use super::review::{Conclusion, Review};
 
 impl Run {
     pub(super) fn after_judgement(&self, step: &Step) -> Vec<Event> {
-        let (Some(words), Some(answer)) = (step.aside.as_ref(), step.last_answer()) else {
+        let (Some(words), Some(answer)) = (step.side_answer.as_ref(), step.last_answer()) else {
             return fail(step, Failure::new(FailureKind::ModelBehavior, "the result could not be judged"));
         };
         let id = step.spec.id.clone();

@@ -15,7 +15,7 @@ use crate::role::AgentRole;
 use crate::state::{Run, RunPhase};
 use crate::step::{ConversationEntry, Step, StepRole, StepState};
 
-use super::fall::fail;
+use super::failed_step::fail;
 
 impl Run {
     /// Starts a run with the graph that was given, or with the steps that make one.
@@ -125,7 +125,7 @@ pub(super) fn conclude_profile(step: &Step, answer: &ModelAnswer) -> Vec<Event> 
 /// How often a planner has answered without a plan.
 fn prose_answers(step: &Step) -> usize {
     // Part of an answer is neither a plan nor prose.
-    let is_part = |at: usize| at > 0 && matches!(&step.talk[at - 1], ConversationEntry::Note(Note::CutOff));
+    let is_part = |at: usize| at > 0 && matches!(&step.conversation[at - 1], ConversationEntry::Note(Note::CutOff));
     let is_prose = |(at, entry): &(usize, &ConversationEntry)| match entry {
         ConversationEntry::Answer(answer) => {
             let is_whole = answer.finish == FinishReason::Stop && !is_part(*at);
@@ -133,7 +133,7 @@ fn prose_answers(step: &Step) -> usize {
         }
         ConversationEntry::Results(_) | ConversationEntry::Note(_) | ConversationEntry::Summary(_) => false,
     };
-    step.talk.iter().enumerate().filter(is_prose).count()
+    step.conversation.iter().enumerate().filter(is_prose).count()
 }
 
 /// How many faults a planner is told at once: a broken plan of thousands of steps repeats itself.

@@ -15,7 +15,7 @@ use crate::state::Run;
 use crate::step::{Step, StepRole, StepState};
 
 use super::conclude::quoted;
-use super::fall::fail;
+use super::failed_step::fail;
 
 /// The verdict of a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +134,7 @@ impl Run {
             events.push(judged(review, Judgement::Replan { why }));
             return events;
         }
-        let below = makers.iter().filter_map(|maker| self.places.get(&maker.spec.id)).flat_map(|at| {
+        let below = makers.iter().filter_map(|maker| self.step_index.get(&maker.spec.id)).flat_map(|at| {
             let below = self.waiting_below(*at).into_iter();
             below.map(|later| (later, self.steps[*at].spec.id.clone()))
         });
@@ -151,7 +151,7 @@ impl Run {
     /// The steps whose results a review judges: those that wrote the variables it reads, or otherwise those it comes
     /// after. If one of them builds on another, only the later one counts.
     fn makers(&self, review: &Step) -> Vec<&Step> {
-        let Some(place) = self.places.get(&review.spec.id) else { return Vec::new() };
+        let Some(place) = self.step_index.get(&review.spec.id) else { return Vec::new() };
         let before = self.steps().filter(|step| {
             step.role == StepRole::Work
                 && step.state == StepState::Done

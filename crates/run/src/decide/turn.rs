@@ -9,7 +9,7 @@ use crate::state::Run;
 use crate::step::{ConversationEntry, Step, StepState, ToolCallOutcome};
 
 use super::conclude::run_again;
-use super::fall::fail;
+use super::failed_step::fail;
 
 impl Run {
     /// Begins a visit of a step.
@@ -46,11 +46,14 @@ impl Run {
 
     /// Asks the model, unless a budget forbids it. The model is told if it is the last turn.
     pub(super) fn ask(&self, step: &Step, turn: u32) -> Vec<Event> {
-        if let Some(stopped) = self.turns_break(step) {
+        if let Some(stopped) = self.turn_limit_reached(step) {
             return stopped;
         }
         let mut events = Vec::with_capacity(2);
-        if turn + 1 >= self.turns_of(step) && self.turns_of(step) > 1 && !told_of_last_turn(step.talk.iter().rev()) {
+        if turn + 1 >= self.turns_of(step)
+            && self.turns_of(step) > 1
+            && !told_of_last_turn(step.conversation.iter().rev())
+        {
             events.push(Event::Advised { step: step.spec.id.clone(), note: Note::LastTurn });
         }
         events.push(Event::Wanted { id: step.address(turn, EffectKind::Ask), effect: Effect::Ask });
@@ -58,11 +61,11 @@ impl Run {
     }
 
     /// What follows if the run or the step may not ask another question. Returns `None` if it may.
-    pub(super) fn turns_break(&self, step: &Step) -> Option<Vec<Event>> {
-        if let Some(which) = self.ledger.counts_break(&self.budget, 1, 0) {
+    pub(super) fn turn_limit_reached(&self, step: &Step) -> Option<Vec<Event>> {
+        if let Some(which) = self.ledger.count_limit_reached(&self.budget, 1, 0) {
             return Some(vec![Event::Exhausted { which }]);
         }
-        step.ledger.counts_break(&self.settings.step_budget, 1, 0)?;
+        step.ledger.count_limit_reached(&self.settings.step_budget, 1, 0)?;
         Some(fail(step, Failure::new(FailureKind::Budget, "the step has used up its turns")))
     }
 
@@ -86,7 +89,7 @@ impl Run {
     fn after_results(&self, step: &Step, turn: u32) -> Vec<Event> {
         if let Some(answer) = step.last_answer()
             && answer.calls.is_empty()
-            && let Some(again) = crate::talk::again(&answer.text)
+            && let Some(again) = crate::answer_calls::again(&answer.text)
         {
             if self.may_re_enter(step) {
                 return run_again(step, again.instruction);
@@ -94,7 +97,7 @@ impl Run {
             // It has had all its visits: the output of its code is the result.
             return self.conclude(step, turn, answer);
         }
-        let outcomes = match step.talk.last() {
+        let outcomes = match step.conversation.last() {
             Some(ConversationEntry::Results(outcomes)) => outcomes.as_slice(),
             Some(ConversationEntry::Answer(_) | ConversationEntry::Note(_) | ConversationEntry::Summary(_)) | None => {
                 &[]
@@ -106,7 +109,7 @@ impl Run {
         }
         let next = if self.must_compact(step) {
             let compact = vec![Event::Wanted { id: step.address(turn, EffectKind::Compact), effect: Effect::Ask }];
-            self.turns_break(step).unwrap_or(compact)
+            self.turn_limit_reached(step).unwrap_or(compact)
         } else {
             self.ask(step, turn + 1)
         };
@@ -126,10 +129,10 @@ const CUT_SUMMARY: &str = "\n\n(The summary was cut off here.)";
 
 /// Replaces the older turns by their summary, which must be shorter than they are.
 fn after_summary(step: &Step, keep: u32) -> Vec<Event> {
-    let (Some(summary), Some(upto)) = (step.aside.as_ref(), compactable(step, keep)) else {
+    let (Some(summary), Some(upto)) = (step.side_answer.as_ref(), compactable(step, keep)) else {
         return fail(step, Failure::new(FailureKind::ModelBehavior, "the conversation could not be summarised"));
     };
-    let before: usize = step.talk[..upto as usize].iter().map(size).sum();
+    let before: usize = step.conversation[..upto as usize].iter().map(size).sum();
     if summary.text.trim().is_empty() || summary.text.len() >= before {
         let why = format!("a summary of {} bytes for {before} does not shrink the conversation", summary.text.len());
         return fail(step, Failure::new(FailureKind::ModelBehavior, why));
@@ -169,7 +172,8 @@ pub(super) fn told_of_last_turn<'a>(newest_first: impl Iterator<Item = &'a Conve
 /// How many entries from the start may be summarised: all except the last few turns, cut at the beginning of a turn.
 fn compactable(step: &Step, keep: u32) -> Option<u32> {
     let keep = keep.max(1) as usize;
-    let answers = step.talk.iter().enumerate().filter(|(_, entry)| matches!(entry, ConversationEntry::Answer(_)));
+    let answers =
+        step.conversation.iter().enumerate().filter(|(_, entry)| matches!(entry, ConversationEntry::Answer(_)));
     let answers: Vec<usize> = answers.map(|(at, _)| at).collect();
     let cut = answers.len().checked_sub(keep).and_then(|n| answers.get(n)).copied()?;
     // At least as many turns again must have passed, or every turn would summarise again.
@@ -181,7 +185,9 @@ fn size(entry: &ConversationEntry) -> usize {
         ConversationEntry::Answer(answer) => {
             answer.text.len() + answer.calls.iter().map(|c| c.name.len() + c.args.to_string().len()).sum::<usize>()
         }
-        ConversationEntry::Results(outcomes) => outcomes.iter().map(|o| crate::talk::outcome_words(o).len()).sum(),
+        ConversationEntry::Results(outcomes) => {
+            outcomes.iter().map(|o| crate::answer_calls::outcome_words(o).len()).sum()
+        }
         // Notes stay as they are.
         ConversationEntry::Note(_) => 0,
         ConversationEntry::Summary(summary) => summary.len(),
@@ -200,7 +206,9 @@ impl Step {
             | Note::CutOff
             | Note::Told { .. } => false,
         };
-        self.talk.iter().filter(|entry| matches!(entry, ConversationEntry::Note(note) if is_correction(note))).count()
-            as u32
+        self.conversation
+            .iter()
+            .filter(|entry| matches!(entry, ConversationEntry::Note(note) if is_correction(note)))
+            .count() as u32
     }
 }

@@ -169,7 +169,7 @@ fn a_step_that_spends_its_own_budget_fails_and_the_others_go_on() {
         .gives("read", gives("X"))
         .go();
     assert_eq!((world.status("a"), world.status("b")), ("failed", "completed"));
-    insta::assert_snapshot!(world.run.status(), @"failed");
+    insta::assert_snapshot!(world.run.status_word(), @"failed");
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn a_held_question_does_not_undo_a_pause_or_a_cancel() {
     assert_eq!(*world.run.phase(), RunPhase::Paused);
     world.feed(crate::support::cancel());
     estimate(&mut world, "a/0/0/ask.0", 60);
-    assert_eq!(world.run.status(), "cancelled");
+    assert_eq!(world.run.status_word(), "cancelled");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use updraft_run::{ApprovalMode, ForkChange, Input, Reply, RunId, RunPhase, RunSe
 #[test]
 fn a_question_waits_without_a_process_and_its_answer_goes_on() {
     let mut world = World::of(given(&["a"])).says("a", [calls(&["ask_user which colour?"]), says("blue it is")]).go();
-    assert_eq!((world.run.status(), world.status("a")), ("waiting", "waiting"));
+    assert_eq!((world.run.status_word(), world.status("a")), ("waiting", "waiting"));
     assert!(world.run.is_at_rest());
     world.feed(Input::Answer { id: None, text: "blue".into() });
     world.work();
@@ -124,7 +124,7 @@ fn a_cancelled_run_waits_for_what_had_begun_and_then_is_over() {
     world.feed(cancel());
     assert_eq!(world.open(), ["a/0/0/call.0", "b/0/0/ask.0"]);
     world.reply(&at("a/0/0/call.0"), Reply::Cancelled);
-    assert_eq!(world.run.status(), "cancelling");
+    assert_eq!(world.run.status_word(), "cancelling");
     world.reply(&at("b/0/0/ask.0"), says("too late"));
     insta::assert_snapshot!(world.last(), @r#"
     b/0/0/ask.0 says "too late"
@@ -140,7 +140,7 @@ fn a_cancelled_run_waited_for_a_call_that_nobody_would_begin() {
     let mut world = World::of(given(&["a"])).says("a", [calls(&["send mail"])]).prepares("send", opaque());
     world.step_on();
     world.feed(cancel());
-    assert_eq!(world.run.status(), "cancelled");
+    assert_eq!(world.run.status_word(), "cancelled");
 }
 
 #[test]

@@ -235,7 +235,7 @@ fn live(driver: Driver, crashes: &[(usize, Crash)]) -> Disk {
 /// Whether all promises were kept; the first that was not, in words.
 fn verdict(disk: &Disk) -> Result<(), String> {
     let run = Run::fold(disk.journal.clone());
-    if run.status() != "done" || run.answer() != "E" {
+    if run.status_word() != "done" || run.answer() != "E" {
         return Err(format!("it came to {:?} ({})", run.answer(), run.status()));
     }
     if let Some(((id, attempt), n)) = disk.performed.iter().find(|(_, n)| **n > 1) {

@@ -57,7 +57,7 @@ fn an_object_cut_in_two_is_read_as_one_and_half_of_it_never() {
 #[test]
 fn an_answer_whose_continuation_is_cut_off_too_fails_the_step() {
     let world = World::of(given(&["a"])).says("a", [cut("one "), cut("two ")]).go();
-    assert_eq!(world.run.status(), "failed");
+    assert_eq!(world.run.status_word(), "failed");
     assert!(world.last().contains("cut off at the limit on output, and so was its continuation"), "{}", world.last());
 }
 

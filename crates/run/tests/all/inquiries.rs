@@ -50,7 +50,7 @@ fn crash(world: &mut World) {
 fn a_question_waits_for_an_answer_that_fits_and_no_time_passes_meanwhile() {
     let mut world = calling(opaque());
     asks(&mut world, "how many?");
-    assert_eq!((world.run.status(), world.run.is_at_rest()), ("waiting", true));
+    assert_eq!((world.run.status_word(), world.run.is_at_rest()), ("waiting", true));
     let worked = world.run.worked();
     world.now += 60_000;
     answer(&mut world, 0, "many");
@@ -58,7 +58,7 @@ fn a_question_waits_for_an_answer_that_fits_and_no_time_passes_meanwhile() {
     answer(&mut world, 0, "3");
     assert_eq!(world.run.worked(), worked);
     assert!(world.last().contains(r#"a/0/0/call.0/0 gives {"n":3}"#), "{}", world.last());
-    assert_eq!((world.run.status(), world.open()), ("running", vec![CALL.to_owned()]));
+    assert_eq!((world.run.status_word(), world.open()), ("running", vec![CALL.to_owned()]));
     world.reply(&at(CALL), gives("ordered"));
     assert_eq!(world.run.ledger().calls, 1, "a question is no call");
     assert_eq!(world.go().answer(), "done");
@@ -200,7 +200,7 @@ fn a_cancelled_run_asks_nobody_any_more() {
     world.feed(cancel());
     assert_eq!(world.open(), [CALL]);
     world.reply(&at(CALL), Reply::Cancelled);
-    assert_eq!(world.run.status(), "cancelled");
+    assert_eq!(world.run.status_word(), "cancelled");
 }
 
 #[test]

@@ -273,13 +273,13 @@ fn while_a_tainted_command_runs_that_will_list_its_changes_every_file_may_be_one
     world.begin(&at("r/0/0/ask.0"));
     world.work();
     world.begin(&at("w/0/1/call.0"));
-    assert_eq!((world.run.roaming(), world.run.tainted().len()), (Origins::of(PAGE), 0));
+    assert_eq!((world.run.unlisted_origins(), world.run.tainted().len()), (Origins::of(PAGE), 0));
     world.reply(&at("r/0/0/ask.0"), calls(&["read x"]));
     world.begin(&at("r/0/0/call.0"));
     world.reply(&at("r/0/0/call.0"), gives("words"));
     assert_eq!(origins(&world, "r"), [PAGE]);
     world.reply(&at("w/0/1/call.0"), Reply::Cancelled);
-    assert_eq!((world.run.roaming().is_empty(), world.run.tainted().contains_key(".")), (true, true));
+    assert_eq!((world.run.unlisted_origins().is_empty(), world.run.tainted().contains_key(".")), (true, true));
 }
 
 #[test]

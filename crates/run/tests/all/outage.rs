@@ -79,7 +79,7 @@ fn an_outage_of_a_paused_or_cancelled_run_changes_neither() {
     world.feed(crate::support::resume());
     world.feed(crate::support::cancel());
     world.reply(&at("a/0/0/ask.0"), away());
-    assert_eq!(world.run.status(), "cancelled");
+    assert_eq!(world.run.status_word(), "cancelled");
 }
 
 #[test]

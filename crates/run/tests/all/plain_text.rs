@@ -65,7 +65,7 @@ proptest! {
     fn every_answer_is_the_result_word_for_word(text in answers()) {
         for (step, start) in ways() {
             let world = World::of(start).says("plan", [plan(&["a"])]).says(step, [says(&text)]).go();
-            prop_assert_eq!(world.run.status(), "done");
+            prop_assert_eq!(world.run.status_word(), "done");
             prop_assert_eq!(world.answer(), text.as_str());
         }
     }
@@ -90,7 +90,7 @@ fn a_call_is_read_only_where_it_is_the_message_and_tools_were_told_in_words() {
         let world = told.gives("read", gives("hello")).go();
         assert!(world.transcript().contains("a/0/0/call.0 gives hello"), "{call}\n{}", world.transcript());
         let native = World::of(given(&["a"])).says("a", [says(call)]).go();
-        assert_eq!((native.run.status(), native.answer().as_str()), ("done", call));
+        assert_eq!((native.run.status_word(), native.answer().as_str()), ("done", call));
     }
 }
 
@@ -109,6 +109,6 @@ fn a_planner_that_answers_in_prose_makes_a_plan_of_one_step() {
         .says("plan", [says("The capital is Paris."), says("The capital is Paris.")])
         .says("answer", [says("Paris.")])
         .go();
-    assert_eq!((world.run.status(), world.answer().as_str()), ("done", "Paris."));
+    assert_eq!((world.run.status_word(), world.answer().as_str()), ("done", "Paris."));
     assert_eq!(world.run.variables()["planner_answer"].value.as_str(), Some("The capital is Paris."));
 }

@@ -35,7 +35,7 @@ fn a_planner_with_thousands_of_faults_is_told_the_first_of_them() {
     world.reply(&at("plan/0/0/ask.0"), plan(&many));
     assert!(world.talk("plan").contains("and 4950 more"));
     let updraft_run::ConversationEntry::Note(updraft_run::Note::PlanFaults { faults }) =
-        world.step("plan").talk.last().unwrap()
+        world.step("plan").conversation.last().unwrap()
     else {
         panic!("no faults were told");
     };
@@ -90,7 +90,7 @@ fn a_new_plan_keeps_what_is_done_and_replaces_what_has_not_begun() {
     d done
     finished: D
     "#);
-    assert_eq!(world.run.status(), "done");
+    assert_eq!(world.run.status_word(), "done");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn new_plans_are_bounded() {
         .says("c", [model_fails("3")])
         .go();
     assert_eq!(world.transcript().matches("planned because {\"failed\"").count(), 2);
-    assert_eq!(world.run.status(), "failed");
+    assert_eq!(world.run.status_word(), "failed");
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn cancelling_the_planner_while_it_plans_anew_does_not_hang_the_run() {
         World::of(start(RunMode::Plan)).says("plan", [plan(&["a", "b < a"])]).says("a", [model_fails("gone")]).go();
     assert_eq!(world.open(), ["plan/1/0/ask.0"]);
     world.feed(cancel_step("plan"));
-    assert_eq!(world.run.status(), "failed");
+    assert_eq!(world.run.status_word(), "failed");
     assert_eq!(world.status("b"), "skipped");
 }
 
@@ -212,7 +212,7 @@ fn a_router_nobody_understands_is_replaced_by_one_agent() {
     let world =
         World::of(start(RunMode::Swarm)).says("plan", [says("hm"), says("hm")]).says("answer", [says("done")]).go();
     assert!(world.transcript().contains("planned because \"first\": answer"), "{}", world.transcript());
-    assert_eq!((world.run.steps().last().unwrap().spec.agent.as_str(), world.run.status()), ("coder", "done"));
+    assert_eq!((world.run.steps().last().unwrap().spec.agent.as_str(), world.run.status_word()), ("coder", "done"));
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn every_verdict_leads_somewhere_whatever_the_variable_is_called() {
                 assert!(story.contains(way), "{name} {form}\n{story}");
                 let made = if word == "accept" { "first" } else { "second" };
                 assert_eq!(world.run.variables()["text"].value.as_str(), Some(made), "{name} {form}");
-                assert_eq!((world.run.status(), world.answer().as_str()), ("done", "told"), "{name} {form}");
+                assert_eq!((world.run.status_word(), world.answer().as_str()), ("done", "told"), "{name} {form}");
             }
         }
     }
@@ -61,7 +61,7 @@ fn a_result_that_is_rejected_again_and_again_fails_the_run_and_is_no_answer() {
             .says("make", [says("1"), says("2"), says("3"), says("4")])
             .says("check", [verdict(), verdict(), verdict(), verdict()])
             .go();
-        assert_eq!(world.run.status(), "failed", "{}", world.transcript());
+        assert_eq!(world.run.status_word(), "failed", "{}", world.transcript());
         assert_eq!(world.answer(), "");
         let why = "step `make` failed: the review `check` rejected its result: too short";
         assert!(world.transcript().contains(why), "{}", world.transcript());
@@ -100,7 +100,7 @@ fn replan_goes_to_the_planner_and_the_rejected_result_is_no_part_of_the_answer()
     b done
     finished: B
     "#);
-    assert_eq!(world.run.status(), "done");
+    assert_eq!(world.run.status_word(), "done");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_new_plan_may_build_on_the_rejected_result() {
         .says("check", [says("{\"verdict\": \"replan\", \"feedback\": \"longer\"}")])
         .says("b", [says("B")])
         .go();
-    assert_eq!((world.run.status(), world.answer().as_str()), ("done", "B"));
+    assert_eq!((world.run.status_word(), world.answer().as_str()), ("done", "B"));
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn what_was_built_on_a_result_that_is_made_again_is_built_again() {
         .says("tell", [says("told")])
         .go();
     assert_eq!(world.run.variables()["sum"].value.as_str(), Some("sum of two"), "{}", world.transcript());
-    assert_eq!((world.run.status(), world.answer().as_str()), ("done", "told"));
+    assert_eq!((world.run.status_word(), world.answer().as_str()), ("done", "told"));
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_step_that_fails_when_it_is_made_again_takes_its_review_with_it() {
         .says("check", [says("{\"verdict\": \"retry\", \"feedback\": \"x\"}")])
         .says("b", [says("B")])
         .go();
-    assert_eq!((world.run.status(), world.answer().as_str()), ("done", "B"), "{}", world.transcript());
+    assert_eq!((world.run.status_word(), world.answer().as_str()), ("done", "B"), "{}", world.transcript());
 }
 
 #[test]
@@ -196,13 +196,13 @@ fn a_review_without_a_verdict_is_asked_for_one_and_then_stops_nothing() {
         .says("check", [says("accept: it is fine"), says("accept: it is fine")])
         .go();
     assert!(world.transcript().contains("tells check: {\"unfit\":{\"what\":\"it holds no verdict\"}}"));
-    assert_eq!(world.run.status(), "done");
+    assert_eq!(world.run.status_word(), "done");
     let prose = "I would write {\"verdict\": \"retry\"} only for a fault.";
     let world = World::of(given(&["make", "check:reviewer < make"]))
         .says("make", [says("text")])
         .says("check", [says(prose), says(prose)])
         .go();
-    assert_eq!((world.run.status(), world.step("make").visit), ("done", 0));
+    assert_eq!((world.run.status_word(), world.step("make").visit), ("done", 0));
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn an_accepted_result_is_the_answer_word_for_word() {
 fn one_agent_alone_reviews_in_its_own_words() {
     let review = "{\"verdict\": \"retry\", \"feedback\": \"x\"}";
     let world = World::of(start(RunMode::Agent("reviewer".into()))).says("reviewer", [says(review)]).go();
-    assert_eq!((world.run.status(), world.answer().as_str()), ("done", review));
+    assert_eq!((world.run.status_word(), world.answer().as_str()), ("done", review));
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_new_plan_may_read_what_a_step_wrote_before_it_failed_in_its_second_visit() 
         .says("check", [says("{\"verdict\": \"retry\", \"feedback\": \"x\"}")])
         .says("mend", [says("mended")])
         .go();
-    assert_eq!((world.run.status(), world.answer().as_str()), ("done", "mended"), "{}", world.transcript());
+    assert_eq!((world.run.status_word(), world.answer().as_str()), ("done", "mended"), "{}", world.transcript());
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn a_review_of_what_no_step_made_is_itself_the_answer() {
     let world = World::of(given(&["look:reviewer"]))
         .says("look", [says("{\"verdict\": \"retry\", \"feedback\": \"line 3 is wrong\"}")])
         .go();
-    assert_eq!((world.run.status(), world.answer().as_str()), ("done", "line 3 is wrong"));
+    assert_eq!((world.run.status_word(), world.answer().as_str()), ("done", "line 3 is wrong"));
 }
 
 /// `make` writes a text that two others read.
@@ -298,5 +298,5 @@ fn what_was_built_on_a_rejected_result_is_no_part_of_the_answer_after_a_new_plan
         .says("check", [says("{\"verdict\": \"replan\", \"feedback\": \"x\"}")])
         .says("b", [says("B")])
         .go();
-    assert_eq!((world.run.status(), world.answer().as_str()), ("done", "B"), "{}", world.transcript());
+    assert_eq!((world.run.status_word(), world.answer().as_str()), ("done", "B"), "{}", world.transcript());
 }

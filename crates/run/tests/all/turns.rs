@@ -355,7 +355,7 @@ fn fewer_or_more_preparations_than_calls_confuse_nobody() {
             world.reply(&id, reply);
         }
         assert_eq!(world.open(), ["a/0/1/ask.0"]);
-        let results = world.step("a").talk.iter().find_map(|entry| match entry {
+        let results = world.step("a").conversation.iter().find_map(|entry| match entry {
             updraft_run::ConversationEntry::Results(outcomes) => Some(outcomes.len()),
             _ => None,
         });

@@ -334,7 +334,7 @@ impl World {
 }
 
 pub fn talk(step: &Step) -> String {
-    let lines = step.talk.iter().map(|entry| match entry {
+    let lines = step.conversation.iter().map(|entry| match entry {
         ConversationEntry::Answer(answer) => format!("model: {}", spoken(answer)),
         ConversationEntry::Results(outcomes) => {
             let words: Vec<_> = outcomes.iter().map(|outcome| outcome_words(outcome).into_owned()).collect();

@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::scan;
-use crate::order::{MOVED, MovedFile, MovedFileRecord};
+use crate::protocol::{MOVED, MovedFile, MovedFileRecord};
 
 /// Most files that are reported one by one.
 pub(super) const TOLD: usize = 1_000;

@@ -8,10 +8,10 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
-use updraft_workspace::names;
+use updraft_workspace::guarded_names;
 
-use super::trail::LinkTrail;
-use crate::config::{self, GitConfigEntry};
+use super::links::LinkTrail;
+use crate::git_config::{self, GitConfigEntry};
 
 /// Most bytes of a settings file that is read. A longer one is not known to be harmless.
 const LONGEST: u64 = 1 << 20;
@@ -21,7 +21,7 @@ pub(super) fn is_harmless(root: &OwnedFd, folder: &Path, path: &Path, why: &str)
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     match name {
         // Other programs interpret files with these names differently.
-        "config" | "config.worktree" if why == names::GIT_SETTINGS => {
+        "config" | "config.worktree" if why == guarded_names::GIT_SETTINGS => {
             text(root, path).is_some_and(|text| config_is_harmless(&text))
         }
         "commondir" => text(root, path).is_some_and(|text| text.trim_end() == "../.."),
@@ -74,7 +74,7 @@ fn leads_straight(root: &OwnedFd, folder: &Path, path: &Path, text: &str) -> boo
 
 fn config_is_harmless(text: &str) -> bool {
     // Git writes no backslash itself, and escapes have been used to confuse other parsers.
-    !text.contains('\\') && config::settings(text).is_some_and(|all| all.iter().all(setting_is_harmless))
+    !text.contains('\\') && git_config::settings(text).is_some_and(|all| all.iter().all(setting_is_harmless))
 }
 
 pub(super) fn setting_is_harmless(setting: &GitConfigEntry) -> bool {

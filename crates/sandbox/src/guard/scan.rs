@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
-use updraft_workspace::{Stamp, names};
+use updraft_workspace::{Stamp, guarded_names};
 
-use super::place::{FolderKind, is_repository, why_guarded, why_repository};
+use super::folder_kind::{FolderKind, is_repository, why_guarded, why_repository};
 use super::watch::WatchedPath;
 
 /// A guarded file, folder or link. Its key is the path below the root of the walk.
@@ -27,7 +27,7 @@ pub(crate) struct GuardedItem {
 impl GuardedItem {
     /// Whether commands may write it, so that it is judged by its content.
     pub(super) fn stays_writable(&self) -> bool {
-        self.why == names::TODO
+        self.why == guarded_names::TODO
     }
 }
 
@@ -312,8 +312,8 @@ fn in_repository(place: &FolderKind, name: &str, is_folder: bool) -> Option<&'st
         return None;
     }
     let folder = inside.to_string_lossy();
-    let link = || folder.is_empty().then(|| names::why_link_guarded(".git", name)).flatten();
-    names::why_guarded_in_repository(&folder, name).or_else(link)
+    let link = || folder.is_empty().then(|| guarded_names::why_link_guarded(".git", name)).flatten();
+    guarded_names::why_guarded_in_repository(&folder, name).or_else(link)
 }
 
 /// Opens a folder below the root without following links. The path may be longer than the kernel accepts at once.

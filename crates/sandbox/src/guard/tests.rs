@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::*;
 
 mod hidden;
-mod led;
+mod link_targets;
 mod many;
 mod rebase;
 

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FileType};
 use updraft_workspace::{PathKind, Stamp};
 
+use super::folder_kind::{FolderKind, is_packages};
+use super::from_settings::named;
 use super::harmless::is_harmless;
-use super::named::named;
-use super::place::{FolderKind, is_packages};
+use super::links::LinkTrail;
 use super::scan::{GuardWalk, ScanResult, open};
-use super::trail::LinkTrail;
 
 /// Why a path is guarded regardless of its name, whether it exists or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,9 +13,9 @@ use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 use seccompiler::sock_filter;
 
 use super::root::{ETC, NAMES, SYSTEM, scratch_folders};
-use super::steps;
-use crate::order::LaunchFault;
+use super::timing;
 use crate::policy::{Network, Policy, ResourceLimits, SandboxLevel};
+use crate::protocol::LaunchFault;
 
 /// The newest Landlock version this code supports. The kernel enforces the part that it supports.
 const ABI_KNOWN: ABI = ABI::V9;
@@ -28,7 +28,7 @@ pub(super) fn confine(
     filters: &[Vec<u64>],
 ) -> Result<(), LaunchFault> {
     limit(level, &policy.limits).map_err(LaunchFault::set_up("setting resource limits"))?;
-    steps::mark("setting limits");
+    timing::mark("setting limits");
     let rules = match level {
         SandboxLevel::Full => Some(full_rules(policy)),
         SandboxLevel::Landlock => Some(lower_rules(policy, private)),
@@ -36,14 +36,14 @@ pub(super) fn confine(
     };
     if let Some(rules) = rules {
         drop_capabilities().map_err(LaunchFault::set_up("dropping capabilities"))?;
-        steps::mark("dropping capabilities");
+        timing::mark("dropping capabilities");
         landlock(&rules)?;
-        steps::mark("Landlock");
+        timing::mark("Landlock");
     }
     rustix::thread::set_no_new_privs(true)
         .map_err(|error| LaunchFault::set_up("setting no_new_privs")(error.into()))?;
     filters.iter().try_for_each(|filter| install(filter))?;
-    steps::mark("seccomp");
+    timing::mark("seccomp");
     Ok(())
 }
 

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use updraft_workspace::{GRAIN, ago};
 
-use super::held::{self, ByteEstimate, DoubtTimer};
 use super::processes::ProcessFamily;
+use super::unnamed::{self, ByteEstimate, DoubtTimer};
 
 /// The shortest time between two scans of the folders.
 const REST: Duration = Duration::from_millis(200);
@@ -67,11 +67,11 @@ impl<'a> DiskMeter<'a> {
     /// are counted.
     pub(super) fn are_filled(&mut self, limit: u64, written: u64) -> bool {
         let now: Vec<u64> = self.free.iter().map(|(folder, _)| free_space(folder)).collect();
-        let filled = held::sum(self.free.iter().zip(&now).map(|((_, free), now)| free.saturating_sub(*now)));
+        let filled = unnamed::sum(self.free.iter().zip(&now).map(|((_, free), now)| free.saturating_sub(*now)));
         if filled > limit && written > limit {
             return true;
         }
-        let (began, free) = (Instant::now(), held::sum(now));
+        let (began, free) = (Instant::now(), unnamed::sum(now));
         let (filled_then, free_then) = self.looked_at;
         let has_grown = filled > limit && (filled_then == 0 || filled >= filled_then.saturating_add(limit / 16));
         let is_due = began >= self.next_look && (free != free_then || self.doubt.is_there());
@@ -80,7 +80,7 @@ impl<'a> DiskMeter<'a> {
         }
         self.looked_at = (filled, free);
         let mut made = self.made();
-        let nameless = held::deleted_files(&self.family.members(u64::MAX), self.memory);
+        let nameless = unnamed::deleted_files(&self.family.members(u64::MAX), self.memory);
         made.bytes = made.bytes.saturating_add(nameless.bytes);
         made.perhaps = made.perhaps.saturating_add(nameless.perhaps);
         self.next_look = began + REST.max(began.elapsed() * SHARE);
@@ -121,7 +121,7 @@ impl<'a> DiskMeter<'a> {
                 if metadata.is_dir() {
                     left.push(entry.path());
                 } else if self.is_since(&metadata) {
-                    let part = held::bytes_of(metadata.blocks(), 512) / metadata.nlink().max(1);
+                    let part = unnamed::bytes_of(metadata.blocks(), 512) / metadata.nlink().max(1);
                     made.bytes = made.bytes.saturating_add(part);
                 }
             }
@@ -142,7 +142,7 @@ impl<'a> DiskMeter<'a> {
 }
 
 fn free_space(path: &Path) -> u64 {
-    rustix::fs::statvfs(path).map_or(0, |disk| held::bytes_of(disk.f_bfree, disk.f_frsize))
+    rustix::fs::statvfs(path).map_or(0, |disk| unnamed::bytes_of(disk.f_bfree, disk.f_frsize))
 }
 
 #[cfg(test)]

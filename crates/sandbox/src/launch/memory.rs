@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::attend::time_spent;
-use super::held::{ByteEstimate, DoubtTimer, MachineMemory, sum};
 use super::processes::ProcessFamily;
-use super::queued;
+use super::socket_memory;
+use super::supervise::time_spent;
+use super::unnamed::{ByteEstimate, DoubtTimer, MachineMemory, sum};
 
 /// The shortest time between two checks of the sockets, unless their content can decide at once.
 const REST: Duration = Duration::from_millis(200);
@@ -43,7 +43,7 @@ impl MemoryMeter {
         let (gained, lost) = MachineMemory::now().since(&mut self.best);
         if self.matters(limit, quick, gained, lost) || Instant::now() >= self.next_look {
             let before = time_spent();
-            self.queued = queued::in_sockets(&self.family.members(u64::MAX));
+            self.queued = socket_memory::in_sockets(&self.family.members(u64::MAX));
             self.next_look = Instant::now() + REST.max(time_spent().saturating_sub(before) * SHARE);
         }
         let family = self.family;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use super::held::{self, bytes_of};
+use super::unnamed::{self, bytes_of};
 
 /// Which processes belong to a sandbox.
 #[derive(Clone, Copy)]
@@ -59,10 +59,10 @@ impl ProcessFamily {
         let (mut own, mut shared) = (self.unowned_memory(), 0);
         for &pid in &members {
             let (one, with_others) = proportional_memory(pid);
-            own = held::sum([own, one]);
-            shared = held::sum([shared, with_others]);
+            own = unnamed::sum([own, one]);
+            shared = unnamed::sum([shared, with_others]);
         }
-        held::sum([own, shared.max(held::shared_memory(&members).within(gained))])
+        unnamed::sum([own, shared.max(unnamed::shared_memory(&members).within(gained))])
     }
 
     /// The memory in System V shared segments, queues and semaphores, which persists after the processes release it.
@@ -88,7 +88,7 @@ fn system_v() -> u64 {
     let of_queue = |row: Vec<u64>| Some(row.get(3)?.saturating_add(bytes_of(*row.get(4)?, message)));
     let queues = rows("msg").into_iter().filter_map(of_queue);
     let semaphores = rows("sem").into_iter().filter_map(|row| Some(bytes_of(*row.get(3)?, semaphore)));
-    held::sum(segments.chain(queues).chain(semaphores))
+    unnamed::sum(segments.chain(queues).chain(semaphores))
 }
 
 pub(super) fn numbers_in(folder: impl AsRef<Path>) -> Vec<i32> {
@@ -119,11 +119,15 @@ fn usage_of(pid: i32) -> ProcessUsage {
     let written = match fs::read_to_string(format!("/proc/{pid}/io")) {
         Ok(io) => field(&io, "write_bytes:").saturating_sub(field(&io, "cancelled_write_bytes:")),
         // A process that hides its numbers may have written any amount.
-        Err(error) if status.contains("\nVmRSS:") && !held::may_be_skipped(&error, pid) => u64::MAX,
+        Err(error) if status.contains("\nVmRSS:") && !unnamed::may_be_skipped(&error, pid) => u64::MAX,
         Err(_) => 0,
     };
     let memory = fields(&status, &["RssAnon:", "RssShmem:", "VmSwap:"]);
-    ProcessUsage { tasks: field(&status, "Threads:").max(1), memory: held::sum([memory, unlisted(&status)]), written }
+    ProcessUsage {
+        tasks: field(&status, "Threads:").max(1),
+        memory: unnamed::sum([memory, unlisted(&status)]),
+        written,
+    }
 }
 
 /// Memory that is not in the resident set: huge pages and the page tables themselves.
@@ -137,12 +141,12 @@ fn proportional_memory(pid: i32) -> (u64, u64) {
     let mut rollups = tasks.filter_map(|task| fs::read_to_string(format!("/proc/{pid}/task/{task}/smaps_rollup")).ok());
     let Some(text) = rollups.find(|text| text.contains("\nPss_Anon:")) else { return (usage_of(pid).memory, 0) };
     let own = fields(&text, &["Pss_Anon:", "SwapPss:"]);
-    (held::sum([own, unlisted(&status_of(pid))]), fields(&text, &["Pss_Shmem:"]))
+    (unnamed::sum([own, unlisted(&status_of(pid))]), fields(&text, &["Pss_Shmem:"]))
 }
 
 /// The sum of these fields in bytes; the kernel reports kibibytes.
 fn fields(text: &str, names: &[&str]) -> u64 {
-    held::sum(names.iter().map(|name| bytes_of(field(text, name), 1024)))
+    unnamed::sum(names.iter().map(|name| bytes_of(field(text, name), 1024)))
 }
 
 /// The number after a field name at the start of a line.

@@ -12,9 +12,9 @@ use serde::Serialize;
 
 use super::kernel::{self, ForkSide};
 use super::root::DEVICES;
-use super::{confine, steps};
-use crate::order::{LaunchFault, LaunchOrder, LaunchTask};
+use super::{confine, timing};
 use crate::policy::SandboxLevel;
+use crate::protocol::{LaunchFault, LaunchOrder, LaunchTask};
 
 /// Variables that the sandbox adds to the environment: home and temporary folders, and the proxy.
 pub(super) type ExtraEnv = Vec<(String, String)>;
@@ -31,9 +31,9 @@ pub(super) fn start(
         ForkSide::Parent(pid) => pid,
         ForkSide::Child => {
             drop(news);
-            steps::begin();
+            timing::begin();
             match become_program(order, private, extra, stdin) {
-                Ok(()) => tell(writer, &steps::all()),
+                Ok(()) => tell(writer, &timing::all()),
                 Err(fault) => tell(writer, &fault),
             }
             std::process::exit(0)
@@ -47,8 +47,8 @@ pub(super) fn start(
         return Err(fault);
     }
     if let Ok(theirs) = serde_json::from_slice(&text) {
-        steps::adopt(theirs);
-        steps::mark("starting the process");
+        timing::adopt(theirs);
+        timing::mark("starting the process");
     }
     Ok(pid)
 }
@@ -78,7 +78,7 @@ fn become_program(
     }
     kernel::close_on_exec_from(3).map_err(LaunchFault::set_up("closing descriptors"))?;
     kernel::default_signals();
-    steps::mark("connecting streams");
+    timing::mark("connecting streams");
     match &order.task {
         LaunchTask::Probe => confine::confine(order.level, &order.policy, private, &order.filters),
         LaunchTask::Run { program, args, env, cwd } => {

@@ -16,13 +16,13 @@ use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
 };
 
-use super::first::WorkspaceMounts;
 use super::kernel::{self, MountRestriction};
+use super::namespace_init::WorkspaceMounts;
 use super::{overlay, sockets};
+use crate::git_identity;
 use crate::guard::SelfMount;
-use crate::identity;
-use crate::order::LaunchFault;
 use crate::policy::{Network, Policy};
+use crate::protocol::LaunchFault;
 
 /// Programs and libraries. A link among them (`/bin`, on most systems) stays a link.
 pub(super) const SYSTEM: [&str; 9] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix"];
@@ -236,7 +236,7 @@ fn scratch(root: &OwnedFd, policy: &Policy) -> io::Result<Vec<Mount>> {
             what: MountContent::Tree { tree: tree(&whole, name, MountRestriction::NoDevices)?, is_folder: true },
         });
     }
-    for (name, text) in identity::files(&policy.git) {
+    for (name, text) in git_identity::files(&policy.git) {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&whole, Path::new("home").join(name), flags, Mode::from_raw_mode(0o644))?;
         std::fs::File::from(file).write_all(text.as_bytes())?;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags};
 
-use crate::identity::{self, GitSetting};
+use crate::git_identity::{self, GitSetting};
 use crate::staged::remove;
 
 const PREFIX: &str = "updraft-sandbox-";
@@ -40,7 +40,7 @@ impl ScratchFolder {
             let home = scratch.path.join("home");
             std::fs::create_dir(&home)?;
             std::fs::create_dir(scratch.path.join("tmp"))?;
-            for (name, text) in identity::files(git) {
+            for (name, text) in git_identity::files(git) {
                 std::fs::write(home.join(name), text)?;
             }
             return Ok(scratch);

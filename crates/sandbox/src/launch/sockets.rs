@@ -16,8 +16,8 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::kernel;
-use crate::order::LaunchOrder;
 use crate::policy::{Network, Policy, SandboxLevel};
+use crate::protocol::LaunchOrder;
 
 /// The first version of Landlock with a rule for sockets.
 const LANDLOCK_WITH_SOCKETS: u32 = 9;

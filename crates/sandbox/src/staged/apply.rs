@@ -18,8 +18,8 @@ use updraft_workspace::{FileKind, FileMetadata, Stamp};
 
 use super::clear::open_up;
 use super::stage::{OverlayStage, times};
-use crate::changed::{StagedChange, UnlistedChanges};
 use crate::guard::{ChangedPaths, names};
+use crate::staged_change::{StagedChange, UnlistedChanges};
 
 mod conflict;
 mod file;

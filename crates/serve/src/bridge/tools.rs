@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use updraft_mcp::server::{PlainBackend, PlainTool};
 
-use super::link::{BridgeClient, RemoteContent, RetryPermission};
+use super::bridge_client::{BridgeClient, RemoteContent, RetryPermission};
 
 /// Added to a prompt that has a signal file.
 const SIGNAL: &str = include_str!("signal.md");

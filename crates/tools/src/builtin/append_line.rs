@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use updraft_run::{EffectClass, Failure, FileChange, PreparedCall, Reply, ToolOutput, ToolSpec};
 use updraft_workspace::{LinkPolicy, PathContent, text};
 
-use super::change;
+use super::write_plan;
 use super::{failed, parse, reply, spec};
 use crate::limits::ToolLimits;
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
@@ -57,7 +57,7 @@ impl Tool for AppendLine {
     }
 
     fn prepare(&self, args: &Value, place: &updraft_workspace::Place) -> PreparedCall {
-        change::prepare(args, EffectClass::Opaque, place)
+        write_plan::prepare(args, EffectClass::Opaque, place)
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
@@ -105,7 +105,7 @@ fn append(args: &Value, cx: &CallContext, most: usize) -> Result<ToolOutput, Fai
         let kept = before.and_then(|existing| existing.bytes).filter(|bytes| bytes.len() <= KEPT);
         kept.map(|bytes| cx.keep(bytes));
     } else {
-        let now = change::look(place, &path);
+        let now = write_plan::look(place, &path);
         output.changes.push(FileChange { path: path.to_string(), was: now, now, lost: true, ..FileChange::default() });
     }
     Ok(output)

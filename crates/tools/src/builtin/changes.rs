@@ -1,6 +1,6 @@
 //! Adds to a command's output which files it changed: as the sandbox recorded it, or as far as timestamps show it.
 
-pub(crate) mod seen;
+pub(crate) mod by_time;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use updraft_run::{FileChange, FileKind, ToolOutput, UnlistedCount};
 use updraft_sandbox::{ChildResult, StagedChange, StagedChanges, UnlistedChanges};
 use updraft_workspace::{Changes, Workspace, bytes_of, hash};
 
-use super::change;
+use super::write_plan;
 use crate::diffs::Diffs;
 use crate::tool::CallContext;
 
@@ -45,7 +45,7 @@ pub(crate) async fn tell(
         if let Some(staged) = staged {
             return gathered(&staged, &workspace, &moved);
         }
-        let seen = seen::since(&workspace, began);
+        let seen = by_time::since(&workspace, began);
         let unlisted = seen.unlisted();
         (Changes { list: seen.list, unlisted, ..Changes::default() }, Vec::new())
     });
@@ -58,7 +58,7 @@ pub(crate) async fn tell(
         let why = format!("{more} more changes are not listed and cannot be undone; {taken} of them took a file away");
         (changes.unlisted, output.more) = (Some(why), Some(UnlistedCount { changes: more, taken }));
     }
-    let beyond = seen::beyond(beyond, began).await;
+    let beyond = by_time::beyond(beyond, began).await;
     changes.unlisted = changes.unlisted.or_else(|| beyond.unlisted());
     changes.list.extend(beyond.list);
     if !output.text.is_empty() && !output.text.ends_with('\n') && (!remarks.is_empty() || ended.unstaged.is_some()) {
@@ -184,7 +184,7 @@ impl ChangeCollector<'_> {
         }
         self.read += now.len;
         let inside = self.workspace.locate(&change.path).ok()?;
-        let standing = self.workspace.standing(&inside, change::DIFFED).ok()??;
+        let standing = self.workspace.standing(&inside, write_plan::DIFFED).ok()??;
         // Another program may have written the file since; that content is not the command's.
         let is_its = (standing.form().len, standing.form().modified) == (now.len, now.modified);
         change.after = standing.hash.filter(|_| is_its);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use updraft_run::{EffectClass, EffectFacts, Failure, FailureKind, PreparedCall, RecoveryOutcome, ToolSpec};
 use updraft_workspace::{Place, text};
 
-use super::change::{self, WritePlan};
+use super::write_plan::{self, WritePlan};
 use super::{failed, parse, spec};
 use crate::limits::ToolLimits;
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
@@ -86,7 +86,7 @@ impl Tool for EditFile {
     }
 
     fn prepare(&self, args: &Value, place: &Place) -> PreparedCall {
-        let prepared = change::prepare(args, EffectClass::Checkable, place);
+        let prepared = write_plan::prepare(args, EffectClass::Checkable, place);
         // If `old` does not match, the error quotes the file, so an edit also counts as reading it.
         PreparedCall { reads: prepared.writes.clone(), ..prepared }
     }
@@ -100,10 +100,10 @@ impl Tool for EditFile {
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
-        Box::pin(async move { change::make(&args, cx, |place| self.plan(&args, place)) })
+        Box::pin(async move { write_plan::make(&args, cx, |place| self.plan(&args, place)) })
     }
 
     fn reconcile(&self, _: &Value, facts: &EffectFacts, place: &Place) -> RecoveryOutcome {
-        change::reconcile(facts, place, |expected| format!("edited `{}`\n", expected.path))
+        write_plan::reconcile(facts, place, |expected| format!("edited `{}`\n", expected.path))
     }
 }

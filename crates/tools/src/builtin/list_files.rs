@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use updraft_run::{EffectClass, Failure, PreparedCall, ToolOutput, ToolSpec};
 use updraft_workspace::{HiddenFiles, Place, Walk, WalkEntry, WorkspacePath};
 
-use super::{change, parse, reply, spec, whole};
+use super::{parse, reply, spec, whole, write_plan};
 use crate::limits::ToolLimits;
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 
@@ -95,7 +95,7 @@ impl Tool for ListFiles {
     }
 
     fn prepare(&self, args: &Value, place: &Place) -> PreparedCall {
-        change::reading(args, place)
+        write_plan::reading(args, place)
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {

@@ -14,7 +14,7 @@ use updraft_workspace::{
     text::{self, Encoding},
 };
 
-use super::{change, failed, parse, reply, spec, whole};
+use super::{failed, parse, reply, spec, whole, write_plan};
 use crate::limits::ToolLimits;
 use crate::picture::{LARGEST_PICTURE, mime_of};
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
@@ -141,7 +141,7 @@ impl Tool for ReadFile {
     }
 
     fn prepare(&self, args: &Value, place: &Place) -> PreparedCall {
-        change::reading(args, place)
+        write_plan::reading(args, place)
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {

@@ -1,8 +1,8 @@
 //! `run_python`: runs code in a fresh Python process in the sandbox, with the shared variables and the agent's tools.
 
+mod file_states;
 mod host;
-mod told;
-mod traces;
+mod report;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use tokio::time::Instant;
 use updraft_run::{Failure, FailureKind, PreparedCall, Reply, ToolOutput, ToolSpec};
 use updraft_workspace::Place;
 
-use super::changes::seen;
+use super::changes::by_time;
 use super::{now, parse, reply, spec, whole};
 use crate::confinement::{Confinement, NO_NETWORK};
 use crate::tool::{CallContext, RunContext, Tool, ToolFuture, ToolTraits};
 use crate::worker::{PoolLimits, PythonConfig, WorkerFault, WorkerPool, WorkerProgram, moved_aside, reached};
+use file_states::FileStates;
 use host::PythonHost;
-use told::VariantAttempt;
-use traces::FileStates;
+use report::VariantAttempt;
 
 /// The time limit in seconds if the call sets none.
 const USUAL_TIME: u64 = 60;
@@ -101,8 +101,8 @@ impl RunPython {
         let count = codes.len();
         let began = now();
         let attempts = self.attempts(pool, cx, &tools, codes, limit).await?;
-        let mut output = tools.with_what_they_touched(told::output(&attempts, count));
-        let beyond = seen::beyond(&self.confinement.policy.write, began).await;
+        let mut output = tools.with_what_they_touched(report::output(&attempts, count));
+        let beyond = by_time::beyond(&self.confinement.policy.write, began).await;
         output.unlisted = output.unlisted.or_else(|| beyond.unlisted());
         output.changes.extend(beyond.list);
         Ok(output)

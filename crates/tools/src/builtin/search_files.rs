@@ -14,10 +14,10 @@ use updraft_workspace::{
     text::{self, Encoding},
 };
 
-use super::{change, parse, reply, spec, whole};
-use crate::cut;
+use super::{parse, reply, spec, whole, write_plan};
 use crate::limits::ToolLimits;
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
+use crate::truncate;
 use hits::LineMatches;
 
 /// Most bytes of a compiled expression. Search time grows with this size times the text, so it is well below the
@@ -165,7 +165,7 @@ impl Tool for SearchFiles {
     }
 
     fn prepare(&self, args: &Value, place: &Place) -> PreparedCall {
-        change::reading(args, place)
+        write_plan::reading(args, place)
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
@@ -182,6 +182,8 @@ fn compile(pattern: &str, ignore_case: bool) -> Result<Regex, Failure> {
     builder.case_insensitive(ignore_case).size_limit(PATTERN).dfa_size_limit(4 << 20).nest_limit(50);
     builder.build().map_err(|error| match error {
         regex::Error::CompiledTooBig(_) => refused("the pattern repeats too much; use smaller counts".into()),
-        other => refused(format!("the pattern is not a regular expression: {}", cut::line(&other.to_string(), 600))),
+        other => {
+            refused(format!("the pattern is not a regular expression: {}", truncate::line(&other.to_string(), 600)))
+        }
     })
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use updraft_run::{EffectClass, EffectFacts, Failure, PreparedCall, RecoveryOutcome, ToolSpec};
 use updraft_workspace::{Place, text};
 
-use super::change::{self, WritePlan};
+use super::write_plan::{self, WritePlan};
 use super::{failed, parse, spec};
 use crate::limits::ToolLimits;
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
@@ -49,7 +49,7 @@ impl WriteFile {
         let mut text = told(path.as_str(), content.len(), before.is_none());
         let old = before.as_ref().and_then(|existing| existing.bytes.as_deref()).filter(|old| !old.is_empty());
         let (after, kept) =
-            old.map_or_else(|| (content.as_bytes().to_vec(), None), |old| text::in_the_manner_of(old, &content));
+            old.map_or_else(|| (content.as_bytes().to_vec(), None), |old| text::with_style_of(old, &content));
         if let Some(kept) = kept {
             text = format!("{}, {kept}\n", text.trim_end());
         }
@@ -76,7 +76,7 @@ impl Tool for WriteFile {
     }
 
     fn prepare(&self, args: &Value, place: &Place) -> PreparedCall {
-        change::prepare(args, EffectClass::Checkable, place)
+        write_plan::prepare(args, EffectClass::Checkable, place)
     }
 
     fn facts(&self, args: &Value, place: &Place) -> EffectFacts {
@@ -88,12 +88,12 @@ impl Tool for WriteFile {
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
-        Box::pin(async move { change::make(&args, cx, |place| self.plan(&args, place)) })
+        Box::pin(async move { write_plan::make(&args, cx, |place| self.plan(&args, place)) })
     }
 
     fn reconcile(&self, args: &Value, facts: &EffectFacts, place: &Place) -> RecoveryOutcome {
         let len = args["content"].as_str().map_or(0, str::len);
-        change::reconcile(facts, place, |expected| told(&expected.path, len, expected.before.is_none()))
+        write_plan::reconcile(facts, place, |expected| told(&expected.path, len, expected.before.is_none()))
     }
 }
 

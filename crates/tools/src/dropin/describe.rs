@@ -64,7 +64,7 @@ pub(super) async fn python(shared: &DropInsShared, sources: &[&[u8]]) -> Vec<(Fi
         };
         let said = ended.stderr.text();
         let last = said.trim().lines().next_back().unwrap_or_default();
-        format!("`{}` did not list it: {how}; {}", shared.settings.python, crate::cut::line(last, 300))
+        format!("`{}` did not list it: {how}; {}", shared.settings.python, crate::truncate::line(last, 300))
     };
     let read = |line: &str| {
         let described = serde_json::from_str(line);
@@ -113,7 +113,10 @@ pub(super) async fn program(shared: &DropInsShared, path: &Path) -> (FileDescrip
         Err(DescribeError::Other(why)) => return (FileDescription::faulty(why), false),
     };
     if ended.timed_out() {
-        return note(format!("it did not answer `--describe` within {} s, so it is not a tool", PROGRAM_TIME.as_secs()));
+        return note(format!(
+            "it did not answer `--describe` within {} s, so it is not a tool",
+            PROGRAM_TIME.as_secs()
+        ));
     }
     if !ended.succeeded() {
         return note(format!("it ended `--describe` with exit code {}, so it is not a tool", ended.exit_code()));

@@ -106,7 +106,7 @@ pub(super) fn read(path: &Path, kind: CandidateKind) -> Result<ToolFileContent, 
 
 /// Opens a file that is not a link, without ever blocking: a workspace may come from someone else and contain a FIFO.
 fn open(path: &Path) -> Result<File, String> {
-    crate::plain::open_unlinked(path).map_err(|error| {
+    crate::open_plain::open_unlinked(path).map_err(|error| {
         let is_link = path.symlink_metadata().is_ok_and(|about| about.is_symlink());
         if is_link { "it is a link; put the file itself there".into() } else { format!("it cannot be read: {error}") }
     })

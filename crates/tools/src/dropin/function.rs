@@ -209,7 +209,8 @@ impl PythonTool {
             },
         };
         let said = ended.map(|ended| ended.stderr.text()).unwrap_or_default();
-        let last = said.trim().lines().next_back().map(|line| format!("; it said: {}", crate::cut::line(line, 300)));
+        let last =
+            said.trim().lines().next_back().map(|line| format!("; it said: {}", crate::truncate::line(line, 300)));
         format!("Python ended while {doing}: {how}{}", last.unwrap_or_default())
     }
 

@@ -204,7 +204,7 @@ impl<'a> SchemaSurvey<'a> {
     }
 
     fn target(&self, reference: &str) -> Result<&'a Value, String> {
-        let shown = crate::cut::line(reference, 100);
+        let shown = crate::truncate::line(reference, 100);
         let pointer = reference
             .strip_prefix('#')
             .filter(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -10,11 +10,11 @@ use reqwest::{Response, StatusCode};
 use updraft_run::{Failure, FailureKind};
 use url::Url;
 
-use super::names::ResolveError;
+use super::decompress::{self, unpack};
+use super::resolver::ResolveError;
 use super::target::Target;
-use super::unpack::{self, unpack};
 use super::{Fetcher, charset};
-use crate::cut;
+use crate::truncate;
 
 /// The response for an address.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Fetcher {
                 hosts.push(target.host().to_owned());
             }
             let asked = client.get(target.url.clone()).header(ACCEPT, "text/html, text/*, application/json, */*;q=0.5");
-            let asked = asked.header(ACCEPT_ENCODING, unpack::ACCEPTED);
+            let asked = asked.header(ACCEPT_ENCODING, decompress::ACCEPTED);
             let response = asked.send().await.map_err(|error| trouble(target.host(), &error))?;
             let status = response.status();
             let Some(location) = status.is_redirection().then(|| header(response.headers(), &LOCATION)).flatten()
@@ -126,7 +126,7 @@ fn failed(message: String) -> Failure {
 fn not_text(url: &Url, media: &str, size: Option<u64>) -> Failure {
     let media = if media.is_empty() { "binary data" } else { media };
     let size = size.map_or_else(|| "of unknown size".to_owned(), |size| format!("of {size} bytes"));
-    failed(format!("`{}` is `{media}` {size}; web_fetch reads text only", cut::line(url.as_str(), 200)))
+    failed(format!("`{}` is `{media}` {size}; web_fetch reads text only", truncate::line(url.as_str(), 200)))
 }
 
 fn header(headers: &HeaderMap, name: &HeaderName) -> Option<String> {

@@ -14,8 +14,8 @@ use html5ever::{ParseOpts, parse_document};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::{WebLimits, plain};
-use crate::cut;
+use super::{WebLimits, full_text};
+use crate::truncate;
 
 /// The time limit for parsing a page. A normal page of the largest size takes a fraction of that.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -51,9 +51,9 @@ impl PageText {
         let (document, is_cut) = parse(html, limits.html, stop);
         let title = title(&document);
         let links = links(&document, url, limits.links);
-        let size = plain::size(&document);
+        let size = full_text::size(&document);
         let is_tame = size.depth <= DEEPEST && size.nodes.saturating_mul(size.depth) <= LARGEST;
-        let all = plain::text(&document, limits.text * 2);
+        let all = full_text::text(&document, limits.text * 2);
         let main = if is_tame && !stop.is_cancelled() { main_text(document, url) } else { None };
         let main = main.filter(|main| main.len() >= SHORTEST || main.len() * 2 >= all.len());
         Self { title, text: main.unwrap_or(all), links, is_cut }
@@ -83,7 +83,7 @@ fn main_text(document: Document, url: &Url) -> Option<String> {
 fn title(document: &Document) -> String {
     let found = document.select("title");
     let title = found.nodes().first().map(dom_query::NodeRef::text).unwrap_or_default();
-    cut::line(&title.split_whitespace().collect::<Vec<_>>().join(" "), 300)
+    truncate::line(&title.split_whitespace().collect::<Vec<_>>().join(" "), 300)
 }
 
 /// Links to other pages, without duplicates, in document order.
@@ -100,7 +100,7 @@ fn links(document: &Document, url: &Url, most: usize) -> Vec<PageLink> {
         let is_page = matches!(to.scheme(), "https" | "http") && to.as_str().len() <= 2000 && to != here;
         if is_page && !links.iter().any(|link| link.url == to.as_str()) {
             let text = node.text().split_whitespace().take(20).collect::<Vec<_>>().join(" ");
-            links.push(PageLink { text: cut::line(&text, 100), url: to.into() });
+            links.push(PageLink { text: truncate::line(&text, 100), url: to.into() });
         }
     }
     links

@@ -7,7 +7,7 @@ use updraft_sandbox::address::{HostPattern, is_written_address};
 use url::Url;
 
 use super::WebConfig;
-use crate::cut;
+use crate::truncate;
 
 /// Most bytes of an address. Longer ones are not addresses of pages, and could carry data away.
 const LONGEST: usize = 4096;
@@ -41,7 +41,7 @@ pub(crate) struct Target {
 impl Target {
     /// Checks an address as written.
     pub(crate) fn parse(text: &str, web: &WebConfig) -> Result<Self, Failure> {
-        let shown = || cut::line(text, 200);
+        let shown = || truncate::line(text, 200);
         if text.len() > LONGEST {
             return refused(&shown(), &format!("is longer than {LONGEST} bytes"));
         }
@@ -77,15 +77,18 @@ impl Target {
         let whole = self.url.join(location).map_err(|_| {
             Failure::new(
                 FailureKind::Tool,
-                format!("the page redirects to `{}`, which is no address", cut::line(location, 200)),
+                format!("the page redirects to `{}`, which is no address", truncate::line(location, 200)),
             )
         })?;
         let next = Self::parse(whole.as_str(), web)?;
         if next.is_loopback && !self.is_loopback {
-            return refused(&cut::line(whole.as_str(), 200), "is this machine, and the redirect comes from elsewhere");
+            return refused(
+                &truncate::line(whole.as_str(), 200),
+                "is this machine, and the redirect comes from elsewhere",
+            );
         }
         if self.url.scheme() == "https" && next.url.scheme() != "https" {
-            return refused(&cut::line(whole.as_str(), 200), "would leave HTTPS");
+            return refused(&truncate::line(whole.as_str(), 200), "would leave HTTPS");
         }
         Ok(next)
     }
@@ -103,7 +106,7 @@ impl Target {
 
     fn judge(mut url: Url, web: &WebConfig) -> Result<Self, Failure> {
         url.set_fragment(None);
-        let shown = cut::line(url.as_str(), 200);
+        let shown = truncate::line(url.as_str(), 200);
         let host = url.host_str().unwrap_or_default().to_owned();
         let is_web = url.scheme() == "https" || url.scheme() == "http";
         if is_web && web.loopback && is_this_machine(&host) {

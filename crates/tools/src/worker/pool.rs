@@ -204,7 +204,7 @@ impl PoolInner {
         };
         let ended = worker.end().await;
         let stderr = ended.map(|ended| ended.stderr.text()).unwrap_or_default();
-        let why = format!("{name} did not start: {why}; {}", crate::cut::line(stderr.trim(), 2_000));
+        let why = format!("{name} did not start: {why}; {}", crate::truncate::line(stderr.trim(), 2_000));
         Err(WorkerFault::NotStarted(Failure::new(FailureKind::Tool, why.trim_end_matches("; "))))
     }
 

@@ -105,7 +105,7 @@ async fn ask(
     let mut word = || words.next().unwrap_or_default();
     let (kind, major, minor, patch) = (word(), word().parse(), word().parse(), word().parse());
     let (Ok(major), Ok(minor), Ok(patch)) = (major, minor, patch) else {
-        let why = crate::cut::line(ended.stderr.text().trim(), 200);
+        let why = crate::truncate::line(ended.stderr.text().trim(), 200);
         return Err(format!("gave no version (exit code {}) {why}", ended.exit_code()));
     };
     if (major, minor) < OLDEST {

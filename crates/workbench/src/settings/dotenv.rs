@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// The variables in a file; none if it does not exist or is not text.
 pub(crate) fn read(file: &Path) -> BTreeMap<String, String> {
-    crate::plain::read_text(file).map(|text| parse(&text)).unwrap_or_default()
+    crate::untrusted::read_text(file).map(|text| parse(&text)).unwrap_or_default()
 }
 
 fn parse(text: &str) -> BTreeMap<String, String> {

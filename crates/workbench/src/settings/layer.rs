@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use updraft_run::{ApprovalMode, Millis};
 
-use super::meant::SettingOrigin;
+use super::effective::SettingOrigin;
 use super::web::WrittenWeb;
 use super::written::{WrittenBudget, WrittenLog, WrittenSettings, dollars_to_cost};
 use crate::fault::Fault;
-use crate::{moment, places, plain};
+use crate::{folders, time_format, untrusted};
 
 /// The settings from one source, and where it is.
 pub(crate) struct SettingsLayer {
@@ -22,7 +22,7 @@ pub(crate) struct SettingsLayer {
 impl SettingsLayer {
     /// Reads a file; a missing file sets nothing.
     pub(crate) fn file(path: &Path, origin: SettingOrigin) -> Result<Self, Fault> {
-        let text = match plain::read_text(path) {
+        let text = match untrusted::read_text(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(Fault::config(format!("could not read `{}`: {error}", path.display()))),
@@ -36,12 +36,12 @@ impl SettingsLayer {
         let dollars = |text: &str| {
             text.parse().map_err(|_| "expected dollars, for instance 0.50".into()).and_then(dollars_to_cost)
         };
-        let time = |text: &str| moment::duration(text).map(|length| Millis(length.as_millis() as u64));
+        let time = |text: &str| time_format::duration(text).map(|length| Millis(length.as_millis() as u64));
         let approvals = |text: &str| {
             ApprovalMode::from_word(text).ok_or_else(|| "expected `ask`, `refuse`, `allow` or `read-only`".into())
         };
         let written = WrittenSettings {
-            model: places::set("UPDRAFT_MODEL").map(unplaced),
+            model: folders::set("UPDRAFT_MODEL").map(unplaced),
             turns: number("UPDRAFT_TURNS")?,
             query_turns: number("UPDRAFT_QUERY_TURNS")?,
             agent_turns: number("UPDRAFT_AGENT_TURNS")?,
@@ -57,7 +57,7 @@ impl SettingsLayer {
             compact_at: number("UPDRAFT_COMPACT_AT")?,
             compact_keep: number("UPDRAFT_COMPACT_KEEP")?,
             max_output: number("UPDRAFT_MAX_OUTPUT")?,
-            think: places::set("UPDRAFT_THINK").map(unplaced),
+            think: folders::set("UPDRAFT_THINK").map(unplaced),
             probe: parsed("UPDRAFT_PROBE", yes_or_no)?,
             cache: parsed("UPDRAFT_CACHE", yes_or_no)?,
             approvals: parsed("UPDRAFT_APPROVALS", approvals)?,
@@ -72,7 +72,7 @@ impl SettingsLayer {
                 calls: number("UPDRAFT_MAX_CALLS")?,
             },
             web: WrittenWeb { loopback: parsed("UPDRAFT_WEB_LOOPBACK", yes_or_no)?, ..WrittenWeb::default() },
-            log: WrittenLog { level: places::set("UPDRAFT_LOG").map(unplaced) },
+            log: WrittenLog { level: folders::set("UPDRAFT_LOG").map(unplaced) },
             ..WrittenSettings::default()
         };
         Ok(Self { written, origin: SettingOrigin::Environment, file: PathBuf::new(), text: String::new() })
@@ -111,7 +111,7 @@ fn unplaced<T>(value: T) -> Spanned<T> {
 }
 
 fn parsed<T>(name: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Option<Spanned<T>>, Fault> {
-    let Some(text) = places::set(name) else { return Ok(None) };
+    let Some(text) = folders::set(name) else { return Ok(None) };
     parse(text.trim())
         .map(|value| Some(unplaced(value)))
         .map_err(|why| Fault::config(format!("{name} is `{text}`; {why}")))

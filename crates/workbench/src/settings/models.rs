@@ -7,10 +7,10 @@ use serde::Deserialize;
 use toml::Spanned;
 use updraft_models::{DialectKind, ModelSpec, Price, RateLimit};
 
+use super::effective::{SettingOrigin, SettingValue};
 use super::layer::SettingsLayer;
-use super::meant::{SettingOrigin, SettingValue};
 use crate::fault::Fault;
-use crate::moment;
+use crate::time_format;
 
 /// A table `[profiles.NAME]`: a model, its fallbacks, and how they are used.
 #[derive(Clone, Debug, Deserialize)]
@@ -196,7 +196,7 @@ impl WrittenProvider {
 
 impl WrittenLimit {
     fn meant(&self) -> Result<RateLimit, String> {
-        let spacing = self.spacing.as_deref().map(moment::duration).transpose()?.unwrap_or(Duration::ZERO);
+        let spacing = self.spacing.as_deref().map(time_format::duration).transpose()?.unwrap_or(Duration::ZERO);
         if self.requests_per_minute == Some(0) || self.tokens_per_minute == Some(0) || self.concurrency == Some(0) {
             return Err("a limit of 0 would allow no requests at all".to_owned());
         }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use updraft_run::{ApprovalScope, Effect, Input, Rule, Run};
 
 use crate::fault::Fault;
+use crate::folders::AppFolders;
 use crate::list_file;
-use crate::places::AppFolders;
 
 /// The origin of such a rule, for people.
 const FROM: &str = "always, in this workspace";

@@ -7,11 +7,11 @@ use serde::Deserialize;
 use toml::Spanned;
 use updraft_sandbox::{GitSetting, Network, Policy, ResourceLimits, SandboxLevel, Toolchain};
 
+use super::effective::{SettingOrigin, SettingValue};
 use super::layer::SettingsLayer;
-use super::meant::{SettingOrigin, SettingValue};
 use crate::fault::Fault;
-use crate::moment;
-use crate::places::{self, AppFolders};
+use crate::folders::{self, AppFolders};
+use crate::time_format;
 
 /// The table `[sandbox]`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -114,7 +114,7 @@ impl SandboxSettings {
             |n| at_least_one(*n),
             |new, old| new <= old,
         )?;
-        let time = |text: &String| moment::duration(text).map(Some);
+        let time = |text: &String| time_format::duration(text).map(Some);
         let usual = Some(Duration::from_secs(updraft_tools::USUAL_TIME));
         taking.put("time", &mut self.time, written.time.as_ref(), time, |new, old| *new <= old.or(usual))
     }
@@ -122,7 +122,7 @@ impl SandboxSettings {
     /// The policy for every child process; its workspace is added for each.
     pub(crate) fn policy(&self, places: &AppFolders) -> Policy {
         let mut policy = Policy::strict("/nonexistent");
-        let home = places::home().and_then(|home| home.canonicalize().ok());
+        let home = folders::home().and_then(|home| home.canonicalize().ok());
         for one in &self.toolchains.value {
             match (one.parse::<Toolchain>(), &home) {
                 (Ok(known), Some(home)) => policy.read.extend(known.read(home)),
@@ -169,8 +169,8 @@ impl SandboxSettings {
 /// The author of the user's commits, from the files where git looks for it.
 fn git(home: &Path) -> Vec<GitSetting> {
     let usual =
-        || places::set("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from).join("git/config");
-    let files = match places::set("GIT_CONFIG_GLOBAL") {
+        || folders::set("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from).join("git/config");
+    let files = match folders::set("GIT_CONFIG_GLOBAL") {
         Some(file) => vec![PathBuf::from(file)],
         None => vec![usual(), home.join(".gitconfig")],
     };
@@ -264,7 +264,7 @@ fn level(text: &str) -> Result<Option<SandboxLevel>, String> {
 
 /// An existing path in canonical form: absolute, or relative to the home folder with `~/`.
 fn path(text: &str) -> Result<PathBuf, String> {
-    let meant = match (text.strip_prefix("~/"), places::home()) {
+    let meant = match (text.strip_prefix("~/"), folders::home()) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => PathBuf::from(text),
     };
@@ -272,7 +272,7 @@ fn path(text: &str) -> Result<PathBuf, String> {
         return Err(format!("`{text}` is neither an absolute path nor one in the home folder (`~/…`)"));
     }
     let real = meant.canonicalize().map_err(|error| format!("`{text}` cannot be granted: {error}"))?;
-    let is_wide = real.parent().is_none() || places::home().is_some_and(|home| home.starts_with(&real));
+    let is_wide = real.parent().is_none() || folders::home().is_some_and(|home| home.starts_with(&real));
     if is_wide { Err(format!("`{text}` is too much to grant; name a folder in it")) } else { Ok(real) }
 }
 

@@ -6,10 +6,10 @@ use serde::Deserialize;
 use toml::Spanned;
 use updraft_run::Millis;
 
-use super::meant::{LayerMerge, SettingValue};
+use super::effective::{LayerMerge, SettingValue};
 use super::written::{WrittenSettings, size, time};
 use crate::fault::Fault;
-use crate::{SessionLimits, moment};
+use crate::{SessionLimits, time_format};
 
 const SECOND: Millis = Millis(1_000);
 const MONTH: Millis = Millis(30 * 24 * 3_600_000);
@@ -82,7 +82,7 @@ impl ServeSettings {
 
     /// Every setting: name, value as TOML, where it came from.
     pub(super) fn list(&self) -> Vec<(String, String, String)> {
-        let length = |millis: &SettingValue<Millis>| format!("{:?}", moment::length(millis.value));
+        let length = |millis: &SettingValue<Millis>| format!("{:?}", time_format::length(millis.value));
         vec![
             ("sessions.age".into(), length(&self.age), self.age.from.clone()),
             ("sessions.sweep".into(), length(&self.sweep), self.sweep.from.clone()),

@@ -2,9 +2,9 @@
 
 use updraft_run::{Budget, Cost, Millis};
 
-use super::meant::{LayerMerge, SettingValue};
+use super::effective::{LayerMerge, SettingValue};
 use super::written::WrittenBudget;
-use crate::moment;
+use crate::time_format;
 
 /// The limits of a run or of one step.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ impl SpendingLimits {
         fn number<T: ToString>(value: Option<T>) -> String {
             value.map_or_else(|| "unlimited".into(), |value| value.to_string())
         }
-        let time = self.time.value.map(|time| format!("{:?}", moment::length(time)));
+        let time = self.time.value.map(|time| format!("{:?}", time_format::length(time)));
         let row = |name: &str, value: String, from: &str| (format!("{table}.{name}"), value, from.to_owned());
         vec![
             row("cost", number(self.cost.value.map(|cost| cost.0 as f64 / 1e9)), &self.cost.from),

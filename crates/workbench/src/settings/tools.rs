@@ -8,10 +8,10 @@ use toml::Spanned;
 use updraft_run::Millis;
 use updraft_tools::ToolLimits;
 
-use super::meant::{LayerMerge, SettingValue};
+use super::effective::{LayerMerge, SettingValue};
 use super::written::{size, time};
 use crate::fault::Fault;
-use crate::moment;
+use crate::time_format;
 
 /// Sizes that can be set, in bytes, for what a model is shown: less is useless, and no model reads more.
 const SIZES: RangeInclusive<u64> = 1_000..=10_000_000;
@@ -108,16 +108,20 @@ impl ToolSettings {
         vec![
             ("tools.folders".into(), format!("{:?}", self.folders.value), self.folders.from.clone()),
             ("tools.python".into(), format!("{:?}", self.python.value), self.python.from.clone()),
-            ("tools.time".into(), format!("{:?}", moment::length(self.time.value)), self.time.from.clone()),
+            ("tools.time".into(), format!("{:?}", time_format::length(self.time.value)), self.time.from.clone()),
             (
                 "tools.built_in_time".into(),
-                format!("{:?}", moment::length(self.built_in_time.value)),
+                format!("{:?}", time_format::length(self.built_in_time.value)),
                 self.built_in_time.from.clone(),
             ),
             ("tools.read".into(), self.read.value.to_string(), self.read.from.clone()),
             ("tools.output".into(), self.output.value.to_string(), self.output.from.clone()),
             ("tools.retries".into(), self.retries.value.to_string(), self.retries.from.clone()),
-            ("tools.backoff".into(), format!("{:?}", moment::length(self.backoff.value)), self.backoff.from.clone()),
+            (
+                "tools.backoff".into(),
+                format!("{:?}", time_format::length(self.backoff.value)),
+                self.backoff.from.clone(),
+            ),
         ]
     }
 }

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use updraft_journal::hash_of;
 
+use super::effective::SettingOrigin;
 use super::layer::SettingsLayer;
-use super::meant::SettingOrigin;
 use crate::fault::Fault;
-use crate::places::AppFolders;
+use crate::folders::AppFolders;
 use crate::servers::{self, Variables, program_files};
-use crate::{list_file, plain};
+use crate::{list_file, untrusted};
 
 /// Most files that trust can cover in one workspace.
 const MOST: usize = 100_000;
@@ -223,7 +223,7 @@ fn fingerprint(workspace: &Path, files: &[PathBuf]) -> String {
         let path = workspace.join(file);
         let most = if at < MOST_HASHED { LARGEST_HASHED.min(bytes_left) } else { 0 };
         let is_short = path.metadata().is_ok_and(|about| at < MOST_HASHED && about.len() <= most);
-        let read = is_short.then(|| plain::read(&path, most).ok()).flatten();
+        let read = is_short.then(|| untrusted::read(&path, most).ok()).flatten();
         let said = if let Some(bytes) = read {
             bytes_left -= bytes.len() as u64;
             hash_of(&bytes).to_string()

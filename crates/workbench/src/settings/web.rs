@@ -10,10 +10,10 @@ use toml::Spanned;
 use updraft_run::Millis;
 use updraft_tools::{WebConfig, WebLimits};
 
-use super::meant::{LayerMerge, SettingValue};
+use super::effective::{LayerMerge, SettingValue};
 use super::written::{size, time};
 use crate::fault::Fault;
-use crate::{moment, plain};
+use crate::{time_format, untrusted};
 
 /// The port of DNS servers.
 const DNS_PORT: u16 = 53;
@@ -87,7 +87,7 @@ impl WebSettings {
     pub(crate) fn web(&self) -> Result<WebConfig, Fault> {
         let certificates = match &self.certificates.value {
             None => Vec::new(),
-            Some(file) => plain::read(Path::new(file), LARGEST_CERTIFICATES).map_err(|error| {
+            Some(file) => untrusted::read(Path::new(file), LARGEST_CERTIFICATES).map_err(|error| {
                 Fault::config(format!("`web.certificates` names `{file}`, which cannot be read: {error}"))
             })?,
         };
@@ -111,7 +111,7 @@ impl WebSettings {
             ("web.loopback".into(), self.loopback.value.to_string(), self.loopback.from.clone()),
             ("web.certificates".into(), shown(self.certificates.value.as_ref()), self.certificates.from.clone()),
             ("web.dns".into(), shown(self.dns.value.as_ref()), self.dns.from.clone()),
-            ("web.time".into(), format!("{:?}", moment::length(self.time.value)), self.time.from.clone()),
+            ("web.time".into(), format!("{:?}", time_format::length(self.time.value)), self.time.from.clone()),
             ("web.text".into(), self.text.value.to_string(), self.text.from.clone()),
         ]
     }

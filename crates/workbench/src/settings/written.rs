@@ -12,7 +12,7 @@ use super::sandbox::WrittenSandbox;
 use super::serving::{WrittenBridge, WrittenSessions};
 use super::tools::WrittenTools;
 use super::web::WrittenWeb;
-use crate::moment;
+use crate::time_format;
 
 /// A `config.toml` as it was written.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -142,7 +142,7 @@ fn cost<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<Cos
 /// Reads a duration, as text.
 pub(super) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Spanned<Millis>>, D::Error> {
     let text = Spanned::<String>::deserialize(deserializer)?;
-    let length = moment::duration(text.get_ref()).map_err(serde::de::Error::custom)?;
+    let length = time_format::duration(text.get_ref()).map_err(serde::de::Error::custom)?;
     Ok(Some(Spanned::new(text.span(), Millis(length.as_millis() as u64))))
 }
 

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use updraft_journal::{Journal, parse_export};
 use updraft_run::{ApprovalMode, Budget, Goal, Input, Level, Run, RunId, RunMode};
 use updraft_sandbox::Network;
-use updraft_workbench::office::RunRequest;
+use updraft_workbench::service::RunRequest;
 use updraft_workbench::{
     AppFolders, Attendance, Confine, Flags, Fork, Kind, NewGoal, Notice, ResumeOutcome, StoredRun, UpdraftService,
     Workbench, journal,
@@ -129,7 +129,7 @@ async fn a_run_that_only_reads_goes_on_on_its_own_workbench_and_not_where_tools_
     let run = stored(kept, &id);
     let at = StoredRun::new(&run, kept).unwrap();
     let own = Workbench::open_for(&at, &room.places, Flags::default(), room.attendance()).unwrap();
-    assert_eq!(own.settings.meant.approvals.value, ApprovalMode::ReadOnly);
+    assert_eq!(own.settings.effective.approvals.value, ApprovalMode::ReadOnly);
     assert!(matches!(own.resume(&id, Vec::new()).await, Ok(ResumeOutcome::Here(_))));
 }
 

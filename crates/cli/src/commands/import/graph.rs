@@ -15,20 +15,20 @@ use updraft_workbench::{Flags, UNKNOWN_MODEL};
 use super::session::{ImportedRun, ImportedStatus};
 use crate::args::ImportArgs;
 use crate::fault::{CliError, CliResult};
-use crate::places::AppFolders;
+use crate::folders::AppFolders;
 use crate::settings::WorkspaceSettings;
-use crate::{cast, journal, moment, out, places, reach, tools};
+use crate::{agents, folders, journal, model_access, out, time_format, tools};
 
 pub(super) async fn import(places: &AppFolders, args: &ImportArgs, text: &str) -> CliResult {
-    let workspace = places::workspace(args.workspace.as_deref())?;
+    let workspace = folders::workspace(args.workspace.as_deref())?;
     let flags = Flags { model: args.model.clone(), ..Flags::default() };
     let settings = WorkspaceSettings::load(places, &workspace, &flags)?;
-    let (agents, prompts) = cast::load(places, &workspace, &settings)?;
+    let (agents, prompts) = agents::load(places, &workspace, &settings)?;
     let session = ImportedRun::read(text, &args.file.display().to_string(), &agents)?;
-    let mut rules = settings.meant.rules();
+    let mut rules = settings.effective.rules();
     session.check(&agents, rules.max_steps)?;
-    let spec = reach::model_spec(&settings.meant.model.value);
-    let access = reach::access(places, &settings, &workspace);
+    let spec = model_access::model_spec(&settings.effective.model.value);
+    let access = model_access::access(places, &settings, &workspace);
     rules.model = match spec.as_str() {
         _ if !session.is_open() => UNKNOWN_MODEL.to_owned(),
         named => choose(named, &access).await?.spec,
@@ -46,12 +46,12 @@ pub(super) async fn import(places: &AppFolders, args: &ImportArgs, text: &str) -
         &|name: &str| tools::only_reads(&dispatcher, name),
     );
     for card in &mut roster.agents {
-        card.model = card.model.take().and_then(|own| reach::agents_model(&own, &spec, &rules.model, &access));
+        card.model = card.model.take().and_then(|own| model_access::agents_model(&own, &spec, &rules.model, &access));
     }
     let words = Blob::new(serde_json::to_vec(&words).unwrap_or_default());
     let roster = Roster { words: Some(words.hash()), ..roster };
     let (goal, plan) = session.start();
-    let created = session.created().unwrap_or_else(moment::now);
+    let created = session.created().unwrap_or_else(time_format::now);
     let start = RunStart {
         goal,
         roster: Arc::new(taking_all(&roster, &session)),
@@ -71,7 +71,7 @@ pub(super) async fn import(places: &AppFolders, args: &ImportArgs, text: &str) -
         return Err(CliError::failed(format!("the step `{first}`{and} cannot be planned where the file has it"))
             .hint(format!("`updraft run --plan {} \"GOAL\"` carries the graph out anew", args.file.display())));
     }
-    let head = RunHeader { status: Status::from_word(run.status()), ..head };
+    let head = RunHeader { status: Status::from_word(run.status_word()), ..head };
     say_what_differs(&session, &run);
     if !run.is_over() {
         let id = &head.id;

@@ -11,7 +11,7 @@ use updraft_run::{
 };
 
 use crate::fault::CliError;
-use crate::moment;
+use crate::time_format;
 
 /// A run as another tool, or another Updraft, exported it.
 pub(super) struct ImportedRun {
@@ -69,7 +69,7 @@ impl ImportedRun {
 
     /// When it was created.
     pub(super) fn created(&self) -> Option<Timestamp> {
-        moment::read(self.about.get("created_at")?.as_str()?)
+        time_format::read(self.about.get("created_at")?.as_str()?)
     }
 
     /// Whether the run as a whole was cancelled.
@@ -172,7 +172,7 @@ impl ImportedRun {
 
     /// When a step ended.
     pub(super) fn ended(&self, step: &StepId) -> Option<Timestamp> {
-        moment::read(self.nodes.get(step)?.get("end_time")?.as_str()?)
+        time_format::read(self.nodes.get(step)?.get("end_time")?.as_str()?)
     }
 
     /// Whether the file has the result of the first question to a step's model.

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use updraft_mcp::config::{ConfigFault as Wrong, ServerFile as Theirs, WrittenGrants, WrittenServer};
 
-use super::own::UserServerFile;
+use super::user_file::UserServerFile;
 use crate::args::McpAdd;
 use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::folders::{self, AppFolders};
 use crate::out;
-use crate::places::{self, AppFolders};
 use crate::servers::{SecretFiles, cut_off, forget_fetched, own_file, written_in};
 
 pub(super) fn add(places: &AppFolders, args: McpAdd) -> CliResult {
@@ -148,7 +148,7 @@ fn variables(server: &WrittenServer) -> Vec<String> {
     let asked = std::cell::RefCell::new(Vec::new());
     let server = WrittenServer { env_file: None, ..server.clone() };
     let _ = server.mean("x", &|name| {
-        if places::env(name).is_none() && !["workspaceFolder", "userHome"].contains(&name) {
+        if folders::env(name).is_none() && !["workspaceFolder", "userHome"].contains(&name) {
             asked.borrow_mut().push(name.to_owned());
         }
         Some("x".to_owned())

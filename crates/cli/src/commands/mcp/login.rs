@@ -8,11 +8,11 @@ use tokio::net::TcpListener;
 use updraft_mcp::config::TransportConfig;
 use updraft_mcp::{HostFuture, LoginBrowser, Server, refused_login};
 
-use super::meant;
+use super::chosen_servers;
 use crate::args::McpServer;
 use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::folders::AppFolders;
 use crate::out;
-use crate::places::AppFolders;
 use crate::servers::{self, SecretFiles};
 
 /// How long a person may take to log in.
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_mins(10);
 const PAGE: &str = "You are signed in. This page can be closed.\n";
 
 pub(super) async fn login(places: &AppFolders, args: &McpServer) -> CliResult {
-    let (found, settings, workspace) = meant(places, &args.place)?;
+    let (found, settings, workspace) = chosen_servers(places, &args.place)?;
     let Some((config, _)) = found.servers.iter().find(|(config, _)| config.name == args.name) else {
         return Err(CliError::usage(format!("there is no MCP server named `{}`", args.name))
             .hint("`updraft mcp list` names them"));

@@ -3,10 +3,10 @@
 use tokio_util::sync::CancellationToken;
 use updraft_mcp::server::{ConversationEnd, over_stdio};
 
-use super::super::{office, serve};
+use super::super::{serve, service};
 use crate::args::McpServeArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
-use crate::places::AppFolders;
+use crate::folders::AppFolders;
 use crate::signals::Signals;
 
 pub(super) async fn begin(places: &AppFolders, args: McpServeArgs) -> CliResult {
@@ -21,7 +21,7 @@ pub(super) async fn begin(places: &AppFolders, args: McpServeArgs) -> CliResult 
 async fn over_pipes(places: &AppFolders, served: &crate::args::ServedRunFlags) -> CliResult {
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
-    let opened = office::open(places, served, &stop).await?;
+    let opened = service::open(places, served, &stop).await?;
     let ended = tokio::select! {
         ended = over_stdio(&opened.handler, stop.clone()) => ended,
         _ = signals.first() => Ok(ConversationEnd::Stopped),

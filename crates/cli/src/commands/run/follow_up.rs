@@ -8,8 +8,8 @@ use updraft_run::{Goal, Origins, Run, RunId, RunMode};
 use updraft_workbench::{SessionLimits, with_conversation};
 
 use crate::fault::CliError;
+use crate::folders::AppFolders;
 use crate::journal;
-use crate::places::AppFolders;
 
 /// The conversation that a goal continues.
 pub(super) struct FollowUp {

@@ -3,12 +3,12 @@
 use updraft_run::StepId;
 
 use super::super::call::CallEnd;
+use super::super::describe::{count, symbol};
 use super::super::fit::{self, column, cut};
-use super::super::words::{count, symbol};
 use super::row::{ModelActivity, StepRow};
 use super::{Drawing, SPINNER};
-use crate::moment;
 use crate::out::Paint;
+use crate::time_format;
 
 /// With fewer columns than this the agent is left out, so that the description has room.
 const WIDE: usize = 76;
@@ -132,7 +132,7 @@ impl ColumnWidths {
 }
 
 fn time(row: &StepRow) -> String {
-    let length = |began| moment::length(row.ended.unwrap_or_else(moment::now).since(began));
+    let length = |began| time_format::length(row.ended.unwrap_or_else(time_format::now).since(began));
     row.began.map(length).unwrap_or_default()
 }
 

@@ -125,7 +125,7 @@ async fn a_run_that_was_judged_told_paused_and_cancelled_is_given_again() {
     };
     let mut handle = engine.start(id("steered"), new).await.unwrap();
     handle.send(Input::Tell { message: "mind the gap".into() });
-    assert_eq!(handle.drive().await.unwrap().run.status(), "waiting");
+    assert_eq!(handle.drive().await.unwrap().run.status_word(), "waiting");
     for input in
         [Input::Pause, Input::Resume { budget: None, approvals: None }, Input::Cancel { by: "me".into(), step: None }]
     {
@@ -133,7 +133,7 @@ async fn a_run_that_was_judged_told_paused_and_cancelled_is_given_again() {
         handle.send(input);
         handle.drive().await.unwrap();
     }
-    assert_eq!(engine.load(&id("steered")).unwrap().status(), "cancelled");
+    assert_eq!(engine.load(&id("steered")).unwrap().status_word(), "cancelled");
     assert!(has(&engine, "steered", |event| matches!(event, Event::Judged { .. })));
     gives_everything_again(&engine, "steered");
 }
@@ -240,7 +240,7 @@ async fn a_question_that_waited_for_money_while_the_workspace_changed_is_given_a
         pictures: Vec::new(),
     };
     let rested = engine.start(id("held"), new).await.unwrap().drive().await.unwrap();
-    assert_eq!(rested.run.status(), "done", "{:?}", rested.run.phase());
+    assert_eq!(rested.run.status_word(), "done", "{:?}", rested.run.phase());
     assert!(rested.run.answer().contains("c saw it"), "{}", rested.run.answer());
     gives_everything_again(&engine, "held");
 }
@@ -299,7 +299,7 @@ async fn a_run_that_takes_its_agents_anew_goes_on_with_them_at_once() {
         (system, _) => says(system),
     });
     let handle = thinks(&engine, "anew", &world, &worker_with(&["ask_user"])).await;
-    assert_eq!(handle.drive().await.unwrap().run.status(), "waiting");
+    assert_eq!(handle.drive().await.unwrap().run.status_word(), "waiting");
     let mut agents = worker_with(&["ask_user"]);
     let other = Agent { prompt: "Work otherwise.".into(), ..agents.get("worker").unwrap().clone() };
     agents.insert(other);

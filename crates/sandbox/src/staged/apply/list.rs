@@ -10,7 +10,7 @@ use rustix::fs::{FallocateFlags, Mode, OFlags};
 use updraft_workspace::FileKind;
 
 use super::super::{CHANGES, StagedChange};
-use crate::changed::UnlistedChanges;
+use crate::staged_change::UnlistedChanges;
 
 /// Most changes that are listed; further ones are made without being listed, as nobody undoes so many one by one.
 const MOST: usize = 20_000;

@@ -2,7 +2,7 @@
 
 use updraft_workspace::text::LineEndings;
 
-use crate::cut;
+use crate::truncate;
 
 /// Most lines that are compared to find the nearest one: comparing costs far more than searching.
 const COMPARED: usize = 5_000;
@@ -72,8 +72,9 @@ fn line_numbers(text: &str, starts: &[usize]) -> String {
 /// A note with the line that is most like the first line of `old`.
 fn nearest(text: &str, old: &str) -> String {
     let Some(wanted) = old.lines().map(str::trim).find(|line| !line.is_empty()) else { return String::new() };
-    let told =
-        |index: usize, line: &str, what: &str| format!("; {what} line {}: `{}`", index + 1, cut::line(line, SHOWN));
+    let told = |index: usize, line: &str, what: &str| {
+        format!("; {what} line {}: `{}`", index + 1, truncate::line(line, SHOWN))
+    };
     let same = text.lines().enumerate().find(|(_, line)| line.trim() == wanted);
     if let Some((index, line)) = same {
         let is_short = old.trim().lines().count() == 1;

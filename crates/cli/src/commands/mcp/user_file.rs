@@ -1,0 +1,90 @@
+//! The user's own file of servers. Changes touch one entry; unknown or unreadable parts stay as they are.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use updraft_mcp::config::{ConfigFormat, WrittenServer, document};
+
+use crate::fault::CliError;
+use crate::folders;
+
+/// The name of the table in a new file.
+const TABLE: &str = "mcpServers";
+
+pub(super) struct UserServerFile(Value);
+
+impl UserServerFile {
+    /// Reads the file; a missing file has no servers.
+    pub(super) fn read(file: &Path) -> Result<Self, CliError> {
+        let text = match std::fs::read_to_string(file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self(json!({ TABLE: {} }))),
+            Err(error) => return Err(CliError::file("read", file, &error)),
+        };
+        let whole = document(&text, ConfigFormat::Json);
+        let whole = whole.map_err(|why| CliError::config(format!("{}: {why}", file.display())))?;
+        if !whole.is_object() && !whole.is_array() {
+            return Err(CliError::config(format!("{}: expected `{TABLE}` or a list of servers", file.display())));
+        }
+        Ok(Self(whole))
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        match self.table() {
+            Some(Value::Object(table)) => table.contains_key(name),
+            Some(Value::Array(list)) => list.iter().any(|entry| entry["name"] == name),
+            _ => false,
+        }
+    }
+
+    pub(super) fn insert(&mut self, name: &str, server: &WrittenServer) {
+        let mut entry = serde_json::to_value(server).unwrap_or_default();
+        match self.table_mut() {
+            Some(Value::Object(table)) => {
+                table.insert(name.to_owned(), entry);
+            }
+            Some(Value::Array(list)) => {
+                entry["name"] = name.into();
+                list.push(entry);
+            }
+            _ => {}
+        }
+    }
+
+    /// Removes a server. Returns false if there is none of this name.
+    pub(super) fn remove(&mut self, name: &str) -> bool {
+        match self.table_mut() {
+            Some(Value::Object(table)) => table.remove(name).is_some(),
+            Some(Value::Array(list)) => {
+                let before = list.len();
+                list.retain(|entry| entry["name"] != name);
+                list.len() < before
+            }
+            _ => false,
+        }
+    }
+
+    /// Writes the file atomically.
+    pub(super) fn save(&self, file: &Path) -> Result<(), CliError> {
+        let mut text = serde_json::to_string_pretty(&self.0).unwrap_or_default();
+        text.push('\n');
+        Ok(folders::replace_private(file, text.as_bytes())?)
+    }
+
+    /// Finds the servers: in a list, or under one of the known names.
+    fn table(&self) -> Option<&Value> {
+        if self.0.is_array() {
+            return Some(&self.0);
+        }
+        [TABLE, "mcp_servers", "servers"].iter().find_map(|name| self.0.get(name))
+    }
+
+    fn table_mut(&mut self) -> Option<&mut Value> {
+        if self.0.is_array() {
+            return Some(&mut self.0);
+        }
+        let name = [TABLE, "mcp_servers", "servers"].into_iter().find(|name| self.0.get(name).is_some());
+        let whole = self.0.as_object_mut()?;
+        Some(whole.entry(name.unwrap_or(TABLE)).or_insert_with(|| Value::Object(Map::new())))
+    }
+}

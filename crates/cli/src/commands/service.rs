@@ -1,0 +1,83 @@
+//! The part that `mcp serve` and `serve` share: the service for a workspace, and its MCP handler.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use updraft_mcp::server::McpHandler;
+use updraft_serve::{ServeToken, UpdraftBackend};
+use updraft_workbench::{Flags, Notice, UpdraftService};
+
+use crate::args::ServedRunFlags;
+use crate::fault::CliError;
+use crate::folders::{self, AppFolders};
+use crate::{log, out, settings};
+
+/// A running service.
+pub(super) struct LiveService {
+    pub(super) office: UpdraftService,
+    pub(super) handler: McpHandler,
+    pub(super) token: ServeToken,
+    pub(super) token_file: PathBuf,
+    stop: CancellationToken,
+}
+
+impl LiveService {
+    /// Stops the runs, which the next process resumes, and closes the journal.
+    pub(super) async fn close(self) {
+        self.stop.cancel();
+        self.office.close().await;
+    }
+
+    /// Most bytes that the bridge reads at once.
+    pub(super) fn bridge_read(&self) -> u64 {
+        self.office.settings().effective.serving.bridge_read.value
+    }
+}
+
+/// The file that holds the token.
+pub(super) fn token_file(places: &AppFolders) -> PathBuf {
+    places.state.join("serve.token")
+}
+
+/// Opens the service in a workspace.
+pub(super) async fn open(
+    places: &AppFolders,
+    served: &ServedRunFlags,
+    stop: &CancellationToken,
+) -> Result<LiveService, CliError> {
+    let folder = folders::workspace(served.workspace.as_deref())?;
+    let flags = Flags {
+        model: served.model.clone(),
+        approvals: served.permission.approvals(),
+        budget: served.spending.budget(),
+        confine: served.confine.flags(),
+        ..Flags::default()
+    };
+    log::begin(places, &settings::WorkspaceSettings::load(places, &folder, &flags)?.effective.log.value);
+    let token_file = token_file(places);
+    let token = token(&token_file)?;
+    let (office, left) =
+        UpdraftService::open(places, &folder, flags, stop.clone(), Arc::new(|notice| tell(&notice))).await?;
+    if left > 0 {
+        out::note(&format!("going on with {left} runs that were cut off"));
+    }
+    let desk = UpdraftBackend::new(office.clone(), env!("CARGO_PKG_VERSION"));
+    let handler = McpHandler::new(Arc::new(desk), &token.key("request state")).map_err(CliError::failed)?;
+    Ok(LiveService { office, handler, token, token_file, stop: stop.clone() })
+}
+
+/// Prints notices that concern all runs here. Notices about one run are for the client that started it.
+fn tell(notice: &Notice) {
+    if !matches!(notice, Notice::Model { .. } | Notice::Ignored(_) | Notice::HomeFolder | Notice::Unused(_)) {
+        out::note(&out::harmless(&notice.to_string()));
+    }
+}
+
+/// The token, created at the first start.
+fn token(file: &Path) -> Result<ServeToken, CliError> {
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder).map_err(|error| CliError::file("make", folder, &error))?;
+    }
+    ServeToken::keep(file).map_err(|error| CliError::file("use", file, &error))
+}

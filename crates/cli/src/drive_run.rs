@@ -1,0 +1,260 @@
+//! Drives a run until it rests, asks the user what it needs, and reports how it ended.
+
+use std::convert::Infallible;
+
+use updraft_engine::{DriveResult, Engine, RunHandle, RunSender, command_to_go_on, waiting_for, why_stopped};
+use updraft_journal::Journal;
+use updraft_run::{FailureKind, Input, Run, RunId, RunPhase};
+
+use crate::args::{PermissionFlags, SpendingFlags};
+use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::folders::AppFolders;
+use crate::out::{self, Paint};
+use crate::settings;
+use crate::signals::Signals;
+use crate::view::{self, AskResult, RunDisplay, RunEnding};
+
+/// Drives a run until it is over, or until nothing can be done for it here.
+pub(crate) async fn steer(
+    engine: &Engine,
+    mut handle: RunHandle,
+    face: &RunDisplay,
+    signals: &mut Signals,
+) -> CliResult {
+    loop {
+        let (id, sender) = (handle.id().clone(), handle.sender());
+        let driven = tokio::select! {
+            rested = handle.drive() => rested,
+            code = signals.second() => std::process::exit(code as i32),
+            never = show(&id, &sender, face) => match never {},
+        };
+        let rested = match driven {
+            Ok(rested) => rested,
+            Err(error) => {
+                face.settle();
+                return Err(in_words(error, &id));
+            }
+        };
+        let asks = !rested.was_stopped && face.can_ask && is_waiting(&rested.run);
+        if !asks {
+            face.settle();
+            return Ok(conclude(&rested, engine.journal(), face, signals));
+        }
+        face.make_way();
+        let Some(said) = ask(rested.run.clone(), signals).await else {
+            let stopped = DriveResult { was_stopped: true, ..rested };
+            return Ok(conclude(&stopped, engine.journal(), face, signals));
+        };
+        match said {
+            AskResult::Said(inputs) => {
+                handle = engine.open(&id).await?;
+                for input in inputs {
+                    // The approval applies to this run in any case.
+                    if let Err(fault) = settings::keep_always(&AppFolders::find()?, &rested.run, &input) {
+                        face.say(&format!("not remembered for the workspace: {}", out::harmless(&fault.message)));
+                    }
+                    handle.send(input);
+                }
+            }
+            AskResult::Nothing => return Ok(conclude(&rested, engine.journal(), face, signals)),
+        }
+    }
+}
+
+/// Keeps the display updated, and asks the user the questions of MCP servers while their calls are under way.
+async fn show(id: &RunId, sender: &RunSender, face: &RunDisplay) -> Infallible {
+    let mut inquiries = face.inquiries.lock().await;
+    loop {
+        let asked = tokio::select! {
+            never = face.animate() => match never {},
+            asked = inquiries.recv() => asked,
+        };
+        face.make_way();
+        let Some((at, text, inquiry)) = asked else { std::future::pending().await };
+        if face.can_ask {
+            let said = tokio::task::spawn_blocking(move || view::inquire(&at, &text, &inquiry)).await;
+            if let Ok(Some(input)) = said {
+                sender.send(input);
+            }
+        } else {
+            out::note(&format!("question: {}", out::harmless(&text)));
+            out::note(&format!(
+                "  hint: `updraft answer {id} \"…\" --id {at}`, or --decline; the call goes on when it is answered"
+            ));
+        }
+    }
+}
+
+/// Asks the user. Returns `None` if a signal came first.
+async fn ask(run: Run, signals: &mut Signals) -> Option<AskResult> {
+    tokio::select! {
+        said = tokio::task::spawn_blocking(move || view::ask(&run)) => Some(said.unwrap_or(AskResult::Nothing)),
+        _ = signals.first() => {
+            out::note("");
+            None
+        }
+    }
+}
+
+/// Whether the run needs a person.
+pub(crate) fn is_waiting(run: &Run) -> bool {
+    *run.phase() == RunPhase::Running && run.is_at_rest()
+}
+
+fn in_words(error: updraft_engine::Error, id: &RunId) -> CliError {
+    match error {
+        updraft_engine::Error::Journal(updraft_journal::Error::Deleted(_)) => {
+            CliError::failed(format!("run {id} was deleted while it ran; it has stopped"))
+        }
+        updraft_engine::Error::Journal(updraft_journal::Error::Fenced(_)) => {
+            CliError::failed(format!("another process has taken over run {id}; this one has stopped"))
+                .hint(format!("`updraft events {id} --follow` follows it"))
+        }
+        other => {
+            CliError::from(other).hint(format!("everything written so far is safe: `updraft resume {id}` goes on"))
+        }
+    }
+}
+
+/// Reports how a run rests, prints its answer, and returns the exit code.
+pub(crate) fn conclude(rested: &DriveResult, journal: &Journal, face: &RunDisplay, signals: &Signals) -> CliExitCode {
+    let DriveResult { id, run, was_stopped } = rested;
+    if face.json {
+        view::json_at_rest(id, run, *was_stopped);
+    }
+    for omitted in run.omitted() {
+        face.say(&format!("left out: {}", out::harmless(omitted)));
+    }
+    let code = match run.phase() {
+        RunPhase::Over { answer, failed } => over((id, run, journal), answer, failed.as_ref(), face),
+        _ if *was_stopped => {
+            out::note(&format!("stopped; nothing is lost\n  hint: `updraft resume {id}` goes on"));
+            signals.code()
+        }
+        RunPhase::Exhausted(_) => exhausted(id, run, journal, face),
+        RunPhase::Paused => {
+            out::note(&format!("paused\n  hint: `updraft resume {id}` goes on"));
+            CliExitCode::Interrupted
+        }
+        RunPhase::New | RunPhase::Running | RunPhase::Cancelling { .. } => needs_person(id, run),
+    };
+    face.settle();
+    code
+}
+
+/// What to print besides the answer; empty if nobody reads it.
+fn ending(id: &RunId, run: &Run, journal: &Journal, face: &RunDisplay) -> RunEnding {
+    if face.quiet || face.json { RunEnding::default() } else { RunEnding::of(journal, id, run) }
+}
+
+/// Prints what was changed, refused and spent, and how to undo the changes.
+fn say_ending(id: &RunId, run: &Run, ending: &RunEnding, face: &RunDisplay) {
+    ending.lines(run, view::size().1, Paint::for_stderr()).iter().for_each(|line| face.say(line));
+    if ending.has_changes() {
+        face.say_dim(&format!("undo with `updraft undo {id}`"));
+    }
+}
+
+fn over(
+    (id, run, journal): (&RunId, &Run, &Journal),
+    answer: &str,
+    failed: Option<&updraft_run::Failure>,
+    face: &RunDisplay,
+) -> CliExitCode {
+    let paint = Paint::for_stderr();
+    let ending = ending(id, run, journal, face);
+    if !face.json && !answer.trim().is_empty() {
+        face.space();
+        out::answer(answer);
+        face.space();
+    }
+    if failed.is_none() && !run.unapproved().is_empty() {
+        say_ending(id, run, &ending.without_refusals(), face);
+        return unapproved(id, run);
+    }
+    let Some(why) = failed else {
+        say_ending(id, run, &ending, face);
+        face.say_dim(&format!("done in {}", view::figures(run)));
+        face.say_dim(&format!("see more with `updraft show {id}`"));
+        return CliExitCode::Done;
+    };
+    let word = if why.kind == FailureKind::Cancelled { "was cancelled" } else { "failed" };
+    out::note(&format!("{}: run {id} {word}: {}", paint.red("error"), out::harmless(&why.message)));
+    say_ending(id, run, &ending, face);
+    face.say_dim(&format!("after {}", view::figures(run)));
+    out::note(&format!("  hint: `updraft show {id}` shows where, `updraft events {id}` how"));
+    // A run that could not even start has a configuration problem, not a failure of the model.
+    if why.kind == FailureKind::Config { CliExitCode::Config } else { CliExitCode::Failed }
+}
+
+/// Reports a run that ended without calls that nobody could approve.
+fn unapproved(id: &RunId, run: &Run) -> CliExitCode {
+    let refused = run.unapproved();
+    let calls = view::count(refused.len() as u64, "call");
+    let were = if refused.len() == 1 { "was" } else { "were" };
+    out::note(&format!("ended, but {calls} {were} refused because nobody could be asked ({}):", view::figures(run)));
+    for (step, what) in refused.iter().take(10) {
+        out::note(&format!("  {step}: {}", out::short(what, 200)));
+    }
+    if refused.len() > 10 {
+        out::note(&format!("  … and {} more: `updraft events {id}`", refused.len() - 10));
+    }
+    out::note("  hint: run it at a terminal, with `--yes`, or with rules that allow it (docs/permissions.md)");
+    CliExitCode::NeedsPerson
+}
+
+fn exhausted(id: &RunId, run: &Run, journal: &Journal, face: &RunDisplay) -> CliExitCode {
+    let so_far = run.answer();
+    let has_words = !so_far.trim().is_empty();
+    if !face.json && has_words {
+        face.space();
+        out::answer(&so_far);
+        face.space();
+    }
+    say_ending(id, run, &ending(id, run, journal, face), face);
+    let result = if has_words { "this is the unfinished result so far" } else { "there is no result yet" };
+    out::note(&format!(
+        "{}: {}",
+        Paint::for_stderr().yellow("stopped"),
+        out::harmless(&why_stopped(run).unwrap_or_default())
+    ));
+    out::note(&format!("not done; {result} ({})", view::figures(run)));
+    out::note(&format!("  hint: `{}` goes on where it stopped", command_to_go_on(id, run)));
+    CliExitCode::Exhausted
+}
+
+fn needs_person(id: &RunId, run: &Run) -> CliExitCode {
+    let waits = waiting_for(run);
+    let text = |value: &serde_json::Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
+    let several = waits.len() > 1;
+    for wait in &waits {
+        let (kind, at) = (text(wait, "kind"), text(wait, "id"));
+        out::note(&format!("{kind}: {}", out::harmless(&text(wait, "text"))));
+        for option in wait["options"].as_array().into_iter().flatten().filter_map(|option| option.as_str()) {
+            out::note(&format!("  - {}", out::harmless(option)));
+        }
+        for argument in wait["arguments"].as_array().into_iter().flatten().filter_map(|line| line.as_str()) {
+            out::note(&format!("  {}", out::harmless(argument)));
+        }
+        if kind == "question" {
+            let which = if several { format!(" --id {at}") } else { String::new() };
+            out::note(&format!("  hint: `updraft answer {id} \"…\"{which}`, then `updraft resume {id}`"));
+        } else {
+            let rules = wait["always"].as_array().into_iter().flatten().filter_map(|rule| rule.as_str());
+            let rules = rules.collect::<Vec<_>>().join(", ");
+            let always = if rules.is_empty() { rules } else { format!(" (`--always run` keeps {rules})") };
+            out::note(&format!(
+                "  hint: `updraft approve {id} {at}`{} or `updraft deny {id} {at}`, then `updraft resume {id}`",
+                out::harmless(&always)
+            ));
+        }
+    }
+    out::note(&format!("run {id} waits for a person"));
+    CliExitCode::NeedsPerson
+}
+
+/// The input that `resume` sends to a run.
+pub(crate) fn resume_input(permission: &PermissionFlags, spending: &SpendingFlags) -> Input {
+    let budget = Some(spending.budget()).filter(|budget| !budget.is_unlimited());
+    Input::Resume { budget, approvals: permission.approvals() }
+}

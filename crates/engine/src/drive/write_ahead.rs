@@ -1,0 +1,111 @@
+//! Begins the effects whose beginning must be on disk first: calls that may not be repeated, and questions that may be
+//! billed.
+
+use std::sync::Arc;
+
+use updraft_journal::Blob;
+use updraft_run::{Ceiling, Cost, EffectAddress, EffectFacts, Funds, Input, ToolCall};
+
+use super::RunDriver;
+use crate::Error;
+use crate::ask_model;
+use crate::effects::{DeltaListener, ModelCallSetup};
+use crate::outage::{ModelRenewal, RenewableModel};
+
+/// An effect that may begin once its beginning is on disk.
+pub(super) enum WriteAheadEffect {
+    /// A call that may not simply be made again.
+    Call(EffectAddress, ToolCall),
+    /// A question that may be billed, and what is known as it begins.
+    Question(EffectAddress, EffectFacts, ModelQuestion),
+}
+
+/// A question to a model.
+pub(super) enum ModelQuestion {
+    /// The next turn of an agent.
+    Own(Box<ModelCallSetup>),
+    /// A question that an agent asks another model.
+    Anothers { model: RenewableModel, question: Box<ask_model::ConsultRequest>, hear: DeltaListener },
+}
+
+impl RunDriver {
+    /// The most a question can use, if no budget has reserved it and it may be billed.
+    pub(super) fn unreserved(&self, id: &EffectAddress, ceiling: impl FnOnce() -> Ceiling) -> Option<Ceiling> {
+        let is_reserved = self.run.open().get(id).is_some_and(|open| matches!(open.funds, Funds::Reserved(_)));
+        if is_reserved { None } else { Some(ceiling()).filter(|ceiling| ceiling.cost != Some(Cost(0))) }
+    }
+
+    /// Asks a question, or returns it if its beginning must be on disk first: its price is known and it may be billed,
+    /// or it is a repeated attempt. For other questions, `Begun` is written with the next append, because they may be
+    /// asked again.
+    pub(super) fn begin_model_call(
+        &mut self,
+        id: &EffectAddress,
+        facts: EffectFacts,
+        question: ModelQuestion,
+    ) -> Option<WriteAheadEffect> {
+        let attempt = self.attempt(id);
+        let has_price = facts.ceiling.as_ref().is_some_and(|ceiling| ceiling.cost.is_some());
+        if has_price || attempt > 1 {
+            return Some(WriteAheadEffect::Question(id.clone(), facts, question));
+        }
+        self.unwritten
+            .deferred_inputs
+            .push(Input::Begun { id: id.clone(), attempt, epoch: self.position.lease.epoch(), facts }.into());
+        self.send(id.clone(), attempt, question);
+        None
+    }
+
+    /// Records in one append that these effects begin, and begins them.
+    pub(super) async fn begin_careful(&mut self, all: Vec<WriteAheadEffect>) -> Result<(), Error> {
+        if all.is_empty() {
+            return Ok(());
+        }
+        let workspace = self.run.settings().workspace.clone();
+        let epoch = self.position.lease.epoch();
+        let mut begun = std::mem::take(&mut self.unwritten.deferred_inputs);
+        let (mut calls, mut questions) = (Vec::new(), Vec::new());
+        for one in all {
+            let (id, attempt, facts) = match one {
+                WriteAheadEffect::Call(id, call) => {
+                    let facts = self.engine.performer.facts(&workspace, &call).await;
+                    let images = self.engine.performer.images(&workspace, &call).await;
+                    self.unwritten.blobs.extend(images.into_iter().map(Blob::new));
+                    calls.push((id.clone(), call));
+                    let attempt = self.attempt(&id);
+                    (id, attempt, facts)
+                }
+                WriteAheadEffect::Question(id, facts, question) => {
+                    let attempt = self.attempt(&id);
+                    questions.push((id.clone(), attempt, question));
+                    (id, attempt, facts)
+                }
+            };
+            begun.push(Input::Begun { id, attempt, epoch, facts }.into());
+        }
+        let (records, handled) = self.decide(begun);
+        self.append(records, handled).await?;
+        for (id, call) in calls {
+            self.call(id, call);
+        }
+        for (id, attempt, question) in questions {
+            self.send(id, attempt, question);
+        }
+        Ok(())
+    }
+
+    /// Sets a model up again, for the case that its key was refused and has changed since.
+    pub(super) fn renewal_of(&self, model: &str) -> ModelRenewal {
+        let (hands, name) = (Arc::clone(&self.engine.performer), model.to_owned());
+        Box::new(move |refused| hands.renewed_model(&name, refused))
+    }
+
+    fn send(&mut self, id: EffectAddress, attempt: u32, question: ModelQuestion) {
+        match question {
+            ModelQuestion::Own(asking) => self.work.effects.ask(id, attempt, *asking),
+            ModelQuestion::Anothers { model, question, hear } => {
+                self.work.effects.consult(id, attempt, model, *question, hear);
+            }
+        }
+    }
+}

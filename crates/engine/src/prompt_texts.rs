@@ -1,0 +1,160 @@
+//! The texts of a run's prompts. They come from files: agents, prompt templates and tool definitions. They are frozen
+//! when a run begins, except for tools that change.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use updraft_run::{AgentCard, AgentRole, ReflectionMode, Roster, ToolSpec};
+use updraft_tools::Registry;
+
+use crate::agents::{self, Agent, Agents};
+use crate::prompts::{self, Prompts};
+
+/// The texts of a roster, as they are stored in one blob.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RosterTexts {
+    /// The prompt and purpose of each agent.
+    pub agents: BTreeMap<String, AgentTexts>,
+    /// The templates.
+    pub prompts: BTreeMap<String, String>,
+    /// The tools that any of the agents may call, in name order.
+    pub tools: Vec<ToolSpec>,
+}
+
+/// One agent's texts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentTexts {
+    /// A sentence for the planner that says what the agent is for.
+    pub purpose: String,
+    /// Its prompt.
+    pub prompt: String,
+    /// The tools and groups that its file asks for, so that tools added later can be matched. Empty in runs from before
+    /// this was recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wants: Vec<String>,
+}
+
+impl RosterTexts {
+    /// Collects the texts and cards of these agents. `tools` resolves names and groups to definitions; read-only agents
+    /// get only the tools for which `only_reads` is true.
+    pub fn gather<'a>(
+        agents: impl IntoIterator<Item = &'a Agent>,
+        prompts: &Prompts,
+        tools: &dyn Fn(&[String]) -> Vec<ToolSpec>,
+        only_reads: &dyn Fn(&str) -> bool,
+    ) -> (Roster, RosterTexts) {
+        let mut words = RosterTexts { prompts: prompts.texts().clone(), ..RosterTexts::default() };
+        let mut roster = Roster::default();
+        let mut known: BTreeMap<String, ToolSpec> = BTreeMap::new();
+        let agents: Vec<&Agent> = agents.into_iter().collect();
+        for agent in &agents {
+            let mut specs = tools(&agent.tools);
+            specs.retain(|spec| !agent.read_only || only_reads(&spec.name));
+            let tools = specs.iter().map(|spec| spec.name.clone()).collect();
+            roster.agents.push(AgentCard { role: Some(role_of(agent, &agents)), ..card_of(agent, tools) });
+            let own =
+                AgentTexts { purpose: agent.purpose.clone(), prompt: agent.prompt.clone(), wants: agent.tools.clone() };
+            words.agents.insert(agent.name.clone(), own);
+            known.extend(specs.into_iter().map(|spec| (spec.name.clone(), spec)));
+        }
+        roster.agents.sort_by(|a, b| a.name.cmp(&b.name));
+        words.tools = known.into_values().collect();
+        (roster, words)
+    }
+
+    /// The same texts with the current tools, for tools that may change. The others stay as they were when the run
+    /// began.
+    pub(crate) fn renewed(mut self, roster: &Roster, registry: &Registry) -> (Roster, RosterTexts) {
+        let mut roster = roster.clone();
+        let mut known: BTreeMap<String, ToolSpec> =
+            self.tools.drain(..).map(|spec| (spec.name.clone(), spec)).collect();
+        for card in &mut roster.agents {
+            let Some(own) = self.agents.get(&card.name).filter(|own| !own.wants.is_empty()) else { continue };
+            let mut specs = registry.specs_for(&own.wants);
+            specs.retain(|spec| !registry.is_fixed(&spec.name));
+            specs.retain(|spec| !card.read_only || registry.only_reads(&spec.name));
+            card.tools.retain(|name| registry.is_fixed(name));
+            card.tools.extend(specs.iter().map(|spec| spec.name.clone()));
+            card.tools.sort();
+            known.extend(specs.into_iter().map(|spec| (spec.name.clone(), spec)));
+        }
+        known.retain(|name, _| roster.agents.iter().any(|card| card.tools.contains(name)));
+        self.tools = known.into_values().collect();
+        (roster, self)
+    }
+}
+
+fn card_of(agent: &Agent, tools: Vec<String>) -> AgentCard {
+    AgentCard {
+        name: agent.name.clone(),
+        tools,
+        model: agent.model.clone(),
+        think: agent.think,
+        turns: agent.turns,
+        role: agent.role,
+        reflect: if agent.reflect_by_model { ReflectionMode::Model } else { ReflectionMode::Rule },
+        read_only: agent.read_only,
+        narrowed: agent.narrowed.clone(),
+        schema: agent.schema.clone(),
+    }
+}
+
+/// The role of an agent among these: if only one agent may have a role, it is the nearest one, and the others work.
+fn role_of(agent: &Agent, agents: &[&Agent]) -> AgentRole {
+    let role = agent.role.unwrap_or_default();
+    let holder = agents::in_role(agents.iter().copied(), role).filter(|_| role.is_for_one());
+    if holder.is_some_and(|holder| holder.name != agent.name) { AgentRole::Work } else { role }
+}
+
+/// The agents a run needs: one, or all.
+pub(crate) fn participants<'a>(agents: &'a Agents, only: Option<&str>) -> Vec<&'a Agent> {
+    match only {
+        Some(name) => agents.get(name).into_iter().collect(),
+        None => agents.iter().collect(),
+    }
+}
+
+/// The texts of a run, ready for use: each agent's system prompt and tools are built once and shared.
+#[derive(Debug)]
+pub(crate) struct PromptKit {
+    /// The templates.
+    pub prompts: BTreeMap<String, String>,
+    agents: BTreeMap<String, AgentPreamble>,
+}
+
+/// The beginning of every prompt to one agent.
+#[derive(Clone, Debug)]
+pub(crate) struct AgentPreamble {
+    /// The system prompt.
+    pub system: Arc<str>,
+    /// The tools it may call, in a fixed order.
+    pub tools: Arc<[ToolSpec]>,
+}
+
+impl PromptKit {
+    /// Builds the kit of a roster from its texts.
+    pub(crate) fn new(roster: &Roster, words: RosterTexts) -> Self {
+        let purposes: Vec<String> =
+            words.agents.iter().map(|(name, agent)| format!("- `{name}`: {}", agent.purpose)).collect();
+        let purposes = purposes.join("\n");
+        let agents = roster.agents.iter().filter_map(|card| {
+            let own = words.agents.get(&card.name)?;
+            let system = prompts::fill(&own.prompt, &[("agents", &purposes)]);
+            let tools = words.tools.iter().filter(|spec| card.tools.contains(&spec.name)).cloned();
+            Some((card.name.clone(), AgentPreamble { system: system.into(), tools: tools.collect() }))
+        });
+        Self { agents: agents.collect(), prompts: words.prompts }
+    }
+
+    /// The beginning of every prompt to this agent.
+    pub(crate) fn agent(&self, name: &str) -> Option<&AgentPreamble> {
+        self.agents.get(name)
+    }
+
+    /// A template with its placeholders filled. A template that an older run lacks is taken from the program.
+    pub(crate) fn say(&self, template: &str, values: &[(&str, &str)]) -> String {
+        let text = self.prompts.get(template).map(String::as_str).or_else(|| prompts::compiled_in(template));
+        text.map(|text| prompts::fill(text, values)).unwrap_or_default()
+    }
+}

@@ -1,0 +1,59 @@
+//! What a model is told between turns: the results of its calls, and notes.
+
+use serde_json::json;
+use updraft_run::{Message, ModelAnswer, Note, Reply, ToolCallOutcome, ToolResult, outcome_words};
+
+use crate::prompt_texts::PromptKit;
+
+/// The results of an answer's calls: in the provider's form, or as text if the calls were text.
+pub(crate) fn results(answer: Option<&ModelAnswer>, outcomes: &[ToolCallOutcome], kit: &PromptKit) -> Message {
+    let calls = answer.map(|answer| answer.calls.as_slice()).unwrap_or_default();
+    if calls.is_empty() {
+        let lines: Vec<String> = outcomes
+            .iter()
+            .map(|outcome| {
+                let previous = answer.map(|answer| answer.text.as_str()).unwrap_or_default();
+                let result = said(outcome, kit);
+                json!({ "iteration_context": { "tool_result": result }, "previous_output": previous }).to_string()
+            })
+            .collect();
+        return Message::User(lines.join("\n").into());
+    }
+    let paired = calls.iter().zip(outcomes).map(|(call, outcome)| ToolResult {
+        call: call.id.clone(),
+        name: call.name.clone(),
+        text: said(outcome, kit),
+        is_error: !outcome.is_good(),
+    });
+    Message::Results(paired.collect())
+}
+
+fn said(outcome: &ToolCallOutcome, kit: &PromptKit) -> String {
+    match outcome {
+        ToolCallOutcome::Replied(Reply::InDoubt { evidence }) => kit.say("in-doubt", &[("evidence", evidence)]),
+        ToolCallOutcome::Replied(Reply::Output(output)) => {
+            let Some(changes) = output.changes_in_words() else { return output.text.clone() };
+            let text = output.text.trim_end_matches('\n');
+            if text.is_empty() { changes } else { format!("{text}\n{changes}") }
+        }
+        ToolCallOutcome::Replied(_) | ToolCallOutcome::Rejected(_) => outcome_words(outcome).into_owned(),
+    }
+}
+
+pub(crate) fn note_in_words(note: &Note, kit: &PromptKit) -> String {
+    match note {
+        Note::LastTurn => kit.say("last-turn", &[]),
+        Note::MoreTurns => kit.say("more-turns", &[]),
+        Note::MissingOutput { names } => kit.say("missing-output", &[("names", &names.join(", "))]),
+        Note::Unfit { what } => kit.say("unfit", &[("what", what)]),
+        Note::AllToolsFailed => kit.say("all-tools-failed", &[]),
+        Note::CutOff => kit.say("cut-off", &[]),
+        Note::RepeatedCall { name } => kit.say("repeated-call", &[("call", name)]),
+        Note::PlanFaults { faults } => {
+            let list: Vec<String> = faults.iter().map(|fault| format!("- {fault}")).collect();
+            kit.say("plan-faults", &[("faults", &list.join("\n"))])
+        }
+        Note::Told { message } => kit.say("told", &[("message", message)]),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,52 @@
+//! Decides what follows from a step that did not end well: a new plan, or its dependants are skipped.
+
+use std::collections::BTreeSet;
+
+use crate::event::{Event, Judgement};
+use crate::reply::Failure;
+use crate::state::Run;
+use crate::step::{Step, StepRole, StepState};
+
+impl Run {
+    /// Decides what follows from a failed step: a new plan, or its dependants are skipped.
+    pub(super) fn after_failure(&self, at: usize) -> Vec<Event> {
+        let step = &self.steps[at];
+        if let StepState::Failed(why) = &step.state
+            && step.role == StepRole::Work
+            && self.may_replan()
+        {
+            let why = format!("step `{}` failed: {why}", step.spec.id);
+            return vec![Event::Judged { step: step.spec.id.clone(), verdict: Judgement::Replan { why } }];
+        }
+        let because = &step.spec.id;
+        let below = self.waiting_below(at).into_iter().map(|later| &self.steps[later].spec.id);
+        let mut events: Vec<Event> =
+            below.map(|later| Event::StepSkipped { step: later.clone(), because: because.clone() }).collect();
+        events.push(Event::Judged { step: because.clone(), verdict: Judgement::GiveUp });
+        events
+    }
+
+    /// All steps that can no longer begin because this one failed, in the order they were planned.
+    pub(crate) fn waiting_below(&self, at: usize) -> BTreeSet<usize> {
+        let mut below = BTreeSet::new();
+        let mut todo = vec![at];
+        while let Some(at) = todo.pop() {
+            let waiting = |next: &&usize| matches!(self.steps[**next].state, StepState::Waiting | StepState::Ready);
+            todo.extend(self.steps[at].next.iter().filter(waiting).filter(|next| below.insert(**next)));
+        }
+        below
+    }
+
+    /// Whether a planner can still be asked for another plan.
+    pub(super) fn may_replan(&self) -> bool {
+        let planner = self.planner.map(|at| &self.steps[at]);
+        self.replans < self.settings.replans
+            && self.replanning.is_none()
+            && planner.is_some_and(|planner| planner.state == StepState::Done)
+    }
+}
+
+/// Fails a step for a reason.
+pub(super) fn fail(step: &Step, why: Failure) -> Vec<Event> {
+    vec![Event::StepFailed { step: step.spec.id.clone(), why }]
+}

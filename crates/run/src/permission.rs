@@ -1,0 +1,128 @@
+//! Decides whether a call may be made.
+
+use crate::arguments::{CallMatcher, effective_arguments};
+use crate::effect::PreparedCall;
+use crate::goal::AgentCard;
+use crate::graph::close_to;
+use crate::id::EffectAddress;
+use crate::message::ToolCall;
+use crate::origins::Origins;
+use crate::reply::{Failure, FailureKind};
+use crate::rights::Rights;
+use crate::state::Run;
+use crate::step::Step;
+use crate::users_own_calls::{ComparableCall, stands_in};
+
+/// The decision about a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Permission {
+    /// It may be made.
+    Allowed,
+    /// A person is asked.
+    Asked(ApprovalRequest),
+    /// It is not made, for this reason.
+    Denied(Failure),
+}
+
+/// What a person is asked about a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApprovalRequest {
+    /// Why the person is asked.
+    pub why: String,
+    /// Where the text came from that could misuse the call.
+    pub origins: Origins,
+    /// The rules that "always" would remember.
+    pub always: Vec<String>,
+    /// It is asked even under `--yes`.
+    pub insists: bool,
+    /// What "always" would allow for the rest of the run, if text from outside is in the context.
+    pub like: Option<Box<CallMatcher>>,
+}
+
+impl Run {
+    /// Decides about a call of a step. Denying wins over asking, and asking over allowing. `beside` are the earlier
+    /// calls in the same answer.
+    pub(crate) fn weigh(
+        &self,
+        step: &Step,
+        agent: &AgentCard,
+        (call, prepared): (&ToolCall, &PreparedCall),
+        beside: &[ComparableCall],
+    ) -> Permission {
+        self.weigh_with(&self.rights(agent), step, agent, (call, prepared), beside)
+    }
+
+    /// The rights of an agent in this run.
+    pub(crate) fn rights<'a>(&'a self, agent: &'a AgentCard) -> Rights<'a> {
+        Rights::of(&self.settings, &self.remembered).agent(agent)
+    }
+
+    /// Like `weigh`, with rights that are the agent's or narrower: `self.rights(agent).code()` for a call from code.
+    pub(crate) fn weigh_with(
+        &self,
+        rights: &Rights<'_>,
+        step: &Step,
+        agent: &AgentCard,
+        (call, prepared): (&ToolCall, &PreparedCall),
+        beside: &[ComparableCall],
+    ) -> Permission {
+        let name = &call.name;
+        if !agent.tools.iter().any(|tool| tool == name) {
+            let known: Vec<&str> = agent.tools.iter().map(String::as_str).collect();
+            return denied(format!("`{}` may not use `{name}`; it may use {}", agent.name, close_to(name, &known)));
+        }
+        let is_denied = |name: &&str| self.settings.deny.iter().any(|tool| tool == name);
+        if let Some(name) = prepared.names(name).find(is_denied) {
+            return denied(format!("`{name}` is denied by `deny` in the settings"));
+        }
+        if let Some(fault) = &prepared.fault {
+            return Permission::Denied(fault.clone());
+        }
+        if let Some(fault) = &call.fault {
+            return Permission::Denied(Failure::new(FailureKind::Validation, fault.clone()));
+        }
+        let origins = self.origins_around(step, prepared);
+        let errand = ComparableCall::of(prepared.effective_name(name), effective_arguments(call, prepared));
+        let is_again = || self.additive_calls.iter().chain(beside).any(|made| errand.repeats(made));
+        let is_own = self.is_users_own(call, prepared) && !is_again();
+        let needs_no_word = is_own || self.is_agreed_to(call, prepared, &origins);
+        match rights.clone().lifted(needs_no_word).weigh(name, prepared, &origins) {
+            Permission::Asked(asking) if !asking.origins.is_empty() && !asking.insists => {
+                Permission::Asked(ApprovalRequest { like: CallMatcher::of(call, prepared).map(Box::new), ..asking })
+            }
+            weighed @ (Permission::Allowed | Permission::Asked(_) | Permission::Denied(_)) => weighed,
+        }
+    }
+
+    /// Whether a call only adds or sends text that the user wrote, to a recipient or place that the user named.
+    pub(crate) fn is_users_own(&self, call: &ToolCall, prepared: &PreparedCall) -> bool {
+        if !prepared.adds || prepared.destroys {
+            return false;
+        }
+        let documents = self.settings.documents.iter().filter(|(path, _)| self.is_users_document(path));
+        let texts = self.users_words.iter().chain(documents.map(|(_, text)| text));
+        stands_in(texts.map(String::as_str), effective_arguments(call, prepared))
+    }
+
+    /// Whether a person has allowed calls like this one for the rest of the run, with these origins in the context.
+    pub(crate) fn is_agreed_to(&self, call: &ToolCall, prepared: &PreparedCall, origins: &Origins) -> bool {
+        self.agreed.iter().any(|(like, known)| like.holds(call, prepared) && origins.are_within(known.names()))
+    }
+
+    /// Remembers a call that only adds or sends, so that a repetition is asked about.
+    pub(crate) fn additive_call_begins(&mut self, id: &EffectAddress) {
+        let errand = self.prepared_at(id).and_then(|prepared| additive_call(&self.call_at(id)?, prepared));
+        self.additive_calls.extend(errand);
+    }
+}
+
+/// A call that only adds or sends, in the form in which repetitions are recognised. Repeating a read is harmless, so
+/// reads are left out.
+pub(crate) fn additive_call(call: &ToolCall, prepared: &PreparedCall) -> Option<ComparableCall> {
+    (prepared.adds && !prepared.class.is_repeatable())
+        .then(|| ComparableCall::of(prepared.effective_name(&call.name), effective_arguments(call, prepared)))
+}
+
+pub(crate) fn denied(why: String) -> Permission {
+    Permission::Denied(Failure::new(FailureKind::Security, why))
+}

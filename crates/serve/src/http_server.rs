@@ -1,0 +1,112 @@
+//! The HTTP server: one address, one path, and no access without the token.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use updraft_mcp::server::{self, McpHandler};
+
+use crate::admission::{AdmissionSlot, WaitingListener};
+use crate::token::ServeToken;
+
+/// How long clients have to disconnect when the server stops.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The settings of the HTTP server.
+pub struct HttpHost {
+    /// The listening socket.
+    pub listener: TcpListener,
+    /// The token that clients must show.
+    pub token: ServeToken,
+    /// Host names it may be called by, besides those of this machine.
+    pub hosts: Vec<String>,
+    /// Web pages that may use it, besides those of this machine.
+    pub origins: Vec<String>,
+    /// Cancelled when the process is to stop.
+    pub stop: CancellationToken,
+}
+
+/// Serves `/mcp` until it is stopped.
+pub async fn serve(host: HttpHost, handler: &McpHandler) -> std::io::Result<()> {
+    let HttpHost { listener, token, hosts, origins, stop } = host;
+    let service = server::http(handler, &hosts, &origins, stop.clone());
+    let router = Router::new().route_service("/mcp", service).layer(from_fn_with_state(token, only_with_token));
+    let visitors = router.into_make_service_with_connect_info::<AdmissionSlot>();
+    let serving =
+        axum::serve(WaitingListener::of(listener), visitors).with_graceful_shutdown(stop.clone().cancelled_owned());
+    tokio::select! {
+        ended = serving => ended,
+        // A stream that a client keeps open does not delay the stop.
+        () = async { stop.cancelled().await; tokio::time::sleep(GRACE).await } => Ok(()),
+    }
+}
+
+async fn only_with_token(
+    State(token): State<ServeToken>,
+    ConnectInfo(seat): ConnectInfo<AdmissionSlot>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let page = CorsRequest::of(request.headers());
+    if page.is_some() && request.method() == Method::OPTIONS {
+        // A CORS preflight request of a browser contains no token.
+        return answer_for(page, next.run(request).await);
+    }
+    let shown = request.headers().get(header::AUTHORIZATION).and_then(|shown| shown.to_str().ok());
+    let shown = shown.and_then(|shown| shown.split_once(' ')).filter(|(way, _)| way.eq_ignore_ascii_case("bearer"));
+    if shown.is_some_and(|(_, shown)| token.is(shown)) {
+        seat.let_in();
+        return answer_for(page, next.run(request).await);
+    }
+    let text = "show the token: `Authorization: Bearer TOKEN`; `updraft serve` says at its start where it is kept\n";
+    // A client without the token gets no further requests on this connection.
+    let headers = [(header::WWW_AUTHENTICATE, "Bearer realm=\"updraft\""), (header::CONNECTION, "close")];
+    (StatusCode::UNAUTHORIZED, headers, text).into_response()
+}
+
+/// A request that a web page makes through a browser, which has to know whether the page may read the answer.
+struct CorsRequest {
+    origin: HeaderValue,
+    /// The headers that the page wants to send, in a preflight request.
+    headers: Option<HeaderValue>,
+}
+
+impl CorsRequest {
+    fn of(headers: &HeaderMap) -> Option<Self> {
+        let origin = headers.get(header::ORIGIN)?.clone();
+        Some(Self { origin, headers: headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned() })
+    }
+}
+
+/// Adds the CORS headers, so that a page gets the answer. The inner service has already decided whether the page may
+/// make the request: for a page that is not allowed, nothing is done and nothing is added.
+fn answer_for(page: Option<CorsRequest>, mut response: Response) -> Response {
+    let Some(CorsRequest { origin, headers }) = page else { return response };
+    if response.status() == StatusCode::FORBIDDEN {
+        return response;
+    }
+    let is_beforehand = response.status() == StatusCode::METHOD_NOT_ALLOWED;
+    if is_beforehand {
+        response = StatusCode::NO_CONTENT.into_response();
+    }
+    let mut say = |name: HeaderName, value: HeaderValue| drop(response.headers_mut().insert(name, value));
+    say(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    say(header::VARY, HeaderValue::from_static("Origin"));
+    if is_beforehand {
+        say(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE"));
+        say(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+        // Newer browsers ask in addition before a page of the web may reach this machine.
+        say(HeaderName::from_static("access-control-allow-private-network"), HeaderValue::from_static("true"));
+        if let Some(headers) = headers {
+            say(header::ACCESS_CONTROL_ALLOW_HEADERS, headers);
+        }
+    } else {
+        say(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate"));
+    }
+    response
+}

@@ -1,0 +1,51 @@
+//! The agents and prompts of a workspace.
+
+use std::path::Path;
+
+use updraft_engine::{Agents, FolderTrust, Prompts};
+use updraft_tools::Dispatcher;
+
+use crate::fault::Fault;
+use crate::folders::AppFolders;
+use crate::settings::WorkspaceSettings;
+use crate::{servers, tools};
+
+/// Loads the agents and prompts: the built-in ones, the user's, and the workspace's as far as it is trusted.
+pub fn load(places: &AppFolders, workspace: &Path, settings: &WorkspaceSettings) -> Result<(Agents, Prompts), Fault> {
+    let own = workspace.join(".updraft");
+    let mut agents = Agents::compiled_in()?;
+    let mut prompts = Prompts::compiled_in();
+    agents.override_from(&places.config.join("agents"), FolderTrust::Full)?;
+    prompts.override_from(&places.config.join("prompts"))?;
+    if settings.standing.is_trusted() {
+        agents.override_from(&own.join("agents"), FolderTrust::Full)?;
+        prompts.override_from(&own.join("prompts"))?;
+    } else {
+        agents.override_from(&own.join("agents"), FolderTrust::NarrowOnly)?;
+    }
+    Ok((agents, prompts))
+}
+
+/// The agents as a run would have them, without asking any server: a name that may belong to a server's tool is
+/// accepted.
+pub async fn usable(places: &AppFolders, workspace: &Path, settings: &WorkspaceSettings) -> Result<Agents, Fault> {
+    let (mut agents, _) = load(places, workspace, settings)?;
+    let dispatcher = tools::dispatcher(places, workspace, settings).await?;
+    leave_out_mistaken(places, settings, workspace, &mut agents, &dispatcher);
+    Ok(agents)
+}
+
+/// Leaves out the agents whose files name tools or servers that do not exist.
+pub(crate) fn leave_out_mistaken(
+    places: &AppFolders,
+    settings: &WorkspaceSettings,
+    workspace: &Path,
+    agents: &mut Agents,
+    dispatcher: &Dispatcher,
+) {
+    // The built-in agents name only built-in tools; the servers' files are read only if there are other agents.
+    if agents.iter().any(|agent| agent.file.is_some()) {
+        let configured = servers::configured(places, settings, workspace);
+        servers::leave_out_mistaken(agents, &dispatcher.registry(), &configured);
+    }
+}

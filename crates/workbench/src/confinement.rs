@@ -1,0 +1,205 @@
+//! How agents' child processes are confined: one policy made of settings and flags, and the sandbox level it runs at.
+
+use std::path::PathBuf;
+
+use updraft_run::{ApprovalMode, CommandGrants, Denial, GrantFlags, Level};
+use updraft_sandbox::{Network, SandboxLevel as Offered, SandboxSupport};
+use updraft_tools::{ChangeWitness, Confinement};
+
+use crate::Confine;
+use crate::fault::{Fault, Kind};
+use crate::folders::{self, AppFolders};
+use crate::sandbox_probe::{self, LAUNCHER};
+use crate::settings::{SandboxSettings, WorkspaceSettings};
+
+/// How every child process of a run is confined: commands, Python, drop-in tools, MCP servers.
+pub fn confinement(places: &AppFolders, settings: &WorkspaceSettings) -> Confinement {
+    let meant = &settings.effective.sandbox;
+    let mut confinement = Confinement::new(LAUNCHER, meant.policy(places));
+    confinement.offered = sandbox_probe::slot(places);
+    confinement.level = meant.level.value;
+    confinement.environment = folders::all();
+    confinement.read_only = settings.effective.rules().approvals == ApprovalMode::ReadOnly;
+    confinement.staged = settings.effective.undo_commands.value.then(|| places.state.join("staged"));
+    confinement
+}
+
+/// Detects what child processes change by themselves. Earlier contents are kept in the same place as for commands'
+/// changes.
+pub(crate) fn witness(places: &AppFolders, settings: &WorkspaceSettings) -> ChangeWitness {
+    ChangeWitness::new(settings.effective.undo_commands.value.then(|| places.state.join("staged")))
+}
+
+/// What child processes are granted, in the recorded form, and which part of it these flags grant.
+pub(crate) fn grants(settings: &WorkspaceSettings, args: &Confine) -> CommandGrants {
+    let meant = &settings.effective.sandbox;
+    let all = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
+    CommandGrants {
+        network: meant.network.value.to_string(),
+        read: all(&meant.read.value),
+        write: all(&meant.write.value),
+        flags: args.recorded(),
+    }
+}
+
+/// Adds the flags that a run began with, unless other flags are given. Returns messages that say which.
+pub(crate) fn keep(began: &GrantFlags, flags: &mut Confine) -> Vec<String> {
+    let (mut kept, mut gone) = (Vec::new(), Vec::new());
+    if let Some(network) = began.network.as_ref().filter(|_| flags.network.is_none()) {
+        flags.network = network.parse().ok();
+        kept.push(format!("--network {network}"));
+    }
+    let is_level = |level: &&Level| matches!(level, Level::None | Level::Landlock | Level::Full);
+    if let Some(level) = began.level.as_ref().filter(is_level).filter(|_| flags.level.is_none()) {
+        flags.level = Some(*level);
+        kept.push(format!("--level {level}"));
+    }
+    let lists = [("--read", &began.read, &mut flags.readable), ("--write", &began.write, &mut flags.writable)];
+    for (flag, paths, list) in lists {
+        for path in paths.iter().map(PathBuf::from).filter(|path| !list.contains(path)).collect::<Vec<_>>() {
+            let shown = format!("{flag} {}", path.display());
+            if path.exists() {
+                list.push(path);
+                kept.push(shown);
+            } else {
+                gone.push(format!("the run began with {shown}, which no longer exists; going on without it"));
+            }
+        }
+    }
+    if !kept.is_empty() {
+        gone.insert(0, format!("keeping what the run was started with: {}", kept.join(" ")));
+    }
+    gone
+}
+
+/// Removes from the settings what the run was not granted when it began, unless a flag grants it now. Returns messages
+/// that say what was removed.
+pub(crate) fn hold_to(began: &CommandGrants, meant: &mut SandboxSettings, flags: &Confine) -> Vec<String> {
+    let mut taken = Vec::new();
+    let (now, was) = (&meant.network.value, began.network.parse().unwrap_or(Network::None));
+    let both = both(now, &was);
+    if flags.network.is_none() && both != *now {
+        taken.push(format!(
+            "the run began with the network {was}, and the settings now say {now}; going on with {both} (`--network {now}` \
+             grants it)"
+        ));
+        meant.network.value = both;
+    }
+    let said = |paths: &[PathBuf]| paths.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>();
+    let lists = [
+        ("read", &mut meant.read.value, &began.read, said(&flags.readable)),
+        ("write", &mut meant.write.value, &began.write, said(&flags.writable)),
+    ];
+    for (what, now, was, said) in lists {
+        now.retain(|path| {
+            let shown = path.display().to_string();
+            let stays = was.contains(&shown) || said.contains(path);
+            if !stays {
+                taken.push(format!(
+                    "the run began without the right to {what} `{shown}` (`--{what} {shown}` grants it)"
+                ));
+            }
+            stays
+        });
+    }
+    taken
+}
+
+/// Messages about rights that the settings granted when the run began and no longer grant, unless a flag does.
+pub(crate) fn lost(began: &CommandGrants, meant: &SandboxSettings, flags: &Confine) -> Vec<String> {
+    let mut lost = Vec::new();
+    let was = began.network.parse().unwrap_or(Network::None);
+    let now = &meant.network.value;
+    if flags.network.is_none() && both(now, &was) != was {
+        lost.push(format!(
+            "the run began with the network {was}, and the settings now say {now} (`--network {was}` grants it again)"
+        ));
+    }
+    for (what, now, was) in [("read", &meant.read.value, &began.read), ("write", &meant.write.value, &began.write)] {
+        for path in was.iter().filter(|path| !now.iter().any(|own| own.display().to_string() == **path)) {
+            lost.push(format!(
+                "the run began with the right to {what} `{path}`, which the settings no longer grant (`--{what} {path}` \
+                 grants it again)"
+            ));
+        }
+    }
+    lost
+}
+
+/// What two network settings both allow.
+fn both(one: &Network, other: &Network) -> Network {
+    match (one, other) {
+        (Network::None, _) | (_, Network::None) => Network::None,
+        (Network::Host, less) | (less, Network::Host) => less.clone(),
+        (Network::Allow(one), Network::Allow(other)) => {
+            let common: Vec<_> = one.iter().filter(|host| other.contains(host)).cloned().collect();
+            if common.is_empty() { Network::None } else { Network::Allow(common) }
+        }
+    }
+}
+
+/// The sandbox level that commands will run at.
+pub(crate) async fn level_of(places: &AppFolders, settings: &WorkspaceSettings) -> Result<Level, Fault> {
+    match settings.effective.sandbox.level.value {
+        Some(Offered::None) => Ok(Level::None),
+        wanted => level_at(wanted, &sandbox_probe::probe(places).await?),
+    }
+}
+
+/// The sandbox level that commands run at on a machine with this support. Fails if a higher level is wanted.
+pub fn level_at(wanted: Option<Offered>, probe: &SandboxSupport) -> Result<Level, Fault> {
+    match wanted {
+        Some(wanted) if wanted > probe.level => Err(level_unavailable(recorded(wanted), probe)),
+        Some(wanted) => Ok(recorded(wanted)),
+        None if probe.level == Offered::None => Ok(Level::Unavailable),
+        None => Ok(recorded(probe.level)),
+    }
+}
+
+/// A sandbox level in the form that is recorded with runs.
+fn recorded(level: Offered) -> Level {
+    match level {
+        Offered::None => Level::None,
+        Offered::Landlock => Level::Landlock,
+        Offered::Full => Level::Full,
+    }
+}
+
+/// The error that says why a run cannot continue at this level.
+pub(crate) async fn denied(places: &AppFolders, denial: Denial, here: Level, is_shared: bool) -> Result<Fault, Fault> {
+    Ok(match denial {
+        Denial::Unconfined => never_run(),
+        Denial::LessConfined { began } if is_shared => Fault::usage(format!(
+            "it began at the sandbox level {began}, and here commands run at {here}; `updraft resume` asks"
+        )),
+        Denial::LessConfined { began } => level_unavailable(began, &sandbox_probe::probe(places).await?)
+            .hint(format!("the run began at level {began}; `--level landlock` or `--no-sandbox` goes on with less")),
+        Denial::MayWrite => Fault::usage("it only reads, and here tools may write; `updraft resume` goes on with it"),
+        Denial::MoreGranted(more) => Fault::usage(format!(
+            "commands here may do more than it was granted ({}); `updraft resume` goes on with what it began with",
+            in_words(&more)
+        )),
+    })
+}
+
+fn in_words(grants: &CommandGrants) -> String {
+    let network = Some(&grants.network).filter(|network| !network.is_empty());
+    let network = network.map(|network| format!("the network {network}"));
+    let read = grants.read.iter().map(|path| format!("to read `{path}`"));
+    let write = grants.write.iter().map(|path| format!("to write `{path}`"));
+    network.into_iter().chain(read).chain(write).collect::<Vec<_>>().join(", ")
+}
+
+fn never_run() -> Fault {
+    let message = "the run began on a machine without a sandbox, so it has run no commands; the settings now say to run them \
+                   without a sandbox";
+    let fault = Fault { kind: Kind::NoSandbox, ..Fault::failed(message) };
+    fault.hint("`--no-sandbox` allows that; `--level landlock` confines them, if the machine supports it")
+}
+
+fn level_unavailable(level: Level, probe: &SandboxSupport) -> Fault {
+    let why =
+        probe.missing.first().map_or_else(String::new, |missing| format!(": {} ({})", missing.cause, missing.remedy));
+    let message = format!("the sandbox level {level} is not available on this machine{why}");
+    Fault { kind: Kind::NoSandbox, ..Fault::failed(message) }.hint("`updraft sandbox probe` says what is missing")
+}

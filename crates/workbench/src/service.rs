@@ -1,0 +1,100 @@
+//! The service that other programs use: runs, files and conversations of a workbench that stays open. Adapters (MCP,
+//! the bridge) call it and translate the results into their protocols.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `service_types.rs` | the types of requests and results |
+//! | `runs.rs` | drives the runs of this process, and resumes those of the previous one |
+//! | `control.rs`, `view.rs` | showing runs to clients, and controlling them |
+//! | `conversations.rs`, `sessions.rs` | questions whose answers clients wait for; earlier questions and answers |
+//! | `files.rs`, `search.rs` | the workspace's files: read whole and listed; used through tools, and searched |
+//! | `broadcast.rs` | sends what happens in runs to listeners |
+
+mod broadcast;
+mod control;
+mod conversations;
+mod files;
+mod runs;
+mod search;
+mod service_types;
+mod sessions;
+mod view;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use updraft_tools::{Place, Workspace};
+
+use broadcast::RunBroadcast;
+pub use conversations::Conversations;
+pub(crate) use runs::ENTRY_POINT;
+pub use runs::LiveRuns;
+pub use search::WorkspaceFiles;
+pub use service_types::{
+    Document, FileList, FileToolOutput, PendingQuestion, Query, QueryAnswer, RunListener, RunProgress, RunRequest,
+    RunView, SearchHit, WorkspaceFileChange,
+};
+use sessions::Sessions;
+pub use sessions::{SessionLimits, sweep_conversations, with_conversation};
+
+use crate::fault::Fault;
+use crate::flags::Flags;
+use crate::folders::AppFolders;
+use crate::notice::Tell;
+use crate::settings::WorkspaceSettings;
+use crate::workbench::{Attendance, Workbench};
+
+/// A workbench that stays open for other programs. Cheap to clone.
+#[derive(Clone)]
+pub struct UpdraftService {
+    /// Its runs.
+    pub runs: LiveRuns,
+    /// The files of its folder.
+    pub files: Arc<WorkspaceFiles>,
+    /// Questions whose answers clients wait for.
+    pub conversations: Conversations,
+}
+
+impl UpdraftService {
+    /// Opens the service in a folder and resumes the runs that the previous process left unfinished; also returns their
+    /// number.
+    pub async fn open(
+        places: &AppFolders,
+        folder: &Path,
+        flags: Flags,
+        stop: CancellationToken,
+        tell: Tell,
+    ) -> Result<(Self, usize), Fault> {
+        let heard = RunBroadcast::new();
+        let attendance = Attendance { watch: Arc::new(heard.clone()), stop: stop.clone(), tell };
+        let bench = Workbench::open(places, folder, flags, attendance)?;
+        bench.prepare().await?;
+        let (engine, dispatcher) = (bench.engine().await?.clone(), bench.dispatcher().await?.clone());
+        let limits = bench.settings.effective.serving.sessions();
+        let sessions = Sessions::new(engine.journal().clone(), folder.display().to_string(), limits);
+        sessions.take_over(&places.state.join("sessions")).await;
+        let files = WorkspaceFiles {
+            dispatcher,
+            place: Place { workspace: Workspace::open(folder)? },
+            settings: bench.settings.effective.rules(),
+            changed: heard.changed.clone(),
+        };
+        let runs = LiveRuns::new(bench, engine, stop.clone());
+        let conversations = Conversations { runs: runs.clone(), heard, sessions: Arc::new(sessions) };
+        conversations.sweep(limits.sweep, stop);
+        let left = runs.recover().await?;
+        Ok((Self { runs, files: Arc::new(files), conversations }, left))
+    }
+
+    /// The settings it was opened with.
+    pub fn settings(&self) -> &WorkspaceSettings {
+        self.runs.settings()
+    }
+
+    /// Waits until the runs have stopped, which they do when `stop` is cancelled, and closes the journal. Unfinished
+    /// runs are resumed by the next process.
+    pub async fn close(self) {
+        self.runs.finish().await;
+    }
+}

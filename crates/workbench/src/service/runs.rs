@@ -1,0 +1,250 @@
+//! Drives the runs that clients of this process start, and resumes those of the previous process.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::warn;
+use updraft_engine::{Engine, PersonResponse, ResponseStatus, RunHandle};
+use updraft_journal::{Journal, RunFilter};
+use updraft_run::{Goal, Input, RunId, Status};
+
+use crate::fault::Fault;
+use crate::folders::unguessable;
+use crate::journal::new_id;
+use crate::resume::ResumeOutcome;
+use crate::settings::WorkspaceSettings;
+use crate::start::NewGoal;
+use crate::time_format;
+use crate::workbench::Workbench;
+
+/// The entry point recorded in the goal of runs that other programs start.
+pub(crate) const ENTRY_POINT: &str = "mcp";
+/// How often a run is checked that another process drives: that process may end without writing anything.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long to wait for an input to take effect.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Why a run is opened that no process is driving. Stopping it is always possible.
+#[derive(Clone, Copy)]
+enum ReopenReason {
+    ToGoOn,
+    ToStop,
+}
+
+/// The runs of this process. Cheap to clone.
+#[derive(Clone)]
+pub struct LiveRuns(Arc<OfficeRunsInner>);
+
+struct OfficeRunsInner {
+    bench: Workbench,
+    engine: Engine,
+    workspace: String,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+    /// The runs driven here; the token is cancelled when the run comes to rest.
+    driven: Mutex<BTreeMap<RunId, CancellationToken>>,
+    /// Held while a run is opened, so that two tasks of this process never open the same run.
+    opening: tokio::sync::Mutex<()>,
+}
+
+impl LiveRuns {
+    pub(super) fn new(bench: Workbench, engine: Engine, stop: CancellationToken) -> Self {
+        let workspace = bench.folder.display().to_string();
+        let (tasks, driven, opening) = (TaskTracker::new(), Mutex::default(), tokio::sync::Mutex::default());
+        Self(Arc::new(OfficeRunsInner { bench, engine, workspace, stop, tasks, driven, opening }))
+    }
+
+    pub(super) fn settings(&self) -> &WorkspaceSettings {
+        &self.0.bench.settings
+    }
+
+    pub(super) fn journal(&self) -> &Journal {
+        self.0.engine.journal()
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.0.stop.is_cancelled()
+    }
+
+    fn driven(&self) -> MutexGuard<'_, BTreeMap<RunId, CancellationToken>> {
+        self.0.driven.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Finds a run of this workspace by its full id. Clients cannot see runs of other workspaces.
+    pub(super) fn find(&self, id: &str) -> Result<RunId, Fault> {
+        let unknown = || Fault::usage(format!("there is no run `{id}` in this workspace"));
+        let id = RunId::parse(id).map_err(|_| unknown())?;
+        let head = self.journal().head(&id).map_err(|_| unknown())?;
+        if head.workspace == self.0.workspace { Ok(id) } else { Err(unknown()) }
+    }
+
+    /// The newest runs of this workspace.
+    pub(super) fn newest(&self, most: usize) -> Result<Vec<RunId>, Fault> {
+        let workspace = Some(self.0.workspace.clone());
+        let filter = RunFilter { workspace, limit: Some(most), ..RunFilter::default() };
+        let runs = self.journal().list(&filter)?;
+        Ok(runs.into_iter().map(|run| run.id).collect())
+    }
+
+    /// Starts a run. When this returns, the goal is on disk and the run continues in the background.
+    pub(super) async fn start(&self, goal: Goal) -> Result<RunId, Fault> {
+        if self.is_stopping() {
+            return Err(Fault::failed("the server is stopping; ask again when it is back"));
+        }
+        let id = new_id()?;
+        let goal = Goal { door: ENTRY_POINT.to_owned(), ..goal };
+        let new = NewGoal { goal, ..NewGoal::default() };
+        let handle = Box::pin(self.0.bench.start(id.clone(), new)).await?;
+        self.drive(handle);
+        Ok(id)
+    }
+
+    /// Does some work in the background, until it is done or the service stops.
+    pub(super) fn aside(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.0.tasks.spawn(work);
+    }
+
+    fn drive(&self, handle: RunHandle) {
+        let (runs, id, rests) = (self.clone(), handle.id().clone(), CancellationToken::new());
+        self.driven().insert(id.clone(), rests.clone());
+        self.0.tasks.spawn(async move {
+            let rested = Box::pin(handle.drive()).await;
+            runs.driven().remove(&id);
+            match rested {
+                // Inputs that arrived while the run was coming to rest are handled at once.
+                Ok(rested) if !rested.was_stopped && !rested.run.is_over() => {
+                    if runs.journal().inbox(&id).is_ok_and(|inbox| !inbox.is_empty()) {
+                        let _ = runs.wake(&id, ReopenReason::ToGoOn).await;
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => warn!(run = %id, %error, "a run stopped"),
+            }
+            rests.cancel();
+        });
+    }
+
+    /// Resumes a run, unless a process is driving it.
+    async fn wake(&self, id: &RunId, waking: ReopenReason) -> Result<(), Fault> {
+        let _turn = self.0.opening.lock().await;
+        if self.driven().contains_key(id) || self.is_stopping() {
+            return Ok(());
+        }
+        let opened = match waking {
+            ReopenReason::ToGoOn => self.0.bench.resume(id, Vec::new()).await,
+            ReopenReason::ToStop => self.0.bench.reopen(id).await,
+        };
+        match opened {
+            Ok(ResumeOutcome::Here(handle)) => {
+                self.drive(*handle);
+                Ok(())
+            }
+            // The process that drives it reads its inbox.
+            Ok(ResumeOutcome::Elsewhere { .. }) => Ok(()),
+            Err(fault) => Err(Fault { message: format!("run {id} cannot continue here: {}", fault.message), ..fault }),
+        }
+    }
+
+    /// Gives a person's response to a question. Refused if another response came first.
+    pub(super) async fn give(&self, response: &PersonResponse<'_>) -> Result<(), Fault> {
+        let overtaken =
+            |stands: &str| Fault::usage(format!("{} was already {stands}; this response is ignored", response.at));
+        if let Some((stands, is_same)) = response.send(time_format::now()).await? {
+            return if is_same { Ok(()) } else { Err(overtaken(&stands)) };
+        }
+        self.until_taken(response.id, response.input).await?;
+        match response.status()? {
+            ResponseStatus::Counts | ResponseStatus::Waits => Ok(()),
+            ResponseStatus::Overtaken(stands) => Err(overtaken(&stands)),
+            ResponseStatus::Unwanted => {
+                Err(Fault::usage(format!("the run no longer waits for an answer to {}", response.at)))
+            }
+        }
+    }
+
+    /// Sends an input to a run. It is written to disk first; then its effect is awaited for a short time.
+    pub(super) async fn tell(&self, id: &RunId, input: Input) -> Result<(), Fault> {
+        let key = unguessable(16).map_err(Fault::failed)?;
+        self.journal().send(id, &key, &input, time_format::now()).await?;
+        self.until_taken(id, &input).await
+    }
+
+    async fn until_taken(&self, id: &RunId, input: &Input) -> Result<(), Fault> {
+        let stops = matches!(input, Input::Pause | Input::Cancel { step: None, .. });
+        self.wake(id, if stops { ReopenReason::ToStop } else { ReopenReason::ToGoOn }).await?;
+        let mut changes = self.journal().changes();
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        while self.journal().inbox(id)?.iter().any(|waiting| waiting.input == *input)
+            && tokio::time::Instant::now() < deadline
+        {
+            let _ = tokio::time::timeout(LOOK, changes.next()).await;
+        }
+        Ok(())
+    }
+
+    /// Waits until the run cannot continue without a person, or has stopped. The future may be dropped.
+    pub(super) async fn until_rest(&self, id: &RunId) -> Result<(), Fault> {
+        loop {
+            let here = self.driven().get(id).cloned();
+            if let Some(rests) = here {
+                if self.asks_a_person(id) {
+                    return Ok(());
+                }
+                tokio::select! {
+                    () = rests.cancelled() => {}
+                    // An MCP server that the run calls may ask a question during the call.
+                    _ = tokio::time::timeout(LOOK, self.journal().changed()) => {}
+                }
+                continue;
+            }
+            let head = self.journal().head(id)?;
+            if !head.is_owned() {
+                return Ok(());
+            }
+            let _ = tokio::time::timeout(LOOK, self.journal().changed()).await;
+        }
+    }
+
+    /// Whether a run that is driven here waits only for a person.
+    fn asks_a_person(&self, id: &RunId) -> bool {
+        let waits = self.journal().head(id).is_ok_and(|head| head.status == Status::Waiting);
+        waits && self.0.engine.load(id).is_ok_and(|run| !updraft_engine::waiting_for(&run).is_empty())
+    }
+
+    /// Resumes the runs of the previous process: those that clients started and that were interrupted, and those whose
+    /// questions have been answered since.
+    pub(super) async fn recover(&self) -> Result<usize, Fault> {
+        let list = |status| self.journal().list(&RunFilter { status: Some(status), ..RunFilter::default() });
+        let mut left = list(Status::Running)?;
+        left.retain(updraft_journal::RunSummary::was_cut_off);
+        for run in list(Status::Waiting)? {
+            if !run.is_owned() && self.journal().inbox(&run.id).is_ok_and(|inbox| !inbox.is_empty()) {
+                left.push(run);
+            }
+        }
+        left.retain(|run| run.workspace == self.0.workspace);
+        let mut count = 0;
+        for run in left {
+            let is_ours = self.0.engine.load(&run.id).is_ok_and(|run| run.goal().door == ENTRY_POINT);
+            if !is_ours {
+                continue;
+            }
+            match self.wake(&run.id, ReopenReason::ToGoOn).await {
+                Ok(()) => count += 1,
+                Err(fault) => warn!(run = %run.id, why = fault.in_one_line(), "a run was left as it is"),
+            }
+        }
+        Ok(count)
+    }
+
+    /// Waits until the runs have stopped, which they do when the engine is stopped. Unfinished runs are resumed by the
+    /// next process.
+    pub(super) async fn finish(&self) {
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+        self.0.bench.close().await;
+        self.journal().clone().close().await;
+    }
+}
