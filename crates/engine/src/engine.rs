@@ -105,7 +105,7 @@ impl Engine {
     /// Starts a run. When this returns, the goal is on disk.
     pub async fn start(&self, id: RunId, new: NewRun<'_>) -> Result<RunHandle, Error> {
         // Taken before the tools are gathered, so that later changes are noticed.
-        let heard = self.0.performer.shelf().map(|shelf| shelf.version);
+        let heard = self.0.performer.snapshot().map(|snapshot| snapshot.version);
         let PreparedRun { start, words, context, context_blob, pictures, kit } = new.prepare(&self.0)?;
         let clock = self.0.run_clock();
         let now = clock.now();

@@ -39,7 +39,7 @@ pub trait EffectPerformer: Send + Sync {
     }
 
     /// The current tools, if some of them may change during runs.
-    fn shelf(&self) -> Option<RegistrySnapshot> {
+    fn snapshot(&self) -> Option<RegistrySnapshot> {
         None
     }
 
@@ -227,9 +227,9 @@ impl EffectPerformer for RealPerformer {
         self.dispatcher.registry().full_name(called).filter(|name| *name != called).map(str::to_owned)
     }
 
-    fn shelf(&self) -> Option<RegistrySnapshot> {
+    fn snapshot(&self) -> Option<RegistrySnapshot> {
         // Tools that were never replaced are those that the run began with.
-        Some(self.dispatcher.shelf()).filter(|shelf| shelf.version > 0)
+        Some(self.dispatcher.snapshot()).filter(|snapshot| snapshot.version > 0)
     }
 
     fn prepare(&self, workspace: &str, call: &ToolCall) -> PreparedCall {

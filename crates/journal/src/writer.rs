@@ -54,7 +54,7 @@ struct WriterThread {
     shared: Arc<JournalShared>,
     /// Opened at the first request; dropped if it may not have rolled back.
     connection: Option<Connection>,
-    book: LeaseTable,
+    leases: LeaseTable,
     /// The identities of the files at the first commit.
     files: Option<FileIdentities>,
     /// Set if the files have been replaced: nothing more is written.
@@ -63,7 +63,7 @@ struct WriterThread {
 
 /// Runs until the journal is closed or dropped.
 pub(crate) fn run(shared: Arc<JournalShared>, requests: &Receiver<WriterMessage>) {
-    let mut writer = WriterThread { shared, connection: None, book: LeaseTable::default(), files: None, lost: None };
+    let mut writer = WriterThread { shared, connection: None, leases: LeaseTable::default(), files: None, lost: None };
     let mut waiting = Vec::new();
     let mut closer = None;
     while closer.is_none() {
@@ -130,10 +130,10 @@ impl WriterThread {
         let outcome = self.try_transact(group);
         if outcome.is_ok() {
             // Before anyone is answered, so that every acknowledged end is recorded.
-            self.shared.heads.write(&self.book.commit());
+            self.shared.heads.write(&self.leases.commit());
             self.shared.count(group.iter().map(|asked| asked.records()).sum(), group.len() as u64);
         } else {
-            self.book.undo();
+            self.leases.undo();
             let rolled_back =
                 |connection: &Connection| connection.is_autocommit() || connection.execute_batch("ROLLBACK").is_ok();
             self.connection = self.connection.take().filter(rolled_back);
@@ -152,11 +152,11 @@ impl WriterThread {
         };
         let said = |source| Error::sqlite(&store.path, source);
         execute(connection, "BEGIN IMMEDIATE").map_err(|source| TransactionFailure::of_all(said(source)))?;
-        let mut desk = WriteContext { connection, book: &mut self.book, shared: &self.shared };
-        desk.beat_if_due().map_err(|refusal| TransactionFailure::of_all(refusal.explain(store)))?;
+        let mut context = WriteContext { connection, leases: &mut self.leases, shared: &self.shared };
+        context.beat_if_due().map_err(|refusal| TransactionFailure::of_all(refusal.explain(store)))?;
         for asked in group {
             asked
-                .write(&mut desk)
+                .write(&mut context)
                 .map_err(|refusal| TransactionFailure { error: refusal.explain(store), particular: true })?;
         }
         execute(connection, "COMMIT").map_err(|source| TransactionFailure::of_all(said(source)))
@@ -164,7 +164,7 @@ impl WriterThread {
 
     /// Runs after the first commit, when all files exist and no request waits.
     fn settle_in(&mut self) {
-        if self.files.is_none() && self.book.epoch().is_some() {
+        if self.files.is_none() && self.leases.epoch().is_some() {
             self.files = Some(FileIdentities::now(&self.shared.store.path));
             reserved_space::keep(&self.shared.store.path);
         }
@@ -172,7 +172,7 @@ impl WriterThread {
 
     /// Runs with each heartbeat: checks that the files are still the ones this process began to write.
     fn look_for_files(&mut self) -> Option<Error> {
-        if self.lost.is_none() && self.book.is_beat_due(Instant::now()) {
+        if self.lost.is_none() && self.leases.is_beat_due(Instant::now()) {
             self.lost = self.files.as_ref().and_then(FileIdentities::fault);
             if let Some(lost) = &self.lost {
                 self.shared.lose(lost.clone());
@@ -186,7 +186,7 @@ impl WriterThread {
 
     /// How long the thread may sleep.
     fn until_beat(&self) -> Duration {
-        match self.book.next_beat() {
+        match self.leases.next_beat() {
             Some(due) => due.saturating_duration_since(Instant::now()),
             None => IDLE,
         }
@@ -195,8 +195,8 @@ impl WriterThread {
     /// Writes the heartbeat of this process. If that fails now, it is tried with the next request, or five seconds
     /// later.
     fn beat(&mut self) {
-        if self.book.next_beat().is_some() && self.transact(&mut []).is_err() {
-            self.book.put_off(self.shared.store.options.beat);
+        if self.leases.next_beat().is_some() && self.transact(&mut []).is_err() {
+            self.leases.put_off(self.shared.store.options.beat);
         }
     }
 
@@ -205,10 +205,10 @@ impl WriterThread {
         self.shared.readers.close();
         self.shared.watch.close();
         if let Some(mut connection) = self.connection.take() {
-            let _ = self.book.sign_off(&mut connection);
+            let _ = self.leases.sign_off(&mut connection);
             let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         }
-        self.book = LeaseTable::default();
+        self.leases = LeaseTable::default();
     }
 }
 

@@ -97,7 +97,7 @@ fn host(folder: &std::path::Path) -> Result<McpHost, String> {
     let visitor = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
     let mut host = McpHost::new(folder, folder.join("logs"));
     host.people = Some(Arc::new(Agreeable));
-    host.doorman = Some(Arc::new(Visitor(visitor.map_err(|error| error.to_string())?)));
+    host.login_handler = Some(Arc::new(Visitor(visitor.map_err(|error| error.to_string())?)));
     Ok(host)
 }
 

@@ -27,19 +27,19 @@ const INSTRUCTIONS: &str = include_str!("mcp_backend/instructions.md");
 
 /// The MCP backend of an Updraft service.
 pub struct UpdraftBackend {
-    office: UpdraftService,
+    service: UpdraftService,
     version: String,
 }
 
 impl UpdraftBackend {
     /// Creates a backend for this service, with the version of Updraft.
-    pub fn new(office: UpdraftService, version: &str) -> Self {
-        Self { office, version: version.to_owned() }
+    pub fn new(service: UpdraftService, version: &str) -> Self {
+        Self { service, version: version.to_owned() }
     }
 
     async fn make(&self, call: ToolRequest, caller: &ClientCaller) -> Result<BackendOutcome<CallToolResult>, Fault> {
         let given = ArgumentMap(&call.arguments);
-        let UpdraftService { runs, files, .. } = &self.office;
+        let UpdraftService { runs, files, .. } = &self.service;
         let done = match call.name.as_str() {
             "query" => return self.query(&call, caller).await,
             "dispatch_agent_task" => return self.dispatch(&given.work("prompt")?, caller).await,
@@ -79,13 +79,13 @@ impl UpdraftBackend {
             // The client returns with answers to the run's questions.
             let run = state["run"].as_str().unwrap_or_default().to_owned();
             query.session = state["session"].as_str().map(str::to_owned);
-            let view = self.office.runs.view(&run)?;
-            let given = forms::give(&self.office.runs, &view, &call.replies).await;
+            let view = self.service.runs.view(&run)?;
+            let given = forms::give(&self.service.runs, &view, &call.replies).await;
             let is_put_off = view.waits.iter().any(|wait| call.replies.contains_key(&wait.id));
             match given {
                 // The run goes on waiting, and the result must say how to find it.
                 Err(fault) => {
-                    let view = self.office.runs.view(&run).unwrap_or(view);
+                    let view = self.service.runs.view(&run).unwrap_or(view);
                     return Ok(BackendOutcome::Done(results::unanswered(
                         &fault.in_one_line(),
                         &view,
@@ -99,9 +99,9 @@ impl UpdraftBackend {
                 // The answers may have been delivered before, and the client comes again for the result.
                 Ok(_) => {}
             }
-            listening(caller, |listener| self.office.conversations.follow(&run, query, listener)).await?
+            listening(caller, |listener| self.service.conversations.follow(&run, query, listener)).await?
         } else {
-            listening(caller, |listener| self.office.conversations.query(query, listener)).await?
+            listening(caller, |listener| self.service.conversations.query(query, listener)).await?
         };
         let QueryAnswer { view, session, messages } = answered;
         if !view.waits.is_empty() && caller.can_ask() {
@@ -116,7 +116,7 @@ impl UpdraftBackend {
         work: &RunRequest,
         caller: &ClientCaller,
     ) -> Result<BackendOutcome<CallToolResult>, Fault> {
-        let view = self.office.runs.dispatch(work).await?;
+        let view = self.service.runs.dispatch(work).await?;
         if caller.takes_tasks() {
             return Ok(BackendOutcome::Task(Box::new(tasks::task(&view))));
         }
@@ -124,7 +124,7 @@ impl UpdraftBackend {
     }
 
     fn known_task(&self, id: &str) -> Result<RunView, ErrorData> {
-        self.office.runs.view(id).map_err(|_| unknown_task(id))
+        self.service.runs.view(id).map_err(|_| unknown_task(id))
     }
 }
 
@@ -202,7 +202,7 @@ impl ServerBackend for UpdraftBackend {
         Box::pin(async move {
             // The run goes on waiting: it can be answered in another way.
             let state = call.state.as_ref().ok_or_else(|| error.clone())?;
-            let view = self.office.runs.view(state["run"].as_str().unwrap_or_default());
+            let view = self.service.runs.view(state["run"].as_str().unwrap_or_default());
             let view = view.map_err(|_| error.clone())?;
             let why = format!("the client could not be asked: {}", error.message);
             Ok(results::unanswered(&why, &view, state["session"].as_str()))
@@ -210,7 +210,7 @@ impl ServerBackend for UpdraftBackend {
     }
 
     fn resources(&self) -> BackendFuture<'_, Vec<Resource>> {
-        Box::pin(async { resources::list(&self.office.runs) })
+        Box::pin(async { resources::list(&self.service.runs) })
     }
 
     fn templates(&self) -> Vec<ResourceTemplate> {
@@ -218,7 +218,7 @@ impl ServerBackend for UpdraftBackend {
     }
 
     fn read<'a>(&'a self, uri: &'a str) -> BackendFuture<'a, Vec<ResourceContents>> {
-        Box::pin(async move { resources::read(&self.office.runs, uri) })
+        Box::pin(async move { resources::read(&self.service.runs, uri) })
     }
 
     fn prompts(&self) -> Vec<Prompt> {
@@ -240,7 +240,7 @@ impl ServerBackend for UpdraftBackend {
     fn answer_task<'a>(&'a self, id: &'a str, replies: InputResponses) -> BackendFuture<'a, ()> {
         Box::pin(async move {
             let view = self.known_task(id)?;
-            let given = forms::give(&self.office.runs, &view, &replies).await;
+            let given = forms::give(&self.service.runs, &view, &replies).await;
             given.map(drop).map_err(|fault| ErrorData::invalid_params(fault.in_one_line(), None))
         })
     }
@@ -250,7 +250,7 @@ impl ServerBackend for UpdraftBackend {
             let view = self.known_task(id)?;
             if !view.status.is_final() {
                 // Acknowledged in either case: the run may have ended in the meantime.
-                let _ = self.office.runs.cancel(&view.run).await;
+                let _ = self.service.runs.cancel(&view.run).await;
             }
             Ok(())
         })

@@ -26,7 +26,7 @@ const MESSAGE: usize = 8 << 10;
 #[derive(Clone)]
 pub struct Dispatcher {
     /// Shared by all clones, so that all of them have the same tools.
-    shelf: Arc<RwLock<RegistrySnapshot>>,
+    snapshot: Arc<RwLock<RegistrySnapshot>>,
     limits: ToolLimits,
     witness: ChangeWitness,
 }
@@ -62,8 +62,8 @@ impl CallResult {
 impl Dispatcher {
     /// Creates a dispatcher for these tools.
     pub fn new(registry: Registry, limits: ToolLimits) -> Self {
-        let shelf = RegistrySnapshot { registry: Arc::new(registry), version: 0 };
-        Self { shelf: Arc::new(RwLock::new(shelf)), limits, witness: ChangeWitness::default() }
+        let snapshot = RegistrySnapshot { registry: Arc::new(registry), version: 0 };
+        Self { snapshot: Arc::new(RwLock::new(snapshot)), limits, witness: ChangeWitness::default() }
     }
 
     /// Sets the witness that records what tools change by themselves. Share one among all dispatchers of a process:
@@ -75,18 +75,18 @@ impl Dispatcher {
 
     /// The current tools.
     pub fn registry(&self) -> Arc<Registry> {
-        self.shelf().registry
+        self.snapshot().registry
     }
 
     /// The current tools, and how often they were replaced.
-    pub fn shelf(&self) -> RegistrySnapshot {
-        self.shelf.read().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn snapshot(&self) -> RegistrySnapshot {
+        self.snapshot.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Replaces the tools, for all clones. Calls that have begun finish with the tool they started with.
     pub fn replace(&self, registry: Registry) {
-        let mut shelf = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
-        *shelf = RegistrySnapshot { registry: Arc::new(registry), version: shelf.version + 1 };
+        let mut snapshot = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
+        *snapshot = RegistrySnapshot { registry: Arc::new(registry), version: snapshot.version + 1 };
     }
 
     /// What a call would touch, or why it cannot be made. Has no effects.

@@ -53,8 +53,8 @@ pub(super) async fn over_http(
     let bridging = async {
         match door {
             Some(door) => {
-                let (token, office) = (opened.token.clone(), opened.office.clone());
-                updraft_serve::bridge::host(door, token, office, opened.bridge_read(), stop.clone()).await;
+                let (token, service) = (opened.token.clone(), opened.service.clone());
+                updraft_serve::bridge::host(door, token, service, opened.bridge_read(), stop.clone()).await;
             }
             None => std::future::pending().await,
         }

@@ -15,7 +15,7 @@ use crate::{log, out, settings};
 
 /// A running service.
 pub(super) struct LiveService {
-    pub(super) office: UpdraftService,
+    pub(super) service: UpdraftService,
     pub(super) handler: McpHandler,
     pub(super) token: ServeToken,
     pub(super) token_file: PathBuf,
@@ -26,12 +26,12 @@ impl LiveService {
     /// Stops the runs, which the next process resumes, and closes the journal.
     pub(super) async fn close(self) {
         self.stop.cancel();
-        self.office.close().await;
+        self.service.close().await;
     }
 
     /// Most bytes that the bridge reads at once.
     pub(super) fn bridge_read(&self) -> u64 {
-        self.office.settings().effective.serving.bridge_read.value
+        self.service.settings().effective.serving.bridge_read.value
     }
 }
 
@@ -57,14 +57,14 @@ pub(super) async fn open(
     log::begin(places, &settings::WorkspaceSettings::load(places, &folder, &flags)?.effective.log.value);
     let token_file = token_file(places);
     let token = token(&token_file)?;
-    let (office, left) =
+    let (service, left) =
         UpdraftService::open(places, &folder, flags, stop.clone(), Arc::new(|notice| tell(&notice))).await?;
     if left > 0 {
         out::note(&format!("going on with {left} runs that were cut off"));
     }
-    let desk = UpdraftBackend::new(office.clone(), env!("CARGO_PKG_VERSION"));
-    let handler = McpHandler::new(Arc::new(desk), &token.key("request state")).map_err(CliError::failed)?;
-    Ok(LiveService { office, handler, token, token_file, stop: stop.clone() })
+    let backend = UpdraftBackend::new(service.clone(), env!("CARGO_PKG_VERSION"));
+    let handler = McpHandler::new(Arc::new(backend), &token.key("request state")).map_err(CliError::failed)?;
+    Ok(LiveService { service, handler, token, token_file, stop: stop.clone() })
 }
 
 /// Prints notices that concern all runs here. Notices about one run are for the client that started it.

@@ -31,16 +31,16 @@ impl RunDriver {
 
     /// The roster and kit with the current tools. Returns `None` if nothing changed.
     fn news_of_tools(&mut self) -> Result<Option<RenewedTools>, Error> {
-        let Some(shelf) =
-            self.engine.performer.shelf().filter(|shelf| self.briefing.tools_version != Some(shelf.version))
+        let Some(snapshot) =
+            self.engine.performer.snapshot().filter(|snapshot| self.briefing.tools_version != Some(snapshot.version))
         else {
             return Ok(None);
         };
-        self.briefing.tools_version = Some(shelf.version);
+        self.briefing.tools_version = Some(snapshot.version);
         let Some(words) = self.engine.roster_texts(&self.id, &self.run)? else { return Ok(None) };
         let before = words.tools.clone();
-        let (roster, words) = words.renewed(self.run.roster(), &shelf.registry);
-        let strange = Some(shelf.registry.strange()).filter(|strange| *strange != self.run.settings().strange_tools);
+        let (roster, words) = words.renewed(self.run.roster(), &snapshot.registry);
+        let strange = Some(snapshot.registry.strange()).filter(|strange| *strange != self.run.settings().strange_tools);
         if words.tools == before && roster == **self.run.roster() && strange.is_none() {
             return Ok(None);
         }
@@ -53,8 +53,10 @@ impl RunDriver {
 
     /// Whether a server's tool has changed since the call was decided about: a person may have taken long to decide.
     pub(super) fn is_another_tool(&self, id: &EffectAddress, call: &ToolCall) -> bool {
-        let (Some(shelf), Some(was)) = (self.engine.performer.shelf(), self.run.prepared(id)) else { return false };
-        if shelf.registry.is_fixed(&call.name) && was.passed_on_to.is_none() {
+        let (Some(snapshot), Some(was)) = (self.engine.performer.snapshot(), self.run.prepared(id)) else {
+            return false;
+        };
+        if snapshot.registry.is_fixed(&call.name) && was.passed_on_to.is_none() {
             return false;
         }
         let now = self.look_at(&id.step, call);
@@ -66,10 +68,11 @@ impl RunDriver {
 
     /// The refusal of a call whose tool has changed since the model was shown it, or is gone.
     pub(super) fn changed_since(&self, shown: &[ToolSpec], call: &ToolCall) -> Option<PreparedCall> {
-        let shelf = self.engine.performer.shelf()?;
-        let told = shown.iter().find(|spec| spec.name == call.name).filter(|_| !shelf.registry.is_fixed(&call.name))?;
+        let snapshot = self.engine.performer.snapshot()?;
+        let told =
+            shown.iter().find(|spec| spec.name == call.name).filter(|_| !snapshot.registry.is_fixed(&call.name))?;
         let name = &call.name;
-        let why = match shelf.registry.get(name).map(|tool| &tool.spec().parameters) {
+        let why = match snapshot.registry.get(name).map(|tool| &tool.spec().parameters) {
             Some(parameters) if *parameters == told.parameters => return None,
             Some(parameters) => {
                 format!("its definition has changed, so `{name}` was not called; it takes now: {parameters}")

@@ -51,10 +51,10 @@ pub(crate) struct AppendRecords {
 impl WriteJob for AppendRecords {
     type Answer = u64;
 
-    fn write(&self, desk: &mut WriteContext<'_>) -> Result<u64, WriteError> {
-        let held = desk.check_lease(&self.run, self.row, self.grant)?;
-        let end = desk.add(self.row, held.end, &self.page)?;
-        desk.hold(&self.run, self.row, HeldLease { end, ..held });
+    fn write(&self, context: &mut WriteContext<'_>) -> Result<u64, WriteError> {
+        let held = context.check_lease(&self.run, self.row, self.grant)?;
+        let end = context.add(self.row, held.end, &self.page)?;
+        context.hold(&self.run, self.row, HeldLease { end, ..held });
         Ok(end.place.events())
     }
 
@@ -77,10 +77,10 @@ pub(crate) struct CreateRun {
 impl WriteJob for CreateRun {
     type Answer = LeaseGrant;
 
-    fn write(&self, desk: &mut WriteContext<'_>) -> Result<LeaseGrant, WriteError> {
-        let grant = desk.new_run(&self.head)?;
-        let end = desk.add(grant.row, ChainEnd::START, &self.page)?;
-        desk.hold(&self.head.id, grant.row, HeldLease { grant: grant.number, end });
+    fn write(&self, context: &mut WriteContext<'_>) -> Result<LeaseGrant, WriteError> {
+        let grant = context.new_run(&self.head)?;
+        let end = context.add(grant.row, ChainEnd::START, &self.page)?;
+        context.hold(&self.head.id, grant.row, HeldLease { grant: grant.number, end });
         Ok(grant)
     }
 
@@ -103,9 +103,9 @@ pub(crate) struct PutBlobs {
 impl WriteJob for PutBlobs {
     type Answer = ();
 
-    fn write(&self, desk: &mut WriteContext<'_>) -> Result<(), WriteError> {
-        let (row, _) = desk.run(&self.run)?.ok_or_else(|| crate::records::unknown(&self.run))?;
-        self.blobs.iter().try_for_each(|blob| desk.put(row, blob))
+    fn write(&self, context: &mut WriteContext<'_>) -> Result<(), WriteError> {
+        let (row, _) = context.run(&self.run)?.ok_or_else(|| crate::records::unknown(&self.run))?;
+        self.blobs.iter().try_for_each(|blob| context.put(row, blob))
     }
 
     fn bytes(&self) -> usize {
@@ -116,13 +116,13 @@ impl WriteJob for PutBlobs {
 impl WriteContext<'_> {
     /// Keeps a lease on a run with its new end, which is recorded once it is on disk.
     pub(super) fn hold(&mut self, run: &RunId, row: i64, held: HeldLease) {
-        self.book.hold(row, held);
-        self.book.note_end(row, RunEnd { name: run.to_string(), end: held.end });
+        self.leases.hold(row, held);
+        self.leases.note_end(row, RunEnd { name: run.to_string(), end: held.end });
     }
 
     /// Checks that this process may still write to the run.
     fn check_lease(&mut self, run: &RunId, row: i64, grant: u64) -> Result<HeldLease, WriteError> {
-        let held = self.book.held(row).filter(|held| held.grant == grant);
+        let held = self.leases.held(row).filter(|held| held.grant == grant);
         let owner = {
             let mut statement = self.connection.prepare_cached("SELECT owner FROM runs WHERE id = ?1")?;
             let mut rows = statement.query([row])?;
@@ -130,14 +130,14 @@ impl WriteContext<'_> {
         };
         match (owner, held) {
             (None, _) => {
-                self.book.let_go(row);
+                self.leases.let_go(row);
                 // The end of our last append may have been recorded after the run was removed.
                 let _ = self.shared.heads.forget(row);
                 Err(Error::Deleted(run.clone()).into())
             }
-            (Some(owner), Some(held)) if owner.is_some() && owner == self.book.epoch() => Ok(held),
+            (Some(owner), Some(held)) if owner.is_some() && owner == self.leases.epoch() => Ok(held),
             (Some(_), Some(_)) => {
-                self.book.let_go(row);
+                self.leases.let_go(row);
                 Err(Error::Fenced(run.clone()).into())
             }
             (Some(_), None) => Err(Error::Fenced(run.clone()).into()),
@@ -151,7 +151,7 @@ impl WriteContext<'_> {
         }
         let epoch = self.epoch()?;
         let row = self.insert_run(head, Some(epoch))?;
-        Ok(LeaseGrant { row, number: self.book.next_grant(), epoch: epoch as u64 })
+        Ok(LeaseGrant { row, number: self.leases.next_grant(), epoch: epoch as u64 })
     }
 
     /// Writes the row of a new run.

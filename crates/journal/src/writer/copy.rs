@@ -29,25 +29,27 @@ pub(crate) struct ForkRun {
 impl WriteJob for ForkRun {
     type Answer = LeaseGrant;
 
-    fn write(&self, desk: &mut WriteContext<'_>) -> Result<LeaseGrant, WriteError> {
-        let (from, _) = desk.run(&self.from)?.ok_or_else(|| records::unknown(&self.from))?;
-        let grant = desk.new_run(&self.to)?;
-        desk.connection
+    fn write(&self, context: &mut WriteContext<'_>) -> Result<LeaseGrant, WriteError> {
+        let (from, _) = context.run(&self.from)?.ok_or_else(|| records::unknown(&self.from))?;
+        let grant = context.new_run(&self.to)?;
+        context
+            .connection
             .prepare_cached(
                 "INSERT INTO records(id, events, at, body, blob, chain)
                  SELECT id + ((?2 - ?1) << 40), events, at, body, blob, chain FROM records
                  WHERE id >= ?1 << 40 AND id < ?3 ORDER BY id",
             )?
             .execute(params![from, grant.row, self.until.key(from)?])?;
-        desk.connection
+        context
+            .connection
             .prepare_cached("INSERT INTO refs SELECT ?2, hash FROM refs WHERE run = ?1")?
             .execute(params![from, grant.row])?;
         for blob in &self.blobs {
-            desk.put(grant.row, blob)?;
+            context.put(grant.row, blob)?;
         }
-        let end = records::end(desk.connection, grant.row)?;
-        let end = desk.add_rows(grant.row, end, self.cut.as_slice())?;
-        desk.hold(&self.to.id, grant.row, HeldLease { grant: grant.number, end });
+        let end = records::end(context.connection, grant.row)?;
+        let end = context.add_rows(grant.row, end, self.cut.as_slice())?;
+        context.hold(&self.to.id, grant.row, HeldLease { grant: grant.number, end });
         Ok(grant)
     }
 
@@ -66,13 +68,13 @@ pub(crate) struct ImportRun {
 impl WriteJob for ImportRun {
     type Answer = ();
 
-    fn write(&self, desk: &mut WriteContext<'_>) -> Result<(), WriteError> {
-        if desk.run(&self.head.id)?.is_some() {
+    fn write(&self, context: &mut WriteContext<'_>) -> Result<(), WriteError> {
+        if context.run(&self.head.id)?.is_some() {
             return Err(crate::Error::Exists(self.head.id.clone()).into());
         }
-        let row = desk.insert_run(&self.head, None)?;
-        let end = desk.add(row, ChainEnd::START, &self.page)?;
-        desk.book.note_end(row, RunEnd { name: self.head.id.to_string(), end });
+        let row = context.insert_run(&self.head, None)?;
+        let end = context.add(row, ChainEnd::START, &self.page)?;
+        context.leases.note_end(row, RunEnd { name: self.head.id.to_string(), end });
         Ok(())
     }
 

@@ -21,31 +21,32 @@ pub(crate) struct DeleteRun {
 impl WriteJob for DeleteRun {
     type Answer = Vec<ContentHash>;
 
-    fn write(&self, desk: &mut WriteContext<'_>) -> Result<Vec<ContentHash>, WriteError> {
-        let Some((row, owner)) = desk.run(&self.run)? else {
-            return match desk.shared.heads.named(self.run.as_str()) {
+    fn write(&self, context: &mut WriteContext<'_>) -> Result<Vec<ContentHash>, WriteError> {
+        let Some((row, owner)) = context.run(&self.run)? else {
+            return match context.shared.heads.named(self.run.as_str()) {
                 // The journal has lost it; now its entry can be removed.
-                Some((row, _)) => desk.forget_end(row).map(|()| Vec::new()),
+                Some((row, _)) => context.forget_end(row).map(|()| Vec::new()),
                 None => Err(records::unknown(&self.run).into()),
             };
         };
-        let owner = owner.map(|known| desk.owner(&known)).filter(|owner| owner.alive && !self.forced);
+        let owner = owner.map(|known| context.owner(&known)).filter(|owner| owner.alive && !self.forced);
         if let Some(owner) = owner {
             return Err(Error::Owned { run: self.run.clone(), pid: owner.pid, since: owner.since }.into());
         }
-        let named: Vec<[u8; 32]> = desk
+        let named: Vec<[u8; 32]> = context
             .connection
             .prepare_cached("SELECT hash FROM refs WHERE run = ?1")?
             .query_map([row], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
-        desk.forget_end(row)?;
-        desk.connection.prepare_cached("DELETE FROM runs WHERE id = ?1")?.execute([row])?;
-        desk.connection
+        context.forget_end(row)?;
+        context.connection.prepare_cached("DELETE FROM runs WHERE id = ?1")?.execute([row])?;
+        context
+            .connection
             .prepare_cached("DELETE FROM records WHERE id >= ?1 << 40 AND id < (?1 + 1) << 40")?
             .execute([row])?;
         let mut files = Vec::new();
         for hash in named {
-            let mut statement = desk.connection.prepare_cached(
+            let mut statement = context.connection.prepare_cached(
                 "DELETE FROM blobs WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM refs WHERE hash = ?1)
                  RETURNING body IS NULL",
             )?;
@@ -77,18 +78,19 @@ pub(crate) struct TruncateRun {
 impl WriteJob for TruncateRun {
     type Answer = ();
 
-    fn write(&self, desk: &mut WriteContext<'_>) -> Result<(), WriteError> {
-        let (row, owner) = desk.run(&self.run)?.ok_or_else(|| desk.shared.absent(&self.run))?;
-        if let Some(owner) = owner.map(|known| desk.owner(&known)).filter(|owner| owner.alive) {
+    fn write(&self, context: &mut WriteContext<'_>) -> Result<(), WriteError> {
+        let (row, owner) = context.run(&self.run)?.ok_or_else(|| context.shared.absent(&self.run))?;
+        if let Some(owner) = owner.map(|known| context.owner(&known)).filter(|owner| owner.alive) {
             return Err(Error::Owned { run: self.run.clone(), pid: owner.pid, since: owner.since }.into());
         }
-        desk.forget_end(row)?;
+        context.forget_end(row)?;
         // It is not finished any more, whatever its status was.
-        desk.connection.prepare_cached("UPDATE runs SET status = 'running' WHERE id = ?1")?.execute([row])?;
-        desk.connection
+        context.connection.prepare_cached("UPDATE runs SET status = 'running' WHERE id = ?1")?.execute([row])?;
+        context
+            .connection
             .prepare_cached("DELETE FROM records WHERE id >= ?2 AND id < (?1 + 1) << 40")?
             .execute([row, self.from.key(row)?])?;
-        desk.seal(row)
+        context.seal(row)
     }
 
     fn is_long(&self) -> bool {
@@ -114,10 +116,10 @@ pub(crate) struct UnlinkBlobs {
 impl WriteJob for UnlinkBlobs {
     type Answer = ();
 
-    fn write(&self, desk: &mut WriteContext<'_>) -> Result<(), WriteError> {
+    fn write(&self, context: &mut WriteContext<'_>) -> Result<(), WriteError> {
         for hash in &self.files {
-            if !desk.connection.prepare_cached("SELECT 1 FROM blobs WHERE hash = ?1")?.exists([hash.0])? {
-                blobs::remove_file(&desk.shared.store.path, hash)?;
+            if !context.connection.prepare_cached("SELECT 1 FROM blobs WHERE hash = ?1")?.exists([hash.0])? {
+                blobs::remove_file(&context.shared.store.path, hash)?;
             }
         }
         Ok(())
@@ -135,12 +137,12 @@ pub(crate) struct Vacuum;
 impl WriteJob for Vacuum {
     type Answer = bool;
 
-    fn write(&self, desk: &mut WriteContext<'_>) -> Result<bool, WriteError> {
-        let pages = if reserved_space::is_cramped(&desk.shared.store.path) { CRAMPED_PAGES } else { PAGES };
-        let mut statement = desk.connection.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
+    fn write(&self, context: &mut WriteContext<'_>) -> Result<bool, WriteError> {
+        let pages = if reserved_space::is_cramped(&context.shared.store.path) { CRAMPED_PAGES } else { PAGES };
+        let mut statement = context.connection.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
         let mut pages = statement.query([])?;
         while pages.next()?.is_some() {}
-        let left: i64 = desk.connection.pragma_query_value(None, "freelist_count", |row| row.get(0))?;
+        let left: i64 = context.connection.pragma_query_value(None, "freelist_count", |row| row.get(0))?;
         Ok(left > 0)
     }
 

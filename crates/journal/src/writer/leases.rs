@@ -27,24 +27,24 @@ pub(crate) struct AcquireLease {
 impl WriteJob for AcquireLease {
     type Answer = LeaseGrant;
 
-    fn write(&self, desk: &mut WriteContext<'_>) -> Result<LeaseGrant, WriteError> {
-        let (row, owner) = desk.run(&self.run)?.ok_or_else(|| desk.shared.absent(&self.run))?;
+    fn write(&self, context: &mut WriteContext<'_>) -> Result<LeaseGrant, WriteError> {
+        let (row, owner) = context.run(&self.run)?.ok_or_else(|| context.shared.absent(&self.run))?;
         if let Some(owner) = owner {
-            let ours = Some(owner.id) == desk.book.epoch();
-            let alive = if ours { desk.book.held(row).is_some() } else { desk.owner(&owner).alive };
+            let ours = Some(owner.id) == context.leases.epoch();
+            let alive = if ours { context.leases.held(row).is_some() } else { context.owner(&owner).alive };
             if alive {
                 let pid = if ours { process::own().pid } else { owner.identity.pid };
                 return Err(Error::Owned { run: self.run.clone(), pid, since: owner.since }.into());
             }
         }
-        let end = records::end(desk.connection, row)?;
-        if let Some(acknowledged) = desk.shared.heads.of(row, self.run.as_str()) {
+        let end = records::end(context.connection, row)?;
+        if let Some(acknowledged) = context.shared.heads.of(row, self.run.as_str()) {
             acknowledged.check(&self.run, end)?;
         }
-        let epoch = desk.epoch()?;
-        desk.connection.prepare_cached("UPDATE runs SET owner = ?2 WHERE id = ?1")?.execute([row, epoch])?;
-        let number = desk.book.next_grant();
-        desk.book.hold(row, HeldLease { grant: number, end });
+        let epoch = context.epoch()?;
+        context.connection.prepare_cached("UPDATE runs SET owner = ?2 WHERE id = ?1")?.execute([row, epoch])?;
+        let number = context.leases.next_grant();
+        context.leases.hold(row, HeldLease { grant: number, end });
         Ok(LeaseGrant { row, number, epoch: epoch as u64 })
     }
 }
@@ -59,13 +59,14 @@ pub(crate) struct ReleaseLease {
 impl WriteJob for ReleaseLease {
     type Answer = ();
 
-    fn write(&self, desk: &mut WriteContext<'_>) -> Result<(), WriteError> {
-        let held = desk.book.held(self.row).is_some_and(|held| held.grant == self.grant);
-        if let (true, Some(epoch)) = (held, desk.book.epoch()) {
-            desk.connection
+    fn write(&self, context: &mut WriteContext<'_>) -> Result<(), WriteError> {
+        let held = context.leases.held(self.row).is_some_and(|held| held.grant == self.grant);
+        if let (true, Some(epoch)) = (held, context.leases.epoch()) {
+            context
+                .connection
                 .prepare_cached("UPDATE runs SET owner = NULL WHERE id = ?1 AND owner = ?2")?
                 .execute([self.row, epoch])?;
-            desk.book.let_go(self.row);
+            context.leases.let_go(self.row);
         }
         Ok(())
     }

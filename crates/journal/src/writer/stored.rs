@@ -28,8 +28,8 @@ where
 {
     type Answer = T;
 
-    fn write(&self, desk: &mut WriteContext<'_>) -> Result<T, WriteError> {
-        let (connection, now) = (table(desk)?, (desk.shared.store.options.clock)().0);
+    fn write(&self, context: &mut WriteContext<'_>) -> Result<T, WriteError> {
+        let (connection, now) = (table(context)?, (context.shared.store.options.clock)().0);
         let (change, answer) = (self.change)(get(connection, &self.scope, &self.key, now)?);
         match change {
             Change::Nothing => {}
@@ -58,8 +58,8 @@ pub(crate) struct SweepStored {
 impl WriteJob for SweepStored {
     type Answer = ();
 
-    fn write(&self, desk: &mut WriteContext<'_>) -> Result<(), WriteError> {
-        let (connection, now) = (table(desk)?, (desk.shared.store.options.clock)().0);
+    fn write(&self, context: &mut WriteContext<'_>) -> Result<(), WriteError> {
+        let (connection, now) = (table(context)?, (context.shared.store.options.clock)().0);
         let age = i64::try_from(self.age.as_millis()).unwrap_or(i64::MAX);
         let most = i64::try_from(self.most).unwrap_or(i64::MAX);
         connection
@@ -73,7 +73,7 @@ impl WriteJob for SweepStored {
 }
 
 /// The connection, with the table created.
-fn table<'a>(desk: &WriteContext<'a>) -> rusqlite::Result<&'a Connection> {
-    desk.connection.prepare_cached(TABLE)?.execute([])?;
-    Ok(desk.connection)
+fn table<'a>(context: &WriteContext<'a>) -> rusqlite::Result<&'a Connection> {
+    context.connection.prepare_cached(TABLE)?.execute([])?;
+    Ok(context.connection)
 }

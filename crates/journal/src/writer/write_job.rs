@@ -19,7 +19,7 @@ pub(crate) trait WriteJob: Send + 'static {
     type Answer: Send + 'static;
 
     /// Writes within the open transaction. May be called again after a rollback.
-    fn write(&self, desk: &mut WriteContext<'_>) -> Result<Self::Answer, WriteError>;
+    fn write(&self, context: &mut WriteContext<'_>) -> Result<Self::Answer, WriteError>;
 
     /// About how many bytes it writes.
     fn bytes(&self) -> usize {
@@ -71,7 +71,7 @@ impl From<Error> for WriteError {
 /// A job in the queue: the work, and its answer until it may be sent.
 pub(crate) trait QueuedJob: Send {
     /// Does the work and keeps the answer, or the refusal if it concerns only this job.
-    fn write(&mut self, desk: &mut WriteContext<'_>) -> Result<(), WriteError>;
+    fn write(&mut self, context: &mut WriteContext<'_>) -> Result<(), WriteError>;
     /// Sends the kept answer: the commit is on disk.
     fn answer(self: Box<Self>);
     /// Reports that nothing was written.
@@ -94,8 +94,8 @@ pub(super) struct JobWithReply<W: WriteJob> {
 }
 
 impl<W: WriteJob> QueuedJob for JobWithReply<W> {
-    fn write(&mut self, desk: &mut WriteContext<'_>) -> Result<(), WriteError> {
-        self.kept = Some(match self.work.write(desk) {
+    fn write(&mut self, context: &mut WriteContext<'_>) -> Result<(), WriteError> {
+        self.kept = Some(match self.work.write(context) {
             Ok(answer) => Ok(answer),
             Err(WriteError::Refused(error)) => Err(error),
             Err(broken) => return Err(broken),
@@ -128,7 +128,7 @@ impl<W: WriteJob> QueuedJob for JobWithReply<W> {
 /// What a job can use while the transaction is open.
 pub(crate) struct WriteContext<'a> {
     pub(super) connection: &'a Connection,
-    pub(super) book: &'a mut LeaseTable,
+    pub(super) leases: &'a mut LeaseTable,
     pub(super) shared: &'a JournalShared,
 }
 
@@ -136,7 +136,7 @@ impl WriteContext<'_> {
     /// This process's row in the journal, which is also its epoch. Registers the process at the first call, and again
     /// if another process considered it gone: a lease under a row that no longer exists would belong to nobody.
     pub(super) fn epoch(&mut self) -> Result<i64, WriteError> {
-        if let Some(epoch) = self.book.epoch()
+        if let Some(epoch) = self.leases.epoch()
             && self.connection.prepare_cached("SELECT 1 FROM processes WHERE id = ?1")?.exists([epoch])?
         {
             return Ok(epoch);
@@ -149,7 +149,7 @@ impl WriteContext<'_> {
             )?
             .execute(params![own.pid, own.started, own.boot, own.namespace, now.0])?;
         let epoch = self.connection.last_insert_rowid();
-        self.book.sign_in(
+        self.leases.sign_in(
             epoch,
             Presence::of(&self.shared.store.path, epoch),
             Instant::now() + self.shared.store.options.beat,
@@ -173,7 +173,7 @@ impl WriteContext<'_> {
     /// Writes the heartbeat of this process if it is due. If its row is gone, its leases are lost.
     pub(super) fn beat_if_due(&mut self) -> Result<(), WriteError> {
         let now = Instant::now();
-        let Some(epoch) = self.book.epoch().filter(|_| self.book.is_beat_due(now)) else {
+        let Some(epoch) = self.leases.epoch().filter(|_| self.leases.is_beat_due(now)) else {
             return Ok(());
         };
         let clock = (self.shared.store.options.clock)();
@@ -182,9 +182,9 @@ impl WriteContext<'_> {
             .prepare_cached("UPDATE processes SET beat = ?2 WHERE id = ?1")?
             .execute(params![epoch, clock.0])?;
         if found == 0 {
-            self.book.lose_everything();
+            self.leases.lose_everything();
         } else {
-            self.book.beat_again(now + self.shared.store.options.beat);
+            self.leases.beat_again(now + self.shared.store.options.beat);
         }
         Ok(())
     }

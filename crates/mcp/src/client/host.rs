@@ -59,7 +59,7 @@ pub struct McpHost {
     /// Answers servers' sampling requests. Without it, they are refused.
     pub sampler: Option<Arc<dyn Sampler>>,
     /// Lets a person sign in where a server requires it. Without it, such a server cannot be used.
-    pub doorman: Option<Arc<dyn LoginBrowser>>,
+    pub login_handler: Option<Arc<dyn LoginBrowser>>,
     /// Stores the credentials of logins. Without it, they are forgotten when the process ends.
     pub keys: Option<Arc<dyn SecretStore>>,
     /// Where servers' log messages go while no call is in progress; otherwise they go to the calls.
@@ -96,7 +96,7 @@ impl McpHost {
             inquires: false,
             people: None,
             sampler: None,
-            doorman: None,
+            login_handler: None,
             keys: None,
             log: CallLog::default(),
         }

@@ -227,8 +227,8 @@ impl ServerLogin {
                 *manager = None;
             }
         }
-        let (machine, doorman) = (self.machine(challenge), self.host.doorman.as_ref());
-        if machine.is_none() && doorman.is_none() {
+        let (machine, login_handler) = (self.machine(challenge), self.host.login_handler.as_ref());
+        if machine.is_none() && login_handler.is_none() {
             return Ok(false);
         }
         let words = |error: AuthError| error.to_string();
@@ -243,8 +243,8 @@ impl ServerLogin {
             *manager = Some(fresh);
             return Ok(true);
         }
-        let Some(doorman) = doorman else { return Ok(false) };
-        *manager = Some(self.authorize(fresh, doorman.as_ref()).await?);
+        let Some(login_handler) = login_handler else { return Ok(false) };
+        *manager = Some(self.authorize(fresh, login_handler.as_ref()).await?);
         Ok(true)
     }
 
@@ -269,9 +269,9 @@ impl ServerLogin {
     async fn authorize(
         &self,
         manager: AuthorizationManager,
-        doorman: &dyn LoginBrowser,
+        login_handler: &dyn LoginBrowser,
     ) -> Result<AuthorizationManager, String> {
-        let mut request = AuthorizationRequest::new(doorman.comes_back_to())
+        let mut request = AuthorizationRequest::new(login_handler.comes_back_to())
             .with_client_name("Updraft")
             .with_initial_scope_selection();
         let missing = self.missing_scopes();
@@ -289,12 +289,12 @@ impl ServerLogin {
         if let Some(secret) = &self.login.client_secret {
             request = request.with_client_secret(secret.reveal());
         }
-        if let Some(address) = doorman.describes_itself_at() {
+        if let Some(address) = login_handler.describes_itself_at() {
             request = request.with_client_metadata_url(address);
         }
         let session = AuthorizationSession::new(manager, request).await;
         let session = session.map_err(|(_, error)| self.unregistered(&error))?;
-        let back = doorman.visit(&self.server, session.get_authorization_url()).await?;
+        let back = login_handler.visit(&self.server, session.get_authorization_url()).await?;
         session.handle_callback_url(&back).await.map_err(|error| error.to_string())?;
         self.note_missing(&[]);
         Ok(session.auth_manager)
@@ -311,7 +311,7 @@ impl ServerLogin {
     async fn widen(&self, known: &AuthorizationManager, challenge: &str) -> Result<bool, String> {
         let Some(url) = &self.url else { return Ok(false) };
         let wanted = WWWAuthenticateParams::parse(challenge, url).scope.unwrap_or_default();
-        let Some(doorman) = &self.host.doorman else {
+        let Some(login_handler) = &self.host.login_handler else {
             // The next login requests them.
             self.note_missing(&wanted.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
             return Ok(false);
@@ -321,7 +321,7 @@ impl ServerLogin {
         }
         let words = |error: AuthError| error.to_string();
         let page = known.request_scope_upgrade(&wanted).await.map_err(words)?;
-        let back = doorman.visit(&self.server, &page).await?;
+        let back = login_handler.visit(&self.server, &page).await?;
         let back = AuthorizationCallback::from_redirect_url(&back).map_err(words)?;
         known
             .exchange_code_for_token_with_issuer(&back.code, &back.csrf_token, back.issuer.as_deref())
@@ -368,7 +368,7 @@ impl ServerLogin {
 
     /// Whether scopes are missing and a person is present who can sign in again.
     fn is_to_be_widened(&self) -> bool {
-        self.host.doorman.is_some() && !self.login.is_for_machines && !self.missing_scopes().is_empty()
+        self.host.login_handler.is_some() && !self.login.is_for_machines && !self.missing_scopes().is_empty()
     }
 
     /// The stored login, if it is from the authorization server that is responsible now.

@@ -11,7 +11,7 @@ mod meeting;
 mod real;
 mod remote;
 mod renewals;
-mod shelf;
+mod resource_tools;
 mod sloppy;
 #[path = "../support/mod.rs"]
 mod support;

@@ -15,13 +15,13 @@ use tokio::sync::{Notify, Semaphore};
 use updraft_mcp::{HostFuture, SecretStore, Servers};
 
 /// What was signed in with, for several processes, and a lock that says when somebody waits for it.
-struct Shelf {
+struct TokenStore {
     kept: Mutex<BTreeMap<String, Vec<u8>>>,
     lock: Arc<Semaphore>,
     is_wanted: Notify,
 }
 
-impl Shelf {
+impl TokenStore {
     fn new() -> Arc<Self> {
         Arc::new(Self { kept: Mutex::default(), lock: Arc::new(Semaphore::new(1)), is_wanted: Notify::new() })
     }
@@ -41,7 +41,7 @@ impl Shelf {
     }
 }
 
-impl SecretStore for Shelf {
+impl SecretStore for TokenStore {
     fn load(&self, _: &str, address: &str) -> Option<Vec<u8>> {
         self.kept.lock().unwrap().get(address).cloned()
     }
@@ -120,24 +120,24 @@ async fn rotating(may_renew: Arc<Semaphore>, is_renewing: Arc<Notify>) -> (Web, 
     (web, renewed)
 }
 
-async fn servers(world: &World, web: &Web, shelf: &Arc<Shelf>) -> Servers {
+async fn servers(world: &World, web: &Web, tokens: &Arc<TokenStore>) -> Servers {
     let mut host = world.host().await;
-    host.keys = Some(Arc::clone(shelf) as Arc<dyn SecretStore>);
+    host.keys = Some(Arc::clone(tokens) as Arc<dyn SecretStore>);
     world.servers_with(&json!({"m": {"url": web.url()}}), host)
 }
 
 #[tokio::test]
 async fn a_login_that_another_process_renews_is_waited_for_and_not_renewed_again() {
     let (web, renewed) = rotating(Arc::new(Semaphore::new(9)), Arc::default()).await;
-    let (world, shelf) = (World::new(), Shelf::new());
-    shelf.keep(&web.url(), "old", "r1");
-    let other = Arc::clone(&shelf.lock).acquire_owned().await.unwrap();
-    let servers = servers(&world, &web, &shelf).await;
+    let (world, tokens) = (World::new(), TokenStore::new());
+    tokens.keep(&web.url(), "old", "r1");
+    let other = Arc::clone(&tokens.lock).acquire_owned().await.unwrap();
+    let servers = servers(&world, &web, &tokens).await;
     let server = Arc::clone(servers.get("m").unwrap());
     let checking = tokio::task::JoinSet::from_iter([async move { server.check().await.map(drop) }]);
-    shelf.is_wanted.notified().await;
+    tokens.is_wanted.notified().await;
     assert_eq!(*renewed.lock().unwrap(), Vec::<String>::new());
-    shelf.keep(&web.url(), "new", "r2");
+    tokens.keep(&web.url(), "new", "r2");
     drop(other);
     assert_eq!(checking.join_all().await, [Ok(())]);
     assert_eq!(*renewed.lock().unwrap(), Vec::<String>::new(), "the other process has done it");
@@ -148,15 +148,15 @@ async fn a_login_that_another_process_renews_is_waited_for_and_not_renewed_again
 async fn a_login_that_is_being_renewed_is_kept_though_nobody_waits_for_it() {
     let (may_renew, is_renewing) = (Arc::new(Semaphore::new(0)), Arc::<Notify>::default());
     let (web, renewed) = rotating(Arc::clone(&may_renew), Arc::clone(&is_renewing)).await;
-    let (world, shelf) = (World::new(), Shelf::new());
-    shelf.keep(&web.url(), "old", "r1");
-    let servers = servers(&world, &web, &shelf).await;
+    let (world, tokens) = (World::new(), TokenStore::new());
+    tokens.keep(&web.url(), "old", "r1");
+    let servers = servers(&world, &web, &tokens).await;
     let server = Arc::clone(servers.get("m").unwrap());
     let mut checking = tokio::task::JoinSet::from_iter([async move { server.check().await.map(drop) }]);
     is_renewing.notified().await;
     checking.shutdown().await;
     may_renew.add_permits(9);
     servers.close().await;
-    assert_eq!(shelf.refresh_token(&web.url()), "r2");
+    assert_eq!(tokens.refresh_token(&web.url()), "r2");
     assert_eq!(*renewed.lock().unwrap(), ["r1"]);
 }

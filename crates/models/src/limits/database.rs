@@ -59,9 +59,9 @@ impl LimiterDatabase {
             Some(path) => file::open(path)?,
             None => file::in_memory(now)?,
         };
-        let mut book = Self { connection, window, swept: now };
-        book.sweep(now)?;
-        Ok(book)
+        let mut database = Self { connection, window, swept: now };
+        database.sweep(now)?;
+        Ok(database)
     }
 
     /// Admits a request, or gives it a place in the queue. A request that already has a place passes it.

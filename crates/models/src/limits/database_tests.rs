@@ -12,7 +12,7 @@ fn at(millis: u64) -> Duration {
     Duration::from_secs(1_000) + Duration::from_millis(millis)
 }
 
-fn book() -> LimiterDatabase {
+fn database() -> LimiterDatabase {
     LimiterDatabase::open(None, WINDOW, at(0)).unwrap()
 }
 
@@ -40,36 +40,36 @@ fn refused(step: AdmissionResult) -> (i64, RateWait) {
 
 #[test]
 fn a_request_counts_until_a_window_after_it_was_heard_of() {
-    let (mut book, limit) = (book(), requests(1));
-    let first = granted(&book.ask(ask(&limit, 0), None, at(0)).unwrap());
+    let (mut database, limit) = (database(), requests(1));
+    let first = granted(&database.ask(ask(&limit, 0), None, at(0)).unwrap());
 
-    let (place, wait) = refused(book.ask(ask(&limit, 0), None, at(100)).unwrap());
+    let (place, wait) = refused(database.ask(ask(&limit, 0), None, at(100)).unwrap());
     assert_eq!(wait, RateWait { until: at(60_100), is_certain: false, ahead: 0 }, "it was not heard of");
-    book.heard(first, at(5_000)).unwrap();
-    book.end(first, at(9_000)).unwrap();
-    let (_, wait) = refused(book.ask(ask(&limit, 0), Some(place), at(10_000)).unwrap());
+    database.heard(first, at(5_000)).unwrap();
+    database.end(first, at(9_000)).unwrap();
+    let (_, wait) = refused(database.ask(ask(&limit, 0), Some(place), at(10_000)).unwrap());
     assert_eq!(wait, RateWait { until: at(65_300), is_certain: true, ahead: 0 });
-    refused(book.ask(ask(&limit, 0), Some(place), at(65_299)).unwrap());
-    granted(&book.ask(ask(&limit, 0), Some(place), at(65_300)).unwrap());
+    refused(database.ask(ask(&limit, 0), Some(place), at(65_299)).unwrap());
+    granted(&database.ask(ask(&limit, 0), Some(place), at(65_300)).unwrap());
 }
 
 #[test]
 fn a_request_that_was_never_heard_of_counts_from_its_end() {
-    let (mut book, limit) = (book(), requests(1));
-    let first = granted(&book.ask(ask(&limit, 0), None, at(0)).unwrap());
+    let (mut database, limit) = (database(), requests(1));
+    let first = granted(&database.ask(ask(&limit, 0), None, at(0)).unwrap());
 
-    book.end(first, at(20_000)).unwrap();
+    database.end(first, at(20_000)).unwrap();
 
-    let (_, wait) = refused(book.ask(ask(&limit, 0), None, at(20_000)).unwrap());
+    let (_, wait) = refused(database.ask(ask(&limit, 0), None, at(20_000)).unwrap());
     assert_eq!(wait, RateWait { until: at(83_000), is_certain: true, ahead: 0 });
 }
 
 #[test]
 fn requests_are_spaced_and_those_who_wait_know_their_turn() {
-    let (mut book, limit) = (book(), RateLimit::GEMINI_FREE);
-    granted(&book.ask(ask(&limit, 0), None, at(0)).unwrap());
+    let (mut database, limit) = (database(), RateLimit::GEMINI_FREE);
+    granted(&database.ask(ask(&limit, 0), None, at(0)).unwrap());
 
-    let turns: Vec<RateWait> = (0..3).map(|_| refused(book.ask(ask(&limit, 0), None, at(0)).unwrap()).1).collect();
+    let turns: Vec<RateWait> = (0..3).map(|_| refused(database.ask(ask(&limit, 0), None, at(0)).unwrap()).1).collect();
 
     let wait = |until, ahead| RateWait { until: at(until), is_certain: true, ahead };
     assert_eq!(turns, [wait(4_500, 0), wait(9_000, 1), wait(13_500, 2)]);
@@ -77,83 +77,83 @@ fn requests_are_spaced_and_those_who_wait_know_their_turn() {
 
 #[test]
 fn who_came_first_goes_first_unless_it_is_late() {
-    let (mut book, limit) = (book(), requests(1));
-    let request = granted(&book.ask(ask(&limit, 0), None, at(0)).unwrap());
-    book.heard(request, at(0)).unwrap();
-    book.end(request, at(0)).unwrap();
-    let (first, _) = refused(book.ask(ask(&limit, 0), None, at(56_000)).unwrap());
-    let (second, _) = refused(book.ask(ask(&limit, 0), None, at(56_001)).unwrap());
+    let (mut database, limit) = (database(), requests(1));
+    let request = granted(&database.ask(ask(&limit, 0), None, at(0)).unwrap());
+    database.heard(request, at(0)).unwrap();
+    database.end(request, at(0)).unwrap();
+    let (first, _) = refused(database.ask(ask(&limit, 0), None, at(56_000)).unwrap());
+    let (second, _) = refused(database.ask(ask(&limit, 0), None, at(56_001)).unwrap());
 
-    refused(book.ask(ask(&limit, 0), Some(second), at(60_400)).unwrap());
-    refused(book.ask(ask(&limit, 0), None, at(60_400)).unwrap());
-    granted(&book.ask(ask(&limit, 0), Some(second), at(61_500)).unwrap());
-    refused(book.ask(ask(&limit, 0), Some(first), at(61_500)).unwrap());
+    refused(database.ask(ask(&limit, 0), Some(second), at(60_400)).unwrap());
+    refused(database.ask(ask(&limit, 0), None, at(60_400)).unwrap());
+    granted(&database.ask(ask(&limit, 0), Some(second), at(61_500)).unwrap());
+    refused(database.ask(ask(&limit, 0), Some(first), at(61_500)).unwrap());
 }
 
 #[test]
 fn a_place_that_was_given_back_holds_nobody_up() {
-    let (mut book, limit) = (book(), RateLimit { concurrency: Some(1), ..RateLimit::default() });
-    let open = granted(&book.ask(ask(&limit, 0), None, at(0)).unwrap());
-    let (first, wait) = refused(book.ask(ask(&limit, 0), None, at(1)).unwrap());
+    let (mut database, limit) = (database(), RateLimit { concurrency: Some(1), ..RateLimit::default() });
+    let open = granted(&database.ask(ask(&limit, 0), None, at(0)).unwrap());
+    let (first, wait) = refused(database.ask(ask(&limit, 0), None, at(1)).unwrap());
     assert_eq!(wait, RateWait { until: at(1), is_certain: false, ahead: 0 });
-    let (second, _) = refused(book.ask(ask(&limit, 0), None, at(2)).unwrap());
+    let (second, _) = refused(database.ask(ask(&limit, 0), None, at(2)).unwrap());
 
-    book.leave(first).unwrap();
-    refused(book.ask(ask(&limit, 0), Some(second), at(3)).unwrap());
-    book.end(open, at(4)).unwrap();
-    granted(&book.ask(ask(&limit, 0), Some(second), at(4)).unwrap());
+    database.leave(first).unwrap();
+    refused(database.ask(ask(&limit, 0), Some(second), at(3)).unwrap());
+    database.end(open, at(4)).unwrap();
+    granted(&database.ask(ask(&limit, 0), Some(second), at(4)).unwrap());
 }
 
 #[test]
 fn tokens_are_booked_and_corrected_and_one_that_is_too_large_goes_alone() {
-    let (mut book, limit) = (book(), RateLimit { tokens: Some(1_000), ..RateLimit::default() });
-    let small = granted(&book.ask(ask(&limit, 600), None, at(0)).unwrap());
-    book.heard(small, at(0)).unwrap();
+    let (mut database, limit) = (database(), RateLimit { tokens: Some(1_000), ..RateLimit::default() });
+    let small = granted(&database.ask(ask(&limit, 600), None, at(0)).unwrap());
+    database.heard(small, at(0)).unwrap();
 
-    let (place, _) = refused(book.ask(ask(&limit, 500), None, at(1)).unwrap());
-    book.used(small, 500).unwrap();
-    let next = granted(&book.ask(ask(&limit, 500), Some(place), at(2)).unwrap());
-    book.heard(next, at(2)).unwrap();
+    let (place, _) = refused(database.ask(ask(&limit, 500), None, at(1)).unwrap());
+    database.used(small, 500).unwrap();
+    let next = granted(&database.ask(ask(&limit, 500), Some(place), at(2)).unwrap());
+    database.heard(next, at(2)).unwrap();
 
-    let (large, wait) = refused(book.ask(ask(&limit, 5_000), None, at(3)).unwrap());
+    let (large, wait) = refused(database.ask(ask(&limit, 5_000), None, at(3)).unwrap());
     assert_eq!(wait.until, at(60_302));
-    granted(&book.ask(ask(&limit, 5_000), Some(large), at(60_302)).unwrap());
-    refused(book.ask(ask(&limit, 1), None, at(60_303)).unwrap());
+    granted(&database.ask(ask(&limit, 5_000), Some(large), at(60_302)).unwrap());
+    refused(database.ask(ask(&limit, 1), None, at(60_303)).unwrap());
 }
 
 #[test]
 fn a_pause_holds_everybody_of_the_account() {
-    let (mut book, limit) = (book(), requests(100));
-    book.pause("gemini", at(7_000)).unwrap();
-    book.pause("gemini", at(3_000)).unwrap();
+    let (mut database, limit) = (database(), requests(100));
+    database.pause("gemini", at(7_000)).unwrap();
+    database.pause("gemini", at(3_000)).unwrap();
 
-    let (_, wait) = refused(book.ask(ask(&limit, 0), None, at(0)).unwrap());
+    let (_, wait) = refused(database.ask(ask(&limit, 0), None, at(0)).unwrap());
     assert_eq!(wait, RateWait { until: at(7_000), is_certain: true, ahead: 0 });
-    granted(&book.ask(AdmissionRequest { account: "other", ..ask(&limit, 0) }, None, at(0)).unwrap());
-    assert_eq!(book.pauses(at(6_999)).unwrap(), [("gemini".to_owned(), at(7_000))]);
-    assert_eq!(book.pauses(at(7_000)).unwrap(), []);
+    granted(&database.ask(AdmissionRequest { account: "other", ..ask(&limit, 0) }, None, at(0)).unwrap());
+    assert_eq!(database.pauses(at(6_999)).unwrap(), [("gemini".to_owned(), at(7_000))]);
+    assert_eq!(database.pauses(at(7_000)).unwrap(), []);
 }
 
 #[test]
 fn a_clock_that_was_set_back_does_not_hold_anybody_for_long() {
-    let (mut book, limit) = (book(), RateLimit { spacing: Duration::from_secs(5), ..requests(1) });
-    let request = granted(&book.ask(ask(&limit, 0), None, at(900_000)).unwrap());
-    book.heard(request, at(900_000)).unwrap();
-    book.end(request, at(900_000)).unwrap();
+    let (mut database, limit) = (database(), RateLimit { spacing: Duration::from_secs(5), ..requests(1) });
+    let request = granted(&database.ask(ask(&limit, 0), None, at(900_000)).unwrap());
+    database.heard(request, at(900_000)).unwrap();
+    database.end(request, at(900_000)).unwrap();
 
-    let (_, wait) = refused(book.ask(ask(&limit, 0), None, at(0)).unwrap());
+    let (_, wait) = refused(database.ask(ask(&limit, 0), None, at(0)).unwrap());
     assert_eq!(wait.until, at(63_000));
 }
 
 #[test]
 fn places_of_a_process_that_is_gone_are_free_again() {
-    let (mut book, limit) = (book(), RateLimit { concurrency: Some(1), ..RateLimit::default() });
-    granted(&book.ask(ask(&limit, 0), None, at(0)).unwrap());
+    let (mut database, limit) = (database(), RateLimit { concurrency: Some(1), ..RateLimit::default() });
+    granted(&database.ask(ask(&limit, 0), None, at(0)).unwrap());
     let gone = process::own().replace(&std::process::id().to_string(), &u32::MAX.to_string());
-    book.connection.execute("UPDATE requests SET process = ?1", [gone]).unwrap();
+    database.connection.execute("UPDATE requests SET process = ?1", [gone]).unwrap();
 
-    let (place, _) = refused(book.ask(ask(&limit, 0), None, at(1_500)).unwrap());
-    granted(&book.ask(ask(&limit, 0), Some(place), at(1_750)).unwrap());
+    let (place, _) = refused(database.ask(ask(&limit, 0), None, at(1_500)).unwrap());
+    granted(&database.ask(ask(&limit, 0), Some(place), at(1_750)).unwrap());
 }
 
 /// One simulated request: how long it takes to arrive, to be answered, and to end.
@@ -189,7 +189,7 @@ enum SimulatedEvent {
 
 /// Lets all requests ask, wait and go. Returns when each request reached the server, with its tokens.
 fn play(fates: &[SimulatedRequest], limit: &RateLimit) -> Vec<(u64, u64)> {
-    let mut book = book();
+    let mut database = database();
     let mut arrivals = Vec::new();
     let mut open = 0;
     let mut last = None;
@@ -203,7 +203,7 @@ fn play(fates: &[SimulatedRequest], limit: &RateLimit) -> Vec<(u64, u64)> {
             agenda.push(std::cmp::Reverse((micros + after.as_micros() as u64, happening, who)));
         };
         match happening {
-            SimulatedEvent::Asks(place) => match book.ask(ask(limit, fate.tokens), place, now).unwrap() {
+            SimulatedEvent::Asks(place) => match database.ask(ask(limit, fate.tokens), place, now).unwrap() {
                 AdmissionResult::Go(request) => {
                     open += 1;
                     assert!(limit.concurrency.is_none_or(|most| open <= most), "too many at once");
@@ -224,10 +224,10 @@ fn play(fates: &[SimulatedRequest], limit: &RateLimit) -> Vec<(u64, u64)> {
                     then(sleep + Duration::from_micros(1 + who as u64), SimulatedEvent::Asks(Some(place)));
                 }
             },
-            SimulatedEvent::Heard(request) => book.heard(request, now).unwrap(),
+            SimulatedEvent::Heard(request) => database.heard(request, now).unwrap(),
             SimulatedEvent::Ends(request) => {
                 open -= 1;
-                book.end(request, now).unwrap();
+                database.end(request, now).unwrap();
             }
         }
     }

@@ -20,7 +20,7 @@ pub(super) struct LimiterStore {
 
 #[derive(Default)]
 struct LimiterState {
-    book: Option<LimiterDatabase>,
+    database: Option<LimiterDatabase>,
     /// Whether the file has failed: from then on the database is in memory.
     is_alone: bool,
     pauses: HashMap<String, Duration>,
@@ -47,7 +47,7 @@ impl LimiterStore {
         let until = now + wait.min(LONGEST_PAUSE);
         let state = &mut *self.state();
         remember(&mut state.pauses, account.to_owned(), until);
-        self.with(state, |book| book.pause(account, until));
+        self.with(state, |database| database.pause(account, until));
     }
 
     /// How long an account without a limit still has to pause. Costs next to nothing, except once a second.
@@ -57,8 +57,8 @@ impl LimiterStore {
             state.looked = Some(now);
             state.pauses.retain(|_, until| *until > now);
             // A file that does not exist yet contains no pause.
-            let is_there = state.book.is_some() || self.path.as_ref().is_some_and(|path| path.exists());
-            if is_there && let Some(pauses) = self.with(state, |book| book.pauses(now)) {
+            let is_there = state.database.is_some() || self.path.as_ref().is_some_and(|path| path.exists());
+            if is_there && let Some(pauses) = self.with(state, |database| database.pauses(now)) {
                 for (account, until) in pauses {
                     remember(&mut state.pauses, account, until);
                 }
@@ -82,18 +82,18 @@ impl LimiterStore {
             tracing::warn!(path, %error, "rate limits are not shared with other processes");
         }
         state.is_alone = true;
-        state.book = None;
+        state.database = None;
         self.open(state).and_then(&act).ok()
     }
 
     fn open<'a>(&self, state: &'a mut LimiterState) -> rusqlite::Result<&'a mut LimiterDatabase> {
-        let book = if let Some(book) = state.book.take() {
-            book
+        let database = if let Some(database) = state.database.take() {
+            database
         } else {
             let path = self.path.as_deref().filter(|_| !state.is_alone);
             LimiterDatabase::open(path, self.window, clock::now())?
         };
-        Ok(state.book.insert(book))
+        Ok(state.database.insert(database))
     }
 
     fn state(&self) -> MutexGuard<'_, LimiterState> {
@@ -114,16 +114,18 @@ mod tests {
 
     #[test]
     fn a_request_that_began_with_a_lost_book_does_not_end_one_of_the_next() {
-        let desk = LimiterStore::new(None, Duration::from_mins(1));
+        let store = LimiterStore::new(None, Duration::from_mins(1));
         let limit = RateLimit { concurrency: Some(1), ..RateLimit::default() };
         let ask = || {
-            desk.write(|book| book.ask(AdmissionRequest { account: "a", limit: &limit, tokens: 0 }, None, clock::now()))
+            store.write(|database| {
+                database.ask(AdmissionRequest { account: "a", limit: &limit, tokens: 0 }, None, clock::now())
+            })
         };
 
         let Some(AdmissionResult::Go(first)) = ask() else { panic!("nobody is there") };
-        desk.state().book = None;
-        assert!(matches!(ask(), Some(AdmissionResult::Go(_))), "the next book knows nobody");
-        desk.write(|book| book.end(first, clock::now()));
+        store.state().database = None;
+        assert!(matches!(ask(), Some(AdmissionResult::Go(_))), "the next database knows nobody");
+        store.write(|database| database.end(first, clock::now()));
 
         assert!(matches!(ask(), Some(AdmissionResult::Wait { .. })), "the second is still under way");
     }

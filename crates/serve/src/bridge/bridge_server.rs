@@ -34,7 +34,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 pub async fn host(
     listener: TcpListener,
     token: ServeToken,
-    office: UpdraftService,
+    service: UpdraftService,
     read: u64,
     stop: CancellationToken,
 ) {
@@ -57,7 +57,7 @@ pub async fn host(
         let (guest, inside) = (hall.enter(), Arc::clone(&inside));
         let client = BridgeSession {
             token: token.clone(),
-            office: office.clone(),
+            service: service.clone(),
             read,
             last: Arc::clone(&last),
             stop: stop.clone(),
@@ -74,7 +74,7 @@ pub async fn host(
 
 struct BridgeSession {
     token: ServeToken,
-    office: UpdraftService,
+    service: UpdraftService,
     /// Maximum bytes that `fs/read` returns.
     read: u64,
     /// The run that was last dispatched over this bridge.
@@ -105,7 +105,7 @@ impl BridgeSession {
     }
 
     async fn converse(&self, socket: &mut HostSocket) -> Result<(), Error> {
-        let mut changes = self.office.files.changes();
+        let mut changes = self.service.files.changes();
         loop {
             tokio::select! {
                 change = changes.recv() => match change {
@@ -159,7 +159,7 @@ impl BridgeSession {
                 let (path, content) = (text("path")?, text("content")?);
                 let args = json!({ "path": path, "content": content });
                 // Every connected client is notified, including the writer.
-                self.office.files.call("write_file", args).await.map_err(refused)?;
+                self.service.files.call("write_file", args).await.map_err(refused)?;
                 Ok(json!({ "success": true }))
             }
             "fs/list" => {
@@ -170,22 +170,22 @@ impl BridgeSession {
                     _ => return Err(BridgeFault::new(UNFIT, "`recursive` is true or false")),
                 };
                 let folder = if params["path"].is_null() { ".".to_owned() } else { text("path")? };
-                let listed = self.office.files.list(&folder, recursive).await.map_err(refused)?;
+                let listed = self.service.files.list(&folder, recursive).await.map_err(refused)?;
                 Ok(json!({ "files": listed.paths, "truncated": listed.is_cut }))
             }
             "agent/dispatch" => {
                 let work = RunRequest { goal: text("prompt")?, agent: None };
-                let view = self.office.runs.dispatch(&work).await.map_err(refused)?;
+                let view = self.service.runs.dispatch(&work).await.map_err(refused)?;
                 *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(view.run.clone());
                 Ok(json!({ "success": true, "run": view.run }))
             }
             "agent/status" | "agent/pause" | "agent/resume" | "agent/cancel" => {
                 let run = if params["run"].is_null() { self.last_run()? } else { text("run")? };
                 let view = match method {
-                    "agent/pause" => self.office.runs.pause(&run).await,
-                    "agent/resume" => self.office.runs.resume(&run).await,
-                    "agent/cancel" => self.office.runs.cancel(&run).await,
-                    _ => self.office.runs.view(&run),
+                    "agent/pause" => self.service.runs.pause(&run).await,
+                    "agent/resume" => self.service.runs.resume(&run).await,
+                    "agent/cancel" => self.service.runs.cancel(&run).await,
+                    _ => self.service.runs.view(&run),
                 };
                 Ok(standing(&view.map_err(refused)?))
             }
@@ -201,7 +201,7 @@ impl BridgeSession {
     /// A file, or lines of it. A file over the limit is refused, not truncated, because its content may be written
     /// back.
     async fn content(&self, path: String, params: &Value) -> Result<Value, BridgeFault> {
-        let content = match self.office.files.read(&path).await {
+        let content = match self.service.files.read(&path).await {
             Ok(content) => content,
             Err(fault) => return Err(self.unread(&path, &fault.in_one_line()).await),
         };
@@ -230,7 +230,7 @@ impl BridgeSession {
     /// The error for a file that cannot be read. It says whether something exists at the path, for clients that wait
     /// for it.
     async fn unread(&self, path: &str, why: &str) -> BridgeFault {
-        let exists = self.office.files.exists(path).await.ok();
+        let exists = self.service.files.exists(path).await.ok();
         let data = exists.map_or(Value::Null, |exists| json!({ "exists": exists }));
         BridgeFault { data, ..BridgeFault::new(REFUSED, why) }
     }

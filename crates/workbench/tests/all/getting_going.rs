@@ -97,13 +97,13 @@ async fn an_agent_asked_through_mcp_has_the_turns_of_a_query_and_others_those_of
     let room = Room::new();
     room.config("config.toml", b"query_turns = 3\nagent_turns = 4\n");
     let stop = CancellationToken::new();
-    let (office, left) =
+    let (service, left) =
         UpdraftService::open(&room.places, &room.folder, flags(), stop.clone(), Arc::new(|_| {})).await.unwrap();
     let work = RunRequest { goal: "What is here?".into(), agent: Some("researcher".into()) };
-    let outside = RunId::parse(&office.runs.dispatch(&work).await.unwrap().run).unwrap();
+    let outside = RunId::parse(&service.runs.dispatch(&work).await.unwrap().run).unwrap();
     assert_eq!(left, 0);
     stop.cancel();
-    office.close().await;
+    service.close().await;
     let bench = room.open(flags());
     let journal = bench.journal().unwrap();
     let id = room.start(&bench, RunMode::Agent("researcher".into())).await;

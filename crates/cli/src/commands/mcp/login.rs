@@ -32,7 +32,7 @@ pub(super) async fn login(places: &AppFolders, args: &McpServer) -> CliResult {
     let listener = listener.map_err(|error| CliError::failed(format!("could not listen on loopback: {error}")))?;
     let port = listener.local_addr().map_err(|error| CliError::failed(error.to_string()))?.port();
     let mut host = servers::host(places, &settings, &workspace, false).await?;
-    host.doorman = Some(Arc::new(LoopbackLogin { listener, port }));
+    host.login_handler = Some(Arc::new(LoopbackLogin { listener, port }));
     let mut config = config.clone();
     (config.patience.start, config.enabled) = (PATIENCE, true);
     let server = Server::new(config, Arc::new(host));
