@@ -42,7 +42,7 @@ fn a_server_is_added_checked_called_and_removed() {
     assert!(world.updraft(&["mcp", "list"]).code(0).out.contains("not started yet"));
     let checked = world.updraft(&["mcp", "check"]).code(0);
     assert_eq!(checked.out, "shell: well; shell 1, 1 tools, MCP 2025-06-18\n");
-    checked.says("`updraft mcp trust shell` shows what it says about its tools");
+    checked.says("`updraft mcp trust shell` shows its tool descriptions");
     world.updraft(&["mcp", "trust", "shell", "--yes"]).code(0);
     assert_eq!(world.updraft(&["mcp", "check"]).code(0).err, "");
     assert!(world.updraft(&["mcp", "list"]).code(0).out.contains("1 tools, MCP 2025-06-18"));

@@ -259,6 +259,6 @@ fn an_editor_that_lets_us_in_and_says_nothing_is_not_waited_for_without_end() {
     for shakes_hands in [false, true] {
         let mut client = forward(&world, &silent(shakes_hands), "editors-own");
         let why = client.refused("read_file", json!({ "path": "a.txt" }));
-        assert!(why.contains("says nothing") && why.contains("another program"), "{why}");
+        assert!(why.contains("does not answer") && why.contains("another program"), "{why}");
     }
 }
