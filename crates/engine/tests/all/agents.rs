@@ -174,7 +174,7 @@ fn faults_name_the_file_the_line_and_what_to_write() {
         ("---\npurpose: A.\ndisallowedTool: x\n---\n", "`disallowedTool` is not known here; write `disallowedtools`"),
         ("---\npurpose: A.\n...\ndeny: [x]\n---\n", "expected nothing more before the closing `---`"),
         ("---\npurpose: A.\npurpose: B.\n---\n", "stem.md:3: `purpose` is given twice"),
-        ("---\npurpose: A.\ntools: [files\n---\n", "stands in quotes"),
+        ("---\npurpose: A.\ntools: [files\n---\n", "put text in quotes"),
         ("---\njust words\n---\n", "stem.md:2: expected lines of the form `key: value`"),
     ] {
         let said = fault(text);

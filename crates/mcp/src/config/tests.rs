@@ -267,7 +267,7 @@ fn of_a_thousand_servers_and_more_the_first_thousand_count() {
     assert_eq!(json(&entries(1_000)).1, Vec::<String>::new());
     let (servers, faults) = json(&entries(1_001));
     assert_eq!((servers.len(), servers[999].name.as_str()), (1_000, "s999"));
-    assert!(faults.len() == 1 && faults[0].contains("1001 servers are named"), "{faults:?}");
+    assert!(faults.len() == 1 && faults[0].contains("names 1001 servers"), "{faults:?}");
 }
 
 #[test]
