@@ -23,7 +23,7 @@ pub(crate) fn end_plainly() {
             let _ = writeln!(stderr, "error: the system has no more threads or memory for this program: {words}");
             let _ = writeln!(
                 stderr,
-                "  hint: raise the limit (`ulimit -a` shows them); `updraft resume` goes on with a run"
+                "  hint: raise the limit (`ulimit -a` shows all limits); `updraft resume` continues a run"
             );
             std::process::exit(i32::from(CliExitCode::Failed as u8));
         }

@@ -89,7 +89,7 @@ pub enum Error {
         picture: String,
     },
     /// The journal lacks something a run needs.
-    #[error("run `{run}` cannot go on: {what}")]
+    #[error("run `{run}` cannot continue: {what}")]
     Incomplete {
         /// The run.
         run: RunId,

@@ -252,7 +252,7 @@ impl Error {
                 path.display()
             ),
             Error::DamagedRun { run, seq, .. } if *seq > 1 => format!(
-                "other runs are not affected; `updraft resume {run} --from-damaged` goes on behind event {} and gives up \
+                "other runs are not affected; `updraft resume {run} --from-damaged` continues after event {} and discards \
                  what came later (keep a copy of the journal first)",
                 seq - 1
             ),

@@ -152,9 +152,9 @@ impl Error {
             Error::Refused { model, message, .. } => hint::about_refusal(model, message),
             Error::Unreachable { model, message, .. } => hint::about_reach(model, message),
             Error::Garbled { model, .. } => hint::about_address(model),
-            Error::Unheard { .. } => {
-                Some("this run went another way than the earlier one; go on from there with a real model".to_owned())
-            }
+            Error::Unheard { .. } => Some(
+                "this run took another path than the recorded one; continue from there with a real model".to_owned(),
+            ),
             Error::Failing { .. } => None,
             Error::Silent { .. } => {
                 Some("a longer `silence` in the settings waits longer for its first word".to_owned())

@@ -49,7 +49,7 @@ impl fmt::Display for Notice {
             Notice::Unconfined => f.write_str("sandbox: none; agents' commands can do whatever you can"),
             Notice::LeftOut { agent, why } => write!(f, "left out: agent `{agent}`: {why}"),
             Notice::Unused(at) => {
-                write!(f, "the answer to {at} is not used: the call that had asked was cut off, and is not made again")
+                write!(f, "the answer to {at} is not used: the call that asked was interrupted, and is not made again")
             }
             Notice::Ignored(text) | Notice::Tools(text) | Notice::Waiting(text) | Notice::Rights(text) => {
                 f.write_str(text)

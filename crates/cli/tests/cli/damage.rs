@@ -34,14 +34,14 @@ fn changed_records_are_named_and_nothing_goes_on_from_them_unless_told_to() {
     let damaged = format!("the journal is damaged: run `{id}`, event ");
     for command in [&["show", id.as_str()][..], &["resume", id.as_str()], &["replay", id.as_str(), "--strict"]] {
         let ran = world.updraft(command).code(1).says(&damaged);
-        assert!(ran.err.contains(&format!("`updraft resume {id} --from-damaged` goes on")), "{}", ran.err);
+        assert!(ran.err.contains(&format!("`updraft resume {id} --from-damaged` continues")), "{}", ran.err);
     }
     assert_eq!(world.runs().len(), 2);
     assert!(world.updraft(&["show", &other]).code(0).out.contains("nothing to do with it"));
 
     let ran = world.updraft(&["resume", &id, "--from-damaged"]).code(0);
     assert!(
-        ran.err.contains(&format!("of run {id} were damaged and are given up; what was done there may be done again")),
+        ran.err.contains(&format!("of run {id} were damaged and are discarded; what was done there may be done again")),
         "{}",
         ran.err
     );

@@ -89,7 +89,7 @@ fn what_cut_off_commands_left_is_pruned_unless_somebody_works_on_it() {
     assert_eq!(there(), [true, true, true], "it is young");
     assert!(world.updraft(&["prune", "--older-than", "0s", "--dry-run"]).code(0).out.contains("cut-off-old"));
     assert_eq!(there(), [true, true, true]);
-    world.updraft(&["prune", "--older-than", "0s"]).code(0).says("what 1 cut-off command had left");
+    world.updraft(&["prune", "--older-than", "0s"]).code(0).says("what 1 interrupted command had left");
     assert_eq!(there(), [false, true, true]);
 }
 

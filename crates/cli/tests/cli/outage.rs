@@ -153,7 +153,7 @@ fn a_server_that_is_away_for_longer_stops_the_run_which_goes_on_when_it_is_back(
     server.set(|state| state.leaves_after = Some(1));
     let ran = ended(run(&world, &server)).code(4);
     let id = world.last();
-    let command = format!("`updraft resume {id}` goes on where it stopped");
+    let command = format!("`updraft resume {id}` continues where it stopped");
     ran.says("can't be reached: is the server running?").says("not done").says(&command);
     let shown = world.updraft(&["show", &id]).code(0).out;
     assert!(shown.contains("not done") && shown.contains("can't be reached") && shown.contains(&command), "{shown}");

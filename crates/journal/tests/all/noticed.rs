@@ -257,7 +257,7 @@ async fn a_run_is_cut_back_to_what_can_be_trusted_and_goes_on() {
         "the journal is damaged: run `waiting`, event 7: it is not what was written: its hash differs"
     );
     assert!(
-        said.hint().unwrap().contains("`updraft resume waiting --from-damaged` goes on behind event 6"),
+        said.hint().unwrap().contains("`updraft resume waiting --from-damaged` continues after event 6"),
         "{said:?}"
     );
     assert_eq!(journal.load(&run("large")).unwrap().len(), 17, "other runs are not affected");

@@ -125,7 +125,7 @@ impl StepRow {
         match verdict {
             Judgement::Retry { feedback } => self.note = format!("↻ again: {feedback}"),
             Judgement::Pivot { feedback } => self.note = format!("↻ another way: {feedback}"),
-            Judgement::Again { instruction } => self.note = format!("↻ goes on: {instruction}"),
+            Judgement::Again { instruction } => self.note = format!("↻ runs again: {instruction}"),
             Judgement::Replan { why } => self.replanned = Some(why.clone()),
             _ => {}
         }
