@@ -51,7 +51,7 @@ pub(crate) fn ask(run: &Run) -> AskResult {
 pub(crate) fn inquire(id: &EffectAddress, text: &str, inquiry: &Inquiry) -> Option<Input> {
     let paint = Paint::for_stderr();
     put(&paint.cyan(&format!("{}:", id.step)), text);
-    out::note("  `no` declines, an empty line puts it away");
+    out::note("  `no` declines, an empty line dismisses it");
     let fields = inquiry.fields();
     let no = |dismissed| Some(Input::Decline { id: Some(id.clone()), by: "the terminal".into(), dismissed });
     let mut given = serde_json::Map::new();

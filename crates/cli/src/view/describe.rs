@@ -173,7 +173,7 @@ pub(crate) fn event_words(event: &Event) -> String {
         Event::Noted { id, handle } => format!("{id}  {handle}"),
         Event::Replied { id, reply, .. } => format!("{id}  {}", reply_words(reply)),
         Event::Awaited { id } => format!("{id}  asked again, and still waits"),
-        Event::Interrupted { id, attempt } => format!("{id}  attempt {attempt} was cut off"),
+        Event::Interrupted { id, attempt } => format!("{id}  attempt {attempt} was interrupted"),
         Event::Wished { id, prepared, .. } if prepared.inquiry.is_some() => {
             let from = prepared.inquiry.as_ref().map(|inquiry| inquiry.from.as_str()).unwrap_or_default();
             format!("{id}  {} has a question", short(from, 80))
@@ -181,7 +181,7 @@ pub(crate) fn event_words(event: &Event) -> String {
         Event::Wished { id, call, prepared } if prepared.on_behalf_of.is_some() => {
             let from = prepared.on_behalf_of.as_deref().unwrap_or_default();
             let question = call.args["question"].as_str().unwrap_or_default();
-            format!("{id}  {} has a model asked: {}", short(from, 80), short(question, 120))
+            format!("{id}  {} asks a model: {}", short(from, 80), short(question, 120))
         }
         Event::Wished { id, call, .. } => {
             format!("{id}  code asks for {}({})", call.name, short(&arguments(&call.args), 120))

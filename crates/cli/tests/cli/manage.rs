@@ -148,7 +148,7 @@ fn the_doctor_looks_at_everything() {
         assert!(checks.iter().any(|check| check["check"] == what && check["status"] != "fail"), "{what} in {checks:?}");
     }
     let ran = world.updraft(&["doctor"]).code(0);
-    assert!(ran.out.contains("the usual ones; there is no file"), "{}", ran.out);
+    assert!(ran.out.contains("the defaults; there is no file"), "{}", ran.out);
     assert!(ran.out.contains("no MCP servers are configured"), "{}", ran.out);
     world.updraft(&["mcp", "add", "s", "--", "no-such-program"]).code(0);
     let ran = world.updraft(&["doctor"]).code(0);

@@ -299,7 +299,7 @@ fn what_would_run_later_is_kept_aside_until_someone_approves_it() {
         let one = all.iter().find(|one| one["path"].as_str().unwrap().ends_with(file));
         one.unwrap_or_else(|| panic!("{all:?}"))["name"].as_str().unwrap().to_owned()
     };
-    world.updraft(&["aside", "restore", &named(".envrc")]).code(0).says("back where it was");
+    world.updraft(&["aside", "restore", &named(".envrc")]).code(0).says("was restored");
     assert_eq!(std::fs::read_to_string(world.ws().join(".envrc")).unwrap(), "evil\n");
     world.updraft(&["aside", "drop", &named(".mcp.json")]).code(0);
     world.updraft(&["aside", "drop", &named(".mcp.json")]).code(2).says("updraft aside");
