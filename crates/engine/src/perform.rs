@@ -158,7 +158,7 @@ impl RealPerformer {
             let providers = updraft_models::providers().into_iter().filter(|provider| access.can_use(provider));
             let providers = providers.map(|provider| format!("{}/NAME", provider.name));
             let all: Vec<String> = access.profiles.keys().cloned().chain(providers).collect();
-            format!("`{name}` is not a model that is set up here{why}; there are: {}", all.join(", "))
+            format!("`{name}` is not a model that is set up here{why}; available: {}", all.join(", "))
         };
         if let Some(own) = access.profiles.get(name) {
             return Ok(own.clone());

@@ -157,7 +157,7 @@ impl Error {
             ),
             Error::Failing { .. } => None,
             Error::Silent { .. } => {
-                Some("a longer `silence` in the settings waits longer for its first word".to_owned())
+                Some("set a longer `silence` in the settings to wait longer for its first word".to_owned())
             }
             Error::Broken { .. } | Error::Script { .. } => None,
         }

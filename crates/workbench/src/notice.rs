@@ -45,7 +45,9 @@ impl fmt::Display for Notice {
         match self {
             Notice::Model { name, why: Some(why) } => write!(f, "model: {name} ({why})"),
             Notice::Model { name, why: None } => write!(f, "model: {name}"),
-            Notice::HomeFolder => f.write_str("workspace: your whole home folder; name a smaller one with --workspace"),
+            Notice::HomeFolder => {
+                f.write_str("workspace: your whole home folder; choose a smaller one with --workspace")
+            }
             Notice::Unconfined => f.write_str("sandbox: none; agents' commands can do whatever you can"),
             Notice::LeftOut { agent, why } => write!(f, "left out: agent `{agent}`: {why}"),
             Notice::Unused(at) => {

@@ -63,7 +63,7 @@ mod tests {
         rustix::fs::mknodat(CWD, at("pipe"), rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
         std::fs::write(at("huge"), vec![b'#'; (1 << 20) + 1]).unwrap();
         std::fs::write(at("largest"), vec![b'#'; 1 << 20]).unwrap();
-        for (path, says) in [(at("pipe"), "no ordinary file"), (at("huge"), "larger than 1 MiB")] {
+        for (path, says) in [(at("pipe"), "not a regular file"), (at("huge"), "larger than 1 MiB")] {
             let error = read_text(&path).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
         }

@@ -56,7 +56,7 @@ fn a_journal_that_is_gone_is_not_taken_for_a_new_one() {
     world.updraft(&["run", "a goal", "--agent", "thinker", "--model", &model]).code(0);
     std::fs::remove_file(world.home().join("journal.db")).unwrap();
     for command in [&["runs"][..], &["resume"], &["run", "a goal", "--agent", "thinker", "--model", &model]] {
-        world.updraft(command).code(1).says("it is empty or not there, though it held 1 runs");
+        world.updraft(command).code(1).says("it is empty or missing, although it had 1 runs");
     }
 }
 

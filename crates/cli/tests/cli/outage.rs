@@ -175,8 +175,8 @@ fn a_key_that_no_longer_counts_stops_the_run_and_a_new_one_goes_on() {
     let refusals = [
         ("401 Unauthorized", "invalid_api_key", "set OPENAI_API_KEY"),
         ("403 Forbidden", "no access", "set OPENAI_API_KEY"),
-        ("429 Too Many Requests", "insufficient_quota", "nothing left to spend"),
-        ("402 Payment Required", "payment required", "nothing left to spend"),
+        ("429 Too Many Requests", "insufficient_quota", "no credit left"),
+        ("402 Payment Required", "payment required", "no credit left"),
     ];
     std::thread::scope(|scope| {
         for (status, why, advice) in refusals {

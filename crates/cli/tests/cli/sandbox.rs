@@ -330,6 +330,6 @@ fn no_command_and_no_tool_changes_what_updraft_goes_by_where_the_workspace_is_ar
     let args = json!({"path": "dotfiles/config.toml", "content": "evil"});
     let model = world.script("s.json", &json!([{"calls": [{"name": "write_file", "args": args}]}, {"text": "tried"}]));
     let said = updraft(&["run", "--yes", "--json", "--agent", "coder", "--model", &model, "go"]);
-    assert!(said.contains("Updraft itself goes by it") && said.contains("tried"), "{said}");
+    assert!(said.contains("Updraft itself uses this file") && said.contains("tried"), "{said}");
     assert_eq!(std::fs::read_to_string(&config).unwrap(), "mode = \"workspace\"\n");
 }

@@ -261,7 +261,7 @@ fn an_agent_is_told_why_what_its_command_changed_cannot_be_undone() {
     let commands = ["true", "echo more >> a.txt"].map(|command| ("run_command", json!({ "command": command })));
     run(&world, &commands).code(0);
     let events = world.updraft(&["export", "last"]).code(0).out;
-    let told = "what the command changed cannot be undone: changes are gathered only at the sandbox's full level";
+    let told = "what the command changed cannot be undone: changes are collected only at the sandbox's full level";
     assert_eq!(events.matches(told).count(), 1, "{events}");
 }
 

@@ -362,7 +362,7 @@ impl ServerLogin {
         if (kept.is_some() || !before.is_empty())
             && let Err(error) = keys.save(&self.server, &self.beside(), kept)
         {
-            tracing::debug!(%error, "what the login does not reach could not be kept");
+            tracing::debug!(%error, "the missing scopes could not be saved");
         }
     }
 

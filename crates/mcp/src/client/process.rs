@@ -51,7 +51,7 @@ pub(super) type SpawnedProcess = (StdoutReader, StdinWriter, ServerProcess);
 /// Starts the program of a server.
 pub(super) async fn start(host: &McpHost, config: &ServerConfig) -> Result<SpawnedProcess, Error> {
     let TransportConfig::Stdio { command, args, env, .. } = &config.link else {
-        return Err(Error::Start("it is no process".to_owned()));
+        return Err(Error::Start("it is not a process".to_owned()));
     };
     let sandbox = host.sandbox.as_ref().map_err(|why| Error::Start(format!("programs are not started: {why}")))?;
     let mut variables = host.environment.clone();

@@ -46,7 +46,7 @@ impl Connection {
                 Ok(_) => return Err(Error::Nonsense("it is not the state of a task".to_owned())),
                 // It may have been done before the server forgot it.
                 Err(Error::Refused { message, .. }) => {
-                    return Err(Error::Abandoned(format!("it does not know the task any longer: {message}")));
+                    return Err(Error::Abandoned(format!("it no longer knows the task: {message}")));
                 }
                 Err(error) => return Err(error),
             };
@@ -104,7 +104,7 @@ impl Connection {
             match self.ask(request.clone(), waiting).await {
                 Err(Error::Cancelled) => return Err(self.cancelled_with(id)),
                 Err(error) if passes(&error) && !self.is_closed() => {
-                    waiting.log.line(&cut(&format!("the task is asked after again: {error}"), 500));
+                    waiting.log.line(&cut(&format!("the task is polled again: {error}"), 500));
                     self.pause(id, wait, until, waiting).await?;
                     wait = (wait * 2).min(LONGEST);
                 }

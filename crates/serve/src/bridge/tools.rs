@@ -114,7 +114,7 @@ fn dispatch(link: BridgeClient) -> PlainTool {
                 check(file)?;
                 if !matches!(appeared(&link, file, true).await?, RemoteContent::Nothing) {
                     return Err(format!(
-                        "`{file}` is there already, so its appearance would mean nothing; name another, or remove it"
+                        "`{file}` already exists, so it cannot signal anything; name another file, or remove it"
                     ));
                 }
                 prompt = format!("{prompt}\n\n{}", SIGNAL.trim().replace("{file}", file));
@@ -123,7 +123,7 @@ fn dispatch(link: BridgeClient) -> PlainTool {
             let run = given["run"].as_str().map(|run| format!(" as run {run}")).unwrap_or_default();
             let wait = arguments["signal_file"].as_str();
             let wait = wait.map(|file| format!("; wait for `{file}` with wait_for_signal")).unwrap_or_default();
-            Ok(Value::String(format!("the agent has it{run}; look at the files for what comes of it{wait}")))
+            Ok(Value::String(format!("the agent has the task{run}; its results will appear in the files{wait}")))
         }
     };
     let text =
@@ -186,7 +186,7 @@ fn wait(link: BridgeClient) -> PlainTool {
                 }
                 if tokio::time::Instant::now() >= deadline {
                     let text =
-                        format!("`{path}` has not appeared in {seconds} s; the agent may still be at work, wait again");
+                        format!("`{path}` has not appeared in {seconds} s; the agent may still be working; wait again");
                     return Ok(json!({ "appeared": false, "text": text }));
                 }
                 let _ = tokio::time::timeout(LOOK, changes.recv()).await;

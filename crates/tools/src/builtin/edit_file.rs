@@ -51,7 +51,7 @@ impl EditFile {
         let Args { path, old, new, all } = parse(args)?;
         let path = place.workspace.locate_for_writing(&path)?;
         let Some(before) = place.workspace.existing(&path, self.file)? else {
-            return failed(format!("there is no `{path}` in the workspace; write_file makes new files"));
+            return failed(format!("there is no `{path}` in the workspace; write_file creates new files"));
         };
         let Some(bytes) = &before.bytes else {
             return failed(format!("`{path}` has {} bytes; at most {} can be edited", before.stamp.len, self.file));

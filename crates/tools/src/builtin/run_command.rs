@@ -153,7 +153,10 @@ pub(super) fn tool(confinement: Confinement) -> Arc<dyn Tool> {
 }
 
 fn no_folder(error: &std::io::Error) -> Failure {
-    Failure::new(FailureKind::Security, format!("the command was not run: no temporary folder can be made: {error}"))
+    Failure::new(
+        FailureKind::Security,
+        format!("the command was not run: could not create a temporary folder: {error}"),
+    )
 }
 
 /// The text about a file that was moved aside, for the model.
@@ -209,7 +212,7 @@ fn more_time(set: Option<Duration>) -> String {
 fn head(ended: &ChildResult) -> String {
     let how = match ended.killed_for {
         Some(limit) => format!("ended by its limit ({limit:?})").to_lowercase(),
-        None if ended.lost > 0 => format!("not all it wrote is there, exit code {}", ended.exit_code()),
+        None if ended.lost > 0 => format!("not all its changes were applied, exit code {}", ended.exit_code()),
         None => format!("exit code {}", ended.exit_code()),
     };
     let level = match ended.level {
@@ -248,9 +251,9 @@ mod tests {
 
     #[test]
     fn a_command_whose_files_did_not_fit_on_the_disk_has_failed() {
-        let lost = "what the command did to `big` is lost: No space left on device".to_owned();
+        let lost = "the command's change to `big` is lost: No space left on device".to_owned();
         let output = output(&ChildResult { lost: 1, troubles: vec![lost.clone()], ..ended() }, String::new());
-        assert_eq!(output.text, format!("[not all it wrote is there, exit code 125, 0.0 s]\n[{lost}]\n"));
+        assert_eq!(output.text, format!("[not all its changes were applied, exit code 125, 0.0 s]\n[{lost}]\n"));
         assert!(output.is_error);
     }
 

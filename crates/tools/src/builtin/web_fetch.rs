@@ -188,8 +188,9 @@ fn from_outside(fetched: &FetchedPage) -> ToolOutput {
 /// The page between two marker lines. The last one has a random mark that the author of the page could not know.
 fn enclosed(fetched: &FetchedPage, words: &str, truncated: bool) -> Result<String, Failure> {
     let mut mark = [0; 8];
-    getrandom::fill(&mut mark)
-        .map_err(|_| Failure::new(FailureKind::Config, "the system gives no randomness to mark the page with"))?;
+    getrandom::fill(&mut mark).map_err(|_| {
+        Failure::new(FailureKind::Config, "the system provides no random numbers to mark the page with")
+    })?;
     let mark = format!("{:016x}", u64::from_be_bytes(mark));
     let (url, status) = (truncate::line(fetched.url.as_str(), 200), fetched.status);
     let cut = if truncated { "; cut, there is more of it" } else { "" };

@@ -201,12 +201,12 @@ async fn what_is_not_text_is_refused_with_its_kind_and_size() {
         ("/lying", format!("`{}` is `text/plain` of 9 bytes; web_fetch reads text only", site.url("/lying"))),
         (
             "/sealed",
-            "what `127.0.0.1` gave is not readable: it is packed as `zstd`; expected one of gzip, deflate, br".into(),
+            "the answer of `127.0.0.1` cannot be read: it is compressed as `zstd`; expected one of gzip, deflate, br".into(),
         ),
-        ("/broken", "what `127.0.0.1` gave is not readable: it cannot be unpacked: invalid gzip header".into()),
+        ("/broken", "the answer of `127.0.0.1` cannot be read: it cannot be decompressed: invalid gzip header".into()),
         (
             "/twice",
-            "what `127.0.0.1` gave is not readable: it is packed as `gzip, gzip`; expected one of gzip, deflate, br"
+            "the answer of `127.0.0.1` cannot be read: it is compressed as `gzip, gzip`; expected one of gzip, deflate, br"
                 .into(),
         ),
     ];

@@ -162,7 +162,7 @@ async fn an_edit_replaces_the_one_place_that_is_meant() {
         "nothing was changed in `a.rs`: `old` does not occur in it; the nearest is line 2: `const b = 2;`"
     );
     let gone = world.failure("edit_file", json!({ "path": "b.rs", "old": "x", "new": "y" })).await;
-    assert_eq!(gone.message, "there is no `b.rs` in the workspace; write_file makes new files");
+    assert_eq!(gone.message, "there is no `b.rs` in the workspace; write_file creates new files");
 }
 
 #[tokio::test]
