@@ -193,7 +193,7 @@ fn a_list_is_whole_or_says_that_it_is_not() {
     let served = started(&world, &json!([{ "text": "yes" }]));
     let mut client = forward(&world, &served.bridge, &served.token);
     let listed = client.call("list_files", json!({}));
-    assert!(text(&listed).ends_with("[and 101 more; list a folder within with `path`]"));
+    assert!(text(&listed).ends_with("[and 101 more; list a subfolder with `path`]"));
     let data = &listed["structuredContent"];
     assert_eq!((&data["more"], &data["truncated"]), (&json!(101), &json!(true)));
     let flat = client.data("list_files", json!({ "recursive": false }));

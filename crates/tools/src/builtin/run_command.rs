@@ -46,9 +46,9 @@ impl RunCommand {
         let parameters = json!({
             "type": "object",
             "properties": {
-                "command": { "type": "string", "description": "For `sh -c`, run in the workspace.", "examples": ["ls -l"] },
+                "command": { "type": "string", "description": "Passed to `sh -c` in the workspace.", "examples": ["ls -l"] },
                 "folder": { "type": "string", "description": "Where to run it, relative to the workspace." },
-                "seconds": { "type": "integer", "minimum": 1, "maximum": LONGEST_TIME, "description": format!("Time limit; {USUAL_TIME} if left out.") }
+                "seconds": { "type": "integer", "minimum": 1, "maximum": LONGEST_TIME, "description": format!("Time limit; default {USUAL_TIME}.") }
             },
             "required": ["command"],
             "additionalProperties": false
@@ -61,7 +61,7 @@ impl RunCommand {
         let network = if confinement.only_reads() { NO_NETWORK.to_owned() } else { confinement.network_in_words() };
         let description = format!(
             "Run a shell command in a sandbox: it sees the workspace and the system's programs, {writes}, and gets no \
-             input. {network} Everything it started is gone when it ends."
+             input. {network} When it ends, all processes it started end too."
         );
         Self { spec: spec("run_command", &description, parameters), confinement }
     }

@@ -226,7 +226,7 @@ async fn echo_gives_a_number_back_and_questions_are_left_to_the_run() {
     let world = World::of(Registry::standard(&ToolLimits::default()).with_bench(NapMode::Async), ToolLimits::default());
     assert_eq!(world.text("echo", json!({ "x": -7 })).await, "echo -7");
     let failure = world.failure("ask_user", json!({ "question": "why?" })).await;
-    assert_eq!(failure.message, "questions are put by the run");
+    assert_eq!(failure.message, "questions are asked by the run");
     assert_eq!(updraft_tools::ask_user_spec(), world.dispatcher.registry().get("ask_user").unwrap().spec().clone());
     let found =
         world.dispatcher.reconcile(&call("echo", json!({ "x": 1 })), &EffectFacts::default(), &world.place).await;

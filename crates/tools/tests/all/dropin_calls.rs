@@ -318,7 +318,7 @@ async fn a_worker_that_speaks_in_our_place_is_ended_and_the_next_call_is_served(
                   try: os.write(fd, b'\\xff' * 64)\n            except OSError: pass\n    return 1\n";
     let Some(dropped) = Dropped::new(&[("a.py", source)]).await else { return };
     let said = dropped.failure("forge", json!({"times": 1})).await.message;
-    assert!(said.starts_with("the worker of `tools/a.py` said"), "{said}");
+    assert!(said.starts_with("the worker of `tools/a.py` sent"), "{said}");
     assert_eq!(dropped.value("forge", json!({"times": 0})).await, json!(1));
 }
 

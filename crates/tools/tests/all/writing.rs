@@ -348,7 +348,7 @@ async fn encodings_and_line_endings_are_kept() {
     let write = async |path: &str| world.text("write_file", json!({ "path": path, "content": "new\nlines\n" })).await;
     assert_eq!(
         write("wide").await,
-        "wrote `wide`: 10 bytes, in place of what was there, with its encoding (UTF-16) and line endings (CRLF) kept\n"
+        "wrote `wide`: 10 bytes, replacing the previous content, with its encoding (UTF-16) and line endings (CRLF) kept\n"
     );
     assert_eq!(world.content("wide"), wide("new\r\nlines\r\n"));
     write("dos").await;
