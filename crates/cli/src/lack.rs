@@ -5,7 +5,7 @@ use std::panic::{PanicHookInfo, set_hook, take_hook};
 
 use crate::fault::CliExitCode;
 
-/// Messages of panics that mean a lack of threads or memory.
+/// Messages of panics that are caused by a lack of threads or memory.
 const SIGNS: [&str; 4] = [
     "can't spawn worker thread",
     "failed to spawn thread",

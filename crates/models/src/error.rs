@@ -63,7 +63,7 @@ pub enum Error {
         /// Whether asking again may help.
         again: bool,
     },
-    /// It sent nothing within the time limit after the request: it may be billed all the same.
+    /// It sent nothing within the time limit after the request: it may still be billed.
     #[error("`{model}` said nothing for {} s", .limit.as_secs_f64())]
     Silent {
         /// The model.

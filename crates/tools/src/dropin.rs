@@ -64,7 +64,7 @@ pub struct ToolFolder {
     pub path: PathBuf,
     /// The path as shown to users: relative to the workspace, or absolute.
     pub shown: String,
-    /// Whether what its tools say of themselves is believed. If not, none of them is treated as harmless.
+    /// Whether what its tools say about themselves is believed. If not, none of them is treated as harmless.
     pub is_trusted: bool,
 }
 

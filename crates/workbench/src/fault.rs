@@ -6,7 +6,7 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// The request is invalid as it stands; a different request can work.
+    /// The request itself is invalid; a different request can work.
     Usage,
     /// Settings or credentials must be corrected first.
     Config,

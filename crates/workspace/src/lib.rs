@@ -3,18 +3,18 @@
 //! The [`Workspace`] is an open folder from which every file is reached. A path inside it is a [`WorkspacePath`], and
 //! the state of a path at one moment is a [`Stamp`].
 //!
-//! The file system is accessed in one of two ways. On Linux and other Unix systems, descriptors are used (`held`),
+//! The file system is accessed in one of two ways. On Linux and other Unix systems, descriptors are used (`unix`),
 //! which cannot be tricked even if another process swaps a folder for a link. On Windows, paths are checked before
-//! use (`named`), which can be tricked in that way.
+//! use (`windows`), which can be tricked in that way.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `path`, `walk`, `ignored`, `read_access` | paths inside, walking through them, and reading them, for tools and programs
 //! |
-//! | `held`, `windows` | file system access, by descriptors or by names |
-//! | `stamp`, `survey`, `changes` | the state of one file or of all files at one moment; what changed |
-//! | `atomic`, `drafts`, `turn`, `restore` | atomic writes, one writer at a time, and restoring previous contents |
-//! | [`names`], `guarded` | files that other programs run later |
+//! | `unix`, `windows` | file system access, by descriptors or by names |
+//! | `stamp`, `scan`, `changes` | the state of one file or of all files at one moment; what changed |
+//! | `atomic`, `drafts`, `write_lock`, `restore` | atomic writes, one writer at a time, and restoring previous contents |
+//! | [`guarded_names`], `guarded` | files that other programs run later |
 //! | [`text`] | encodings and line endings |
 
 mod atomic;

@@ -35,7 +35,7 @@ enum StdinIntent {
     Perhaps,
 }
 
-/// Adds standard input to the files for the agents, if it is meant for us.
+/// Adds standard input to the files for the agents, if `--file -` asks for it or something is piped in.
 pub(super) fn hand_over(args: &mut args::RunArgs, workspace: &Path) -> Result<(), CliError> {
     let is_said = args.file.iter().any(|file| file.as_os_str() == "-");
     args.file.retain(|file| file.as_os_str() != "-");

@@ -176,7 +176,7 @@ fn wrapped(text: &str) {
     }
 }
 
-/// Prints one of several answers, wrapped behind its mark.
+/// Prints one of several answers, wrapped and indented after its mark.
 fn indented(mark: &str, text: &str) {
     let lines = fit::wrap(text, fit::size().1.saturating_sub(5));
     out::note(&format!("  {mark} {}", lines.first().map_or("", String::as_str)));

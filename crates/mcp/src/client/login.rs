@@ -146,7 +146,7 @@ impl ServerLogin {
             let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
             while tasks.try_join_next().is_some() {}
             tasks.spawn(async move {
-                // The waiting side may be gone: the token is stored all the same.
+                // The waiting side may be gone: the token is stored anyway.
                 let _ = done.send(renewing.await);
             });
         }

@@ -257,7 +257,7 @@ impl ServerProcess {
         run.clone_into(&mut self.run.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Moves aside files that would be executed later, while the process goes on. Records where they came from, and
+    /// Moves aside files that would be executed later, while the process keeps running. Records where they came from, and
     /// returns a description of them.
     pub(super) fn look_after(&self) -> HostFuture<'static, String> {
         let (handle, run) = (self.handle.clone(), Arc::clone(&self.run));

@@ -21,7 +21,7 @@ const OFTEN: Duration = Duration::from_millis(50);
 const SELDOM: Duration = Duration::from_secs(10);
 /// The interval if the server suggests none.
 const USUAL: Duration = Duration::from_secs(1);
-/// The longest interval after several polls were refused or lost: the task goes on without us.
+/// The longest interval after several polls were refused or lost: the task continues without us.
 const LONGEST: Duration = Duration::from_mins(1);
 
 impl Connection {

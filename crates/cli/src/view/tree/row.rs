@@ -56,7 +56,7 @@ pub(super) struct CallLine {
 
 /// What a step's model is doing.
 pub(super) enum ModelActivity<'a> {
-    /// In our words: it has said nothing yet, or nothing for people to read.
+    /// Written by us, because the model has said nothing yet, or nothing for people to read.
     About(String),
     /// In its own words.
     Own(&'a str),
