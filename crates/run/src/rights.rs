@@ -72,7 +72,7 @@ impl<'a> Rights<'a> {
         let silent = match settings.approvals {
             ApprovalMode::Ask | ApprovalMode::Allow => None,
             ApprovalMode::Refuse | ApprovalMode::ReadOnly => {
-                Some("nobody is there to approve it; with `--yes` the run would stop and wait for `updraft approve`")
+                Some("nobody can approve it here; with `--yes` the run would stop and wait for `updraft approve`")
             }
         };
         Self { layers, remembered, silent, lifted: false }
