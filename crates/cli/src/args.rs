@@ -43,7 +43,7 @@ pub(crate) use undo::{AuditArgs, UndoArgs};
     name = "updraft",
     version,
     arg_required_else_help = true,
-    after_help = "RUN is a run's id, any unique beginning of it, or `last`; if it is optional and left out, the newest run of \
+    after_help = "RUN is a run's id, any unique prefix of it, or `last`. Where it is optional, the default is the newest run of \
         this folder.\n\n\
         Examples:\n  \
         updraft run \"What does this project do?\"\n  \
@@ -70,12 +70,12 @@ pub(crate) enum CliCommand {
     /// Show the events of a run in readable form
     #[command(after_help = "Examples:\n  updraft events last --follow\n  updraft events 7k2m --json")]
     Events(EventsArgs),
-    /// Resume a run after a crash, a pause, an answer or a used-up budget
+    /// Resume a run after a crash, a pause, an answer or an exhausted budget
     #[command(
         after_help = "Examples:\n  updraft resume last\n  updraft resume 7k2m --budget 2.00\n  updraft resume --all"
     )]
     Resume(ResumeArgs),
-    /// Pause a run: nothing new starts, and steps under way may finish
+    /// Pause a run: nothing new starts, and steps in progress may finish
     Pause(RunName),
     /// Stop a run for good
     Cancel(CancelArgs),
@@ -131,19 +131,19 @@ pub(crate) enum CliCommand {
     Mcp(McpArgs),
     /// Run a command in the sandbox, or show what the sandbox supports here
     Sandbox(SandboxArgs),
-    /// Let other programs use Updraft over HTTP, and editors over the bridge
+    /// Let other programs use Updraft over HTTP, and editors over a WebSocket (the bridge)
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(Box<ServeArgs>),
     /// Speak MCP on standard input and output, and forward it to an editor's WebSocket
     Bridge(BridgeArgs),
     /// Create a sample configuration and the folders .context and artifacts
     Init(InitArgs),
-    /// Trust a workspace's agents, prompts, .env, MCP servers and settings; shows them first
+    /// Trust a workspace's agents, prompts, .env, MCP servers and settings, after showing them
     Trust(TrustArgs),
     /// List the rules for what agents may do, and where each comes from; or remove one
     #[command(after_help = "Example:\n  updraft permissions forget \"run_command(git push)\"")]
     Permissions(PermissionsArgs),
-    /// List, restore or delete files that other programs would have run, and that were moved out of the workspace
+    /// List, restore or delete files that were moved out of the workspace because other programs would run them
     Aside(AsideArgs),
     /// Show the settings
     Config(ConfigArgs),
@@ -194,7 +194,7 @@ pub(crate) struct RunArgs {
     /// The folder that agents work in (default: the current one)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
-    /// A file for the agents to read (repeatable); `-` is standard input, which is also read if it is a pipe
+    /// A file for the agents to read (repeatable); `-` is standard input, which is read anyway if it is a pipe
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) file: Vec<PathBuf>,
     /// The model: PROVIDER/NAME, a profile, `fast`, `strong`, `cheap`, `vision` or `auto`; `updraft models` lists them
@@ -218,10 +218,10 @@ pub(crate) struct RunArgs {
     /// Run this plan instead of making one (our JSON or NetworkX node-link data)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) plan: Option<PathBuf>,
-    /// Check and print the plan as a table, then stop; with --json, as a file for --plan
+    /// Check the plan, print it as a table, and stop; with --json, print it in the form that --plan reads
     #[arg(long)]
     pub(crate) plan_only: bool,
-    /// Follow up on the newest run of this folder, with its questions and answers so far
+    /// Follow up on the newest run of this folder; agents get its questions and answers so far
     #[arg(long = "continue", conflicts_with = "plan")]
     pub(crate) continues: bool,
     /// A shared variable to start with (repeatable)
@@ -307,16 +307,16 @@ pub(crate) struct EventsArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// The run's id, any unique beginning of it, or `last` (default: the newest run of this folder)
+    /// The run's id, any unique prefix of it, or `last` (default: the newest run of this folder)
     #[arg(value_name = "RUN", add = crate::complete::runs())]
     pub(crate) run: Option<String>,
-    /// Resume every interrupted run, except those that are paused or wait for a person
+    /// Resume every interrupted run, except those that are paused or waiting for a person
     #[arg(long, conflicts_with = "run")]
     pub(crate) all: bool,
     /// For an imported run: the folder it may work in from now on
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "all")]
     pub(crate) workspace: Option<PathBuf>,
-    /// For a run with a damaged journal: discard the events from the damage on, and continue before it
+    /// For a run with a damaged journal: discard the damaged events and all later ones, and continue before them
     #[arg(long, conflicts_with = "all")]
     pub(crate) from_damaged: bool,
     #[command(flatten)]
@@ -464,7 +464,7 @@ pub(crate) struct TrustArgs {
     /// Do not ask for confirmation
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
-    /// Remove the trust
+    /// Stop trusting it
     #[arg(long, conflicts_with = "yes")]
     pub(crate) remove: bool,
 }

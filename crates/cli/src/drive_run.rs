@@ -79,7 +79,7 @@ async fn show(id: &RunId, sender: &RunSender, face: &RunDisplay) -> Infallible {
         } else {
             out::note(&format!("question: {}", out::harmless(&text)));
             out::note(&format!(
-                "  hint: `updraft answer {id} \"…\" --id {at}`, or --decline; the call goes on when it is answered"
+                "  hint: `updraft answer {id} \"…\" --id {at}`, or --decline; the call continues once it is answered"
             ));
         }
     }
@@ -110,9 +110,8 @@ fn in_words(error: updraft_engine::Error, id: &RunId) -> CliError {
             CliError::failed(format!("another process has taken over run {id}; this one has stopped"))
                 .hint(format!("`updraft events {id} --follow` follows it"))
         }
-        other => {
-            CliError::from(other).hint(format!("everything written so far is safe: `updraft resume {id}` goes on"))
-        }
+        other => CliError::from(other)
+            .hint(format!("everything recorded so far is safe; `updraft resume {id}` continues it")),
     }
 }
 
@@ -128,12 +127,12 @@ pub(crate) fn conclude(rested: &DriveResult, journal: &Journal, face: &RunDispla
     let code = match run.phase() {
         RunPhase::Over { answer, failed } => over((id, run, journal), answer, failed.as_ref(), face),
         _ if *was_stopped => {
-            out::note(&format!("stopped; nothing is lost\n  hint: `updraft resume {id}` goes on"));
+            out::note(&format!("stopped; nothing is lost\n  hint: `updraft resume {id}` continues it"));
             signals.code()
         }
         RunPhase::Exhausted(_) => exhausted(id, run, journal, face),
         RunPhase::Paused => {
-            out::note(&format!("paused\n  hint: `updraft resume {id}` goes on"));
+            out::note(&format!("paused\n  hint: `updraft resume {id}` continues it"));
             CliExitCode::Interrupted
         }
         RunPhase::New | RunPhase::Running | RunPhase::Cancelling { .. } => needs_person(id, run),
@@ -182,7 +181,7 @@ fn over(
     out::note(&format!("{}: run {id} {word}: {}", paint.red("error"), out::harmless(&why.message)));
     say_ending(id, run, &ending, face);
     face.say_dim(&format!("after {}", view::figures(run)));
-    out::note(&format!("  hint: `updraft show {id}` shows where, `updraft events {id}` how"));
+    out::note(&format!("  hint: `updraft show {id}` shows which step failed, `updraft events {id}` what happened"));
     // A run that could not even start has a configuration problem, not a failure of the model.
     if why.kind == FailureKind::Config { CliExitCode::Config } else { CliExitCode::Failed }
 }
@@ -219,7 +218,7 @@ fn exhausted(id: &RunId, run: &Run, journal: &Journal, face: &RunDisplay) -> Cli
         out::harmless(&why_stopped(run).unwrap_or_default())
     ));
     out::note(&format!("not done; {result} ({})", view::figures(run)));
-    out::note(&format!("  hint: `{}` goes on where it stopped", command_to_go_on(id, run)));
+    out::note(&format!("  hint: `{}` continues where it stopped", command_to_go_on(id, run)));
     CliExitCode::Exhausted
 }
 
@@ -242,14 +241,14 @@ fn needs_person(id: &RunId, run: &Run) -> CliExitCode {
         } else {
             let rules = wait["always"].as_array().into_iter().flatten().filter_map(|rule| rule.as_str());
             let rules = rules.collect::<Vec<_>>().join(", ");
-            let always = if rules.is_empty() { rules } else { format!(" (`--always run` keeps {rules})") };
+            let always = if rules.is_empty() { rules } else { format!(" (`--always run` remembers {rules})") };
             out::note(&format!(
                 "  hint: `updraft approve {id} {at}`{} or `updraft deny {id} {at}`, then `updraft resume {id}`",
                 out::harmless(&always)
             ));
         }
     }
-    out::note(&format!("run {id} waits for a person"));
+    out::note(&format!("run {id} is waiting for an answer or an approval"));
     CliExitCode::NeedsPerson
 }
 

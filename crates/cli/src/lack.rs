@@ -5,7 +5,7 @@ use std::panic::{PanicHookInfo, set_hook, take_hook};
 
 use crate::fault::CliExitCode;
 
-/// Messages of panics that mean a lack of threads or memory.
+/// Messages of panics that are caused by a lack of threads or memory.
 const SIGNS: [&str; 4] = [
     "can't spawn worker thread",
     "failed to spawn thread",
@@ -23,7 +23,7 @@ pub(crate) fn end_plainly() {
             let _ = writeln!(stderr, "error: the system has no more threads or memory for this program: {words}");
             let _ = writeln!(
                 stderr,
-                "  hint: raise the limit (`ulimit -a` shows them); `updraft resume` goes on with a run"
+                "  hint: raise the limit (`ulimit -a` shows all limits); `updraft resume` continues a run"
             );
             std::process::exit(i32::from(CliExitCode::Failed as u8));
         }

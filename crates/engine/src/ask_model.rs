@@ -89,7 +89,7 @@ fn message(said: &Value) -> Message {
     Message::User(text.into())
 }
 
-/// The answer as the asking server receives it. It is made of that server's own text, so it counts as coming from
+/// The answer as the asking server receives it. It is derived from that server's own text, so it counts as coming from
 /// there.
 fn sampled(answer: ModelAnswer, from: &str, model: &str) -> ToolOutput {
     let (_, text) = updraft_lenient::split_reasoning(&answer.text);

@@ -32,7 +32,7 @@ pub struct CallAudit {
     pub tool: String,
     /// How it ended: `done`, `failed`, `rejected`, `timed_out`, `cancelled`, `in_doubt`; `open` if it has not ended.
     pub outcome: &'static str,
-    /// Why it did not end well.
+    /// Why it did not succeed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
     /// Files and folders it read.

@@ -57,7 +57,7 @@ pub(crate) struct Conversation {
     pub(crate) context: ContentHash,
     /// Whether that context contains documents of the workspace that were shown.
     pub(crate) documents: bool,
-    /// How many entries of `Step::talk` are among the messages.
+    /// How many entries of `Step::conversation` are among the messages.
     consumed: usize,
     /// The summary it starts from. With a new summary, the conversation is built again.
     summary: Option<Arc<str>>,

@@ -156,7 +156,7 @@ pub(crate) struct ToolCallSetup {
 
 /// A model's error as a reply.
 pub(crate) fn failed(error: &updraft_models::Error) -> Reply {
-    // The part written before it broke off may be billed: the run keeps the account and decides.
+    // The part written before it broke off may be billed, so the run, which keeps the account, decides.
     if let updraft_models::Error::Broken { again, .. } = error {
         let evidence = error.to_string();
         let failed = |evidence| Reply::Failed(Failure::new(FailureKind::InDoubt, evidence));

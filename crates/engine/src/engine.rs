@@ -26,7 +26,7 @@ use crate::watcher::{NoWatcher, RunWatcher};
 /// run.
 const POST_ROUND: Duration = Duration::from_millis(100);
 
-/// How many kits are kept although no run uses them: if tools change often, there are always new ones.
+/// How many kits are kept before unused ones are removed. If tools change often, each change makes a new one.
 const MOST_KITS: usize = 64;
 
 /// Drives runs. Cheap to clone.
@@ -43,7 +43,7 @@ pub(crate) struct EngineInner {
     marks: Option<MarkStore>,
     /// The runs that are being driven, and their senders.
     driven: Mutex<BTreeMap<RunId, MailSender>>,
-    /// The kits in use, by the hashes of their texts and of their agents: runs that began alike share one.
+    /// The kits in use, by the hashes of their texts and of their agents: runs with the same texts and agents share one.
     kits: Mutex<BTreeMap<(ContentHash, ContentHash), Arc<PromptKit>>>,
     inbox_tasks: Mutex<JoinSet<()>>,
 }

@@ -75,13 +75,13 @@ pub enum Error {
     #[error("the plan has {} fault{}:\n  - {}", .0.len(), if .0.len() == 1 { "" } else { "s" }, .0.join("\n  - "))]
     Plan(Vec<String>),
     /// There is a budget in money, but the price of a model is unknown.
-    #[error("the price of `{model}` is not known, so a budget in money cannot be kept")]
+    #[error("the price of `{model}` is not known, so a budget in dollars cannot be enforced")]
     UnknownPrice {
         /// The model.
         model: String,
     },
     /// There is a picture, but a model cannot be shown pictures.
-    #[error("`{model}` cannot be shown pictures, and `{picture}` is one")]
+    #[error("`{model}` does not accept pictures, and `{picture}` is one")]
     Blind {
         /// The model.
         model: String,
@@ -89,7 +89,7 @@ pub enum Error {
         picture: String,
     },
     /// The journal lacks something a run needs.
-    #[error("run `{run}` cannot go on: {what}")]
+    #[error("run `{run}` cannot continue: {what}")]
     Incomplete {
         /// The run.
         run: RunId,
@@ -108,8 +108,8 @@ impl Error {
                 "add it to the configuration, in dollars per million tokens: [prices.\"{model}\"] input = …, output = …; or limit tokens with --max-tokens"
             )),
             Error::Blind { .. } => Some(
-                "take a model that can, such as `--model vision` (with a key), gemini/gemini-3.8-flash, openai/gpt-5.4-mini \
-                 or anthropic/claude-haiku-5-5; where yours can, say so: `--model 'NAME?images=yes'`"
+                "use a model that does, such as `--model vision` (with a key), gemini/gemini-3.8-flash, openai/gpt-5.4-mini \
+                 or anthropic/claude-haiku-5-5; if yours does, write `--model 'NAME?images=yes'`"
                     .into(),
             ),
             Error::AgentFile { .. } | Error::LeftOut { .. } | Error::NobodyInRole { .. } => {

@@ -158,7 +158,7 @@ impl RealPerformer {
             let providers = updraft_models::providers().into_iter().filter(|provider| access.can_use(provider));
             let providers = providers.map(|provider| format!("{}/NAME", provider.name));
             let all: Vec<String> = access.profiles.keys().cloned().chain(providers).collect();
-            format!("`{name}` is not a model that is set up here{why}; there are: {}", all.join(", "))
+            format!("`{name}` is not a model that is set up here{why}; available: {}", all.join(", "))
         };
         if let Some(own) = access.profiles.get(name) {
             return Ok(own.clone());
@@ -294,8 +294,8 @@ impl EffectPerformer for RealPerformer {
     }
 }
 
-/// Adjusts a question to another model for a step whose own model is at these hosts: they receive the text anyway, so
-/// nothing new is sent out.
+/// Removes the hosts of the step's own model from a question to another model: they receive the text anyway, so sending
+/// it there does not count as sending it out.
 pub(crate) fn but_for(mut prepared: PreparedCall, own: &[String]) -> PreparedCall {
     prepared.hosts.retain(|host| !own.contains(host));
     prepared.sends = !prepared.hosts.is_empty();

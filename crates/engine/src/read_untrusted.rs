@@ -7,12 +7,12 @@ use std::path::Path;
 pub(crate) fn read_text(path: &Path, most: u64) -> Result<String> {
     let file = updraft_tools::open_plain(path)?;
     if !file.metadata()?.is_file() {
-        return Err(Error::other("it is no ordinary file; put one in its place, or remove it"));
+        return Err(Error::other("it is not a regular file; replace it with one, or remove it"));
     }
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
         return Err(Error::other(format!("it is larger than {} MiB; make it shorter", most >> 20)));
     }
-    String::from_utf8(bytes).map_err(|_| Error::other("it is no text in UTF-8"))
+    String::from_utf8(bytes).map_err(|_| Error::other("it is not UTF-8 text"))
 }

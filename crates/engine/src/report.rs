@@ -138,7 +138,7 @@ impl StepReport {
         match &self.step.state {
             _ if self.step.halted.is_some() => self.step.halted.as_ref().map(|why| why.message.clone()),
             StepState::Failed(why) => Some(why.message.clone()),
-            StepState::Skipped { because } => Some(format!("skipped because `{because}` did not end well")),
+            StepState::Skipped { because } => Some(format!("skipped because `{because}` did not succeed")),
             _ => None,
         }
     }

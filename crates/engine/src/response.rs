@@ -106,14 +106,14 @@ impl PersonResponse<'_> {
                     (true, false) => "denied",
                     (false, _) => "declined",
                 };
-                let always = if verdict.always.is_some() { ", and such calls from now on" } else { "" };
+                let always = if verdict.always.is_some() { ", and all such calls from now on" } else { "" };
                 format!("{verb}{}{always}", by(&verdict.by))
             }
             Reply::Said(text) => {
                 let cut = if text.chars().count() > SHOWN { "…" } else { "" };
                 format!("answered with {:?}{cut}", text.chars().take(SHOWN).collect::<String>())
             }
-            Reply::Cancelled => "put away without an answer".into(),
+            Reply::Cancelled => "dismissed without an answer".into(),
             _ => "closed, because the call that asked has ended".into(),
         }
     }

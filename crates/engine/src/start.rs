@@ -64,7 +64,7 @@ impl NewRun<'_> {
         }
         if self.goal.text.len() > LONGEST_GOAL {
             return Err(Error::Goal(format!(
-                "the goal is {} bytes long; the limit is {LONGEST_GOAL}. Put the material into a file and hand it over with --file",
+                "the goal is {} bytes long; the limit is {LONGEST_GOAL}. Put the text into a file and pass it with --file",
                 self.goal.text.len()
             )));
         }

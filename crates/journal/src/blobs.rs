@@ -58,7 +58,7 @@ pub(crate) fn read(journal: &JournalInner, hash: &ContentHash) -> Result<Option<
             let file = file_of(&journal.shared.store.path, hash);
             fs::read(&file).map_err(|source| match source.kind() {
                 std::io::ErrorKind::NotFound => {
-                    Error::BadBlob { hash: *hash, why: format!("is missing: `{}` is not there", file.display()) }
+                    Error::BadBlob { hash: *hash, why: format!("is missing: `{}` does not exist", file.display()) }
                 }
                 _ => Error::io(&file, source),
             })?

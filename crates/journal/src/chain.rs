@@ -34,7 +34,7 @@ impl ChainEnd {
             (true, _) => Err(records::damaged(
                 run,
                 found.place,
-                &format!("it is missing, though the run had come to event {}", self.place.events()),
+                &format!("it is missing, although the run had reached event {}", self.place.events()),
             )),
             (false, true) => Err(records::damaged(run, found.place, "the record before it is not what was written")),
             (false, false) => Ok(()),

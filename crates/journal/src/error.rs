@@ -238,21 +238,21 @@ impl Error {
                 format!("follow it with `updraft events {run} --follow`, or end that process first")
             }
             Error::NotAJournal { path, .. } => {
-                format!("move `{}` away, or name another file; it was not changed", path.display())
+                format!("move `{}` away, or choose another file; it was not changed", path.display())
             }
             Error::Newer { .. } => "install that version or a newer one; the file was not changed".into(),
-            Error::ReadOnly { .. } => "make the folder writable, or name another one".into(),
+            Error::ReadOnly { .. } => "make the folder writable, or choose another one".into(),
             Error::Full { .. } => {
-                "make room, for instance with `updraft prune --older-than 30d`; everything written before is safe"
+                "free some space, for example with `updraft prune --older-than 30d`; everything written before is safe"
                     .into()
             }
             Error::Network { .. } => "keep the journal on a local disk".into(),
             Error::Damaged { path, .. } => format!(
-                "keep a copy of `{0}` and its `-wal` file; `sqlite3 {0} .recover` reads what is left",
+                "keep a copy of `{0}` and its `-wal` file; `sqlite3 {0} .recover` extracts what is left",
                 path.display()
             ),
             Error::DamagedRun { run, seq, .. } if *seq > 1 => format!(
-                "other runs are not affected; `updraft resume {run} --from-damaged` goes on behind event {} and gives up \
+                "other runs are not affected; `updraft resume {run} --from-damaged` continues after event {} and discards \
                  what came later (keep a copy of the journal first)",
                 seq - 1
             ),

@@ -431,7 +431,7 @@ impl JournalShared {
     pub(crate) fn absent(&self, run: &RunId) -> Error {
         match self.heads.named(run.as_str()) {
             Some((_, end)) => {
-                let why = format!("the whole run is missing, though it had come to event {}", end.place.events());
+                let why = format!("the whole run is missing, although it had reached event {}", end.place.events());
                 records::damaged(run, RecordPosition::START, &why)
             }
             None => records::unknown(run),

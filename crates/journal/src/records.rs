@@ -112,7 +112,7 @@ impl RawRecord {
         if record.events.len() as i64 == events {
             Ok(record)
         } else {
-            Err(fault(run, place, &format!("it should hold {events} events and holds {}", record.events.len())))
+            Err(fault(run, place, &format!("it should contain {events} events and contains {}", record.events.len())))
         }
     }
 }

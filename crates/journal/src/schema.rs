@@ -196,7 +196,7 @@ impl JournalFile {
             0 if known > 0 => Err(Error::Damaged {
                 path: self.path.clone(),
                 why: format!(
-                    "it is empty or not there, though it held {known} runs (to begin anew, remove `{}` as well)",
+                    "it is empty or missing, although it had {known} runs (to start over, remove `{}` as well)",
                     RunEndsFile::beside(&self.path).path().display()
                 ),
             }),
@@ -208,7 +208,7 @@ impl JournalFile {
             0 => Ok(true),
             // Too short to be in use by any process, so it may be opened.
             1..SHORTEST if self.begins_like_a_database() => {
-                Err(Error::Damaged { path: self.path.clone(), why: "it was cut off within its first bytes".into() })
+                Err(Error::Damaged { path: self.path.clone(), why: "it ends within its first bytes".into() })
             }
             1..SHORTEST => Err(self.other("it is not a database")),
             SHORTEST.. => Ok(false),
@@ -223,7 +223,7 @@ impl JournalFile {
         match self.path.metadata() {
             Ok(about) if !has_log && about.len() % page != 0 => Err(Error::Damaged {
                 path: self.path.clone(),
-                why: format!("it was cut off within its last page, at byte {}", about.len()),
+                why: format!("it ends within a page, at byte {}", about.len()),
             }),
             Ok(_) | Err(_) => Ok(()),
         }

@@ -351,7 +351,7 @@ impl WrittenServer {
             (Some(kind), _, _) => kind,
             (None, Some(_), None) => "stdio",
             (None, None, Some(_)) => "http",
-            (None, Some(_), Some(_)) => return wrong("type", "there are `command` and `url`; say which is meant"),
+            (None, Some(_), Some(_)) => return wrong("type", "both `command` and `url` are given; keep one of them"),
             (None, None, None) => return wrong("command", "expected `command` or `url`"),
         };
         match kind {
@@ -360,7 +360,7 @@ impl WrittenServer {
                 self.remote(RemoteTransport::Http, lookup)
             }
             "sse" => self.remote(RemoteTransport::Sse, lookup),
-            other => wrong("type", format!("`{other}` is no transport; expected `stdio`, `http` or `sse`")),
+            other => wrong("type", format!("`{other}` is not a transport; expected `stdio`, `http` or `sse`")),
         }
     }
 

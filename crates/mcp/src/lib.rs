@@ -27,8 +27,8 @@
 //! | [`config`] | the configuration of servers, in every supported dialect |
 //! | `client/server`, `client/servers` | the life of one server; all servers together |
 //! | `client/connect`, `client/connection` | finding the transport and revision of a server; one open connection |
-//! | `client/lines`, `client/process` | servers that are processes in the sandbox |
-//! | `client/door`, `client/login`, `client/sse`, `client/rest` | remote servers, over all transports |
+//! | `client/stdio`, `client/process` | servers that are processes in the sandbox |
+//! | `client/streamable_http`, `client/login`, `client/sse`, `client/plain_http` | remote servers, over all transports |
 //! | `client/handler`, `client/host` | requests from servers, and what answers them |
 //! | [`server`] | Updraft as a server for other clients |
 //! | `client/tool`, `client/content`, `client/names`, `client/helpers` | servers' tools as tools of ours |

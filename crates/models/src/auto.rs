@@ -50,7 +50,7 @@ pub async fn choose(spec: &str, access: &ModelAccess) -> Result<ModelChoice, Err
         let chosen = first(access).await?;
         return match for_purpose(spec, &chosen.spec, access) {
             Some(own) if own != chosen.spec => {
-                ModelChoice::new(&own, &format!("it is the {spec} one of what is there"), access)
+                ModelChoice::new(&own, &format!("it is the {spec} one of the available models"), access)
             }
             _ => Ok(chosen),
         };

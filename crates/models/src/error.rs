@@ -63,7 +63,7 @@ pub enum Error {
         /// Whether asking again may help.
         again: bool,
     },
-    /// It sent nothing within the time limit after the request: it may be billed all the same.
+    /// It sent nothing within the time limit after the request: it may still be billed.
     #[error("`{model}` said nothing for {} s", .limit.as_secs_f64())]
     Silent {
         /// The model.
@@ -152,12 +152,12 @@ impl Error {
             Error::Refused { model, message, .. } => hint::about_refusal(model, message),
             Error::Unreachable { model, message, .. } => hint::about_reach(model, message),
             Error::Garbled { model, .. } => hint::about_address(model),
-            Error::Unheard { .. } => {
-                Some("this run went another way than the earlier one; go on from there with a real model".to_owned())
-            }
+            Error::Unheard { .. } => Some(
+                "this run took another path than the recorded one; continue from there with a real model".to_owned(),
+            ),
             Error::Failing { .. } => None,
             Error::Silent { .. } => {
-                Some("a longer `silence` in the settings waits longer for its first word".to_owned())
+                Some("set a longer `silence` in the settings to wait longer for its first word".to_owned())
             }
             Error::Broken { .. } | Error::Script { .. } => None,
         }

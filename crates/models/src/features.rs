@@ -59,7 +59,8 @@ impl ModelFeatures {
             Message::Pictures(pictures) => Some(pictures),
             Message::User(_) | Message::Assistant(_) | Message::Results(_) => None,
         });
-        let words = |picture: &Picture| format!("{model} takes no pictures, so `{}` was not shown to it", picture.name);
+        let words =
+            |picture: &Picture| format!("{model} does not accept pictures, so `{}` was not sent to it", picture.name);
         unshown.flat_map(|pictures| pictures.iter().map(words)).collect()
     }
 }
@@ -73,7 +74,7 @@ pub(crate) fn unthinking(model: &str) -> String {
 fn unseen(pictures: &[Picture]) -> String {
     let line = |picture: &Picture| {
         let Picture { name, mime, bytes } = picture;
-        format!("[{name}: a picture ({mime}, {} bytes) that this model cannot be shown]", bytes.len())
+        format!("[{name}: a picture ({mime}, {} bytes) that this model does not accept]", bytes.len())
     };
     pictures.iter().map(line).collect::<Vec<_>>().join("\n")
 }

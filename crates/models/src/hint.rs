@@ -48,10 +48,12 @@ pub(crate) fn about_refusal(model: &str, message: &str) -> Option<String> {
         return Some(about_key(model));
     }
     if has(&MONEY) {
-        return Some("the account has nothing left to spend: look at its billing, or take another model".to_owned());
+        return Some("the account has no credit left: check its billing, or use another model".to_owned());
     }
     if has(&["context length", "context_length", "too long", "maximum context", "too many tokens", "exceeds the"]) {
-        return Some("the conversation is too long for this model: lower `compact_at`, or take another".to_owned());
+        return Some(
+            "the conversation is too long for this model: lower `compact_at`, or use another model".to_owned(),
+        );
     }
     None
 }

@@ -149,7 +149,7 @@ fn build(trust: TlsRoots, clients: &Clients) -> Result<reqwest::Client, Error> {
 
 fn unusable(why: &reqwest::Error) -> Error {
     Error::Config {
-        what: format!("no HTTP client can be made: {}", updraft_run::error_chain(why)),
+        what: format!("could not create an HTTP client: {}", updraft_run::error_chain(why)),
         hint: "check the proxy and the system's certificates (`ca-certificates`)".to_owned(),
     }
 }

@@ -14,7 +14,7 @@ impl Run {
         own.filter(|_| !self.settings.same_model).unwrap_or(&self.settings.model)
     }
 
-    /// The steps that cannot go on until the run is resumed, and why.
+    /// The steps that cannot continue until the run is resumed, and why.
     pub fn halted(&self) -> impl Iterator<Item = (&Step, &Failure)> {
         self.steps().filter_map(|step| Some((step, step.halted.as_ref()?)))
     }

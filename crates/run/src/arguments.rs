@@ -14,10 +14,10 @@ use crate::origins::harmless_within;
 const MOST_LINES: usize = 12;
 /// How many characters are shown of one value.
 const LONGEST: usize = 160;
-/// A text with more words than this is written anew for each call, so "always" does not require it to be the same.
+/// A text with more words than this is written again for each call, so "always" does not require it to be the same.
 const WORDS_OF_A_NAME: usize = 5;
 
-/// The arguments that matter. If the tool only passes the call on, these are the arguments for the tool behind it.
+/// The arguments that matter. If the tool only passes the call on, these are the arguments of the tool it passes it to.
 pub(crate) fn effective_arguments<'a>(call: &'a ToolCall, prepared: &PreparedCall) -> &'a Value {
     let passed = call.args.get("arguments").filter(|args| prepared.passed_on_to.is_some() && args.is_object());
     passed.unwrap_or(&call.args)

@@ -65,7 +65,7 @@ impl Effect {
     }
 }
 
-/// A question to a person from the tool or server that is being called (an MCP server, for instance). The call waits
+/// A question to a person from the tool or server that is being called, such as an MCP server. The call waits
 /// for the answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inquiry {

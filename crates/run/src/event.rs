@@ -167,7 +167,7 @@ pub enum Event {
         /// The verdict.
         verdict: Judgement,
     },
-    /// A step ended well.
+    /// A step succeeded.
     StepDone {
         /// Which step.
         step: StepId,
@@ -196,7 +196,7 @@ pub enum Event {
         /// Why.
         why: Failure,
     },
-    /// A step will not run because a step it depends on did not end well.
+    /// A step will not run because a step it depends on did not succeed.
     StepSkipped {
         /// Which step.
         step: StepId,
@@ -219,7 +219,7 @@ pub enum Event {
     },
     /// Someone paused the run: nothing new begins; effects that have begun may end.
     Paused,
-    /// The run goes on.
+    /// The run continues.
     Resumed {
         /// Raised limits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -272,7 +272,7 @@ pub enum Event {
         /// Who.
         by: String,
     },
-    /// A limit was reached; the run can go on with a larger one.
+    /// A limit was reached; the run can continue with a larger one.
     Exhausted {
         /// Which limit.
         which: BudgetLimit,

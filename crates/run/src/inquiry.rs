@@ -30,16 +30,16 @@ impl Inquiry {
     pub fn words(&self) -> String {
         let mut words = format!("{} asks: {}", self.from, head(&self.text, LONGEST));
         if let Some(address) = &self.visit {
-            words.push_str("\nIt wants you to visit ");
+            words.push_str("\nIt asks you to visit ");
             words.push_str(head(address, LONGEST));
-            words.push_str("\nLook at the address first; answer `yes` when you are done there.");
+            words.push_str("\nCheck the address first; answer `yes` when you are done there.");
         }
         if self.form.is_some() {
             for field in self.fields() {
                 words.push_str("\n  ");
                 words.push_str(&field.words());
             }
-            words.push_str("\nWhat you answer goes to it: enter no passwords or keys.");
+            words.push_str("\nYour answer is sent to it: enter no passwords or keys.");
         }
         words
     }
@@ -335,7 +335,7 @@ mod tests {
             "MCP server `shop` asks: How many?\n  count (Count): a whole number of 1 to 5\n  \
              extras: some of a (Apple) of at most 1 entries; may be left out\n  gift: yes or no; false if left out\n  \
              mail: text (email); may be left out\n  size: one of s, m\n\
-             What you answer goes to it: enter no passwords or keys."
+             Your answer is sent to it: enter no passwords or keys."
         );
     }
 

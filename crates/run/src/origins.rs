@@ -33,7 +33,7 @@ pub(crate) const ALLOWED_HOST: &str = "the allowed host ";
 /// The registry that package managers install from. Its text counts as the user's choice too.
 pub(crate) const REGISTRY: &str = "a package registry";
 
-/// Where the text that something is made of came from. Empty if it came only from the user and their own files.
+/// The sources of the text in something. Empty if it came only from the user and their own files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Origins(Vec<String>);

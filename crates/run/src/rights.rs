@@ -50,7 +50,7 @@ enum Strictness {
     Deny(String),
 }
 
-/// What may be done: the layers from the run down to the caller. Layers can be added but never removed, and rules that
+/// What a caller may do: the layers from the run down to it. Layers can be added but never removed, and rules that
 /// allow count only in the first layer. So no layer can do more than the ones above it.
 #[derive(Clone, Debug)]
 pub struct Rights<'a> {
@@ -72,7 +72,7 @@ impl<'a> Rights<'a> {
         let silent = match settings.approvals {
             ApprovalMode::Ask | ApprovalMode::Allow => None,
             ApprovalMode::Refuse | ApprovalMode::ReadOnly => {
-                Some("nobody is there to approve it; with `--yes` the run would stop and wait for `updraft approve`")
+                Some("nobody can approve it here; with `--yes` the run would stop and wait for `updraft approve`")
             }
         };
         Self { layers, remembered, silent, lifted: false }
@@ -194,7 +194,7 @@ impl RightsLayer<'_> {
         self.by_rules(called, prepared).max(outside)
     }
 
-    /// What its rules ask about and deny, under any name the call goes by.
+    /// What its rules ask about and deny, for any name of the call.
     fn by_rules(&self, called: &str, prepared: &PreparedCall) -> Strictness {
         prepared.names(called).map(|name| self.by_rules_on(name, prepared)).max().unwrap_or(Strictness::Free)
     }

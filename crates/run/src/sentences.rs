@@ -33,7 +33,7 @@ pub(crate) fn leaves_the_sandbox(tool: &str, prepared: &PreparedCall) -> String 
     let why = match &prepared.because {
         Some(why) => format!("this file can run programs later, outside the sandbox: {why}"),
         None if !prepared.hosts.is_empty() => "it sends a request over the network".to_owned(),
-        None if prepared.command.is_some() && prepared.destroys => "there is no sandbox around it".to_owned(),
+        None if prepared.command.is_some() && prepared.destroys => "it runs without a sandbox".to_owned(),
         None if prepared.sends => "it has access to the network".to_owned(),
         None => "it can change things outside the workspace".to_owned(),
     };
@@ -47,7 +47,7 @@ pub(crate) fn nobody_to_approve(asked: &str, allowed_by: &[String]) -> String {
         [] => String::new(),
         rules => format!("; a rule in the user's settings would allow it: `allow = [{}]`", rules.join(", ")),
     };
-    format!("{asked}. Refused: nobody is there to approve it{remedy}")
+    format!("{asked}. Refused: nobody can approve it here{remedy}")
 }
 
 /// The question that a rule requires.
@@ -59,7 +59,7 @@ pub(crate) fn rule_asks(tool: &str, prepared: &PreparedCall, rule: &Rule) -> Str
 pub(crate) fn rule_is_unclear(tool: &str, prepared: &PreparedCall, rule: &Rule) -> String {
     let stands = stands(rule);
     format!(
-        "{}. Asked because it may be what the rule `{rule}`{stands} means, which cannot be told for certain",
+        "{}. Asked because the rule `{rule}`{stands} may apply to it, which is not certain",
         call_description(tool, prepared)
     )
 }
@@ -74,7 +74,7 @@ pub(crate) fn only_reads(tool: &str, prepared: &PreparedCall, agent: Option<&str
     match agent {
         None if prepared.command.is_some() => {
             format!(
-                "`{tool}` could change something, and this run is read-only; only in a sandbox may a command run here"
+                "`{tool}` could change something, and this run is read-only; commands may run here only in a sandbox"
             )
         }
         None => format!("`{tool}` would change something, and this run is read-only"),
@@ -111,7 +111,7 @@ fn remedies(origins: &Origins) -> String {
 /// The refusal of a call because text that could have asked for it arrived after the call was allowed.
 pub(crate) fn injection_since(origins: &Origins) -> String {
     format!(
-        "not called: after it was allowed, text from {} came in that could misuse it (prompt injection); call it again",
+        "not called: after it was allowed, text from {} arrived that could misuse it (prompt injection); call it again",
         origins.in_words()
     )
 }

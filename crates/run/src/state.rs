@@ -40,13 +40,13 @@ pub struct Run {
     pub(crate) ready: BTreeSet<usize>,
     /// Steps about which something must be decided.
     pub(crate) attention: BTreeSet<usize>,
-    /// Steps that did not end well and whose dependants have not been dealt with.
+    /// Steps that did not succeed and whose dependants have not been dealt with.
     pub(crate) failed_unhandled: BTreeSet<usize>,
     /// Steps at work.
     pub(crate) running: u32,
     /// Steps that have not ended.
     pub(crate) unfinished: u32,
-    /// Steps at work that cannot go on until the run is resumed.
+    /// Steps at work that cannot continue until the run is resumed.
     pub(crate) halted: u32,
     /// The step that makes the graph, if there is one.
     pub(crate) planner: Option<usize>,
@@ -286,7 +286,7 @@ impl Run {
         !effect.is_patient() && !self.asks_a_person(id)
     }
 
-    /// Whether a call waits for a person's answer to go on.
+    /// Whether a call needs a person's answer before it can continue.
     pub(crate) fn asks_a_person(&self, outer: &EffectAddress) -> bool {
         let Some(open) = self.open.get(outer).filter(|open| open.inner.iter().any(|inner| inner.inquiry.is_some()))
         else {

@@ -22,7 +22,7 @@ pub enum Status {
     Cancelled,
     /// It ended without the result that was asked for.
     Failed,
-    /// It ended well.
+    /// It succeeded.
     Done,
     /// What the journal holds of the run is damaged or missing.
     Damaged,

@@ -40,7 +40,7 @@ pub struct Step {
     pub origins: Origins,
     /// Its output, once it is done.
     pub output: Option<Arc<str>>,
-    /// Why it cannot go on until the run is resumed.
+    /// Why it cannot continue until the run is resumed.
     pub halted: Option<Failure>,
     /// The calls it made, if any.
     pub actions: Option<Arc<crate::Actions>>,
@@ -115,11 +115,11 @@ pub enum StepState {
         /// The last turn.
         turn: u32,
     },
-    /// It ended well.
+    /// It succeeded.
     Done,
     /// It failed.
     Failed(Failure),
-    /// A step it depends on did not end well.
+    /// A step it depends on did not succeed.
     Skipped {
         /// That step.
         because: StepId,

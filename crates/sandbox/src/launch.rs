@@ -175,12 +175,12 @@ fn stage(order: &LaunchOrder) -> (Option<OverlayStage>, Option<String>) {
     if order.level != SandboxLevel::Full {
         return (
             None,
-            Some(format!("changes are gathered only at the sandbox's full level, not at `{}`", order.level)),
+            Some(format!("changes are collected only at the sandbox's full level, not at `{}`", order.level)),
         );
     }
     match OverlayStage::prepare(folder, &order.policy.workspace) {
         Ok(stage) => (Some(stage), None),
-        Err(error) => (None, Some(format!("changes cannot be gathered in `{}`: {error}", folder.display()))),
+        Err(error) => (None, Some(format!("changes cannot be collected in `{}`: {error}", folder.display()))),
     }
 }
 

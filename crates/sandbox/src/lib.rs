@@ -33,7 +33,7 @@
 //! |
 //!
 //! On macOS and Windows there is no sandbox: any level except the last is [`Error::Level`], and even that has fewer
-//! limits. The code for these systems (`elsewhere`) is untested.
+//! limits. The code for these systems (`unconfined`) is untested.
 //!
 //! | module | holds |
 //! |---|---|

@@ -180,7 +180,7 @@ const TOO_WIDE: [&str; 28] = [
 fn check_folder(what: &'static str, path: &Path) -> Result<(), Error> {
     check_path(what, path)?;
     if path.parent().is_none() || TOO_WIDE.iter().any(|wide| path == Path::new(wide)) {
-        return Err(refused(what, path, "holds more than one project; name a folder in it"));
+        return Err(refused(what, path, "contains more than one project; name a folder in it"));
     }
     let inner = ["/proc", "/sys", "/dev", "/usr", "/etc", "/boot", "/System", "/private/etc"];
     // Toolchains are in /usr/src and /usr/local, but nothing there is a project that an agent should change.
@@ -350,8 +350,8 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_wider_than_a_project_is_refused() {
-        assert_eq!(fault("/"), "workspace `/` holds more than one project; name a folder in it");
-        assert_eq!(fault("/tmp"), "workspace `/tmp` holds more than one project; name a folder in it");
+        assert_eq!(fault("/"), "workspace `/` contains more than one project; name a folder in it");
+        assert_eq!(fault("/tmp"), "workspace `/tmp` contains more than one project; name a folder in it");
         assert_eq!(fault("/etc/cron.d"), "workspace `/etc/cron.d` belongs to the system");
         assert_eq!(fault("/home/agent"), "workspace `/home/agent` is the home folder; name a folder in it");
     }

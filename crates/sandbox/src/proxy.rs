@@ -184,11 +184,11 @@ impl ConnectionGate {
             Err(io::ErrorKind::PermissionDenied.into())
         };
         if hello::is_unfinished(&words) {
-            return refused(name, "the greeting of TLS is too long to be read, or cut".to_owned());
+            return refused(name, "the TLS ClientHello is too long or incomplete".to_owned());
         }
         match hello::server_name(&words) {
             Some(asked) if !asked.eq_ignore_ascii_case(name.trim_end_matches('.')) => {
-                refused(&asked, format!("TLS asked for `{name}` under the name `{asked}`"))
+                refused(&asked, format!("the TLS handshake with `{name}` asked for `{asked}`"))
             }
             Some(_) | None => Ok(words),
         }

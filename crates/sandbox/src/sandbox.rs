@@ -302,7 +302,7 @@ fn told(fault: LaunchFault, name: &str) -> Error {
     }
 }
 
-const REMEDY: &str = "`updraft sandbox probe` says what this machine lacks and how to get it";
+const REMEDY: &str = "`updraft sandbox probe` shows what is missing on this machine and how to get it";
 
 fn cause(error: Error) -> String {
     match error {

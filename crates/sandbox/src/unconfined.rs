@@ -72,11 +72,7 @@ impl PlainSandbox {
             missing("every part of the sandbox", REMEDY),
             missing(lacks, "run on Linux"),
             missing(group::LACKS, "run on Linux"),
-            MissingFeature::new(
-                "assurance that Updraft works here",
-                "it is untested on this system",
-                "tell us what you find",
-            ),
+            MissingFeature::new("tests on this system", "it is untested on this system", "report what you find"),
         ];
         Ok(SandboxSupport { level: SandboxLevel::None, landlock_abi: 0, missing: all })
     }

@@ -63,7 +63,8 @@ async fn only_with_token(
         seat.let_in();
         return answer_for(page, next.run(request).await);
     }
-    let text = "show the token: `Authorization: Bearer TOKEN`; `updraft serve` says at its start where it is kept\n";
+    let text =
+        "send the token: `Authorization: Bearer TOKEN`; `updraft serve` prints at its start where it is stored\n";
     // A client without the token gets no further requests on this connection.
     let headers = [(header::WWW_AUTHENTICATE, "Bearer realm=\"updraft\""), (header::CONNECTION, "close")];
     (StatusCode::UNAUTHORIZED, headers, text).into_response()

@@ -6,7 +6,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `mcp_backend.rs` and `desk/` | the MCP server: tools, tasks, resources, prompts |
+//! | `mcp_backend.rs` and `mcp_backend/` | the MCP server: tools, tasks, resources, prompts |
 //! | `token.rs`, `http_server.rs` | the access token, and the HTTP server that checks it |
 //! | `waiting_room.rs`, `admission.rs` | limits for connections that have not shown the token yet |
 //! | `bridge.rs` and `bridge/` | the WebSocket for editors, and the MCP server that forwards to one |

@@ -83,7 +83,7 @@ impl UpdraftBackend {
             let given = forms::give(&self.service.runs, &view, &call.replies).await;
             let is_put_off = view.waits.iter().any(|wait| call.replies.contains_key(&wait.id));
             match given {
-                // The run goes on waiting, and the result must say how to find it.
+                // The run keeps waiting, and the result must say how to find it.
                 Err(fault) => {
                     let view = self.service.runs.view(&run).unwrap_or(view);
                     return Ok(BackendOutcome::Done(results::unanswered(
@@ -200,7 +200,7 @@ impl ServerBackend for UpdraftBackend {
 
     fn unasked<'a>(&'a self, call: &'a ToolRequest, error: ErrorData) -> BackendFuture<'a, CallToolResult> {
         Box::pin(async move {
-            // The run goes on waiting: it can be answered in another way.
+            // The run keeps waiting: it can be answered in another way.
             let state = call.state.as_ref().ok_or_else(|| error.clone())?;
             let view = self.service.runs.view(state["run"].as_str().unwrap_or_default());
             let view = view.map_err(|_| error.clone())?;

@@ -154,7 +154,7 @@ impl Dispatcher {
             Err(fault) => return RecoveryOutcome::CannotTell(fault.message),
         };
         if entry.tool.traits().class != EffectClass::Checkable {
-            return RecoveryOutcome::CannotTell(format!("`{}` leaves no traces to check", call.name));
+            return RecoveryOutcome::CannotTell(format!("`{}` leaves nothing to check", call.name));
         }
         let facts = facts.clone();
         let looked = look(&entry, args, place, move |tool, args, place| tool.reconcile(args, &facts, place)).await;
@@ -270,8 +270,8 @@ fn as_promised(entry: &RegistryEntry, reply: Reply) -> Reply {
     // No data counts as `null`, which the schema may allow.
     let why = match (schema.judge(output.value.as_ref().unwrap_or(&Value::Null)), &output.value) {
         (Ok(()), _) => return reply,
-        (Err(_), None) => format!("`{name}` promises data and gave none"),
-        (Err(mismatch), Some(_)) => format!("what `{name}` gave does not fit its own output schema: {mismatch}"),
+        (Err(_), None) => format!("`{name}` has an output schema, but returned no data"),
+        (Err(mismatch), Some(_)) => format!("the result of `{name}` does not fit its own output schema: {mismatch}"),
     };
     if output.changes.is_empty() {
         return Reply::Failed(Failure::new(FailureKind::Validation, why));
@@ -324,10 +324,7 @@ struct ToolPanic(Failure);
 
 impl ToolPanic {
     fn of(tool: &str) -> Self {
-        Self(Failure::new(
-            FailureKind::Tool,
-            format!("`{tool}` broke down; this is a fault of the tool, not of the call"),
-        ))
+        Self(Failure::new(FailureKind::Tool, format!("`{tool}` crashed; the fault is in the tool, not in the call")))
     }
 }
 

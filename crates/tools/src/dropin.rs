@@ -64,7 +64,7 @@ pub struct ToolFolder {
     pub path: PathBuf,
     /// The path as shown to users: relative to the workspace, or absolute.
     pub shown: String,
-    /// Whether what its tools say of themselves is believed. If not, none of them is treated as harmless.
+    /// Whether what its tools say about themselves is believed. If not, none of them is treated as harmless.
     pub is_trusted: bool,
 }
 
@@ -179,7 +179,7 @@ impl DropInsShared {
             return Ok(workspace.to_owned());
         }
         let made = self.empty.get_or_try_init(|| async { tempfile::tempdir() }).await;
-        let denied = |error| Failure::new(FailureKind::Tool, format!("no empty folder could be made: {error}"));
+        let denied = |error| Failure::new(FailureKind::Tool, format!("could not create an empty folder: {error}"));
         made.map(|folder| folder.path().to_owned()).map_err(denied)
     }
 
@@ -294,7 +294,7 @@ impl DropInsShared {
 fn spec_of(definition: &Definition, found: &CandidateFile) -> ToolSpec {
     let Definition { name, description, parameters, .. } = definition;
     let description = match description.trim() {
-        "" => format!("`{name}` of `{}`; nothing more is said about it.", found.shown),
+        "" => format!("`{name}` of `{}`; it has no description.", found.shown),
         said => said.to_owned(),
     };
     ToolSpec { name: name.clone(), description, parameters: parameters.clone() }

@@ -32,7 +32,7 @@
 //! | `registry` | tools by name |
 //! | `dispatch` | turns one call into a reply |
 //! | `schema` | checks arguments against a JSON Schema, which may be hostile |
-//! | `plain`, `private_file` | opens files outside the workspace; replaces our own files as a whole |
+//! | `open_plain`, `private_file` | opens files outside the workspace; replaces our own files as a whole |
 //! | `confinement` | how child processes are confined |
 //! | `picture` | recognizes pictures by their first bytes |
 //! | [`worker`] | programs in the sandbox that serve one call after another |

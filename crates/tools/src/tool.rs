@@ -85,7 +85,7 @@ pub trait Tool: Send + Sync {
     /// Finds out after a crash whether the call happened. Only called for tools of [`EffectClass::Checkable`].
     fn reconcile(&self, args: &Value, facts: &EffectFacts, place: &Place) -> RecoveryOutcome {
         let _ = (args, facts, place);
-        RecoveryOutcome::CannotTell(format!("`{}` leaves no traces to check", self.spec().name))
+        RecoveryOutcome::CannotTell(format!("`{}` leaves nothing to check", self.spec().name))
     }
 }
 

@@ -108,7 +108,7 @@ impl Fetcher {
             let web = self.web.clone();
             // The system's certificates are read from files.
             let made = tokio::task::spawn_blocking(move || client(&web)).await;
-            made.unwrap_or_else(|_| Err(Failure::new(FailureKind::Config, "no HTTP client can be made")))
+            made.unwrap_or_else(|_| Err(Failure::new(FailureKind::Config, "could not create an HTTP client")))
         };
         self.client.get_or_try_init(make).await
     }
@@ -117,7 +117,10 @@ impl Fetcher {
 fn client(web: &WebConfig) -> Result<reqwest::Client, Failure> {
     let unusable = |why: reqwest::Error| {
         let why = fetch::chain(&why);
-        Failure::new(FailureKind::Config, format!("no HTTP client can be made: {why}; check the system's certificates"))
+        Failure::new(
+            FailureKind::Config,
+            format!("could not create an HTTP client: {why}; check the system's certificates"),
+        )
     };
     // Fails if a provider is already installed, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();

@@ -57,12 +57,12 @@ pub(crate) fn may_be_cut(journal: &Journal, id: &RunId, at: u64) -> Result<(), F
         ControlFlow::Continue(())
     })?;
     if run.is_imported() && !run.is_over() {
-        return Err(Fault::usage(format!("run {id} was imported, and nobody here has taken it over yet"))
-            .hint(format!("`updraft resume {id} --workspace DIR --mode workspace` does")));
+        return Err(Fault::usage(format!("run {id} was imported, and has not been adopted yet"))
+            .hint(format!("`updraft resume {id} --workspace DIR --mode workspace` adopts it")));
     }
     if at < first_ours {
-        let why = format!("run {id} was imported, and taken over here up to event {first_ours}");
-        return Err(Fault::usage(why).hint(format!("cut it there or later: `--at {first_ours}`")));
+        let why = format!("run {id} was imported; a fork must include event {first_ours}, where it was adopted");
+        return Err(Fault::usage(why).hint(format!("fork it there or later: `--at {first_ours}`")));
     }
     Ok(())
 }

@@ -62,7 +62,7 @@ pub(crate) fn keep(began: &GrantFlags, flags: &mut Confine) -> Vec<String> {
                 list.push(path);
                 kept.push(shown);
             } else {
-                gone.push(format!("the run began with {shown}, which no longer exists; going on without it"));
+                gone.push(format!("the run began with {shown}, which no longer exists; continuing without it"));
             }
         }
     }
@@ -80,7 +80,7 @@ pub(crate) fn hold_to(began: &CommandGrants, meant: &mut SandboxSettings, flags:
     let both = both(now, &was);
     if flags.network.is_none() && both != *now {
         taken.push(format!(
-            "the run began with the network {was}, and the settings now say {now}; going on with {both} (`--network {now}` \
+            "the run began with the network {was}, and the settings now say {now}; continuing with {both} (`--network {now}` \
              grants it)"
         ));
         meant.network.value = both;
@@ -170,13 +170,13 @@ pub(crate) async fn denied(places: &AppFolders, denial: Denial, here: Level, is_
     Ok(match denial {
         Denial::Unconfined => never_run(),
         Denial::LessConfined { began } if is_shared => Fault::usage(format!(
-            "it began at the sandbox level {began}, and here commands run at {here}; `updraft resume` asks"
+            "it began at the sandbox level {began}, and commands here run at {here}; `updraft resume` shows how it can continue"
         )),
         Denial::LessConfined { began } => level_unavailable(began, &sandbox_probe::probe(places).await?)
-            .hint(format!("the run began at level {began}; `--level landlock` or `--no-sandbox` goes on with less")),
-        Denial::MayWrite => Fault::usage("it only reads, and here tools may write; `updraft resume` goes on with it"),
+            .hint(format!("the run began at level {began}; `--level landlock` or `--no-sandbox` continues with less")),
+        Denial::MayWrite => Fault::usage("it is read-only, and tools may write here; `updraft resume` continues it"),
         Denial::MoreGranted(more) => Fault::usage(format!(
-            "commands here may do more than it was granted ({}); `updraft resume` goes on with what it began with",
+            "commands here may do more than it was granted ({}); `updraft resume` continues with what it began with",
             in_words(&more)
         )),
     })
@@ -201,5 +201,5 @@ fn level_unavailable(level: Level, probe: &SandboxSupport) -> Fault {
     let why =
         probe.missing.first().map_or_else(String::new, |missing| format!(": {} ({})", missing.cause, missing.remedy));
     let message = format!("the sandbox level {level} is not available on this machine{why}");
-    Fault { kind: Kind::NoSandbox, ..Fault::failed(message) }.hint("`updraft sandbox probe` says what is missing")
+    Fault { kind: Kind::NoSandbox, ..Fault::failed(message) }.hint("`updraft sandbox probe` shows what is missing")
 }

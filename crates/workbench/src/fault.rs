@@ -6,7 +6,7 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// The request is invalid as it stands; a different request can work.
+    /// The request itself is invalid; a different request can work.
     Usage,
     /// Settings or credentials must be corrected first.
     Config,
@@ -83,11 +83,11 @@ impl From<updraft_journal::Error> for Fault {
         };
         let hint = match &error {
             E::Owned { run, .. } => Some(format!("follow it with `updraft events {run} --follow`")),
-            E::Full { .. } => Some("make room, for instance with `updraft prune --older-than 30d`".into()),
+            E::Full { .. } => Some("free some space, for example with `updraft prune --older-than 30d`".into()),
             E::Malformed { run, .. } => Some(format!(
                 "a newer version may be able to read it; `updraft rm {run}` removes it, other runs are not affected"
             )),
-            E::Deleted(_) => Some("`updraft rm` removed it; its events are gone from the journal".into()),
+            E::Deleted(_) => Some("`updraft rm` removed it and its events from the journal".into()),
             other => other.hint(),
         };
         Self::of(kind, &error, hint)

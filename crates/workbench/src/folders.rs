@@ -54,7 +54,7 @@ impl AppFolders {
             let given = set(variable).map(PathBuf::from).filter(|path| path.is_absolute());
             given.or_else(|| Some(home()?.join(usual))).map(|base| base.join("updraft")).ok_or_else(|| {
                 Fault::config("the home folder is not known")
-                    .hint("set HOME, or UPDRAFT_HOME to a folder for everything")
+                    .hint("set HOME, or UPDRAFT_HOME to a folder for all of Updraft's files")
             })
         };
         Ok(Self {
@@ -123,14 +123,14 @@ pub fn workspace(given: Option<&Path>) -> Result<PathBuf, Fault> {
     let shown = given.display();
     let real = given.canonicalize().map_err(|error| {
         Fault::usage(format!("the workspace `{shown}` cannot be used: {error}"))
-            .hint("name a folder that exists with --workspace")
+            .hint("choose an existing folder with --workspace")
     })?;
     if !real.is_dir() {
         return Err(Fault::usage(format!("the workspace `{shown}` is not a folder")));
     }
     if real.parent().is_none() {
         return Err(Fault::usage("the workspace `/` would be the whole machine")
-            .hint("go into the folder of your project, or name it with --workspace"));
+            .hint("change to your project's folder, or choose it with --workspace"));
     }
     Ok(real)
 }

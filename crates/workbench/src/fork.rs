@@ -110,13 +110,13 @@ fn check_variables(copied: &Run, from: &RunId, variables: &[(String, Value)]) ->
         let reads_all = matches!(copied.goal().mode, RunMode::Agent(_));
         if !to_come().any(|step| reads_all || step.spec.reads.contains(name)) {
             let read = copied.steps().any(|step| step.spec.reads.contains(name));
-            let why = if read { "the steps that read it have begun by then" } else { "no step of the plan reads it" };
+            let why = if read { "the steps that read it have already begun" } else { "no step of the plan reads it" };
             let fault = Fault::usage(format!("--set {name} would change nothing: {why}"));
             return Err(if read { fault.hint(earlier()) } else { fault.hint(variables_read(copied)) });
         }
         if let Some(writer) = copied.steps().find(|step| !step.has_ended() && step.spec.writes.contains(name)) {
             let id = &writer.spec.id;
-            return Err(Fault::usage(format!("--set {name} would be overwritten: step `{id}` has yet to write it"))
+            return Err(Fault::usage(format!("--set {name} would be overwritten: step `{id}` writes it later"))
                 .hint(format!("fork after step `{id}` is done: `updraft events {from}` shows the numbers")));
         }
     }

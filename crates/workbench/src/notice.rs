@@ -45,11 +45,13 @@ impl fmt::Display for Notice {
         match self {
             Notice::Model { name, why: Some(why) } => write!(f, "model: {name} ({why})"),
             Notice::Model { name, why: None } => write!(f, "model: {name}"),
-            Notice::HomeFolder => f.write_str("workspace: your whole home folder; name a smaller one with --workspace"),
+            Notice::HomeFolder => {
+                f.write_str("workspace: your whole home folder; choose a smaller one with --workspace")
+            }
             Notice::Unconfined => f.write_str("sandbox: none; agents' commands can do whatever you can"),
             Notice::LeftOut { agent, why } => write!(f, "left out: agent `{agent}`: {why}"),
             Notice::Unused(at) => {
-                write!(f, "the answer to {at} is not used: the call that had asked was cut off, and is not made again")
+                write!(f, "the answer to {at} is not used: the call that asked was interrupted, and is not made again")
             }
             Notice::Ignored(text) | Notice::Tools(text) | Notice::Waiting(text) | Notice::Rights(text) => {
                 f.write_str(text)

@@ -89,7 +89,7 @@ impl Workbench {
     pub async fn resume(&self, id: &RunId, then: Vec<Input>) -> Result<ResumeOutcome, Fault> {
         if !self.folder.is_dir() && !journal::load(self.journal()?, id)?.is_over() {
             return Err(Fault::usage(format!("the folder of run {id} does not exist: `{}`", self.folder.display()))
-                .hint("put it back where it was, and resume; nothing was done"));
+                .hint("restore the folder, then resume; nothing was done"));
         }
         self.level().await?;
         let kit = self.kit(WantedTools::All).await?;

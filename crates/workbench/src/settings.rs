@@ -89,7 +89,7 @@ impl WorkspaceSettings {
 fn not_our_own(places: &AppFolders, workspace: &Path) -> Vec<Rule> {
     let rule = |path: PathBuf| {
         let within = path.strip_prefix(workspace).ok().filter(|within| !within.as_os_str().is_empty())?;
-        let from = "Updraft itself goes by it".to_owned();
+        let from = "Updraft itself uses this file".to_owned();
         Some(Rule { tool: "write_file".into(), pattern: Some(within.display().to_string()), from })
     };
     places.goes_by().into_iter().filter_map(rule).collect()

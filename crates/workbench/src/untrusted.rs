@@ -11,7 +11,7 @@ pub const LARGEST_SETTINGS: u64 = 1 << 20;
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
     let file = updraft_tools::open_plain(path)?;
     if !file.metadata()?.is_file() {
-        return Err(Error::other("it is no ordinary file; put one in its place, or remove it"));
+        return Err(Error::other("it is not a regular file; replace it with one, or remove it"));
     }
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes)?;
@@ -63,7 +63,7 @@ mod tests {
         rustix::fs::mknodat(CWD, at("pipe"), rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
         std::fs::write(at("huge"), vec![b'#'; (1 << 20) + 1]).unwrap();
         std::fs::write(at("largest"), vec![b'#'; 1 << 20]).unwrap();
-        for (path, says) in [(at("pipe"), "no ordinary file"), (at("huge"), "larger than 1 MiB")] {
+        for (path, says) in [(at("pipe"), "not a regular file"), (at("huge"), "larger than 1 MiB")] {
             let error = read_text(&path).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");
         }

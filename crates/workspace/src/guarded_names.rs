@@ -83,7 +83,7 @@ const HOOK: &str = "it is a git hook, which git runs by itself";
 const SETTINGS: &str = "its settings can name programs to run";
 const SHELL_OF_LANGUAGE: &str = "a language's interactive shell runs it at start";
 /// Why the todo list of a rebase in progress is guarded, although git itself must be able to write it.
-pub const TODO: &str = "git runs the commands in it when the rebase goes on";
+pub const TODO: &str = "git runs the commands in it when the rebase continues";
 
 /// Guarded in every folder.
 const NAMES: &[(&str, &str)] = &[
@@ -178,7 +178,7 @@ const NAMES: &[(&str, &str)] = &[
     (".junie", AGENT),
     (".iflow", AGENT),
     (".codebuddy", AGENT),
-    (".updraft", "it holds Updraft's settings and agents"),
+    (".updraft", "it contains Updraft's settings and agents"),
     (".gitconfig", GIT_SETTINGS),
     (".hgrc", SETTINGS),
     (".jjconfig.toml", SETTINGS),
@@ -245,7 +245,7 @@ const UNDOTTED: &[(&str, &str)] = &[
     ("lefthook-local.yaml", HOOK),
     ("mcp.json", "an agent starts servers from it"),
     ("mcp_servers.json", "an agent starts servers from it"),
-    ("updraft.toml", "it holds Updraft's settings"),
+    ("updraft.toml", "it contains Updraft's settings"),
 ];
 
 /// Guarded only in a folder with that name.

@@ -3,18 +3,18 @@
 //! The [`Workspace`] is an open folder from which every file is reached. A path inside it is a [`WorkspacePath`], and
 //! the state of a path at one moment is a [`Stamp`].
 //!
-//! The file system is accessed in one of two ways. On Linux and other Unix systems, descriptors are used (`held`),
+//! The file system is accessed in one of two ways. On Linux and other Unix systems, descriptors are used (`unix`),
 //! which cannot be tricked even if another process swaps a folder for a link. On Windows, paths are checked before
-//! use (`named`), which can be tricked in that way.
+//! use (`windows`), which can be tricked in that way.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `path`, `walk`, `ignored`, `read_access` | paths inside, walking through them, and reading them, for tools and programs
 //! |
-//! | `held`, `windows` | file system access, by descriptors or by names |
-//! | `stamp`, `survey`, `changes` | the state of one file or of all files at one moment; what changed |
-//! | `atomic`, `drafts`, `turn`, `restore` | atomic writes, one writer at a time, and restoring previous contents |
-//! | [`names`], `guarded` | files that other programs run later |
+//! | `unix`, `windows` | file system access, by descriptors or by names |
+//! | `stamp`, `scan`, `changes` | the state of one file or of all files at one moment; what changed |
+//! | `atomic`, `drafts`, `write_lock`, `restore` | atomic writes, one writer at a time, and restoring previous contents |
+//! | [`guarded_names`], `guarded` | files that other programs run later |
 //! | [`text`] | encodings and line endings |
 
 mod atomic;
@@ -207,7 +207,7 @@ pub fn failure(path: &WorkspacePath, error: &io::Error) -> Failure {
     let tool = |message: String| Failure::new(FailureKind::Tool, message);
     let security = |message: String| Failure::new(FailureKind::Security, message);
     if disk::met_a_link(error) {
-        return security(format!("`{path}` goes through a link that is not followed; use the path it stands for"));
+        return security(format!("`{path}` goes through a link that is not followed; use the path of its target"));
     }
     if disk::met_a_device(error) {
         return tool(format!("`{path}` is a socket or a device; expected a regular file"));
@@ -220,8 +220,8 @@ pub fn failure(path: &WorkspacePath, error: &io::Error) -> Failure {
         ErrorKind::NotFound => tool(format!("there is no `{path}` in the workspace")),
         ErrorKind::NotADirectory => tool(format!("a part of `{path}` is a file, where a folder was expected")),
         ErrorKind::IsADirectory => tool(format!("`{path}` is a folder; expected a regular file")),
-        ErrorKind::AlreadyExists => tool(format!("`{path}` is there already")),
-        ErrorKind::PermissionDenied => tool(format!("the user we run as may not touch `{path}`")),
+        ErrorKind::AlreadyExists => tool(format!("`{path}` already exists")),
+        ErrorKind::PermissionDenied => tool(format!("the current user has no permission for `{path}`")),
         ErrorKind::InvalidFilename => tool(format!("a part of `{path}` is too long for a file name")),
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => tool(format!("there is no space left to write `{path}`")),
         ErrorKind::CrossesDevices => security(format!("`{path}` leads out of the workspace by a link")),

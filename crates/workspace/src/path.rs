@@ -32,7 +32,7 @@ impl WorkspacePath {
             return refused(FailureKind::Validation, "is an empty path; use `.` for the workspace itself");
         }
         if text.len() > LONGEST || text.contains('\0') {
-            return refused(FailureKind::Validation, "is not a path: it is too long or holds a NUL");
+            return refused(FailureKind::Validation, "is not a path: it is too long or contains a NUL");
         }
         let path = Path::new(text);
         let relative = if path.is_absolute() {

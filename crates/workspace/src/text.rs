@@ -124,7 +124,7 @@ pub fn why_not_added(bytes: &[u8], line: &str) -> Option<&'static str> {
     match (is_older, line.is_ascii()) {
         (false, _) => Some(NOT_TEXT),
         (true, true) => None,
-        (true, false) => Some("is not UTF-8, and the line has letters that would be; write the line in ASCII"),
+        (true, false) => Some("is not UTF-8, and the line contains non-ASCII characters; write the line in ASCII"),
     }
 }
 

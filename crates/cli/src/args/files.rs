@@ -26,7 +26,7 @@ pub(crate) enum EdgeNames {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// The run's id, any unique beginning of it, or `last`
+    /// The run's id, any unique prefix of it, or `last`
     #[arg(value_name = "RUN", required_unless_present = "all", add = crate::complete::runs())]
     pub(crate) run: Option<String>,
     /// Export every run

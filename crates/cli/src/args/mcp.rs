@@ -33,7 +33,7 @@ pub(crate) enum McpCommand {
     Login(McpServerArgs),
     /// Sign out of a remote server
     Logout(McpServerArgs),
-    /// Trust a server's descriptions of its tools like your own words; shows them first
+    /// Trust a server's descriptions of its tools like your own words, after showing them
     Trust(McpTrustArgs),
     /// List the resources that servers offer, and templates for their addresses
     Resources(McpCheckArgs),
@@ -67,7 +67,7 @@ pub(crate) struct McpTrustArgs {
     /// Do not ask for confirmation
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
-    /// Remove the trust
+    /// Stop trusting them
     #[arg(long, conflicts_with = "yes")]
     pub(crate) remove: bool,
     #[command(flatten)]
@@ -121,7 +121,7 @@ pub(crate) struct McpAddArgs {
     /// An environment variable for its process; write keys as `${VARIABLE}`
     #[arg(long = "env", value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
-    /// The folder its process starts in, relative to the workspace; `.` is the workspace, even if not trusted
+    /// The folder its process starts in, relative to the workspace; `.` is the workspace, even if it is not trusted
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<String>,
     /// What network its process can reach: none, host, or allow:HOST,…

@@ -9,15 +9,15 @@ use super::shared::{RunName, WorkspaceFlags};
 /// Who decides about calls that reach beyond workspace and sandbox.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PermissionFlags {
-    /// What agents may do: read-only changes nothing; workspace asks before reaching beyond workspace and sandbox
-    /// (without a terminal the run waits, exit code 3); full asks only if a rule says so, or if prompt injection is
-    /// possible
+    /// What agents may do: `read-only` changes nothing; `workspace` asks before a call that leaves workspace and
+    /// sandbox (without a terminal the run waits, exit code 3); `full` asks only if a rule says so, or if prompt
+    /// injection is possible
     #[arg(long, value_name = "MODE", value_parser = modes(), conflicts_with_all = ["yes", "read_only"])]
     pub(crate) mode: Option<ApprovalMode>,
     /// Change nothing: the same as --mode read-only
     #[arg(long, conflicts_with = "yes")]
     pub(crate) read_only: bool,
-    /// Do not ask before reaching beyond workspace and sandbox: the same as --mode full
+    /// Do not ask before calls that leave workspace and sandbox: the same as --mode full
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,
 }
@@ -77,7 +77,7 @@ pub(crate) enum PermissionsCommand {
         /// The rule, as the list shows it
         rule: String,
     },
-    /// Trust marked files as your own again: runs wrote text from outside to them, so read them first
+    /// Trust marked files as your own again. Runs wrote text from outside to them, so read them first
     Clear {
         /// Files or folders, as the list shows them
         #[arg(required_unless_present = "all")]

@@ -14,7 +14,7 @@ pub(crate) struct SandboxArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SandboxCommand {
-    /// Run a command like an agent's; exits with its exit code, 124 at a limit, or 125 if it could not be run
+    /// Run a command in an agent's sandbox; exits with its exit code, 124 at a limit, or 125 if it could not be run
     #[command(
         after_help = "Examples:\n  updraft sandbox exec -- cargo test\n  updraft sandbox exec --network allow:example.com -- curl https://example.com/"
     )]
@@ -25,7 +25,7 @@ pub(crate) enum SandboxCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
-    /// The folder it may write in, whose settings apply (default: the current one)
+    /// The folder that it may write to, and whose settings apply (default: the current one)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
     #[command(flatten)]
@@ -51,14 +51,14 @@ pub(crate) enum AsideCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Approve a file: put it back where it was
+    /// Approve a file: restore it to where it was
     Restore {
-        /// Its name, as `updraft aside` lists it, or a unique beginning
+        /// Its name, as `updraft aside` lists it, or a unique prefix
         name: String,
     },
     /// Delete a file
     Drop {
-        /// Its name, as `updraft aside` lists it, or a unique beginning
+        /// Its name, as `updraft aside` lists it, or a unique prefix
         name: String,
     },
 }

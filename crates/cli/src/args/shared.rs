@@ -11,19 +11,19 @@ use crate::time_format;
 /// What a run may spend.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SpendingFlags {
-    /// Most dollars to spend
+    /// Spend at most this many dollars
     #[arg(long, allow_negative_numbers = true, value_name = "USD", value_parser = dollars)]
     pub(crate) budget: Option<Cost>,
-    /// Most tokens to use, input and output together
+    /// Use at most this many tokens, input and output together
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
-    /// Longest time to work, e.g. 90s, 10m, 1h30m
+    /// Work at most this long, e.g. 90s, 10m, 1h30m
     #[arg(long, value_name = "DURATION", value_parser = time_format::duration)]
     pub(crate) max_time: Option<Duration>,
-    /// Most model requests, for the run and for each step (default: 15 for a step, 50 with `--agent`)
+    /// Make at most this many model requests, in the run and in each step (default: 15 for a step, 50 with `--agent`)
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<u64>,
-    /// Most tool calls
+    /// Make at most this many tool calls
     #[arg(long, value_name = "N")]
     pub(crate) max_calls: Option<u64>,
 }
@@ -55,7 +55,7 @@ pub(crate) struct OutputFlags {
 /// A run by its name.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RunName {
-    /// The run's id, any unique beginning of it, or `last`
+    /// The run's id, any unique prefix of it, or `last`
     #[arg(value_name = "RUN", add = crate::complete::runs())]
     pub(crate) run: String,
 }
@@ -63,7 +63,7 @@ pub(crate) struct RunName {
 /// A run by its name, or the newest of the current folder.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RunOrNewest {
-    /// The run's id, any unique beginning of it, or `last` (default: the newest run of this folder)
+    /// The run's id, any unique prefix of it, or `last` (default: the newest run of this folder)
     #[arg(value_name = "RUN", add = crate::complete::runs())]
     pub(crate) run: Option<String>,
 }

@@ -6,7 +6,7 @@ use super::RunOrNewest;
 
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
-    /// The run's id, any unique beginning of it, or `last` (default: the last run of this folder)
+    /// The run's id, any unique prefix of it, or `last` (default: the last run of this folder)
     #[arg(value_name = "RUN", add = crate::complete::runs())]
     pub(crate) run: Option<String>,
     /// Only list what the run changed, latest first, and what cannot be undone
@@ -18,7 +18,7 @@ pub(crate) struct UndoArgs {
     /// Undo only what this call changed; `updraft undo --list` shows the addresses
     #[arg(long, value_name = "ADDRESS", conflicts_with = "redo")]
     pub(crate) call: Option<String>,
-    /// Also undo changes of files that have been changed since
+    /// Also undo changes to files that have been changed since
     #[arg(long, conflicts_with = "redo")]
     pub(crate) force: bool,
     /// Undo the last undo

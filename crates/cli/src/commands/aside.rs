@@ -83,19 +83,20 @@ fn find(places: &AppFolders, name: &str) -> Result<AsideEntry, CliError> {
 
 fn restore(one: &AsideEntry) -> CliResult {
     let target = &one.moved.path;
-    let cannot = |error: io::Error| CliError::failed(format!("could not put back `{}`: {error}", shown(target)));
+    let cannot = |error: io::Error| CliError::failed(format!("could not restore `{}`: {error}", shown(target)));
     match restore::back(&one.at, target, one.moved.restored) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             Err(CliError::failed(format!("`{}` exists again", shown(target)))
                 .hint("look at both, and remove the one you do not want"))
         }
-        Err(error) if restore::met_a_link(&error) => {
-            Err(CliError::failed(format!("a folder of `{}` is a link now, which may lead anywhere", shown(target)))
-                .hint("put the folder itself there, then try again"))
-        }
+        Err(error) if restore::met_a_link(&error) => Err(CliError::failed(format!(
+            "a parent folder of `{}` is now a link, which may lead anywhere",
+            shown(target)
+        ))
+        .hint("replace the link with the folder itself, then try again")),
         other => {
             other.and_then(|is_copy| if is_copy { remove(&one.at) } else { Ok(()) }).map_err(cannot)?;
-            out::note(&format!("{} is back where it was", shown(target)));
+            out::note(&format!("{} was restored", shown(target)));
             Ok(CliExitCode::Done)
         }
     }

@@ -46,6 +46,6 @@ fn token(places: &AppFolders, args: &BridgeArgs) -> Result<ServeToken, CliError>
     ServeToken::read(&file).map_err(|_| {
         CliError::config("the bridge needs the token of the other side")
             .hint("for an editor: put `antigravity.mcp.token` of its settings into UPDRAFT_BRIDGE_TOKEN or a --token-file")
-            .hint("for Updraft: `updraft serve --bridge` makes one at its first start")
+            .hint("for Updraft: `updraft serve --bridge` creates one at its first start")
     })
 }

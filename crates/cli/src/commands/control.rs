@@ -39,7 +39,7 @@ pub(crate) fn cancel(places: &AppFolders, args: &args::CancelArgs) -> CliResult 
 
 pub(crate) fn tell(places: &AppFolders, args: &args::TellArgs) -> CliResult {
     if args.text.trim().is_empty() {
-        return Err(CliError::usage("the message is empty; say what the agents shall know or do"));
+        return Err(CliError::usage("the message is empty; write what the agents should know or do"));
     }
     control(places, &args.run.run, |_| Ok(Input::Tell { message: args.text.clone() }))
 }
@@ -63,10 +63,7 @@ pub(crate) fn answer(places: &AppFolders, args: &args::AnswerArgs) -> CliResult 
                 Ok(Input::Answer { id: Some(one.clone()), text: args.text.clone() })
             }
             [] => Err(nothing(run, "a question", id.as_ref())),
-            several => {
-                Err(CliError::usage("several questions are open; say with --id which one you answer")
-                    .hint(listed(several)))
-            }
+            several => Err(CliError::usage("several questions are open; choose one with --id").hint(listed(several))),
         }
     })
 }
@@ -95,13 +92,10 @@ fn verdict(places: &AppFolders, name: &str, id: Option<&str>, verdict: &Verdict)
                 .hint(format!("they are: {}", listed(&open))));
         };
         if verdict.always.is_some() && remembered(run, seen, verdict.always).is_empty() {
-            let fault = CliError::usage("this call is asked about each time; nothing can be remembered for it");
+            let fault = CliError::usage("this call needs approval each time; no rule can be remembered for it");
             let in_run = !remembered(run, seen, Some(ApprovalScope::Run)).is_empty();
-            let way = if in_run {
-                "`--always run` allows such calls in this run"
-            } else {
-                "leave --always out to allow it once"
-            };
+            let way =
+                if in_run { "`--always run` allows such calls in this run" } else { "omit --always to allow it once" };
             return Err(fault.hint(way));
         }
         Ok(Input::Verdict { id: Some(seen.clone()), verdict: verdict.clone() })
@@ -124,12 +118,12 @@ fn asked(run: &Run, wanted: impl Fn(&Effect) -> bool, id: Option<&EffectAddress>
 
 fn nothing(run: &Run, what: &str, id: Option<&EffectAddress>) -> CliError {
     let which = id.map(|id| format!(" `{id}`")).unwrap_or_default();
-    let fault = CliError::failed(format!("the run does not wait for {what}{which}; it is {}", run.status()));
+    let fault = CliError::failed(format!("the run is not waiting for {what}{which}; it is {}", run.status()));
     let waits: Vec<String> = waiting_for(run)
         .iter()
         .filter_map(|wait| Some(format!("{} {}", wait["kind"].as_str()?, wait["id"].as_str()?)))
         .collect();
-    if waits.is_empty() { fault } else { fault.hint(format!("it waits for: {}", waits.join(", "))) }
+    if waits.is_empty() { fault } else { fault.hint(format!("it is waiting for: {}", waits.join(", "))) }
 }
 
 fn listed(several: &[EffectAddress]) -> String {
@@ -151,7 +145,7 @@ fn control(places: &AppFolders, name: &str, input: impl Fn(&Run) -> Result<Input
     let id = journal::find_run(&journal, name)?;
     let run = fold(&journal, &id)?;
     if run.is_over() {
-        return Err(CliError::failed(format!("run {id} is over already ({})", run.status()))
+        return Err(CliError::failed(format!("run {id} has already ended ({})", run.status()))
             .hint(format!("`updraft show {id}` shows its result")));
     }
     let input = input(&run)?;
@@ -173,20 +167,22 @@ fn control(places: &AppFolders, name: &str, input: impl Fn(&Run) -> Result<Input
 async fn give(response: &PersonResponse<'_>) -> CliResult {
     let PersonResponse { journal, id, input, .. } = *response;
     let overtaken = |stands: &str| {
-        let what = format!("run {id} has been told already: {} was {}", response.at, out::harmless(stands));
-        CliError::failed(format!("{what}; your response does not count"))
+        let what = format!("run {id} already has a response: {} was {}", response.at, out::harmless(stands));
+        CliError::failed(format!("{what}; your response is ignored"))
     };
     if !journal.head(id)?.is_owned() && !outlives_its_process(response.seen, response.at) {
         let why =
-            "the call that asked this was cut off with its process, and is not made again; nobody waits for an answer";
-        let hint = format!("`updraft resume {id}` goes on: the agent is told that the outcome of its call is unknown");
+            "the call that asked this was interrupted with its process, and is not made again; no answer is needed";
+        let hint = format!(
+            "`updraft resume {id}` continues it, and the agent is told that the outcome of its call is unknown"
+        );
         return Err(CliError::failed(why).hint(hint));
     }
     if let Some((stands, is_same)) = response.send(time_format::now()).await? {
         if !is_same {
-            return Err(overtaken(&stands).hint(format!("`updraft resume {id}` goes on with what was said first")));
+            return Err(overtaken(&stands).hint(format!("`updraft resume {id}` continues with the first response")));
         }
-        out::note(&format!("already {}\n  hint: `updraft resume {id}` goes on with it", out::harmless(&stands)));
+        out::note(&format!("already {}\n  hint: `updraft resume {id}` continues it", out::harmless(&stands)));
         return Ok(CliExitCode::Done);
     }
     let head = taken(journal, id, input).await?;
@@ -194,11 +190,11 @@ async fn give(response: &PersonResponse<'_>) -> CliResult {
         ResponseStatus::Counts => Ok(say(&fold(journal, id)?, &head, input)),
         ResponseStatus::Overtaken(stands) => Err(overtaken(&stands)),
         ResponseStatus::Unwanted => {
-            Err(CliError::failed(format!("run {id} no longer waits for this; it is {}", runs::word(&head))))
+            Err(CliError::failed(format!("run {id} is no longer waiting for this; it is {}", runs::word(&head))))
         }
         ResponseStatus::Waits => {
             let what =
-                if matches!(input, Input::Verdict { .. }) { "the verdict is kept" } else { "the answer is kept" };
+                if matches!(input, Input::Verdict { .. }) { "the decision is saved" } else { "the answer is saved" };
             match head.owner.filter(|owner| owner.alive) {
                 Some(owner) => out::note(&format!("sent to process {}; it has not read it yet", owner.pid)),
                 None => keep_note(what, id),
@@ -209,7 +205,7 @@ async fn give(response: &PersonResponse<'_>) -> CliResult {
 }
 
 fn keep_note(what: &str, id: &RunId) {
-    out::note(&format!("{what}; no process is at work on run {id}\n  hint: `updraft resume {id}` goes on with it"));
+    out::note(&format!("{what}; no process is working on run {id}\n  hint: `updraft resume {id}` continues it"));
 }
 
 /// Stores the rules that a verdict with "always" asks for: only now, when it is known to count.
@@ -218,7 +214,7 @@ fn remember(places: &AppFolders, run: &Run, input: &Input) -> Result<(), CliErro
         return Ok(());
     };
     settings::keep_always(places, run, input)?;
-    out::note(&format!("from now on allowed: {}", remembered(run, at, *always).join(", ")));
+    out::note(&format!("always allowed from now on: {}", remembered(run, at, *always).join(", ")));
     Ok(())
 }
 
@@ -245,7 +241,7 @@ async fn bring(places: &AppFolders, journal: &Journal, id: &RunId, input: Input)
         if !was_owned {
             send(journal, id, &input).await?;
         }
-        keep_note("the message is kept", id);
+        keep_note("the message is saved", id);
         return Ok(CliExitCode::Done);
     }
     let run = journal::load(journal, id)?;
@@ -309,11 +305,11 @@ fn say(run: &Run, head: &RunSummary, input: &Input) -> CliExitCode {
     let id = &head.id;
     let status = run.status_word();
     let text = match input {
-        Input::Pause if status == "paused" => format!("run {id} is paused\n  hint: `updraft resume {id}` goes on"),
+        Input::Pause if status == "paused" => format!("run {id} is paused\n  hint: `updraft resume {id}` continues it"),
         Input::Pause => format!("run {id} is {status}"),
         Input::Cancel { step: Some(step), .. } => format!("step `{step}` of run {id} is cancelled"),
         Input::Cancel { .. } if run.is_over() => format!("run {id} is {status}"),
-        Input::Cancel { .. } => format!("run {id} is {status}; what had begun is being stopped"),
+        Input::Cancel { .. } => format!("run {id} is {status}; calls in progress are being stopped"),
         Input::Answer { .. } | Input::Decline { .. } => format!("answered; run {id} is {}", runs::word(head)),
         Input::Tell { .. } => format!("told; run {id} is {}", runs::word(head)),
         _ => format!("decided; run {id} is {}", runs::word(head)),

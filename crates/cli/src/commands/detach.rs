@@ -30,7 +30,7 @@ pub(super) fn detach(places: &AppFolders, args: &args::RunArgs, text: &str, work
         .stdout(log)
         .stderr(errors)
         .spawn()
-        .map_err(|error| CliError::failed(format!("could not start a process of its own: {error}")))?;
+        .map_err(|error| CliError::failed(format!("could not start a background process: {error}")))?;
     if let Some(mut stdin) = child.stdin.take() {
         // If the process ended at once, its log says why.
         let _ = stdin.write_all(text.as_bytes());
@@ -38,20 +38,20 @@ pub(super) fn detach(places: &AppFolders, args: &args::RunArgs, text: &str, work
     if runtime::block_on(begun(&journal, &id, &mut child))? {
         out::line(id.as_str());
         out::note(&format!(
-            "goes on in process {}\n  hint: `updraft events {id} --follow` follows it; log: {}",
+            "running in process {}\n  hint: `updraft events {id} --follow` follows it; log: {}",
             child.id(),
             file.display()
         ));
         return Ok(CliExitCode::Done);
     }
     let said = std::fs::read_to_string(&file).unwrap_or_default();
-    Err(CliError::failed(format!("the run did not begin; its process said:\n{}", said.trim_end())))
+    Err(CliError::failed(format!("the run did not start; its process printed:\n{}", said.trim_end())))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one process we start is ourselves, with what was typed")]
 fn command(id: &RunId, args: &args::RunArgs, workspace: &Path) -> Result<Command, CliError> {
     let program = std::env::current_exe()
-        .map_err(|error| CliError::failed(format!("could not find this program's own file: {error}")))?;
+        .map_err(|error| CliError::failed(format!("could not find this program's executable: {error}")))?;
     let mut command = Command::new(program);
     command.args(["run", "-", "--id", id.as_str()]).arg("--workspace").arg(workspace);
     for file in &args.file {

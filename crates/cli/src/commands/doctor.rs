@@ -114,7 +114,12 @@ fn room(places: &AppFolders) -> DoctorCheck {
         Ok(free) => {
             let found = format!("{:.1} GiB free in {}", free as f64 / (1_u64 << 30) as f64, folder.display());
             if free < LITTLE_ROOM {
-                check(CheckStatus::Warn, "disk", found, "make room; `updraft prune --older-than 30d` removes old runs")
+                check(
+                    CheckStatus::Warn,
+                    "disk",
+                    found,
+                    "free some space; `updraft prune --older-than 30d` removes old runs",
+                )
             } else {
                 ok("disk", found)
             }
@@ -132,7 +137,7 @@ fn free_in(folder: &Path) -> std::io::Result<u64> {
 
 #[cfg(not(unix))]
 fn free_in(_: &Path) -> std::io::Result<u64> {
-    Err(std::io::Error::other("how much room is left is not looked at on this system"))
+    Err(std::io::Error::other("free disk space is not checked on this system"))
 }
 
 /// The system features that Updraft needs. Other systems than Linux are untested.
@@ -140,9 +145,9 @@ fn system() -> Vec<DoctorCheck> {
     if !cfg!(target_os = "linux") {
         let found = format!("Updraft is untested on {}", std::env::consts::OS);
         let files = if cfg!(windows) {
-            "tools are kept in the workspace by checked paths, which another process could outrun"
+            "file tools check a path before they use it, and another process could change it in between"
         } else {
-            "tools are kept in the workspace part by part, without the kernel's help"
+            "file tools resolve paths one part at a time, without the kernel's help"
         };
         return vec![check(CheckStatus::Warn, "system", found, format!("{files}; see docs/sandbox.md"))];
     }
@@ -161,8 +166,8 @@ fn system() -> Vec<DoctorCheck> {
         checks.push(check(
             CheckStatus::Warn,
             "process",
-            "/proc does not tell who is alive",
-            "runs of dead processes are found 15 s later",
+            "/proc does not show which processes are alive",
+            "runs of ended processes are noticed 15 s later",
         ));
     }
     checks
@@ -180,7 +185,7 @@ fn confinement(places: &AppFolders, settings: Option<&WorkspaceSettings>) -> Doc
         return match probe.level {
             SandboxLevel::Full => check(CheckStatus::Ok, "sandbox", "level full", lacks),
             SandboxLevel::Landlock => check(CheckStatus::Warn, "sandbox", "level landlock", lacks),
-            SandboxLevel::None => check(CheckStatus::Fail, "sandbox", "agents can run no commands here", lacks),
+            SandboxLevel::None => check(CheckStatus::Fail, "sandbox", "agents cannot run commands here", lacks),
         };
     };
     let wanted = settings.effective.sandbox.level.value;
@@ -193,7 +198,7 @@ fn confinement(places: &AppFolders, settings: Option<&WorkspaceSettings>) -> Doc
         (None, Ok(_)) if probe.level == SandboxLevel::None => check(
             CheckStatus::Fail,
             "sandbox",
-            "agents can run no commands here, unless you choose the level `none`",
+            "agents cannot run commands here, unless you choose the level `none`",
             lacks,
         ),
         (_, Ok(_)) if probe.level == SandboxLevel::Full => check(CheckStatus::Ok, "sandbox", found, lacks),
@@ -226,17 +231,17 @@ fn in_workspace(places: &AppFolders, workspace: &Path) -> Vec<DoctorCheck> {
         }
     };
     let file = places.settings();
-    let settled = if file.exists() { "" } else { "the usual ones; there is no file " };
+    let settled = if file.exists() { "" } else { "the defaults; there is no file " };
     checks.push(ok("settings", format!("{settled}{}", file.display())));
     checks.push(confinement(places, Some(&settings)));
     let fits = confinement::confinement(places, &settings).policy_for(workspace).check();
     if let Err(error) = &fits {
-        let found = format!("agents can run no commands in this folder: {error}");
+        let found = format!("agents cannot run commands in this folder: {error}");
         checks.push(check(
             CheckStatus::Warn,
             "workspace",
             found,
-            "work in a folder of its own, or name one with `--workspace`",
+            "work in a project folder, or choose one with `--workspace`",
         ));
     }
     checks.push(match &settings.standing {
@@ -286,7 +291,7 @@ fn python(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -
             let (major, minor, patch) = found.version;
             ok("python", format!("{} is Python {major}.{minor}.{patch}", found.program))
         }
-        Ok(Err(failure)) => check(CheckStatus::Warn, "python", "agents can run no Python here", failure.message),
+        Ok(Err(failure)) => check(CheckStatus::Warn, "python", "agents cannot run Python here", failure.message),
         Err(fault) => failed("python", fault),
     }
 }
@@ -301,7 +306,7 @@ fn servers(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) 
     let words = found.servers.iter().map(|(server, _)| {
         let known = known.get(&server.name).ok().and_then(|server| server.manifest());
         let state = match known {
-            _ if !server.enabled => "switched off".to_owned(),
+            _ if !server.enabled => "disabled".to_owned(),
             Some(known) => format!("{} tools when it was last started", known.tools.len()),
             None => "not started yet".to_owned(),
         };
@@ -321,7 +326,7 @@ fn servers(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) 
         if !command.contains('/') && folders::on_path(command).is_none() {
             let found =
                 format!("`{}` of `{}` is not installed here", out::harmless(command), out::harmless(&server.name));
-            checks.push(check(CheckStatus::Warn, "servers", found, "install it, or name its program with its folder"));
+            checks.push(check(CheckStatus::Warn, "servers", found, "install it, or give the full path of its program"));
         }
     }
     checks

@@ -56,7 +56,7 @@ async fn fork(places: &AppFolders, journal: &Journal, from: &RunId, args: ForkAr
         out::line(to.as_str());
         let how = if is_held { " --workspace DIR --mode workspace" } else { "" };
         let and = if is_held { ", which was imported" } else { "" };
-        let hint = format!("`updraft resume {to}{how}` goes on with it");
+        let hint = format!("`updraft resume {to}{how}` continues it");
         out::note(&format!("forked from {from}{and} at event {at}\n  hint: {hint}"));
         return Ok(CliExitCode::Done);
     }

@@ -28,11 +28,11 @@ pub(super) fn text(given: &str) -> Result<String, CliError> {
     read.map_err(|error| CliError::usage(format!("could not read the goal from standard input: {error}")))?;
     if bytes.len() as u64 > LONGEST {
         return Err(CliError::usage(format!("the goal on standard input is longer than {LONGEST} bytes"))
-            .hint("put the material into a file and hand it over with --file"));
+            .hint("put the text into a file and pass it with --file"));
     }
     let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).ok_or_else(|| {
         CliError::usage("standard input is not text (UTF-8 was expected)")
-            .hint("put the data into a file and hand it over with --file")
+            .hint("put the data into a file and pass it with --file")
     })?;
     sensible(text)
 }
@@ -43,7 +43,7 @@ fn sensible(text: String) -> Result<String, CliError> {
             .hint("updraft run \"What does this project do?\""));
     }
     if text.contains('\0') {
-        return Err(CliError::usage("the goal holds a NUL character; text was expected"));
+        return Err(CliError::usage("the goal contains a NUL character; expected text"));
     }
     Ok(text)
 }
@@ -56,8 +56,8 @@ pub(super) fn goal(args: &args::RunArgs, text: String, workspace: &Path) -> Resu
     for file in &files {
         let sum: usize = bytes.iter().map(Vec::len).sum();
         if sum as u64 > MOST_PICTURES {
-            return Err(CliError::usage(format!("the pictures are larger than {MOST_PICTURES} bytes together"))
-                .hint("hand over fewer, or smaller ones; agents can read the others when they need them"));
+            return Err(CliError::usage(format!("the pictures have more than {MOST_PICTURES} bytes in total"))
+                .hint("pass fewer or smaller ones; agents can read others when they need them"));
         }
         if let Some((picture, content)) = picture(file, workspace)? {
             pictures.push(picture);
@@ -78,7 +78,7 @@ pub(super) fn goal(args: &args::RunArgs, text: String, workspace: &Path) -> Resu
 /// A file that is a picture, and its bytes.
 fn picture(file: &str, workspace: &Path) -> Result<Option<(PictureRef, Vec<u8>)>, CliError> {
     let path = workspace.join(file);
-    let cannot = |error: std::io::Error| CliError::usage(format!("the file `{file}` cannot be handed over: {error}"));
+    let cannot = |error: std::io::Error| CliError::usage(format!("the file `{file}` cannot be used: {error}"));
     let mut bytes = Vec::new();
     let mut opened = std::fs::File::open(&path).map_err(cannot)?;
     opened.by_ref().take(16).read_to_end(&mut bytes).map_err(cannot)?;
@@ -98,10 +98,11 @@ fn inside(file: &PathBuf, workspace: &Path) -> Result<String, CliError> {
     let shown = file.display();
     // Relative to the current folder first, then to the workspace.
     let real = file.canonicalize().or_else(|_| workspace.join(file).canonicalize());
-    let real = real.map_err(|error| CliError::usage(format!("the file `{shown}` cannot be handed over: {error}")))?;
+    let real = real.map_err(|error| CliError::usage(format!("the file `{shown}` cannot be used: {error}")))?;
     if !real.is_file() {
-        return Err(CliError::usage(format!("`{shown}` is not a file"))
-            .hint("hand over files; agents can list folders themselves"));
+        return Err(
+            CliError::usage(format!("`{shown}` is not a file")).hint("pass files; agents can list folders themselves")
+        );
     }
     let relative = real.strip_prefix(workspace).ok().and_then(Path::to_str).map(str::to_owned);
     relative.ok_or_else(|| {
@@ -109,7 +110,7 @@ fn inside(file: &PathBuf, workspace: &Path) -> Result<String, CliError> {
             "the file `{shown}` is outside the workspace `{}`, where agents cannot read",
             workspace.display()
         ))
-        .hint("copy it into the workspace, or name a folder that holds it with --workspace")
+        .hint("copy it into the workspace, or choose a folder that contains it with --workspace")
     })
 }
 
@@ -121,6 +122,6 @@ pub(super) fn plan(file: &Path) -> Result<(Graph, Vec<String>), CliError> {
     let opened = std::fs::File::open(file).map_err(|error| cannot(&error))?;
     opened.take(LONGEST_PLAN).read_to_string(&mut text).map_err(|error| cannot(&error))?;
     let value: serde_json::Value = serde_json::from_str(&text)
-        .map_err(|error| cannot(&error).hint(format!("`updraft json repair < {shown}` may make JSON of it")))?;
+        .map_err(|error| cannot(&error).hint(format!("`updraft json repair < {shown}` may repair it")))?;
     Ok(Graph::read_what_can_be(&value))
 }

@@ -56,7 +56,7 @@ fn hold(export: &mut Export) {
     export.head.status = Status::from_word(run.status_word());
     let id = &export.head.id;
     out::note(&format!(
-        "not everything was done\n  hint: `updraft resume {id} --workspace DIR --mode workspace` goes on with it"
+        "the run is not finished\n  hint: `updraft resume {id} --workspace DIR --mode workspace` continues it"
     ));
 }
 

@@ -14,7 +14,7 @@ pub(crate) fn run(args: &InitArgs) -> CliResult {
     file(&workspace, ".updraft/config.toml", CONFIG)?;
     file(&workspace, ".context/README.md", CONTEXT)?;
     file(&workspace, "artifacts/.gitkeep", "")?;
-    out::note("  hint: `updraft trust` lets the workspace's settings and agents count in full");
+    out::note("  hint: `updraft trust` puts all of the workspace's settings and agents into effect");
     Ok(CliExitCode::Done)
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn run(places: &AppFolders, args: &PermissionsArgs) -> CliResult {
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let fault = CliError::usage(format!("`{rule}` was not allowed with \"always\" in {}", workspace.display()));
         return Err(if known.is_empty() {
-            fault.hint("nothing was; rules in configuration files are removed there")
+            fault.hint("no rule was; remove rules in configuration files from those files")
         } else {
             fault.hint(format!("there is {}", updraft_run::close_to(rule, &known)))
         });
@@ -72,7 +72,7 @@ pub(crate) fn run(places: &AppFolders, args: &PermissionsArgs) -> CliResult {
     }
     out::print(&text);
     if marked.len() > SHOWN {
-        out::note(&format!("{} more files hold text from outside; `--json` lists them", marked.len() - SHOWN));
+        out::note(&format!("{} more files contain text from outside; `--json` lists them", marked.len() - SHOWN));
     }
     if let Some(remark) = settings.notice() {
         out::note(&remark);
@@ -84,7 +84,7 @@ pub(crate) fn run(places: &AppFolders, args: &PermissionsArgs) -> CliResult {
 fn clear(book: &WorkspaceMarks, workspace: &Path, files: &[String]) -> CliResult {
     if files.is_empty() {
         let cleared = book.clear(None)?;
-        out::note(&format!("{cleared} marks cleared: the files of this workspace count as your own"));
+        out::note(&format!("{cleared} marks cleared: the files of this workspace are trusted as your own"));
         return Ok(CliExitCode::Done);
     }
     for file in files {
@@ -96,11 +96,11 @@ fn clear(book: &WorkspaceMarks, workspace: &Path, files: &[String]) -> CliResult
             let known: Vec<&str> = known.iter().map(String::as_str).collect();
             let fault = CliError::usage(format!("`{file}` is not marked"));
             return Err(match known.as_slice() {
-                [] => fault.hint("no file of this workspace is"),
+                [] => fault.hint("no file of this workspace is marked"),
                 known => fault.hint(format!("there is {}", updraft_run::close_to(plain, known))),
             });
         }
-        out::note(&format!("`{}` counts as your own", out::on_one_line(file)));
+        out::note(&format!("`{}` is trusted as your own", out::on_one_line(file)));
     }
     Ok(CliExitCode::Done)
 }

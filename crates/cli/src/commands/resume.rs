@@ -44,11 +44,11 @@ async fn all(places: &AppFolders, journal: Journal, args: &ResumeArgs) -> CliRes
     }
     let mut worst = CliExitCode::Done;
     for damaged in journal.list(&RunFilter::default())?.iter().filter(|run| run.status == Status::Damaged) {
-        out::note(&format!("run {} is damaged and left as it is; `updraft show {0}` says more", damaged.id));
+        out::note(&format!("run {} is damaged and was not resumed; `updraft show {0}` shows details", damaged.id));
         worst = CliExitCode::Failed;
     }
     if runs.is_empty() && worst == CliExitCode::Done {
-        out::note("no run was cut off");
+        out::note("no run was interrupted");
     }
     for run in runs.iter().rev() {
         out::note(&format!("resuming {}: {}", run.id, out::short(&run.goal, 80)));
@@ -85,7 +85,7 @@ async fn one(places: &AppFolders, journal: &Journal, id: &RunId, args: &ResumeAr
         if let Some(code) = ended? {
             return Ok(code);
         }
-        face.say("its process ended before the run did; going on in its place");
+        face.say("its process ended before the run did; continuing the run here");
         has_followed = true;
     }
 }
@@ -108,7 +108,7 @@ async fn open(
         // The followed process has adopted it there.
         Some(given) if has_followed && folders::workspace(Some(given))? == folder_of(&run)? => folder_of(&run)?,
         Some(_) => {
-            return Err(CliError::usage(format!("run {id} works in `{}` already", run.settings().workspace))
+            return Err(CliError::usage(format!("run {id} already works in `{}`", run.settings().workspace))
                 .hint("`--workspace` is for runs that were imported and not resumed yet"));
         }
     };
@@ -138,12 +138,12 @@ async fn go_on(
     match resumed {
         ResumeOutcome::Here(handle) => {
             if handle.run().is_over() {
-                face.say(&format!("run {id} is over already; this is its result"));
+                face.say(&format!("run {id} has already ended; this is its result"));
             }
             drive_run::steer(bench.engine().await?, *handle, face, signals).await.map(Some)
         }
         ResumeOutcome::Elsewhere { pid } => {
-            face.say(&format!("run {id} is being run by process {pid}; following it (Ctrl-C ends only the following)"));
+            face.say(&format!("run {id} is being run by process {pid}; following it (Ctrl-C only stops following)"));
             follow(bench.journal()?, id, face, signals).await
         }
     }
@@ -151,10 +151,10 @@ async fn go_on(
 
 /// Asks the user whether an imported run may continue here.
 async fn confirm(bench: &Workbench, id: &RunId, run: &Run, face: &RunDisplay) -> Result<(), CliError> {
-    let about = format!("run {id} was imported, and you have not said yet where it may go on");
+    let about = format!("run {id} was imported, and you have not yet chosen where it may continue");
     let refused = || {
         CliError::usage(about.clone())
-            .hint(format!("`updraft resume {id} --workspace DIR --mode workspace` goes on with it in that folder"))
+            .hint(format!("`updraft resume {id} --workspace DIR --mode workspace` continues it in that folder"))
     };
     let model = &bench.model().await?.spec;
     if !face.can_ask {
@@ -162,7 +162,7 @@ async fn confirm(bench: &Workbench, id: &RunId, run: &Run, face: &RunDisplay) ->
     }
     let theirs = out::harmless(&run.settings().workspace);
     out::note(&format!("{about}\n  goal: {}\n  it came from `{theirs}`", out::short(&run.goal().text, 200)));
-    if view::confirm(&format!("go on in `{}`, with {model} and your settings?", bench.folder.display())) {
+    if view::confirm(&format!("continue in `{}`, with {model} and your settings?", bench.folder.display())) {
         Ok(())
     } else {
         Err(refused())
@@ -173,7 +173,7 @@ async fn confirm(bench: &Workbench, id: &RunId, run: &Run, face: &RunDisplay) ->
 async fn cut_back(journal: &Journal, id: &RunId, face: &RunDisplay) -> Result<(), CliError> {
     match journal.cut_back(id).await? {
         Some((first, last)) if first <= last => face.say(&format!(
-            "events {first} to {last} of run {id} were damaged and are given up; what was done there may be done again"
+            "events {first} to {last} of run {id} were damaged and are discarded; what was done there may be done again"
         )),
         Some(_) => face.say(&format!("the entry of run {id} in the list of runs was damaged; its events are complete")),
         None => face.say(&format!("run {id} is not damaged")),
@@ -202,7 +202,7 @@ async fn follow(
         let next = tokio::select! {
             next = tokio::time::timeout(LOOK, tail.next()) => next,
             code = signals.first() => {
-                face.say(&format!("no longer following; run {id} goes on"));
+                face.say(&format!("no longer following; run {id} continues"));
                 return Ok(Some(code));
             }
             never = face.animate() => match never {},

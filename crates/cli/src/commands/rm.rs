@@ -40,10 +40,10 @@ fn forget_undos(places: &AppFolders, id: &RunId) {
 
 async fn remove(journal: &Journal, id: &RunId, forced: bool) -> Result<(), CliError> {
     journal.delete(id, forced).await.map_err(|error| match error {
-        updraft_journal::Error::Owned { run, pid, .. } => CliError::failed(format!(
-            "run {run} is being run by process {pid}"
-        ))
-        .hint(format!("`updraft cancel {run}` stops it first; `updraft rm --force {run}` removes it all the same")),
+        updraft_journal::Error::Owned { run, pid, .. } => {
+            CliError::failed(format!("run {run} is being run by process {pid}"))
+                .hint(format!("`updraft cancel {run}` stops it first; `updraft rm --force {run}` removes it anyway"))
+        }
         other => other.into(),
     })
 }
@@ -80,7 +80,7 @@ pub(crate) fn prune(places: &AppFolders, args: &PruneArgs) -> CliResult {
         out::note(&format!("removed {} run{}", gone.len(), if gone.len() == 1 { "" } else { "s" }));
         if !left.is_empty() {
             out::note(&format!(
-                "removed what {} cut-off command{} had left",
+                "removed what {} interrupted command{} had left",
                 left.len(),
                 if left.len() == 1 { "" } else { "s" }
             ));

@@ -45,7 +45,7 @@ async fn exec(places: &AppFolders, args: ExecArgs) -> CliResult {
     } else {
         let offered = sandbox_probe::probe(places).await?;
         confinement::level_at(wanted.or(Some(SandboxLevel::Landlock)), &offered)
-            .map_err(|fault| fault.hint("`--no-sandbox` runs it without"))?;
+            .map_err(|fault| fault.hint("`--no-sandbox` runs it without a sandbox"))?;
         wanted.unwrap_or(offered.level)
     };
     let confinement = confinement::confinement(places, &settings);

@@ -60,7 +60,7 @@ pub(super) async fn open(
     let (service, left) =
         UpdraftService::open(places, &folder, flags, stop.clone(), Arc::new(|notice| tell(&notice))).await?;
     if left > 0 {
-        out::note(&format!("going on with {left} runs that were cut off"));
+        out::note(&format!("continuing {left} interrupted runs"));
     }
     let backend = UpdraftBackend::new(service.clone(), env!("CARGO_PKG_VERSION"));
     let handler = McpHandler::new(Arc::new(backend), &token.key("request state")).map_err(CliError::failed)?;

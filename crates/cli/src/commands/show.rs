@@ -90,7 +90,7 @@ fn in_words(report: &RunReport, ending: &RunEnding) -> String {
     }
     if let Some(why) = why_stopped(&report.run) {
         lines.push(format!("\n{}: {}", paint.yellow("not done"), out::harmless(&why)));
-        lines.push(format!("  `{}` goes on where it stopped", command_to_go_on(&head.id, &report.run)));
+        lines.push(format!("  `{}` continues where it stopped", command_to_go_on(&head.id, &report.run)));
     }
     let answer = report.answer();
     if !answer.trim().is_empty() {

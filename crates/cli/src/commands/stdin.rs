@@ -35,14 +35,14 @@ enum StdinIntent {
     Perhaps,
 }
 
-/// Adds standard input to the files for the agents, if it is meant for us.
+/// Adds standard input to the files for the agents, if `--file -` asks for it or something is piped in.
 pub(super) fn hand_over(args: &mut args::RunArgs, workspace: &Path) -> Result<(), CliError> {
     let is_said = args.file.iter().any(|file| file.as_os_str() == "-");
     args.file.retain(|file| file.as_os_str() != "-");
     if args.goal == "-" {
         return if is_said {
             Err(CliError::usage("standard input cannot be the goal and a file at once")
-                .hint("say the goal on the command line, and hand standard input over with `--file -`"))
+                .hint("give the goal on the command line, and pass standard input with `--file -`"))
         } else {
             Ok(())
         };
@@ -57,12 +57,12 @@ pub(super) fn hand_over(args: &mut args::RunArgs, workspace: &Path) -> Result<()
     }
     let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).ok_or_else(|| {
         CliError::usage("standard input is not text (UTF-8 was expected)")
-            .hint("put the data into a file of the workspace and hand it over with --file; or add `< /dev/null`")
+            .hint("put the data into a file of the workspace and pass it with --file; or add `< /dev/null`")
     })?;
     let file = keep(workspace, &text)?;
     let name = file.strip_prefix(workspace).unwrap_or(&file).display();
     out::note(&format!(
-        "standard input is handed over as `{name}` ({} bytes; `< /dev/null` leaves it out)",
+        "standard input is passed to the agents as `{name}` ({} bytes; `< /dev/null` leaves it out)",
         text.len()
     ));
     args.file.push(file);
@@ -101,8 +101,8 @@ fn read(wish: StdinIntent, is_watched: bool) -> Result<Option<Vec<u8>>, CliError
         match (wish, is_watched) {
             (StdinIntent::Perhaps, false) => {
                 out::note(&format!(
-                    "standard input is open but empty, so it is not handed over\n  hint: `--file -` waits for it; \
-                     `< /dev/null` spares the wait of {} s",
+                    "standard input is open but empty, so it is ignored\n  hint: `--file -` waits for it; \
+                     `< /dev/null` avoids the wait of {} s",
                     PATIENCE.as_secs()
                 ));
                 return Ok(None);
@@ -126,7 +126,7 @@ fn read(wish: StdinIntent, is_watched: bool) -> Result<Option<Vec<u8>>, CliError
     let bytes = rest.map_err(|error| cannot(&error))?;
     if bytes.len() > LARGEST {
         return Err(CliError::usage(format!("standard input is longer than {} MiB", LARGEST >> 20))
-            .hint("put it into a file of the workspace and hand that over with --file"));
+            .hint("put it into a file of the workspace and pass that with --file"));
     }
     Ok(Some(bytes))
 }
@@ -136,12 +136,12 @@ fn keep(workspace: &Path, text: &str) -> Result<PathBuf, CliError> {
     let folder = workspace.join(FOLDER);
     let cannot = |error: &std::io::Error| {
         CliError::file("write", &folder, error)
-            .hint("agents read files of the workspace only; hand a file of it over with --file")
+            .hint("agents read only files of the workspace; pass one of them with --file")
     };
     std::fs::create_dir_all(&folder).map_err(|error| cannot(&error))?;
     // Links in the workspace must not lead elsewhere.
     if folder.canonicalize().map_err(|error| cannot(&error))? != folder {
-        return Err(CliError::usage(format!("`{}` leads out of the workspace", folder.display())));
+        return Err(CliError::usage(format!("`{}` is outside the workspace", folder.display())));
     }
     let hash = hash_of(text.as_bytes()).to_string();
     let file = folder.join(format!("{NAME}{}.txt", &hash[..12]));

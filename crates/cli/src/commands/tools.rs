@@ -144,7 +144,10 @@ async fn call(dispatcher: &Dispatcher, workspace: &Path, args: args::ToolCallArg
         return Err(hints.into_iter().fold(fault, CliError::hint));
     };
     if tool.spec().name == updraft_run::ASK_USER {
-        return Err(CliError::usage(format!("`{}` is a question of a run; it cannot be called alone", args.name)));
+        return Err(CliError::usage(format!(
+            "`{}` asks the user during a run; it cannot be called on its own",
+            args.name
+        )));
     }
     let place = Place { workspace: Workspace::open(workspace)? };
     let call = ToolCall { id: "1".into(), name: args.name, args: given, fault: None };

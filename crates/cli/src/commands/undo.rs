@@ -64,8 +64,8 @@ pub(crate) fn run(places: &AppFolders, args: &args::UndoArgs) -> CliResult {
 fn busy(id: &RunId, error: updraft_journal::Error) -> CliError {
     match error {
         updraft_journal::Error::Owned { pid, .. } => {
-            CliError::failed(format!("run {id} is being run by process {pid}, and would go on changing files"))
-                .hint(format!("wait for its end, or stop it first with `updraft cancel {id}`"))
+            CliError::failed(format!("run {id} is being run by process {pid}, and would keep changing files"))
+                .hint(format!("wait until it ends, or stop it first with `updraft cancel {id}`"))
         }
         other => other.into(),
     }
@@ -101,7 +101,7 @@ fn say_unlisted(places: &AppFolders, unlisted: &[UnlistedCall]) {
     let has_folders = || std::fs::read_dir(&staged).is_ok_and(|mut all| all.next().is_some());
     if unlisted.iter().any(|one| one.more.is_none()) && has_folders() {
         out::note(&format!(
-            "  hint: if a command was cut off while its changes were put into the workspace, they are listed below `{}`",
+            "  hint: if a command was interrupted while its changes were applied to the workspace, they are listed in `{}`",
             staged.display()
         ));
     }
@@ -126,10 +126,10 @@ fn take_back(
     if !args.dry_run
         && let Some(finished) = undo.finish()?
     {
-        return done(&finished, "finished the undo that was cut off");
+        return done(&finished, "finished the interrupted undo");
     }
     let plan = if args.redo {
-        undo.plan_redo()?.ok_or_else(|| CliError::failed(format!("there is no undo of run {id} to take back")))?
+        undo.plan_redo()?.ok_or_else(|| CliError::failed(format!("there is no undo of run {id} to revert")))?
     } else {
         undo.plan(which, args.force)?
     };
@@ -149,7 +149,7 @@ fn take_back(
     if !args.yes {
         if !out::can_ask() {
             return Err(CliError::new(CliExitCode::NeedsPerson, "confirmation needed, but there is no terminal")
-                .hint("`updraft undo --dry-run` says what would be done; `--yes` does it"));
+                .hint("`updraft undo --dry-run` shows what would be done; `--yes` does it"));
         }
         out::draw(&in_words(&plan, SHOWN));
         say_unlisted(places, &unlisted);
@@ -168,7 +168,7 @@ fn take_back(
         let left: Vec<String> = undone.left.iter().map(|left| left.path.clone()).chain(again).collect();
         book.undone(id, &back, if names_all { UndoRemains::These(&left) } else { UndoRemains::Unknown })?;
     }
-    done(&undone, if args.redo { "took the undo back" } else { "undone" })
+    done(&undone, if args.redo { "reverted the undo" } else { "undone" })
 }
 
 /// The run, and whether every call of it recorded what it changed.
@@ -238,15 +238,17 @@ fn say(id: &RunId, undone: &UndoResult, unlisted: &[UnlistedCall], as_json: bool
         return;
     }
     let count = undone.restored.len();
-    out::note(&format!("{what}: {count} path{} put back", if count == 1 { "" } else { "s" }));
+    out::note(&format!("{what}: {count} path{} restored", if count == 1 { "" } else { "s" }));
     for left in undone.left.iter().take(SHOWN) {
-        out::note(&format!("  left as it is: {}: {}", out::on_one_line(&left.path), left.why));
+        out::note(&format!("  left unchanged: {}: {}", out::on_one_line(&left.path), left.why));
     }
     if undone.left.len() > SHOWN {
         out::note(&format!("  … and {} more", undone.left.len() - SHOWN));
     }
     if undone.left.iter().any(|left| matches!(left.why, UndoSkipReason::Conflict | UndoSkipReason::Repository(_))) {
-        out::note("  hint: `updraft undo --force` puts those back that were changed since, and keeps what they were");
+        out::note(
+            "  hint: `updraft undo --force` also restores files that were changed since, and keeps a copy of them",
+        );
     }
 }
 
@@ -303,8 +305,8 @@ pub(crate) fn verb(change: &FileChange) -> &'static str {
 /// Refuses to undo an imported run: its changes were made elsewhere, if at all.
 fn was_at_work_here(run: &Run, id: &RunId) -> Result<(), CliError> {
     if run.is_imported() {
-        return Err(CliError::usage(format!("run {id} was imported: what it changed, it changed elsewhere"))
-            .hint(format!("`updraft audit {id}` says what that was")));
+        return Err(CliError::usage(format!("run {id} was imported: its changes were made elsewhere"))
+            .hint(format!("`updraft audit {id}` lists them")));
     }
     Ok(())
 }

@@ -51,7 +51,7 @@ pub(crate) fn ask(run: &Run) -> AskResult {
 pub(crate) fn inquire(id: &EffectAddress, text: &str, inquiry: &Inquiry) -> Option<Input> {
     let paint = Paint::for_stderr();
     put(&paint.cyan(&format!("{}:", id.step)), text);
-    out::note("  `no` declines, an empty line puts it away");
+    out::note("  `no` declines, an empty line dismisses it");
     let fields = inquiry.fields();
     let no = |dismissed| Some(Input::Decline { id: Some(id.clone()), by: "the terminal".into(), dismissed });
     let mut given = serde_json::Map::new();
@@ -176,7 +176,7 @@ fn wrapped(text: &str) {
     }
 }
 
-/// Prints one of several answers, wrapped behind its mark.
+/// Prints one of several answers, wrapped and indented after its mark.
 fn indented(mark: &str, text: &str) {
     let lines = fit::wrap(text, fit::size().1.saturating_sub(5));
     out::note(&format!("  {mark} {}", lines.first().map_or("", String::as_str)));

@@ -85,7 +85,7 @@ impl CallEnd {
             Reply::Failed(why) => Self::Bad(failed(&why.message)),
             Reply::TimedOut { limit } => Self::Bad(format!("stopped after {}", time_format::length(*limit))),
             Reply::Cancelled => Self::Bad("cancelled".to_owned()),
-            Reply::InDoubt { .. } => Self::Bad("cut off: outcome unknown".to_owned()),
+            Reply::InDoubt { .. } => Self::Bad("interrupted: outcome unknown".to_owned()),
             _ => Self::Good,
         }
     }

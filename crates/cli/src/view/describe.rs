@@ -173,7 +173,7 @@ pub(crate) fn event_words(event: &Event) -> String {
         Event::Noted { id, handle } => format!("{id}  {handle}"),
         Event::Replied { id, reply, .. } => format!("{id}  {}", reply_words(reply)),
         Event::Awaited { id } => format!("{id}  asked again, and still waits"),
-        Event::Interrupted { id, attempt } => format!("{id}  attempt {attempt} was cut off"),
+        Event::Interrupted { id, attempt } => format!("{id}  attempt {attempt} was interrupted"),
         Event::Wished { id, prepared, .. } if prepared.inquiry.is_some() => {
             let from = prepared.inquiry.as_ref().map(|inquiry| inquiry.from.as_str()).unwrap_or_default();
             format!("{id}  {} has a question", short(from, 80))
@@ -181,7 +181,7 @@ pub(crate) fn event_words(event: &Event) -> String {
         Event::Wished { id, call, prepared } if prepared.on_behalf_of.is_some() => {
             let from = prepared.on_behalf_of.as_deref().unwrap_or_default();
             let question = call.args["question"].as_str().unwrap_or_default();
-            format!("{id}  {} has a model asked: {}", short(from, 80), short(question, 120))
+            format!("{id}  {} asks a model: {}", short(from, 80), short(question, 120))
         }
         Event::Wished { id, call, .. } => {
             format!("{id}  code asks for {}({})", call.name, short(&arguments(&call.args), 120))
@@ -272,7 +272,7 @@ fn note_words(note: &Note) -> String {
         Note::MissingOutput { names } => format!("missing: {}", names.join(", ")),
         Note::Unfit { what } => format!("does not fit: {}", short(what, 120)),
         Note::AllToolsFailed => "all tools failed".into(),
-        Note::CutOff => "the answer was cut off at the limit on output; it is asked to go on".into(),
+        Note::CutOff => "the answer was cut off at the limit on output; it is asked to continue".into(),
         Note::RepeatedCall { name } => format!("the same call of {name} again"),
         Note::PlanFaults { faults } => format!("faults of the plan: {}", short(&faults.join("; "), 140)),
         Note::Told { message } => format!("the user said: {}", short(message, 120)),
@@ -285,7 +285,7 @@ fn verdict_words(verdict: &Judgement) -> String {
         Judgement::Accept => "accepted".into(),
         Judgement::Retry { feedback } => format!("again: {}", short(feedback, 140)),
         Judgement::Pivot { feedback } => format!("another way: {}", short(feedback, 140)),
-        Judgement::Again { instruction } => format!("goes on: {}", short(instruction, 140)),
+        Judgement::Again { instruction } => format!("runs again: {}", short(instruction, 140)),
         Judgement::GiveUp => "given up".into(),
         Judgement::Reject { by, why } => format!("rejected by the review `{by}`: {}", short(why, 140)),
         Judgement::Renewed { by } => format!("again, with the new result of `{by}`"),

@@ -54,7 +54,7 @@ impl ProgressPrinter {
             Event::Planned { graph, because } => {
                 let steps = describe::count(graph.steps.len() as u64, "step");
                 match because {
-                    PlanReason::Failed(step) => format!("planned anew because `{step}` failed: {steps}"),
+                    PlanReason::Failed(step) => format!("planned again because `{step}` failed: {steps}"),
                     PlanReason::First => format!("planned: {steps}"),
                     _ => return None,
                 }
@@ -90,7 +90,7 @@ impl ProgressPrinter {
                 format!("↻ {step} again: {}", out::short(feedback, 200))
             }
             Event::Judged { step, verdict: Judgement::Replan { why } } => {
-                format!("↻ planning anew because of {step}: {}", out::short(why, 200))
+                format!("↻ planning again because of {step}: {}", out::short(why, 200))
             }
             Event::Told { message } => format!("you said: {}", out::short(message, 200)),
             Event::StepDone { step, best_effort, .. } => {

@@ -178,7 +178,7 @@ fn processes_that_remember_at_once_lose_nothing() {
         .collect();
     let saving: Vec<_> = runs.iter().map(|run| world.begin(&["approve", run, "--always", "workspace"])).collect();
     for one in saving {
-        one.wait().code(0).says("from now on allowed");
+        one.wait().code(0).says("always allowed from now on");
     }
     let mut kept = remembered(&world);
     kept.sort();

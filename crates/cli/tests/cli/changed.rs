@@ -35,7 +35,7 @@ fn is_known_and_taken_back(world: &World, tool: &str) {
     let listed = world.updraft(&["undo", "--list"]).code(0).out;
     assert!(listed.contains("changed  a.txt") && !listed.contains("not undoable"), "{listed}");
 
-    world.updraft(&["undo", "--yes"]).code(0).says("put back");
+    world.updraft(&["undo", "--yes"]).code(0).says("restored");
     assert_eq!(state(), before);
     assert!(!world.ws().join("new").exists());
     world.updraft(&["undo", "--redo", "--yes"]).code(0);

@@ -31,9 +31,9 @@ fn a_question_ends_with_exit_3_and_goes_on_with_the_answer() {
     world.updraft(&["resume", "last"]).code(3).says("Which colour?");
 
     world.updraft(&["answer", "last", "blue"]).code(0).says("updraft resume");
-    world.updraft(&["answer", "last", "red"]).code(1).says("told already");
+    world.updraft(&["answer", "last", "red"]).code(1).says("already has a response");
     assert_eq!(world.updraft(&["resume", "last"]).code(0).out, "Blue it is.\n");
-    world.updraft(&["answer", "last", "blue"]).code(1).says("over already");
+    world.updraft(&["answer", "last", "blue"]).code(1).says("already ended");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_run_without_a_process_is_paused_and_cancelled_on_the_spot() {
     assert_eq!(world.runs()[0]["status"], "paused");
     world.updraft(&["cancel", "last"]).code(0).says("is cancelled");
     assert_eq!(world.runs()[0]["status"], "cancelled");
-    world.updraft(&["cancel", "last"]).code(1).says("over already");
+    world.updraft(&["cancel", "last"]).code(1).says("already ended");
     world.updraft(&["replay", "last", "--strict"]).code(0);
 }
 
@@ -224,7 +224,7 @@ fn nothing_is_approved_that_nobody_asked_for() {
     let world = World::new();
     let model = world.script("s.json", &asks());
     world.updraft(&["run", "--model", &model, "--agent", "clarification", "choose"]).code(3);
-    world.updraft(&["approve", "last"]).code(1).says("does not wait for an approval").says("question");
+    world.updraft(&["approve", "last"]).code(1).says("is not waiting for an approval").says("question");
     world.updraft(&["deny", "last", "nonsense"]).code(2).says("step/visit/turn/kind.n");
     world.updraft(&["cancel", "last", "--step", "nope"]).code(2).says("clarification");
 }

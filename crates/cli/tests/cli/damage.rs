@@ -34,14 +34,14 @@ fn changed_records_are_named_and_nothing_goes_on_from_them_unless_told_to() {
     let damaged = format!("the journal is damaged: run `{id}`, event ");
     for command in [&["show", id.as_str()][..], &["resume", id.as_str()], &["replay", id.as_str(), "--strict"]] {
         let ran = world.updraft(command).code(1).says(&damaged);
-        assert!(ran.err.contains(&format!("`updraft resume {id} --from-damaged` goes on")), "{}", ran.err);
+        assert!(ran.err.contains(&format!("`updraft resume {id} --from-damaged` continues")), "{}", ran.err);
     }
     assert_eq!(world.runs().len(), 2);
     assert!(world.updraft(&["show", &other]).code(0).out.contains("nothing to do with it"));
 
     let ran = world.updraft(&["resume", &id, "--from-damaged"]).code(0);
     assert!(
-        ran.err.contains(&format!("of run {id} were damaged and are given up; what was done there may be done again")),
+        ran.err.contains(&format!("of run {id} were damaged and are discarded; what was done there may be done again")),
         "{}",
         ran.err
     );
@@ -56,7 +56,7 @@ fn a_journal_that_is_gone_is_not_taken_for_a_new_one() {
     world.updraft(&["run", "a goal", "--agent", "thinker", "--model", &model]).code(0);
     std::fs::remove_file(world.home().join("journal.db")).unwrap();
     for command in [&["runs"][..], &["resume"], &["run", "a goal", "--agent", "thinker", "--model", &model]] {
-        world.updraft(command).code(1).says("it is empty or not there, though it held 1 runs");
+        world.updraft(command).code(1).says("it is empty or missing, although it had 1 runs");
     }
 }
 

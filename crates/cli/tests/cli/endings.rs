@@ -80,9 +80,9 @@ fn a_variable_of_a_fork_counts_or_is_refused() {
     let events = world.updraft(&["events", &run, "--json"]).json();
     let done = events.iter().position(|event| event["event"]["step_done"]["step"] == "one").unwrap() + 1;
     fork(2, "nobody=1").code(2).says("no step of the plan reads it").says("they read: a, n");
-    fork(2, "a=1").code(2).says("step `one` has yet to write it");
-    fork(done, "n=2").code(2).says("the steps that read it have begun by then");
-    fork(events.len(), "a=1").code(2).says("have begun by then");
+    fork(2, "a=1").code(2).says("step `one` writes it later");
+    fork(done, "n=2").code(2).says("the steps that read it have already begun");
+    fork(events.len(), "a=1").code(2).says("have already begun");
     fork(2, "n=2").code(0);
     fork(done, "a=7").code(0);
     let prompts = world.updraft(&["show", "last", "--prompts"]).out;

@@ -99,7 +99,7 @@ fn what_an_imported_run_says_it_did_is_neither_taken_back_nor_done_again_here() 
     let here = World::new();
     here.fed(&["import", "-"], exported.as_bytes()).code(0);
     assert_eq!(here.runs()[0]["status"], "done");
-    here.updraft(&["undo", "last", "--yes"]).code(2).says("was imported").says("changed elsewhere");
+    here.updraft(&["undo", "last", "--yes"]).code(2).says("was imported").says("were made elsewhere");
     assert!(elsewhere.ws().join("out.txt").exists());
     let there = elsewhere.ws().canonicalize().unwrap();
     let listed = here.command(&["undo", "--list"]).current_dir(&there).output().unwrap();

@@ -221,6 +221,6 @@ fn a_graph_that_could_not_be_gone_on_with_is_refused() {
         .says("`coder`");
     let circle = json!({"nodes": [{"id": "a", "agent": "coder"}, {"id": "b", "agent": "coder"}],
                         "links": [{"source": "a", "target": "b"}, {"source": "b", "target": "a"}]});
-    refused(&circle.to_string()).says("circle");
+    refused(&circle.to_string()).says("cycle");
     assert!(world.runs().is_empty());
 }

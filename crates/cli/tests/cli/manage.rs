@@ -89,7 +89,7 @@ fn what_cut_off_commands_left_is_pruned_unless_somebody_works_on_it() {
     assert_eq!(there(), [true, true, true], "it is young");
     assert!(world.updraft(&["prune", "--older-than", "0s", "--dry-run"]).code(0).out.contains("cut-off-old"));
     assert_eq!(there(), [true, true, true]);
-    world.updraft(&["prune", "--older-than", "0s"]).code(0).says("what 1 cut-off command had left");
+    world.updraft(&["prune", "--older-than", "0s"]).code(0).says("what 1 interrupted command had left");
     assert_eq!(there(), [false, true, true]);
 }
 
@@ -148,7 +148,7 @@ fn the_doctor_looks_at_everything() {
         assert!(checks.iter().any(|check| check["check"] == what && check["status"] != "fail"), "{what} in {checks:?}");
     }
     let ran = world.updraft(&["doctor"]).code(0);
-    assert!(ran.out.contains("the usual ones; there is no file"), "{}", ran.out);
+    assert!(ran.out.contains("the defaults; there is no file"), "{}", ran.out);
     assert!(ran.out.contains("no MCP servers are configured"), "{}", ran.out);
     world.updraft(&["mcp", "add", "s", "--", "no-such-program"]).code(0);
     let ran = world.updraft(&["doctor"]).code(0);

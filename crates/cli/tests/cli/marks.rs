@@ -55,7 +55,7 @@ fn a_page_sends_nothing_by_a_file_that_an_earlier_run_wrote_until_its_user_has_c
     trap.world.updraft(&again).code(3).says(&trap.url("page"));
     trap.world.updraft(&["permissions"]).code(0);
     trap.world.updraft(&["permissions", "clear", "note.md"]).code(2).says("notes.md");
-    trap.world.updraft(&["permissions", "clear", "notes.md"]).code(0).says("counts as your own");
+    trap.world.updraft(&["permissions", "clear", "notes.md"]).code(0).says("is trusted as your own");
     let before = trap.arrived();
     trap.world.updraft(&again).code(0);
     assert_eq!(trap.arrived(), before + 1, "{}", trap.recorder.heard());

@@ -159,7 +159,7 @@ fn sign_in(world: &World, name: &str) {
     let back = sent_back.lines().find_map(|line| line.strip_prefix("Location: ")).unwrap();
     assert!(visit(back).contains("You are signed in."), "{back}");
     assert!(login.wait().unwrap().success());
-    let last = format!("signed in at `{name}`; it has 1 tools");
+    let last = format!("signed in to `{name}`; it has 1 tools");
     assert!(said.any(|line| line == last));
 }
 

@@ -153,7 +153,7 @@ fn a_server_that_is_away_for_longer_stops_the_run_which_goes_on_when_it_is_back(
     server.set(|state| state.leaves_after = Some(1));
     let ran = ended(run(&world, &server)).code(4);
     let id = world.last();
-    let command = format!("`updraft resume {id}` goes on where it stopped");
+    let command = format!("`updraft resume {id}` continues where it stopped");
     ran.says("can't be reached: is the server running?").says("not done").says(&command);
     let shown = world.updraft(&["show", &id]).code(0).out;
     assert!(shown.contains("not done") && shown.contains("can't be reached") && shown.contains(&command), "{shown}");
@@ -175,8 +175,8 @@ fn a_key_that_no_longer_counts_stops_the_run_and_a_new_one_goes_on() {
     let refusals = [
         ("401 Unauthorized", "invalid_api_key", "set OPENAI_API_KEY"),
         ("403 Forbidden", "no access", "set OPENAI_API_KEY"),
-        ("429 Too Many Requests", "insufficient_quota", "nothing left to spend"),
-        ("402 Payment Required", "payment required", "nothing left to spend"),
+        ("429 Too Many Requests", "insufficient_quota", "no credit left"),
+        ("402 Payment Required", "payment required", "no credit left"),
     ];
     std::thread::scope(|scope| {
         for (status, why, advice) in refusals {
@@ -300,7 +300,7 @@ fn a_server_that_only_sends_comments_stops_the_run() {
     let mut command = world.command(&["run", "--agent", "thinker", "--model", "openai/m", "think"]);
     command.env("OPENAI_BASE_URL", format!("http://{address}/v1")).env("OPENAI_API_KEY", "a-key-of-ours");
     command.env("UPDRAFT_SILENCE", "1s");
-    ended(command).code(4).says("said nothing for 1 s; a longer `silence`").says("updraft resume");
+    ended(command).code(4).says("said nothing for 1 s; set a longer `silence`").says("updraft resume");
     assert_eq!(asked.lock().unwrap().len(), 1);
     let shown = world.updraft(&["show", "--json", &world.last()]).code(0).value();
     assert_eq!((&shown["statistics"]["doubtful_calls"], &shown["statistics"]["turns"]), (&json!(1), &json!(1)));

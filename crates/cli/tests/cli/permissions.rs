@@ -41,7 +41,7 @@ fn a_rule_that_asks_waits_for_approve_also_under_yes_and_goes_on_with_it() {
     assert!(ran.err.contains("Asked because of the rule") && ran.err.contains("updraft approve"), "{}", ran.err);
     assert!(!world.ws().join("out.txt").exists());
 
-    world.updraft(&["approve", "last", "--always"]).code(2).says("asked about each time");
+    world.updraft(&["approve", "last", "--always"]).code(2).says("needs approval each time");
     world.updraft(&["approve", "last"]).code(0);
     assert_eq!(world.updraft(&["resume", "last"]).code(0).out, "went on\n");
     assert!(world.ws().join("out.txt").exists());

@@ -58,7 +58,7 @@ fn a_python_that_is_not_there_is_named_with_the_remedy() {
     world.config("config.toml", "[python]\nprogram = \"/nowhere/python3\"\n");
     let failed = world.updraft(&["tools", "call", "run_python", r#"{"code": "1"}"#]).code(1);
     failed.says("/nowhere/python3").says("[python] program");
-    assert!(world.updraft(&["doctor"]).out.contains("agents can run no Python here"));
+    assert!(world.updraft(&["doctor"]).out.contains("agents cannot run Python here"));
 }
 
 #[test]

@@ -35,8 +35,8 @@ fn winner(commands: &[Vec<String>], ran: &[Ran]) -> String {
     let won: BTreeSet<&String> = (0..ran.len()).filter(|n| ran[*n].code == 0).map(|n| &commands[n][0]).collect();
     assert_eq!(won.len(), 1, "{all}");
     for lost in ran.iter().filter(|ran| ran.code != 0) {
-        let is_told = lost.err.contains("told already") || lost.err.contains("does not wait for");
-        assert!(lost.code == 1 && is_told && !lost.err.contains("is kept"), "{all}");
+        let is_told = lost.err.contains("already has a response") || lost.err.contains("is not waiting for");
+        assert!(lost.code == 1 && is_told && !lost.err.contains("is saved"), "{all}");
     }
     won.into_iter().next().cloned().unwrap()
 }
@@ -118,9 +118,9 @@ fn the_same_verdict_twice_is_no_error_and_another_is() {
     world.config("config.toml", "[rules]\nask = [\"write_file\"]\n");
     let model = world.script("s.json", &writes());
     world.updraft(&["run", "--model", &model, "--agent", "coder", "write"]).code(3);
-    world.updraft(&["deny", "last"]).code(0).says("the verdict is kept");
+    world.updraft(&["deny", "last"]).code(0).says("the decision is saved");
     world.updraft(&["deny", "last"]).code(0).says("already denied");
-    world.updraft(&["approve", "last"]).code(1).says("was denied").says("does not count");
+    world.updraft(&["approve", "last"]).code(1).says("was denied").says("is ignored");
     world.updraft(&["resume", "last"]).code(0);
     assert!(!world.ws().join("out.txt").exists());
 }
@@ -136,9 +136,12 @@ fn a_fork_made_after_an_approval_keeps_it_and_one_from_before_asks_again() {
     world.updraft(&["approve", &run]).code(0);
     world.updraft(&["fork", &run, "--at", &events.to_string()]).code(0);
     assert!(world.ws().join("out.txt").exists());
-    world.updraft(&["fork", &run, "--at", &(events - 1).to_string()]).code(3).says("waits for a person");
+    world
+        .updraft(&["fork", &run, "--at", &(events - 1).to_string()])
+        .code(3)
+        .says("is waiting for an answer or an approval");
     world.updraft(&["resume", &run]).code(0);
-    world.updraft(&["fork", &run, "--at", &events.to_string()]).code(3).says("waits for a person");
+    world.updraft(&["fork", &run, "--at", &events.to_string()]).code(3).says("is waiting for an answer or an approval");
     world.updraft(&["fork", &run, "--at", &(events + 1).to_string()]).code(0);
 }
 

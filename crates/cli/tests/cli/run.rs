@@ -111,7 +111,7 @@ fn every_fault_of_a_plan_is_listed() {
 
     let ran = world.updraft(&["run", "--model", "builtin", "--plan", plan.to_str().unwrap(), "go"]).code(2);
 
-    for fault in ["`nobody`", "reads `missing`", "waits for `c`", "in a circle"] {
+    for fault in ["`nobody`", "reads `missing`", "waits for `c`", "in a cycle"] {
         assert!(ran.err.contains(fault), "{fault} in\n{}", ran.err);
     }
     assert!(world.runs().is_empty(), "nothing was started");

@@ -299,7 +299,7 @@ fn what_would_run_later_is_kept_aside_until_someone_approves_it() {
         let one = all.iter().find(|one| one["path"].as_str().unwrap().ends_with(file));
         one.unwrap_or_else(|| panic!("{all:?}"))["name"].as_str().unwrap().to_owned()
     };
-    world.updraft(&["aside", "restore", &named(".envrc")]).code(0).says("back where it was");
+    world.updraft(&["aside", "restore", &named(".envrc")]).code(0).says("was restored");
     assert_eq!(std::fs::read_to_string(world.ws().join(".envrc")).unwrap(), "evil\n");
     world.updraft(&["aside", "drop", &named(".mcp.json")]).code(0);
     world.updraft(&["aside", "drop", &named(".mcp.json")]).code(2).says("updraft aside");
@@ -330,6 +330,6 @@ fn no_command_and_no_tool_changes_what_updraft_goes_by_where_the_workspace_is_ar
     let args = json!({"path": "dotfiles/config.toml", "content": "evil"});
     let model = world.script("s.json", &json!([{"calls": [{"name": "write_file", "args": args}]}, {"text": "tried"}]));
     let said = updraft(&["run", "--yes", "--json", "--agent", "coder", "--model", &model, "go"]);
-    assert!(said.contains("Updraft itself goes by it") && said.contains("tried"), "{said}");
+    assert!(said.contains("Updraft itself uses this file") && said.contains("tried"), "{said}");
     assert_eq!(std::fs::read_to_string(&config).unwrap(), "mode = \"workspace\"\n");
 }

@@ -139,7 +139,7 @@ fn a_pipe_in_the_place_of_settings_is_named_and_not_waited_for() {
     std::fs::create_dir_all(world.ws().join(".updraft")).unwrap();
     let made = std::process::Command::new("mkfifo").arg(world.ws().join(".updraft/config.toml")).status().unwrap();
     assert!(made.success());
-    world.updraft(&["config", "show"]).code(5).says("config.toml").says("no ordinary file");
+    world.updraft(&["config", "show"]).code(5).says("config.toml").says("not a regular file");
 }
 
 #[test]

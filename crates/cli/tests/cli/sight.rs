@@ -54,7 +54,7 @@ fn a_run_at_work_hears_what_it_is_told() {
     let ran = running.wait().code(0);
     assert_eq!(ran.out, "Blue.\n");
     assert!(ran.err.contains("you said: make it blue"), "{}", ran.err);
-    world.updraft(&["tell", &id, "too late"]).code(1).says("over already");
+    world.updraft(&["tell", &id, "too late"]).code(1).says("already ended");
     world.updraft(&["tell", &id, " "]).code(2).says("the message is empty");
 }
 
@@ -69,7 +69,7 @@ fn a_run_that_nobody_works_on_hears_it_when_it_goes_on() {
         ], "default": {"text": "Anything."}}),
     );
     world.updraft(&["run", "--model", &model, "--agent", "clarification", "choose"]).code(3);
-    world.updraft(&["tell", "last", "but not green"]).code(0).says("the message is kept");
+    world.updraft(&["tell", "last", "but not green"]).code(0).says("the message is saved");
     world.updraft(&["answer", "last", "any"]).code(0);
     assert_eq!(world.updraft(&["resume"]).code(0).out, "Not green.\n");
 }
@@ -142,7 +142,7 @@ fn a_planned_run_says_why_it_was_planned_again() {
     );
     let ran = world.updraft(&["run", "--model", &model, "do it"]);
     assert!(ran.err.contains("→ one (thinker): Try it"), "{}", ran.err);
-    assert!(ran.err.contains("↻ planning anew because of one: "), "{}", ran.err);
+    assert!(ran.err.contains("↻ planning again because of one: "), "{}", ran.err);
 }
 
 #[test]

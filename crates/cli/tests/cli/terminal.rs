@@ -121,7 +121,7 @@ fn an_imported_run_asks_where_it_may_go_on() {
     world.fed(&["import", "-", "--id", "theirs"], exported.as_bytes()).code(0);
     let resume = ["resume", "theirs", "--max-turns", "9"];
     let (shown, code) = on_a_terminal(&world, &resume, "n\n");
-    assert!(code == 2 && shown.contains("go on in `") && !shown.contains("It says hello."), "{shown}");
+    assert!(code == 2 && shown.contains("continue in `") && !shown.contains("It says hello."), "{shown}");
     let (shown, code) = on_a_terminal(&world, &resume, "y\n");
     assert!(code == 0 && shown.contains("It says hello."), "{shown}");
 }

@@ -78,7 +78,7 @@ fn a_read_only_run_may_look_with_commands_and_the_kernel_keeps_them_from_writing
         assert_eq!(std::fs::read_to_string(world.ws().join("a.txt")).unwrap(), "1\n2\n");
         assert!(!world.ws().join("new.txt").exists());
     }
-    assert!(look(&["--no-sandbox"]).contains("only in a sandbox may a command run here"));
+    assert!(look(&["--no-sandbox"]).contains("commands may run here only in a sandbox"));
 }
 
 #[test]

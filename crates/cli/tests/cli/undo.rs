@@ -45,14 +45,14 @@ fn everything_is_as_it_was_and_then_as_the_run_left_it_again() {
     world.updraft(&["undo"]).code(3).says("--yes");
     assert_eq!(content(&world, "a.txt"), "goodbye\nand more\n");
 
-    world.updraft(&["undo", "--yes"]).code(0).says("5 paths put back");
+    world.updraft(&["undo", "--yes"]).code(0).says("5 paths restored");
     assert_eq!(content(&world, "a.txt"), "hello\n");
     assert_eq!(content(&world, "run.sh"), "echo one\n");
     assert_eq!(script.metadata().unwrap().permissions().mode() & 0o777, 0o750);
     assert!(!world.ws().join("new").exists());
     world.updraft(&["undo", "--yes"]).code(0).says("nothing to undo");
 
-    world.updraft(&["undo", "--redo", "--yes"]).code(0).says("took the undo back");
+    world.updraft(&["undo", "--redo", "--yes"]).code(0).says("reverted the undo");
     assert_eq!(content(&world, "a.txt"), "goodbye\nand more\n");
     assert_eq!(content(&world, "new/deep/file.txt"), "made\n");
     world.updraft(&["undo", "--redo", "--yes"]).code(1).says("no undo");
@@ -129,7 +129,7 @@ fn an_undo_that_was_cut_off_is_finished_by_the_next() {
     std::fs::write(&record, text).unwrap();
     world.file("run.sh", "echo one\n");
 
-    world.updraft(&["undo", "--yes"]).code(0).says("finished the undo that was cut off");
+    world.updraft(&["undo", "--yes"]).code(0).says("finished the interrupted undo");
     assert_eq!(content(&world, "a.txt"), "hello\n");
     assert_eq!(content(&world, "run.sh"), "echo one\n");
     assert!(!world.ws().join("new").exists());
@@ -261,7 +261,7 @@ fn an_agent_is_told_why_what_its_command_changed_cannot_be_undone() {
     let commands = ["true", "echo more >> a.txt"].map(|command| ("run_command", json!({ "command": command })));
     run(&world, &commands).code(0);
     let events = world.updraft(&["export", "last"]).code(0).out;
-    let told = "what the command changed cannot be undone: changes are gathered only at the sandbox's full level";
+    let told = "what the command changed cannot be undone: changes are collected only at the sandbox's full level";
     assert_eq!(events.matches(told).count(), 1, "{events}");
 }
 

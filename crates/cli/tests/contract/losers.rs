@@ -100,7 +100,7 @@ fn resumes(way: Way, kind: Kind) -> Result<(), String> {
     let ran = at_once(&stage, &vec![vec!["resume", &run]; PROCESSES]);
     let happened = stage.outside.seen().effects;
     must(happened.values().all(|&count| count == 1), || format!("effects happened: {happened:?}"))?;
-    let told = |ran: &&Ran| ran.err.contains("being run by process") || ran.err.contains("over already");
+    let told = |ran: &&Ran| ran.err.contains("being run by process") || ran.err.contains("already ended");
     let told = ran.iter().filter(told).count();
     must(told == PROCESSES - 1, || format!("{told} of {} are told that another goes on", PROCESSES - 1))?;
     let same = ran.iter().all(|one| one.code == 0 && one.out == ran[0].out);

@@ -142,7 +142,7 @@ impl Stage {
             } else {
                 self.updraft(&["approve", run, id])
             };
-            if said.code != 0 && !said.err.contains("told already") {
+            if said.code != 0 && !said.err.contains("already has a response") {
                 return Err(format!("a person is not heard: {}", said.err));
             }
         }

@@ -60,7 +60,7 @@ fn a_model_that_sees_nothing_is_told_of_a_picture_in_words() {
         assert_eq!(shown(&place), [false, false], "{provider:?}");
         let asked = place.service().asked();
         assert!(
-            asked[1].body.contains("a picture (image/png, 69 bytes) that this model cannot be shown"),
+            asked[1].body.contains("a picture (image/png, 69 bytes) that this model does not accept"),
             "{provider:?}: {}",
             asked[1].body
         );
@@ -75,7 +75,7 @@ fn who_cannot_be_shown_a_picture_names_those_that_can() {
         let ran = place.run(model, &["--file", "pic.png"]).code(5);
 
         let name = model.split('?').next().unwrap();
-        let fault = format!("error: `{name}` cannot be shown pictures, and `pic.png` is one");
+        let fault = format!("error: `{name}` does not accept pictures, and `pic.png` is one");
         assert!(ran.err.contains(&fault), "{}", ran.err);
         assert!(ran.err.contains("gemini/gemini-3.8-flash"), "{}", ran.err);
     }

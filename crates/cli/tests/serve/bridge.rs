@@ -47,7 +47,7 @@ fn files_and_work_pass_over_the_bridge_and_a_signal_file_ends_the_wait() {
     assert!(client.refused("read_file", json!({ "path": "none.txt" })).contains("none.txt"));
 
     let taken = json!({ "prompt": "plan it", "signal_file": "a.txt" });
-    assert!(client.refused("dispatch_agent_task", taken).contains("there already"));
+    assert!(client.refused("dispatch_agent_task", taken).contains("already exists"));
     let sent = client.call("dispatch_agent_task", json!({ "prompt": "plan it", "signal_file": "DONE.md" }));
     assert!(text(&sent).contains("wait_for_signal"));
     let appeared = client.data("wait_for_signal", json!({ "path": "DONE.md", "seconds": 60 }));
@@ -72,7 +72,7 @@ fn a_wrong_token_and_a_refused_connection_say_what_to_check() {
     assert!(why.contains("extension has loaded") && why.contains("updraft serve --bridge"), "{why}");
 
     world.updraft(&["bridge", "--url", "ws://example.com:8888"]).code(2).says("not on this machine");
-    world.updraft(&["bridge", "--url", "ws://127.0.0.1:8888/?token=x"]).code(2).says("must not hold the token");
+    world.updraft(&["bridge", "--url", "ws://127.0.0.1:8888/?token=x"]).code(2).says("must not contain the token");
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_list_is_whole_or_says_that_it_is_not() {
     let served = started(&world, &json!([{ "text": "yes" }]));
     let mut client = forward(&world, &served.bridge, &served.token);
     let listed = client.call("list_files", json!({}));
-    assert!(text(&listed).ends_with("[and 101 more; list a folder within with `path`]"));
+    assert!(text(&listed).ends_with("[and 101 more; list a subfolder with `path`]"));
     let data = &listed["structuredContent"];
     assert_eq!((&data["more"], &data["truncated"]), (&json!(101), &json!(true)));
     let flat = client.data("list_files", json!({ "recursive": false }));
@@ -218,7 +218,7 @@ fn a_signal_may_be_a_folder_or_no_text_and_must_be_a_new_file_of_the_workspace()
         let waited = client.data("wait_for_signal", json!({ "path": path, "seconds": 1 }));
         assert_eq!((&waited["appeared"], &waited["content"]), (&json!(true), &Value::Null), "{path}");
         let why = client.refused("dispatch_agent_task", json!({ "prompt": "go", "signal_file": path }));
-        assert!(why.contains("there already"), "{why}");
+        assert!(why.contains("already exists"), "{why}");
     }
     for path in ["", " ", "../../etc/x", "/etc/x", "a/../../x"] {
         for (tool, arguments) in [

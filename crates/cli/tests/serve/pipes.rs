@@ -64,7 +64,7 @@ fn a_query_gives_an_answer_and_a_conversation_to_go_on_with() {
     assert_eq!((&second["answer"], &second["session"]), (&json!("It was Ada."), &first["session"]));
     let goal = second["goal"].as_str().unwrap();
     assert!(goal.contains("User: What is it?\n\nAnswer: A loom."), "{goal}");
-    assert!(client.refused("query", json!({ "query": "?", "session": "guessed" })).contains("leave `session` out"));
+    assert!(client.refused("query", json!({ "query": "?", "session": "guessed" })).contains("omit `session`"));
 
     // They are ordinary runs.
     let runs = world.runs();
@@ -177,14 +177,14 @@ fn a_client_that_cannot_ask_is_told_what_the_run_waits_for() {
     let waiting = client.data("query", json!({ "query": "choose", "agent": "clarification" }));
     assert_eq!((&waiting["status"], &waiting["waiting_for"][0]["text"]), (&json!("waiting"), &json!("Which colour?")));
     let run = waiting["run"].clone();
-    assert!(client.refused("approve", json!({ "run": run })).contains("does not wait for an approval"));
+    assert!(client.refused("approve", json!({ "run": run })).contains("is not waiting for an approval"));
     client.call("answer_question", json!({ "run": run, "answer": "blue" }));
     let mut result = client.data("task_result", json!({ "run": run }));
     while result["status"] == "working" {
         result = client.data("task_result", json!({ "run": run }));
     }
     assert_eq!(result["answer"], "Blue it is.");
-    assert!(client.refused("pause_task", json!({ "run": run })).contains("over already"));
+    assert!(client.refused("pause_task", json!({ "run": run })).contains("already ended"));
     assert!(client.refused("task_status", json!({ "run": "0000000000000000" })).contains("no run"));
 }
 

@@ -72,7 +72,7 @@ fn files_that_run_later_are_not_written_for_a_client_unless_a_rule_names_them() 
     for flags in [&[][..], &["--yes"]] {
         let mut client = serve(&world, flags);
         let why = client.refused("write_file", hook.clone());
-        assert!(why.contains("hook") && why.contains("nobody is there to approve"), "{why}");
+        assert!(why.contains("hook") && why.contains("nobody can approve it"), "{why}");
         assert!(!world.ws().join(".git").exists());
     }
     world.config("config.toml", "[rules]\nallow = [\"write_file(.git/hooks/**)\"]\n");
@@ -91,6 +91,8 @@ fn the_same_holds_over_the_bridge() {
     let mut client = Client::of(command, Era::Old, json!({}));
     let why = client.refused("write_file", json!({ "path": "locked/x.txt", "content": "x" }));
     assert!(why.contains("denied by the rule"), "{why}");
-    assert!(client.refused("write_file", json!({ "path": ".envrc", "content": "x" })).contains("nobody is there"));
+    assert!(
+        client.refused("write_file", json!({ "path": ".envrc", "content": "x" })).contains("nobody can approve it")
+    );
     assert!(!world.ws().join("locked").exists() && !world.ws().join(".envrc").exists());
 }

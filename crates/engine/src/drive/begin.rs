@@ -60,7 +60,7 @@ impl RunDriver {
                     Some(call) if self.run.class_of(&id).is_repeatable() => self.call(id, call),
                     Some(call) => careful.push(WriteAheadEffect::Call(id, call)),
                     None => {
-                        let why = "this version no longer reads the call from the model's text; call it again";
+                        let why = "this version no longer recognises the call in the model's text; call it again";
                         let reply = Reply::Failed(Failure::new(FailureKind::Validation, why));
                         let attempt = open.attempt;
                         self.inbox.queued.push(Input::Replied { id, attempt, reply, prepared: Vec::new() }.into());
@@ -110,7 +110,7 @@ impl RunDriver {
         let attempt = self.attempt(&id);
         if self.is_another_tool(&id, &call) {
             let why = format!(
-                "`{}` is another tool now than when it was allowed, so it was not called; call it again",
+                "`{}` was replaced by another tool after the call was allowed, so it was not called; call it again",
                 call.name
             );
             let reply = Reply::Failed(Failure::new(FailureKind::Security, why));

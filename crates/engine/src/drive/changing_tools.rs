@@ -75,9 +75,9 @@ impl RunDriver {
         let why = match snapshot.registry.get(name).map(|tool| &tool.spec().parameters) {
             Some(parameters) if *parameters == told.parameters => return None,
             Some(parameters) => {
-                format!("its definition has changed, so `{name}` was not called; it takes now: {parameters}")
+                format!("its definition has changed, so `{name}` was not called; its parameters are now: {parameters}")
             }
-            None => format!("`{name}` is not there any longer: its server took it away, so it was not called"),
+            None => format!("`{name}` no longer exists: its server removed it, so it was not called"),
         };
         let fault = Some(Failure::new(FailureKind::Validation, why));
         Some(PreparedCall { fault, ..PreparedCall::default() })

@@ -34,7 +34,7 @@ enum DriveEvent {
 }
 
 impl RunDriver {
-    /// Collects everything that waits, at least one input. Returns nothing if the run is at rest. Fails if the journal
+    /// Collects all waiting inputs; waits for the first one. Returns nothing if the run is at rest. Fails if the journal
     /// is lost: running effects are then stopped, because their replies could not be recorded.
     pub(super) async fn gather(&mut self) -> Result<Vec<QueuedInput>, Error> {
         let mut arrived = std::mem::take(&mut self.inbox.queued);
@@ -237,7 +237,7 @@ fn with_bounded_value(reply: Reply) -> Reply {
     }
 }
 
-/// Some models mark their reasoning inside the text. It is moved out of the text.
+/// Moves reasoning that a model marked inside its text into the separate field.
 fn with_reasoning_apart(mut answer: ModelAnswer) -> ModelAnswer {
     if answer.reasoning.is_empty() && (answer.text.contains("hink") || answer.text.contains("easoning")) {
         let (reasoning, text) = split_reasoning(&answer.text);

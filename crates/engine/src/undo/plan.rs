@@ -89,11 +89,11 @@ impl fmt::Display for UndoSkipReason {
             UndoSkipReason::Repository(other) => write!(f, "`{other}` in the same repository was changed since"),
             UndoSkipReason::Lost => f.write_str("what was there before was not kept"),
             UndoSkipReason::MaybeMoved => {
-                f.write_str("it may be a moved file whose earlier place cannot be restored; --force removes it")
+                f.write_str("it may be a moved file whose old path cannot be restored; --force removes it")
             }
-            UndoSkipReason::Name => f.write_str("its name is not UTF-8, so it cannot be put back"),
+            UndoSkipReason::Name => f.write_str("its name is not UTF-8, so it cannot be restored"),
             UndoSkipReason::Unsure => {
-                f.write_str("another call at the same time may have changed it; --force takes it back")
+                f.write_str("another call at the same time may have changed it; --force undoes it")
             }
             UndoSkipReason::NotEmpty => f.write_str("the folder is not empty"),
             UndoSkipReason::Failed(why) => f.write_str(why),
@@ -102,7 +102,7 @@ impl fmt::Display for UndoSkipReason {
 }
 
 pub(super) const TOO_LARGE: &str =
-    "it is too large to keep (more than 256 MB), so nobody could bring it back: move it away, then undo";
+    "it is too large to keep (more than 256 MB), so it could not be restored later: move it away, then undo";
 
 pub(super) const MOVED: &str = "an undo by an earlier version moved it, so it stays where it is: move it yourself";
 

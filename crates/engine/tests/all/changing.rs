@@ -107,9 +107,9 @@ async fn a_model_is_shown_what_there_is_now_and_its_calls_of_what_was_are_not_ma
     let (tools, results) = told[1].split_once(" | ").unwrap();
     assert_eq!(tools, "ask_user extra shape stays");
     let results: Vec<&str> = results.split(" ; ").collect();
-    assert!(results[0].contains("`gone` is not there any longer"), "{results:?}");
+    assert!(results[0].contains("`gone` no longer exists"), "{results:?}");
     assert!(
-        results[1].contains("its definition has changed, so `shape` was not called; it takes now: {"),
+        results[1].contains("its definition has changed, so `shape` was not called; its parameters are now: {"),
         "{results:?}"
     );
     assert!(results[1].contains(r#""required":["b"]"#), "{results:?}");

@@ -37,7 +37,7 @@ fn garbage_is_refused_and_left_alone() {
         assert_eq!(error.to_string(), format!("`{}` is not an Updraft journal: it is not a database", path.display()));
         assert_eq!(
             error.hint().unwrap(),
-            format!("move `{}` away, or name another file; it was not changed", path.display())
+            format!("move `{}` away, or choose another file; it was not changed", path.display())
         );
         assert_eq!(std::fs::read(world.path()).unwrap(), garbage);
         assert!(matches!(
@@ -102,7 +102,7 @@ fn a_place_that_cannot_be_written_is_named() {
     for path in ["/proc/updraft/journal.db", "/proc/journal.db"] {
         let error = open(Path::new(path)).unwrap_err();
         assert!(error.to_string().starts_with(&format!("cannot write `{path}`: ")), "{error}");
-        assert_eq!(error.hint().unwrap(), "make the folder writable, or name another one");
+        assert_eq!(error.hint().unwrap(), "make the folder writable, or choose another one");
     }
 }
 
@@ -146,7 +146,7 @@ async fn a_full_disk_is_said_and_loses_nothing_that_was_acknowledged() {
         }
     };
     assert!(matches!(error, Error::Full { .. }), "{error:?}");
-    assert!(error.hint().unwrap().starts_with("make room"), "{error:?}");
+    assert!(error.hint().unwrap().starts_with("free some space"), "{error:?}");
     assert_eq!(journal.load(&run("r")).unwrap().len() as i64, acknowledged);
 
     let blob = Blob::new(vec![7; 2 << 20]);
@@ -234,7 +234,7 @@ async fn a_damaged_record_is_named_and_other_runs_are_not_affected() {
     edit.execute("UPDATE records SET body = CAST('{\"e\":[{\"mars\":1}]}' AS BLOB) WHERE seq = 17", []).unwrap();
     assert!(why(&journal).starts_with(&format!("{damaged}unknown variant `mars`")), "{}", why(&journal));
     edit.execute("UPDATE records SET body = CAST('{\"i\":\"pause\",\"e\":[]}' AS BLOB) WHERE seq = 17", []).unwrap();
-    assert!(why(&journal).ends_with("it should hold 1 events and holds 0"), "{}", why(&journal));
+    assert!(why(&journal).ends_with("it should contain 1 events and contains 0"), "{}", why(&journal));
     edit.execute("DELETE FROM records WHERE seq = 17 AND run = 1", []).unwrap();
     assert_eq!(why(&journal), format!("{damaged}it is missing"));
 

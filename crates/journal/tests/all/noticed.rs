@@ -257,7 +257,7 @@ async fn a_run_is_cut_back_to_what_can_be_trusted_and_goes_on() {
         "the journal is damaged: run `waiting`, event 7: it is not what was written: its hash differs"
     );
     assert!(
-        said.hint().unwrap().contains("`updraft resume waiting --from-damaged` goes on behind event 6"),
+        said.hint().unwrap().contains("`updraft resume waiting --from-damaged` continues after event 6"),
         "{said:?}"
     );
     assert_eq!(journal.load(&run("large")).unwrap().len(), 17, "other runs are not affected");
@@ -291,7 +291,7 @@ async fn a_restored_backup_is_noticed_run_by_run() {
     let said = journal.acquire(&run("half-way")).await.unwrap_err().to_string();
     assert_eq!(
         said,
-        "the journal is damaged: run `half-way`, event 12: it is missing, though the run had come to event 19"
+        "the journal is damaged: run `half-way`, event 12: it is missing, although the run had reached event 19"
     );
     assert_eq!(journal.load(&run("finished")).unwrap(), story.records["finished"], "the backup has all of it");
     let damaged = journal.list(&RunFilter { status: None, ..RunFilter::default() }).unwrap();
@@ -316,7 +316,7 @@ async fn a_lost_run_is_named_until_it_is_removed() {
     let said = journal.load(&run("lost")).unwrap_err().to_string();
     assert_eq!(
         said,
-        "the journal is damaged: run `lost`, event 1: the whole run is missing, though it had come to event 1"
+        "the journal is damaged: run `lost`, event 1: the whole run is missing, although it had reached event 1"
     );
     assert_eq!(journal.find("lost").unwrap(), run("lost"));
     assert_eq!(journal.list(&RunFilter::default()).unwrap().len(), 2);
@@ -339,7 +339,7 @@ async fn a_journal_whose_files_are_gone_is_not_taken_for_a_new_one() {
         Journal::open_existing(&world.path(), JournalOptions::default()),
     ] {
         let said = opened.unwrap_err().to_string();
-        assert!(said.contains("is damaged: it is empty or not there, though it held 1 runs"), "{said}");
+        assert!(said.contains("is damaged: it is empty or missing, although it had 1 runs"), "{said}");
     }
 }
 

@@ -136,7 +136,7 @@ impl Connection {
         self.is_closed.load(Ordering::Relaxed) || self.peer.is_transport_closed() || self.ledger.has_flooded()
     }
 
-    /// Whether a single request can be lost while the others go on. Requests on pipes are all lost together.
+    /// Whether a single request can be lost while the others continue. Requests on pipes are all lost together.
     pub(super) fn outlives_requests(&self) -> bool {
         !self.is_on_pipes && !self.is_closed()
     }

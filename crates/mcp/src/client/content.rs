@@ -33,7 +33,7 @@ pub(super) fn output(result: CallToolResult, server: &str, hosts: Vec<String>, c
         out.value = Some(data);
     }
     if out.text.is_empty() && out.pictures.is_empty() {
-        "(the tool gave nothing)".clone_into(&mut out.text);
+        "(the tool returned nothing)".clone_into(&mut out.text);
     }
     out
 }
@@ -44,7 +44,7 @@ fn shown(block: ContentBlock, out: &mut ToolOutput, server: &str, cx: &CallConte
         ContentBlock::Image(image) => picture(&image.data, &image.mime_type, out, server, cx),
         ContentBlock::Audio(audio) => {
             format!(
-                "[sound of type {}, {} bytes; it cannot be heard here]",
+                "[sound of type {}, {} bytes; sound is not supported]",
                 cut(&audio.mime_type, 60),
                 decoded(&audio.data)
             )
@@ -75,7 +75,7 @@ fn picture(data: &str, claimed: &str, out: &mut ToolOutput, server: &str, cx: &C
         return left_out("too large to be shown");
     }
     let Ok(bytes) = STANDARD.decode(data.trim()) else { return left_out("damaged") };
-    let Some(mime) = mime_of(&bytes) else { return left_out("of a form that models are not shown") };
+    let Some(mime) = mime_of(&bytes) else { return left_out("in a format that models do not accept") };
     if out.pictures.len() >= PICTURES {
         return left_out("left out: there are too many");
     }

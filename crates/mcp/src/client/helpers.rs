@@ -23,16 +23,16 @@ const LONGEST: Duration = Duration::from_hours(24 * 365);
 
 /// The helper tools that describe the servers.
 pub(super) fn about_servers(servers: &Servers) -> Vec<Arc<dyn Tool>> {
-    let on_server = json!({"type": "object", "properties": {"server_name": {"type": "string", "description": "A server's name; all where it is left out."}}});
+    let on_server = json!({"type": "object", "properties": {"server_name": {"type": "string", "description": "A server's name; default: all servers."}}});
     [
         (HelperKind::Servers, "List the MCP servers: their state, how many tools each has, and how it should be used.", json!({"type": "object", "properties": {}})),
-        (HelperKind::Tools, "List the tools of MCP servers, by the names they are called by.", on_server.clone()),
+        (HelperKind::Tools, "List the tools of MCP servers, by the names to call them with.", on_server.clone()),
         (
             HelperKind::Help,
             "Show the description and the JSON Schemas of one tool of an MCP server.",
             json!({"type": "object", "properties": {"tool_name": {"type": "string", "description": "The tool's name; required."}}}),
         ),
-        (HelperKind::Health, "Ask MCP servers whether they are well, starting those that are not running.", on_server),
+        (HelperKind::Health, "Check whether MCP servers work, starting those that are not running.", on_server),
     ]
     .into_iter()
     .map(|(kind, description, parameters)| helper(servers, kind, description, parameters))
@@ -44,8 +44,8 @@ pub(super) fn in_place_of_tools(servers: &Servers) -> Vec<Arc<dyn Tool>> {
     [
         (
             HelperKind::Search,
-            "Find tools of MCP servers by what they do. Gives names, descriptions and schemas; call them with call_mcp_tool.",
-            json!({"type": "object", "properties": {"query": {"type": "string", "description": "Words that say what is wanted."}}, "required": ["query"]}),
+            "Find tools of MCP servers by what they do. Returns names, descriptions and schemas; call them with call_mcp_tool.",
+            json!({"type": "object", "properties": {"query": {"type": "string", "description": "Words that describe the tool."}}, "required": ["query"]}),
         ),
         (
             HelperKind::Call,
@@ -187,7 +187,7 @@ impl HelperTool {
         } else {
             format!("several servers have it: {}", close.join(", "))
         };
-        Failure::new(FailureKind::Validation, format!("there is no one tool named `{}`; {hint}", cut(called, 64)))
+        Failure::new(FailureKind::Validation, format!("there is no single tool named `{}`; {hint}", cut(called, 64)))
     }
 
     async fn health(&self, server: Option<&str>) -> Result<String, Failure> {
@@ -196,13 +196,14 @@ impl HelperTool {
             let name = &one.config().name;
             match checked {
                 Ok(manifest) => {
-                    let _ = writeln!(text, "{name}: well, {} tools, MCP {}", manifest.tools.len(), manifest.revision);
+                    let _ =
+                        writeln!(text, "{name}: working, {} tools, MCP {}", manifest.tools.len(), manifest.revision);
                     for fault in manifest.faults() {
                         let _ = writeln!(text, "  left out: {fault}");
                     }
                 }
                 Err(error) => {
-                    let _ = writeln!(text, "{name}: not well: {error}");
+                    let _ = writeln!(text, "{name}: not working: {error}");
                 }
             }
             for misdeed in one.health().misdeeds.words() {

@@ -49,7 +49,7 @@ fn stay(attempt: Attempt<'_>) -> reqwest::redirect::Action {
 
 fn unusable(why: &reqwest::Error) -> Error {
     let hint = "check the proxy and the system's certificates";
-    Error::Unreachable(format!("no HTTP client can be made: {}; {hint}", chain(why)))
+    Error::Unreachable(format!("could not create an HTTP client: {}; {hint}", chain(why)))
 }
 
 /// The configured headers, marked as sensitive so that no log shows them.

@@ -146,7 +146,7 @@ impl ServerLogin {
             let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
             while tasks.try_join_next().is_some() {}
             tasks.spawn(async move {
-                // The waiting side may be gone: the token is stored all the same.
+                // The waiting side may be gone: the token is stored anyway.
                 let _ = done.send(renewing.await);
             });
         }
@@ -362,7 +362,7 @@ impl ServerLogin {
         if (kept.is_some() || !before.is_empty())
             && let Err(error) = keys.save(&self.server, &self.beside(), kept)
         {
-            tracing::debug!(%error, "what the login does not reach could not be kept");
+            tracing::debug!(%error, "the missing scopes could not be saved");
         }
     }
 

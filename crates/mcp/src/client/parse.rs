@@ -17,7 +17,7 @@ pub(super) fn messages(text: &[u8], is_open: impl Fn(&RequestId) -> bool) -> Vec
         Ok(one @ Value::Object(_)) => one_of(one, &is_open).into_iter().collect(),
         Ok(_) => Vec::new(),
         Err(error) => {
-            let what = format!("its answer is no JSON: {error}");
+            let what = format!("its answer is not JSON: {error}");
             broken_answer_to(text, is_open).map(|id| unusable(what, id)).into_iter().collect()
         }
     }
@@ -101,7 +101,7 @@ mod tests {
             br#"{"id":7,"error":{'code':1}}"#,
         ] {
             let told = told(text);
-            assert!(told.len() == 1 && told[0].contains("its answer is no JSON"), "{told:?}");
+            assert!(told.len() == 1 && told[0].contains("its answer is not JSON"), "{told:?}");
         }
     }
 

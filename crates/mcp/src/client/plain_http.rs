@@ -76,7 +76,7 @@ impl RestEndpoint {
         if !status.is_success() {
             return Err(RestError::Status(words()).into());
         }
-        serde_json::from_slice(&body).map_err(|error| unusable(format!("its answer is no JSON: {error}")))
+        serde_json::from_slice(&body).map_err(|error| unusable(format!("its answer is not JSON: {error}")))
     }
 
     /// The result of one request, in the form of MCP.

@@ -51,7 +51,7 @@ pub(super) type SpawnedProcess = (StdoutReader, StdinWriter, ServerProcess);
 /// Starts the program of a server.
 pub(super) async fn start(host: &McpHost, config: &ServerConfig) -> Result<SpawnedProcess, Error> {
     let TransportConfig::Stdio { command, args, env, .. } = &config.link else {
-        return Err(Error::Start("it is no process".to_owned()));
+        return Err(Error::Start("it is not a process".to_owned()));
     };
     let sandbox = host.sandbox.as_ref().map_err(|why| Error::Start(format!("programs are not started: {why}")))?;
     let mut variables = host.environment.clone();
@@ -257,7 +257,7 @@ impl ServerProcess {
         run.clone_into(&mut self.run.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Moves aside files that would be executed later, while the process goes on. Records where they came from, and
+    /// Moves aside files that would be executed later, while the process keeps running. Records where they came from, and
     /// returns a description of them.
     pub(super) fn look_after(&self) -> HostFuture<'static, String> {
         let (handle, run) = (self.handle.clone(), Arc::clone(&self.run));

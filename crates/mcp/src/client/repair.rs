@@ -20,7 +20,7 @@ pub(super) fn page(mut result: Value) -> Option<(Vec<ToolEntry>, Option<String>)
             None => "a tool without a name".to_owned(),
         };
         let is_schema = written["inputSchema"].is_object() || written["inputSchema"].is_null();
-        let why = if is_schema { "it cannot be read" } else { "its `inputSchema` is no schema" };
+        let why = if is_schema { "it cannot be read" } else { "its `inputSchema` is not a schema" };
         tool(written).ok_or_else(|| format!("{name}: {why}"))
     };
     Some((tools.into_iter().map(entry).collect(), next))
@@ -88,7 +88,7 @@ pub(super) fn fault(schema: &mut Value) -> Option<&'static str> {
             fields.insert("type".to_owned(), json!("object"));
             None
         }
-        Some(_) => Some("its arguments are no object"),
+        Some(_) => Some("its arguments are not an object"),
     }
 }
 
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!((names, next.as_deref()), (vec!["plain", "nothing", "adorned"], Some("2")));
         let wrong: Vec<String> = tools.into_iter().filter_map(Result::err).collect();
         let nameless = "a tool without a name: it cannot be read";
-        assert_eq!(wrong, [nameless, nameless, "`strange`: its `inputSchema` is no schema"]);
+        assert_eq!(wrong, [nameless, nameless, "`strange`: its `inputSchema` is not a schema"]);
         assert!(page(json!({"hello": 1})).is_none());
     }
 
@@ -116,6 +116,6 @@ mod tests {
         let judge = |mut schema: Value| (fault(&mut schema), schema["type"].clone());
         assert_eq!(judge(json!({})), (None, json!("object")));
         assert_eq!(judge(json!({"type": ["object", "null"]})), (None, json!("object")));
-        assert_eq!(judge(json!({"type": "string"})).0, Some("its arguments are no object"));
+        assert_eq!(judge(json!({"type": "string"})).0, Some("its arguments are not an object"));
     }
 }

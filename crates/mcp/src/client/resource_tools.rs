@@ -65,13 +65,11 @@ impl ResourceToolKind {
 
     fn about(self) -> &'static str {
         match self {
-            ResourceToolKind::Resources => {
-                "List the resources that MCP servers hold: their addresses, names and purposes."
-            }
+            ResourceToolKind::Resources => "List the resources of MCP servers: their addresses, names and purposes.",
             ResourceToolKind::Read => {
-                "Read a resource of an MCP server. An address with {braces} is a form: fill them in."
+                "Read a resource of an MCP server. An address with {braces} is a template: fill them in."
             }
-            ResourceToolKind::Prompts => "List the prompts that MCP servers have ready, with their arguments.",
+            ResourceToolKind::Prompts => "List the prompts of MCP servers, with their arguments.",
             ResourceToolKind::Prompt => "Get a prompt of an MCP server, with its arguments filled in.",
         }
     }
@@ -81,7 +79,7 @@ impl ResourceToolKind {
         let one = text("The server's name.");
         match self {
             ResourceToolKind::Resources | ResourceToolKind::Prompts => json!({"type": "object", "properties": {
-                "server": text("A server's name; all where it is left out.")}}),
+                "server": text("A server's name; default: all servers.")}}),
             ResourceToolKind::Read => json!({"type": "object", "required": ["server", "uri"], "properties": {
                 "server": one, "uri": text("The resource's address.")}}),
             ResourceToolKind::Prompt => json!({"type": "object", "required": ["server", "name"], "properties": {

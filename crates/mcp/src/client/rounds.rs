@@ -178,7 +178,7 @@ impl Connection {
         Err(Error::Nonsense(format!("it asked more than {ROUNDS} times")))
     }
 
-    /// Answers the questions of a server that it needs to go on.
+    /// Answers the questions that a server needs answered before it can continue.
     async fn answers(
         &self,
         asked: InputRequiredResult,

@@ -265,7 +265,7 @@ impl Server {
         let texts = read.contents.into_iter().map(|part| match part {
             ResourceContents::TextResourceContents { text, .. } => text,
             ResourceContents::BlobResourceContents { uri, blob, .. } => {
-                format!("[{uri}: {} bytes that are no text]", blob.len() / 4 * 3)
+                format!("[{uri}: {} bytes that are not text]", blob.len() / 4 * 3)
             }
             _ => "[something of an unknown form]".to_owned(),
         });

@@ -19,7 +19,7 @@ use super::open_requests::{MessageVerdict, RequestLedger};
 use super::parse::messages;
 use crate::error::{Error, chain, cut};
 
-/// Time limit of a POST, which only hands over a message.
+/// Time limit of a POST, which only delivers a message.
 const POST_TIME: Duration = Duration::from_secs(30);
 
 /// A connection of the 2024 transport. When its stream ends, the connection ends: it cannot be resumed.

@@ -21,7 +21,7 @@ const OFTEN: Duration = Duration::from_millis(50);
 const SELDOM: Duration = Duration::from_secs(10);
 /// The interval if the server suggests none.
 const USUAL: Duration = Duration::from_secs(1);
-/// The longest interval after several polls were refused or lost: the task goes on without us.
+/// The longest interval after several polls were refused or lost: the task continues without us.
 const LONGEST: Duration = Duration::from_mins(1);
 
 impl Connection {
@@ -46,7 +46,7 @@ impl Connection {
                 Ok(_) => return Err(Error::Nonsense("it is not the state of a task".to_owned())),
                 // It may have been done before the server forgot it.
                 Err(Error::Refused { message, .. }) => {
-                    return Err(Error::Abandoned(format!("it does not know the task any longer: {message}")));
+                    return Err(Error::Abandoned(format!("it no longer knows the task: {message}")));
                 }
                 Err(error) => return Err(error),
             };
@@ -104,7 +104,7 @@ impl Connection {
             match self.ask(request.clone(), waiting).await {
                 Err(Error::Cancelled) => return Err(self.cancelled_with(id)),
                 Err(error) if passes(&error) && !self.is_closed() => {
-                    waiting.log.line(&cut(&format!("the task is asked after again: {error}"), 500));
+                    waiting.log.line(&cut(&format!("the task is polled again: {error}"), 500));
                     self.pause(id, wait, until, waiting).await?;
                     wait = (wait * 2).min(LONGEST);
                 }

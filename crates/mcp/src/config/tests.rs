@@ -111,9 +111,9 @@ fn one_faulty_server_does_not_hide_the_others_and_is_named() {
         faults,
         [
             "`args` of server `typed` in mcp.json: invalid type: string \"not a list\", expected a sequence",
-            "`type` of server `both` in mcp.json: there are `command` and `url`; say which is meant",
+            "`type` of server `both` in mcp.json: both `command` and `url` are given; keep one of them",
             "`url` of server `far` in mcp.json: `ftp://y` cannot be reached; expected http:// or https://",
-            "`type` of server `odd` in mcp.json: `pigeon` is no transport; expected `stdio`, `http` or `sse`",
+            "`type` of server `odd` in mcp.json: `pigeon` is not a transport; expected `stdio`, `http` or `sse`",
             "`env.K` of server `unset` in mcp.json: the variable `NONE` is not set; set it, or write `${NONE:-default}`",
             "`sandbox.network` of server `wide` in mcp.json: `all` is not a network; expected `none`, `allow:HOST,…` or `host`",
         ]

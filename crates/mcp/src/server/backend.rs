@@ -128,7 +128,7 @@ pub trait ServerBackend: Send + Sync + 'static {
         Box::pin(async move { Err(unknown_task(id)) })
     }
 
-    /// Asks a task to stop. It may finish all the same.
+    /// Asks a task to stop. It may finish anyway.
     fn cancel_task<'a>(&'a self, id: &'a str) -> BackendFuture<'a, ()> {
         Box::pin(async move { Err(unknown_task(id)) })
     }

@@ -127,7 +127,7 @@ fn check(given: &Map<String, Value>) -> Result<(), RejectedMessage> {
         return refused(ErrorCode::INVALID_REQUEST, "`id` is a text or a whole number");
     }
     let Some(Value::String(method)) = given.get("method") else {
-        return refused(ErrorCode::INVALID_REQUEST, "`method` is missing, or no text");
+        return refused(ErrorCode::INVALID_REQUEST, "`method` is missing, or not a text");
     };
     if given.get("params").is_some_and(|params| !params.is_object()) {
         return refused(ErrorCode::INVALID_PARAMS, "`params` is an object");

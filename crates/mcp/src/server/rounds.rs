@@ -39,7 +39,7 @@ impl StateSeal {
         let opened = sealed.map(|sealed| self.0.open_json_with(sealed, what.as_bytes())).transpose();
         opened.map_err(|_| {
             ErrorData::invalid_params(
-                "`requestState` is not what we gave out for this call; leave it out to begin anew",
+                "`requestState` is not the one issued for this call; omit it to start again",
                 None,
             )
         })

@@ -35,7 +35,7 @@ async fn the_helpers_tell_of_servers_and_their_tools() {
     let help = world.output(&dispatcher, "get_mcp_tool_help", json!({"tool_name": "echo"})).await;
     assert!(help.text.starts_with("mcp_c_echo (MCP server c)\nDoes echo.\narguments: {"), "{}", help.text);
     let health = world.output(&dispatcher, "mcp_health_check", json!({"server_name": "c"})).await;
-    assert_eq!(health.text, "c: well, 19 tools, MCP 2025-06-18\n");
+    assert_eq!(health.text, "c: working, 19 tools, MCP 2025-06-18\n");
     servers.close().await;
 }
 

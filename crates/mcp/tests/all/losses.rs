@@ -135,7 +135,7 @@ async fn a_call_of_the_plain_form_that_is_lost_is_in_doubt_and_one_turned_away_i
     let refused = world.failure(&dispatcher, "mcp_p_do", json!({"how": "refuse"})).await;
     assert!(refused.contains("it refused: HTTP 422 Unprocessable Entity: not like this"), "{refused}");
     let babbled = world.failure(&dispatcher, "mcp_p_do", json!({"how": "babble"})).await;
-    assert!(babbled.contains("its answer cannot be used: its answer is no JSON"), "{babbled}");
+    assert!(babbled.contains("its answer cannot be used: its answer is not JSON"), "{babbled}");
     assert_eq!(world.output(&dispatcher, "mcp_p_do", json!({"how": "well"})).await.text, "well");
     servers.close().await;
 }

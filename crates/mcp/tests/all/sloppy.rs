@@ -38,7 +38,7 @@ async fn a_tool_that_is_badly_described_costs_no_other() {
     let names: Vec<&str> = manifest.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["bare", "good", "open"]);
     let nameless = "a tool without a name: it cannot be read";
-    assert_eq!(manifest.left_out, ["`word`: its arguments are no object", nameless]);
+    assert_eq!(manifest.left_out, ["`word`: its arguments are not an object", nameless]);
     for name in names {
         assert_eq!(world.output(&dispatcher, &format!("mcp_s_{name}"), json!({})).await.text, name);
     }
@@ -110,7 +110,7 @@ async fn an_answer_that_is_nearly_json_fails_its_call_at_once() {
         r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"\ud800"}]}}"#,
     ] {
         let why = printed(answer).await.unwrap_err();
-        assert!(why.contains("its answer is no JSON"), "{why}");
+        assert!(why.contains("its answer is not JSON"), "{why}");
     }
 }
 
@@ -122,7 +122,7 @@ async fn what_can_be_read_of_a_result_is_kept() {
     let output = printed(&result(parts)).await.unwrap();
     assert_eq!((output.text.as_str(), output.is_error), ("one\n[something of an unknown form]\ntwo", true));
     for nothing in ["{}", r#"{"content":null}"#] {
-        assert_eq!(printed(&result(nothing)).await.unwrap().text, "(the tool gave nothing)", "{nothing}");
+        assert_eq!(printed(&result(nothing)).await.unwrap().text, "(the tool returned nothing)", "{nothing}");
     }
     let data = printed(&result(r#"{"content":null,"structuredContent":{"a":1}}"#)).await.unwrap();
     assert_eq!(data.value, Some(json!({"a": 1})));
@@ -203,7 +203,7 @@ async fn what_is_no_answer_over_http_fails_its_call_at_once() {
         (200, "Content-Type: text/event-stream\r\n", format!("data: {data}\n\n"))
     });
     let broken = failed(broken.await);
-    assert!(broken.contains("its answer is no JSON"), "{broken}");
+    assert!(broken.contains("its answer is not JSON"), "{broken}");
 }
 
 #[tokio::test]

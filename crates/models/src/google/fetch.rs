@@ -56,7 +56,7 @@ impl CredentialSource {
                 let base = parse(&format!("http://{host}/"))?;
                 let client = direct.client(&base).map_err(|why| AttemptError::Useless(why.to_string()))?;
                 if !is_told && !is_google(client, base.clone()).await {
-                    let words = "no credentials are set, and this is not a machine of Google";
+                    let words = "no credentials are set, and this is not a Google Cloud machine";
                     return Err(AttemptError::Useless(words.to_owned()));
                 }
                 let mut url = base;

@@ -271,7 +271,7 @@ impl Run {
 
 /// Whether the output of a call comes from outside, whether or not the tool says so. A write to files that the call
 /// names brings nothing in, even if the written file can send something out later. A model that the user has set up is
-/// not outside: its answer is made of what it was asked.
+/// not outside: its answer is derived from what it was asked.
 fn reads_outside(prepared: &PreparedCall) -> bool {
     let reaches = !prepared.hosts.is_empty() || (prepared.sends && prepared.writes.is_empty());
     reaches && prepared.model.is_none()

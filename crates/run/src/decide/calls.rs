@@ -25,7 +25,7 @@ impl Run {
         if step.is_continued() && answer.calls.is_empty() {
             let Some(call) = calls.first() else { return self.conclude(step, turn, answer) };
             // A call that is complete only after joining two answers has not been prepared.
-            let what = format!("the call of `{}` was cut off and not made; make it again, with less in it", call.name);
+            let what = format!("the call of `{}` was cut off and not made; make it again with less content", call.name);
             let otherwise = Failure::new(FailureKind::ModelBehavior, what.clone());
             return self.correct_once(step, turn, Note::Unfit { what }, otherwise);
         }
@@ -182,7 +182,7 @@ impl Run {
 
 /// The failure of a step whose agent no longer exists, so that its rights are unknown.
 pub(super) fn gone(step: &Step) -> Failure {
-    Failure::new(FailureKind::Config, format!("the agent `{}` is gone", step.spec.agent))
+    Failure::new(FailureKind::Config, format!("the agent `{}` no longer exists", step.spec.agent))
 }
 
 fn question(call: &ToolCall) -> Effect {

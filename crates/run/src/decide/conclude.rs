@@ -77,7 +77,7 @@ impl Run {
         self.end_well(step, found, output)
     }
 
-    /// Ends a step well, unless an input it has read is being made again: then the step is entered again afterwards.
+    /// Ends a step as done, unless an input it has read is being made again: then the step is entered again afterwards.
     pub(super) fn end_well(&self, step: &Step, found: Vec<(String, Value)>, output: Option<String>) -> Vec<Event> {
         let id = &step.spec.id;
         if let Some(events) = self.after_renewal(step) {

@@ -1,4 +1,4 @@
-//! Decides what follows from a step that did not end well: a new plan, or its dependants are skipped.
+//! Decides what follows from a step that did not succeed: a new plan, or its dependants are skipped.
 
 use std::collections::BTreeSet;
 

@@ -40,7 +40,7 @@ impl Run {
                 if self.may_re_enter(step) {
                     return vec![Event::Judged { step: id, verdict }];
                 }
-                let why = format!("its result was rejected {} times, lastly: {feedback}", step.visit + 1);
+                let why = format!("its result was rejected {} times, most recently: {feedback}", step.visit + 1);
                 fail(step, Failure::new(FailureKind::ModelBehavior, why))
             }
         }

@@ -143,7 +143,7 @@ fn the_first(mut faults: Vec<String>) -> Vec<String> {
     let more = faults.len().saturating_sub(MOST_FAULTS);
     if more > 0 {
         faults.truncate(MOST_FAULTS);
-        faults.push(format!("and {more} more of the kind"));
+        faults.push(format!("and {more} more like these"));
     }
     faults
 }
@@ -156,7 +156,7 @@ fn plan_in(text: &str) -> Result<serde_json::Value, Vec<String>> {
     let schema = serde_json::json!({ "type": "object", "required": ["steps"] });
     let repaired = repair_with(text, Some(&schema)).map(|repaired| repaired.value);
     let plan = repaired.filter(|value| whole_object(text).is_some() || Graph::has_steps(value));
-    plan.ok_or_else(|| vec!["the answer holds no plan; answer with the plan as one JSON object".into()])
+    plan.ok_or_else(|| vec!["the answer contains no plan; answer with the plan as one JSON object".into()])
 }
 
 /// Makes a step id from an agent's name.

@@ -89,7 +89,7 @@ impl Run {
             };
         }
         if step.corrections() == 0 && turn + 1 < self.turns_of(step) {
-            let what = "it holds no verdict".to_owned();
+            let what = "it contains no verdict".to_owned();
             let otherwise = Failure::new(FailureKind::ModelBehavior, what.clone());
             return self.correct(step, turn, Note::Unfit { what }, &otherwise);
         }

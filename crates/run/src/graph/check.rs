@@ -48,7 +48,7 @@ impl Graph {
                 let names: Vec<String> = circle.iter().take(10).map(|at| format!("`{}`", self.steps[*at].id)).collect();
                 faults.push(match names.as_slice() {
                     [only] => format!("the step {only} waits for itself"),
-                    several => format!("the steps {} wait for each other in a circle", several.join(", ")),
+                    several => format!("the steps {} wait for each other in a cycle", several.join(", ")),
                 });
             }
         }
@@ -66,7 +66,7 @@ impl Graph {
         let mut places = BTreeMap::new();
         for (at, step) in self.steps.iter().enumerate() {
             if places.insert(&step.id, at).is_some() {
-                faults.push(format!("two steps are called `{}`; each needs an id of its own", step.id));
+                faults.push(format!("two steps have the id `{}`; each needs its own id", step.id));
             }
             if around.begun.contains_key(&step.id) {
                 faults.push(format!("the id `{}` belongs to a step that has already begun; use another", step.id));
@@ -160,7 +160,7 @@ impl Graph {
             }
         }
         if reach.left == 0 {
-            faults.push("the plan is too tangled to check; use more names for variables".into());
+            faults.push("the plan is too complex to check; use more names for variables".into());
         }
     }
 }

@@ -258,7 +258,7 @@ fn a_reader_may_not_write_and_a_read_only_run_changes_nothing() {
     let frozen = |start: &mut RunStart| settings(start).approvals = ApprovalMode::ReadOnly;
     let looks = |only_reads| updraft_run::PreparedCall { command: Some("wc -l a".into()), only_reads, ..opaque() };
     assert_eq!(permitted(frozen, "send", looks(true)), "wants a/0/0/call.0");
-    insta::assert_snapshot!(permitted(frozen, "send", looks(false)), @"rejects a/0/0/call.0: `send` could change something, and this run is read-only; only in a sandbox may a command run here");
+    insta::assert_snapshot!(permitted(frozen, "send", looks(false)), @"rejects a/0/0/call.0: `send` could change something, and this run is read-only; commands may run here only in a sandbox");
     insta::assert_snapshot!(permitted(frozen, "write", opaque()), @"rejects a/0/0/call.0: `write` would change something, and this run is read-only");
 }
 
@@ -266,7 +266,7 @@ fn a_reader_may_not_write_and_a_read_only_run_changes_nothing() {
 fn what_reaches_outside_is_asked_about_or_refused_where_nobody_is_there() {
     insta::assert_snapshot!(permitted(|_| {}, "send", outside()), @r#"wants a/0/0/approve.0: {"approval":{"why":"`send` wants to contact example.org. Asked because it sends a request over the network","always":["send(example.org)"]}}"#);
     let alone = |start: &mut RunStart| settings(start).approvals = ApprovalMode::Refuse;
-    insta::assert_snapshot!(permitted(alone, "send", outside()), @r#"rejects a/0/0/call.0: `send` wants to contact example.org. Asked because it sends a request over the network. Refused: nobody is there to approve it; a rule in the user's settings would allow it: `allow = ["send(example.org)"]`"#);
+    insta::assert_snapshot!(permitted(alone, "send", outside()), @r#"rejects a/0/0/call.0: `send` wants to contact example.org. Asked because it sends a request over the network. Refused: nobody can approve it here; a rule in the user's settings would allow it: `allow = ["send(example.org)"]`"#);
     let yes = |start: &mut RunStart| settings(start).approvals = ApprovalMode::Allow;
     assert_eq!(permitted(yes, "send", outside()), "wants a/0/0/call.0");
     insta::assert_snapshot!(permitted(yes, "sned", updraft_run::PreparedCall::default()), @"rejects a/0/0/call.0: `thinker` may not use `sned`; it may use `send`");

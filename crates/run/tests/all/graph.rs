@@ -31,14 +31,14 @@ fn a_sound_plan_has_no_faults() {
 #[test]
 fn a_circle_is_named_by_its_members_and_not_by_those_behind_it() {
     let plan = graph(&["a < c", "b < a", "c < b", "behind < c", "free"]);
-    assert_eq!(plan.faults(&around()), ["the steps `a`, `b`, `c` wait for each other in a circle"]);
+    assert_eq!(plan.faults(&around()), ["the steps `a`, `b`, `c` wait for each other in a cycle"]);
     assert_eq!(graph(&["a < a"]).faults(&around()), ["the step `a` waits for itself"]);
 }
 
 #[test]
 fn a_circle_through_variables_is_a_circle() {
     let steps = vec![step("a", &["y"], &["x"], &[]), step("b", &["x"], &["y"], &[])];
-    assert_eq!(faults(steps), ["the steps `a`, `b` wait for each other in a circle"]);
+    assert_eq!(faults(steps), ["the steps `a`, `b` wait for each other in a cycle"]);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn ids_are_used_once_and_never_those_of_steps_that_have_begun() {
     let surroundings = GraphContext { begun: BTreeMap::from([(&done, true), (&failed, false)]), ..around() };
     let plan = graph(&["a", "a", "done", "b < done", "c < failed", "d < nowhere"]);
     insta::assert_snapshot!(plan.faults(&surroundings).join("\n"), @"
-    two steps are called `a`; each needs an id of its own
+    two steps have the id `a`; each needs its own id
     the id `done` belongs to a step that has already begun; use another
     step `c` waits for `failed`, which has failed
     step `d` waits for `nowhere`, and there is no such step
@@ -105,7 +105,7 @@ fn all_faults_are_named_at_once() {
         vec![step("a", &["lost"], &["x"], &["nowhere"]), step("b", &[], &["x"], &[]), step("a", &[], &[], &[])];
     steps[1].agent = "wizard".into();
     let found = faults(steps);
-    for part in ["two steps are called `a`", "`wizard`", "reads `lost`", "no such step", "both write `x`"] {
+    for part in ["two steps have the id `a`", "`wizard`", "reads `lost`", "no such step", "both write `x`"] {
         assert!(found.iter().any(|fault| fault.contains(part)), "{part} is missing in {found:#?}");
     }
 }

@@ -44,7 +44,7 @@ fn a_refusal_names_the_rule_and_where_it_stands() {
 fn a_rule_that_asks_is_asked_also_under_yes_and_beside_one_that_allows() {
     let rules = Rules { ask: vec![rule("send(git push)")], allow: vec![rule("send(git)")], ..Rules::default() };
     insta::assert_snapshot!(decided(ruled(ApprovalMode::Allow, rules.clone()), runs(&["git push"])), @r#"wants a/0/0/approve.0: {"approval":{"why":"`send` wants to run `…`. Asked because of the rule `send(git push)` (config.toml:7)","insists":true}}"#);
-    assert!(decided(ruled(ApprovalMode::Refuse, rules.clone()), runs(&["git push"])).contains("nobody is there"));
+    assert!(decided(ruled(ApprovalMode::Refuse, rules.clone()), runs(&["git push"])).contains("nobody can approve it"));
     assert_eq!(decided(ruled(ApprovalMode::Allow, rules), runs(&["git log"])), "wants a/0/0/call.0");
 }
 
@@ -62,7 +62,7 @@ fn what_cannot_be_read_is_asked_about_where_a_rule_speaks_of_commands() {
     let unclear =
         || PreparedCall { parts: vec![SimpleCommand { uncertain: true, ..SimpleCommand::default() }], ..runs(&[]) };
     let rules = Rules { deny: vec![rule("send(git push)")], ..Rules::default() };
-    assert!(decided(ruled(ApprovalMode::Allow, rules.clone()), unclear()).contains("cannot be told for certain"));
+    assert!(decided(ruled(ApprovalMode::Allow, rules.clone()), unclear()).contains("which is not certain"));
     assert!(decided(ruled(ApprovalMode::Refuse, rules), unclear()).starts_with("rejects"));
     assert_eq!(decided(ruled(ApprovalMode::Ask, Rules::default()), unclear()), "wants a/0/0/call.0");
 }

@@ -186,7 +186,7 @@ fn a_model_judges_where_the_agent_asks_for_it() {
 fn a_judge_cannot_send_back_for_ever() {
     let world = judged(["retry", "retry", "retry", "retry"]);
     assert_eq!(world.status("a"), "failed");
-    assert!(world.transcript().contains("its result was rejected 4 times, lastly: reason 3"));
+    assert!(world.transcript().contains("its result was rejected 4 times, most recently: reason 3"));
 }
 
 #[test]

@@ -64,7 +64,7 @@ struct SeenFolder {
 }
 
 /// Why a path is guarded that the policy names.
-const NAMED: &str = "it holds Updraft's own settings";
+const NAMED: &str = "it contains Updraft's own settings";
 /// Most entries recorded of a guarded folder. In a larger one, changes are noticed but cannot be reverted.
 const MOST_ITEMS: usize = 20_000;
 

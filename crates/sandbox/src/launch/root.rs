@@ -81,7 +81,7 @@ pub(super) fn enter(policy: &Policy, inside: &WorkspaceMounts<'_>) -> Result<Opt
     let overlay = stage.map(overlay::mount);
     let (overlay, unstaged) = match overlay {
         Some(Ok(overlay)) => (Some(overlay), None),
-        Some(Err(error)) => (None, Some(format!("no overlay can be made of the workspace: {error}"))),
+        Some(Err(error)) => (None, Some(format!("the workspace cannot be mounted as an overlay: {error}"))),
         None => (None, None),
     };
     let is_staged = overlay.is_some();

@@ -7,7 +7,7 @@ use crate::protocol::SetupStep;
 
 static DONE: Mutex<(Option<Instant>, Vec<SetupStep>)> = Mutex::new((None, Vec::new()));
 
-/// Starts measuring anew: a child must not report the steps of its parent.
+/// Restarts the measurement: a child must not report the steps of its parent.
 pub(super) fn begin() {
     *DONE.lock().unwrap_or_else(PoisonError::into_inner) = (Some(Instant::now()), Vec::new());
 }

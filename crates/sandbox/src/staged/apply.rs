@@ -53,7 +53,8 @@ pub(crate) struct ApplyResult {
 impl ApplyResult {
     /// The result if nothing could be applied.
     pub(crate) fn failed(error: &io::Error) -> ApplyResult {
-        let why = format!("what the command changed is lost, it could not be put into the workspace: {error}");
+        let why =
+            format!("the command's changes are lost, because they could not be applied to the workspace: {error}");
         ApplyResult { troubles: vec![why], lost: 1, ..ApplyResult::default() }
     }
 }
@@ -200,7 +201,7 @@ impl ChangeApplier {
 
     fn trouble(&mut self, path: &Path, error: &io::Error) {
         self.lost += 1;
-        self.tell(|| format!("what the command did to `{}` is lost: {error}", shown(path)));
+        self.tell(|| format!("the command's change to `{}` is lost: {error}", shown(path)));
     }
 
     fn tell(&mut self, words: impl FnOnce() -> String) {
@@ -294,7 +295,10 @@ impl ChangeApplier {
         if !is_folder(&was) {
             if is_later(self.since, &was) {
                 self.tell(|| {
-                    format!("`{}` stays though the command removed it: someone else changed it meanwhile", shown(path))
+                    format!(
+                        "`{}` was kept although the command removed it: someone else changed it meanwhile",
+                        shown(path)
+                    )
                 });
                 return Ok(());
             }

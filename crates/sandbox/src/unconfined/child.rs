@@ -181,7 +181,7 @@ impl PlainChild {
         let stdout = last_words(&mut self.stdout).await.doing("reading the output")?;
         let stderr = last_words(&mut self.stderr).await.doing("reading the output")?;
         let exit = Some(exit(status)).filter(|_| killed_for.is_none() && !is_unwanted);
-        let why = "changes are gathered by the sandbox, which exists for Linux only";
+        let why = "changes are collected by the sandbox, which exists for Linux only";
         Ok(ChildResult {
             exit,
             killed_for,

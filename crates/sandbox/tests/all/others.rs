@@ -107,5 +107,5 @@ async fn what_the_user_puts_into_a_folder_that_a_command_removes_stays() {
     let is_there = |path: &str| place.path().join(path).exists();
     assert_eq!(["e/old", "e2/old", "f/old", "g"].map(is_there), [false, true, false, false]);
     assert_eq!(ended.troubles.len(), 2, "{:?}", ended.troubles);
-    assert!(ended.troubles.iter().all(|one| one.contains("stays though the command removed it")));
+    assert!(ended.troubles.iter().all(|one| one.contains("was kept although the command removed it")));
 }

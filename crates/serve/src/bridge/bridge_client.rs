@@ -99,7 +99,7 @@ impl BridgeClient {
             return Err(format!("`{url}` is not on this machine; expected for instance ws://127.0.0.1:8888"));
         }
         if request.uri().query().is_some() {
-            return Err("the address must not hold the token; use --token-file or UPDRAFT_BRIDGE_TOKEN".to_owned());
+            return Err("the address must not contain the token; use --token-file or UPDRAFT_BRIDGE_TOKEN".to_owned());
         }
         let (url, next, line) = (url.to_owned(), AtomicU64::new(1), tokio::sync::Mutex::default());
         Ok(Self(Arc::new(BridgeClientInner { url, token, next, line, changed: broadcast::channel(16).0 })))
@@ -144,9 +144,9 @@ impl BridgeClient {
             BridgeError::Said(fault) => fault.message,
             BridgeError::NotThere(why) => why,
             BridgeError::Silent => format!("`{method}` got no answer from {url} in {} s", ANSWER.as_secs()),
-            BridgeError::Lost(_) => format!(
-                "the connection to {url} broke off in the middle of `{method}`; whether it was done is not known"
-            ),
+            BridgeError::Lost(_) => {
+                format!("the connection to {url} was lost during `{method}`; it is not known whether it was done")
+            }
         }
     }
 
@@ -208,7 +208,7 @@ impl BridgeClient {
                 }
                 Err(Error::Http(response)) => {
                     return Err(format!(
-                        "{url} refused us ({}); is another program using this port?",
+                        "{url} refused the connection ({}); is another program using this port?",
                         response.status()
                     ));
                 }
@@ -220,7 +220,7 @@ impl BridgeClient {
                 }
                 Err(error) => {
                     return Err(format!(
-                        "nobody answers at {url} ({error}). Check that the editor is open and its extension has loaded (just \
+                        "nothing answers at {url} ({error}). Check that the editor is open and its extension has loaded (just \
                          after the start it may take a moment), or that `updraft serve --bridge` runs; and that the port is \
                          the same on both sides"
                     ));
@@ -279,7 +279,7 @@ impl BridgeClient {
 
     fn wrong_token(&self) -> String {
         format!(
-            "{} does not take our token. Check that it is the same on both sides: `antigravity.mcp.token` in the editor's \
+            "{} does not accept our token. Check that it is the same on both sides: `antigravity.mcp.token` in the editor's \
              settings or the token file of `updraft serve`, and --token-file or UPDRAFT_BRIDGE_TOKEN here",
             self.0.url
         )

@@ -44,7 +44,7 @@ pub(super) async fn enter(stream: TcpStream, token: &ServeToken) -> Result<Optio
         let sipped = ByteLimitedStream { stream, left: READ };
         let mut socket = WebSocketStream::from_raw_socket(sipped, Role::Server, Some(small)).await;
         if !first_message(&mut socket, token).await? {
-            let why = CloseFrame { code: CloseCode::Policy, reason: "show the token first".into() };
+            let why = CloseFrame { code: CloseCode::Policy, reason: "send the token first".into() };
             socket.close(Some(why)).await?;
             return Ok(None);
         }
@@ -125,7 +125,7 @@ fn shown_at_the_door(request: &Request, token: &ServeToken) -> Result<bool, Erro
     if request.uri().query().is_some_and(|query| query.contains("token")) {
         return Err(refuse(
             StatusCode::BAD_REQUEST,
-            "show the token in a header or the first message, not in the address",
+            "send the token in a header or the first message, not in the address",
         ));
     }
     let Some(shown) = request.headers().get(header::AUTHORIZATION) else { return Ok(false) };

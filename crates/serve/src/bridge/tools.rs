@@ -10,8 +10,8 @@ use super::bridge_client::{BridgeClient, RemoteContent, RetryPermission};
 
 /// Added to a prompt that has a signal file.
 const SIGNAL: &str = include_str!("signal.md");
-const INSTRUCTIONS: &str = "Reads and writes the files of an editor's workspace, and hands work to its agent. What the \
-    agent does shows only in the files: name a signal file with dispatch_agent_task and wait for it with wait_for_signal.";
+const INSTRUCTIONS: &str = "Reads and writes the files of an editor's workspace, and gives tasks to its agent. The \
+    agent's work shows only in the files: name a signal file with dispatch_agent_task and wait for it with wait_for_signal.";
 /// How often to look for a signal file if the host does not report changes.
 const LOOK: Duration = Duration::from_secs(1);
 /// How long to wait for a signal file by default, in seconds.
@@ -24,10 +24,10 @@ const SHOWN: usize = 2_000;
 
 /// Tools to control dispatched work: name, method, description.
 const CONTROLS: [(&str, &str, &str); 4] = [
-    ("task_status", "agent/status", "How the work stands that was handed over, and its answer once there is one."),
-    ("pause_task", "agent/pause", "Let the agent begin nothing new until it is resumed."),
-    ("resume_task", "agent/resume", "Let the agent go on with work that was paused or cut off."),
-    ("cancel_task", "agent/cancel", "Stop the work for good."),
+    ("task_status", "agent/status", "The status of a dispatched task, and its answer once there is one."),
+    ("pause_task", "agent/pause", "Pause the task: the agent starts nothing new until it is resumed."),
+    ("resume_task", "agent/resume", "Resume a task that was paused or interrupted."),
+    ("cancel_task", "agent/cancel", "Cancel the task for good."),
 ];
 
 /// The tools of a bridge, as an MCP backend.
@@ -46,8 +46,8 @@ fn schema(properties: Value, required: &[&str]) -> Value {
 fn read(link: BridgeClient) -> PlainTool {
     let properties = json!({
         "path": { "type": "string" },
-        "start_line": { "type": "integer", "minimum": 1, "description": "The first line to read; 1 if left out." },
-        "end_line": { "type": "integer", "minimum": 1, "description": "The last line to read; the end if left out." }
+        "start_line": { "type": "integer", "minimum": 1, "description": "The first line to read; default 1." },
+        "end_line": { "type": "integer", "minimum": 1, "description": "The last line to read; default: the end." }
     });
     let function = move |arguments: Value| {
         let link = link.clone();
@@ -63,7 +63,7 @@ fn read(link: BridgeClient) -> PlainTool {
             lines(content(&read), start, end)
         }
     };
-    let text = "Read a file of the editor's workspace: all of it, exactly as it stands, or some of its lines.";
+    let text = "Read a file of the editor's workspace: all of it, unchanged, or some of its lines.";
     PlainTool::new("read_file", text, schema(properties, &["path"]), function).reading()
 }
 
@@ -78,14 +78,14 @@ fn write(link: BridgeClient) -> PlainTool {
             Ok(Value::String(format!("wrote {}", arguments["path"].as_str().unwrap_or_default())))
         }
     };
-    let text = "Write a file of the editor's workspace, new or in place of what is there.";
+    let text = "Create or replace a file in the editor's workspace.";
     PlainTool::new("write_file", text, schema(properties, &["path", "content"]), function)
 }
 
 fn list(link: BridgeClient) -> PlainTool {
     let properties = json!({
-        "recursive": { "type": "boolean", "description": "Folders within too; true if left out." },
-        "path": { "type": "string", "description": "Only what is in this folder." }
+        "recursive": { "type": "boolean", "description": "Whether to list subfolders too; default true." },
+        "path": { "type": "string", "description": "List only this folder." }
     });
     let function = move |mut arguments: Value| {
         let link = link.clone();
@@ -97,14 +97,14 @@ fn list(link: BridgeClient) -> PlainTool {
             Ok(shown(paths(&listed), arguments["path"].as_str(), listed["truncated"] == true))
         }
     };
-    let text = "List the files of the editor's workspace. Of very many it shows some, and says so.";
+    let text = "List the files of the editor's workspace. A very long list is cut, and says so.";
     PlainTool::new("list_files", text, schema(properties, &[]), function).reading()
 }
 
 fn dispatch(link: BridgeClient) -> PlainTool {
     let properties = json!({
-        "prompt": { "type": "string", "minLength": 1, "description": "What is to be done. It is all the agent is told." },
-        "signal_file": { "type": "string", "minLength": 1, "description": "A file whose appearance shall mean that it is done. The agent is asked to create it." }
+        "prompt": { "type": "string", "minLength": 1, "description": "What to do. The agent is told nothing else." },
+        "signal_file": { "type": "string", "minLength": 1, "description": "A file that signals that the task is done. The agent is asked to create it." }
     });
     let function = move |arguments: Value| {
         let link = link.clone();
@@ -114,7 +114,7 @@ fn dispatch(link: BridgeClient) -> PlainTool {
                 check(file)?;
                 if !matches!(appeared(&link, file, true).await?, RemoteContent::Nothing) {
                     return Err(format!(
-                        "`{file}` is there already, so its appearance would mean nothing; name another, or remove it"
+                        "`{file}` already exists, so it cannot signal anything; name another file, or remove it"
                     ));
                 }
                 prompt = format!("{prompt}\n\n{}", SIGNAL.trim().replace("{file}", file));
@@ -123,11 +123,10 @@ fn dispatch(link: BridgeClient) -> PlainTool {
             let run = given["run"].as_str().map(|run| format!(" as run {run}")).unwrap_or_default();
             let wait = arguments["signal_file"].as_str();
             let wait = wait.map(|file| format!("; wait for `{file}` with wait_for_signal")).unwrap_or_default();
-            Ok(Value::String(format!("the agent has it{run}; look at the files for what comes of it{wait}")))
+            Ok(Value::String(format!("the agent has the task{run}; its results will appear in the files{wait}")))
         }
     };
-    let text =
-        "Hand work to the agent of the editor and return at once. There is no answer: what it does shows in the files.";
+    let text = "Give a task to the editor's agent and return at once. There is no answer: its work shows in the files.";
     PlainTool::new("dispatch_agent_task", text, schema(properties, &["prompt"]), function)
 }
 
@@ -135,7 +134,7 @@ fn dispatch(link: BridgeClient) -> PlainTool {
 /// error.
 fn control(link: BridgeClient, name: &'static str, method: &'static str, text: &'static str) -> PlainTool {
     let properties = json!({
-        "run": { "type": "string", "minLength": 1, "description": "The run's id; the one that was dispatched last if left out." }
+        "run": { "type": "string", "minLength": 1, "description": "The run's id; default: the one that was dispatched last." }
     });
     let function = move |arguments: Value| {
         let link = link.clone();
@@ -158,7 +157,7 @@ fn control(link: BridgeClient, name: &'static str, method: &'static str, text: &
 fn wait(link: BridgeClient) -> PlainTool {
     let properties = json!({
         "path": { "type": "string", "minLength": 1, "description": "The signal file." },
-        "seconds": { "type": "integer", "minimum": 1, "maximum": LONGEST, "description": "How long to wait; 60 if left out." }
+        "seconds": { "type": "integer", "minimum": 1, "maximum": LONGEST, "description": "How long to wait; default 60." }
     });
     let function = move |arguments: Value| {
         let link = link.clone();
@@ -179,21 +178,21 @@ fn wait(link: BridgeClient) -> PlainTool {
                         return Ok(json!({ "appeared": true, "content": content, "text": text }));
                     }
                     RemoteContent::Unreadable | RemoteContent::Unsaid => {
-                        let text = format!("`{path}` has appeared; it is not text that can be read");
+                        let text = format!("`{path}` has appeared, but it is not readable text");
                         return Ok(json!({ "appeared": true, "text": text }));
                     }
                     RemoteContent::Nothing => {}
                 }
                 if tokio::time::Instant::now() >= deadline {
                     let text =
-                        format!("`{path}` has not appeared in {seconds} s; the agent may still be at work, wait again");
+                        format!("`{path}` has not appeared in {seconds} s; the agent may still be working; wait again");
                     return Ok(json!({ "appeared": false, "text": text }));
                 }
                 let _ = tokio::time::timeout(LOOK, changes.recv()).await;
             }
         }
     };
-    let text = "Wait until a signal file appears in the editor's workspace, and give what is in it.";
+    let text = "Wait until a signal file appears in the editor's workspace, and return its content.";
     PlainTool::new("wait_for_signal", text, schema(properties, &["path"]), function).reading()
 }
 
@@ -248,7 +247,7 @@ fn shown(mut paths: Vec<String>, folder: Option<&str>, is_cut: bool) -> Value {
     let mut text = paths.join("\n");
     if more > 0 || is_cut {
         let least = if is_cut { "at least " } else { "" };
-        let _ = write!(text, "\n[and {least}{more} more; list a folder within with `path`]");
+        let _ = write!(text, "\n[and {least}{more} more; list a subfolder with `path`]");
     }
     json!({ "text": text, "files": paths, "more": more, "truncated": more > 0 || is_cut })
 }

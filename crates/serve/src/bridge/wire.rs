@@ -97,7 +97,7 @@ pub(super) fn read(text: &str) -> Result<BridgeMessage, MalformedMessage> {
         return invalid("`id` is a text or a number");
     }
     let Some(Value::String(method)) = given.remove("method").filter(|method| method != "") else {
-        return invalid("`method` is missing, or no text");
+        return invalid("`method` is missing, or not a text");
     };
     let params = given.remove("params").unwrap_or_default();
     match params {

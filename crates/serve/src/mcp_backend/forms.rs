@@ -79,7 +79,7 @@ pub(super) async fn give(runs: &LiveRuns, view: &RunView, replies: &InputRespons
             (Some("decline"), false) => {
                 runs.answer(run, id, "(The person declined to answer this.)".to_owned()).await?;
             }
-            // Dismissed: the run goes on waiting.
+            // Dismissed: the run keeps waiting.
             _ => continue,
         }
         gave = DeliveryStatus::Something;

@@ -16,14 +16,14 @@ struct PromptTemplate {
 const PATTERNS: [PromptTemplate; 2] = [
     PromptTemplate {
         name: "plan-and-execute",
-        description: "Hand the design to Updraft's agents, wait for it, then carry it out yourself",
-        argument: ("goal", "What is to be built or changed"),
+        description: "Let Updraft's agents write the design, wait for it, then carry it out yourself",
+        argument: ("goal", "What to build or change"),
         text: include_str!("plan-and-execute.md"),
     },
     PromptTemplate {
         name: "review-and-fix",
-        description: "Have Updraft's agents review what you have written, and fix what they find",
-        argument: ("subject", "What is to be reviewed: files, a feature, a page"),
+        description: "Let Updraft's agents review what you have written, then fix what they find",
+        argument: ("subject", "What to review: files, a feature, a page"),
         text: include_str!("review-and-fix.md"),
     },
 ];

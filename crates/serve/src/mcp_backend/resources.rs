@@ -28,9 +28,9 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
         ResourceTemplate::new(uri, name).with_description(text).with_mime_type(mime)
     };
     vec![
-        template("", "run", JSON, "A run with its steps, variables, costs and what it waits for."),
+        template("", "run", JSON, "A run with its steps, variables, costs, and what it is waiting for."),
         template("/graph", "run-graph", JSON, "A run's graph as node-link data."),
-        template("/output", "run-output", "text/markdown", "What a run came to, or has so far."),
+        template("/output", "run-output", "text/markdown", "The result of a run, or its partial result so far."),
     ]
 }
 

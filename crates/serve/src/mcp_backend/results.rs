@@ -82,7 +82,7 @@ fn in_words(view: &RunView) -> String {
             lines.push(format!("- {option}"));
         }
         lines.extend(updraft_run::argument_lines(&wait.call["args"]).into_iter().map(|line| format!("- {line}")));
-        lines.push(format!("tell it with `{tool}`"));
+        lines.push(format!("respond with `{tool}`"));
     }
     lines.join("\n")
 }

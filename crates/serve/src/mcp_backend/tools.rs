@@ -86,19 +86,19 @@ fn result(more: Value) -> Value {
     schema
 }
 
-const RUN: &str = "The run's id, as `dispatch_agent_task` or `query` gave it.";
+const RUN: &str = "The run's id, as returned by `dispatch_agent_task` or `query`.";
 
 fn runs() -> Vec<Tool> {
-    let agent = json!({ "type": "string", "description": "One agent by name instead of a plan." });
+    let agent = json!({ "type": "string", "description": "The name of one agent to use instead of a plan." });
     let query = json!({
-        "query": { "type": "string", "minLength": 1, "description": "What you want to know or have done." },
-        "session": { "type": "string", "description": "Goes on with a conversation: the `session` of an earlier answer." },
-        "history": { "type": "boolean", "description": "Give the messages of the run too." },
+        "query": { "type": "string", "minLength": 1, "description": "What you want to know, or want done." },
+        "session": { "type": "string", "description": "Continues a conversation: the `session` of an earlier answer." },
+        "history": { "type": "boolean", "description": "Also return the messages of the run." },
         "agent": agent
     });
     let answer = json!({ "session": { "type": "string" }, "messages": { "type": "array" } });
     let prompt = json!({
-        "prompt": { "type": "string", "minLength": 1, "description": "What is to be done. It is all the agents are told." },
+        "prompt": { "type": "string", "minLength": 1, "description": "What to do. The agents are told nothing else." },
         "agent": agent
     });
     let run = || schema(json!({ "run": { "type": "string", "description": RUN } }), &["run"]);
@@ -106,28 +106,28 @@ fn runs() -> Vec<Tool> {
         tool(
             "query",
             ToolEffect::Run,
-            "Pursue a goal with agents in the workspace and wait for the answer. Gives the answer, the run's id, figures, and a session to go on with.",
+            "Pursue a goal with agents in the workspace and wait for the answer. Returns the answer, the run's id, statistics, and a session to continue with.",
             schema(query, &["query"]),
             result(answer),
         ),
         tool(
             "dispatch_agent_task",
             ToolEffect::Run,
-            "Start work for agents and return at once with the run's id. It goes on by itself; look with task_status, fetch what it came to with task_result.",
+            "Start a task for agents and return at once with the run's id. The run continues by itself; check it with task_status, and get its result with task_result.",
             schema(prompt, &["prompt"]),
             standing(),
         ),
         tool(
             "task_status",
             ToolEffect::Nothing,
-            "How a run stands, how far it is, and what it waits for.",
+            "The status of a run, its progress, and what it is waiting for.",
             run(),
             standing(),
         ),
         tool(
             "task_result",
             ToolEffect::Nothing,
-            "What a run came to, or has so far, with its figures.",
+            "The result of a run, or its partial result so far, with statistics.",
             run(),
             result(Value::Null),
         ),
@@ -139,36 +139,36 @@ fn control() -> Vec<Tool> {
     let only = || schema(json!({ "run": run }), &["run"]);
     let approve = json!({
         "run": run,
-        "id": { "type": "string", "description": "Which call, where several wait: the `id` in `waiting_for`." },
-        "allow": { "type": "boolean", "description": "False refuses it; true if left out." },
-        "because": { "type": "string", "description": "What the agent is told with a refusal." }
+        "id": { "type": "string", "description": "Which call, if several wait: the `id` in `waiting_for`." },
+        "allow": { "type": "boolean", "description": "Whether to allow it; default true. False refuses it." },
+        "because": { "type": "string", "description": "The reason for a refusal; the agent is told." }
     });
     let answer = json!({
         "run": run,
-        "id": { "type": "string", "description": "Which question, where several are open: the `id` in `waiting_for`." },
+        "id": { "type": "string", "description": "Which question, if several are open: the `id` in `waiting_for`." },
         "answer": { "type": "string", "minLength": 1 }
     });
     vec![
         tool(
             "pause_task",
             ToolEffect::Run,
-            "Let a run begin nothing new; what is under way may end.",
+            "Pause a run: nothing new starts, and what is in progress may finish.",
             only(),
             standing(),
         ),
-        tool("resume_task", ToolEffect::Run, "Go on with a run that was paused or cut off.", only(), standing()),
-        tool("cancel_task", ToolEffect::Run, "Stop a run for good.", only(), standing()),
+        tool("resume_task", ToolEffect::Run, "Resume a run that was paused or interrupted.", only(), standing()),
+        tool("cancel_task", ToolEffect::Run, "Cancel a run for good.", only(), standing()),
         tool(
             "approve",
             ToolEffect::Run,
-            "Allow or refuse a call that a run waits to make. Ask the person you work for first.",
+            "Allow or refuse a call that waits for approval. Ask the person you work for first.",
             schema(approve, &["run"]),
             standing(),
         ),
         tool(
             "answer_question",
             ToolEffect::Run,
-            "Answer a question of a run.",
+            "Answer a question that a run asks.",
             schema(answer, &["run", "answer"]),
             standing(),
         ),
@@ -189,27 +189,27 @@ fn files() -> Vec<Tool> {
     let path = json!({ "type": "string", "description": "Relative to the workspace." });
     let read = json!({
         "path": path,
-        "start_line": { "type": "integer", "minimum": 1, "description": "The first line to read; 1 if left out." },
-        "end_line": { "type": "integer", "minimum": 1, "description": "The last line to read; the end if left out." }
+        "start_line": { "type": "integer", "minimum": 1, "description": "The first line to read; default 1." },
+        "end_line": { "type": "integer", "minimum": 1, "description": "The last line to read; default: the end." }
     });
     let write =
         json!({ "path": path, "content": { "type": "string", "description": "The whole content of the file." } });
     let list = json!({
-        "path": { "type": "string", "description": "A folder relative to the workspace; all of it if left out." },
-        "recursive": { "type": "boolean", "description": "Whether folders within are listed too; true if left out." }
+        "path": { "type": "string", "description": "A folder relative to the workspace; default: the whole workspace." },
+        "recursive": { "type": "boolean", "description": "Whether to list subfolders too; default true." }
     });
     vec![
         tool(
             "search",
             ToolEffect::Nothing,
-            "Look for words in the workspace's files. Gives documents; fetch one by its id.",
+            "Search the workspace's files for words. Returns documents; fetch one by its id.",
             schema(json!({ "query": { "type": "string", "minLength": 1 } }), &["query"]),
             hits,
         ),
         tool(
             "fetch",
             ToolEffect::Nothing,
-            "Give a document that search found, whole up to 1 MB; of a larger one the beginning, and its metadata says so.",
+            "Return a document that search found: complete up to 1 MB; of a larger one the beginning, and its metadata says so.",
             schema(json!({ "id": { "type": "string", "minLength": 1 } }), &["id"]),
             document,
         ),
@@ -223,14 +223,14 @@ fn files() -> Vec<Tool> {
         tool(
             "write_file",
             ToolEffect::File,
-            "Write a file of the workspace, new or in place of what is there.",
+            "Create or replace a file in the workspace.",
             schema(write, &["path", "content"]),
             text.clone(),
         ),
         tool(
             "list_files",
             ToolEffect::Nothing,
-            "List the files of the workspace by path. Files that git ignores and hidden ones are left out.",
+            "List the files of the workspace by path. Hidden files and files that git ignores are left out.",
             schema(list, &[]),
             text,
         ),

@@ -29,13 +29,13 @@ impl AppendLine {
         let parameters = json!({
             "type": "object",
             "properties": {
-                "path": { "type": "string", "description": "Relative to the workspace. Made if it is not there." },
-                "line": { "type": "string", "maxLength": 1_000_000, "pattern": "^[^\\r\\n]*$", "description": "The line, without its end." }
+                "path": { "type": "string", "description": "Relative to the workspace. Created if it does not exist." },
+                "line": { "type": "string", "maxLength": 1_000_000, "pattern": "^[^\\r\\n]*$", "description": "The line, without a line break." }
             },
             "required": ["path", "line"],
             "additionalProperties": false
         });
-        let description = "Add a line at the end of a file of the workspace, such as a log.";
+        let description = "Append a line to a file in the workspace, such as a log.";
         Self { spec: spec("append_line", description, parameters), file: limits.file, time: limits.time }
     }
 }

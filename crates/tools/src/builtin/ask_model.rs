@@ -21,8 +21,8 @@ impl AskModel {
             "type": "object",
             "properties": {
                 "model": { "type": "string", "minLength": 1, "description": "A profile's name, or PROVIDER/NAME." },
-                "question": { "type": "string", "minLength": 1, "description": "Complete in itself: it sees nothing else." },
-                "system": { "type": "string", "description": "Who it is to be, and how it is to answer." }
+                "question": { "type": "string", "minLength": 1, "description": "A complete question: the model sees nothing else." },
+                "system": { "type": "string", "description": "The role it should take, and how it should answer." }
             },
             "required": ["model", "question"],
             "additionalProperties": false

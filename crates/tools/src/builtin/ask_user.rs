@@ -12,7 +12,7 @@ use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 pub fn ask_user_spec() -> ToolSpec {
     spec(
         "ask_user",
-        "Put a question to the user and wait for the answer. Use it only for what you cannot find out yourself.",
+        "Ask the user a question and wait for the answer. Use it only for what you cannot find out yourself.",
         json!({
             "type": "object",
             "properties": {
@@ -21,7 +21,7 @@ pub fn ask_user_spec() -> ToolSpec {
                     "type": "array",
                     "items": { "type": "string" },
                     "maxItems": 20,
-                    "description": "Answers to choose from. Leave out where any text will do."
+                    "description": "Answers to choose from. Omit if any text will do."
                 }
             },
             "required": ["question"],
@@ -53,7 +53,7 @@ impl Tool for AskUser {
     }
 
     fn call<'a>(&'a self, _: Value, _: &'a CallContext) -> ToolFuture<'a> {
-        let failure = Failure::new(FailureKind::Tool, "questions are put by the run");
+        let failure = Failure::new(FailureKind::Tool, "questions are asked by the run");
         Box::pin(async move { Reply::Failed(failure) })
     }
 }

@@ -32,7 +32,7 @@ impl EchoTool {
             "required": ["x"],
             "additionalProperties": false
         });
-        Self(spec("echo", "Give a number back.", parameters))
+        Self(spec("echo", "Return a number.", parameters))
     }
 }
 

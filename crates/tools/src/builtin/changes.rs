@@ -50,7 +50,7 @@ pub(crate) async fn tell(
         (Changes { list: seen.list, unlisted, ..Changes::default() }, Vec::new())
     });
     let Ok((mut changes, remarks)) = gathered.await else {
-        output.unlisted = Some("what the command changed could not be gathered".to_owned());
+        output.unlisted = Some("the command's changes could not be collected".to_owned());
         return;
     };
     let UnlistedChanges { changes: more, taken } = ended.unlisted;
@@ -117,7 +117,10 @@ fn gathered(staged: &StagedChanges, workspace: &Workspace, moved: &BTreeSet<Stri
     let mut found = gathering.found;
     (found.list, found.diff) = (changes, gathering.diffs.text);
     let remarks = all.iter().filter(|one| one.contested).take(20).map(|one| {
-        format!("`{}` was also changed by somebody else while the command ran; it is as the command wrote it", one.path)
+        format!(
+            "`{}` was also changed by another program while the command ran; it now has the command's content",
+            one.path
+        )
     });
     (found, remarks.collect())
 }

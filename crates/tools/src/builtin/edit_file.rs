@@ -35,15 +35,15 @@ impl EditFile {
             "type": "object",
             "properties": {
                 "path": { "type": "string", "description": "Relative to the workspace." },
-                "old": { "type": "string", "minLength": 1, "description": "The text to replace, exactly as it stands in the file. Long enough to occur only once, unless all is set." },
-                "new": { "type": "string", "description": "The text to put in its place." },
-                "all": { "type": "boolean", "description": "Replace every occurrence; false if left out." }
+                "old": { "type": "string", "minLength": 1, "description": "The text to replace, exactly as it is in the file. It must occur only once, unless all is set." },
+                "new": { "type": "string", "description": "The replacement." },
+                "all": { "type": "boolean", "description": "Replace every occurrence; default false." }
             },
             "required": ["path", "old", "new"],
             "additionalProperties": false
         });
         let description =
-            "Replace a piece of text in a file of the workspace. Line endings and encoding of the file are kept.";
+            "Replace text in a file in the workspace. The line endings and the encoding of the file are kept.";
         Self { spec: spec("edit_file", description, parameters), file: limits.file, time: limits.time }
     }
 
@@ -51,7 +51,7 @@ impl EditFile {
         let Args { path, old, new, all } = parse(args)?;
         let path = place.workspace.locate_for_writing(&path)?;
         let Some(before) = place.workspace.existing(&path, self.file)? else {
-            return failed(format!("there is no `{path}` in the workspace; write_file makes new files"));
+            return failed(format!("there is no `{path}` in the workspace; write_file creates new files"));
         };
         let Some(bytes) = &before.bytes else {
             return failed(format!("`{path}` has {} bytes; at most {} can be edited", before.stamp.len, self.file));

@@ -40,13 +40,13 @@ impl ListFiles {
         let parameters = json!({
             "type": "object",
             "properties": {
-                "path": { "type": "string", "description": "A folder relative to the workspace; all of it if left out." },
-                "recursive": { "type": "boolean", "description": "Whether folders within are listed too; true if left out." },
-                "limit": { "type": "integer", "minimum": 1, "description": "List no more than this." }
+                "path": { "type": "string", "description": "A folder relative to the workspace; default: the whole workspace." },
+                "recursive": { "type": "boolean", "description": "Whether to list subfolders too; default true." },
+                "limit": { "type": "integer", "minimum": 1, "description": "The most files to list." }
             },
             "additionalProperties": false
         });
-        let description = "List the files of the workspace by path, sorted. Files that git ignores and hidden ones are left out. Not recursive, it also shows folders, with a slash at the end.";
+        let description = "List the files of the workspace by path, sorted. Hidden files and files that git ignores are left out. If not recursive, folders are listed too, with a slash at the end.";
         Self {
             spec: spec("list_files", description, parameters),
             listed: limits.listed,
@@ -113,9 +113,9 @@ fn output(start: &WorkspacePath, listing: ListFilesResult) -> ToolOutput {
     }
     match (more, is_cut) {
         (0, false) => {}
-        (0, true) => lines.push("[and more that were not looked at; list a folder within]".into()),
-        (more, false) => lines.push(format!("[and {more} more; list a folder within]")),
-        (more, true) => lines.push(format!("[and at least {more} more; list a folder within]")),
+        (0, true) => lines.push("[and more that were not looked at; list a subfolder]".into()),
+        (more, false) => lines.push(format!("[and {more} more; list a subfolder]")),
+        (more, true) => lines.push(format!("[and at least {more} more; list a subfolder]")),
     }
     let files: Vec<Value> =
         files.iter().map(|(path, bytes)| json!({ "path": path.as_str(), "bytes": bytes })).collect();

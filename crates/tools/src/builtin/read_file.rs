@@ -45,8 +45,8 @@ impl ReadFile {
             "type": "object",
             "properties": {
                 "path": { "type": "string", "description": "Relative to the workspace." },
-                "start_line": { "type": "integer", "minimum": 1, "description": "The first line to read; 1 if left out." },
-                "end_line": { "type": "integer", "minimum": 1, "description": "The last line to read; the end if left out." },
+                "start_line": { "type": "integer", "minimum": 1, "description": "The first line to read; default 1." },
+                "end_line": { "type": "integer", "minimum": 1, "description": "The last line to read; default: the end." },
                 "max_bytes": { "type": "integer", "minimum": 1, "description": "Read no more than this." }
             },
             "required": ["path"],

@@ -46,9 +46,9 @@ impl RunCommand {
         let parameters = json!({
             "type": "object",
             "properties": {
-                "command": { "type": "string", "description": "For `sh -c`, run in the workspace.", "examples": ["ls -l"] },
+                "command": { "type": "string", "description": "Passed to `sh -c` in the workspace.", "examples": ["ls -l"] },
                 "folder": { "type": "string", "description": "Where to run it, relative to the workspace." },
-                "seconds": { "type": "integer", "minimum": 1, "maximum": LONGEST_TIME, "description": format!("Time limit; {USUAL_TIME} if left out.") }
+                "seconds": { "type": "integer", "minimum": 1, "maximum": LONGEST_TIME, "description": format!("Time limit; default {USUAL_TIME}.") }
             },
             "required": ["command"],
             "additionalProperties": false
@@ -61,7 +61,7 @@ impl RunCommand {
         let network = if confinement.only_reads() { NO_NETWORK.to_owned() } else { confinement.network_in_words() };
         let description = format!(
             "Run a shell command in a sandbox: it sees the workspace and the system's programs, {writes}, and gets no \
-             input. {network} Everything it started is gone when it ends."
+             input. {network} When it ends, all processes it started end too."
         );
         Self { spec: spec("run_command", &description, parameters), confinement }
     }
@@ -153,7 +153,10 @@ pub(super) fn tool(confinement: Confinement) -> Arc<dyn Tool> {
 }
 
 fn no_folder(error: &std::io::Error) -> Failure {
-    Failure::new(FailureKind::Security, format!("the command was not run: no temporary folder can be made: {error}"))
+    Failure::new(
+        FailureKind::Security,
+        format!("the command was not run: could not create a temporary folder: {error}"),
+    )
 }
 
 /// The text about a file that was moved aside, for the model.
@@ -209,7 +212,7 @@ fn more_time(set: Option<Duration>) -> String {
 fn head(ended: &ChildResult) -> String {
     let how = match ended.killed_for {
         Some(limit) => format!("ended by its limit ({limit:?})").to_lowercase(),
-        None if ended.lost > 0 => format!("not all it wrote is there, exit code {}", ended.exit_code()),
+        None if ended.lost > 0 => format!("not all its changes were applied, exit code {}", ended.exit_code()),
         None => format!("exit code {}", ended.exit_code()),
     };
     let level = match ended.level {
@@ -248,9 +251,9 @@ mod tests {
 
     #[test]
     fn a_command_whose_files_did_not_fit_on_the_disk_has_failed() {
-        let lost = "what the command did to `big` is lost: No space left on device".to_owned();
+        let lost = "the command's change to `big` is lost: No space left on device".to_owned();
         let output = output(&ChildResult { lost: 1, troubles: vec![lost.clone()], ..ended() }, String::new());
-        assert_eq!(output.text, format!("[not all it wrote is there, exit code 125, 0.0 s]\n[{lost}]\n"));
+        assert_eq!(output.text, format!("[not all its changes were applied, exit code 125, 0.0 s]\n[{lost}]\n"));
         assert!(output.is_error);
     }
 

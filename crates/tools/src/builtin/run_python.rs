@@ -57,33 +57,33 @@ impl RunPython {
                 "code": { "type": "string", "description": "Python code.", "examples": ["import math\nmath.sqrt(2)"] },
                 "variants": {
                     "type": "array", "items": { "type": "string" }, "maxItems": VARIANTS,
-                    "description": "Several ways to do the same, instead of `code`: tried in turn until one succeeds."
+                    "description": "Alternatives to try in turn until one succeeds, instead of `code`."
                 },
-                "seconds": { "type": "integer", "minimum": 1, "maximum": LONGEST_TIME, "description": format!("Time limit; {USUAL_TIME} if left out.") }
+                "seconds": { "type": "integer", "minimum": 1, "maximum": LONGEST_TIME, "description": format!("Time limit; default {USUAL_TIME}.") }
             },
             "additionalProperties": false
         });
         let output = json!({
             "type": "object",
             "properties": {
-                "result": { "description": "The value of the last expression, or of `result`; text where it is no JSON." },
+                "result": { "description": "The value of the last expression, or of `result`; text if it is not JSON." },
                 "stdout": { "type": "string" },
                 "seconds": { "type": "number" },
-                "variant": { "type": "integer", "description": "Which one succeeded, from 1." }
+                "variant": { "type": "integer", "description": "The number of the variant that succeeded, from 1." }
             },
             "required": ["result", "stdout", "seconds", "variant"]
         });
         let (files, network) = if confinement.only_reads() {
             ("this run is read-only: writing in the workspace fails", NO_NETWORK.to_owned())
         } else {
-            ("only files stay", confinement.network_in_words())
+            ("only files are kept", confinement.network_in_words())
         };
         let packages = if python.packages { "installed packages" } else { "no other packages" };
         let description = format!(
             "Run Python code in the workspace folder, in a sandbox: the standard library, {packages}. You get what it \
              prints and the value of its last expression (or of a variable `result`). Shared variables are globals, and \
              in the dict `reads_data`. Your tools are functions: `text = read_file(path=\"a.txt\")`; one that fails \
-             raises ToolError. {network} Every call starts afresh; {files}."
+             raises ToolError. {network} Each call starts with a new interpreter; {files}."
         );
         Self { spec: spec("run_python", &description, parameters), output, confinement, python, pool: OnceCell::new() }
     }

@@ -50,15 +50,15 @@ impl SearchFiles {
             "type": "object",
             "properties": {
                 "pattern": { "type": "string", "minLength": 1, "description": "A regular expression, matched line by line. No look-around, no back-references." },
-                "path": { "type": "string", "description": "A folder or file relative to the workspace; all of it if left out." },
+                "path": { "type": "string", "description": "A folder or file relative to the workspace; default: the whole workspace." },
                 "ignore_case": { "type": "boolean" },
-                "limit": { "type": "integer", "minimum": 1, "description": "Give no more matching lines than this." },
+                "limit": { "type": "integer", "minimum": 1, "description": "The most matching lines to return." },
                 "context": { "type": "integer", "minimum": 0, "maximum": 10, "description": "Lines shown before and after each match." }
             },
             "required": ["pattern"],
             "additionalProperties": false
         });
-        let description = "Search the files of the workspace for a regular expression. Gives `path:line: text` for each matching line. Files that git ignores, hidden and binary ones are left out; those that are too large are named.";
+        let description = "Search the files of the workspace for a regular expression. Returns `path:line: text` for each matching line. Hidden files, binary files and files that git ignores are left out; files that are too large are named.";
         Self { spec: spec("search_files", description, parameters), limits: limits.clone() }
     }
 

@@ -29,13 +29,13 @@ impl WriteFile {
         let parameters = json!({
             "type": "object",
             "properties": {
-                "path": { "type": "string", "description": "Relative to the workspace. Folders that are missing are made." },
+                "path": { "type": "string", "description": "Relative to the workspace. Missing folders are created." },
                 "content": { "type": "string", "description": "The whole content of the file." }
             },
             "required": ["path", "content"],
             "additionalProperties": false
         });
-        let description = "Write a file of the workspace, new or in place of what is there. To change a part of a file, use edit_file.";
+        let description = "Create or replace a file in the workspace. To change part of a file, use edit_file.";
         Self { spec: spec("write_file", description, parameters), file: limits.file, time: limits.time }
     }
 
@@ -98,6 +98,6 @@ impl Tool for WriteFile {
 }
 
 fn told(path: &str, len: usize, is_new: bool) -> String {
-    let what = if is_new { "a new file" } else { "in place of what was there" };
+    let what = if is_new { "a new file" } else { "replacing the previous content" };
     format!("wrote `{path}`: {len} bytes, {what}\n")
 }

@@ -1,4 +1,4 @@
-//! What a drop-in file says of its tools, as cached and shown.
+//! What a drop-in file says about its tools, as cached and shown.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub(super) struct Definition {
     pub(super) context: bool,
 }
 
-/// What a tool says of itself, with the names from MCP.
+/// What a tool says about itself, with the names from MCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Annotations {

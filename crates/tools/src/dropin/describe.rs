@@ -142,7 +142,7 @@ fn definition(said: &Value) -> Result<FileDescription, String> {
         given => serde_json::from_value(given.clone()).map_err(|error| format!("its `annotations`: {error}"))?,
     };
     let tool = Definition {
-        name: text("name").ok_or("its `name` is no text")?,
+        name: text("name").ok_or("its `name` is not a text")?,
         line: 1,
         description: text("description").unwrap_or_default(),
         parameters: parameters.ok_or("it has neither `parameters` nor `inputSchema`, a JSON Schema")?.clone(),

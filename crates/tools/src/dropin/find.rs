@@ -45,7 +45,7 @@ pub(super) fn in_folder(folder: &ToolFolder) -> Result<Vec<CandidateFile>, Strin
     let entries = entries(&folder.path)?;
     // A workspace may come from someone else, and its links may lead to files that are not part of it.
     if !entries.is_empty() && folder.path.canonicalize().is_ok_and(|real| real != folder.path) {
-        return Err("the folder is reached through a link; put the folder itself there".into());
+        return Err("the folder is reached through a link; replace the link with the folder itself".into());
     }
     for entry in entries {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -87,7 +87,7 @@ pub(super) fn read(path: &Path, kind: CandidateKind) -> Result<ToolFileContent, 
     let mut file = open(path)?;
     let about = file.metadata().map_err(|error| format!("it cannot be read: {error}"))?;
     if !about.is_file() {
-        return Err("it is no ordinary file".into());
+        return Err("it is not a regular file".into());
     }
     if kind == CandidateKind::Python && about.len() > LARGEST_SOURCE {
         return Err(format!("it has {} bytes; expected at most {LARGEST_SOURCE}", about.len()));
@@ -108,7 +108,11 @@ pub(super) fn read(path: &Path, kind: CandidateKind) -> Result<ToolFileContent, 
 fn open(path: &Path) -> Result<File, String> {
     crate::open_plain::open_unlinked(path).map_err(|error| {
         let is_link = path.symlink_metadata().is_ok_and(|about| about.is_symlink());
-        if is_link { "it is a link; put the file itself there".into() } else { format!("it cannot be read: {error}") }
+        if is_link {
+            "it is a link; replace it with the file itself".into()
+        } else {
+            format!("it cannot be read: {error}")
+        }
     })
 }
 

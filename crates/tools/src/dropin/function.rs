@@ -73,7 +73,7 @@ impl PythonTool {
             )),
             Err(WorkerFault::Ended { ended, .. }) => Err(self.failed(self.gone(is_imported, ended.as_deref()))),
             Err(WorkerFault::Forged { why, .. }) => {
-                Err(self.failed(format!("the worker of `{}` said {why}, and was ended", self.listed.shown)))
+                Err(self.failed(format!("the worker of `{}` sent {why}, and was stopped", self.listed.shown)))
             }
         }
     }
@@ -143,10 +143,10 @@ impl PythonTool {
             return changed(format!("it no longer has a tool named `{name}`{}", why.unwrap_or_default()));
         };
         if (&now.parameters, now.context) != (&self.listed.definition.parameters, self.listed.definition.context) {
-            return changed(format!("`{name}` now takes other parameters; a new run will know them"));
+            return changed(format!("`{name}` now has other parameters; a new run will use them"));
         }
         if now.output != self.listed.definition.output {
-            return changed(format!("`{name}` now promises another result; a new run will know it"));
+            return changed(format!("`{name}` now has another output schema; a new run will use it"));
         }
         Ok(())
     }
@@ -201,7 +201,7 @@ impl PythonTool {
             format!("importing `{}`", self.listed.shown)
         };
         let how = match ended {
-            None => "it ended without a word".to_owned(),
+            None => "it ended without an error message".to_owned(),
             Some(ended) => match ended.killed_for {
                 Some(KillReason::Memory) => format!("it took more than {} MiB of memory", super::MEMORY >> 20),
                 Some(limit) => format!("it was ended by its limit ({limit:?})").to_lowercase(),

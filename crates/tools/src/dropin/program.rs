@@ -74,12 +74,12 @@ impl ProgramTool {
         }
         let (described, _) = describe::program(&self.shared, &self.listed.path).await;
         match described.tools.iter().find(|tool| tool.name == self.listed.spec.name) {
-            None => changed(&format!("it no longer is a tool named `{}`", self.listed.spec.name)),
+            None => changed(&format!("it is no longer a tool named `{}`", self.listed.spec.name)),
             Some(now)
                 if now.parameters != self.listed.definition.parameters
                     || now.output != self.listed.definition.output =>
             {
-                changed("it now takes other parameters or promises another result; a new run will know them")
+                changed("its parameters or its output schema have changed; a new run will use the new ones")
             }
             Some(_) => Ok(()),
         }

@@ -217,7 +217,7 @@ impl<'a> SchemaSurvey<'a> {
 }
 
 fn shorter(chain: usize) -> Result<usize, String> {
-    chain.checked_sub(1).ok_or_else(|| format!("more than {CHAIN} of its parts hang on one another"))
+    chain.checked_sub(1).ok_or_else(|| format!("more than {CHAIN} of its parts refer to one another"))
 }
 
 /// The parts that apply one level deeper in the arguments.

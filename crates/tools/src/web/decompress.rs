@@ -18,14 +18,14 @@ pub(super) fn unpack(packing: &str, body: Vec<u8>, most: usize) -> Result<(Vec<u
             limited(ZlibDecoder::new(&body[..]), most).or_else(|_| limited(DeflateDecoder::new(&body[..]), most))
         }
         "br" => limited(brotli_decompressor::Decompressor::new(&body[..], 4096), most),
-        other => Err(format!("it is packed as `{other}`; expected one of {ACCEPTED}")),
+        other => Err(format!("it is compressed as `{other}`; expected one of {ACCEPTED}")),
     }
 }
 
 fn limited(packed: impl Read, most: usize) -> Result<(Vec<u8>, bool), String> {
     let mut body = Vec::new();
     match packed.take(most as u64 + 1).read_to_end(&mut body) {
-        Err(error) if body.is_empty() => Err(format!("it cannot be unpacked: {error}")),
+        Err(error) if body.is_empty() => Err(format!("it cannot be decompressed: {error}")),
         Err(_) => Ok((body, true)),
         Ok(_) => {
             let is_cut = body.len() > most;

@@ -29,7 +29,7 @@ async fn ask(server: SocketAddr, name: &str, kind: u16) -> Result<Vec<IpAddr>> {
     let socket = UdpSocket::bind((here, 0)).await?;
     socket.connect(server).await?;
     let mut id = [0; 2];
-    getrandom::fill(&mut id).map_err(|_| Error::other("the system gives no randomness"))?;
+    getrandom::fill(&mut id).map_err(|_| Error::other("the system provides no random numbers"))?;
     let question = question(name, kind)?;
     let asked = [&id[..], &[1, 0, 0, 1, 0, 0, 0, 0, 0, 0], &question].concat();
     let mut buffer = vec![0; LONGEST];
@@ -46,7 +46,7 @@ fn question(name: &str, kind: u16) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(name.len() + 6);
     for label in name.split('.') {
         let len = u8::try_from(label.len()).ok().filter(|len| (1..64).contains(len));
-        bytes.push(len.ok_or_else(|| Error::other("it is no name"))?);
+        bytes.push(len.ok_or_else(|| Error::other("it is not a host name"))?);
         bytes.extend_from_slice(label.as_bytes());
     }
     bytes.push(0);

@@ -113,7 +113,7 @@ impl Fetcher {
         });
         let unpacked = unpacked.await.unwrap_or_else(|_| Err("it could not be read".to_owned()));
         let (text, len, was_longer) =
-            unpacked.map_err(|why| failed(format!("what `{host}` gave is not readable: {why}")))?;
+            unpacked.map_err(|why| failed(format!("the answer of `{host}` cannot be read: {why}")))?;
         let text = text.ok_or_else(|| not_text(&url, &media, Some(len as u64)))?;
         Ok(FetchedPage { url, status, media, text, is_cut: is_cut || was_longer, elsewhere: None, hosts })
     }

@@ -49,25 +49,22 @@ impl Target {
         if text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\') {
             return refused(
                 &shown(),
-                "holds a blank, a control character or a backslash; write them as `%20` and so on",
+                "contains a space, a control character or a backslash; write them as `%20` and so on",
             );
         }
         let Ok(url) = Url::parse(text) else {
-            return refused(&shown(), "is no address; expected one like `https://example.com/page`");
+            return refused(&shown(), "is not an address; expected one like `https://example.com/page`");
         };
         let Some((_, rest)) = text.split_once("://") else {
-            return refused(&shown(), "is no address; expected one like `https://example.com/page`");
+            return refused(&shown(), "is not an address; expected one like `https://example.com/page`");
         };
         let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
         if authority.contains('@') || !url.username().is_empty() || url.password().is_some() {
             // The address is not shown, so that the password is not spread.
-            return Err(Failure::new(
-                FailureKind::Security,
-                "the address carries a user name or password; pages are asked for without",
-            ));
+            return Err(Failure::new(FailureKind::Security, "the address contains a user name or password; remove it"));
         }
         if authority.contains('%') {
-            return refused(&shown(), "has a host that is written in an odd way");
+            return refused(&shown(), "has a host in an unusual notation");
         }
         Self::judge(url, web)
     }
@@ -77,7 +74,7 @@ impl Target {
         let whole = self.url.join(location).map_err(|_| {
             Failure::new(
                 FailureKind::Tool,
-                format!("the page redirects to `{}`, which is no address", truncate::line(location, 200)),
+                format!("the page redirects to `{}`, which is not an address", truncate::line(location, 200)),
             )
         })?;
         let next = Self::parse(whole.as_str(), web)?;
@@ -119,7 +116,7 @@ impl Target {
             return refused(&shown, "names a network address; only names of public hosts are fetched");
         }
         if host.ends_with('.') || host.parse::<HostPattern>().is_err() {
-            return refused(&shown, "has a host that is written in an odd way");
+            return refused(&shown, "has a host in an unusual notation");
         }
         let Some((_, ending)) = host.rsplit_once('.') else {
             return refused(&shown, "names a host of an inner network; only public hosts are fetched");

@@ -100,7 +100,7 @@ impl WorkerPool {
         let deadline = Instant::now() + limit;
         let call = call.to_string();
         if call.len() > self.0.sizes.frame {
-            let why = format!("the call takes {} bytes; at most {} can be told", call.len(), self.0.sizes.frame);
+            let why = format!("the call has {} bytes; expected at most {}", call.len(), self.0.sizes.frame);
             return Err(WorkerFault::NotStarted(Failure::new(FailureKind::Validation, why)));
         }
         let mut printed = PrintedOutput::default();
@@ -179,7 +179,7 @@ impl PoolInner {
         // Code must be allowed to work in the folder itself, even if it only reads it.
         policy.check().map_err(|error| not_started(error.to_string()))?;
         let empty = self.empty.get_or_try_init(|| async { tempfile::tempdir() }).await;
-        let empty = empty.map_err(|error| not_started(format!("no empty folder can be made: {error}")))?;
+        let empty = empty.map_err(|error| not_started(format!("could not create an empty folder: {error}")))?;
         Ok(self.confinement.policy_for_looking(workspace, empty.path()))
     }
 

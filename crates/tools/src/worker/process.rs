@@ -217,6 +217,6 @@ fn read<T: for<'de> Deserialize<'de>>(payload: &[u8]) -> Result<T, WorkerError> 
 fn new_nonce() -> Result<Nonce, WorkerError> {
     let mut nonce = Nonce::default();
     getrandom::fill(&mut nonce)
-        .map_err(|error| WorkerError::Forged(format!("the system gives no randomness: {error}")))?;
+        .map_err(|error| WorkerError::Forged(format!("the system provides no random numbers: {error}")))?;
     Ok(nonce)
 }

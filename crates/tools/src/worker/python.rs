@@ -41,7 +41,8 @@ impl PythonConfig {
     /// Finds Python and asks for its version, in the sandbox. The failure says what to do.
     pub async fn find(&self, confinement: &Confinement, workspace: &Path) -> Result<FoundPython, Failure> {
         if cfg!(windows) {
-            let why = "agents can run no Python on Windows: every call is a process that forks, which it cannot do";
+            let why =
+                "agents cannot run Python on Windows: each call needs a forked process, which Windows does not support";
             return Err(Failure::new(FailureKind::Config, why));
         }
         let sandbox = confinement.sandbox().await?;

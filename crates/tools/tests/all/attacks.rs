@@ -267,9 +267,9 @@ async fn a_write_to_what_runs_later_asks_first_and_says_why() {
         (".github/hooks/x.json", "a coding agent takes settings from it"),
         (".bashrc", "a shell runs it at start"),
         (".config/fish/config.fish", "a shell runs it at start"),
-        (".updraft/config.toml", "it holds Updraft's settings and agents"),
-        (".updraft/tools/new.py", "it holds Updraft's settings and agents"),
-        ("updraft.toml", "it holds Updraft's settings"),
+        (".updraft/config.toml", "it contains Updraft's settings and agents"),
+        (".updraft/tools/new.py", "it contains Updraft's settings and agents"),
+        ("updraft.toml", "it contains Updraft's settings"),
     ];
     for (path, why) in guarded {
         for (tool, args) in writers(path) {

@@ -138,7 +138,7 @@ async fn a_tool_that_panics_is_a_failure_and_nothing_else() {
     };
     for tool in [early(), late(), early().blocking(), late().blocking()] {
         let failure = world(tool).failure("scripted", json!({})).await;
-        assert_eq!(failure.message, "`scripted` broke down; this is a fault of the tool, not of the call");
+        assert_eq!(failure.message, "`scripted` crashed; the fault is in the tool, not in the call");
     }
 }
 
@@ -226,11 +226,11 @@ async fn echo_gives_a_number_back_and_questions_are_left_to_the_run() {
     let world = World::of(Registry::standard(&ToolLimits::default()).with_bench(NapMode::Async), ToolLimits::default());
     assert_eq!(world.text("echo", json!({ "x": -7 })).await, "echo -7");
     let failure = world.failure("ask_user", json!({ "question": "why?" })).await;
-    assert_eq!(failure.message, "questions are put by the run");
+    assert_eq!(failure.message, "questions are asked by the run");
     assert_eq!(updraft_tools::ask_user_spec(), world.dispatcher.registry().get("ask_user").unwrap().spec().clone());
     let found =
         world.dispatcher.reconcile(&call("echo", json!({ "x": 1 })), &EffectFacts::default(), &world.place).await;
-    assert_eq!(found, RecoveryOutcome::CannotTell("`echo` leaves no traces to check".into()));
+    assert_eq!(found, RecoveryOutcome::CannotTell("`echo` leaves nothing to check".into()));
 }
 
 #[tokio::test]
@@ -262,7 +262,7 @@ async fn data_that_breaks_the_promise_of_its_tool_is_named_and_never_shown() {
     assert!(failure.message.contains("`/n`") && failure.message.contains("integer"), "{}", failure.message);
     assert!(!failure.message.contains("IGNORE"), "{}", failure.message);
     let failure = given(None).failure("scripted", json!({})).await;
-    assert_eq!(failure.message, "`scripted` promises data and gave none");
+    assert_eq!(failure.message, "`scripted` has an output schema, but returned no data");
     let output = given(Some(json!({ "n": 3 }))).output("scripted", json!({})).await;
     assert_eq!(output.value, Some(json!({ "n": 3 })));
 }

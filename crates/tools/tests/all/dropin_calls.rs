@@ -247,7 +247,7 @@ async fn a_changed_file_counts_at_the_next_call_and_a_changed_signature_is_said(
     assert_eq!(dropped.value("one", json!({})).await, json!(12));
     dropped.put("a.py", "def one(n: int) -> int:\n    'o'\n    return n\n");
     let changed = dropped.failure("one", json!({})).await.message;
-    let wanted = "`tools/a.py` was changed since its tools were listed: `one` now takes other parameters; a new run will know \
+    let wanted = "`tools/a.py` was changed since its tools were listed: `one` now has other parameters; a new run will use \
                   them";
     assert_eq!(changed, wanted);
     dropped.list().await;
@@ -318,7 +318,7 @@ async fn a_worker_that_speaks_in_our_place_is_ended_and_the_next_call_is_served(
                   try: os.write(fd, b'\\xff' * 64)\n            except OSError: pass\n    return 1\n";
     let Some(dropped) = Dropped::new(&[("a.py", source)]).await else { return };
     let said = dropped.failure("forge", json!({"times": 1})).await.message;
-    assert!(said.starts_with("the worker of `tools/a.py` said"), "{said}");
+    assert!(said.starts_with("the worker of `tools/a.py` sent"), "{said}");
     assert_eq!(dropped.value("forge", json!({"times": 0})).await, json!(1));
 }
 
@@ -384,7 +384,7 @@ async fn programs_take_json_and_give_json_text_or_an_error() {
     let failed = dropped.output("fails", json!({})).await;
     assert_eq!((failed.is_error, failed.text.as_str()), (true, "`fails` ended with exit code 3\nno such city"));
     assert_eq!(dropped.value("number", json!({})).await, json!(7));
-    assert!(dropped.failure("text", json!({})).await.message.contains("promises data and gave none"));
+    assert!(dropped.failure("text", json!({})).await.message.contains("has an output schema, but returned no data"));
     let slept = dropped.world.call("sleeps", json!({})).await;
     assert!(matches!(slept, Reply::TimedOut { .. }), "{slept:?}");
     dropped.put("number", &program("number", "", "echo 8"));

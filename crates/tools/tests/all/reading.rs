@@ -148,7 +148,7 @@ async fn a_listing_of_one_level_shows_folders_and_a_long_one_says_how_many_more(
         )
     );
     let output = world.output("list_files", json!({ "limit": 2 })).await;
-    assert_eq!(output.text, "a.txt\nb/x\n[and 1 more; list a folder within]\n");
+    assert_eq!(output.text, "a.txt\nb/x\n[and 1 more; list a subfolder]\n");
     assert_eq!(output.value.as_ref().unwrap()["more"], 1);
     assert_eq!(world.text("list_files", json!({ "path": "b", "limit": 5 })).await, "b/x\n");
 

@@ -254,7 +254,7 @@ async fn a_redirect_to_another_site_is_told_and_not_followed() {
     let net = Net::new(&zone, says).await;
     let output = net.world.output("web_fetch", json!({ "url": "https://public.example/out?secret" })).await;
     assert_eq!(output.value.as_ref().unwrap()["redirect"], "https://other.example/?secret");
-    assert!(output.text.contains("redirects to another site, which was not asked"), "{}", output.text);
+    assert!(output.text.contains("redirects to another site, which was not contacted"), "{}", output.text);
     assert_eq!((output.hosts.as_slice(), net.names.lookups("other.example")), (&["public.example".to_owned()][..], 0));
     // With and without www is the same site.
     let output = net.world.output("web_fetch", json!({ "url": "https://public.example/bare" })).await;

@@ -162,7 +162,7 @@ async fn an_edit_replaces_the_one_place_that_is_meant() {
         "nothing was changed in `a.rs`: `old` does not occur in it; the nearest is line 2: `const b = 2;`"
     );
     let gone = world.failure("edit_file", json!({ "path": "b.rs", "old": "x", "new": "y" })).await;
-    assert_eq!(gone.message, "there is no `b.rs` in the workspace; write_file makes new files");
+    assert_eq!(gone.message, "there is no `b.rs` in the workspace; write_file creates new files");
 }
 
 #[tokio::test]
@@ -348,7 +348,7 @@ async fn encodings_and_line_endings_are_kept() {
     let write = async |path: &str| world.text("write_file", json!({ "path": path, "content": "new\nlines\n" })).await;
     assert_eq!(
         write("wide").await,
-        "wrote `wide`: 10 bytes, in place of what was there, with its encoding (UTF-16) and line endings (CRLF) kept\n"
+        "wrote `wide`: 10 bytes, replacing the previous content, with its encoding (UTF-16) and line endings (CRLF) kept\n"
     );
     assert_eq!(world.content("wide"), wide("new\r\nlines\r\n"));
     write("dos").await;

@@ -30,6 +30,6 @@ fn words(server: &Server, waited: Duration) -> String {
         Some(program) => format!("; `{program}` fetches what it runs, which can take minutes the first time"),
         None => String::new(),
     };
-    let said = server.last_words().map(|said| format!(" (it last said: {said})")).unwrap_or_default();
-    format!("waiting for MCP server `{name}` since {} s{what}{said}", waited.as_secs())
+    let said = server.last_words().map(|said| format!(" (its last output: {said})")).unwrap_or_default();
+    format!("waiting for MCP server `{name}` for {} s{what}{said}", waited.as_secs())
 }

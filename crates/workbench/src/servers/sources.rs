@@ -82,7 +82,7 @@ fn named_file(file: &Path, found: &mut Vec<ServerSource>, faults: &mut Vec<Wrong
             file: FILE.to_owned(),
             server: None,
             field: None,
-            what: format!("the file `{}` cannot be read; name one that is there, or unset it", file.display()),
+            what: format!("the file `{}` cannot be read; name an existing file, or unset the variable", file.display()),
         }),
     }
 }

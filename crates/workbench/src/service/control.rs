@@ -24,7 +24,7 @@ impl LiveRuns {
         let id = self.find(run)?;
         let report = view::report(self.journal(), &id)?;
         if report.run.is_over() {
-            return Err(Fault::usage(format!("run {id} is over already: it is {}", report.run.status())));
+            return Err(Fault::usage(format!("run {id} has already ended: it is {}", report.run.status())));
         }
         let input = input(&report.run)?;
         match input.question() {
@@ -132,7 +132,7 @@ fn meant(run: &Run, id: Option<&str>, wanted: impl Fn(&Effect) -> bool, what: &s
     let open: Vec<EffectAddress> = open.collect();
     let listed = || open.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     match (id, open.as_slice()) {
-        (_, []) => Err(Fault::usage(format!("the run does not wait for {what}; it is {}", run.status()))),
+        (_, []) => Err(Fault::usage(format!("the run is not waiting for {what}; it is {}", run.status()))),
         (None, [one]) => Ok(one.clone()),
         (None, _) => Err(Fault::usage(format!("several are open; say which one with `id`: {}", listed()))),
         (Some(id), _) => {

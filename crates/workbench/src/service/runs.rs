@@ -159,7 +159,7 @@ impl LiveRuns {
             ResponseStatus::Counts | ResponseStatus::Waits => Ok(()),
             ResponseStatus::Overtaken(stands) => Err(overtaken(&stands)),
             ResponseStatus::Unwanted => {
-                Err(Fault::usage(format!("the run no longer waits for an answer to {}", response.at)))
+                Err(Fault::usage(format!("the run is no longer waiting for an answer to {}", response.at)))
             }
         }
     }

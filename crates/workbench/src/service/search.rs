@@ -73,7 +73,7 @@ impl WorkspaceFiles {
             Permission::Allowed => Ok(()),
             Permission::Denied(failure) => Err(Fault::usage(failure.message)),
             Permission::Asked(asking) => Err(Fault::usage(format!(
-                "{}. Refused: nobody can be asked here; have an agent do it with `query` or `dispatch_agent_task`: there \
+                "{}. Refused: nobody can be asked here; let an agent do it with `query` or `dispatch_agent_task`, where \
                  a person can approve it",
                 asking.why
             ))),

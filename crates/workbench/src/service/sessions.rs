@@ -111,7 +111,7 @@ impl Sessions {
             (with_conversation(&question, &turns.collect::<Vec<_>>()), said.origins.clone())
         };
         let put = self.change(id, put).await?;
-        put.ok_or_else(|| Fault::usage("this session is not known or has expired; leave `session` out to begin anew"))
+        put.ok_or_else(|| Fault::usage("this session is not known or has expired; omit `session` to start a new one"))
     }
 
     /// Remembers that a run works on a question. The answer may come when no client waits any more.
@@ -254,7 +254,7 @@ mod tests {
         assert!(put.starts_with("Who made it?") && put.contains("User: What is it?\n\nAnswer: A loom."), "{put}");
         assert_eq!(origins.names(), [PAGE], "what it was made of is not forgotten");
         let elsewhere = sessions(&folder, "/elsewhere", LIMITS);
-        assert!(elsewhere.put(&id, "Who made it?").await.unwrap_err().message.contains("leave `session` out"));
+        assert!(elsewhere.put(&id, "Who made it?").await.unwrap_err().message.contains("omit `session`"));
     }
 
     #[tokio::test]

@@ -60,10 +60,10 @@ fn message(id: &RunId, run: &Run, status: Status, waits: &[PendingQuestion]) -> 
         Status::Paused => match run.phase() {
             RunPhase::Exhausted(_) => {
                 let why = why_stopped(run).unwrap_or_default();
-                format!("{why}; `{}` goes on", command_to_go_on(id, run))
+                format!("{why}; `{}` continues it", command_to_go_on(id, run))
             }
             RunPhase::Paused => "a person paused it".to_owned(),
-            _ => "it was interrupted: the process that ran it is gone; resume it to go on".to_owned(),
+            _ => "it was interrupted: the process that ran it is gone; resume it to continue".to_owned(),
         },
         _ => at_work(run),
     }
@@ -73,7 +73,7 @@ fn at_work(run: &Run) -> String {
     let is_busy = |state: &StepState| !matches!(state, StepState::Waiting | StepState::Ready);
     let busy = run.steps().filter(|step| !step.has_ended() && is_busy(&step.state));
     let busy: Vec<String> = busy.take(3).map(|step| format!("{} ({})", step.spec.id, step.spec.agent)).collect();
-    if busy.is_empty() { "it is about to go on".to_owned() } else { format!("at work: {}", busy.join(", ")) }
+    if busy.is_empty() { "it is about to continue".to_owned() } else { format!("working: {}", busy.join(", ")) }
 }
 
 fn wait(value: &Value) -> PendingQuestion {

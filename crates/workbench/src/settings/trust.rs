@@ -143,8 +143,8 @@ pub struct TrustContent {
 /// The error for a folder of tools with too many files.
 pub fn too_much(folder: &Path) -> Fault {
     let shown = folder.display();
-    Fault::config(format!("tools are looked for in `{shown}`, which holds too many files to check")).hint(
-        "move what is not a tool out of it, links too, or name another folder: `[tools] folders` in .updraft/config.toml",
+    Fault::config(format!("the tool folder `{shown}` contains too many files to check")).hint(
+        "move files and links that are not tools out of it, or name another folder: `[tools] folders` in .updraft/config.toml",
     )
 }
 

@@ -124,7 +124,7 @@ async fn a_run_that_only_reads_goes_on_on_its_own_workbench_and_not_where_tools_
     let shared = room.open(flags());
     let refused = shared.resume(&id, Vec::new()).await.err().unwrap();
     assert_eq!(refused.kind, Kind::Usage);
-    assert!(refused.message.contains("it only reads"), "{refused}");
+    assert!(refused.message.contains("it is read-only"), "{refused}");
     let kept = shared.journal().unwrap();
     let run = stored(kept, &id);
     let at = StoredRun::new(&run, kept).unwrap();

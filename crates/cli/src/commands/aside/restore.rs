@@ -14,7 +14,7 @@ use rustix::io::Errno;
 /// Moves the file; returns true if it had to be copied instead. An existing file is replaced only if `replaces`.
 pub(super) fn back(from: &Path, target: &Path, replaces: bool) -> io::Result<bool> {
     let (Some(parent), Some(name)) = (target.parent(), target.file_name()) else {
-        return Err(io::Error::other("no file can be put there"));
+        return Err(io::Error::other("no file can be created there"));
     };
     let parent = folder(parent)?;
     let flags = if replaces { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
@@ -99,7 +99,7 @@ fn copy(from: &Path, to: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
         return io::copy(&mut File::open(from)?, &mut made).map(drop);
     }
     if !about.is_dir() {
-        return Err(io::Error::other("it is no ordinary file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     mkdirat(to, name, mode(&about))?;
     let made = within(to, name)?;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 pub(super) fn back(_: &Path, _: &Path, _: bool) -> io::Result<bool> {
-    Err(io::Error::other("files are moved aside, and put back, on Linux only"))
+    Err(io::Error::other("files are moved aside and restored on Linux only"))
 }
 
 pub(super) fn met_a_link(_: &io::Error) -> bool {

@@ -68,14 +68,14 @@ pub(super) async fn import(places: &AppFolders, args: &ImportArgs, text: &str) -
     let (run, records) = again(&session, start, roster, created);
     if let [first, rest @ ..] = session.missing_in(&run).as_slice() {
         let and = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-        return Err(CliError::failed(format!("the step `{first}`{and} cannot be planned where the file has it"))
-            .hint(format!("`updraft run --plan {} \"GOAL\"` carries the graph out anew", args.file.display())));
+        return Err(CliError::failed(format!("the step `{first}`{and} cannot be placed where the file has it"))
+            .hint(format!("`updraft run --plan {} \"GOAL\"` runs the graph from the start", args.file.display())));
     }
     let head = RunHeader { status: Status::from_word(run.status_word()), ..head };
     say_what_differs(&session, &run);
     if !run.is_over() {
         let id = &head.id;
-        out::note(&format!("not everything was done\n  hint: `updraft resume {id}` goes on with {}", head.model));
+        out::note(&format!("the run is not finished\n  hint: `updraft resume {id}` continues it with {}", head.model));
     }
     super::keep(journal, Export { head, records, blobs: vec![words] }).await
 }

@@ -41,7 +41,7 @@ pub(super) fn add(places: &AppFolders, args: McpAdd) -> CliResult {
     own.insert(&args.name, &server);
     own.save(&file)?;
     out::note(&format!(
-        "added `{}` to {}\n  hint: `updraft mcp check {}` tries it",
+        "added `{}` to {}\n  hint: `updraft mcp check {}` tests it",
         args.name,
         file.display(),
         args.name

@@ -26,7 +26,7 @@ pub(super) async fn login(places: &AppFolders, args: &McpServer) -> CliResult {
             .hint("`updraft mcp list` names them"));
     };
     if matches!(config.link, TransportConfig::Stdio { .. }) {
-        return Err(CliError::usage(format!("`{}` is a program on this machine; it takes no login", args.name)));
+        return Err(CliError::usage(format!("`{}` is a program on this machine and needs no login", args.name)));
     }
     let listener = TcpListener::bind("127.0.0.1:0").await;
     let listener = listener.map_err(|error| CliError::failed(format!("could not listen on loopback: {error}")))?;
@@ -39,16 +39,15 @@ pub(super) async fn login(places: &AppFolders, args: &McpServer) -> CliResult {
     let checked = server.check().await;
     server.close().await;
     let known = checked.map_err(|error| CliError::failed(format!("`{}`: {error}", args.name)))?;
-    out::note(&format!("signed in at `{}`; it has {} tools", args.name, known.tools.len()));
+    out::note(&format!("signed in to `{}`; it has {} tools", args.name, known.tools.len()));
     Ok(CliExitCode::Done)
 }
 
 /// Removes every login at servers of this name.
 pub(super) fn logout(places: &AppFolders, name: &str) -> CliResult {
     let was = SecretFiles::new(places).forget(name);
-    let was =
-        was.map_err(|error| CliError::failed(format!("the login at `{name}` could not be forgotten: {error}")))?;
-    out::note(&if was { format!("signed out at `{name}`") } else { format!("nobody was signed in at `{name}`") });
+    let was = was.map_err(|error| CliError::failed(format!("the login to `{name}` could not be removed: {error}")))?;
+    out::note(&if was { format!("signed out of `{name}`") } else { format!("you were not signed in to `{name}`") });
     Ok(CliExitCode::Done)
 }
 
@@ -65,7 +64,7 @@ impl LoginBrowser for LoopbackLogin {
 
     fn visit(&self, server: &str, page: &str) -> HostFuture<'_, Result<String, String>> {
         let page = out::harmless(page);
-        out::note(&format!("to sign in at `{server}`, open this page in a browser on this machine:\n\n  {page}\n"));
+        out::note(&format!("to sign in to `{server}`, open this page in a browser on this machine:\n\n  {page}\n"));
         Box::pin(async {
             loop {
                 let (stream, _) = self.listener.accept().await.map_err(|error| error.to_string())?;

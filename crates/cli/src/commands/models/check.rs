@@ -75,18 +75,18 @@ fn print(model: &dyn Model, word: &TimedAnswer, city: Option<&str>, as_json: boo
     let cost = usage.cost.map_or_else(|| "cost unknown".to_owned(), |cost| cost.to_string());
     out::line(&format!("{} answers {:?}", model.name(), out::short(answer.text.trim(), 60)));
     out::line(&format!(
-        "  {first}all after {} ms; {about}{} tokens read, {} written, {cost}",
+        "  {first}complete after {} ms; {about}{} tokens read, {} written, {cost}",
         whole.as_millis(),
         usage.input,
         usage.output
     ));
     out::line(match city {
         Some(_) => "  calls tools",
-        None => "  did not call the tool it was told to call",
+        None => "  did not call the tool that it was told to call",
     });
     out::line(match model.sees() {
-        Some(true) => "  can be shown pictures",
-        Some(false) => "  cannot be shown pictures",
-        None => "  whether it can be shown pictures is found out when it is",
+        Some(true) => "  accepts pictures",
+        Some(false) => "  does not accept pictures",
+        None => "  whether it accepts pictures is known only once one is sent",
     });
 }

@@ -27,11 +27,9 @@ impl FollowUp {
         let journal = journal::open_with_runs(places)?;
         let newest = journal::newest_in(&journal, workspace)?;
         if journal.head(&newest)?.is_owned() {
-            return Err(CliError::usage(format!("run {newest} is still at work; its answer is not known yet")).hint(
-                format!(
-                    "`updraft tell {newest} \"…\"` says something to it; `updraft events {newest} --follow` follows it"
-                ),
-            ));
+            return Err(CliError::usage(format!("run {newest} is still running and has no answer yet")).hint(format!(
+                "`updraft tell {newest} \"…\"` sends it a message; `updraft events {newest} --follow` follows it"
+            )));
         }
         let mut found =
             Self { follows: newest.clone(), turns: VecDeque::new(), origins: Origins::default(), mode: RunMode::Plan };

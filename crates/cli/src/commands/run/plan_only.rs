@@ -73,7 +73,7 @@ pub(super) fn conclude(rested: DriveResult, as_json: bool) -> CliResult {
     if let Some(why) = why_stopped(&run).filter(|_| steps.is_empty()) {
         let fault =
             CliError { code: CliExitCode::Exhausted, ..CliError::failed(format!("run {id} made no plan yet: {why}")) };
-        return Err(fault.hint(format!("`{}` goes on where it stopped", command_to_go_on(&id, &run))));
+        return Err(fault.hint(format!("`{}` continues where it stopped", command_to_go_on(&id, &run))));
     }
     if steps.is_empty() {
         let why = updraft_engine::failure_of(&run).map(|why| format!(": {why}")).unwrap_or_default();

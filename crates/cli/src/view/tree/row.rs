@@ -56,7 +56,7 @@ pub(super) struct CallLine {
 
 /// What a step's model is doing.
 pub(super) enum ModelActivity<'a> {
-    /// In our words: it has said nothing yet, or nothing for people to read.
+    /// Written by us, because the model has said nothing yet, or nothing for people to read.
     About(String),
     /// In its own words.
     Own(&'a str),
@@ -125,7 +125,7 @@ impl StepRow {
         match verdict {
             Judgement::Retry { feedback } => self.note = format!("↻ again: {feedback}"),
             Judgement::Pivot { feedback } => self.note = format!("↻ another way: {feedback}"),
-            Judgement::Again { instruction } => self.note = format!("↻ goes on: {instruction}"),
+            Judgement::Again { instruction } => self.note = format!("↻ runs again: {instruction}"),
             Judgement::Replan { why } => self.replanned = Some(why.clone()),
             _ => {}
         }

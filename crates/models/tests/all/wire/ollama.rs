@@ -283,7 +283,10 @@ async fn the_user_hears_of_a_picture_that_a_model_is_not_shown() {
     let picture = Picture { name: "chart.png".into(), mime: "image/png".into(), bytes: vec![1].into() };
     let messages = vec![Message::User("What is it?".into()), Message::Pictures(vec![picture].into())];
     let answer = Talk { messages, ..Talk::new() }.ask(&*model).await.unwrap();
-    assert_eq!(answer.omitted, [format!("{} takes no pictures, so `chart.png` was not shown to it", model.name())]);
+    assert_eq!(
+        answer.omitted,
+        [format!("{} does not accept pictures, so `chart.png` was not sent to it", model.name())]
+    );
 }
 
 #[tokio::test]
@@ -292,7 +295,7 @@ async fn a_model_without_tools_or_eyes_is_told_in_words() {
 
     assert!(!sent.contains(r#""tools""#) && !sent.contains(r#""images""#), "{sent}");
     assert!(sent.contains(r#""format":{"anyOf":["#), "{sent}");
-    assert!(sent.contains("a picture (image/png, 8 bytes) that this model cannot be shown"), "{sent}");
+    assert!(sent.contains("a picture (image/png, 8 bytes) that this model does not accept"), "{sent}");
 }
 
 #[tokio::test]

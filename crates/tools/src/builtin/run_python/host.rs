@@ -71,7 +71,7 @@ impl<'a> PythonHost<'a> {
 
     async fn make(&self, what: Value) -> Result<Value, String> {
         let CodeCall { tool, args } =
-            serde_json::from_value(what).map_err(|error| format!("this is no call of a tool: {error}"))?;
+            serde_json::from_value(what).map_err(|error| format!("this is not a tool call: {error}"))?;
         let Some(caller) = &self.cx.around.caller else {
             return Err("tools cannot be called from code here: this call does not belong to a run".to_owned());
         };

@@ -135,12 +135,12 @@ fn signal_name(signal: i64) -> String {
 }
 
 fn ended_words(ended: Option<&ChildResult>) -> String {
-    let Some(ended) = ended else { return "Python ended, and nobody saw how".to_owned() };
+    let Some(ended) = ended else { return "Python ended in an unknown way".to_owned() };
     let limit = match ended.killed_for {
         Some(KillReason::Memory) => "it took too much memory",
         Some(KillReason::Processes) => "it started too many processes",
         Some(KillReason::Disk) => "it filled the disk",
-        Some(KillReason::Output) => "it said too much",
+        Some(KillReason::Output) => "it printed too much",
         Some(KillReason::Time) => "it took too long",
         None => {
             let stderr = ended.stderr.text();
