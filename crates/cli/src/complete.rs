@@ -13,8 +13,8 @@ const MOST: usize = 50;
 pub(crate) fn runs() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &std::ffi::OsStr| {
         let typed = typed.to_string_lossy();
-        let Ok(places) = AppFolders::find() else { return Vec::new() };
-        let Ok(Some(journal)) = journal::open_if_there(&places) else { return Vec::new() };
+        let Ok(folders) = AppFolders::find() else { return Vec::new() };
+        let Ok(Some(journal)) = journal::open_if_there(&folders) else { return Vec::new() };
         let filter = RunFilter { limit: Some(MOST), ..RunFilter::default() };
         let runs = journal.list(&filter).unwrap_or_default().into_iter();
         runs.filter(|run| run.id.as_str().starts_with(&*typed))

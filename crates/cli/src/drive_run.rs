@@ -15,7 +15,7 @@ use crate::signals::Signals;
 use crate::view::{self, AskResult, RunDisplay, RunEnding};
 
 /// Drives a run until it is over, or until nothing can be done for it here.
-pub(crate) async fn steer(
+pub(crate) async fn drive_and_ask(
     engine: &Engine,
     mut handle: RunHandle,
     face: &RunDisplay,

@@ -15,9 +15,9 @@ const SIGNS: [&str; 4] = [
 
 /// Installs a panic handler that ends the program with a clear message if threads or memory run out. Nothing is lost:
 /// the journal holds each run up to its last event.
-pub(crate) fn end_plainly() {
+pub(crate) fn install_panic_hook() {
     let usual = take_hook();
-    set_hook(Box::new(move |info| match lack(info) {
+    set_hook(Box::new(move |info| match shortage(info) {
         Some(words) => {
             let mut stderr = std::io::stderr();
             let _ = writeln!(stderr, "error: the system has no more threads or memory for this program: {words}");
@@ -31,7 +31,7 @@ pub(crate) fn end_plainly() {
     }));
 }
 
-fn lack<'a>(info: &'a PanicHookInfo<'_>) -> Option<&'a str> {
+fn shortage<'a>(info: &'a PanicHookInfo<'_>) -> Option<&'a str> {
     let payload = info.payload();
     let words = payload
         .downcast_ref::<String>()

@@ -15,8 +15,8 @@ use crate::folders::{self, AppFolders};
 
 /// Starts logging at a level (`warn`) or with a filter (`updraft_engine=debug`). The file is created with the first
 /// line.
-pub(crate) fn begin(places: &AppFolders, level: &str) {
-    let file = Mutex::new(LazyLogFile { path: places.state.join("general.log"), file: None });
+pub(crate) fn begin(folders: &AppFolders, level: &str) {
+    let file = Mutex::new(LazyLogFile { path: folders.state.join("general.log"), file: None });
     let builder = tracing_subscriber::fmt().with_writer(file).with_ansi(false);
     // A plain level is by far the most common case, and needs no filter.
     let begun = match level.parse::<LevelFilter>() {

@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == updraft_sandbox::launch::ARGUMENT) {
         updraft_sandbox::launch::main();
     }
-    lack::end_plainly();
+    lack::install_panic_hook();
     if folders::env("COMPLETE").is_some() {
         clap_complete::CompleteEnv::with_factory(CliArgs::command).complete();
     }
@@ -60,41 +60,41 @@ fn carry_out(command: CliCommand) -> CliExitCode {
 
 fn dispatch(command: CliCommand) -> CliResult {
     use commands as c;
-    let places = AppFolders::find()?;
+    let folders = AppFolders::find()?;
     match command {
-        CliCommand::Run(args) => c::run::run(&places, *args),
-        CliCommand::Runs(args) => c::runs::run(&places, &args),
-        CliCommand::Show(args) => c::show::run(&places, &args),
-        CliCommand::Events(args) => c::events::run(&places, &args),
-        CliCommand::Resume(args) => c::resume::run(&places, &args),
-        CliCommand::Pause(args) => c::control::pause(&places, &args),
-        CliCommand::Cancel(args) => c::control::cancel(&places, &args),
-        CliCommand::Tell(args) => c::control::tell(&places, &args),
-        CliCommand::Answer(args) => c::control::answer(&places, &args),
-        CliCommand::Approve(args) => c::control::approve(&places, &args),
-        CliCommand::Deny(args) => c::control::deny(&places, args),
-        CliCommand::Replay(args) => c::replay::run(&places, &args),
-        CliCommand::Fork(args) => c::fork::run(&places, *args),
-        CliCommand::Diff(args) => c::diff::run(&places, &args),
-        CliCommand::Undo(args) => c::undo::run(&places, &args),
-        CliCommand::Audit(args) => c::audit::run(&places, &args),
-        CliCommand::Export(args) => c::export::run(&places, &args),
-        CliCommand::Import(args) => c::import::run(&places, &args),
-        CliCommand::Rm(args) => c::rm::rm(&places, &args),
-        CliCommand::Prune(args) => c::rm::prune(&places, &args),
-        CliCommand::Tools(args) => c::tools::run(&places, args),
-        CliCommand::Agents(args) => c::agents::run(&places, &args),
-        CliCommand::Models(args) => c::models::run(&places, &args),
-        CliCommand::Mcp(args) => c::mcp::run(&places, args),
-        CliCommand::Sandbox(args) => c::sandbox::run(&places, args),
-        CliCommand::Serve(args) => c::serve::run(&places, *args),
-        CliCommand::Bridge(args) => c::bridge::run(&places, &args),
+        CliCommand::Run(args) => c::run::run(&folders, *args),
+        CliCommand::Runs(args) => c::runs::run(&folders, &args),
+        CliCommand::Show(args) => c::show::run(&folders, &args),
+        CliCommand::Events(args) => c::events::run(&folders, &args),
+        CliCommand::Resume(args) => c::resume::run(&folders, &args),
+        CliCommand::Pause(args) => c::control::pause(&folders, &args),
+        CliCommand::Cancel(args) => c::control::cancel(&folders, &args),
+        CliCommand::Tell(args) => c::control::tell(&folders, &args),
+        CliCommand::Answer(args) => c::control::answer(&folders, &args),
+        CliCommand::Approve(args) => c::control::approve(&folders, &args),
+        CliCommand::Deny(args) => c::control::deny(&folders, args),
+        CliCommand::Replay(args) => c::replay::run(&folders, &args),
+        CliCommand::Fork(args) => c::fork::run(&folders, *args),
+        CliCommand::Diff(args) => c::diff::run(&folders, &args),
+        CliCommand::Undo(args) => c::undo::run(&folders, &args),
+        CliCommand::Audit(args) => c::audit::run(&folders, &args),
+        CliCommand::Export(args) => c::export::run(&folders, &args),
+        CliCommand::Import(args) => c::import::run(&folders, &args),
+        CliCommand::Rm(args) => c::rm::rm(&folders, &args),
+        CliCommand::Prune(args) => c::rm::prune(&folders, &args),
+        CliCommand::Tools(args) => c::tools::run(&folders, args),
+        CliCommand::Agents(args) => c::agents::run(&folders, &args),
+        CliCommand::Models(args) => c::models::run(&folders, &args),
+        CliCommand::Mcp(args) => c::mcp::run(&folders, args),
+        CliCommand::Sandbox(args) => c::sandbox::run(&folders, args),
+        CliCommand::Serve(args) => c::serve::run(&folders, *args),
+        CliCommand::Bridge(args) => c::bridge::run(&folders, &args),
         CliCommand::Init(args) => c::init::run(&args),
-        CliCommand::Trust(args) => c::trust::run(&places, &args),
-        CliCommand::Permissions(args) => c::permissions::run(&places, &args),
-        CliCommand::Aside(args) => c::aside::run(&places, &args),
-        CliCommand::Config(args) => c::config::run(&places, &args),
-        CliCommand::Doctor(args) => Ok(c::doctor::run(&places, &args)),
+        CliCommand::Trust(args) => c::trust::run(&folders, &args),
+        CliCommand::Permissions(args) => c::permissions::run(&folders, &args),
+        CliCommand::Aside(args) => c::aside::run(&folders, &args),
+        CliCommand::Config(args) => c::config::run(&folders, &args),
+        CliCommand::Doctor(args) => Ok(c::doctor::run(&folders, &args)),
         CliCommand::Completions(args) => Ok(c::completions::run(&args)),
         CliCommand::Man => c::man::run(),
         CliCommand::Json(args) => c::json::run(&args),

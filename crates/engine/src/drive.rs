@@ -63,36 +63,36 @@ impl RunDriver {
     /// Continues with the run: takes the waiting inputs, and begins every open effect that may begin.
     pub(crate) async fn drive_from_here(mut self) -> Result<DriveResult, Error> {
         let queued = std::mem::take(&mut self.inbox.queued);
-        self.take(queued, true).await?;
+        self.process_inputs(queued, true).await?;
         self.drive().await
     }
 
     /// Drives the run until it is over, waits only for people, is paused or exhausted, or the engine is stopped.
     pub(crate) async fn drive(mut self) -> Result<DriveResult, Error> {
         loop {
-            let mut arrived = self.gather().await?;
+            let mut arrived = self.next_inputs().await?;
             if arrived.is_empty() {
                 // From here on senders are told that the run is no longer driven. What they sent before is still taken.
                 self.inbox.mail.close();
                 arrived.extend(std::iter::from_fn(|| self.inbox.mail.try_recv().ok()));
             }
             if arrived.is_empty() {
-                return self.rest().await;
+                return self.stop_driving().await;
             }
-            self.take(arrived, false).await?;
+            self.process_inputs(arrived, false).await?;
         }
     }
 
     /// Decides about the inputs, writes the records, and only then begins the effects that follow, or every open
     /// effect.
-    async fn take(&mut self, arrived: Vec<QueuedInput>, everything: bool) -> Result<(), Error> {
+    async fn process_inputs(&mut self, arrived: Vec<QueuedInput>, everything: bool) -> Result<(), Error> {
         // Take new marks first: files are marked before their text can be read.
         let arrived = self.news_of_marks()?.into_iter().chain(arrived).collect();
         let (mut records, handled) = self.decide(arrived);
         self.read_ahead(&mut records);
         let mut begin = NextActions::after(&records);
         begin.everything |= everything;
-        self.work.effects.let_wait(*self.run.phase() == RunPhase::Running);
+        self.work.effects.allow_waiting(*self.run.phase() == RunPhase::Running);
         if matches!(self.run.phase(), RunPhase::Exhausted(BudgetLimit::Time)) {
             // Effects that do not end soon are left to the process that resumes the run with more time.
             self.work.deadline.get_or_insert_with(|| tokio::time::Instant::now() + next_inputs::GRACE);
@@ -165,7 +165,7 @@ impl RunDriver {
     }
 
     /// Stops driving: writes the inputs that were waiting for the next append, and releases the lease.
-    async fn rest(mut self) -> Result<DriveResult, Error> {
+    async fn stop_driving(mut self) -> Result<DriveResult, Error> {
         let riding = std::mem::take(&mut self.unwritten.deferred_inputs);
         if !riding.is_empty() || !self.unwritten.blobs.is_empty() {
             let (records, handled) = self.decide(riding);

@@ -39,7 +39,7 @@ pub(crate) struct RunningEffects {
     running: FuturesUnordered<EffectFuture<'static, FinishedEffect>>,
     stops: BTreeMap<EffectAddress, CancellationToken>,
     /// Ends the waits for models that are not available.
-    hurry: CancellationToken,
+    stop_waiting: CancellationToken,
 }
 
 impl RunningEffects {
@@ -61,11 +61,11 @@ impl RunningEffects {
 
     /// Asks a model.
     pub(crate) fn ask(&mut self, id: EffectAddress, attempt: u32, asking: ModelCallSetup) {
-        let (stop, hurry) = (self.stop_for(&id), self.hurry.clone());
+        let (stop, hurry) = (self.stop_for(&id), self.stop_waiting.clone());
         self.running.push(Box::pin(async move {
-            let ModelCallSetup { model, mut conversation, way, mut hear, limit } = asking;
+            let ModelCallSetup { model, mut conversation, options: way, mut hear, limit } = asking;
             let (prompt, draft) = conversation.parts(way);
-            let patience = OutageWait { limit, hurry };
+            let patience = OutageWait { limit, stop_waiting: hurry };
             let answer = tokio::select! {
                 answer = outage::ask(model, &prompt, draft, &mut hear, &patience) => answer,
                 () = stop.cancelled() => Err(Reply::Cancelled),
@@ -75,10 +75,10 @@ impl RunningEffects {
     }
 
     /// Sets whether to wait for models that are not available. If not, current waits end.
-    pub(crate) fn let_wait(&mut self, waits: bool) {
-        match (waits, self.hurry.is_cancelled()) {
-            (true, true) => self.hurry = CancellationToken::new(),
-            (false, false) => self.hurry.cancel(),
+    pub(crate) fn allow_waiting(&mut self, waits: bool) {
+        match (waits, self.stop_waiting.is_cancelled()) {
+            (true, true) => self.stop_waiting = CancellationToken::new(),
+            (false, false) => self.stop_waiting.cancel(),
             (true, false) | (false, true) => {}
         }
     }
@@ -87,15 +87,16 @@ impl RunningEffects {
     pub(crate) fn call(&mut self, id: EffectAddress, attempt: u32, calling: ToolCallSetup) {
         let stop = self.stop_for(&id);
         self.running.push(Box::pin(async move {
-            let ToolCallSetup { performer: hands, workspace, call, key, around, log, output } = calling;
-            let called =
-                hands.call(&workspace, &call, CallEnvironment { key, cancel: stop, around, log, output }).await;
+            let ToolCallSetup { performer, workspace, call, key, context: around, log, output } = calling;
+            let called = performer
+                .call(&workspace, &call, CallEnvironment { key, cancel: stop, context: around, log, output })
+                .await;
             FinishedEffect { id, attempt, what: EffectResult::Called(called) }
         }));
     }
 
     /// Asks a model on an agent's behalf.
-    pub(crate) fn consult(
+    pub(crate) fn ask_other_model(
         &mut self,
         id: EffectAddress,
         attempt: u32,
@@ -137,7 +138,7 @@ impl RunningEffects {
 pub(crate) struct ModelCallSetup {
     pub(crate) model: RenewableModel,
     pub(crate) conversation: Box<Conversation>,
-    pub(crate) way: AskOptions,
+    pub(crate) options: AskOptions,
     pub(crate) hear: DeltaListener,
     /// How long to wait for a model that is not available.
     pub(crate) limit: Duration,
@@ -149,7 +150,7 @@ pub(crate) struct ToolCallSetup {
     pub(crate) workspace: String,
     pub(crate) call: ToolCall,
     pub(crate) key: String,
-    pub(crate) around: RunContext,
+    pub(crate) context: RunContext,
     pub(crate) log: CallLog,
     pub(crate) output: CallLog,
 }

@@ -24,7 +24,7 @@ use crate::watcher::{NoWatcher, RunWatcher};
 
 /// The shortest time between two checks for inputs from other processes: short for a person, but no burden for a busy
 /// run.
-const POST_ROUND: Duration = Duration::from_millis(100);
+const INBOX_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How many kits are kept before unused ones are removed. If tools change often, each change makes a new one.
 const MOST_KITS: usize = 64;
@@ -82,10 +82,10 @@ fn system_clock() -> Timestamp {
 
 impl Engine {
     /// An engine with this journal and this performer.
-    pub fn new(journal: Journal, hands: Arc<dyn EffectPerformer>, options: EngineOptions) -> Self {
+    pub fn new(journal: Journal, performer: Arc<dyn EffectPerformer>, options: EngineOptions) -> Self {
         Self(Arc::new(EngineInner {
             journal,
-            performer: hands,
+            performer,
             watch: options.watch,
             stop: options.stop,
             clock: options.clock,
@@ -133,7 +133,7 @@ impl Engine {
     pub async fn open(&self, id: &RunId) -> Result<RunHandle, Error> {
         let lease = self.0.journal.acquire(id).await?;
         let run = self.load(id)?;
-        let found = self.look_for(&run).await;
+        let found = self.check_begun_calls(&run).await;
         let mut queued: Vec<QueuedInput> = Vec::new();
         if !run.is_over() {
             queued.push(Input::Recovered { found }.into());
@@ -155,7 +155,7 @@ impl Engine {
     /// on disk. If `at` is inside one decision, the cut is moved to the end of that decision, because half a decision
     /// is not a valid state.
     pub async fn fork(&self, from: &RunId, at: u64, to: RunId, change: ForkChange) -> Result<RunHandle, Error> {
-        let (at, _) = self.behind_decision(from, at)?;
+        let (at, _) = self.end_of_decision(from, at)?;
         let source = self.0.journal.head(from)?;
         let head = RunHeader {
             workspace: source.workspace,
@@ -192,12 +192,12 @@ impl Engine {
 
     /// The run as it would be in a fork after its first `at` events.
     pub fn as_it_stood(&self, id: &RunId, at: u64) -> Result<Run, Error> {
-        Ok(self.behind_decision(id, at)?.1)
+        Ok(self.end_of_decision(id, at)?.1)
     }
 
     /// Where a cut after `at` events really goes: after the last event of the same decision. Also returns the run at
     /// that point.
-    fn behind_decision(&self, id: &RunId, at: u64) -> Result<(u64, Run), Error> {
+    fn end_of_decision(&self, id: &RunId, at: u64) -> Result<(u64, Run), Error> {
         if at == 0 {
             return Err(Error::Goal("a fork must contain the goal: cut after event 1 or a later one".into()));
         }
@@ -241,7 +241,7 @@ impl Engine {
     }
 
     /// What happened to calls that had begun and may not simply be repeated.
-    async fn look_for(&self, run: &Run) -> Vec<RecoveryFinding> {
+    async fn check_begun_calls(&self, run: &Run) -> Vec<RecoveryFinding> {
         let mut found = Vec::new();
         for (id, open) in run.open() {
             let Some((_, facts)) = open.begun.as_ref().filter(|_| open.effect == Effect::Call) else { continue };
@@ -392,7 +392,7 @@ impl EngineInner {
                     let Some(inner) = inner.upgrade() else { return };
                     inner.deliver(&mut delivered);
                     drop(inner);
-                    tokio::time::sleep(POST_ROUND).await;
+                    tokio::time::sleep(INBOX_INTERVAL).await;
                 }
             });
         }

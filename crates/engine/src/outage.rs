@@ -21,7 +21,7 @@ const ACCOUNT_LIMIT: Duration = Duration::from_secs(4);
 pub(crate) struct OutageWait {
     pub(crate) limit: Duration,
     /// Cancelled when the run should come to rest.
-    pub(crate) hurry: CancellationToken,
+    pub(crate) stop_waiting: CancellationToken,
 }
 
 /// Sets a model up again if the keys have changed since it was set up.
@@ -67,13 +67,13 @@ pub(crate) async fn ask(
         attempts += error.attempts();
         let left = limit.saturating_sub(begun.elapsed());
         let wait = FIRST_WAIT.saturating_mul(1 << rounds.min(8)).min(LONGEST_WAIT).min(left);
-        if left.is_zero() || patience.hurry.is_cancelled() {
+        if left.is_zero() || patience.stop_waiting.is_cancelled() {
             return Err(unavailable(&error, attempts, begun.elapsed()));
         }
         hear(Delta::Waiting(&waiting(&*model, &error, attempts + 1, wait)));
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
-            () = patience.hurry.cancelled() => return Err(unavailable(&error, attempts, begun.elapsed())),
+            () = patience.stop_waiting.cancelled() => return Err(unavailable(&error, attempts, begun.elapsed())),
         }
         rounds += 1;
     }
@@ -146,7 +146,7 @@ mod tests {
 
     async fn asked(model: &Arc<Failing>, renewal: ModelRenewal) -> Result<ModelAnswer, Reply> {
         let brief = TaskBrief::default();
-        let patience = OutageWait { limit: Duration::from_mins(10), hurry: CancellationToken::new() };
+        let patience = OutageWait { limit: Duration::from_mins(10), stop_waiting: CancellationToken::new() };
         let mut hear: DeltaListener = Box::new(|_| {});
         let model = RenewableModel { model: model.clone(), renewal };
         ask(model, &Prompt::empty(&brief), &mut RequestDraft::default(), &mut hear, &patience).await

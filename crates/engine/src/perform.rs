@@ -50,7 +50,7 @@ pub trait EffectPerformer: Send + Sync {
     fn facts<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> EffectFuture<'a, EffectFacts>;
 
     /// Contents that a call is about to replace, to be stored before it begins. Reads, but changes nothing.
-    fn images<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> EffectFuture<'a, Vec<Vec<u8>>> {
+    fn previous_contents<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> EffectFuture<'a, Vec<Vec<u8>>> {
         let _ = (workspace, call);
         Box::pin(std::future::ready(Vec::new()))
     }
@@ -80,7 +80,7 @@ pub struct CallEnvironment {
     /// Cancelled when the call is to stop.
     pub cancel: CancellationToken,
     /// What the tool may know about the run.
-    pub around: RunContext,
+    pub context: RunContext,
     /// Where the tool reports its progress.
     pub log: CallLog,
     /// Where the lines that a program prints while it runs go.
@@ -248,7 +248,7 @@ impl EffectPerformer for RealPerformer {
         })
     }
 
-    fn images<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> EffectFuture<'a, Vec<Vec<u8>>> {
+    fn previous_contents<'a>(&'a self, workspace: &'a str, call: &'a ToolCall) -> EffectFuture<'a, Vec<Vec<u8>>> {
         Box::pin(async move {
             match self.place(workspace) {
                 Ok(place) => self.dispatcher.images(call, &place).await,
@@ -266,7 +266,7 @@ impl EffectPerformer for RealPerformer {
         Box::pin(async move {
             match self.place(workspace) {
                 Ok(place) => {
-                    let CallEnvironment { key, cancel, around, log, output } = given;
+                    let CallEnvironment { key, cancel, context: around, log, output } = given;
                     let mut context = CallContext::new(place, key);
                     context.cancel = cancel;
                     context.around = around;
@@ -296,7 +296,7 @@ impl EffectPerformer for RealPerformer {
 
 /// Removes the hosts of the step's own model from a question to another model: they receive the text anyway, so sending
 /// it there does not count as sending it out.
-pub(crate) fn but_for(mut prepared: PreparedCall, own: &[String]) -> PreparedCall {
+pub(crate) fn without_own_hosts(mut prepared: PreparedCall, own: &[String]) -> PreparedCall {
     prepared.hosts.retain(|host| !own.contains(host));
     prepared.sends = !prepared.hosts.is_empty();
     prepared
@@ -318,18 +318,18 @@ mod tests {
             ProviderAccess { key: Some(SecretString::new("k")), ..ProviderAccess::default() },
         );
         let dispatcher = Dispatcher::new(Registry::standard(&ToolLimits::default()), ToolLimits::default());
-        let hands = RealPerformer::new(access, dispatcher);
+        let performer = RealPerformer::new(access, dispatcher);
         let folder = tempfile::tempdir().unwrap();
         let asked = |model: &str| {
             let args = json!({ "model": model, "question": "why?" });
             let call = ToolCall { id: "1".into(), name: updraft_tools::ASK_MODEL.into(), args, fault: None };
-            hands.prepare(&folder.path().display().to_string(), &call)
+            performer.prepare(&folder.path().display().to_string(), &call)
         };
         let away = asked("anthropic/claude-haiku-5-5");
         assert_eq!((away.sends, away.outside, away.fault.as_ref()), (true, false, None));
         assert_eq!(away.hosts, ["api.anthropic.com"]);
-        assert!(!but_for(away.clone(), &away.hosts).sends, "its own provider hears nothing new");
-        assert!(but_for(away, &["api.openai.com".into()]).sends);
+        assert!(!without_own_hosts(away.clone(), &away.hosts).sends, "its own provider hears nothing new");
+        assert!(without_own_hosts(away, &["api.openai.com".into()]).sends);
         for here in ["builtin", "ollama/llama3"] {
             let asked = asked(here);
             assert_eq!((asked.sends, asked.hosts.len(), asked.fault), (false, 0, None), "{here}");

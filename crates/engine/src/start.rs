@@ -105,11 +105,11 @@ impl NewRun<'_> {
 
     pub(crate) fn prepare(self, engine: &EngineInner) -> Result<PreparedRun, Error> {
         self.check()?;
-        let (roster, words) = self.gather();
+        let (roster, words) = self.build_roster();
         self.check_models(engine, &roster)?;
         let words_blob = Blob::new(serde_json::to_vec(&words).unwrap_or_default());
         let kit = engine.kit(words_blob.hash(), &roster, || Ok(PromptKit::new(&roster, words)))?;
-        let context = self.look(engine)?;
+        let context = self.workspace_context(engine)?;
         let context_blob = context_blob(&context);
         let roster = Arc::new(Roster { words: Some(words_blob.hash()), ..roster });
         let documents = users_documents(&context);
@@ -121,7 +121,7 @@ impl NewRun<'_> {
 
     /// The workspace as it is now. Its documents are the user's own text if it is trusted and no run has written text
     /// from outside to them.
-    fn look(&self, engine: &EngineInner) -> Result<WorkspaceContext, Error> {
+    fn workspace_context(&self, engine: &EngineInner) -> Result<WorkspaceContext, Error> {
         let workspace = &self.settings.workspace;
         let marks = engine.marks().map(|marks| marks.book(workspace).all()).transpose()?.unwrap_or_default();
         let strange = |path: &str| {
@@ -132,7 +132,7 @@ impl NewRun<'_> {
         Ok(WorkspaceContext::look(Path::new(workspace), &is_own))
     }
 
-    fn gather(&self) -> (Roster, RosterTexts) {
+    fn build_roster(&self) -> (Roster, RosterTexts) {
         let only = match &self.goal.mode {
             RunMode::Agent(name) => Some(name.as_str()),
             RunMode::Plan | RunMode::Swarm | RunMode::Given => None,

@@ -27,7 +27,7 @@ use crate::{
 
 /// How long to wait for the end of the body after the last part: a connection can be reused only if its body was read
 /// to the end.
-const FAREWELL: Duration = Duration::from_millis(50);
+const DRAIN_LIMIT: Duration = Duration::from_millis(50);
 
 const A_MINUTE: Duration = Duration::from_mins(1);
 
@@ -194,7 +194,7 @@ impl RemoteModel {
         if !response.status().is_success() {
             *began = AnswerStart::No;
             let refused = refusal::read(response, &mut watch).await;
-            return Err(self.heed(refused));
+            return Err(self.apply_rate_limit(refused));
         }
         // At the reset everything is available again; some is available earlier.
         if let Some(wait) = exhausted_for(response.headers()).filter(|wait| *wait <= LONGEST_PAUSE) {
@@ -225,7 +225,7 @@ impl RemoteModel {
     }
 
     /// Pauses all requests with the same key. A wait of hours becomes a refusal: another model may be used meanwhile.
-    fn heed(&self, refused: AttemptError) -> AttemptError {
+    fn apply_rate_limit(&self, refused: AttemptError) -> AttemptError {
         match refused {
             AttemptError::Busy { status, message, after: Some(after) } if after > LONGEST_PAUSE => {
                 AttemptError::Refused { status, message: format!("{message} (it asks to wait {})", in_words(after)) }
@@ -290,7 +290,7 @@ impl RemoteModel {
                 watch.progress(if fold.calls.is_empty() { stall } else { silence.max(stall) });
             }
         }
-        let _ = tokio::time::timeout(FAREWELL, response.chunk()).await;
+        let _ = tokio::time::timeout(DRAIN_LIMIT, response.chunk()).await;
         Ok(fold)
     }
 
@@ -324,11 +324,11 @@ impl RemoteModel {
     /// The price for a call with this usage.
     fn price_of(&self, usage: &TokenUsage) -> Option<Price> {
         let Endpoint { provider, model, price, .. } = &self.endpoint;
-        price.or_else(|| self.prices.price_for(provider, model, usage).filter(|_| !self.is_hired()))
+        price.or_else(|| self.prices.price_for(provider, model, usage).filter(|_| !self.is_remote_ollama()))
     }
 
     /// Whether this is Ollama, which is free locally, on someone else's machine.
-    fn is_hired(&self) -> bool {
+    fn is_remote_ollama(&self) -> bool {
         self.endpoint.provider == "ollama" && !is_local(&self.endpoint.base)
     }
 }
@@ -340,7 +340,7 @@ impl Model for RemoteModel {
 
     fn price(&self) -> Option<Price> {
         let Endpoint { provider, model, price, .. } = &self.endpoint;
-        price.or_else(|| self.prices.highest(provider, model).filter(|_| !self.is_hired()))
+        price.or_else(|| self.prices.highest(provider, model).filter(|_| !self.is_remote_ollama()))
     }
 
     fn sees(&self) -> Option<bool> {

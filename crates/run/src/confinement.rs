@@ -88,7 +88,7 @@ impl<'de> Deserialize<'de> for Level {
 /// The conditions under which a run would continue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Terms {
+pub struct ResumeTerms {
     /// How far commands are confined there.
     pub level: Level,
     /// A person has agreed to this level for this run.
@@ -136,7 +136,7 @@ impl Run {
     }
 
     /// Whether the run may continue under these terms. Returns the level that it then has.
-    pub fn may_go_on(&self, terms: &Terms) -> Result<Level, Denial> {
+    pub fn check_terms(&self, terms: &ResumeTerms) -> Result<Level, Denial> {
         let began = self.settings.sandbox;
         if let Some(shared) = &terms.shared {
             if self.settings.approvals == ApprovalMode::ReadOnly && shared.approvals != ApprovalMode::ReadOnly {

@@ -107,7 +107,7 @@ impl Run {
                 self.halt(id, why.clone())
             }
             Input::Replied { id, attempt, reply, prepared } if self.is_current(id, *attempt) => {
-                let prepared = self.one_for_each_call(id, reply, prepared);
+                let prepared = self.prepared_per_call(id, reply, prepared);
                 let mut events = self.close_inner(id, &[]);
                 events.push(Event::Replied { id: id.clone(), attempt: *attempt, reply: reply.clone(), prepared });
                 events
@@ -127,7 +127,7 @@ impl Run {
             Input::Fork { from, at, change } => self.fork(from, *at, change),
             Input::Mark { files } if self.has_new_marks(files) => vec![Event::Marked { files: files.clone() }],
             Input::Mark { .. } => Vec::new(),
-            Input::GoOn { terms } => match self.may_go_on(terms) {
+            Input::GoOn { terms } => match self.check_terms(terms) {
                 Ok(level) => self.confine(level, terms.flags.as_ref()),
                 // The caller learns the reason from `may_go_on`; the run stays as it is.
                 Err(_) => Vec::new(),

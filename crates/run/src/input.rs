@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::confinement::{Level, Terms};
+use crate::confinement::{Level, ResumeTerms};
 use crate::effect::{EffectFacts, PreparedCall};
 use crate::event::Event;
 use crate::goal::{ApprovalMode, Budget, Ceiling, RunStart};
@@ -145,7 +145,7 @@ pub enum Input {
     /// Continue under these terms, if they are no laxer than those the run began with.
     GoOn {
         /// The terms.
-        terms: Box<Terms>,
+        terms: Box<ResumeTerms>,
     },
     /// Confine commands at another level. Only in older journals, where this had been decided elsewhere.
     Confine {

@@ -73,7 +73,7 @@ pub use answer_calls::{ASK_USER, outcome_words};
 pub use apply::{DOCUMENTS, paths_meet};
 pub use arguments::{CallMatcher, argument_lines};
 pub use budget::Ledger;
-pub use confinement::{Denial, Level, SharedTools, Terms};
+pub use confinement::{Denial, Level, ResumeTerms, SharedTools};
 pub use effect::{Effect, EffectClass, EffectFacts, ExpectedWrite, Inquiry, PreparedCall, SimpleCommand};
 pub use event::{Event, Judgement, Note, PlanReason};
 pub use goal::{

@@ -42,14 +42,14 @@ pub struct ApprovalRequest {
 impl Run {
     /// Decides about a call of a step. Denying wins over asking, and asking over allowing. `beside` are the earlier
     /// calls in the same answer.
-    pub(crate) fn weigh(
+    pub(crate) fn permission_for(
         &self,
         step: &Step,
         agent: &AgentCard,
         (call, prepared): (&ToolCall, &PreparedCall),
         beside: &[ComparableCall],
     ) -> Permission {
-        self.weigh_with(&self.rights(agent), step, agent, (call, prepared), beside)
+        self.permission_with(&self.rights(agent), step, agent, (call, prepared), beside)
     }
 
     /// The rights of an agent in this run.
@@ -58,7 +58,7 @@ impl Run {
     }
 
     /// Like `weigh`, with rights that are the agent's or narrower: `self.rights(agent).code()` for a call from code.
-    pub(crate) fn weigh_with(
+    pub(crate) fn permission_with(
         &self,
         rights: &Rights<'_>,
         step: &Step,
@@ -86,7 +86,7 @@ impl Run {
         let is_again = || self.additive_calls.iter().chain(beside).any(|made| errand.repeats(made));
         let is_own = self.is_users_own(call, prepared) && !is_again();
         let needs_no_word = is_own || self.is_agreed_to(call, prepared, &origins);
-        match rights.clone().lifted(needs_no_word).weigh(name, prepared, &origins) {
+        match rights.clone().with_pre_approval(needs_no_word).weigh(name, prepared, &origins) {
             Permission::Asked(asking) if !asking.origins.is_empty() && !asking.insists => {
                 Permission::Asked(ApprovalRequest { like: CallMatcher::of(call, prepared).map(Box::new), ..asking })
             }

@@ -58,9 +58,9 @@ pub struct Rights<'a> {
     /// What a person allowed with "always".
     remembered: &'a [Rule],
     /// Why nobody can be asked, if that is so.
-    silent: Option<&'static str>,
+    cannot_ask: Option<&'static str>,
     /// No approval is needed: the call is the user's own, or a person has allowed it for the rest of the run.
-    lifted: bool,
+    pre_approved: bool,
 }
 
 impl<'a> Rights<'a> {
@@ -75,7 +75,7 @@ impl<'a> Rights<'a> {
                 Some("nobody can approve it here; with `--yes` the run would stop and wait for `updraft approve`")
             }
         };
-        Self { layers, remembered, silent, lifted: false }
+        Self { layers, remembered, cannot_ask: silent, pre_approved: false }
     }
 
     /// The rights with one more layer below.
@@ -95,15 +95,15 @@ impl<'a> Rights<'a> {
     /// The rights of code that an agent runs. Code cannot wait for a person.
     #[must_use]
     pub fn code(mut self) -> Self {
-        self.silent.get_or_insert("code cannot wait for approval; make this call yourself, outside of the code");
+        self.cannot_ask.get_or_insert("code cannot wait for approval; make this call yourself, outside of the code");
         self
     }
 
     /// The rights for a call that needs no approval: it is the user's own, or a person has allowed it for the rest of
     /// the run. Rules that deny or ask still apply.
     #[must_use]
-    pub fn lifted(mut self, lifted: bool) -> Self {
-        self.lifted = lifted;
+    pub fn with_pre_approval(mut self, lifted: bool) -> Self {
+        self.pre_approved = lifted;
         self
     }
 
@@ -112,11 +112,11 @@ impl<'a> Rights<'a> {
     pub fn weigh(&self, tool: &str, prepared: &PreparedCall, origins: &Origins) -> Permission {
         let allowing = || self.layers.iter().take(1).flat_map(|layer| &layer.rules.allow).chain(self.remembered);
         let meant = prepared.effective_name(tool);
-        let lifted = self.lifted || is_allowed(allowing(), meant, prepared);
+        let lifted = self.pre_approved || is_allowed(allowing(), meant, prepared);
         let words = self.layers.iter().enumerate();
-        let strictest = words.map(|(depth, layer)| layer.says(depth, tool, prepared, lifted)).max();
+        let strictest = words.map(|(depth, layer)| layer.strictness(depth, tool, prepared, lifted)).max();
         let insists = || self.insists(tool, prepared, lifted);
-        let misusable = origins.could_misuse(prepared) && !self.lifted;
+        let misusable = origins.could_misuse(prepared) && !self.pre_approved;
         match strictest.unwrap_or(Strictness::Free) {
             Strictness::Deny(why) => denied(why),
             Strictness::Free | Strictness::Ask(_) if misusable => {
@@ -140,7 +140,7 @@ impl<'a> Rights<'a> {
 
     /// Asks a person, if one can be asked.
     fn ask(&self, asking: ApprovalRequest) -> Permission {
-        match self.silent {
+        match self.cannot_ask {
             Some(why) => {
                 let is_refusing = self.layers.first().is_some_and(|run| run.mode == Some(ApprovalMode::Refuse));
                 let why = if is_refusing && !asking.always.is_empty() {
@@ -157,7 +157,7 @@ impl<'a> Rights<'a> {
     /// Whether a person would be asked even if the run itself allows everything.
     fn insists(&self, tool: &str, prepared: &PreparedCall, lifted: bool) -> bool {
         let below = |(depth, layer): (usize, &RightsLayer<'_>)| {
-            depth > 0 && layer.says(depth, tool, prepared, lifted) != Strictness::Free
+            depth > 0 && layer.strictness(depth, tool, prepared, lifted) != Strictness::Free
         };
         self.asks_by_rule(tool, prepared) || self.layers.iter().enumerate().any(below)
     }
@@ -170,7 +170,7 @@ impl<'a> Rights<'a> {
 
 impl RightsLayer<'_> {
     /// The decision of this layer alone.
-    fn says(&self, depth: usize, called: &str, prepared: &PreparedCall, lifted: bool) -> Strictness {
+    fn strictness(&self, depth: usize, called: &str, prepared: &PreparedCall, lifted: bool) -> Strictness {
         let tool = prepared.effective_name(called);
         if self.read_only && prepared.changes() {
             return Strictness::Deny(sentences::only_reads(tool, prepared, (depth > 0).then_some(self.whose)));
@@ -202,14 +202,14 @@ impl RightsLayer<'_> {
     fn by_rules_on(&self, tool: &str, prepared: &PreparedCall) -> Strictness {
         let mut word = Strictness::Free;
         for rule in &self.rules.deny {
-            word = word.max(match rule.speaks_of(tool, prepared) {
+            word = word.max(match rule.matches(tool, prepared) {
                 RuleMatch::Yes => Strictness::Deny(sentences::rule_denies(tool, rule)),
                 RuleMatch::Maybe => Strictness::Ask(sentences::rule_is_unclear(tool, prepared, rule)),
                 RuleMatch::No => Strictness::Free,
             });
         }
         for rule in &self.rules.ask {
-            word = word.max(match rule.speaks_of(tool, prepared) {
+            word = word.max(match rule.matches(tool, prepared) {
                 RuleMatch::Yes => Strictness::Ask(sentences::rule_asks(tool, prepared, rule)),
                 RuleMatch::Maybe => Strictness::Ask(sentences::rule_is_unclear(tool, prepared, rule)),
                 RuleMatch::No => Strictness::Free,

@@ -115,7 +115,7 @@ impl Rule {
     }
 
     /// Whether a rule that asks or denies matches a call: anything that the call touches may match.
-    pub(crate) fn speaks_of(&self, tool: &str, prepared: &PreparedCall) -> RuleMatch {
+    pub(crate) fn matches(&self, tool: &str, prepared: &PreparedCall) -> RuleMatch {
         if !wild(&self.tool, tool) && !self.means_also(tool) {
             return RuleMatch::No;
         }

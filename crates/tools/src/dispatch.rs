@@ -126,22 +126,22 @@ impl Dispatcher {
     pub async fn call(&self, call: &ToolCall, cx: &CallContext) -> CallResult {
         let (entry, args) = match self.find(call) {
             Ok((entry, args)) => (entry, args.into_owned()),
-            Err(fault) => return self.fit(Reply::Failed(fault)),
+            Err(fault) => return self.truncate_reply(Reply::Failed(fault)),
         };
         if goes_by_name(&entry)
             && let Some(why) = cx.place.workspace.displaced()
         {
-            return self.fit(Reply::Failed(why));
+            return self.truncate_reply(Reply::Failed(why));
         }
-        let watch = match touches(&entry) {
+        let watch = match may_change_workspace(&entry) {
             Some(is_unseen) => Some(self.witness.watch(is_unseen, cx).await),
             None => None,
         };
-        let mut reply = as_promised(&entry, self.persist(&entry, args, cx).await);
+        let mut reply = check_output_schema(&entry, self.call_with_retries(&entry, args, cx).await);
         if let Some(watch) = watch {
             reply = watch.end(reply, cx).await;
         }
-        let fitted = self.fit(from_outside(&entry, reply));
+        let fitted = self.truncate_reply(from_outside(&entry, reply));
         let called = CallResult { kept: cx.kept(), ..fitted };
         debug!(tool = call.name, cut = called.overflow.is_some(), "tool replied");
         called
@@ -159,7 +159,7 @@ impl Dispatcher {
         let facts = facts.clone();
         let looked = look(&entry, args, place, move |tool, args, place| tool.reconcile(args, &facts, place)).await;
         match looked {
-            Ok(RecoveryOutcome::Happened(reply)) => RecoveryOutcome::Happened(self.fit(reply).reply),
+            Ok(RecoveryOutcome::Happened(reply)) => RecoveryOutcome::Happened(self.truncate_reply(reply).reply),
             Ok(other) => other,
             Err(failure) => RecoveryOutcome::CannotTell(failure.message),
         }
@@ -180,7 +180,7 @@ impl Dispatcher {
     }
 
     /// Makes the call, and retries it as long as that is safe and may help.
-    async fn persist(&self, entry: &RegistryEntry, args: Value, cx: &CallContext) -> Reply {
+    async fn call_with_retries(&self, entry: &RegistryEntry, args: Value, cx: &CallContext) -> Reply {
         let retries = if entry.tool.traits().class.is_repeatable() { self.limits.retries } else { 0 };
         let mut wait = self.limits.backoff;
         for _ in 0..retries {
@@ -198,7 +198,7 @@ impl Dispatcher {
     }
 
     /// Cuts parts of the reply that are too long to be shown or stored.
-    fn fit(&self, reply: Reply) -> CallResult {
+    fn truncate_reply(&self, reply: Reply) -> CallResult {
         match reply {
             Reply::Output(output) => self.fit_output(output),
             Reply::Failed(failure) => {
@@ -231,7 +231,7 @@ fn goes_by_name(entry: &RegistryEntry) -> bool {
 }
 
 /// Whether a call may change the workspace, and if so, whether it may change files that its output does not list.
-fn touches(entry: &RegistryEntry) -> Option<bool> {
+fn may_change_workspace(entry: &RegistryEntry) -> Option<bool> {
     let (is_unseen, is_pure) = (entry.tool.changes_unseen(), entry.tool.traits().class == EffectClass::Pure);
     let is_elsewhere = !is_unseen && matches!(entry.tool.source(), ToolSource::Server(_));
     (!is_pure && !is_elsewhere).then_some(is_unseen)
@@ -261,7 +261,7 @@ fn invalid<T>(message: String) -> Result<T, Failure> {
 
 /// Returns the reply if its data fits the tool's output schema. Otherwise returns a failure that says what is wrong,
 /// without the data.
-fn as_promised(entry: &RegistryEntry, reply: Reply) -> Reply {
+fn check_output_schema(entry: &RegistryEntry, reply: Reply) -> Reply {
     let (Some(schema), Reply::Output(output)) = (&entry.output, &reply) else { return reply };
     if output.is_error {
         return reply;

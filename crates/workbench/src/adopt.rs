@@ -18,7 +18,7 @@ impl Workbench {
     pub async fn adopt(&self, id: &RunId, then: Vec<Input>) -> Result<ResumeOutcome, Fault> {
         let model = self.model().await?.spec.clone();
         let level = self.level().await?;
-        let kit = self.kit(WantedTools::All).await?;
+        let kit = self.equipment(WantedTools::All).await?;
         let mut handle = match open(&kit.engine, id).await? {
             ResumeOutcome::Here(handle) => handle,
             elsewhere @ ResumeOutcome::Elsewhere { .. } => return Ok(elsewhere),
@@ -28,7 +28,7 @@ impl Workbench {
             model,
             same_model: true,
             workspace: self.folder.display().to_string(),
-            workspace_trusted: self.settings.standing.is_trusted(),
+            workspace_trusted: self.settings.trust_state.is_trusted(),
             context: handle.run().settings().context,
             sandbox: level,
             grants: Some(confinement::grants(&self.settings, &self.flags.confine)),

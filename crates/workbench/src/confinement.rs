@@ -13,21 +13,21 @@ use crate::sandbox_probe::{self, LAUNCHER};
 use crate::settings::{SandboxSettings, WorkspaceSettings};
 
 /// How every child process of a run is confined: commands, Python, drop-in tools, MCP servers.
-pub fn confinement(places: &AppFolders, settings: &WorkspaceSettings) -> Confinement {
+pub fn confinement(folders: &AppFolders, settings: &WorkspaceSettings) -> Confinement {
     let meant = &settings.effective.sandbox;
-    let mut confinement = Confinement::new(LAUNCHER, meant.policy(places));
-    confinement.offered = sandbox_probe::slot(places);
+    let mut confinement = Confinement::new(LAUNCHER, meant.policy(folders));
+    confinement.offered = sandbox_probe::slot(folders);
     confinement.level = meant.level.value;
     confinement.environment = folders::all();
     confinement.read_only = settings.effective.rules().approvals == ApprovalMode::ReadOnly;
-    confinement.staged = settings.effective.undo_commands.value.then(|| places.state.join("staged"));
+    confinement.staged = settings.effective.undo_commands.value.then(|| folders.state.join("staged"));
     confinement
 }
 
 /// Detects what child processes change by themselves. Earlier contents are kept in the same place as for commands'
 /// changes.
-pub(crate) fn witness(places: &AppFolders, settings: &WorkspaceSettings) -> ChangeWitness {
-    ChangeWitness::new(settings.effective.undo_commands.value.then(|| places.state.join("staged")))
+pub(crate) fn witness(folders: &AppFolders, settings: &WorkspaceSettings) -> ChangeWitness {
+    ChangeWitness::new(settings.effective.undo_commands.value.then(|| folders.state.join("staged")))
 }
 
 /// What child processes are granted, in the recorded form, and which part of it these flags grant.
@@ -139,10 +139,10 @@ fn both(one: &Network, other: &Network) -> Network {
 }
 
 /// The sandbox level that commands will run at.
-pub(crate) async fn level_of(places: &AppFolders, settings: &WorkspaceSettings) -> Result<Level, Fault> {
+pub(crate) async fn level_of(folders: &AppFolders, settings: &WorkspaceSettings) -> Result<Level, Fault> {
     match settings.effective.sandbox.level.value {
         Some(Offered::None) => Ok(Level::None),
-        wanted => level_at(wanted, &sandbox_probe::probe(places).await?),
+        wanted => level_at(wanted, &sandbox_probe::probe(folders).await?),
     }
 }
 
@@ -166,13 +166,13 @@ fn recorded(level: Offered) -> Level {
 }
 
 /// The error that says why a run cannot continue at this level.
-pub(crate) async fn denied(places: &AppFolders, denial: Denial, here: Level, is_shared: bool) -> Result<Fault, Fault> {
+pub(crate) async fn denied(folders: &AppFolders, denial: Denial, here: Level, is_shared: bool) -> Result<Fault, Fault> {
     Ok(match denial {
         Denial::Unconfined => never_run(),
         Denial::LessConfined { began } if is_shared => Fault::usage(format!(
             "it began at the sandbox level {began}, and commands here run at {here}; `updraft resume` shows how it can continue"
         )),
-        Denial::LessConfined { began } => level_unavailable(began, &sandbox_probe::probe(places).await?)
+        Denial::LessConfined { began } => level_unavailable(began, &sandbox_probe::probe(folders).await?)
             .hint(format!("the run began at level {began}; `--level landlock` or `--no-sandbox` continues with less")),
         Denial::MayWrite => Fault::usage("it is read-only, and tools may write here; `updraft resume` continues it"),
         Denial::MoreGranted(more) => Fault::usage(format!(

@@ -13,17 +13,17 @@ use crate::tools;
 
 /// The drop-in tools. The user's own folder comes first, so that a tool of the workspace never replaces one of the
 /// user's.
-pub fn of(places: &AppFolders, workspace: &Path, settings: &WorkspaceSettings, confinement: Confinement) -> DropIns {
+pub fn of(app: &AppFolders, workspace: &Path, settings: &WorkspaceSettings, confinement: Confinement) -> DropIns {
     let tools = &settings.effective.tools;
     let mut folders = Vec::new();
-    if let Ok(own) = places.config.join("tools").canonicalize() {
+    if let Ok(own) = app.config.join("tools").canonicalize() {
         folders.push(ToolFolder { shown: own.display().to_string(), path: own, is_trusted: true });
     }
     for folder in &tools.folders.value {
         let (shown, path) = (folder.trim_end_matches('/').to_owned(), workspace.join(folder));
         let path = if Path::new(folder).is_absolute() { path.canonicalize().unwrap_or(path) } else { tidy(&path) };
         if folders.iter().all(|known| known.path != path) {
-            folders.push(ToolFolder { path, shown, is_trusted: settings.standing.is_trusted() });
+            folders.push(ToolFolder { path, shown, is_trusted: settings.trust_state.is_trusted() });
         }
     }
     // A bare name is looked up on `PATH`; anything else is a path relative to the workspace.
@@ -34,13 +34,13 @@ pub fn of(places: &AppFolders, workspace: &Path, settings: &WorkspaceSettings, c
         name => name.to_owned(),
     };
     let time = Duration::from_millis(tools.time.value.0);
-    let marked = marked(places, workspace, settings.standing.is_trusted());
-    DropIns { folders, cache: places.state.join("tools"), python, confinement, time, marked }
+    let marked = marked(app, workspace, settings.trust_state.is_trusted());
+    DropIns { folders, cache: app.state.join("tools"), python, confinement, time, marked }
 }
 
 /// The files that runs wrote with text from outside. If the marks cannot be read, the whole workspace counts as marked.
-fn marked(places: &AppFolders, workspace: &Path, is_trusted: bool) -> Vec<(String, String)> {
-    let marks = match tools::marks(places).book(&workspace.display().to_string()).all() {
+fn marked(folders: &AppFolders, workspace: &Path, is_trusted: bool) -> Vec<(String, String)> {
+    let marks = match tools::marks(folders).book(&workspace.display().to_string()).all() {
         Ok(marks) => marks,
         Err(error) => return vec![(".".into(), format!("files whose marks could not be read ({error})"))],
     };

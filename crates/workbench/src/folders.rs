@@ -82,7 +82,7 @@ impl AppFolders {
 
     /// The files and folders that decide what Updraft does, by real paths, whether they exist or not. (A workspace may
     /// contain them.)
-    pub fn goes_by(&self) -> Vec<PathBuf> {
+    pub fn own_files(&self) -> Vec<PathBuf> {
         let in_config = ["config.toml", "mcp.json", "mcp_servers.json", "agents", "prompts", "tools"];
         let in_state = ["trusted.json", "allowed.json", "mcp/vouched.json", "mcp/keys", "serve.token"];
         let all = |folder: &Path, names: &[&str]| -> Vec<PathBuf> {

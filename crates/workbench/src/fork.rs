@@ -48,9 +48,9 @@ impl Workbench {
         let mut inputs = Vec::new();
         if !stays {
             // The record that is cut may contain the end of the original run, which the copy does not have.
-            inputs.extend(self.going_on(&copied).await?);
+            inputs.extend(self.continuation_input(&copied).await?);
         }
-        let kit = self.kit(WantedTools::All).await?;
+        let kit = self.equipment(WantedTools::All).await?;
         check_variables(&kit.engine.as_it_stood(&from, at)?, &from, &variables)?;
         let unknown = (copied.settings().model == UNKNOWN_MODEL).then(|| self.settings.effective.model.value.clone());
         let settings = match model.or(unknown) {

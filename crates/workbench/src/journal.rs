@@ -10,19 +10,19 @@ use crate::fault::Fault;
 use crate::folders::{self, AppFolders};
 
 /// Opens the journal, creating it if it does not exist.
-pub fn open(places: &AppFolders) -> Result<Journal, Fault> {
-    Ok(Journal::open(&places.journal(), options())?)
+pub fn open(folders: &AppFolders) -> Result<Journal, Fault> {
+    Ok(Journal::open(&folders.journal(), options())?)
 }
 
 /// Opens the journal, if it exists.
-pub fn open_if_there(places: &AppFolders) -> Result<Option<Journal>, Fault> {
-    Ok(Journal::open_existing(&places.journal(), options())?)
+pub fn open_if_there(folders: &AppFolders) -> Result<Option<Journal>, Fault> {
+    Ok(Journal::open_existing(&folders.journal(), options())?)
 }
 
 /// Opens the journal for a command that names a run: fails if it does not exist.
-pub fn open_with_runs(places: &AppFolders) -> Result<Journal, Fault> {
-    open_if_there(places)?.ok_or_else(|| {
-        Fault::usage(format!("there are no runs yet in `{}`", places.journal().display()))
+pub fn open_with_runs(folders: &AppFolders) -> Result<Journal, Fault> {
+    open_if_there(folders)?.ok_or_else(|| {
+        Fault::usage(format!("there are no runs yet in `{}`", folders.journal().display()))
             .hint("`updraft run \"GOAL\"` starts one")
     })
 }

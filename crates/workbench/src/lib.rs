@@ -52,4 +52,4 @@ pub use resume::{ResumeOutcome, StoredRun, folder_of};
 pub use service::{SessionLimits, UpdraftService, with_conversation};
 pub use settings::WorkspaceSettings;
 pub use start::NewGoal;
-pub use workbench::{Attendance, Workbench};
+pub use workbench::{RunCallbacks, Workbench};

@@ -16,8 +16,9 @@ use crate::settings::{WorkspaceSettings, read_dotenv};
 use crate::{Flags, journal};
 
 /// Everything needed to reach models. `.env` is read only in a trusted workspace, and never overrides the environment.
-pub fn access(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> ModelAccess {
-    let own = if settings.standing.is_trusted() { read_dotenv(&workspace.join(".env")) } else { BTreeMap::default() };
+pub fn access(folders: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> ModelAccess {
+    let own =
+        if settings.trust_state.is_trusted() { read_dotenv(&workspace.join(".env")) } else { BTreeMap::default() };
     let find = |name: &str| folders::set(name).or_else(|| own.get(name).filter(|value| !value.is_empty()).cloned());
     let any = |names: &[&str]| names.iter().find_map(|name| find(name));
     let models = &settings.effective.models;
@@ -54,7 +55,7 @@ pub fn access(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Pat
         },
         prices: models.prices.iter().map(|(name, price)| (name.clone(), price.value)).collect(),
         limit: models.limits.iter().map(|(name, limit)| (name.clone(), limit.value.clone())).collect(),
-        limits: limits(places),
+        limits: limits(folders),
         profiles: models.profiles.iter().map(|(name, spec)| (name.clone(), spec.value.clone())).collect(),
         probe: settings.effective.probe.value,
         patience: RetryPolicy {
@@ -63,21 +64,21 @@ pub fn access(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Pat
             outage: Duration::from_millis(settings.effective.max_wait.value.0),
             ..RetryPolicy::default()
         },
-        cache: settings.effective.cache.value.then(|| AnswerCache::at(places.data.join("answers"))),
-        recorded: Some(recordings(places)),
-        keys: Some(keys(places, workspace)),
+        cache: settings.effective.cache.value.then(|| AnswerCache::at(folders.data.join("answers"))),
+        recorded: Some(recordings(folders)),
+        keys: Some(keys(folders, workspace)),
     }
 }
 
 /// Reads the keys again whenever it is called: from the settings, and from `.env` of a trusted workspace.
-fn keys(places: &AppFolders, workspace: &Path) -> KeySource {
-    let (places, workspace) = (places.clone(), workspace.to_owned());
+fn keys(folders: &AppFolders, workspace: &Path) -> KeySource {
+    let (folders, workspace) = (folders.clone(), workspace.to_owned());
     KeySource(Arc::new(move || {
         // If the settings cannot be read, no key changes.
-        let Ok(settings) = WorkspaceSettings::load(&places, &workspace, &Flags::default()) else {
+        let Ok(settings) = WorkspaceSettings::load(&folders, &workspace, &Flags::default()) else {
             return BTreeMap::new();
         };
-        let reach = access(&places, &settings, &workspace).reach;
+        let reach = access(&folders, &settings, &workspace).reach;
         reach.into_iter().filter_map(|(provider, reach)| Some((provider, reach.key?))).collect()
     }))
 }
@@ -94,14 +95,14 @@ pub fn model_spec(spec: &str) -> String {
 }
 
 /// A model's name with the id of the earlier run it refers to: `last` would mean another run tomorrow.
-pub fn settled(places: &AppFolders, spec: &str) -> Result<String, Fault> {
+pub fn settled(folders: &AppFolders, spec: &str) -> Result<String, Fault> {
     let Some(run) = spec.strip_prefix("recorded/") else { return Ok(spec.to_owned()) };
-    Ok(format!("recorded/{}", journal::find_run(&journal::open_with_runs(places)?, run)?))
+    Ok(format!("recorded/{}", journal::find_run(&journal::open_with_runs(folders)?, run)?))
 }
 
 /// The rate limits that all processes share. Tests with many processes use a shorter minute.
-fn limits(places: &AppFolders) -> RateLimiter {
-    let file = places.data.join("limits.db");
+fn limits(folders: &AppFolders) -> RateLimiter {
+    let file = folders.data.join("limits.db");
     match folders::set("UPDRAFT_TEST_MINUTE_MS").and_then(|number| number.parse().ok()) {
         Some(number) => RateLimiter::over(Some(file), Duration::from_millis(number)),
         None => RateLimiter::at(file),
@@ -109,11 +110,11 @@ fn limits(places: &AppFolders) -> RateLimiter {
 }
 
 /// Answers of earlier runs, looked up when they are needed.
-fn recordings(places: &AppFolders) -> Recordings {
-    let places = places.clone();
+fn recordings(folders: &AppFolders) -> Recordings {
+    let folders = folders.clone();
     Recordings(Arc::new(move |run| {
         let wrong = |what: String| Error::Config { what, hint: "`updraft runs` lists the runs there are".to_owned() };
-        let found = journal::open_with_runs(&places).and_then(|journal| {
+        let found = journal::open_with_runs(&folders).and_then(|journal| {
             let id = journal::find_run(&journal, run)?;
             Ok(updraft_engine::recorded(&journal, &id)?)
         });

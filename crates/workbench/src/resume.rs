@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use updraft_engine::{Engine, RunHandle, outlives_its_process};
 use updraft_journal::Journal;
-use updraft_run::{ApprovalMode, EffectAddress, Input, Run, RunId, SharedTools, Terms};
+use updraft_run::{ApprovalMode, EffectAddress, Input, ResumeTerms, Run, RunId, SharedTools};
 
 use crate::fault::Fault;
 use crate::flags::{Confine, Flags};
@@ -12,7 +12,7 @@ use crate::folders::{self, AppFolders};
 use crate::notice::Notice;
 use crate::servers::WantedTools;
 use crate::settings::WorkspaceSettings;
-use crate::workbench::{Attendance, Purpose, Workbench};
+use crate::workbench::{Purpose, RunCallbacks, Workbench};
 use crate::{confinement, journal};
 
 /// The result of resuming a run.
@@ -54,9 +54,9 @@ impl Workbench {
     /// it was granted.
     pub fn open_for(
         stored: &StoredRun<'_>,
-        places: &AppFolders,
+        folders: &AppFolders,
         mut flags: Flags,
-        attendance: Attendance,
+        attendance: RunCallbacks,
     ) -> Result<Self, Fault> {
         let StoredRun { run, journal, folder } = stored;
         let says_rights = !flags.confine.recorded().is_empty();
@@ -66,7 +66,7 @@ impl Workbench {
         if let Some(began) = granted.filter(|_| !run.is_imported()) {
             notices.extend(confinement::keep(&began.flags, &mut flags.confine));
         }
-        let mut settings = WorkspaceSettings::load(places, folder, &flags)?;
+        let mut settings = WorkspaceSettings::load(folders, folder, &flags)?;
         if let Some(began) = granted {
             notices.extend(confinement::lost(began, &settings.effective.sandbox, &flags.confine));
             notices.extend(confinement::hold_to(began, &mut settings.effective.sandbox, &flags.confine));
@@ -75,8 +75,8 @@ impl Workbench {
         if only_reads && flags.approvals.is_none() {
             settings.effective.approvals.value = ApprovalMode::ReadOnly;
         }
-        let mut bench = Self::with(places, folder, flags, settings, attendance);
-        bench.purpose = Purpose::OneRun { says_rights };
+        let mut bench = Self::with(folders, folder, flags, settings, attendance);
+        bench.purpose = Purpose::OneRun { grants_rights: says_rights };
         bench.use_journal((*journal).clone());
         for notice in notices {
             bench.tell(Notice::Rights(notice));
@@ -92,14 +92,14 @@ impl Workbench {
                 .hint("restore the folder, then resume; nothing was done"));
         }
         self.level().await?;
-        let kit = self.kit(WantedTools::All).await?;
+        let kit = self.equipment(WantedTools::All).await?;
         let mut handle = match open(&kit.engine, id).await? {
             ResumeOutcome::Here(handle) => handle,
             elsewhere @ ResumeOutcome::Elsewhere { .. } => return Ok(elsewhere),
         };
         self.tell_unused(id, handle.run())?;
         if !handle.run().is_over() {
-            if let Some(terms) = self.going_on(handle.run()).await? {
+            if let Some(terms) = self.continuation_input(handle.run()).await? {
                 handle.send(terms);
             }
             handle.send(self.tighten(kit));
@@ -112,30 +112,30 @@ impl Workbench {
 
     /// Opens a run only to stop it, which is always allowed.
     pub async fn reopen(&self, id: &RunId) -> Result<ResumeOutcome, Fault> {
-        open(&self.kit(WantedTools::All).await?.engine, id).await
+        open(&self.equipment(WantedTools::All).await?.engine, id).await
     }
 
     /// The input for a run that continues here, or `None` if nothing has changed. Refused if the run would get more
     /// rights than it began with: on a workbench for many runs, more of any kind; on its own workbench, less confined
     /// commands without a flag that allows it. Rights given now are recorded together with those that were kept.
-    pub async fn going_on(&self, run: &Run) -> Result<Option<Input>, Fault> {
+    pub async fn continuation_input(&self, run: &Run) -> Result<Option<Input>, Fault> {
         let level = self.level().await?;
         let is_shared = self.purpose == Purpose::ManyRuns;
         let shared = is_shared.then(|| SharedTools {
             approvals: self.settings.effective.approvals.value,
             grants: confinement::grants(&self.settings, &Confine::default()),
         });
-        let says_rights = self.purpose == Purpose::OneRun { says_rights: true };
-        let terms = Terms {
+        let says_rights = self.purpose == Purpose::OneRun { grants_rights: true };
+        let terms = ResumeTerms {
             level,
             is_agreed: !is_shared && self.flags.confine.level.is_some(),
             shared,
             flags: says_rights.then(|| self.flags.confine.recorded()),
         };
-        match run.may_go_on(&terms) {
+        match run.check_terms(&terms) {
             Ok(level) if level == run.settings().sandbox && terms.flags.is_none() => Ok(None),
             Ok(_) => Ok(Some(Input::GoOn { terms: Box::new(terms) })),
-            Err(denial) => Err(confinement::denied(&self.places, denial, level, is_shared).await?),
+            Err(denial) => Err(confinement::denied(&self.folders, denial, level, is_shared).await?),
         }
     }
 

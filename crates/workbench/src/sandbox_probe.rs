@@ -29,10 +29,10 @@ struct SavedProbe {
 }
 
 /// This process's result of the probe, filled in from the file if an earlier process has saved it.
-pub fn slot(places: &AppFolders) -> Arc<OnceCell<SandboxSupport>> {
+pub fn slot(folders: &AppFolders) -> Arc<OnceCell<SandboxSupport>> {
     let slot = Arc::clone(&OFFERED);
     if !slot.initialized()
-        && let Some(probe) = known(places)
+        && let Some(probe) = known(folders)
     {
         // If another thread was faster, it has stored the same.
         let _ = slot.set(probe);
@@ -41,30 +41,30 @@ pub fn slot(places: &AppFolders) -> Arc<OnceCell<SandboxSupport>> {
 }
 
 /// What sandbox this machine supports; tries it only if that is not known yet.
-pub async fn probe(places: &AppFolders) -> Result<SandboxSupport, Fault> {
-    slot(places).get_or_try_init(|| anew(places)).await.cloned()
+pub async fn probe(folders: &AppFolders) -> Result<SandboxSupport, Fault> {
+    slot(folders).get_or_try_init(|| anew(folders)).await.cloned()
 }
 
 /// Tries the sandbox again, even if the result is known.
-pub async fn anew(places: &AppFolders) -> Result<SandboxSupport, Fault> {
+pub async fn anew(folders: &AppFolders) -> Result<SandboxSupport, Fault> {
     let probe = Sandbox::probe(LAUNCHER).await.map_err(|error| Fault::failed(error.to_string()))?;
     if probe.level == SandboxLevel::Full {
         let kept = SavedProbe { here: here(), probe: probe.clone() };
         // If it cannot be saved, the next process tries again.
-        let _ = folders::replace_private(&file(places), &serde_json::to_vec(&kept).unwrap_or_default());
+        let _ = folders::replace_private(&file(folders), &serde_json::to_vec(&kept).unwrap_or_default());
     } else {
-        let _ = std::fs::remove_file(file(places));
+        let _ = std::fs::remove_file(file(folders));
     }
     Ok(probe)
 }
 
-fn file(places: &AppFolders) -> PathBuf {
-    places.state.join("sandbox.json")
+fn file(folders: &AppFolders) -> PathBuf {
+    folders.state.join("sandbox.json")
 }
 
-fn known(places: &AppFolders) -> Option<SandboxSupport> {
+fn known(folders: &AppFolders) -> Option<SandboxSupport> {
     let kept: SavedProbe =
-        serde_json::from_slice(&crate::untrusted::read(&file(places), crate::untrusted::LARGEST_SETTINGS).ok()?)
+        serde_json::from_slice(&crate::untrusted::read(&file(folders), crate::untrusted::LARGEST_SETTINGS).ok()?)
             .ok()?;
     (kept.probe.level == SandboxLevel::Full && kept.here == here()).then_some(kept.probe)
 }
@@ -114,18 +114,18 @@ mod tests {
 
     fn kept(level: SandboxLevel, here: Vec<String>) -> (tempfile::TempDir, AppFolders) {
         let folder = tempfile::tempdir().unwrap();
-        let places = AppFolders::under(folder.path());
+        let folders = AppFolders::under(folder.path());
         let probe = SandboxSupport { level, landlock_abi: 6, missing: Vec::new() };
-        folders::replace_private(&file(&places), &serde_json::to_vec(&SavedProbe { here, probe }).unwrap())
+        folders::replace_private(&file(&folders), &serde_json::to_vec(&SavedProbe { here, probe }).unwrap())
             .ok()
             .unwrap();
-        (folder, places)
+        (folder, folders)
     }
 
     #[test]
     fn what_was_found_counts_only_here_and_only_at_the_full_level() {
-        let (_folder, places) = kept(SandboxLevel::Full, here());
-        assert_eq!(known(&places).map(|probe| probe.level), Some(SandboxLevel::Full));
+        let (_folder, folders) = kept(SandboxLevel::Full, here());
+        assert_eq!(known(&folders).map(|probe| probe.level), Some(SandboxLevel::Full));
         // A lower level is probed each time, so that one bad result never lowers the confinement of later runs.
         assert_eq!(known(&kept(SandboxLevel::Landlock, here()).1), None);
         let facts = here().len();
@@ -140,9 +140,9 @@ mod tests {
     #[test]
     fn a_file_that_is_no_record_is_not_believed() {
         let folder = tempfile::tempdir().unwrap();
-        let places = AppFolders::under(folder.path());
-        assert_eq!(known(&places), None);
-        std::fs::write(file(&places), "{\"probe\"").unwrap();
-        assert_eq!(known(&places), None);
+        let folders = AppFolders::under(folder.path());
+        assert_eq!(known(&folders), None);
+        std::fs::write(file(&folders), "{\"probe\"").unwrap();
+        assert_eq!(known(&folders), None);
     }
 }

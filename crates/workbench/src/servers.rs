@@ -53,20 +53,20 @@ pub struct ConfiguredServers {
 }
 
 /// The file with the user's own servers.
-pub fn own_file(places: &AppFolders) -> PathBuf {
-    places.config.join("mcp.json")
+pub fn own_file(folders: &AppFolders) -> PathBuf {
+    folders.config.join("mcp.json")
 }
 
 /// Reads all sources of server configurations. The user's own servers win over the workspace's of the same name.
-pub fn configured(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> ConfiguredServers {
-    let is_trusted = settings.standing.is_trusted();
+pub fn configured(folders: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> ConfiguredServers {
+    let is_trusted = settings.trust_state.is_trusted();
     let variables = Variables::of(workspace, is_trusted);
     let mut all = ConfiguredServers { prefix: variables.find("MCP_TOOL_PREFIX"), ..ConfiguredServers::default() };
     let is_off = |word: String| matches!(word.to_lowercase().as_str(), "false" | "0" | "no" | "off");
     if variables.set("MCP_ENABLED").is_some_and(is_off) {
         return all;
     }
-    let own = sources::of_user(places, workspace);
+    let own = sources::of_user(folders, workspace);
     let theirs = if is_trusted { sources::of_workspace(workspace) } else { (Vec::new(), Vec::new()) };
     for ((sources, faults), of_workspace) in [(own, false), (theirs, true)] {
         all.faults.extend(faults);
@@ -103,14 +103,14 @@ impl ConfiguredServers {
     /// The enabled servers, with what they are given. Nothing is started.
     pub async fn servers(
         &self,
-        places: &AppFolders,
+        folders: &AppFolders,
         settings: &WorkspaceSettings,
         workspace: &Path,
     ) -> Result<Servers, Fault> {
         let on: Vec<ServerConfig> =
             self.servers.iter().filter(|(server, _)| server.enabled).map(|(server, _)| server.clone()).collect();
         let needs_sandbox = on.iter().any(|server| matches!(server.link, TransportConfig::Stdio { .. }));
-        let mut host = host(places, settings, workspace, needs_sandbox).await?;
+        let mut host = host(folders, settings, workspace, needs_sandbox).await?;
         if let Some(prefix) = &self.prefix {
             prefix.clone_into(&mut host.prefix);
         }
@@ -120,14 +120,14 @@ impl ConfiguredServers {
 
 /// What servers are given in this workspace.
 pub async fn host(
-    places: &AppFolders,
+    folders: &AppFolders,
     settings: &WorkspaceSettings,
     workspace: &Path,
     needs_sandbox: bool,
 ) -> Result<McpHost, Fault> {
-    let state = places.state.join("mcp");
+    let state = folders.state.join("mcp");
     let mut host = McpHost::new(workspace, state.join("logs"));
-    let confinement = confinement::confinement(places, settings);
+    let confinement = confinement::confinement(folders, settings);
     if needs_sandbox {
         host.sandbox = confinement.sandbox().await.map_err(|failure| failure.message);
     }
@@ -135,9 +135,9 @@ pub async fn host(
     host.environment = folders::all();
     // Outside of runs no caller can pass questions on, so servers' questions are declined there.
     host.inquires = true;
-    host.vouched = trusted_descriptions::seals(places);
+    host.vouched = trusted_descriptions::seals(folders);
     host.memory = Some(state.join("known"));
-    host.keys = Some(Arc::new(SecretFiles::new(places)));
+    host.keys = Some(Arc::new(SecretFiles::new(folders)));
     // A server cannot read in one workspace what it stored in another.
     let of_workspace = hash_of(workspace.as_os_str().as_encoded_bytes()).to_string();
     if settings.effective.rules().approvals == ApprovalMode::ReadOnly {
@@ -145,7 +145,7 @@ pub async fn host(
     }
     host.private = Some(state.join("private").join(&of_workspace[..16]));
     host.fetched = Some(state.join(FETCHED));
-    host.is_apart = !settings.standing.is_trusted();
+    host.is_apart = !settings.trust_state.is_trusted();
     host.log = CallLog::to(|line| tracing::info!(target: "updraft::mcp", "{}", untrusted::harmless(line)));
     let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].iter().find_map(|name| folders::set(name));
     let except = folders::set("NO_PROXY").or_else(|| folders::set("no_proxy"));
@@ -155,18 +155,18 @@ pub async fn host(
 
 /// A dispatcher with our own tools and those of the wanted servers; also returns the servers, to be closed at the end.
 pub async fn dispatcher(
-    places: &AppFolders,
+    folders: &AppFolders,
     settings: &WorkspaceSettings,
     workspace: &Path,
     wanted: WantedTools<'_>,
     tell: &Tell,
 ) -> Result<(Dispatcher, Servers, Vec<String>), Fault> {
-    let mut configured = configured(places, settings, workspace);
+    let mut configured = configured(folders, settings, workspace);
     let mut remarks: Vec<String> = configured.faults.iter().map(ToString::to_string).collect();
-    let (mut registry, listing) = tools::registry(places, workspace, settings, CacheUse::Kept).await?;
+    let (mut registry, listing) = tools::registry(folders, workspace, settings, CacheUse::Kept).await?;
     let prefix = configured.prefix().to_owned();
     configured.servers.retain(|(server, _)| wanted.needs(&prefix, &server.name, &registry));
-    let servers = configured.servers(places, settings, workspace).await?;
+    let servers = configured.servers(folders, settings, workspace).await?;
     remarks.append(&mut configured.apart);
     remarks.extend(dropins::remarks(&listing));
     let taken: BTreeSet<String> = registry.iter().map(|tool| tool.spec().name.clone()).collect();
@@ -180,7 +180,7 @@ pub async fn dispatcher(
         ));
     }
     let dispatcher = Dispatcher::new(registry, settings.effective.tools.limits())
-        .with_witness(confinement::witness(places, settings));
+        .with_witness(confinement::witness(folders, settings));
     if servers.iter().next().is_some() {
         let shared = dispatcher.clone();
         servers.follow(taken, move |servers, tools| {
@@ -214,9 +214,9 @@ pub fn cut_off<'a>(line: impl Iterator<Item = &'a str>) -> Option<String> {
 }
 
 /// Removes what the user's own server of that name downloaded.
-pub fn forget_fetched(places: &AppFolders, name: &str) {
-    let mut host = McpHost::new(&places.state, &places.state);
-    host.fetched = Some(places.state.join("mcp").join(FETCHED));
+pub fn forget_fetched(folders: &AppFolders, name: &str) {
+    let mut host = McpHost::new(&folders.state, &folders.state);
+    host.fetched = Some(folders.state.join("mcp").join(FETCHED));
     if let Some(folder) = host.fetched_by_own(name) {
         let _ = std::fs::remove_dir_all(folder);
     }

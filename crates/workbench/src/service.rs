@@ -43,7 +43,7 @@ use crate::flags::Flags;
 use crate::folders::AppFolders;
 use crate::notice::Tell;
 use crate::settings::WorkspaceSettings;
-use crate::workbench::{Attendance, Workbench};
+use crate::workbench::{RunCallbacks, Workbench};
 
 /// A workbench that stays open for other programs. Cheap to clone.
 #[derive(Clone)]
@@ -60,20 +60,20 @@ impl UpdraftService {
     /// Opens the service in a folder and resumes the runs that the previous process left unfinished; also returns their
     /// number.
     pub async fn open(
-        places: &AppFolders,
+        folders: &AppFolders,
         folder: &Path,
         flags: Flags,
         stop: CancellationToken,
         tell: Tell,
     ) -> Result<(Self, usize), Fault> {
         let heard = RunBroadcast::new();
-        let attendance = Attendance { watch: Arc::new(heard.clone()), stop: stop.clone(), tell };
-        let bench = Workbench::open(places, folder, flags, attendance)?;
+        let attendance = RunCallbacks { watch: Arc::new(heard.clone()), stop: stop.clone(), tell };
+        let bench = Workbench::open(folders, folder, flags, attendance)?;
         bench.prepare().await?;
         let (engine, dispatcher) = (bench.engine().await?.clone(), bench.dispatcher().await?.clone());
         let limits = bench.settings.effective.serving.sessions();
         let sessions = Sessions::new(engine.journal().clone(), folder.display().to_string(), limits);
-        sessions.take_over(&places.state.join("sessions")).await;
+        sessions.take_over(&folders.state.join("sessions")).await;
         let files = WorkspaceFiles {
             dispatcher,
             place: Place { workspace: Workspace::open(folder)? },

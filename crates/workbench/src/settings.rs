@@ -42,19 +42,19 @@ pub struct WorkspaceSettings {
     /// The merged values.
     pub effective: EffectiveSettings,
     /// Whether the workspace is trusted.
-    pub standing: TrustState,
+    pub trust_state: TrustState,
     /// Settings that were ignored, one line each.
     pub ignored: Vec<String>,
 }
 
 impl WorkspaceSettings {
     /// Reads and merges all settings for this workspace.
-    pub fn load(places: &AppFolders, workspace: &Path, flags: &Flags) -> Result<Self, Fault> {
-        let standing = TrustedWorkspaces::load(places).standing(workspace);
+    pub fn load(folders: &AppFolders, workspace: &Path, flags: &Flags) -> Result<Self, Fault> {
+        let standing = TrustedWorkspaces::load(folders).trust_state(workspace);
         let own = workspace.join(".updraft").join("config.toml");
-        let mut layers = vec![SettingsLayer::file(&places.settings(), SettingOrigin::User)?];
+        let mut layers = vec![SettingsLayer::file(&folders.settings(), SettingOrigin::User)?];
         // If the workspace is the configuration folder itself, its file is not read twice.
-        if own != places.settings() {
+        if own != folders.settings() {
             let origin = if standing.is_trusted() { SettingOrigin::Workspace } else { SettingOrigin::Stranger };
             layers.push(SettingsLayer::file(&own, origin)?);
         }
@@ -68,29 +68,29 @@ impl WorkspaceSettings {
         if !standing.is_trusted() {
             meant.leave_relative_programs(&mut ignored);
         }
-        meant.rules.allow.extend(RememberedRules::load(places).rules(workspace));
-        meant.rules.deny.extend(not_our_own(places, workspace));
-        Ok(Self { effective: meant, standing, ignored })
+        meant.rules.allow.extend(RememberedRules::load(folders).rules(workspace));
+        meant.rules.deny.extend(not_our_own(folders, workspace));
+        Ok(Self { effective: meant, trust_state: standing, ignored })
     }
 
     /// A one-line message about what is ignored in the workspace.
     pub fn notice(&self) -> Option<String> {
         let mut left = self.ignored.clone();
-        left.extend(self.standing.ignored());
+        left.extend(self.trust_state.ignored());
         if left.is_empty() {
             return None;
         }
-        let why = if self.standing == TrustState::Changed { "changed since it was trusted" } else { "not trusted" };
+        let why = if self.trust_state == TrustState::Changed { "changed since it was trusted" } else { "not trusted" };
         Some(format!("workspace {why}; ignored: {} (`updraft trust` puts them into effect)", left.join(", ")))
     }
 }
 
 /// Rules that keep tools from writing Updraft's own files, if the workspace contains them.
-fn not_our_own(places: &AppFolders, workspace: &Path) -> Vec<Rule> {
+fn not_our_own(folders: &AppFolders, workspace: &Path) -> Vec<Rule> {
     let rule = |path: PathBuf| {
         let within = path.strip_prefix(workspace).ok().filter(|within| !within.as_os_str().is_empty())?;
         let from = "Updraft itself uses this file".to_owned();
         Some(Rule { tool: "write_file".into(), pattern: Some(within.display().to_string()), from })
     };
-    places.goes_by().into_iter().filter_map(rule).collect()
+    folders.own_files().into_iter().filter_map(rule).collect()
 }

@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::notice::Notice;
 use crate::servers::WantedTools;
 use crate::service::ENTRY_POINT;
-use crate::workbench::{Kit, Workbench};
+use crate::workbench::{RunEquipment, Workbench};
 use crate::{confinement, folders, model_access, tools};
 
 /// What a run is asked to do.
@@ -30,7 +30,7 @@ impl Workbench {
         let chosen = self.model().await?;
         self.send_notices(asked, chosen);
         let level = self.level().await?;
-        let kit = self.kit(wanted(cast, &new.goal)).await?;
+        let kit = self.equipment(wanted(cast, &new.goal)).await?;
         let mut agents = self.agents(kit)?.clone();
         self.tell_left_out(&agents);
         agents.change_rules(|rules| tools::rules_in_full(&kit.dispatcher, &kit.servers, rules));
@@ -75,11 +75,11 @@ impl Workbench {
     }
 
     /// The settings that a run begins with.
-    fn rules(&self, goal: &Goal, model: &str, level: Level, kit: &Kit) -> Rules {
+    fn rules(&self, goal: &Goal, model: &str, level: Level, kit: &RunEquipment) -> Rules {
         let mut rules = self.settings.effective.rules();
         model.clone_into(&mut rules.model);
         rules.workspace = self.folder.display().to_string();
-        rules.workspace_trusted = self.settings.standing.is_trusted();
+        rules.workspace_trusted = self.settings.trust_state.is_trusted();
         rules.sandbox = level;
         rules.grants = Some(confinement::grants(&self.settings, &self.flags.confine));
         rules.strange_tools = kit.dispatcher.registry().strange();

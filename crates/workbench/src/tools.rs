@@ -15,37 +15,37 @@ use crate::{confinement, dropins};
 
 /// The tools of a workspace: built-in and drop-in.
 pub async fn dispatcher(
-    places: &AppFolders,
+    folders: &AppFolders,
     workspace: &Path,
     settings: &WorkspaceSettings,
 ) -> Result<Dispatcher, Fault> {
-    Ok(with_listing(places, workspace, settings, CacheUse::Kept).await?.0)
+    Ok(with_listing(folders, workspace, settings, CacheUse::Kept).await?.0)
 }
 
 /// The tools of a workspace, and the state of its drop-in files.
 pub async fn with_listing(
-    places: &AppFolders,
+    folders: &AppFolders,
     workspace: &Path,
     settings: &WorkspaceSettings,
     look: CacheUse,
 ) -> Result<(Dispatcher, DropInListing), Fault> {
-    let (registry, listing) = registry(places, workspace, settings, look).await?;
-    let witness = confinement::witness(places, settings);
+    let (registry, listing) = registry(folders, workspace, settings, look).await?;
+    let witness = confinement::witness(folders, settings);
     Ok((Dispatcher::new(registry, settings.effective.tools.limits()).with_witness(witness), listing))
 }
 
 /// The registry of these tools, so that more can be added.
 pub(crate) async fn registry(
-    places: &AppFolders,
+    folders: &AppFolders,
     workspace: &Path,
     settings: &WorkspaceSettings,
     look: CacheUse,
 ) -> Result<(Registry, DropInListing), Fault> {
-    let confinement = confinement::confinement(places, settings);
+    let confinement = confinement::confinement(folders, settings);
     let always = Registry::standard(&settings.effective.tools.limits()).with_commands(confinement.clone());
     let mut registry =
         always.with_web(settings.effective.web.web()?).with_python(confinement.clone(), python(settings));
-    let listing = dropins::of(places, workspace, settings, confinement).register(&mut registry, look).await;
+    let listing = dropins::of(folders, workspace, settings, confinement).register(&mut registry, look).await;
     Ok((registry, listing))
 }
 
@@ -100,6 +100,6 @@ pub(crate) fn rules_in_full(dispatcher: &Dispatcher, servers: &Servers, rules: &
 }
 
 /// The record of files that contain text from outside, for all workspaces.
-pub fn marks(places: &AppFolders) -> MarkStore {
-    MarkStore::at(&places.state.join("origins"))
+pub fn marks(folders: &AppFolders) -> MarkStore {
+    MarkStore::at(&folders.state.join("origins"))
 }

@@ -22,7 +22,7 @@ use crate::{agents, confinement, journal, model_access, tools};
 
 /// Callbacks and the stop signal for the runs of a workbench.
 #[derive(Clone)]
-pub struct Attendance {
+pub struct RunCallbacks {
     /// Receives everything that happens in runs.
     pub watch: Arc<dyn RunWatcher>,
     /// Stops the runs when it is cancelled; they can be resumed later.
@@ -31,7 +31,7 @@ pub struct Attendance {
     pub tell: Tell,
 }
 
-impl Default for Attendance {
+impl Default for RunCallbacks {
     /// Ignores all events and messages.
     fn default() -> Self {
         Self { watch: Arc::new(NoWatcher), stop: CancellationToken::new(), tell: Arc::new(|_| {}) }
@@ -42,7 +42,7 @@ impl Default for Attendance {
 /// tools and their servers are created when the first run needs them.
 pub struct Workbench {
     /// The folders that Updraft uses on this machine.
-    pub places: AppFolders,
+    pub folders: AppFolders,
     /// The folder, by its canonical path.
     pub folder: PathBuf,
     /// Settings given for this call only, such as on the command line.
@@ -51,13 +51,13 @@ pub struct Workbench {
     pub settings: WorkspaceSettings,
     agents_and_prompts: OnceLock<(Agents, Prompts)>,
     pub(crate) access: ModelAccess,
-    pub(crate) attendance: Attendance,
+    pub(crate) attendance: RunCallbacks,
     pub(crate) purpose: Purpose,
     journal: OnceLock<Journal>,
-    asked: OnceLock<String>,
+    requested_model: OnceLock<String>,
     model: OnceCell<ModelChoice>,
     level: OnceCell<Level>,
-    kit: OnceCell<Kit>,
+    equipment: OnceCell<RunEquipment>,
     left_out_told: Once,
 }
 
@@ -69,12 +69,12 @@ pub(crate) enum Purpose {
     /// One run only, limited to what it was granted.
     OneRun {
         /// Whether rights were given now, which are recorded so that later resumes keep them.
-        says_rights: bool,
+        grants_rights: bool,
     },
 }
 
 /// The tools of a workbench, the MCP servers that provide some of them, and the engine that uses them.
-pub(crate) struct Kit {
+pub(crate) struct RunEquipment {
     pub(crate) dispatcher: Dispatcher,
     pub(crate) servers: Servers,
     /// The agents whose files name only tools and servers that exist; computed when first needed.
@@ -84,21 +84,21 @@ pub(crate) struct Kit {
 
 impl Workbench {
     /// Opens a workbench in a folder. Fails if the settings are invalid.
-    pub fn open(places: &AppFolders, folder: &Path, flags: Flags, attendance: Attendance) -> Result<Self, Fault> {
-        let settings = WorkspaceSettings::load(places, folder, &flags)?;
-        Ok(Self::with(places, folder, flags, settings, attendance))
+    pub fn open(folders: &AppFolders, folder: &Path, flags: Flags, attendance: RunCallbacks) -> Result<Self, Fault> {
+        let settings = WorkspaceSettings::load(folders, folder, &flags)?;
+        Ok(Self::with(folders, folder, flags, settings, attendance))
     }
 
     pub(crate) fn with(
-        places: &AppFolders,
+        folders: &AppFolders,
         folder: &Path,
         flags: Flags,
         settings: WorkspaceSettings,
-        attendance: Attendance,
+        attendance: RunCallbacks,
     ) -> Self {
-        let access = model_access::access(places, &settings, folder);
+        let access = model_access::access(folders, &settings, folder);
         Self {
-            places: places.clone(),
+            folders: folders.clone(),
             folder: folder.to_owned(),
             flags,
             settings,
@@ -107,10 +107,10 @@ impl Workbench {
             attendance,
             purpose: Purpose::ManyRuns,
             journal: OnceLock::new(),
-            asked: OnceLock::new(),
+            requested_model: OnceLock::new(),
             model: OnceCell::new(),
             level: OnceCell::new(),
-            kit: OnceCell::new(),
+            equipment: OnceCell::new(),
             left_out_told: Once::new(),
         }
     }
@@ -124,7 +124,7 @@ impl Workbench {
         if let Some(journal) = self.journal.get() {
             return Ok(journal);
         }
-        let opened = journal::open(&self.places)?;
+        let opened = journal::open(&self.folders)?;
         Ok(self.journal.get_or_init(|| opened))
     }
 
@@ -138,16 +138,16 @@ impl Workbench {
         if let Some(cast) = self.agents_and_prompts.get() {
             return Ok(cast);
         }
-        let loaded = agents::load(&self.places, &self.folder, &self.settings)?;
+        let loaded = agents::load(&self.folders, &self.folder, &self.settings)?;
         Ok(self.agents_and_prompts.get_or_init(|| loaded))
     }
 
     /// The agents whose files name only tools and servers that exist.
-    pub(crate) fn agents<'a>(&self, kit: &'a Kit) -> Result<&'a Agents, Fault> {
+    pub(crate) fn agents<'a>(&self, kit: &'a RunEquipment) -> Result<&'a Agents, Fault> {
         let (all, _) = self.agents_and_prompts()?;
         Ok(kit.agents.get_or_init(|| {
             let mut agents = all.clone();
-            agents::leave_out_mistaken(&self.places, &self.settings, &self.folder, &mut agents, &kit.dispatcher);
+            agents::leave_out_mistaken(&self.folders, &self.settings, &self.folder, &mut agents, &kit.dispatcher);
             agents
         }))
     }
@@ -160,18 +160,18 @@ impl Workbench {
 
     /// The model as the user asked for it. If it names an earlier run, that run is looked up once.
     pub(crate) fn asked_model(&self) -> Result<&str, Fault> {
-        if let Some(asked) = self.asked.get() {
+        if let Some(asked) = self.requested_model.get() {
             return Ok(asked);
         }
         let settled =
-            model_access::settled(&self.places, &model_access::model_spec(&self.settings.effective.model.value))?;
-        Ok(self.asked.get_or_init(|| settled))
+            model_access::settled(&self.folders, &model_access::model_spec(&self.settings.effective.model.value))?;
+        Ok(self.requested_model.get_or_init(|| settled))
     }
 
     /// The sandbox level that commands run at. Fails if the settings ask for a higher level than this machine supports.
     pub async fn level(&self) -> Result<Level, Fault> {
         let finding = || async {
-            let level = confinement::level_of(&self.places, &self.settings).await?;
+            let level = confinement::level_of(&self.folders, &self.settings).await?;
             if level == Level::None {
                 self.tell(Notice::Unconfined);
             }
@@ -181,20 +181,20 @@ impl Workbench {
     }
 
     /// The tools, the wanted servers, and the engine. The first call decides which servers those are.
-    pub(crate) async fn kit(&self, wanted: WantedTools<'_>) -> Result<&Kit, Fault> {
-        self.kit.get_or_try_init(|| Box::pin(self.make_kit(wanted))).await
+    pub(crate) async fn equipment(&self, wanted: WantedTools<'_>) -> Result<&RunEquipment, Fault> {
+        self.equipment.get_or_try_init(|| Box::pin(self.make_equipment(wanted))).await
     }
 
-    async fn make_kit(&self, wanted: WantedTools<'_>) -> Result<Kit, Fault> {
-        let (places, settings, folder) = (&self.places, &self.settings, &self.folder);
+    async fn make_equipment(&self, wanted: WantedTools<'_>) -> Result<RunEquipment, Fault> {
+        let (folders, settings, folder) = (&self.folders, &self.settings, &self.folder);
         self.journal()?;
         let (dispatcher, servers, remarks) =
-            servers::dispatcher(places, settings, folder, wanted, &self.attendance.tell).await?;
+            servers::dispatcher(folders, settings, folder, wanted, &self.attendance.tell).await?;
         for remark in remarks {
             self.tell(Notice::Tools(remark));
         }
         let engine = self.engine_over(&dispatcher, self.attendance.stop.clone())?;
-        Ok(Kit { engine, dispatcher, servers, agents: OnceLock::new() })
+        Ok(RunEquipment { engine, dispatcher, servers, agents: OnceLock::new() })
     }
 
     /// An engine with these tools, whose runs stop when `stop` is cancelled.
@@ -203,33 +203,33 @@ impl Workbench {
         if let Some(ModelChoice { model, spec, .. }) = self.model.get() {
             hands = hands.with_model(spec, model.clone());
         }
-        let (watch, marks) = (Arc::clone(&self.attendance.watch), Some(tools::marks(&self.places)));
+        let (watch, marks) = (Arc::clone(&self.attendance.watch), Some(tools::marks(&self.folders)));
         let options = EngineOptions { watch, stop, marks, ..EngineOptions::default() };
         Ok(Engine::new(self.journal()?.clone(), Arc::new(hands), options))
     }
 
     /// The engine with all tools.
     pub async fn engine(&self) -> Result<&Engine, Fault> {
-        Ok(&self.kit(WantedTools::All).await?.engine)
+        Ok(&self.equipment(WantedTools::All).await?.engine)
     }
 
     /// The engine without servers' tools, for an input after which the run makes no more calls.
     pub async fn engine_without_servers(&self) -> Result<&Engine, Fault> {
-        Ok(&self.kit(WantedTools::Of(&[])).await?.engine)
+        Ok(&self.equipment(WantedTools::Of(&[])).await?.engine)
     }
 
     /// All tools, including those of MCP servers.
     pub async fn dispatcher(&self) -> Result<&Dispatcher, Fault> {
-        Ok(&self.kit(WantedTools::All).await?.dispatcher)
+        Ok(&self.equipment(WantedTools::All).await?.dispatcher)
     }
 
     /// The input that applies today's stricter settings to a resumed run: rules that ask or deny and were added since
     /// it began. It never loosens anything.
-    pub(crate) fn tighten(&self, kit: &Kit) -> Input {
+    pub(crate) fn tighten(&self, kit: &RunEquipment) -> Input {
         let mut meant = self.settings.effective.rules();
         tools::name_in_full(&kit.dispatcher, &kit.servers, &mut meant);
         let rules = Rules { allow: Vec::new(), ..meant.rules };
-        Input::Tighten { rules, deny: meant.deny, distrusts: !self.settings.standing.is_trusted() }
+        Input::Tighten { rules, deny: meant.deny, distrusts: !self.settings.trust_state.is_trusted() }
     }
 
     /// Prepares agents, sandbox level, tools and servers for many runs, resolves the model's name, and reports the
@@ -238,7 +238,7 @@ impl Workbench {
         self.agents_and_prompts()?;
         self.asked_model()?;
         self.level().await?;
-        let kit = self.kit(WantedTools::All).await?;
+        let kit = self.equipment(WantedTools::All).await?;
         self.tell_left_out(self.agents(kit)?);
         Ok(())
     }
@@ -253,7 +253,7 @@ impl Workbench {
 
     /// Stops the MCP servers. The journal stays open, since others may use it.
     pub async fn close(&self) {
-        if let Some(kit) = self.kit.get() {
+        if let Some(kit) = self.equipment.get() {
             kit.servers.close().await;
         }
     }

@@ -14,10 +14,10 @@ use crate::out::{self, Paint};
 use crate::settings::WorkspaceSettings;
 use crate::{agents, runtime};
 
-pub(crate) fn run(places: &AppFolders, args: &WorkspaceFlags) -> CliResult {
+pub(crate) fn run(folders: &AppFolders, args: &WorkspaceFlags) -> CliResult {
     let workspace = folders::workspace(args.workspace.as_deref())?;
-    let settings = WorkspaceSettings::load(places, &workspace, &Flags::default())?;
-    let agents = runtime::block_on(async { Ok(agents::usable(places, &workspace, &settings).await?) })?;
+    let settings = WorkspaceSettings::load(folders, &workspace, &Flags::default())?;
+    let agents = runtime::block_on(async { Ok(agents::usable(folders, &workspace, &settings).await?) })?;
     let code = if agents.left_out().next().is_some() { CliExitCode::Config } else { CliExitCode::Done };
     if args.json {
         let left_out = agents.left_out().map(|(name, why)| json!({ "name": name, "left_out": why }));

@@ -20,15 +20,15 @@ pub(crate) struct AsideEntry {
     pub(crate) moved: MovedFileRecord,
 }
 
-pub(crate) fn run(places: &AppFolders, args: &AsideArgs) -> CliResult {
+pub(crate) fn run(folders: &AppFolders, args: &AsideArgs) -> CliResult {
     match args.command.as_ref().unwrap_or(&AsideCommand::List { json: false }) {
         AsideCommand::List { json } => {
-            list(&kept(places), *json);
+            list(&kept(folders), *json);
             Ok(CliExitCode::Done)
         }
-        AsideCommand::Restore { name } => restore(&find(places, name)?),
+        AsideCommand::Restore { name } => restore(&find(folders, name)?),
         AsideCommand::Drop { name } => {
-            let one = find(places, name)?;
+            let one = find(folders, name)?;
             remove(&one.at).map_err(|error| CliError::file("remove", &one.at, &error))?;
             out::note(&format!("{} is deleted", shown(&one.moved.path)));
             Ok(CliExitCode::Done)
@@ -37,9 +37,9 @@ pub(crate) fn run(places: &AppFolders, args: &AsideArgs) -> CliResult {
 }
 
 /// All files that are still kept, in order of name.
-pub(crate) fn kept(places: &AppFolders) -> Vec<AsideEntry> {
+pub(crate) fn kept(folders: &AppFolders) -> Vec<AsideEntry> {
     let mut all = Vec::new();
-    for folder in std::fs::read_dir(places.aside()).into_iter().flatten().flatten() {
+    for folder in std::fs::read_dir(folders.aside()).into_iter().flatten().flatten() {
         let Ok(text) = crate::untrusted::read_text(&folder.path().join(MOVED)) else { continue };
         let of_one = folder.file_name().to_string_lossy().trim_start_matches("updraft-aside-").to_owned();
         let moved: Vec<MovedFileRecord> = serde_json::from_str(&text).unwrap_or_default();
@@ -71,8 +71,8 @@ fn list(all: &[AsideEntry], as_json: bool) {
     }
 }
 
-fn find(places: &AppFolders, name: &str) -> Result<AsideEntry, CliError> {
-    let mut meant = kept(places).into_iter().filter(|one| one.name.starts_with(name));
+fn find(folders: &AppFolders, name: &str) -> Result<AsideEntry, CliError> {
+    let mut meant = kept(folders).into_iter().filter(|one| one.name.starts_with(name));
     match (meant.next(), meant.next()) {
         (Some(one), None) => Ok(one),
         (Some(_), Some(_)) => Err(CliError::usage(format!("several names begin with `{name}`"))),

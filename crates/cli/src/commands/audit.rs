@@ -15,8 +15,8 @@ use crate::{journal, time_format};
 /// Most changes of one call that are listed for people.
 const NAMED: usize = 50;
 
-pub(crate) fn run(places: &AppFolders, args: &AuditArgs) -> CliResult {
-    let journal = journal::open_with_runs(places)?;
+pub(crate) fn run(folders: &AppFolders, args: &AuditArgs) -> CliResult {
+    let journal = journal::open_with_runs(folders)?;
     let id = journal::find_run_here(&journal, args.run.run.as_deref())?;
     for call in touched(&journal, &id)? {
         if args.json { out::json(&json!(call)) } else { out::print(&in_words(&call, args.diff)) }

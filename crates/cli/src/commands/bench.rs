@@ -64,8 +64,8 @@ struct Bench {
 
 impl Bench {
     async fn measure(self) -> CliResult {
-        let places = AppFolders::under(&self.work);
-        let journal = journal::open(&places)?;
+        let folders = AppFolders::under(&self.work);
+        let journal = journal::open(&folders)?;
         let registry = Registry::default().with_bench(self.nap);
         let reach = ProviderAccess { base: Some(self.base.clone()), ..ProviderAccess::default() };
         let access = ModelAccess { reach: [("openai-compatible".to_owned(), reach)].into(), ..ModelAccess::default() };
@@ -73,7 +73,7 @@ impl Bench {
         let engine = Engine::new(
             journal.clone(),
             Arc::new(hands),
-            EngineOptions { marks: Some(tools::marks(&places)), ..EngineOptions::default() },
+            EngineOptions { marks: Some(tools::marks(&folders)), ..EngineOptions::default() },
         );
         let stage = Rc::new(BenchSetup {
             agents: self.agents()?,

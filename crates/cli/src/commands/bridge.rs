@@ -14,8 +14,8 @@ use crate::folders::{self, AppFolders};
 use crate::runtime;
 use crate::signals::Signals;
 
-pub(crate) fn run(places: &AppFolders, args: &BridgeArgs) -> CliResult {
-    let token = token(places, args)?;
+pub(crate) fn run(folders: &AppFolders, args: &BridgeArgs) -> CliResult {
+    let token = token(folders, args)?;
     let key = token.key("request state");
     let link = BridgeClient::to(&args.url, token).map_err(CliError::usage)?;
     let offer = Arc::new(tools(&link, env!("CARGO_PKG_VERSION")));
@@ -35,14 +35,14 @@ pub(crate) fn run(places: &AppFolders, args: &BridgeArgs) -> CliResult {
     })
 }
 
-fn token(places: &AppFolders, args: &BridgeArgs) -> Result<ServeToken, CliError> {
+fn token(folders: &AppFolders, args: &BridgeArgs) -> Result<ServeToken, CliError> {
     if let Some(file) = &args.token_file {
         return ServeToken::read(file).map_err(|error| CliError::file("read the token in", file, &error));
     }
     if let Some(token) = folders::set("UPDRAFT_BRIDGE_TOKEN").and_then(|token| ServeToken::new(&token)) {
         return Ok(token);
     }
-    let file = service::token_file(places);
+    let file = service::token_file(folders);
     ServeToken::read(&file).map_err(|_| {
         CliError::config("the bridge needs the token of the other side")
             .hint("for an editor: put `antigravity.mcp.token` of its settings into UPDRAFT_BRIDGE_TOKEN or a --token-file")

@@ -14,10 +14,10 @@ use crate::settings::WorkspaceSettings;
 /// Variables that are shown only as set or not set.
 const SECRETS: [&str; 1] = ["OPENAI_API_KEY"];
 
-pub(crate) fn run(places: &AppFolders, args: &ConfigArgs) -> CliResult {
+pub(crate) fn run(folders: &AppFolders, args: &ConfigArgs) -> CliResult {
     let ConfigCommand::Show(args) = &args.command;
     let workspace = folders::workspace(args.place.workspace.as_deref())?;
-    let settings = WorkspaceSettings::load(places, &workspace, &Flags::default())?;
+    let settings = WorkspaceSettings::load(folders, &workspace, &Flags::default())?;
     let rows = settings.effective.list();
     if args.place.json {
         let lines = rows
@@ -42,9 +42,9 @@ pub(crate) fn run(places: &AppFolders, args: &ConfigArgs) -> CliResult {
         let mut about = |name: &str, value: String| {
             let _ = writeln!(text, "{name:names$} : {value}");
         };
-        text_line(&mut about, "configuration", &places.config);
-        text_line(&mut about, "journal", &places.journal());
-        text_line(&mut about, "state", &places.state);
+        text_line(&mut about, "configuration", &folders.config);
+        text_line(&mut about, "journal", &folders.journal());
+        text_line(&mut about, "state", &folders.state);
         for name in SECRETS {
             about(name, if folders::set(name).is_some() { "set".into() } else { "not set".into() });
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use updraft_engine::{PersonResponse, ResponseStatus, outlives_its_process, waiting_for};
 use updraft_journal::{Journal, RunSummary};
 use updraft_run::{ApprovalScope, Effect, EffectAddress, EffectKind, Input, Run, RunId, RunPhase, StepId, Verdict};
-use updraft_workbench::{Attendance, Flags, StoredRun, Workbench};
+use updraft_workbench::{Flags, RunCallbacks, StoredRun, Workbench};
 
 use super::runs;
 use crate::args;
@@ -21,13 +21,13 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How often to check while nothing is written.
 const LOOK: Duration = Duration::from_millis(250);
 
-pub(crate) fn pause(places: &AppFolders, args: &args::RunName) -> CliResult {
-    control(places, &args.run, |_| Ok(Input::Pause))
+pub(crate) fn pause(folders: &AppFolders, args: &args::RunName) -> CliResult {
+    control(folders, &args.run, |_| Ok(Input::Pause))
 }
 
-pub(crate) fn cancel(places: &AppFolders, args: &args::CancelArgs) -> CliResult {
+pub(crate) fn cancel(folders: &AppFolders, args: &args::CancelArgs) -> CliResult {
     let step = args.step.as_deref().map(StepId::parse).transpose().map_err(|bad| CliError::usage(bad.to_string()))?;
-    control(places, &args.run.run, |run| {
+    control(folders, &args.run.run, |run| {
         if let Some(step) = step.as_ref().filter(|step| run.step(step).is_none()) {
             let steps: Vec<&str> = run.steps().map(|step| step.spec.id.as_str()).collect();
             let close = updraft_run::close_to(step.as_str(), &steps);
@@ -37,20 +37,20 @@ pub(crate) fn cancel(places: &AppFolders, args: &args::CancelArgs) -> CliResult 
     })
 }
 
-pub(crate) fn tell(places: &AppFolders, args: &args::TellArgs) -> CliResult {
+pub(crate) fn tell(folders: &AppFolders, args: &args::TellArgs) -> CliResult {
     if args.text.trim().is_empty() {
         return Err(CliError::usage("the message is empty; write what the agents should know or do"));
     }
-    control(places, &args.run.run, |_| Ok(Input::Tell { message: args.text.clone() }))
+    control(folders, &args.run.run, |_| Ok(Input::Tell { message: args.text.clone() }))
 }
 
-pub(crate) fn answer(places: &AppFolders, args: &args::AnswerArgs) -> CliResult {
+pub(crate) fn answer(folders: &AppFolders, args: &args::AnswerArgs) -> CliResult {
     let id = args.id.as_deref().map(address).transpose()?;
     let declines = args.decline || args.dismiss;
     if args.text.trim().is_empty() && !declines {
         return Err(CliError::usage("the answer is empty"));
     }
-    control(places, &args.run.run, |run| {
+    control(folders, &args.run.run, |run| {
         let open = asked(run, |effect| matches!(effect, Effect::Question { .. }), id.as_ref());
         match open.as_slice() {
             [one] if declines => Ok(Input::Decline { id: Some(one.clone()), by: who(), dismissed: args.dismiss }),
@@ -62,29 +62,29 @@ pub(crate) fn answer(places: &AppFolders, args: &args::AnswerArgs) -> CliResult 
                 }
                 Ok(Input::Answer { id: Some(one.clone()), text: args.text.clone() })
             }
-            [] => Err(nothing(run, "a question", id.as_ref())),
+            [] => Err(not_waiting(run, "a question", id.as_ref())),
             several => Err(CliError::usage("several questions are open; choose one with --id").hint(listed(several))),
         }
     })
 }
 
-pub(crate) fn approve(places: &AppFolders, args: &args::ApproveArgs) -> CliResult {
+pub(crate) fn approve(folders: &AppFolders, args: &args::ApproveArgs) -> CliResult {
     let always = args.always.map(ApprovalScope::from);
     let verdict_of = Verdict { allow: true, by: who(), always, ..Verdict::default() };
-    verdict(places, &args.run.run, args.id.as_deref(), &verdict_of)
+    verdict(folders, &args.run.run, args.id.as_deref(), &verdict_of)
 }
 
-pub(crate) fn deny(places: &AppFolders, args: args::DenyArgs) -> CliResult {
+pub(crate) fn deny(folders: &AppFolders, args: args::DenyArgs) -> CliResult {
     let verdict_of = Verdict { allow: false, by: who(), because: args.because, ..Verdict::default() };
-    verdict(places, &args.run.run, args.id.as_deref(), &verdict_of)
+    verdict(folders, &args.run.run, args.id.as_deref(), &verdict_of)
 }
 
-fn verdict(places: &AppFolders, name: &str, id: Option<&str>, verdict: &Verdict) -> CliResult {
+fn verdict(folders: &AppFolders, name: &str, id: Option<&str>, verdict: &Verdict) -> CliResult {
     let id = id.map(address).transpose()?.map(|id| id.sibling(EffectKind::Approve, id.n));
-    control(places, name, |run| {
+    control(folders, name, |run| {
         let open = asked(run, |effect| matches!(effect, Effect::Approval { .. }), id.as_ref());
         if open.is_empty() {
-            return Err(nothing(run, "an approval", id.as_ref()));
+            return Err(not_waiting(run, "an approval", id.as_ref()));
         }
         // The verdict is for the call that the person has seen, not for one that asks by the time it arrives.
         let [seen] = open.as_slice() else {
@@ -116,7 +116,7 @@ fn asked(run: &Run, wanted: impl Fn(&Effect) -> bool, id: Option<&EffectAddress>
     open.map(|(at, _)| at.clone()).collect()
 }
 
-fn nothing(run: &Run, what: &str, id: Option<&EffectAddress>) -> CliError {
+fn not_waiting(run: &Run, what: &str, id: Option<&EffectAddress>) -> CliError {
     let which = id.map(|id| format!(" `{id}`")).unwrap_or_default();
     let fault = CliError::failed(format!("the run is not waiting for {what}{which}; it is {}", run.status()));
     let waits: Vec<String> = waiting_for(run)
@@ -140,8 +140,8 @@ fn who() -> String {
 }
 
 /// Finds the run, makes the input from it, and delivers it.
-fn control(places: &AppFolders, name: &str, input: impl Fn(&Run) -> Result<Input, CliError>) -> CliResult {
-    let journal = journal::open_with_runs(places)?;
+fn control(folders: &AppFolders, name: &str, input: impl Fn(&Run) -> Result<Input, CliError>) -> CliResult {
+    let journal = journal::open_with_runs(folders)?;
     let id = journal::find_run(&journal, name)?;
     let run = fold(&journal, &id)?;
     if run.is_over() {
@@ -153,10 +153,10 @@ fn control(places: &AppFolders, name: &str, input: impl Fn(&Run) -> Result<Input
         let ended = match input.question().cloned() {
             Some(at) => {
                 let response = PersonResponse { journal: &journal, id: &id, seen: &run, at: &at, input: &input };
-                let ended = give(&response).await;
-                ended.and_then(|code| remember(places, &run, &input).map(|()| code))
+                let ended = respond(&response).await;
+                ended.and_then(|code| remember(folders, &run, &input).map(|()| code))
             }
-            None => bring(places, &journal, &id, input).await,
+            None => deliver(folders, &journal, &id, input).await,
         };
         journal.close().await;
         ended
@@ -164,7 +164,7 @@ fn control(places: &AppFolders, name: &str, input: impl Fn(&Run) -> Result<Input
 }
 
 /// Gives the response to a question to the run. If several people respond at once, only one is told that theirs counts.
-async fn give(response: &PersonResponse<'_>) -> CliResult {
+async fn respond(response: &PersonResponse<'_>) -> CliResult {
     let PersonResponse { journal, id, input, .. } = *response;
     let overtaken = |stands: &str| {
         let what = format!("run {id} already has a response: {} was {}", response.at, out::harmless(stands));
@@ -209,11 +209,11 @@ fn keep_note(what: &str, id: &RunId) {
 }
 
 /// Stores the rules that a verdict with "always" asks for: only now, when it is known to count.
-fn remember(places: &AppFolders, run: &Run, input: &Input) -> Result<(), CliError> {
+fn remember(folders: &AppFolders, run: &Run, input: &Input) -> Result<(), CliError> {
     let Input::Verdict { id: Some(at), verdict: Verdict { always: always @ Some(_), .. } } = input else {
         return Ok(());
     };
-    settings::keep_always(places, run, input)?;
+    settings::keep_always(folders, run, input)?;
     out::note(&format!("always allowed from now on: {}", remembered(run, at, *always).join(", ")));
     Ok(())
 }
@@ -222,7 +222,7 @@ fn fold(journal: &Journal, id: &RunId) -> Result<Run, CliError> {
     Ok(Run::fold(journal.load(id)?))
 }
 
-async fn bring(places: &AppFolders, journal: &Journal, id: &RunId, input: Input) -> CliResult {
+async fn deliver(folders: &AppFolders, journal: &Journal, id: &RunId, input: Input) -> CliResult {
     let mut head = journal.head(id)?;
     let was_owned = head.is_owned();
     if was_owned {
@@ -246,12 +246,12 @@ async fn bring(places: &AppFolders, journal: &Journal, id: &RunId, input: Input)
     }
     let run = journal::load(journal, id)?;
     let stored = StoredRun::new(&run, journal)?;
-    let bench = Workbench::open_for(&stored, places, Flags::default(), Attendance::default())?;
-    log::begin(places, &bench.settings.effective.log.value);
+    let bench = Workbench::open_for(&stored, folders, Flags::default(), RunCallbacks::default())?;
+    log::begin(folders, &bench.settings.effective.log.value);
     // If only a step is cancelled, the others continue, under the rights that the run began with. A whole run can
     // always be stopped.
     let goes_on = matches!(input, Input::Cancel { step: Some(_), .. });
-    let confined = if goes_on { bench.going_on(&run).await? } else { None };
+    let confined = if goes_on { bench.continuation_input(&run).await? } else { None };
     let mut handle = match bench.engine_without_servers().await?.open(id).await {
         Ok(handle) => handle,
         Err(updraft_engine::Error::Journal(updraft_journal::Error::Owned { .. })) => {

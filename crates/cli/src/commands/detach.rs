@@ -16,15 +16,15 @@ use crate::{args, journal, model_access, out, runtime};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Starts the process and returns once its run is in the journal.
-pub(super) fn detach(places: &AppFolders, args: &args::RunArgs, text: &str, workspace: &Path) -> CliResult {
+pub(super) fn detach(folders: &AppFolders, args: &args::RunArgs, text: &str, workspace: &Path) -> CliResult {
     let id = journal::new_id()?;
-    let file = places.run_log(&id);
+    let file = folders.run_log(&id);
     let cannot = |error: &std::io::Error| CliError::file("write", &file, error);
     let mut how = std::fs::OpenOptions::new();
     let log = folders::private_file(&file, how.write(true).truncate(true)).map_err(|error| cannot(&error))?;
     let errors = log.try_clone().map_err(|error| cannot(&error))?;
     // Opened before the process starts, so that none of its events is missed.
-    let journal = journal::open(places)?;
+    let journal = journal::open(folders)?;
     let mut child = command(&id, args, workspace)?
         .stdin(Stdio::piped())
         .stdout(log)

@@ -7,8 +7,8 @@ use crate::fault::{CliExitCode, CliResult};
 use crate::folders::AppFolders;
 use crate::{journal, out};
 
-pub(crate) fn run(places: &AppFolders, args: &DiffArgs) -> CliResult {
-    let journal = journal::open_with_runs(places)?;
+pub(crate) fn run(folders: &AppFolders, args: &DiffArgs) -> CliResult {
+    let journal = journal::open_with_runs(folders)?;
     let (one, other) = (journal::find_run(&journal, &args.one)?, journal::find_run(&journal, &args.other)?);
     let found = diff(&journal, &one, &other)?;
     if args.json {

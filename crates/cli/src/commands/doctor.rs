@@ -50,14 +50,14 @@ fn failed(what: &'static str, fault: impl Into<CliError>) -> DoctorCheck {
     check(CheckStatus::Fail, what, fault.message, fault.hints.join("; "))
 }
 
-pub(crate) fn run(places: &AppFolders, args: &WorkspaceFlags) -> CliExitCode {
+pub(crate) fn run(folders: &AppFolders, args: &WorkspaceFlags) -> CliExitCode {
     let mut checks = vec![ok("version", format!("updraft {}", env!("CARGO_PKG_VERSION")))];
-    checks.push(journal(places));
-    checks.push(room(places));
+    checks.push(journal(folders));
+    checks.push(room(folders));
     checks.extend(system());
     match folders::workspace(args.workspace.as_deref()) {
-        Ok(workspace) => checks.extend(in_workspace(places, &workspace)),
-        Err(fault) => checks.extend([failed("workspace", fault), confinement(places, None)]),
+        Ok(workspace) => checks.extend(in_workspace(folders, &workspace)),
+        Err(fault) => checks.extend([failed("workspace", fault), confinement(folders, None)]),
     }
     print(&checks, args.json);
     if checks.iter().any(|check| check.health == CheckStatus::Fail) { CliExitCode::Failed } else { CliExitCode::Done }
@@ -89,8 +89,8 @@ fn print(checks: &[DoctorCheck], as_json: bool) {
 }
 
 /// Opens the journal and asks for a lease on a run that does not exist, to see that the writer answers.
-fn journal(places: &AppFolders) -> DoctorCheck {
-    let tried = journal::open(places).map_err(CliError::from).and_then(|journal| {
+fn journal(folders: &AppFolders) -> DoctorCheck {
+    let tried = journal::open(folders).map_err(CliError::from).and_then(|journal| {
         let probe = RunId::parse("doctor").map_err(|bad| CliError::failed(bad.to_string()))?;
         let count = journal.list(&updraft_journal::RunFilter::default())?.len();
         runtime::block_on(async {
@@ -103,13 +103,13 @@ fn journal(places: &AppFolders) -> DoctorCheck {
         })
     });
     match tried {
-        Ok(count) => ok("journal", format!("{} can be written; {count} runs", places.journal().display())),
+        Ok(count) => ok("journal", format!("{} can be written; {count} runs", folders.journal().display())),
         Err(fault) => failed("journal", fault),
     }
 }
 
-fn room(places: &AppFolders) -> DoctorCheck {
-    let folder = places.data.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
+fn room(folders: &AppFolders) -> DoctorCheck {
+    let folder = folders.data.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
     match free_in(folder) {
         Ok(free) => {
             let found = format!("{:.1} GiB free in {}", free as f64 / (1_u64 << 30) as f64, folder.display());
@@ -174,8 +174,8 @@ fn system() -> Vec<DoctorCheck> {
 }
 
 /// How commands can be confined here, and what the settings say.
-fn confinement(places: &AppFolders, settings: Option<&WorkspaceSettings>) -> DoctorCheck {
-    let probe = match runtime::block_on(async { Ok(sandbox_probe::anew(places).await?) }) {
+fn confinement(folders: &AppFolders, settings: Option<&WorkspaceSettings>) -> DoctorCheck {
+    let probe = match runtime::block_on(async { Ok(sandbox_probe::anew(folders).await?) }) {
         Ok(probe) => probe,
         Err(fault) => return failed("sandbox", fault),
     };
@@ -217,24 +217,24 @@ fn in_words(rows: &[sandbox::PolicyRow]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-fn in_workspace(places: &AppFolders, workspace: &Path) -> Vec<DoctorCheck> {
+fn in_workspace(folders: &AppFolders, workspace: &Path) -> Vec<DoctorCheck> {
     let mut checks = Vec::new();
     checks.push(match Workspace::open(workspace) {
         Ok(_) => ok("workspace", workspace.display().to_string()),
         Err(error) => failed("workspace", error),
     });
-    let settings = match WorkspaceSettings::load(places, workspace, &Flags::default()) {
+    let settings = match WorkspaceSettings::load(folders, workspace, &Flags::default()) {
         Ok(settings) => settings,
         Err(fault) => {
-            checks.extend([failed("settings", fault), confinement(places, None)]);
+            checks.extend([failed("settings", fault), confinement(folders, None)]);
             return checks;
         }
     };
-    let file = places.settings();
+    let file = folders.settings();
     let settled = if file.exists() { "" } else { "the defaults; there is no file " };
     checks.push(ok("settings", format!("{settled}{}", file.display())));
-    checks.push(confinement(places, Some(&settings)));
-    let fits = confinement::confinement(places, &settings).policy_for(workspace).check();
+    checks.push(confinement(folders, Some(&settings)));
+    let fits = confinement::confinement(folders, &settings).policy_for(workspace).check();
     if let Err(error) = &fits {
         let found = format!("agents cannot run commands in this folder: {error}");
         checks.push(check(
@@ -244,7 +244,7 @@ fn in_workspace(places: &AppFolders, workspace: &Path) -> Vec<DoctorCheck> {
             "work in a project folder, or choose one with `--workspace`",
         ));
     }
-    checks.push(match &settings.standing {
+    checks.push(match &settings.trust_state {
         TrustState::Trusted => ok("trust", "the workspace is trusted"),
         TrustState::Changed => check(
             CheckStatus::Warn,
@@ -263,7 +263,7 @@ fn in_workspace(places: &AppFolders, workspace: &Path) -> Vec<DoctorCheck> {
             "`updraft trust` shows all of it",
         ),
     });
-    checks.push(match runtime::block_on(async { Ok(agents::usable(places, workspace, &settings).await?) }) {
+    checks.push(match runtime::block_on(async { Ok(agents::usable(folders, workspace, &settings).await?) }) {
         Ok(agents) if agents.left_out().next().is_some() => {
             let why: Vec<String> = agents.left_out().map(|(name, why)| format!("`{name}`: {why}")).collect();
             check(
@@ -276,15 +276,15 @@ fn in_workspace(places: &AppFolders, workspace: &Path) -> Vec<DoctorCheck> {
         Ok(agents) => ok("agents", format!("{} agents", agents.iter().count())),
         Err(fault) => failed("agents", fault),
     });
-    checks.extend(fits.is_ok().then(|| python(places, &settings, workspace)));
-    checks.extend(servers(places, &settings, workspace));
-    checks.extend(models(places, &settings, workspace));
+    checks.extend(fits.is_ok().then(|| python(folders, &settings, workspace)));
+    checks.extend(servers(folders, &settings, workspace));
+    checks.extend(models(folders, &settings, workspace));
     checks
 }
 
 /// Whether agents can run Python here.
-fn python(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> DoctorCheck {
-    let confinement = confinement::confinement(places, settings);
+fn python(folders: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> DoctorCheck {
+    let confinement = confinement::confinement(folders, settings);
     let found = runtime::block_on(async { Ok(tools::python(settings).find(&confinement, workspace).await) });
     match found {
         Ok(Ok(found)) => {
@@ -297,9 +297,9 @@ fn python(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -
 }
 
 /// What is known about the MCP servers, without starting any.
-fn servers(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> Vec<DoctorCheck> {
-    let found = configured(places, settings, workspace);
-    let known = match runtime::block_on(async { Ok(found.servers(places, settings, workspace).await?) }) {
+fn servers(folders: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> Vec<DoctorCheck> {
+    let found = configured(folders, settings, workspace);
+    let known = match runtime::block_on(async { Ok(found.servers(folders, settings, workspace).await?) }) {
         Ok(servers) => servers,
         Err(fault) => return vec![failed("servers", fault)],
     };
@@ -332,8 +332,8 @@ fn servers(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) 
     checks
 }
 
-fn models(places: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> Vec<DoctorCheck> {
-    let access: ModelAccess = model_access::access(places, settings, workspace);
+fn models(folders: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) -> Vec<DoctorCheck> {
+    let access: ModelAccess = model_access::access(folders, settings, workspace);
     let with_key = providers().into_iter().map(|provider| provider.name).filter(|name| access.key(name).is_some());
     let with_key: Vec<&str> = with_key.collect();
     let keys = if with_key.is_empty() { "none set".to_owned() } else { format!("set for {}", with_key.join(", ")) };

@@ -15,8 +15,8 @@ use crate::signals::Signals;
 use crate::view::{SCHEMA, event_words};
 use crate::{journal, out, runtime, time_format};
 
-pub(crate) fn run(places: &AppFolders, args: &EventsArgs) -> CliResult {
-    let journal = journal::open_with_runs(places)?;
+pub(crate) fn run(folders: &AppFolders, args: &EventsArgs) -> CliResult {
+    let journal = journal::open_with_runs(folders)?;
     let id = journal::find_run_here(&journal, args.run.run.as_deref())?;
     if args.follow {
         return runtime::block_on(follow(journal, id, args));

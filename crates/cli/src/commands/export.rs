@@ -14,8 +14,8 @@ use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::AppFolders;
 use crate::{journal, out, time_format};
 
-pub(crate) fn run(places: &AppFolders, args: &ExportArgs) -> CliResult {
-    let journal = journal::open_with_runs(places)?;
+pub(crate) fn run(folders: &AppFolders, args: &ExportArgs) -> CliResult {
+    let journal = journal::open_with_runs(folders)?;
     let runs = if args.all {
         journal.list(&RunFilter::default())?.into_iter().map(|run| (run.id, run.created)).collect()
     } else {

@@ -3,7 +3,7 @@
 use tokio_util::sync::CancellationToken;
 use updraft_journal::Journal;
 use updraft_run::RunId;
-use updraft_workbench::{Attendance, Flags, StoredRun, Workbench, may_fork};
+use updraft_workbench::{Flags, RunCallbacks, StoredRun, Workbench, may_fork};
 
 use crate::args::ForkArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
@@ -12,20 +12,20 @@ use crate::signals::Signals;
 use crate::view::RunDisplay;
 use crate::{drive_run, journal, log, out, runtime};
 
-pub(crate) fn run(places: &AppFolders, args: ForkArgs) -> CliResult {
-    let journal = journal::open_with_runs(places)?;
+pub(crate) fn run(folders: &AppFolders, args: ForkArgs) -> CliResult {
+    let journal = journal::open_with_runs(folders)?;
     let from = journal::find_run(&journal, &args.run.run)?;
     if args.goal.as_ref().is_some_and(|goal| goal.trim().is_empty()) {
         return Err(CliError::usage("the goal is empty; leave --goal out to keep the old one"));
     }
     runtime::block_on(async {
-        let ended = Box::pin(fork(places, &journal, &from, args)).await;
+        let ended = Box::pin(fork(folders, &journal, &from, args)).await;
         journal.close().await;
         ended
     })
 }
 
-async fn fork(places: &AppFolders, journal: &Journal, from: &RunId, args: ForkArgs) -> CliResult {
+async fn fork(folders: &AppFolders, journal: &Journal, from: &RunId, args: ForkArgs) -> CliResult {
     may_fork(journal, from, args.at)?;
     let source = journal::load(journal, from)?;
     // The user has not yet said where and how an imported run may continue.
@@ -35,9 +35,9 @@ async fn fork(places: &AppFolders, journal: &Journal, from: &RunId, args: ForkAr
     let mut signals = Signals::listen(stop.clone())?;
     let face = RunDisplay::of(&args.output);
     let flags = Flags { approvals: args.permission.approvals(), confine: args.confine.flags(), ..Flags::default() };
-    let attendance = Attendance { watch: face.watch.clone(), stop, tell: face.tell() };
-    let bench = Workbench::open_for(&StoredRun::new(&source, journal)?, places, flags, attendance)?;
-    log::begin(places, &bench.settings.effective.log.value);
+    let attendance = RunCallbacks { watch: face.watch.clone(), stop, tell: face.tell() };
+    let bench = Workbench::open_for(&StoredRun::new(&source, journal)?, folders, flags, attendance)?;
+    log::begin(folders, &bench.settings.effective.log.value);
     let then = vec![drive_run::resume_input(&args.permission, &args.spending)];
     let (at, to) = (args.at, journal::new_id()?);
     let fork = updraft_workbench::Fork {
@@ -61,7 +61,7 @@ async fn fork(places: &AppFolders, journal: &Journal, from: &RunId, args: ForkAr
         return Ok(CliExitCode::Done);
     }
     face.say(&format!("run {to}, forked from {from} at event {at}"));
-    let ended = drive_run::steer(bench.engine().await?, handle, &face, &mut signals).await;
+    let ended = drive_run::drive_and_ask(bench.engine().await?, handle, &face, &mut signals).await;
     bench.close().await;
     ended
 }

@@ -17,7 +17,7 @@ use crate::{journal, out, runtime, time_format};
 /// A larger graph could not be carried out.
 const LONGEST_GRAPH: u64 = 1 << 30;
 
-pub(crate) fn run(places: &AppFolders, args: &ImportArgs) -> CliResult {
+pub(crate) fn run(folders: &AppFolders, args: &ImportArgs) -> CliResult {
     let cannot = |error: std::io::Error| CliError::usage(format!("`{}` cannot be read: {error}", args.file.display()));
     let mut lines: Box<dyn BufRead> = if args.file.as_os_str() == "-" {
         Box::new(std::io::stdin().lock())
@@ -28,14 +28,14 @@ pub(crate) fn run(places: &AppFolders, args: &ImportArgs) -> CliResult {
     if begins.starts_with(b"{") && !begins.starts_with(b"{\"updraft\"") {
         let mut text = String::new();
         lines.take(LONGEST_GRAPH).read_to_string(&mut text).map_err(cannot)?;
-        return runtime::block_on(graph::import(places, args, &text));
+        return runtime::block_on(graph::import(folders, args, &text));
     }
     let mut export = parse_export(&mut *lines)?;
     if let Some(id) = &args.id {
         export.head.id = RunId::parse(id).map_err(|bad| CliError::usage(bad.to_string()))?;
     }
     hold(&mut export);
-    let journal = journal::open(places)?;
+    let journal = journal::open(folders)?;
     runtime::block_on(keep(journal, export))
 }
 

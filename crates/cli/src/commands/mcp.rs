@@ -24,32 +24,32 @@ use crate::runtime;
 use crate::servers::{ConfiguredServers, configured, cut_off, slow_start, trusted_descriptions};
 use crate::settings::WorkspaceSettings;
 
-pub(crate) fn run(places: &AppFolders, args: McpArgs) -> CliResult {
+pub(crate) fn run(folders: &AppFolders, args: McpArgs) -> CliResult {
     match args.command {
-        McpCommand::List(args) => runtime::block_on(list(places, &args)),
-        McpCommand::Check(args) => runtime::block_on(check(places, &args)),
-        McpCommand::Add(args) => edit::add(places, *args),
-        McpCommand::Remove(args) => edit::remove(places, &args.name),
-        McpCommand::Import(args) => edit::import(places, &args.file),
-        McpCommand::Logout(args) => login::logout(places, &args.name),
-        McpCommand::Login(args) => runtime::block_on(login::login(places, &args)),
-        McpCommand::Trust(args) => runtime::block_on(trust::vouch(places, &args)),
-        McpCommand::Resources(args) => runtime::block_on(resources::resources(places, &args)),
-        McpCommand::Read(args) => runtime::block_on(resources::read(places, &args)),
-        McpCommand::Prompts(args) => runtime::block_on(resources::prompts(places, &args)),
-        McpCommand::Prompt(args) => runtime::block_on(resources::prompt(places, &args)),
-        McpCommand::Serve(args) => runtime::block_on(serve::begin(places, *args)),
+        McpCommand::List(args) => runtime::block_on(list(folders, &args)),
+        McpCommand::Check(args) => runtime::block_on(check(folders, &args)),
+        McpCommand::Add(args) => edit::add(folders, *args),
+        McpCommand::Remove(args) => edit::remove(folders, &args.name),
+        McpCommand::Import(args) => edit::import(folders, &args.file),
+        McpCommand::Logout(args) => login::logout(folders, &args.name),
+        McpCommand::Login(args) => runtime::block_on(login::login(folders, &args)),
+        McpCommand::Trust(args) => runtime::block_on(trust::vouch(folders, &args)),
+        McpCommand::Resources(args) => runtime::block_on(resources::resources(folders, &args)),
+        McpCommand::Read(args) => runtime::block_on(resources::read(folders, &args)),
+        McpCommand::Prompts(args) => runtime::block_on(resources::prompts(folders, &args)),
+        McpCommand::Prompt(args) => runtime::block_on(resources::prompt(folders, &args)),
+        McpCommand::Serve(args) => runtime::block_on(serve::begin(folders, *args)),
     }
 }
 
 /// The servers configured for the workspace, and what is ignored there.
 fn chosen_servers(
-    places: &AppFolders,
+    folders: &AppFolders,
     place: &WorkspaceFlags,
 ) -> Result<(ConfiguredServers, WorkspaceSettings, std::path::PathBuf), CliError> {
     let workspace = folders::workspace(place.workspace.as_deref())?;
-    let settings = WorkspaceSettings::load(places, &workspace, &Flags::default())?;
-    let found = configured(places, &settings, &workspace);
+    let settings = WorkspaceSettings::load(folders, &workspace, &Flags::default())?;
+    let found = configured(folders, &settings, &workspace);
     for fault in &found.faults {
         out::note(&format!("warning: {fault}"));
     }
@@ -62,9 +62,9 @@ fn chosen_servers(
     Ok((found, settings, workspace))
 }
 
-async fn list(places: &AppFolders, args: &WorkspaceFlags) -> CliResult {
-    let (found, settings, workspace) = chosen_servers(places, args)?;
-    let servers = found.servers(places, &settings, &workspace).await?;
+async fn list(folders: &AppFolders, args: &WorkspaceFlags) -> CliResult {
+    let (found, settings, workspace) = chosen_servers(folders, args)?;
+    let servers = found.servers(folders, &settings, &workspace).await?;
     if found.servers.is_empty() && !args.json {
         out::note(
             "no MCP servers are configured\n  hint: `updraft mcp add NAME -- COMMAND` or `updraft mcp import FILE`",
@@ -97,9 +97,9 @@ fn words(known: Option<&Manifest>) -> String {
     }
 }
 
-async fn check(places: &AppFolders, args: &McpCheck) -> CliResult {
-    let (found, settings, workspace) = chosen_servers(places, &args.place)?;
-    let servers = found.servers(places, &settings, &workspace).await?;
+async fn check(folders: &AppFolders, args: &McpCheck) -> CliResult {
+    let (found, settings, workspace) = chosen_servers(folders, &args.place)?;
+    let servers = found.servers(folders, &settings, &workspace).await?;
     if let Some(name) = &args.name {
         servers.get(name).map_err(|error| CliError::usage(error.to_string()))?;
     }
@@ -107,7 +107,7 @@ async fn check(places: &AppFolders, args: &McpCheck) -> CliResult {
     for (server, checked) in slow_start::aloud(&servers, &out::tell(), servers.check(args.name.as_deref())).await {
         worst = if say(&server, &checked, args.place.json) { worst } else { CliExitCode::Failed };
         if let (Ok(known), false) = (&checked, args.place.json) {
-            tell_trust(places, server.config(), known);
+            tell_trust(folders, server.config(), known);
         }
     }
     servers.close().await;
@@ -151,9 +151,9 @@ fn say(server: &Server, checked: &Result<Arc<Manifest>, Error>, as_json: bool) -
 }
 
 /// Prints a hint about trust, if the user has not reviewed the server's descriptions of its tools.
-fn tell_trust(places: &AppFolders, server: &ServerConfig, known: &Manifest) {
+fn tell_trust(folders: &AppFolders, server: &ServerConfig, known: &Manifest) {
     let name = &server.name;
-    if !server.trusts_hints && !trusted_descriptions::seals(places).contains(&known.seal(name)) {
+    if !server.trusts_hints && !trusted_descriptions::seals(folders).contains(&known.seal(name)) {
         out::note(&format!(
             "  hint: `updraft mcp trust {name}` shows its tool descriptions and lets you trust them; until then, \
              calls that could send something are asked about"

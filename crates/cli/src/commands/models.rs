@@ -19,11 +19,11 @@ use crate::out::{self, Paint};
 use crate::settings::{WorkspaceSettings, limit_in_words};
 use crate::{model_access, runtime};
 
-pub(crate) fn run(places: &AppFolders, args: &ModelsArgs) -> CliResult {
+pub(crate) fn run(folders: &AppFolders, args: &ModelsArgs) -> CliResult {
     let workspace = folders::workspace(None).unwrap_or_default();
     let flags = Flags { probe: args.no_probe.then_some(false), ..Flags::default() };
-    let settings = WorkspaceSettings::load(places, &workspace, &flags)?;
-    let access = model_access::access(places, &settings, &workspace);
+    let settings = WorkspaceSettings::load(folders, &workspace, &flags)?;
+    let access = model_access::access(folders, &settings, &workspace);
     if let Some(model) = &args.check {
         let access = ModelAccess { cache: None, ..access };
         return runtime::block_on(check::check(&access, &model_access::model_spec(model), args.json));

@@ -19,15 +19,15 @@ use crate::tools;
 /// Most marked files that are shown to people.
 const SHOWN: usize = 40;
 
-pub(crate) fn run(places: &AppFolders, args: &PermissionsArgs) -> CliResult {
+pub(crate) fn run(folders: &AppFolders, args: &PermissionsArgs) -> CliResult {
     let workspace = folders::workspace(args.place.workspace.as_deref())?;
     if let Some(PermissionsCommand::Forget { rule }) = &args.command {
-        if RememberedRules::remove(places, &workspace, rule)? {
+        if RememberedRules::remove(folders, &workspace, rule)? {
             out::note(&format!("`{rule}` is asked about again in {}", workspace.display()));
             return Ok(CliExitCode::Done);
         }
         let known: Vec<String> =
-            RememberedRules::load(places).rules(&workspace).iter().map(ToString::to_string).collect();
+            RememberedRules::load(folders).rules(&workspace).iter().map(ToString::to_string).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let fault = CliError::usage(format!("`{rule}` was not allowed with \"always\" in {}", workspace.display()));
         return Err(if known.is_empty() {
@@ -36,11 +36,11 @@ pub(crate) fn run(places: &AppFolders, args: &PermissionsArgs) -> CliResult {
             fault.hint(format!("there is {}", updraft_run::close_to(rule, &known)))
         });
     }
-    let book = tools::marks(places).book(&workspace.display().to_string());
+    let book = tools::marks(folders).book(&workspace.display().to_string());
     if let Some(PermissionsCommand::Clear { files, .. }) = &args.command {
         return clear(&book, &workspace, files);
     }
-    let settings = WorkspaceSettings::load(places, &workspace, &Flags::default())?;
+    let settings = WorkspaceSettings::load(folders, &workspace, &Flags::default())?;
     let marked = book.all()?;
     let rows = rows(&settings);
     let mode = &settings.effective.approvals;

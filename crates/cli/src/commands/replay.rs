@@ -12,8 +12,8 @@ use crate::{journal, out};
 /// Most differences shown; the first matters most.
 const SHOWN: usize = 20;
 
-pub(crate) fn run(places: &AppFolders, args: &ReplayArgs) -> CliResult {
-    let journal = journal::open_with_runs(places)?;
+pub(crate) fn run(folders: &AppFolders, args: &ReplayArgs) -> CliResult {
+    let journal = journal::open_with_runs(folders)?;
     let id = journal::find_run_here(&journal, args.run.run.as_deref())?;
     let head = journal.head(&id)?;
     let replayed = replay(&journal, &id)?;

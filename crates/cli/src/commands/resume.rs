@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use updraft_engine::DriveResult;
 use updraft_journal::{Journal, RunFilter, Status};
 use updraft_run::{Run, RunId};
-use updraft_workbench::{Attendance, Flags, ResumeOutcome, StoredRun, Workbench, folder_of};
+use updraft_workbench::{Flags, ResumeOutcome, RunCallbacks, StoredRun, Workbench, folder_of};
 
 use crate::args::ResumeArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
@@ -18,21 +18,21 @@ use crate::{drive_run, journal, log, out, runtime};
 /// How often to check whether the followed process still exists: it may end without writing anything.
 const LOOK: Duration = Duration::from_millis(500);
 
-pub(crate) fn run(places: &AppFolders, args: &ResumeArgs) -> CliResult {
-    let journal = journal::open_with_runs(places)?;
+pub(crate) fn run(folders: &AppFolders, args: &ResumeArgs) -> CliResult {
+    let journal = journal::open_with_runs(folders)?;
     if args.all {
-        return runtime::block_on(all(places, journal, args));
+        return runtime::block_on(all(folders, journal, args));
     }
     let id = journal::find_run_here(&journal, args.run.as_deref())?;
     runtime::block_on(async {
-        let ended = one(places, &journal, &id, args).await;
+        let ended = resume_run(folders, &journal, &id, args).await;
         journal.close().await;
         ended
     })
 }
 
 /// Resumes every interrupted run, one after another.
-async fn all(places: &AppFolders, journal: Journal, args: &ResumeArgs) -> CliResult {
+async fn all(folders: &AppFolders, journal: Journal, args: &ResumeArgs) -> CliResult {
     let mut runs = journal.list(&RunFilter { status: Some(Status::Running), ..RunFilter::default() })?;
     runs.retain(updraft_journal::RunSummary::was_cut_off);
     // Also runs that waited for a person and have been answered since.
@@ -52,7 +52,7 @@ async fn all(places: &AppFolders, journal: Journal, args: &ResumeArgs) -> CliRes
     }
     for run in runs.iter().rev() {
         out::note(&format!("resuming {}: {}", run.id, out::short(&run.goal, 80)));
-        let code = match one(places, &journal, &run.id, args).await {
+        let code = match resume_run(folders, &journal, &run.id, args).await {
             Ok(code) => code,
             Err(fault) => {
                 out::note(&format!("error: {}", out::harmless(&fault.message)));
@@ -68,7 +68,7 @@ async fn all(places: &AppFolders, journal: Journal, args: &ResumeArgs) -> CliRes
     Ok(worst)
 }
 
-async fn one(places: &AppFolders, journal: &Journal, id: &RunId, args: &ResumeArgs) -> CliResult {
+async fn resume_run(folders: &AppFolders, journal: &Journal, id: &RunId, args: &ResumeArgs) -> CliResult {
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
     let face = RunDisplay::of(&args.output);
@@ -78,8 +78,8 @@ async fn one(places: &AppFolders, journal: &Journal, id: &RunId, args: &ResumeAr
     // The followed process may have changed the run's rights, so the workbench is opened again each time.
     let mut has_followed = false;
     loop {
-        let (bench, adopts) = open(places, journal, id, args, &face, &stop, has_followed).await?;
-        let ended = Box::pin(go_on(&bench, id, adopts, args, &face, &mut signals)).await;
+        let (bench, adopts) = open(folders, journal, id, args, &face, &stop, has_followed).await?;
+        let ended = Box::pin(resume_or_follow(&bench, id, adopts, args, &face, &mut signals)).await;
         // Always, because other runs may follow in this process.
         bench.close().await;
         if let Some(code) = ended? {
@@ -92,7 +92,7 @@ async fn one(places: &AppFolders, journal: &Journal, id: &RunId, args: &ResumeAr
 
 /// Opens the workbench for a run as it is now; also returns whether the run is to be adopted.
 async fn open(
-    places: &AppFolders,
+    folders: &AppFolders,
     journal: &Journal,
     id: &RunId,
     args: &ResumeArgs,
@@ -113,9 +113,9 @@ async fn open(
         }
     };
     let flags = Flags { approvals: args.permission.approvals(), confine: args.confine.flags(), ..Flags::default() };
-    let attendance = Attendance { watch: face.watch.clone(), stop: stop.clone(), tell: face.tell() };
-    let bench = Workbench::open_for(&StoredRun { run: &run, journal, folder }, places, flags, attendance)?;
-    log::begin(places, &bench.settings.effective.log.value);
+    let attendance = RunCallbacks { watch: face.watch.clone(), stop: stop.clone(), tell: face.tell() };
+    let bench = Workbench::open_for(&StoredRun { run: &run, journal, folder }, folders, flags, attendance)?;
+    log::begin(folders, &bench.settings.effective.log.value);
     let was_said = args.workspace.is_some() && args.permission.approvals().is_some();
     if adopts && !was_said {
         confirm(&bench, id, &run, face).await?;
@@ -125,7 +125,7 @@ async fn open(
 
 /// Resumes a run, or follows it while another process drives it. Returns `None` if that process ended before the run
 /// did.
-async fn go_on(
+async fn resume_or_follow(
     bench: &Workbench,
     id: &RunId,
     adopts: bool,
@@ -140,7 +140,7 @@ async fn go_on(
             if handle.run().is_over() {
                 face.say(&format!("run {id} has already ended; this is its result"));
             }
-            drive_run::steer(bench.engine().await?, *handle, face, signals).await.map(Some)
+            drive_run::drive_and_ask(bench.engine().await?, *handle, face, signals).await.map(Some)
         }
         ResumeOutcome::Elsewhere { pid } => {
             face.say(&format!("run {id} is being run by process {pid}; following it (Ctrl-C only stops following)"));

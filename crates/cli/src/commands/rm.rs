@@ -14,8 +14,8 @@ use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::AppFolders;
 use crate::{journal, out, runtime, time_format};
 
-pub(crate) fn rm(places: &AppFolders, args: &RmArgs) -> CliResult {
-    let journal = journal::open_with_runs(places)?;
+pub(crate) fn rm(folders: &AppFolders, args: &RmArgs) -> CliResult {
+    let journal = journal::open_with_runs(folders)?;
     let ids = args.runs.iter().map(|name| journal::find_run(&journal, name)).collect::<Result<Vec<_>, _>>()?;
     runtime::block_on(async {
         for id in &ids {
@@ -23,7 +23,7 @@ pub(crate) fn rm(places: &AppFolders, args: &RmArgs) -> CliResult {
             let files = journal.head(id).map(|run| stdin::kept_for(&journal, &run)).unwrap_or_default();
             let files = files.into_iter().collect();
             remove(&journal, id, args.force).await?;
-            forget_undos(places, id);
+            forget_undos(folders, id);
             stdin::remove(&journal, &files)?;
             out::note(&format!("removed {id}; what it changed can no longer be undone"));
         }
@@ -33,9 +33,9 @@ pub(crate) fn rm(places: &AppFolders, args: &RmArgs) -> CliResult {
 }
 
 /// Removes what was kept to undo the run.
-fn forget_undos(places: &AppFolders, id: &RunId) {
+fn forget_undos(folders: &AppFolders, id: &RunId) {
     // Usually there is nothing; leftovers do no harm.
-    let _ = std::fs::remove_dir_all(undo::records(places).join(id.as_str()));
+    let _ = std::fs::remove_dir_all(undo::records(folders).join(id.as_str()));
 }
 
 async fn remove(journal: &Journal, id: &RunId, forced: bool) -> Result<(), CliError> {
@@ -48,11 +48,11 @@ async fn remove(journal: &Journal, id: &RunId, forced: bool) -> Result<(), CliEr
     })
 }
 
-pub(crate) fn prune(places: &AppFolders, args: &PruneArgs) -> CliResult {
+pub(crate) fn prune(folders: &AppFolders, args: &PruneArgs) -> CliResult {
     let length = i64::try_from(args.older_than.as_millis()).unwrap_or(i64::MAX);
     let before = Timestamp(time_format::now().0.saturating_sub(length));
-    let left = cut_off(places, before, args.dry_run);
-    let Some(journal) = journal::open_if_there(places)? else {
+    let left = cut_off(folders, before, args.dry_run);
+    let Some(journal) = journal::open_if_there(folders)? else {
         out::note("removed 0 runs");
         return Ok(CliExitCode::Done);
     };
@@ -69,12 +69,12 @@ pub(crate) fn prune(places: &AppFolders, args: &PruneArgs) -> CliResult {
     }
     runtime::block_on(async {
         let files = old.iter().flat_map(|run| stdin::kept_for(&journal, run)).collect();
-        sweep_conversations(places, &journal).await?;
+        sweep_conversations(folders, &journal).await?;
         let gone = journal.prune(before).await?;
         stdin::remove(&journal, &files)?;
         journal.close().await;
         for id in &gone {
-            forget_undos(places, id);
+            forget_undos(folders, id);
             out::line(id.as_str());
         }
         out::note(&format!("removed {} run{}", gone.len(), if gone.len() == 1 { "" } else { "s" }));
@@ -90,7 +90,7 @@ pub(crate) fn prune(places: &AppFolders, args: &PruneArgs) -> CliResult {
 }
 
 /// Leftovers of commands that were interrupted, before this time, while their changes were moved into the workspace.
-fn cut_off(places: &AppFolders, before: Timestamp, is_dry: bool) -> Vec<PathBuf> {
+fn cut_off(folders: &AppFolders, before: Timestamp, is_dry: bool) -> Vec<PathBuf> {
     let before = SystemTime::UNIX_EPOCH + Duration::from_millis(before.0.try_into().unwrap_or_default());
-    StagedChanges::prune(&places.state.join("staged"), before, is_dry)
+    StagedChanges::prune(&folders.state.join("staged"), before, is_dry)
 }

@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 use updraft_run::RunId;
-use updraft_workbench::{Attendance, Flags, NewGoal, Workbench};
+use updraft_workbench::{Flags, NewGoal, RunCallbacks, Workbench};
 
 use super::{detach, goal, stdin};
 use crate::args;
@@ -17,7 +17,7 @@ mod plan_only;
 
 use follow_up::FollowUp;
 
-pub(crate) fn run(places: &AppFolders, mut args: args::RunArgs) -> CliResult {
+pub(crate) fn run(folders: &AppFolders, mut args: args::RunArgs) -> CliResult {
     if args.id.is_some() {
         // With a session of its own, the run survives the end of the terminal.
         #[cfg(unix)]
@@ -25,13 +25,13 @@ pub(crate) fn run(places: &AppFolders, mut args: args::RunArgs) -> CliResult {
     }
     let text = goal::text(&args.goal)?;
     let folder = folders::workspace(args.workspace.as_deref())?;
-    stdin::hand_over(&mut args, &folder)?;
+    stdin::add_stdin(&mut args, &folder)?;
     let (face, stop) = (RunDisplay::of(&args.output), CancellationToken::new());
     let watch = if args.plan_only { plan_only::until_planned(&stop) } else { face.watch.clone() };
-    let attendance = Attendance { watch, stop: stop.clone(), tell: face.tell() };
-    let bench = Workbench::open(places, &folder, flags(&args), attendance)?;
+    let attendance = RunCallbacks { watch, stop: stop.clone(), tell: face.tell() };
+    let bench = Workbench::open(folders, &folder, flags(&args), attendance)?;
     let (plan, unread) = args.plan.as_deref().map(goal::plan).transpose()?.unzip();
-    let follow_up = args.continues.then(|| FollowUp::find(places, &folder)).transpose()?;
+    let follow_up = args.continues.then(|| FollowUp::find(folders, &folder)).transpose()?;
     let mut new = NewGoal { plan, ..goal::goal(&args, text.clone(), &folder)? };
     if let Some(earlier) = follow_up {
         new.goal = earlier.add_to(new.goal);
@@ -44,20 +44,20 @@ pub(crate) fn run(places: &AppFolders, mut args: args::RunArgs) -> CliResult {
         return Ok(CliExitCode::Done);
     }
     if args.detach {
-        return detach::detach(places, &args, &text, &folder);
+        return detach::detach(folders, &args, &text, &folder);
     }
     let id = match &args.id {
         Some(id) => RunId::parse(id).map_err(|bad| CliError::usage(bad.to_string()))?,
         None => journal::new_id()?,
     };
-    log::begin(places, &bench.settings.effective.log.value);
+    log::begin(folders, &bench.settings.effective.log.value);
     runtime::block_on(async {
         let mut signals = Signals::listen(stop)?;
         let handle = Box::pin(bench.start(id, new)).await?;
         let ended = if args.plan_only {
             plan_only::conclude(Box::pin(handle.drive()).await?, face.json)
         } else {
-            drive_run::steer(bench.engine().await?, handle, &face, &mut signals).await
+            drive_run::drive_and_ask(bench.engine().await?, handle, &face, &mut signals).await
         };
         bench.close().await;
         bench.journal()?.clone().close().await;

@@ -20,7 +20,7 @@ const HERE: &str = ".";
 /// Most columns for folders.
 const FOLDER: usize = 30;
 
-pub(crate) fn run(places: &AppFolders, args: &RunsArgs) -> CliResult {
+pub(crate) fn run(folders: &AppFolders, args: &RunsArgs) -> CliResult {
     let interrupted = args.status == Some(StatusWord::Interrupted);
     let running = args.status == Some(StatusWord::Running);
     // Whether a run was interrupted is known only after checking its owner.
@@ -32,7 +32,7 @@ pub(crate) fn run(places: &AppFolders, args: &RunsArgs) -> CliResult {
         limit,
         ..RunFilter::default()
     };
-    let journal = journal::open_if_there(places)?;
+    let journal = journal::open_if_there(folders)?;
     let mut runs = match &journal {
         Some(journal) => journal.list(&filter)?,
         None => Vec::new(),

@@ -14,28 +14,28 @@ use crate::sandbox_probe::LAUNCHER;
 use crate::settings::WorkspaceSettings;
 use crate::{confinement, runtime, sandbox_probe};
 
-pub(crate) fn run(places: &AppFolders, args: SandboxArgs) -> CliResult {
+pub(crate) fn run(folders: &AppFolders, args: SandboxArgs) -> CliResult {
     match args.command {
-        SandboxCommand::Exec(args) => runtime::block_on(exec(places, *args)),
-        SandboxCommand::Probe(args) => runtime::block_on(probe(places, &args)),
+        SandboxCommand::Exec(args) => runtime::block_on(exec(folders, *args)),
+        SandboxCommand::Probe(args) => runtime::block_on(probe(folders, &args)),
     }
 }
 
 /// The settings of a workspace with these flags.
 fn settings(
-    places: &AppFolders,
+    folders: &AppFolders,
     workspace: Option<&std::path::Path>,
     confine: &ConfineFlags,
     bounds: &BoundsFlags,
 ) -> Result<(std::path::PathBuf, WorkspaceSettings), CliError> {
     let workspace = folders::workspace(workspace)?;
     let flags = Flags { confine: confine.flags(), bounds: bounds.flags(), ..Flags::default() };
-    let settings = WorkspaceSettings::load(places, &workspace, &flags)?;
+    let settings = WorkspaceSettings::load(folders, &workspace, &flags)?;
     Ok((workspace, settings))
 }
 
-async fn exec(places: &AppFolders, args: ExecArgs) -> CliResult {
-    let (workspace, settings) = settings(places, args.workspace.as_deref(), &args.confine, &args.bounds)?;
+async fn exec(folders: &AppFolders, args: ExecArgs) -> CliResult {
+    let (workspace, settings) = settings(folders, args.workspace.as_deref(), &args.confine, &args.bounds)?;
     if let Some(remark) = settings.notice() {
         out::note(&remark);
     }
@@ -43,12 +43,12 @@ async fn exec(places: &AppFolders, args: ExecArgs) -> CliResult {
     let level = if wanted == Some(SandboxLevel::None) {
         SandboxLevel::None
     } else {
-        let offered = sandbox_probe::probe(places).await?;
+        let offered = sandbox_probe::probe(folders).await?;
         confinement::level_at(wanted.or(Some(SandboxLevel::Landlock)), &offered)
             .map_err(|fault| fault.hint("`--no-sandbox` runs it without a sandbox"))?;
         wanted.unwrap_or(offered.level)
     };
-    let confinement = confinement::confinement(places, &settings);
+    let confinement = confinement::confinement(folders, &settings);
     let mut policy = confinement.policy_for(&workspace);
     policy.limits.time.get_or_insert(Duration::from_secs(updraft_tools::USUAL_TIME));
     let mut words = args.command.into_iter();
@@ -100,8 +100,8 @@ fn say(ended: &ChildResult) {
 }
 
 /// Probes the sandbox again, and prints what it supports and what the settings give a run.
-async fn probe(places: &AppFolders, args: &ProbeArgs) -> CliResult {
-    let offered = sandbox_probe::anew(places).await?;
+async fn probe(folders: &AppFolders, args: &ProbeArgs) -> CliResult {
+    let offered = sandbox_probe::anew(folders).await?;
     let paint = Paint::for_stdout();
     if !args.place.json {
         out::line(&format!("level     {}", offered.level));
@@ -112,7 +112,7 @@ async fn probe(places: &AppFolders, args: &ProbeArgs) -> CliResult {
             out::line(&format!("missing   {}: {}\n          → {}", missing.what, missing.cause, missing.remedy));
         }
     }
-    let given = settings(places, args.place.workspace.as_deref(), &args.confine, &args.bounds);
+    let given = settings(folders, args.place.workspace.as_deref(), &args.confine, &args.bounds);
     let given = given.map(|(workspace, settings)| (given_to_a_run(&settings, &offered), workspace, settings));
     if args.place.json {
         let mut whole = json!(offered);

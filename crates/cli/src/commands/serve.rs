@@ -13,14 +13,14 @@ use crate::folders::AppFolders;
 use crate::signals::Signals;
 use crate::{out, runtime};
 
-pub(crate) fn run(places: &AppFolders, args: ServeArgs) -> CliResult {
+pub(crate) fn run(folders: &AppFolders, args: ServeArgs) -> CliResult {
     let ServeArgs { listen, bridge, bridge_port, names, served } = args;
-    runtime::block_on(over_http(places, listen, names, &served, bridge.then_some(bridge_port)))
+    runtime::block_on(over_http(folders, listen, names, &served, bridge.then_some(bridge_port)))
 }
 
 /// Serves until a signal arrives.
 pub(super) async fn over_http(
-    places: &AppFolders,
+    folders: &AppFolders,
     address: SocketAddr,
     names: HttpAccessFlags,
     served: &ServedRunFlags,
@@ -34,7 +34,7 @@ pub(super) async fn over_http(
         Some(port) => Some(listen(SocketAddr::from(([127, 0, 0, 1], port))).await?),
         None => None,
     };
-    let opened = service::open(places, served, &stop).await?;
+    let opened = service::open(folders, served, &stop).await?;
     out::note(&format!("MCP at http://{bound}/mcp\n  token: in {}", opened.token_file.display()));
     if !bound.ip().is_loopback() {
         out::note("  others on the network can reach this address, and what they send is not encrypted");

@@ -36,13 +36,13 @@ impl LiveService {
 }
 
 /// The file that holds the token.
-pub(super) fn token_file(places: &AppFolders) -> PathBuf {
-    places.state.join("serve.token")
+pub(super) fn token_file(folders: &AppFolders) -> PathBuf {
+    folders.state.join("serve.token")
 }
 
 /// Opens the service in a workspace.
 pub(super) async fn open(
-    places: &AppFolders,
+    folders: &AppFolders,
     served: &ServedRunFlags,
     stop: &CancellationToken,
 ) -> Result<LiveService, CliError> {
@@ -54,11 +54,11 @@ pub(super) async fn open(
         confine: served.confine.flags(),
         ..Flags::default()
     };
-    log::begin(places, &settings::WorkspaceSettings::load(places, &folder, &flags)?.effective.log.value);
-    let token_file = token_file(places);
+    log::begin(folders, &settings::WorkspaceSettings::load(folders, &folder, &flags)?.effective.log.value);
+    let token_file = token_file(folders);
     let token = token(&token_file)?;
     let (service, left) =
-        UpdraftService::open(places, &folder, flags, stop.clone(), Arc::new(|notice| tell(&notice))).await?;
+        UpdraftService::open(folders, &folder, flags, stop.clone(), Arc::new(|notice| tell(&notice))).await?;
     if left > 0 {
         out::note(&format!("continuing {left} interrupted runs"));
     }

@@ -15,8 +15,8 @@ use crate::out::{self, Paint};
 use crate::view::{self, RunEnding, count, figures, graph_lines};
 use crate::{journal, time_format};
 
-pub(crate) fn run(places: &AppFolders, args: &ShowArgs) -> CliResult {
-    let journal = journal::open_with_runs(places)?;
+pub(crate) fn run(folders: &AppFolders, args: &ShowArgs) -> CliResult {
+    let journal = journal::open_with_runs(folders)?;
     let id = journal::find_run_here(&journal, args.run.run.as_deref())?;
     if args.prompts {
         return prompts(&journal, &id, args.out.as_deref());
@@ -30,7 +30,7 @@ pub(crate) fn run(places: &AppFolders, args: &ShowArgs) -> CliResult {
         out::pretty(&whole);
     } else {
         out::print(&in_words(&report, &RunEnding::of(&journal, &id, &report.run)));
-        for one in aside::kept(places).into_iter().filter(|one| one.moved.run == id.as_str()) {
+        for one in aside::kept(folders).into_iter().filter(|one| one.moved.run == id.as_str()) {
             out::line(&format!(
                 "\nmoved aside: {} ({})\n  `updraft aside restore {}` puts it back",
                 one.moved.path.display(),

@@ -36,7 +36,7 @@ enum StdinIntent {
 }
 
 /// Adds standard input to the files for the agents, if `--file -` asks for it or something is piped in.
-pub(super) fn hand_over(args: &mut args::RunArgs, workspace: &Path) -> Result<(), CliError> {
+pub(super) fn add_stdin(args: &mut args::RunArgs, workspace: &Path) -> Result<(), CliError> {
     let is_said = args.file.iter().any(|file| file.as_os_str() == "-");
     args.file.retain(|file| file.as_os_str() != "-");
     if args.goal == "-" {

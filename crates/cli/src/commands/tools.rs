@@ -16,15 +16,15 @@ use crate::out::{self, Paint};
 use crate::settings::WorkspaceSettings;
 use crate::{dropins, journal, runtime, servers, tools};
 
-pub(crate) fn run(places: &AppFolders, args: ToolsArgs) -> CliResult {
+pub(crate) fn run(folders: &AppFolders, args: ToolsArgs) -> CliResult {
     match args.command {
-        Some(ToolsCommand::Call(call)) => runtime::block_on(make(places, *call)),
-        Some(ToolsCommand::Check(place)) => runtime::block_on(check(places, place)),
+        Some(ToolsCommand::Call(call)) => runtime::block_on(make(folders, *call)),
+        Some(ToolsCommand::Check(place)) => runtime::block_on(check(folders, place)),
         None => runtime::block_on(async {
             let workspace = folders::workspace(args.place.workspace.as_deref())?;
-            let settings = WorkspaceSettings::load(places, &workspace, &Flags::default())?;
+            let settings = WorkspaceSettings::load(folders, &workspace, &Flags::default())?;
             let (dispatcher, servers, remarks) =
-                servers::dispatcher(places, &settings, &workspace, servers::WantedTools::All, &out::tell()).await?;
+                servers::dispatcher(folders, &settings, &workspace, servers::WantedTools::All, &out::tell()).await?;
             for remark in remarks {
                 out::note(&out::harmless(&remark));
             }
@@ -61,10 +61,10 @@ fn list(dispatcher: &Dispatcher, as_json: bool) {
 }
 
 /// Checks every drop-in file as it is now, and prints its tools and problems.
-async fn check(places: &AppFolders, args: args::WorkspaceFlags) -> CliResult {
+async fn check(folders: &AppFolders, args: args::WorkspaceFlags) -> CliResult {
     let workspace = folders::workspace(args.workspace.as_deref())?;
-    let settings = WorkspaceSettings::load(places, &workspace, &Flags::default())?;
-    let (dispatcher, listing) = tools::with_listing(places, &workspace, &settings, CacheUse::Anew).await?;
+    let settings = WorkspaceSettings::load(folders, &workspace, &Flags::default())?;
+    let (dispatcher, listing) = tools::with_listing(folders, &workspace, &settings, CacheUse::Anew).await?;
     let paint = Paint::for_stdout();
     let mut text = String::new();
     for file in &listing.files {
@@ -89,10 +89,10 @@ async fn check(places: &AppFolders, args: args::WorkspaceFlags) -> CliResult {
     }
     out::print(&text);
     if listing.files.is_empty() && !args.json {
-        let folders = settings.effective.tools.folders.value.join(", ");
+        let looked_in = settings.effective.tools.folders.value.join(", ");
         out::note(&format!(
-            "no tools of your own here; looked in {folders} and `{}`",
-            places.config.join("tools").display()
+            "no tools of your own here; looked in {looked_in} and `{}`",
+            folders.config.join("tools").display()
         ));
     }
     let is_faulty = |file: &ListedFile| file.problems.iter().any(|problem| problem.severity == Severity::Error);
@@ -110,10 +110,10 @@ fn parameters(schema: &Value) -> String {
     format!("({})", words.collect::<Vec<_>>().join(", "))
 }
 
-async fn make(places: &AppFolders, args: args::ToolCallArgs) -> CliResult {
+async fn make(folders: &AppFolders, args: args::ToolCallArgs) -> CliResult {
     let workspace = folders::workspace(args.workspace.as_deref())?;
-    let settings = WorkspaceSettings::load(places, &workspace, &args.confine.flags().alone())?;
-    let (own, listing) = tools::with_listing(places, &workspace, &settings, CacheUse::Kept).await?;
+    let settings = WorkspaceSettings::load(folders, &workspace, &args.confine.flags().alone())?;
+    let (own, listing) = tools::with_listing(folders, &workspace, &settings, CacheUse::Kept).await?;
     if own.registry().get(&args.name).is_some() {
         return call(&own, &workspace, args, Vec::new()).await;
     }
@@ -121,7 +121,7 @@ async fn make(places: &AppFolders, args: args::ToolCallArgs) -> CliResult {
     let wanted = [args.name.clone()];
     let wanted = servers::WantedTools::Of(&wanted);
     let (dispatcher, servers, mut remarks) =
-        servers::dispatcher(places, &settings, &workspace, wanted, &out::tell()).await?;
+        servers::dispatcher(folders, &settings, &workspace, wanted, &out::tell()).await?;
     // Problems of other files are shown only if they may be the reason that the tool is missing.
     remarks.retain(|remark| !dropins::remarks(&listing).contains(remark));
     remarks.extend(dropins::remarks_on(&listing, &args.name));

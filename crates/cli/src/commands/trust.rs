@@ -13,10 +13,10 @@ use crate::{folders, out, servers, view};
 /// Most files that are listed.
 const MOST_SHOWN: usize = 5_000;
 
-pub(crate) fn run(places: &AppFolders, args: &TrustArgs) -> CliResult {
+pub(crate) fn run(folders: &AppFolders, args: &TrustArgs) -> CliResult {
     let workspace = folders::workspace(args.dir.as_deref())?;
     let shown = workspace.display();
-    let trusted = TrustedWorkspaces::load(places);
+    let trusted = TrustedWorkspaces::load(folders);
     if args.remove {
         let was = trusted.remove(&workspace)?;
         out::note(&if was { format!("{shown} is no longer trusted") } else { format!("{shown} was not trusted") });

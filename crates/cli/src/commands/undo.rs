@@ -23,12 +23,12 @@ use crate::{args, journal, runtime, time_format, tools, view};
 const SHOWN: usize = 40;
 
 /// The folder for records of undos.
-pub(crate) fn records(places: &AppFolders) -> PathBuf {
-    places.state.join("undone")
+pub(crate) fn records(folders: &AppFolders) -> PathBuf {
+    folders.state.join("undone")
 }
 
-pub(crate) fn run(places: &AppFolders, args: &args::UndoArgs) -> CliResult {
-    let journal = journal::open_with_runs(places)?;
+pub(crate) fn run(folders: &AppFolders, args: &args::UndoArgs) -> CliResult {
+    let journal = journal::open_with_runs(folders)?;
     let id = match &args.run {
         Some(name) => journal::find_run(&journal, name)?,
         None => last_here(&journal)?,
@@ -37,13 +37,13 @@ pub(crate) fn run(places: &AppFolders, args: &args::UndoArgs) -> CliResult {
     let run = journal::load(&journal, &id)?;
     was_at_work_here(&run, &id)?;
     let workspace = folder_of(&run)?;
-    let undo = Undo::open(&journal, &id, &workspace, &records(places))?;
+    let undo = Undo::open(&journal, &id, &workspace, &records(folders))?;
     if args.list {
         let (made, plan) = (undo.recorded_changes(&which)?, undo.plan(&which, args.force)?);
         let unlisted = undo.unlisted(&which)?;
         list(&id, &made, &plan, &unlisted, args.json);
         if !args.json {
-            say_unlisted(places, &unlisted);
+            say_unlisted(folders, &unlisted);
         }
         return Ok(CliExitCode::Done);
     }
@@ -51,8 +51,8 @@ pub(crate) fn run(places: &AppFolders, args: &args::UndoArgs) -> CliResult {
         // A process that drives the run holds this lease, and none can start to while we hold it.
         let lease =
             if args.dry_run { None } else { Some(journal.acquire(&id).await.map_err(|error| busy(&id, error))?) };
-        let book = tools::marks(places).book(&workspace.display().to_string());
-        let outcome = take_back(places, &undo, (&journal, &id), &which, args, &book);
+        let book = tools::marks(folders).book(&workspace.display().to_string());
+        let outcome = take_back(folders, &undo, (&journal, &id), &which, args, &book);
         if let Some(lease) = lease {
             journal.release(lease).await?;
         }
@@ -92,12 +92,12 @@ fn which(args: &args::UndoArgs) -> Result<ChangeFilter, CliError> {
 }
 
 /// Reports which calls changed more than is listed, or may have.
-fn say_unlisted(places: &AppFolders, unlisted: &[UnlistedCall]) {
+fn say_unlisted(folders: &AppFolders, unlisted: &[UnlistedCall]) {
     for one in unlisted {
         let verb = if one.more.is_some() { "changed" } else { "may have changed" };
         out::note(&format!("{} {verb} more: {}", one.call, out::harmless(&one.why)));
     }
-    let staged = places.state.join("staged");
+    let staged = folders.state.join("staged");
     let has_folders = || std::fs::read_dir(&staged).is_ok_and(|mut all| all.next().is_some());
     if unlisted.iter().any(|one| one.more.is_none()) && has_folders() {
         out::note(&format!(
@@ -108,7 +108,7 @@ fn say_unlisted(places: &AppFolders, unlisted: &[UnlistedCall]) {
 }
 
 fn take_back(
-    places: &AppFolders,
+    folders: &AppFolders,
     undo: &Undo,
     (journal, id): (&Journal, &RunId),
     which: &ChangeFilter,
@@ -119,7 +119,7 @@ fn take_back(
     let done = |undone: &UndoResult, what: &str| {
         say(id, undone, &unlisted, args.json, what);
         if !args.json {
-            say_unlisted(places, &unlisted);
+            say_unlisted(folders, &unlisted);
         }
         Ok(code(undone, &unlisted))
     };
@@ -138,7 +138,7 @@ fn take_back(
             out::pretty(&json!({ "run": id, "plan": plan, "unlisted": unlisted }));
         } else {
             out::print(&in_words(&plan, usize::MAX));
-            say_unlisted(places, &unlisted);
+            say_unlisted(folders, &unlisted);
         }
         return Ok(CliExitCode::Done);
     }
@@ -152,7 +152,7 @@ fn take_back(
                 .hint("`updraft undo --dry-run` shows what would be done; `--yes` does it"));
         }
         out::draw(&in_words(&plan, SHOWN));
-        say_unlisted(places, &unlisted);
+        say_unlisted(folders, &unlisted);
         if !view::confirm("Do this?") {
             out::note("nothing changed");
             return Ok(CliExitCode::Failed);

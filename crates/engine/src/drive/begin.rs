@@ -55,7 +55,7 @@ impl RunDriver {
                 }
                 Effect::Ask if matches!(open.funds, Funds::None) && self.run.needs_estimates() => self.estimate(&id)?,
                 Effect::Ask if self.run.may_begin(&id) => careful.extend(self.ask(&id)?),
-                Effect::Call if self.run.is_paid(&id) => careful.extend(self.consult(&id)),
+                Effect::Call if self.run.is_paid(&id) => careful.extend(self.ask_other_model(&id)),
                 Effect::Call => match self.run.call_at(&id) {
                     Some(call) if self.run.class_of(&id).is_repeatable() => self.call(id, call),
                     Some(call) => careful.push(WriteAheadEffect::Call(id, call)),
@@ -70,7 +70,7 @@ impl RunDriver {
                 Effect::Ask | Effect::Question { .. } | Effect::Approval { .. } | Effect::Timer { .. } => {}
             }
         }
-        self.begin_careful(careful).await
+        self.begin_recorded(careful).await
     }
 
     /// Begins reads inside this process while their `Wanted` event is still being written. Reads that end at once are
@@ -99,7 +99,7 @@ impl RunDriver {
             if seen == records.len()
                 && let Some(Some(ended)) = self.work.effects.next().now_or_never()
             {
-                let mail = self.take_in(ended);
+                let mail = self.input_from(ended);
                 let (more, _) = self.decide(vec![mail]);
                 records.extend(more);
             }
@@ -122,7 +122,7 @@ impl RunDriver {
             workspace: self.run.settings().workspace.clone(),
             call,
             key: format!("{}/{id}", self.id),
-            around: self.around(&id),
+            context: self.run_context(&id),
             log: self.log(&id),
             output: self.output(&id),
         };
@@ -141,7 +141,7 @@ impl RunDriver {
                 return Ok(None);
             }
         };
-        let way = self.way(id);
+        let way = self.ask_options(id);
         let facts = EffectFacts {
             prompt: Some(conversation.hash()),
             context,
@@ -152,12 +152,12 @@ impl RunDriver {
         let limit = self.engine.performer.silence_limit();
         let renewal = self.renewal_of(self.run.model_of(&id.step));
         let model = RenewableModel { model, renewal };
-        let asking = ModelCallSetup { model, conversation, way, hear: self.listener(id), limit };
+        let asking = ModelCallSetup { model, conversation, options: way, hear: self.listener(id), limit };
         Ok(self.begin_model_call(id, facts, ModelQuestion::Own(Box::new(asking))))
     }
 
     /// Asks another model on an agent's behalf. If there is a budget, the cost is estimated first.
-    fn consult(&mut self, id: &EffectAddress) -> Option<WriteAheadEffect> {
+    fn ask_other_model(&mut self, id: &EffectAddress) -> Option<WriteAheadEffect> {
         let (open, call) = self.run.open().get(id).zip(self.run.call_at(id))?;
         let (attempt, name) = (open.attempt, self.run.consulted(id).unwrap_or_default());
         let must_estimate = matches!(open.funds, Funds::None) && self.run.needs_estimates();
@@ -188,7 +188,7 @@ impl RunDriver {
     /// Reports to the run the most a model call can use.
     fn estimate(&mut self, id: &EffectAddress) -> Result<(), Error> {
         let Some((mut conversation, _)) = self.conversation(id)? else { return Ok(()) };
-        let way = self.way(id);
+        let way = self.ask_options(id);
         let input = match self.engine.performer.model(self.run.model_of(&id.step)) {
             Ok(model) => {
                 let ceiling = model.ceiling(&conversation.parts(way).0);
@@ -259,7 +259,7 @@ impl RunDriver {
     }
 
     /// How a question is asked: its output cap, how much the model thinks, and the number of the attempt.
-    fn way(&self, id: &EffectAddress) -> AskOptions {
+    fn ask_options(&self, id: &EffectAddress) -> AskOptions {
         let step = self.run.step(&id.step).filter(|_| id.kind == EffectKind::Ask);
         AskOptions {
             max_output: self.run.settings().max_output,

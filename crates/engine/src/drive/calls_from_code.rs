@@ -160,7 +160,7 @@ impl RunDriver {
 
     /// What a tool may know about the run. The variables are those its step began with, so that a resumed run sees the
     /// same.
-    pub(super) fn around(&self, id: &EffectAddress) -> RunContext {
+    pub(super) fn run_context(&self, id: &EffectAddress) -> RunContext {
         let Some(step) = self.run.step(&id.step) else { return RunContext::default() };
         let variables = step.opening.as_ref().map(|opening| Arc::new(opening.inputs.clone())).unwrap_or_default();
         let (intent, context, before) =

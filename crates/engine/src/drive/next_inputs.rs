@@ -14,7 +14,7 @@ use updraft_run::{
 use super::{CallRequest, QueuedInput, RunDriver};
 use crate::Error;
 use crate::effects::{EffectResult, FinishedEffect};
-use crate::perform::but_for;
+use crate::perform::without_own_hosts;
 
 /// How long running effects may take to end when the process is told to stop, so that those that are nearly done can
 /// finish.
@@ -36,16 +36,16 @@ enum DriveEvent {
 impl RunDriver {
     /// Collects all waiting inputs; waits for the first one. Returns nothing if the run is at rest. Fails if the journal
     /// is lost: running effects are then stopped, because their replies could not be recorded.
-    pub(super) async fn gather(&mut self) -> Result<Vec<QueuedInput>, Error> {
+    pub(super) async fn next_inputs(&mut self) -> Result<Vec<QueuedInput>, Error> {
         let mut arrived = std::mem::take(&mut self.inbox.queued);
         while arrived.is_empty() {
-            match self.happens().await {
-                DriveEvent::Ended(ended) => arrived.push(self.take_in(ended)),
+            match self.next_event().await {
+                DriveEvent::Ended(ended) => arrived.push(self.input_from(ended)),
                 DriveEvent::Mail(mail) => arrived.push(mail),
                 DriveEvent::Wished(wish) => arrived.extend(self.take_wish(wish)),
                 DriveEvent::Due => arrived.push(Input::Due.into()),
                 DriveEvent::Stop => {
-                    self.work.effects.let_wait(false);
+                    self.work.effects.allow_waiting(false);
                     self.work.deadline = Some(Instant::now() + GRACE);
                 }
                 DriveEvent::OutOfPatience => arrived.extend(self.give_up()),
@@ -54,7 +54,7 @@ impl RunDriver {
             }
         }
         while let Some(Some(ended)) = self.work.effects.next().now_or_never() {
-            let mail = self.take_in(ended);
+            let mail = self.input_from(ended);
             arrived.push(mail);
         }
         while let Ok(mail) = self.inbox.mail.try_recv() {
@@ -72,7 +72,7 @@ impl RunDriver {
     }
 
     /// Waits for one event.
-    async fn happens(&mut self) -> DriveEvent {
+    async fn next_event(&mut self) -> DriveEvent {
         if self.work.effects.is_empty() {
             return self.inbox.mail.try_recv().map_or(DriveEvent::Nothing, DriveEvent::Mail);
         }
@@ -97,7 +97,7 @@ impl RunDriver {
     }
 
     /// Turns an effect that ended into an input for the run.
-    pub(super) fn take_in(&mut self, ended: FinishedEffect) -> QueuedInput {
+    pub(super) fn input_from(&mut self, ended: FinishedEffect) -> QueuedInput {
         let FinishedEffect { id, attempt, what } = ended;
         let (reply, prepared) = match what {
             EffectResult::Asked(Ok(answer), conversation) => {
@@ -157,13 +157,13 @@ impl RunDriver {
     /// What is known about one call of a step. Sending text to the step's own model provider does not count as sending
     /// it out.
     pub(super) fn look_at(&self, step: &StepId, call: &ToolCall) -> PreparedCall {
-        let hands = &self.engine.performer;
-        let prepared = hands.prepare(&self.run.settings().workspace, call);
+        let performer = &self.engine.performer;
+        let prepared = performer.prepare(&self.run.settings().workspace, call);
         if prepared.model.is_none() || prepared.hosts.is_empty() {
             return prepared;
         }
-        let own = hands.model(self.run.model_of(step)).map(|model| model.hosts()).unwrap_or_default();
-        but_for(prepared, &own)
+        let own = performer.model(self.run.model_of(step)).map(|model| model.hosts()).unwrap_or_default();
+        without_own_hosts(prepared, &own)
     }
 
     /// The time for stopping is over. Cancelled effects are in doubt; other effects that still run are found again

@@ -57,7 +57,7 @@ impl RunDriver {
     }
 
     /// Records in one append that these effects begin, and begins them.
-    pub(super) async fn begin_careful(&mut self, all: Vec<WriteAheadEffect>) -> Result<(), Error> {
+    pub(super) async fn begin_recorded(&mut self, all: Vec<WriteAheadEffect>) -> Result<(), Error> {
         if all.is_empty() {
             return Ok(());
         }
@@ -69,7 +69,7 @@ impl RunDriver {
             let (id, attempt, facts) = match one {
                 WriteAheadEffect::Call(id, call) => {
                     let facts = self.engine.performer.facts(&workspace, &call).await;
-                    let images = self.engine.performer.images(&workspace, &call).await;
+                    let images = self.engine.performer.previous_contents(&workspace, &call).await;
                     self.unwritten.blobs.extend(images.into_iter().map(Blob::new));
                     calls.push((id.clone(), call));
                     let attempt = self.attempt(&id);
@@ -96,15 +96,15 @@ impl RunDriver {
 
     /// Sets a model up again, for the case that its key was refused and has changed since.
     pub(super) fn renewal_of(&self, model: &str) -> ModelRenewal {
-        let (hands, name) = (Arc::clone(&self.engine.performer), model.to_owned());
-        Box::new(move |refused| hands.renewed_model(&name, refused))
+        let (performer, name) = (Arc::clone(&self.engine.performer), model.to_owned());
+        Box::new(move |refused| performer.renewed_model(&name, refused))
     }
 
     fn send(&mut self, id: EffectAddress, attempt: u32, question: ModelQuestion) {
         match question {
             ModelQuestion::Own(asking) => self.work.effects.ask(id, attempt, *asking),
             ModelQuestion::Anothers { model, question, hear } => {
-                self.work.effects.consult(id, attempt, model, *question, hear);
+                self.work.effects.ask_other_model(id, attempt, model, *question, hear);
             }
         }
     }

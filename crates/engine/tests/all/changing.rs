@@ -47,8 +47,8 @@ fn engine(
     answer: impl Fn(&Prompt<'_>) -> ModelAnswer + Send + Sync + 'static,
 ) -> Engine {
     let model = Arc::new(ScriptedModel::from_fn("scripted/test", answer));
-    let hands = RealPerformer::new(ModelAccess::default(), dispatcher.clone()).with_model("scripted/test", model);
-    Engine::new(world.journal(), Arc::new(hands), EngineOptions::default())
+    let performer = RealPerformer::new(ModelAccess::default(), dispatcher.clone()).with_model("scripted/test", model);
+    Engine::new(world.journal(), Arc::new(performer), EngineOptions::default())
 }
 
 async fn start(engine: &Engine, world: &World, dispatcher: &Dispatcher) -> updraft_engine::RunHandle {

@@ -82,9 +82,9 @@ async fn runs(crash: Crash, wrong: Wrong) -> Option<Came> {
             Crash::AfterCommit(n) if first => Some(n),
             _ => None,
         }));
-        let hands = ScriptedHands::new(&outside, wrong);
+        let performer = ScriptedHands::new(&outside, wrong);
         let options = EngineOptions { watch: Arc::new(watch), clock, steady: None, ..EngineOptions::default() };
-        let engine = Engine::new(world.journal(), Arc::new(hands), options);
+        let engine = Engine::new(world.journal(), Arc::new(performer), options);
         let lived = AssertUnwindSafe(live(&engine, &id, &world, started)).catch_unwind().await;
         DECISIONS.with(|left| left.set(None));
         if lived.is_err() {

@@ -58,8 +58,8 @@ impl Forks {
     async fn of(source: &str) -> Self {
         let world = World::quick();
         let outside: Arc<Mutex<Outside>> = Arc::default();
-        let hands = ScriptedHands::saying(&outside, answer);
-        let engine = Engine::new(world.journal(), Arc::new(hands), EngineOptions::default());
+        let performer = ScriptedHands::saying(&outside, answer);
+        let engine = Engine::new(world.journal(), Arc::new(performer), EngineOptions::default());
         let (agents, prompts) = (agents(), Prompts::compiled_in());
         let new = NewRun {
             goal: goal("the goal"),

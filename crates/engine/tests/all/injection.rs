@@ -100,10 +100,11 @@ impl Trap {
     }
 
     fn engine(&self, answer: impl Fn(&Prompt<'_>) -> ModelAnswer + Send + Sync + 'static) -> Engine {
-        let hands = RealPerformer::new(ModelAccess::default(), self.dispatcher());
-        let hands = hands.with_model("scripted/test", Arc::new(ScriptedModel::from_fn("scripted/test", answer)));
+        let performer = RealPerformer::new(ModelAccess::default(), self.dispatcher());
+        let performer =
+            performer.with_model("scripted/test", Arc::new(ScriptedModel::from_fn("scripted/test", answer)));
         let options = EngineOptions { marks: Some(self.marks()), ..EngineOptions::default() };
-        Engine::new(self.world.journal(), Arc::new(hands), options)
+        Engine::new(self.world.journal(), Arc::new(performer), options)
     }
 
     fn marks(&self) -> MarkStore {

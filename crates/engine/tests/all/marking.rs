@@ -60,10 +60,10 @@ async fn commands_add_little_to_the_marks_however_many_folders_there_are() {
         n if n < COMMANDS => calls(&[("build", json!({ "n": n }))]),
         _ => says("done"),
     });
-    let hands = RealPerformer::new(ModelAccess::default(), dispatcher).with_model("scripted/test", Arc::new(model));
+    let performer = RealPerformer::new(ModelAccess::default(), dispatcher).with_model("scripted/test", Arc::new(model));
     let marks = world.folder.path().join("marks");
     let options = EngineOptions { marks: Some(MarkStore::at(&marks)), ..EngineOptions::default() };
-    let engine = Engine::new(world.journal(), Arc::new(hands), options);
+    let engine = Engine::new(world.journal(), Arc::new(performer), options);
     let mut agents = Agents::compiled_in().unwrap();
     let tools = vec!["build".to_owned()];
     agents.insert(Agent { name: "maker".into(), tools, turns: Some(100), ..Agent::default() });

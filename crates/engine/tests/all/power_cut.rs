@@ -69,10 +69,10 @@ async fn tell(name: &str, sync: SyncMode, dawdle: bool) -> Story {
     let now = Arc::clone(&tape);
     let outside = Outside { moment: Some(Box::new(move || now.position())), ..Outside::default() };
     let outside = Arc::new(Mutex::new(outside));
-    let hands = Arc::new(ScriptedHands { dawdle, ..ScriptedHands::new(&outside, Wrong::Nothing) });
+    let performer = Arc::new(ScriptedHands { dawdle, ..ScriptedHands::new(&outside, Wrong::Nothing) });
     let engine = Engine::new(
         journal,
-        hands,
+        performer,
         EngineOptions { watch: Arc::new(watch), clock, steady: None, ..EngineOptions::default() },
     );
     let handle = begin(&engine, &id(), &world.workspace()).await;
@@ -99,8 +99,8 @@ impl Story {
             Journal::open(&path, updraft_journal::JournalOptions::default()).map_err(|error| error.to_string())?;
         let performed: Vec<Performed> = self.performed[..acted].to_vec();
         let outside = Arc::new(Mutex::new(Outside { performed, ..Outside::default() }));
-        let hands = Arc::new(ScriptedHands::new(&outside, Wrong::Nothing));
-        let engine = Engine::new(journal, hands, EngineOptions { clock, steady: None, ..EngineOptions::default() });
+        let performer = Arc::new(ScriptedHands::new(&outside, Wrong::Nothing));
+        let engine = Engine::new(journal, performer, EngineOptions { clock, steady: None, ..EngineOptions::default() });
         let ended = self.ends_well(&engine, &outside, moment, acted).await;
         engine.journal().clone().close().await;
         ended

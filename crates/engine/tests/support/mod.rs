@@ -52,12 +52,12 @@ impl World {
     }
 
     pub(crate) fn engine_with(&self, model: Arc<dyn Model>, options: EngineOptions) -> Engine {
-        Engine::new(self.journal(), Arc::new(hands(model)), options)
+        Engine::new(self.journal(), Arc::new(performer(model)), options)
     }
 }
 
 /// Real tools, and one model.
-pub(crate) fn hands(model: Arc<dyn Model>) -> RealPerformer {
+pub(crate) fn performer(model: Arc<dyn Model>) -> RealPerformer {
     let limits = ToolLimits::default();
     let dispatcher = Dispatcher::new(Registry::standard(&limits), limits);
     RealPerformer::new(ModelAccess::default(), dispatcher).with_model("scripted/test", model)

@@ -171,7 +171,7 @@ impl EffectPerformer for ScriptedHands {
 
 /// What the code does: two stamps, and a look after each.
 async fn stamp_from_code(code: &ToolCall, given: &CallEnvironment) {
-    let caller = given.around.caller.clone().unwrap();
+    let caller = given.context.caller.clone().unwrap();
     for n in ["1", "2"] {
         for tool in ["stamp", "look"] {
             let args = json!({ "name": format!("{}-{n}", code.args["name"].as_str().unwrap()) });

@@ -83,7 +83,7 @@ impl Run {
 
     /// What is known about each call of an answer, exactly one entry per call. A call that was not prepared counts as
     /// the worst case.
-    pub(super) fn one_for_each_call(
+    pub(super) fn prepared_per_call(
         &self,
         id: &EffectAddress,
         reply: &Reply,
@@ -127,8 +127,8 @@ impl Run {
 
     /// Decides whether a call of a step's model is permitted.
     fn permission(&self, step: &Step, call: (&ToolCall, &PreparedCall), beside: &[ComparableCall]) -> Permission {
-        let Some(agent) = self.card(&step.spec.agent) else { return Permission::Denied(gone(step)) };
-        self.weigh(step, agent, call, beside)
+        let Some(agent) = self.card(&step.spec.agent) else { return Permission::Denied(missing_agent(step)) };
+        self.permission_for(step, agent, call, beside)
     }
 
     /// A person has decided about some calls.
@@ -141,7 +141,7 @@ impl Run {
         let events: Vec<Event> = decided
             .map(|(n, verdict)| {
                 let id = place.sibling(EffectKind::Call, n);
-                let why = if verdict.allow { self.came_since(step, n, verdict) } else { Some(refusal(verdict)) };
+                let why = if verdict.allow { self.unseen_origins(step, n, verdict) } else { Some(refusal(verdict)) };
                 match why {
                     None => Event::Wanted { id, effect: Effect::Call },
                     Some(why) => Event::Rejected { id, why: Failure::new(FailureKind::Security, why) },
@@ -154,7 +154,7 @@ impl Run {
 
     /// Why an approval no longer holds: while the person was deciding, text from origins they were not told about
     /// entered the call's context.
-    fn came_since(&self, step: &Step, n: u32, verdict: &Verdict) -> Option<String> {
+    fn unseen_origins(&self, step: &Step, n: u32, verdict: &Verdict) -> Option<String> {
         let prepared = step.prepared.get(n as usize)?;
         let origins = self.origins_around(step, prepared);
         let unseen = origins.could_misuse(prepared) && !origins.are_within(verdict.origins.names());
@@ -181,7 +181,7 @@ impl Run {
 }
 
 /// The failure of a step whose agent no longer exists, so that its rights are unknown.
-pub(super) fn gone(step: &Step) -> Failure {
+pub(super) fn missing_agent(step: &Step) -> Failure {
     Failure::new(FailureKind::Config, format!("the agent `{}` no longer exists", step.spec.agent))
 }
 

@@ -11,7 +11,7 @@ use crate::reply::{Failure, FailureKind, Reply};
 use crate::state::{InnerCall, OpenEffect, Run, RunPhase};
 use crate::step::Step;
 
-use super::calls::gone;
+use super::calls::missing_agent;
 
 /// How many calls one piece of code may ask for.
 const MOST: usize = 1_000;
@@ -62,12 +62,12 @@ impl Run {
         if name == ASK_USER || name == RUN_PYTHON {
             return security(format!("`{name}` cannot be called from code: {}", outside_of_code(name)));
         }
-        let Some(agent) = self.card(&step.spec.agent) else { return Some(gone(step)) };
+        let Some(agent) = self.card(&step.spec.agent) else { return Some(missing_agent(step)) };
         if let Some(fault) = prepared.fault.as_ref().filter(|_| prepared.on_behalf_of.is_some()) {
             return Some(fault.clone());
         }
         if prepared.on_behalf_of.is_none() {
-            match self.weigh_with(&self.rights(agent).code(), step, agent, (call, prepared), &[]) {
+            match self.permission_with(&self.rights(agent).code(), step, agent, (call, prepared), &[]) {
                 Permission::Denied(why) => return Some(why),
                 Permission::Asked(ApprovalRequest { why, .. }) => return security(why),
                 Permission::Allowed => {}

@@ -20,7 +20,7 @@ fn allows(text: &str, prepared: &PreparedCall) -> bool {
 }
 
 fn denies(text: &str, words: &str) -> RuleMatch {
-    rule(text).speaks_of("run_command", &command(vec![part(words)]))
+    rule(text).matches("run_command", &command(vec![part(words)]))
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn every_part_must_be_allowed() {
 fn a_wrapper_needs_no_permission_of_its_own_and_is_still_denied() {
     let timed = command(vec![SimpleCommand { wraps: true, ..part("timeout 5 cargo test") }, part("cargo test")]);
     assert!(allows("run_command(cargo test)", &timed));
-    assert_eq!(rule("run_command(timeout)").speaks_of("run_command", &timed), RuleMatch::Yes);
+    assert_eq!(rule("run_command(timeout)").matches("run_command", &timed), RuleMatch::Yes);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn what_a_program_of_packages_runs_is_allowed_with_it_and_denied_by_itself() {
     let call = command(vec![part("npx vercel deploy"), inner]);
     assert!(allows("run_command(npx)", &call) && allows("run_command(npx vercel)", &call));
     assert!(!allows("run_command(vercel)", &call), "it is a package of that name, not the program");
-    assert_eq!(rule("run_command(vercel)").speaks_of("run_command", &call), RuleMatch::Yes);
+    assert_eq!(rule("run_command(vercel)").matches("run_command", &call), RuleMatch::Yes);
     assert_eq!(to_remember([], "run_command", &call), ["run_command(npx vercel deploy $)"]);
 }
 
@@ -71,7 +71,7 @@ fn what_a_program_of_packages_runs_is_allowed_with_it_and_denied_by_itself() {
 fn what_cannot_be_read_is_never_allowed_and_may_be_denied() {
     let unclear = command(vec![SimpleCommand { uncertain: true, ..part("cargo test") }]);
     assert!(!allows("run_command(cargo test)", &unclear) && allows("run_command", &unclear));
-    assert_eq!(rule("run_command(git push)").speaks_of("run_command", &unclear), RuleMatch::Maybe);
+    assert_eq!(rule("run_command(git push)").matches("run_command", &unclear), RuleMatch::Maybe);
     assert!(!allows("run_command(cargo test)", &command(Vec::new())), "a command nobody has read");
 }
 
@@ -81,7 +81,7 @@ fn a_command_behind_a_program_that_nobody_knows_may_be_meant() {
     let text = |text: &str| {
         let words = vec![Some("launch".to_owned()), Some(text.to_owned())];
         rule("run_command(git push)")
-            .speaks_of("run_command", &command(vec![SimpleCommand { words, ..SimpleCommand::default() }]))
+            .matches("run_command", &command(vec![SimpleCommand { words, ..SimpleCommand::default() }]))
     };
     assert_eq!(text("x=1; (/usr/bin/git push)"), RuleMatch::Maybe);
     assert_eq!(text("git pull, push"), RuleMatch::No);
@@ -95,8 +95,8 @@ fn a_command_behind_a_program_that_nobody_knows_may_be_meant() {
 fn a_text_in_another_language_is_allowed_with_its_interpreter_and_may_be_denied() {
     let hidden = command(vec![SimpleCommand { hides: true, ..part("python3 -c x") }]);
     assert!(allows("run_command(python3)", &hidden) && !allows("run_command(perl)", &hidden));
-    assert_eq!(rule("run_command(git push)").speaks_of("run_command", &hidden), RuleMatch::Maybe);
-    assert_eq!(rule("run_command(python3)").speaks_of("run_command", &hidden), RuleMatch::Yes);
+    assert_eq!(rule("run_command(git push)").matches("run_command", &hidden), RuleMatch::Maybe);
+    assert_eq!(rule("run_command(python3)").matches("run_command", &hidden), RuleMatch::Yes);
     assert!(to_remember([], "run_command", &hidden).is_empty());
 }
 
@@ -127,9 +127,9 @@ fn hosts_and_paths_have_patterns_of_their_own() {
     assert!(fits("write_file(src/**)", &["src/a/b.rs"]) && fits("write_file(src/*.rs)", &["src/a.rs"]));
     assert!(!fits("write_file(src/*.rs)", &["src/a/b.rs"]) && !fits("write_file(src/**)", &["src/a", "b"]));
     let list = PreparedCall { reads: vec![".".into()], ..PreparedCall::default() };
-    assert_eq!(rule("list_files(secret/**)").speaks_of("list_files", &list), RuleMatch::Yes);
+    assert_eq!(rule("list_files(secret/**)").matches("list_files", &list), RuleMatch::Yes);
     let list = PreparedCall { reads: vec!["open".into()], ..PreparedCall::default() };
-    assert_eq!(rule("list_files(secret/**)").speaks_of("list_files", &list), RuleMatch::No);
+    assert_eq!(rule("list_files(secret/**)").matches("list_files", &list), RuleMatch::No);
 }
 
 #[test]
@@ -137,14 +137,14 @@ fn a_place_that_is_forbidden_is_so_with_all_it_holds_and_to_every_tool_of_that_k
     let at = |path: &str| PreparedCall { writes: vec![path.into()], ..PreparedCall::default() };
     for text in ["write_file(.github)", "write_file(.github/)", "write_file(.github/**)", "edit_file(./.github//**)"] {
         for tool in ["write_file", "edit_file", "append_line"] {
-            assert_eq!(rule(text).speaks_of(tool, &at(".github/workflows/x.yml")), RuleMatch::Yes, "{text} {tool}");
-            assert_eq!(rule(text).speaks_of(tool, &at("src/x.yml")), RuleMatch::No, "{text} {tool}");
+            assert_eq!(rule(text).matches(tool, &at(".github/workflows/x.yml")), RuleMatch::Yes, "{text} {tool}");
+            assert_eq!(rule(text).matches(tool, &at("src/x.yml")), RuleMatch::No, "{text} {tool}");
         }
     }
     let reads = PreparedCall { reads: vec!["secret/a".into()], ..PreparedCall::default() };
-    assert_eq!(rule("read_file(secret)").speaks_of("search_files", &reads), RuleMatch::Yes);
+    assert_eq!(rule("read_file(secret)").matches("search_files", &reads), RuleMatch::Yes);
     // A rule that denies a tool entirely denies only that tool.
-    assert_eq!(rule("write_file").speaks_of("edit_file", &at("x")), RuleMatch::No);
+    assert_eq!(rule("write_file").matches("edit_file", &at("x")), RuleMatch::No);
     // A rule that allows a folder does not allow what is in it.
     assert!(!is_allowed([&rule("write_file(src)")], "write_file", &at("src/a")));
     assert!(!is_allowed([&rule("write_file(src/**)")], "edit_file", &at("src/a")));
@@ -169,8 +169,8 @@ fn what_could_never_mean_anything_is_no_rule() {
 #[test]
 fn a_tool_that_does_not_say_what_it_touches_is_asked_about() {
     let silent = PreparedCall::default();
-    assert_eq!(rule("mcp_mail(example.org)").speaks_of("mcp_mail", &silent), RuleMatch::Maybe);
-    assert_eq!(rule("*(secret/**)").speaks_of("mcp_mail", &silent), RuleMatch::No);
+    assert_eq!(rule("mcp_mail(example.org)").matches("mcp_mail", &silent), RuleMatch::Maybe);
+    assert_eq!(rule("*(secret/**)").matches("mcp_mail", &silent), RuleMatch::No);
     assert!(!is_allowed([&rule("mcp_mail(example.org)")], "mcp_mail", &silent));
 }
 
@@ -230,8 +230,8 @@ fn what_is_remembered_word_by_word_allows_nothing_more() {
         assert!(!is_allowed(&rules, "run_command", &command(vec![part(later)])), "{asked}: {later}");
     }
     let deny = rule("run_command(make $)");
-    assert_eq!(deny.speaks_of("run_command", &command(vec![part("make")])), RuleMatch::Yes);
-    assert_eq!(deny.speaks_of("run_command", &command(vec![part("make install")])), RuleMatch::No);
+    assert_eq!(deny.matches("run_command", &command(vec![part("make")])), RuleMatch::Yes);
+    assert_eq!(deny.matches("run_command", &command(vec![part("make install")])), RuleMatch::No);
 }
 
 #[test]

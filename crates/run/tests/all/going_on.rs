@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use updraft_run::{
-    ApprovalMode, Budget, CommandGrants, Denial, Event, Goal, GrantFlags, Input, Level, Roster, Run, RunSettings,
-    RunStart, SharedTools, Terms, Timestamp,
+    ApprovalMode, Budget, CommandGrants, Denial, Event, Goal, GrantFlags, Input, Level, ResumeTerms, Roster, Run,
+    RunSettings, RunStart, SharedTools, Timestamp,
 };
 
 fn began(settings: RunSettings) -> Run {
@@ -25,29 +25,29 @@ fn at(level: Level) -> Run {
     began(RunSettings { sandbox: level, ..RunSettings::default() })
 }
 
-fn terms(level: Level) -> Terms {
-    Terms { level, ..Terms::default() }
+fn terms(level: Level) -> ResumeTerms {
+    ResumeTerms { level, ..ResumeTerms::default() }
 }
 
-fn go_on(run: &mut Run, terms: Terms) -> Vec<Event> {
+fn go_on(run: &mut Run, terms: ResumeTerms) -> Vec<Event> {
     run.advance(Input::GoOn { terms: Box::new(terms) }, Timestamp(1)).events
 }
 
 #[test]
 fn a_run_goes_on_where_commands_are_confined_as_much_or_more() {
-    assert_eq!(at(Level::Landlock).may_go_on(&terms(Level::Full)), Ok(Level::Full));
-    assert_eq!(at(Level::Full).may_go_on(&terms(Level::Full)), Ok(Level::Full));
-    assert_eq!(at(Level::Unknown).may_go_on(&terms(Level::None)), Ok(Level::None));
+    assert_eq!(at(Level::Landlock).check_terms(&terms(Level::Full)), Ok(Level::Full));
+    assert_eq!(at(Level::Full).check_terms(&terms(Level::Full)), Ok(Level::Full));
+    assert_eq!(at(Level::Unknown).check_terms(&terms(Level::None)), Ok(Level::None));
 }
 
 #[test]
 fn less_confinement_is_refused_unless_a_person_agreed_and_a_refusal_changes_nothing() {
     let mut run = at(Level::Full);
     let less = terms(Level::Landlock);
-    assert_eq!(run.may_go_on(&less), Err(Denial::LessConfined { began: Level::Full }));
+    assert_eq!(run.check_terms(&less), Err(Denial::LessConfined { began: Level::Full }));
     assert_eq!(go_on(&mut run, less.clone()), []);
     assert_eq!(run.settings().sandbox, Level::Full);
-    let agreed = Terms { is_agreed: true, ..less };
+    let agreed = ResumeTerms { is_agreed: true, ..less };
     assert_eq!(go_on(&mut run, agreed), [Event::Confined { level: Level::Landlock, flags: None }]);
     assert_eq!(run.settings().sandbox, Level::Landlock);
 }
@@ -56,10 +56,10 @@ fn less_confinement_is_refused_unless_a_person_agreed_and_a_refusal_changes_noth
 fn a_run_that_began_where_nothing_could_be_confined_goes_on_wherever_something_can() {
     let run = at(Level::Unavailable);
     for level in [Level::Landlock, Level::Full] {
-        assert_eq!(run.may_go_on(&terms(level)), Ok(level));
+        assert_eq!(run.check_terms(&terms(level)), Ok(level));
     }
-    assert_eq!(run.may_go_on(&terms(Level::None)), Err(Denial::Unconfined));
-    assert_eq!(run.may_go_on(&Terms { is_agreed: true, ..terms(Level::None) }), Ok(Level::None));
+    assert_eq!(run.check_terms(&terms(Level::None)), Err(Denial::Unconfined));
+    assert_eq!(run.check_terms(&ResumeTerms { is_agreed: true, ..terms(Level::None) }), Ok(Level::None));
 }
 
 #[test]
@@ -74,25 +74,27 @@ fn tools_that_runs_share_may_do_no_more_than_the_run_was_granted() {
     let granted = CommandGrants { network: "allow:a.org".into(), read: vec!["/a".into()], ..CommandGrants::default() };
     let settings = RunSettings { sandbox: Level::Full, grants: Some(granted.clone()), ..RunSettings::default() };
     let run = began(settings);
-    let shared = |grants: CommandGrants| Terms {
+    let shared = |grants: CommandGrants| ResumeTerms {
         shared: Some(SharedTools { grants, ..SharedTools::default() }),
         ..terms(Level::Full)
     };
-    assert_eq!(run.may_go_on(&shared(granted)), Ok(Level::Full));
+    assert_eq!(run.check_terms(&shared(granted)), Ok(Level::Full));
     let none = CommandGrants { network: "none".into(), ..CommandGrants::default() };
-    assert_eq!(run.may_go_on(&shared(none)), Ok(Level::Full));
+    assert_eq!(run.check_terms(&shared(none)), Ok(Level::Full));
     let more =
         CommandGrants { network: "allow:a.org,b.org".into(), write: vec!["/b".into()], ..CommandGrants::default() };
-    assert_eq!(run.may_go_on(&shared(more.clone())), Err(Denial::MoreGranted(Box::new(more))));
+    assert_eq!(run.check_terms(&shared(more.clone())), Err(Denial::MoreGranted(Box::new(more))));
 }
 
 #[test]
 fn a_run_that_only_reads_is_not_given_tools_that_write() {
     let run = began(RunSettings { approvals: ApprovalMode::ReadOnly, ..RunSettings::default() });
-    let with =
-        |approvals| Terms { shared: Some(SharedTools { approvals, ..SharedTools::default() }), ..terms(Level::Full) };
-    assert_eq!(run.may_go_on(&with(ApprovalMode::Ask)), Err(Denial::MayWrite));
-    assert_eq!(run.may_go_on(&with(ApprovalMode::ReadOnly)), Ok(Level::Full));
+    let with = |approvals| ResumeTerms {
+        shared: Some(SharedTools { approvals, ..SharedTools::default() }),
+        ..terms(Level::Full)
+    };
+    assert_eq!(run.check_terms(&with(ApprovalMode::Ask)), Err(Denial::MayWrite));
+    assert_eq!(run.check_terms(&with(ApprovalMode::ReadOnly)), Ok(Level::Full));
 }
 
 #[test]
@@ -100,7 +102,7 @@ fn what_was_said_of_rights_is_kept_and_a_later_level_takes_the_place_of_the_one_
     let grants = Some(CommandGrants::default());
     let mut run = began(RunSettings { sandbox: Level::Full, grants, ..RunSettings::default() });
     let said = GrantFlags { level: Some(Level::None), network: Some("host".into()), ..GrantFlags::default() };
-    go_on(&mut run, Terms { is_agreed: true, flags: Some(said.clone()), ..terms(Level::None) });
+    go_on(&mut run, ResumeTerms { is_agreed: true, flags: Some(said.clone()), ..terms(Level::None) });
     let kept = |run: &Run| run.settings().grants.clone().map(|grants| grants.flags);
     assert_eq!(kept(&run), Some(said.clone()));
     go_on(&mut run, terms(Level::Full));

@@ -28,13 +28,13 @@ pub struct ServerSource {
 }
 
 /// The user's own sources: the environment, and files outside of the workspace.
-pub(crate) fn of_user(places: &AppFolders, workspace: &Path) -> (Vec<ServerSource>, Vec<Wrong>) {
+pub(crate) fn of_user(folders: &AppFolders, workspace: &Path) -> (Vec<ServerSource>, Vec<Wrong>) {
     let mut found = lists(&|name| folders::set(name), "");
     let mut faults = Vec::new();
     if let Some(file) = folders::set(FILE).filter(|file| !is_of_workspace(file, workspace)) {
         named_file(Path::new(&file), &mut found, &mut faults);
     }
-    let files = [own_file(places), places.config.join("mcp_servers.json")];
+    let files = [own_file(folders), folders.config.join("mcp_servers.json")];
     found.extend(files.iter().filter_map(|file| ServerSource::read(file)));
     (found, faults)
 }

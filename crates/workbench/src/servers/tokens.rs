@@ -21,8 +21,8 @@ pub struct SecretFiles(PathBuf);
 
 impl SecretFiles {
     /// The files of this machine.
-    pub fn new(places: &AppFolders) -> Self {
-        Self(places.state.join("mcp").join("keys"))
+    pub fn new(folders: &AppFolders) -> Self {
+        Self(folders.state.join("mcp").join("keys"))
     }
 
     /// Forgets the tokens for servers of this name, at any address. Returns false if there were none.

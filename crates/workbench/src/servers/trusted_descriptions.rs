@@ -7,19 +7,19 @@ use crate::fault::Fault;
 use crate::folders::AppFolders;
 use crate::list_file;
 
-fn file(places: &AppFolders) -> PathBuf {
-    places.state.join("mcp").join("vouched.json")
+fn file(folders: &AppFolders) -> PathBuf {
+    folders.state.join("mcp").join("vouched.json")
 }
 
 /// The hashes of the descriptions that are trusted.
-pub fn seals(places: &AppFolders) -> BTreeSet<String> {
-    list_file::load::<BTreeMap<String, String>>(&file(places)).into_values().collect()
+pub fn seals(folders: &AppFolders) -> BTreeSet<String> {
+    list_file::load::<BTreeMap<String, String>>(&file(folders)).into_values().collect()
 }
 
 /// Stores the hash of a server's descriptions in place of an older one, or removes it. Returns false if nothing
 /// changes.
-pub fn keep(places: &AppFolders, server: &str, seal: Option<&str>) -> Result<bool, Fault> {
-    let before = list_file::change(&file(places), |all: &mut BTreeMap<String, String>| match seal {
+pub fn keep(folders: &AppFolders, server: &str, seal: Option<&str>) -> Result<bool, Fault> {
+    let before = list_file::change(&file(folders), |all: &mut BTreeMap<String, String>| match seal {
         Some(seal) => all.insert(server.to_owned(), seal.to_owned()),
         None => all.remove(server),
     })?;

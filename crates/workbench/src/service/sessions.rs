@@ -27,10 +27,10 @@ fn scope(workspace: &str) -> String {
 
 /// Removes the conversations of all workspaces that have been idle for longer than the settings there allow.
 /// Conversations of a workspace whose settings cannot be read are kept.
-pub async fn sweep_conversations(places: &AppFolders, journal: &Journal) -> Result<(), Fault> {
+pub async fn sweep_conversations(folders: &AppFolders, journal: &Journal) -> Result<(), Fault> {
     for scope in journal.stored_scopes(SCOPE)? {
         let workspace = scope.strip_prefix(SCOPE).unwrap_or_default();
-        match WorkspaceSettings::load(places, Path::new(workspace), &Flags::default()) {
+        match WorkspaceSettings::load(folders, Path::new(workspace), &Flags::default()) {
             Ok(settings) => {
                 let limits = settings.effective.serving.sessions();
                 journal.sweep_stored(&scope, limits.age, limits.most).await?;

@@ -19,8 +19,8 @@ pub struct RememberedRules {
 
 impl RememberedRules {
     /// The rules stored on this machine.
-    pub fn load(places: &AppFolders) -> Self {
-        Self { folders: list_file::load(&file(places)) }
+    pub fn load(folders: &AppFolders) -> Self {
+        Self { folders: list_file::load(&file(folders)) }
     }
 
     /// The rules of a workspace. A rule that cannot be read allows nothing.
@@ -30,8 +30,8 @@ impl RememberedRules {
     }
 
     /// Adds rules for a workspace, keeping those that other processes have added.
-    pub fn add(places: &AppFolders, workspace: &str, rules: &[String]) -> Result<(), Fault> {
-        list_file::change(&file(places), |folders: &mut BTreeMap<String, Vec<String>>| {
+    pub fn add(folders: &AppFolders, workspace: &str, rules: &[String]) -> Result<(), Fault> {
+        list_file::change(&file(folders), |folders: &mut BTreeMap<String, Vec<String>>| {
             let known = folders.entry(workspace.to_owned()).or_default();
             for rule in rules {
                 if !known.contains(rule) {
@@ -42,8 +42,8 @@ impl RememberedRules {
     }
 
     /// Removes a rule. Returns false if there was none.
-    pub fn remove(places: &AppFolders, workspace: &Path, rule: &str) -> Result<bool, Fault> {
-        list_file::change(&file(places), |folders: &mut BTreeMap<String, Vec<String>>| {
+    pub fn remove(folders: &AppFolders, workspace: &Path, rule: &str) -> Result<bool, Fault> {
+        list_file::change(&file(folders), |folders: &mut BTreeMap<String, Vec<String>>| {
             let Some(known) = folders.get_mut(&workspace.display().to_string()) else { return false };
             let before = known.len();
             known.retain(|other| other != rule);
@@ -52,18 +52,18 @@ impl RememberedRules {
     }
 }
 
-fn file(places: &AppFolders) -> PathBuf {
-    places.state.join("allowed.json")
+fn file(folders: &AppFolders) -> PathBuf {
+    folders.state.join("allowed.json")
 }
 
 /// Stores what was allowed for the whole workspace, if the input is such an approval.
-pub fn keep(places: &AppFolders, run: &Run, input: &Input) -> Result<(), Fault> {
+pub fn keep(folders: &AppFolders, run: &Run, input: &Input) -> Result<(), Fault> {
     let Input::Verdict { id: Some(id), verdict } = input else { return Ok(()) };
     if !verdict.allow || verdict.always != Some(ApprovalScope::Workspace) {
         return Ok(());
     }
     match run.open().get(id).map(|open| &open.effect) {
-        Some(Effect::Approval { always, .. }) => RememberedRules::add(places, &run.settings().workspace, always),
+        Some(Effect::Approval { always, .. }) => RememberedRules::add(folders, &run.settings().workspace, always),
         _ => Ok(()),
     }
 }

@@ -120,7 +120,7 @@ impl SandboxSettings {
     }
 
     /// The policy for every child process; its workspace is added for each.
-    pub(crate) fn policy(&self, places: &AppFolders) -> Policy {
+    pub(crate) fn policy(&self, folders: &AppFolders) -> Policy {
         let mut policy = Policy::strict("/nonexistent");
         let home = folders::home().and_then(|home| home.canonicalize().ok());
         for one in &self.toolchains.value {
@@ -140,9 +140,9 @@ impl SandboxSettings {
         policy.limits.processes = self.processes.value;
         policy.limits.disk = self.disk.value;
         policy.limits.time = self.time.value;
-        policy.aside = Some(places.aside());
-        policy.guarded = places.goes_by();
-        policy.scratch = places.scratch().unwrap_or(policy.scratch);
+        policy.aside = Some(folders.aside());
+        policy.guarded = folders.own_files();
+        policy.scratch = folders.scratch().unwrap_or(policy.scratch);
         policy
     }
 

@@ -65,14 +65,14 @@ pub struct TrustedWorkspaces {
 
 impl TrustedWorkspaces {
     /// The trusted workspaces of this machine.
-    pub fn load(places: &AppFolders) -> Self {
-        let file = places.state.join("trusted.json");
+    pub fn load(app: &AppFolders) -> Self {
+        let file = app.state.join("trusted.json");
         let folders = list_file::load(&file);
-        Self { file, settings: places.settings(), folders }
+        Self { file, settings: app.settings(), folders }
     }
 
     /// Whether a workspace is trusted. If it never was, only the files are listed that messages mention.
-    pub fn standing(&self, workspace: &Path) -> TrustState {
+    pub fn trust_state(&self, workspace: &Path) -> TrustState {
         if !self.folders.contains_key(&workspace.display().to_string()) {
             let tools = self.folders_of_tools(workspace).into_iter().filter(|folder| workspace.join(folder).is_dir());
             let lists = servers::of_workspace(workspace).0.into_iter().filter_map(|source| source.file);

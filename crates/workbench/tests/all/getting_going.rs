@@ -8,14 +8,14 @@ use updraft_run::{ApprovalMode, Budget, Goal, Input, Level, Run, RunId, RunMode}
 use updraft_sandbox::Network;
 use updraft_workbench::service::RunRequest;
 use updraft_workbench::{
-    AppFolders, Attendance, Confine, Flags, Fork, Kind, NewGoal, Notice, ResumeOutcome, StoredRun, UpdraftService,
+    AppFolders, Confine, Flags, Fork, Kind, NewGoal, Notice, ResumeOutcome, RunCallbacks, StoredRun, UpdraftService,
     Workbench, journal,
 };
 
 /// A folder to work in, and one for what Updraft keeps.
 struct Room {
     _kept: tempfile::TempDir,
-    places: AppFolders,
+    folders: AppFolders,
     folder: std::path::PathBuf,
     told: Arc<Mutex<Vec<Notice>>>,
 }
@@ -25,22 +25,26 @@ impl Room {
         let kept = tempfile::tempdir().unwrap();
         let folder = kept.path().canonicalize().unwrap().join("project");
         std::fs::create_dir(&folder).unwrap();
-        Self { places: AppFolders::under(&kept.path().join("home")), _kept: kept, folder, told: Arc::default() }
+        Self { folders: AppFolders::under(&kept.path().join("home")), _kept: kept, folder, told: Arc::default() }
     }
 
     /// Whoever attends stops each run before it begins anything.
-    fn attendance(&self) -> Attendance {
+    fn attendance(&self) -> RunCallbacks {
         let (told, stop) = (Arc::clone(&self.told), CancellationToken::new());
         stop.cancel();
-        Attendance { stop, tell: Arc::new(move |notice| told.lock().unwrap().push(notice)), ..Attendance::default() }
+        RunCallbacks {
+            stop,
+            tell: Arc::new(move |notice| told.lock().unwrap().push(notice)),
+            ..RunCallbacks::default()
+        }
     }
 
     fn open(&self, flags: Flags) -> Workbench {
-        Workbench::open(&self.places, &self.folder, flags, self.attendance()).unwrap()
+        Workbench::open(&self.folders, &self.folder, flags, self.attendance()).unwrap()
     }
 
     fn config(&self, name: &str, bytes: &[u8]) {
-        let file = self.places.config.join(name);
+        let file = self.folders.config.join(name);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, bytes).unwrap();
     }
@@ -98,7 +102,7 @@ async fn an_agent_asked_through_mcp_has_the_turns_of_a_query_and_others_those_of
     room.config("config.toml", b"query_turns = 3\nagent_turns = 4\n");
     let stop = CancellationToken::new();
     let (service, left) =
-        UpdraftService::open(&room.places, &room.folder, flags(), stop.clone(), Arc::new(|_| {})).await.unwrap();
+        UpdraftService::open(&room.folders, &room.folder, flags(), stop.clone(), Arc::new(|_| {})).await.unwrap();
     let work = RunRequest { goal: "What is here?".into(), agent: Some("researcher".into()) };
     let outside = RunId::parse(&service.runs.dispatch(&work).await.unwrap().run).unwrap();
     assert_eq!(left, 0);
@@ -128,7 +132,7 @@ async fn a_run_that_only_reads_goes_on_on_its_own_workbench_and_not_where_tools_
     let kept = shared.journal().unwrap();
     let run = stored(kept, &id);
     let at = StoredRun::new(&run, kept).unwrap();
-    let own = Workbench::open_for(&at, &room.places, Flags::default(), room.attendance()).unwrap();
+    let own = Workbench::open_for(&at, &room.folders, Flags::default(), room.attendance()).unwrap();
     assert_eq!(own.settings.effective.approvals.value, ApprovalMode::ReadOnly);
     assert!(matches!(own.resume(&id, Vec::new()).await, Ok(ResumeOutcome::Here(_))));
 }
@@ -142,7 +146,7 @@ async fn a_run_keeps_the_rights_it_was_started_with_and_a_fork_those_that_are_sa
     let run = stored(journal, &from);
     let said = Confine { network: Some(Network::Host), ..Confine::default() };
     let at = StoredRun::new(&run, journal).unwrap();
-    let own = Workbench::open_for(&at, &room.places, said.alone(), room.attendance()).unwrap();
+    let own = Workbench::open_for(&at, &room.folders, said.alone(), room.attendance()).unwrap();
     assert_eq!(own.flags.confine.level, Some(Level::None), "kept");
     let to = journal::new_id().unwrap();
     let at = journal.head(&from).unwrap().events;
@@ -168,7 +172,7 @@ async fn a_run_that_is_there_goes_on_and_is_stopped_whatever_became_of_the_files
     let kept = bench.journal().unwrap();
     let run = stored(kept, &id);
     let at = StoredRun::new(&run, kept).unwrap();
-    let own = Workbench::open_for(&at, &room.places, Flags::default(), room.attendance()).unwrap();
+    let own = Workbench::open_for(&at, &room.folders, Flags::default(), room.attendance()).unwrap();
     own.engine_without_servers().await.unwrap();
     assert!(matches!(own.resume(&id, Vec::new()).await, Ok(ResumeOutcome::Here(_))));
 }
@@ -180,7 +184,7 @@ async fn a_model_that_is_an_unknown_run_is_refused_before_anybody_is_served() {
     room.start(&bench, RunMode::Plan).await;
     let flags = Flags { model: Some("recorded/nobody".into()), ..flags() };
     let opened =
-        UpdraftService::open(&room.places, &room.folder, flags, CancellationToken::new(), Arc::new(|_| {})).await;
+        UpdraftService::open(&room.folders, &room.folder, flags, CancellationToken::new(), Arc::new(|_| {})).await;
     let refused = opened.err().unwrap();
     assert!(refused.kind == Kind::Usage && refused.message.contains("nobody"), "{refused}");
 }
@@ -189,9 +193,9 @@ async fn a_model_that_is_an_unknown_run_is_refused_before_anybody_is_served() {
 async fn a_copy_that_stays_stops_nobody_else_on_the_workbench() {
     let room = Room::new();
     let from = room.start(&room.open(flags()), RunMode::Plan).await;
-    let attendance = Attendance::default();
+    let attendance = RunCallbacks::default();
     let stop = attendance.stop.clone();
-    let bench = Workbench::open(&room.places, &room.folder, flags(), attendance).unwrap();
+    let bench = Workbench::open(&room.folders, &room.folder, flags(), attendance).unwrap();
     let journal = bench.journal().unwrap();
     let (at, to) = (journal.head(&from).unwrap().events, journal::new_id().unwrap());
     let fork = Fork { from, at, to: to.clone(), model: None, goal: None, variables: Vec::new(), stays: true };

@@ -19,16 +19,16 @@ use crate::folders::AppFolders;
 use crate::settings::WorkspaceSettings;
 use crate::{agents, folders, journal, model_access, out, time_format, tools};
 
-pub(super) async fn import(places: &AppFolders, args: &ImportArgs, text: &str) -> CliResult {
+pub(super) async fn import(folders: &AppFolders, args: &ImportArgs, text: &str) -> CliResult {
     let workspace = folders::workspace(args.workspace.as_deref())?;
     let flags = Flags { model: args.model.clone(), ..Flags::default() };
-    let settings = WorkspaceSettings::load(places, &workspace, &flags)?;
-    let (agents, prompts) = agents::load(places, &workspace, &settings)?;
+    let settings = WorkspaceSettings::load(folders, &workspace, &flags)?;
+    let (agents, prompts) = agents::load(folders, &workspace, &settings)?;
     let session = ImportedRun::read(text, &args.file.display().to_string(), &agents)?;
     let mut rules = settings.effective.rules();
     session.check(&agents, rules.max_steps)?;
     let spec = model_access::model_spec(&settings.effective.model.value);
-    let access = model_access::access(places, &settings, &workspace);
+    let access = model_access::access(folders, &settings, &workspace);
     rules.model = match spec.as_str() {
         _ if !session.is_open() => UNKNOWN_MODEL.to_owned(),
         named => choose(named, &access).await?.spec,
@@ -38,7 +38,7 @@ pub(super) async fn import(places: &AppFolders, args: &ImportArgs, text: &str) -
     (rules.replans, rules.revisits) = (session.replans(), 0);
     rules.parallel += session.open_steps() as u32;
 
-    let dispatcher = tools::dispatcher(places, &workspace, &settings).await?;
+    let dispatcher = tools::dispatcher(folders, &workspace, &settings).await?;
     let (mut roster, words) = RosterTexts::gather(
         agents.iter(),
         &prompts,
@@ -59,13 +59,13 @@ pub(super) async fn import(places: &AppFolders, args: &ImportArgs, text: &str) -
         budget: Budget::default(),
         plan: plan.map(Arc::new),
     };
-    let journal = journal::open(places)?;
+    let journal = journal::open(folders)?;
     let head = RunHeader {
         workspace: start.settings.workspace.clone(),
         model: start.settings.model.clone(),
         ..RunHeader::new(id_for(&journal, args, &session)?, start.goal.text.clone(), created)
     };
-    let (run, records) = again(&session, start, roster, created);
+    let (run, records) = replay_results(&session, start, roster, created);
     if let [first, rest @ ..] = session.missing_in(&run).as_slice() {
         let and = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
         return Err(CliError::failed(format!("the step `{first}`{and} cannot be placed where the file has it"))
@@ -108,7 +108,7 @@ fn id_for(journal: &Journal, args: &ImportArgs, session: &ImportedRun) -> Result
 }
 
 /// Replays the run with the file's results, in the order of their times.
-fn again(session: &ImportedRun, start: RunStart, roster: Roster, created: Timestamp) -> (Run, Vec<Record>) {
+fn replay_results(session: &ImportedRun, start: RunStart, roster: Roster, created: Timestamp) -> (Run, Vec<Record>) {
     let (mut run, mut records, mut now) = (Run::default(), Vec::new(), created);
     records.push(run.advance(Input::Start(Box::new(start)), now));
     loop {
@@ -120,13 +120,13 @@ fn again(session: &ImportedRun, start: RunStart, roster: Roster, created: Timest
         records.push(run.advance(Input::Replied { id, attempt, reply, prepared: Vec::new() }, now));
     }
     // A run that is over ignores further inputs, so these are not recorded.
-    let last = at_last(session, &run, roster).into_iter().map(|input| run.advance(input, now));
+    let last = final_inputs(session, &run, roster).into_iter().map(|input| run.advance(input, now));
     records.extend(last.filter(|record| !record.events.is_empty()));
     (run, records)
 }
 
 /// The inputs after all results: cancels what was cancelled, and pauses if anything is open.
-fn at_last(session: &ImportedRun, run: &Run, roster: Roster) -> Vec<Input> {
+fn final_inputs(session: &ImportedRun, run: &Run, roster: Roster) -> Vec<Input> {
     let cancel = |step| Input::Cancel { by: "the imported file".into(), step };
     if session.was_cancelled() {
         let stopped = run.open().iter().map(|(id, open)| {

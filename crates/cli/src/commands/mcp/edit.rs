@@ -12,7 +12,7 @@ use crate::folders::{self, AppFolders};
 use crate::out;
 use crate::servers::{SecretFiles, cut_off, forget_fetched, own_file, written_in};
 
-pub(super) fn add(places: &AppFolders, args: McpAdd) -> CliResult {
+pub(super) fn add(folders: &AppFolders, args: McpAdd) -> CliResult {
     let mut words = args.command.into_iter();
     let grants = WrittenGrants { network: args.network, read: args.read, write: args.write };
     let server = WrittenServer {
@@ -32,7 +32,7 @@ pub(super) fn add(places: &AppFolders, args: McpAdd) -> CliResult {
     server.mean(&args.name, &|_| Some("x".to_owned())).map_err(|(field, what)| {
         CliError::usage(format!("`{field}`: {what}")).hint("`updraft mcp add --help` shows examples")
     })?;
-    let file = own_file(places);
+    let file = own_file(folders);
     let mut own = UserServerFile::read(&file)?;
     if own.has(&args.name) {
         return Err(CliError::usage(format!("there is already a server named `{}`", args.name))
@@ -53,27 +53,27 @@ pub(super) fn add(places: &AppFolders, args: McpAdd) -> CliResult {
     Ok(CliExitCode::Done)
 }
 
-pub(super) fn remove(places: &AppFolders, name: &str) -> CliResult {
-    let file = own_file(places);
+pub(super) fn remove(folders: &AppFolders, name: &str) -> CliResult {
+    let file = own_file(folders);
     let mut own = UserServerFile::read(&file)?;
     if !own.remove(name) {
         return Err(CliError::usage(format!("there is no server named `{name}` in {}", file.display()))
             .hint("`updraft mcp list` says where each is configured"));
     }
     own.save(&file)?;
-    forget_fetched(places, name);
+    forget_fetched(folders, name);
     let forgot =
-        SecretFiles::new(places).forget(name).map_err(|error| CliError::file("forget the login in", &file, &error))?;
+        SecretFiles::new(folders).forget(name).map_err(|error| CliError::file("forget the login in", &file, &error))?;
     let login = if forgot { ", and its login" } else { "" };
     out::note(&format!("removed `{name}` from {}{login}", file.display()));
     Ok(CliExitCode::Done)
 }
 
-pub(super) fn import(places: &AppFolders, from: &Path) -> CliResult {
+pub(super) fn import(folders: &AppFolders, from: &Path) -> CliResult {
     if !from.is_file() {
         return Err(CliError::usage(format!("there is no file `{}`", from.display())));
     }
-    let file = own_file(places);
+    let file = own_file(folders);
     let mut own = UserServerFile::read(&file)?;
     let Theirs { servers: found, mut faults, left: strange } = written_in(from)?;
     let found = found.into_iter().map(|(name, server)| (name, without_inputs(server)));

@@ -19,8 +19,8 @@ use crate::servers::{self, SecretFiles};
 const PATIENCE: Duration = Duration::from_mins(10);
 const PAGE: &str = "You are signed in. This page can be closed.\n";
 
-pub(super) async fn login(places: &AppFolders, args: &McpServer) -> CliResult {
-    let (found, settings, workspace) = chosen_servers(places, &args.place)?;
+pub(super) async fn login(folders: &AppFolders, args: &McpServer) -> CliResult {
+    let (found, settings, workspace) = chosen_servers(folders, &args.place)?;
     let Some((config, _)) = found.servers.iter().find(|(config, _)| config.name == args.name) else {
         return Err(CliError::usage(format!("there is no MCP server named `{}`", args.name))
             .hint("`updraft mcp list` names them"));
@@ -31,7 +31,7 @@ pub(super) async fn login(places: &AppFolders, args: &McpServer) -> CliResult {
     let listener = TcpListener::bind("127.0.0.1:0").await;
     let listener = listener.map_err(|error| CliError::failed(format!("could not listen on loopback: {error}")))?;
     let port = listener.local_addr().map_err(|error| CliError::failed(error.to_string()))?.port();
-    let mut host = servers::host(places, &settings, &workspace, false).await?;
+    let mut host = servers::host(folders, &settings, &workspace, false).await?;
     host.login_handler = Some(Arc::new(LoopbackLogin { listener, port }));
     let mut config = config.clone();
     (config.patience.start, config.enabled) = (PATIENCE, true);
@@ -44,8 +44,8 @@ pub(super) async fn login(places: &AppFolders, args: &McpServer) -> CliResult {
 }
 
 /// Removes every login at servers of this name.
-pub(super) fn logout(places: &AppFolders, name: &str) -> CliResult {
-    let was = SecretFiles::new(places).forget(name);
+pub(super) fn logout(folders: &AppFolders, name: &str) -> CliResult {
+    let was = SecretFiles::new(folders).forget(name);
     let was = was.map_err(|error| CliError::failed(format!("the login to `{name}` could not be removed: {error}")))?;
     out::note(&if was { format!("signed out of `{name}`") } else { format!("you were not signed in to `{name}`") });
     Ok(CliExitCode::Done)

@@ -11,8 +11,8 @@ use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::AppFolders;
 use crate::out;
 
-pub(super) async fn resources(places: &AppFolders, args: &McpCheck) -> CliResult {
-    let servers = open(places, &args.place).await?;
+pub(super) async fn resources(folders: &AppFolders, args: &McpCheck) -> CliResult {
+    let servers = open(folders, &args.place).await?;
     let mut worst = CliExitCode::Done;
     for server in named(&servers, args.name.as_deref())? {
         let name = &server.config().name;
@@ -33,8 +33,8 @@ pub(super) async fn resources(places: &AppFolders, args: &McpCheck) -> CliResult
     Ok(worst)
 }
 
-pub(super) async fn prompts(places: &AppFolders, args: &McpCheck) -> CliResult {
-    let servers = open(places, &args.place).await?;
+pub(super) async fn prompts(folders: &AppFolders, args: &McpCheck) -> CliResult {
+    let servers = open(folders, &args.place).await?;
     let mut worst = CliExitCode::Done;
     for server in named(&servers, args.name.as_deref())? {
         let name = &server.config().name;
@@ -55,8 +55,8 @@ pub(super) async fn prompts(places: &AppFolders, args: &McpCheck) -> CliResult {
     Ok(worst)
 }
 
-pub(super) async fn read(places: &AppFolders, args: &McpRead) -> CliResult {
-    let servers = open(places, &args.place).await?;
+pub(super) async fn read(folders: &AppFolders, args: &McpRead) -> CliResult {
+    let servers = open(folders, &args.place).await?;
     let read = one(&servers, &args.server)?.read(&args.uri).await;
     servers.close().await;
     let text = read.map_err(|error| failed(&args.server, &error))?;
@@ -68,14 +68,14 @@ pub(super) async fn read(places: &AppFolders, args: &McpRead) -> CliResult {
     Ok(CliExitCode::Done)
 }
 
-pub(super) async fn prompt(places: &AppFolders, args: &McpPrompt) -> CliResult {
+pub(super) async fn prompt(folders: &AppFolders, args: &McpPrompt) -> CliResult {
     let pair = |text: &String| {
         let (name, value) =
             text.split_once('=').ok_or_else(|| CliError::usage(format!("`{text}`: expected NAME=VALUE")))?;
         Ok((name.to_owned(), Value::from(value)))
     };
     let arguments: Map<String, Value> = args.arguments.iter().map(pair).collect::<Result<_, CliError>>()?;
-    let servers = open(places, &args.place).await?;
+    let servers = open(folders, &args.place).await?;
     let filled = one(&servers, &args.server)?.prompt(&args.name, arguments).await;
     servers.close().await;
     for (role, words) in filled.map_err(|error| failed(&args.server, &error))? {
@@ -88,9 +88,9 @@ pub(super) async fn prompt(places: &AppFolders, args: &McpPrompt) -> CliResult {
     Ok(CliExitCode::Done)
 }
 
-async fn open(places: &AppFolders, place: &WorkspaceFlags) -> Result<Servers, CliError> {
-    let (found, settings, workspace) = chosen_servers(places, place)?;
-    Ok(found.servers(places, &settings, &workspace).await?)
+async fn open(folders: &AppFolders, place: &WorkspaceFlags) -> Result<Servers, CliError> {
+    let (found, settings, workspace) = chosen_servers(folders, place)?;
+    Ok(found.servers(folders, &settings, &workspace).await?)
 }
 
 fn one<'a>(servers: &'a Servers, name: &str) -> Result<&'a Arc<Server>, CliError> {

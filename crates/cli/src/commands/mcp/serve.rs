@@ -9,19 +9,19 @@ use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::AppFolders;
 use crate::signals::Signals;
 
-pub(super) async fn begin(places: &AppFolders, args: McpServeArgs) -> CliResult {
+pub(super) async fn begin(folders: &AppFolders, args: McpServeArgs) -> CliResult {
     let McpServeArgs { http, names, served } = args;
     match http {
-        Some(address) => serve::over_http(places, address, names, &served, None).await,
-        None => over_pipes(places, &served).await,
+        Some(address) => serve::over_http(folders, address, names, &served, None).await,
+        None => over_pipes(folders, &served).await,
     }
 }
 
 /// Serves on standard input and output. Nothing but the protocol may go to standard output.
-async fn over_pipes(places: &AppFolders, served: &crate::args::ServedRunFlags) -> CliResult {
+async fn over_pipes(folders: &AppFolders, served: &crate::args::ServedRunFlags) -> CliResult {
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
-    let opened = service::open(places, served, &stop).await?;
+    let opened = service::open(folders, served, &stop).await?;
     let ended = tokio::select! {
         ended = over_stdio(&opened.handler, stop.clone()) => ended,
         _ = signals.first() => Ok(ConversationEnd::Stopped),

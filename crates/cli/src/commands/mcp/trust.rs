@@ -9,16 +9,16 @@ use crate::folders::AppFolders;
 use crate::servers::trusted_descriptions;
 use crate::{out, view};
 
-pub(super) async fn vouch(places: &AppFolders, args: &McpTrust) -> CliResult {
+pub(super) async fn vouch(folders: &AppFolders, args: &McpTrust) -> CliResult {
     let name = &args.name;
     if args.remove {
-        let was = trusted_descriptions::keep(places, name, None)?;
+        let was = trusted_descriptions::keep(folders, name, None)?;
         let words = if was { "are no longer trusted" } else { "were not trusted" };
         out::note(&format!("the tool descriptions of `{name}` {words}"));
         return Ok(CliExitCode::Done);
     }
-    let (found, settings, workspace) = chosen_servers(places, &args.place)?;
-    let servers = found.servers(places, &settings, &workspace).await?;
+    let (found, settings, workspace) = chosen_servers(folders, &args.place)?;
+    let servers = found.servers(folders, &settings, &workspace).await?;
     let server = servers.get(name).map_err(|error| CliError::usage(error.to_string()))?;
     let known = server.check().await;
     servers.close().await;
@@ -39,7 +39,7 @@ pub(super) async fn vouch(places: &AppFolders, args: &McpTrust) -> CliResult {
             return Ok(CliExitCode::Failed);
         }
     }
-    trusted_descriptions::keep(places, name, Some(&known.seal(name)))?;
+    trusted_descriptions::keep(folders, name, Some(&known.seal(name)))?;
     out::note(&format!(
         "the tool descriptions of `{name}` are trusted until they change, and its hints about their effects are believed"
     ));

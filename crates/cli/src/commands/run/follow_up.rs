@@ -23,8 +23,8 @@ pub(super) struct FollowUp {
 
 impl FollowUp {
     /// Reads the newest run of a folder, and the runs that it continued.
-    pub(super) fn find(places: &AppFolders, workspace: &Path) -> Result<Self, CliError> {
-        let journal = journal::open_with_runs(places)?;
+    pub(super) fn find(folders: &AppFolders, workspace: &Path) -> Result<Self, CliError> {
+        let journal = journal::open_with_runs(folders)?;
         let newest = journal::newest_in(&journal, workspace)?;
         if journal.head(&newest)?.is_owned() {
             return Err(CliError::usage(format!("run {newest} is still running and has no answer yet")).hint(format!(

@@ -83,11 +83,11 @@ impl Drawing {
             Some("completed") => 4,
             _ => 5,
         };
-        let mut places: Vec<usize> = (0..self.order.len()).collect();
-        places.sort_by_key(|at| (rank(&self.order[*at]), std::cmp::Reverse(*at)));
-        places.truncate(most.saturating_sub(1));
-        places.sort_unstable();
-        places.into_iter().map(|at| &self.order[at]).collect()
+        let mut folders: Vec<usize> = (0..self.order.len()).collect();
+        folders.sort_by_key(|at| (rank(&self.order[*at]), std::cmp::Reverse(*at)));
+        folders.truncate(most.saturating_sub(1));
+        folders.sort_unstable();
+        folders.into_iter().map(|at| &self.order[at]).collect()
     }
 
     /// The line of a step: status, name, agent, time, and description.

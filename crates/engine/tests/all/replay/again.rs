@@ -210,14 +210,17 @@ async fn a_question_that_waited_for_money_while_the_workspace_changed_is_given_a
     let world = World::quick();
     let outside: Arc<Mutex<Outside>> = Arc::default();
     let folder = world.workspace();
-    let hands = ScriptedHands::saying(&outside, move |_, prompt| match (prompt.brief.step.as_str(), turn(prompt)) {
-        ("a", 0) => {
-            std::fs::write(folder.join("new.txt"), "new").unwrap();
-            calls(&[("stamp", json!({ "name": "a" }))])
-        }
-        (step, _) => says(format!("{step} {}", if words(prompt).contains("new.txt") { "saw it" } else { "did not" })),
-    });
-    let engine = Engine::new(world.journal(), Arc::new(hands), EngineOptions::default());
+    let performer =
+        ScriptedHands::saying(&outside, move |_, prompt| match (prompt.brief.step.as_str(), turn(prompt)) {
+            ("a", 0) => {
+                std::fs::write(folder.join("new.txt"), "new").unwrap();
+                calls(&[("stamp", json!({ "name": "a" }))])
+            }
+            (step, _) => {
+                says(format!("{step} {}", if words(prompt).contains("new.txt") { "saw it" } else { "did not" }))
+            }
+        });
+    let engine = Engine::new(world.journal(), Arc::new(performer), EngineOptions::default());
     let steps = vec![
         step("a", "stamper", &[], &["a"]),
         step("b", "thinker", &[], &["b"]),
