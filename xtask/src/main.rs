@@ -6,6 +6,7 @@ mod arrows;
 mod clippy_files;
 mod exceptions;
 mod fault;
+mod maps;
 mod measure;
 mod names;
 mod prices;
@@ -24,6 +25,7 @@ usage: cargo xtask COMMAND
   check     all of the below
   arrows    no crate depends on one it must not know
   sizes     files and functions stay readable, every file says what it is for
+  maps      tables of files in doc comments name files that exist
   names     types are nouns, and one name means one thing
   words     no path of somebody's own machine in a file we publish
 
@@ -33,8 +35,13 @@ usage: cargo xtask COMMAND
 /// A rule by its name, and what it finds wrong in the workspace at `root`.
 type Rule = (&'static str, fn(&Path) -> Result<Vec<Fault>, String>);
 
-const RULES: [Rule; 4] =
-    [("arrows", arrows::check), ("sizes", sizes::check), ("names", names::check), ("words", words::check)];
+const RULES: [Rule; 5] = [
+    ("arrows", arrows::check),
+    ("sizes", sizes::check),
+    ("maps", maps::check),
+    ("names", names::check),
+    ("words", words::check),
+];
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks by printing")]
 fn main() -> ExitCode {

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use updraft_run::Timestamp;
+use clap::{Args, Parser, Subcommand, ValueHint};
 
 use crate::time_format;
 
@@ -14,6 +13,7 @@ mod json;
 mod mcp;
 mod models;
 mod permissions;
+mod runs;
 mod sandbox;
 mod serve;
 mod shared;
@@ -30,6 +30,9 @@ pub(crate) use mcp::{
 pub(crate) use models::ModelsArgs;
 use models::thinking;
 pub(crate) use permissions::{ApproveArgs, PermissionFlags, PermissionsArgs, PermissionsCommand};
+pub(crate) use runs::{
+    AnswerArgs, CancelArgs, DenyArgs, EventsArgs, ResumeArgs, RunsArgs, ShowArgs, StatusWord, TellArgs,
+};
 pub(crate) use sandbox::{AsideArgs, AsideCommand, ExecArgs, ProbeArgs, SandboxArgs, SandboxCommand};
 pub(crate) use serve::{BridgeArgs, HttpAccessFlags, McpServeArgs, ServeArgs, ServedRunFlags};
 use shared::variable;
@@ -241,138 +244,6 @@ pub(crate) struct RunArgs {
     /// The id of a run that was started with --detach
     #[arg(long, hide = true)]
     pub(crate) id: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RunsArgs {
-    /// Only runs started at this time or later: 2h (ago), yesterday, 2026-07-01
-    #[arg(long, value_name = "WHEN", value_parser = time_format::ago)]
-    pub(crate) since: Option<Timestamp>,
-    /// Only runs started before this time
-    #[arg(long, value_name = "WHEN", value_parser = time_format::ago)]
-    pub(crate) until: Option<Timestamp>,
-    /// Only runs with this status
-    #[arg(long, value_name = "STATUS")]
-    pub(crate) status: Option<StatusWord>,
-    /// List at most this many
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
-    pub(crate) limit: usize,
-    /// Print one JSON object per line
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StatusWord {
-    Running,
-    Waiting,
-    Paused,
-    Exhausted,
-    Cancelled,
-    Failed,
-    Done,
-    /// Its process ended before the run did
-    Interrupted,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ShowArgs {
-    #[command(flatten)]
-    pub(crate) run: RunOrNewest,
-    /// Show every prompt instead
-    #[arg(long)]
-    pub(crate) prompts: bool,
-    /// Write the prompts into this folder
-    #[arg(long, value_name = "DIR", requires = "prompts", value_hint = ValueHint::DirPath)]
-    pub(crate) out: Option<PathBuf>,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct EventsArgs {
-    #[command(flatten)]
-    pub(crate) run: RunOrNewest,
-    /// Start with this event
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) from: u64,
-    /// Wait for new events
-    #[arg(long, short)]
-    pub(crate) follow: bool,
-    /// Print one JSON object per line
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Clone, Debug, Args)]
-pub(crate) struct ResumeArgs {
-    /// The run's id, any unique prefix of it, or `last` (default: the newest run of this folder)
-    #[arg(value_name = "RUN", add = crate::complete::runs())]
-    pub(crate) run: Option<String>,
-    /// Resume every interrupted run, except those that are paused or waiting for a person
-    #[arg(long, conflicts_with = "run")]
-    pub(crate) all: bool,
-    /// For an imported run: the folder it may work in from now on
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "all")]
-    pub(crate) workspace: Option<PathBuf>,
-    /// For a run with a damaged journal: discard the damaged events and all later ones, and continue before them
-    #[arg(long, conflicts_with = "all")]
-    pub(crate) from_damaged: bool,
-    #[command(flatten)]
-    pub(crate) permission: PermissionFlags,
-    #[command(flatten)]
-    pub(crate) spending: SpendingFlags,
-    #[command(flatten)]
-    pub(crate) confine: ConfineFlags,
-    #[command(flatten)]
-    pub(crate) output: OutputFlags,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CancelArgs {
-    #[command(flatten)]
-    pub(crate) run: RunName,
-    /// Cancel only this step
-    #[arg(long, value_name = "STEP")]
-    pub(crate) step: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TellArgs {
-    #[command(flatten)]
-    pub(crate) run: RunName,
-    /// What the agents should know or do
-    pub(crate) text: String,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct AnswerArgs {
-    #[command(flatten)]
-    pub(crate) run: RunName,
-    /// The answer; for a form, a JSON object, or just the value if it has only one field
-    #[arg(required_unless_present_any = ["decline", "dismiss"], default_value = "")]
-    pub(crate) text: String,
-    /// Which question to answer, if several are open
-    #[arg(long, value_name = "ID")]
-    pub(crate) id: Option<String>,
-    /// Decline to answer
-    #[arg(long, conflicts_with_all = ["text", "dismiss"])]
-    pub(crate) decline: bool,
-    /// Close the question without answering; an MCP server that asked is told so
-    #[arg(long, conflicts_with = "text")]
-    pub(crate) dismiss: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct DenyArgs {
-    #[command(flatten)]
-    pub(crate) run: RunName,
-    /// Which call to refuse (default: all that wait for approval)
-    pub(crate) id: Option<String>,
-    /// A reason for the agent
-    #[arg(long, value_name = "WHY", default_value = "")]
-    pub(crate) because: String,
 }
 
 #[derive(Debug, Args)]

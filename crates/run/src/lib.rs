@@ -29,7 +29,7 @@
 //! | how decisions are made | `decide.rs`, then `decide/turn.rs`, `decide/calls.rs`, `decide/conclude.rs` |
 //! | the state, and how events change it | `state.rs`, `step.rs`, `apply.rs` |
 //! | graphs | `graph.rs`, `graph/check.rs`, `graph/read.rs` |
-//! | reading models' text | `answer_calls.rs`, `extract.rs`, and the crate `lenient` |
+//! | reading models' text | `answer_calls.rs`, `extract.rs`, and the crate updraft-lenient |
 
 #![deny(clippy::wildcard_enum_match_arm)]
 

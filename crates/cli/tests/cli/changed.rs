@@ -42,7 +42,7 @@ fn is_known_and_taken_back(world: &World, tool: &str) {
     assert_eq!(state(), after);
 
     world.file("a.txt", "mine\n");
-    world.updraft(&["undo", "--yes"]).code(1).says("left as it is: a.txt: it was changed since");
+    world.updraft(&["undo", "--yes"]).code(1).says("left unchanged: a.txt: it was changed since");
     assert_eq!(content(world, "a.txt"), "mine\n", "what the user wrote since is not touched");
     assert_eq!(content(world, "gone.txt"), "gone\n");
 }

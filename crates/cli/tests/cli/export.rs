@@ -142,6 +142,6 @@ fn an_imported_run_goes_on_only_where_and_how_its_user_says() {
     let events = here.updraft(&["events", "last"]).code(0).out;
     assert!(events.contains("imported") && events.contains("adopted") && events.contains(&ws), "{events}");
     here.updraft(&["replay", "last", "--strict"]).code(0);
-    here.updraft(&["fork", "last", "--at", "1"]).code(2).says("taken over");
+    here.updraft(&["fork", "last", "--at", "1"]).code(2).says("where it was adopted");
     here.updraft(&["resume", "last", "--workspace", ".", "--yes"]).code(2).says("already");
 }

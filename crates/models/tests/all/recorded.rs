@@ -86,7 +86,7 @@ async fn a_run_that_goes_another_way_is_told_what_is_missing() {
     );
 
     let error = ask(&model, &place("find", 0, 2, EffectKind::Ask), "").await.unwrap_err();
-    assert!(error.hint().unwrap().contains("another way"));
+    assert!(error.hint().unwrap().contains("another path"));
     assert_eq!(
         error.to_string(),
         "`recorded/r` has no answer for turn 2 of agent `coder`, step `find`: the earlier run ended there after 2 answers"

@@ -18,7 +18,7 @@ fn a_faulty_plan_is_sent_back_with_its_faults_three_times_at_most() {
     tells plan: {"plan_faults":{"faults":["step `a` names the agent `wizard`, which does not exist; there is `browser`, `coder`, `distiller`, `judge`, `planner`, `qa`, `researcher`, `reviewer`, `router`, `thinker`"]}}
     wants plan/0/1/ask.0
     plan/0/1/ask.0 says "no plan"
-    tells plan: {"plan_faults":{"faults":["the answer holds no plan; answer with the plan as one JSON object"]}}
+    tells plan: {"plan_faults":{"faults":["the answer contains no plan; answer with the plan as one JSON object"]}}
     wants plan/0/2/ask.0
     plan/0/2/ask.0 says "{\"steps\":[{\"id\":\"a\",\"agent\":\"thinker\",\"after\":[\"a\"]}]}"
     plan failed (json): the plan has faults: the step `a` waits for itself

@@ -195,7 +195,7 @@ fn a_review_without_a_verdict_is_asked_for_one_and_then_stops_nothing() {
         .says("make", [says("text")])
         .says("check", [says("accept: it is fine"), says("accept: it is fine")])
         .go();
-    assert!(world.transcript().contains("tells check: {\"unfit\":{\"what\":\"it holds no verdict\"}}"));
+    assert!(world.transcript().contains("tells check: {\"unfit\":{\"what\":\"it contains no verdict\"}}"));
     assert_eq!(world.run.status_word(), "done");
     let prose = "I would write {\"verdict\": \"retry\"} only for a fault.";
     let world = World::of(given(&["make", "check:reviewer < make"]))
