@@ -34,8 +34,8 @@ pub use runs::LiveRuns;
 use sessions::Sessions;
 pub use sessions::{SessionLimits, sweep_conversations, with_conversation};
 pub use shapes::{
-    Document, FileList, FileToolOutput, PendingQuestion, Query, QueryAnswer, RunListener, RunProgress, RunRequest,
-    RunView, SearchHit, WorkspaceFileChange,
+    FetchedDocument, FileList, FileToolOutput, PendingQuestion, Query, QueryAnswer, RunListener, RunProgress,
+    RunRequest, RunView, SearchHit, WorkspaceFileChange,
 };
 
 use crate::fault::Fault;
