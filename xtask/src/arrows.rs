@@ -18,7 +18,7 @@ const ALLOWED: [(&str, &[&str]); 15] = [
     ("updraft-tools", &["updraft-run", "updraft-workspace", "updraft-sandbox"]),
     ("updraft-journal", &["updraft-run"]),
     ("updraft-mcp", &["updraft-run", "updraft-tools", "updraft-sandbox"]),
-    ("updraft-knowledge", &["updraft-run", "updraft-models", "updraft-tools"]),
+    ("updraft-knowledge", &["updraft-reader"]),
     ("updraft-engine", ENGINE),
     ("updraft-workbench", WORKBENCH),
     ("updraft-serve", &["updraft-workbench", "updraft-mcp", "updraft-run"]),
