@@ -27,6 +27,7 @@
 //! | bringing files in | `ingest.rs` |
 //! | searching | `search.rs` |
 //! | vectors | `vectors.rs` |
+//! | a model that makes them, feature `minilm` | `minilm.rs` |
 //! | measuring | `evaluate.rs` |
 
 mod cancel;
@@ -36,6 +37,8 @@ mod error;
 mod evaluate;
 mod index;
 mod ingest;
+#[cfg(feature = "minilm")]
+mod minilm;
 mod schema;
 mod search;
 mod text;
@@ -48,6 +51,8 @@ pub use error::Error;
 pub use evaluate::{Collection, CollectionReport, SearchQuality};
 pub use index::Index;
 pub use ingest::{IngestOptions, IngestProgress, IngestReport, ReadFile, read_here};
+#[cfg(feature = "minilm")]
+pub use minilm::MiniLm;
 pub use search::{
     DocumentFilter, MatchForm, Passage, Reasons, SearchAnswer, SearchMethod, SearchRequest, Snippet, WordMatch,
 };

@@ -8,4 +8,6 @@ mod words;
 pub(crate) use identifiers::parts;
 pub(crate) use stem::stem;
 pub(crate) use stop_words::is_stop_word;
+#[cfg(feature = "minilm")]
+pub(crate) use words::fold;
 pub(crate) use words::{Word, words};

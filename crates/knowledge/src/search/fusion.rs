@@ -13,15 +13,24 @@ use crate::vectors::{Embedder, Similarities};
 /// Scores are compared with that of this rank: what lies below it says nothing about how sure a list is.
 const DEPTH: usize = 100;
 
-/// What vectors count, compared with words.
-const VECTORS: f64 = 0.5;
+/// How far the nearest chunk stands out among all where vectors count as much as words, in standard deviations; and how
+/// fast their weight grows with it. A model that finds everything equally near does not understand the question.
+const EVEN: f64 = 4.2;
+const GROWTH: f64 = 0.25;
+
+/// How much more vectors count where the nearest chunks are source code: there the words of a question occur as names,
+/// and mostly elsewhere.
+const CODE: f64 = 3.0;
+
+/// How many of the nearest chunks are looked at for that.
+const NEAREST: usize = 10;
 
 /// What both ways of searching found, before they are joined.
 pub(crate) struct Halves {
     pub(super) question: QuestionTerms,
     pub(super) chunks: Vec<ScoredChunk>,
-    /// How far the question's vector is to be believed, from 0 to 1.
-    trust: f64,
+    /// What vectors count, compared with words.
+    weight: f64,
 }
 
 /// A chunk with its scores.
@@ -40,7 +49,7 @@ impl Index {
             Some(embedder) => self.nearest(request, embedder)?,
             None => Similarities::default(),
         };
-        let trust = embedder.map_or(0.0, |embedder| f64::from(embedder.fluency(&request.text)));
+        let fluency = embedder.map_or(0.0, |embedder| f64::from(embedder.fluency(&request.text)));
         let best = nearest.best(DEPTH + 1);
         let totals = self.totals()?;
         self.read(|connection| {
@@ -66,8 +75,11 @@ impl Index {
                 similarity: nearest.get(candidate.chunk),
             };
             let chunks = list.iter().map(chunk).collect();
-            drop(scorer);
-            Ok(Halves { question, chunks, trust })
+            let near = &best[..best.len().min(NEAREST)];
+            let code = list.iter().filter(|candidate| candidate.is_code && near.contains(&candidate.chunk)).count();
+            let code = if has_identifier(&request.text) { 0.0 } else { code as f64 / near.len().max(1) as f64 };
+            let standing = (GROWTH * (nearest.standing() - EVEN)).exp().clamp(0.1, 4.0);
+            Ok(Halves { question, chunks, weight: fluency * standing * (1.0 + CODE * code) })
         })
     }
 }
@@ -86,7 +98,7 @@ impl Halves {
         let weight = match method {
             SearchMethod::Words => 0.0,
             SearchMethod::Hybrid if !has_vectors => 0.0,
-            SearchMethod::Hybrid => VECTORS * self.trust,
+            SearchMethod::Hybrid => self.weight,
             SearchMethod::Vectors => 1.0,
         };
         let own = if method == SearchMethod::Vectors { 0.0 } else { 1.0 };
@@ -100,6 +112,15 @@ impl Halves {
         ranking.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         ranking
     }
+}
+
+/// Whether a question names something of a program: such a name is looked for as it is.
+fn has_identifier(question: &str) -> bool {
+    question.split_whitespace().any(|word| {
+        let inner = word.trim_matches(|c: char| !c.is_alphanumeric());
+        let mut pairs = inner.chars().zip(inner.chars().skip(1));
+        inner.contains(['_', ':', '(', '.']) || pairs.any(|(a, b)| a.is_lowercase() && b.is_uppercase())
+    })
 }
 
 /// The range of the best scores of a list.

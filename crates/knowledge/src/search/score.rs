@@ -60,6 +60,7 @@ impl Lexicon {
 pub(super) struct Candidate {
     pub chunk: i64,
     pub score: f64,
+    pub is_code: bool,
     text: Vec<u32>,
     heading: Vec<u32>,
     /// Stems inside identifiers.
@@ -74,7 +75,9 @@ impl Candidate {
         )?;
         find.query_row([chunk], |row| {
             let body = row.get_ref(0)?.as_str()?;
-            let mut candidate = Self { chunk, score: 0.0, text: Vec::new(), heading: Vec::new(), parts: Vec::new() };
+            let is_code = is_code(body);
+            let mut candidate =
+                Self { chunk, score: 0.0, is_code, text: Vec::new(), heading: Vec::new(), parts: Vec::new() };
             for word in words(body) {
                 let name = &body[word.range];
                 candidate.text.push(lexicon.word(&word.folded));
@@ -102,6 +105,13 @@ impl Candidate {
     fn length(&self) -> f64 {
         (self.text.len() + self.heading.len()) as f64
     }
+}
+
+/// Several lines in which more than four of a hundred characters are brackets and the like.
+fn is_code(text: &str) -> bool {
+    let signs = text.bytes().filter(|byte| b"(){}[]=;_<>".contains(byte)).count();
+    let all = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).count();
+    text.trim().contains('\n') && signs * 25 > all
 }
 
 /// A question as numbers.

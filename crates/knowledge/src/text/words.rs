@@ -83,7 +83,7 @@ fn kind_of(c: char) -> CharKind {
 }
 
 /// Lower case without accents.
-fn fold(word: &str) -> String {
+pub(crate) fn fold(word: &str) -> String {
     if word.is_ascii() {
         return word.to_ascii_lowercase();
     }

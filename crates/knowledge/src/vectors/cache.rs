@@ -106,6 +106,15 @@ impl Similarities {
         self.values.get(at).copied().filter(|value| value.is_finite()).map(f64::from)
     }
 
+    /// How far the nearest chunk stands out among all, in standard deviations.
+    pub(crate) fn standing(&self) -> f64 {
+        let all = || self.values.iter().copied().filter(|value| value.is_finite()).map(f64::from);
+        let count = all().count().max(1) as f64;
+        let mean = all().sum::<f64>() / count;
+        let deviation = (all().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
+        (all().fold(mean, f64::max) - mean) / deviation.max(1e-6)
+    }
+
     /// The nearest chunks, nearest first.
     pub(crate) fn best(&self, count: usize) -> Vec<i64> {
         let mut all: Vec<(f32, i64)> = self.values.iter().copied().zip(self.chunks.iter().copied()).collect();
