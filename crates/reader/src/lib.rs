@@ -25,9 +25,11 @@
 
 mod archive;
 mod blocks;
+mod chart;
 mod csv;
 mod detect;
 mod document;
+mod docx;
 mod epub;
 mod error;
 mod feed;
@@ -79,7 +81,8 @@ fn read_as(kind: DocumentKind, bytes: &[u8], name: &str, options: &ReadOptions) 
         DocumentKind::Mail => mail::read(bytes, options)?,
         DocumentKind::Zip => listing::read(bytes, limits)?,
         DocumentKind::Image => image::read(bytes, name, limits),
-        DocumentKind::Pdf | DocumentKind::Docx | DocumentKind::Xlsx | DocumentKind::Pptx => {
+        DocumentKind::Docx => docx::read(bytes, limits)?,
+        DocumentKind::Pdf | DocumentKind::Xlsx | DocumentKind::Pptx => {
             return Err(ReadError::Unknown(kind.to_string()));
         }
     })

@@ -32,8 +32,8 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     lines.join("\n")
 }
 
-/// A cell on one line, with bars that do not end it.
+/// A cell on one line. A bar is written as an entity: those who split rows at every bar then still get whole cells.
 fn cell(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.contains('|') { line.replace("\\|", "|").replace('|', "\\|") } else { line }
+    if line.contains('|') { line.replace('|', "&#124;") } else { line }
 }

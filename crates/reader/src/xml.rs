@@ -1,5 +1,6 @@
 //! Reads XML into a tree. Entities of the file's own are not expanded, so none can grow.
 
+use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::reader::Reader;
 
@@ -93,8 +94,9 @@ impl TreeBuilder<'_> {
     fn element(&mut self, start: &BytesStart<'_>) -> u32 {
         let mut attributes = Vec::new();
         for attribute in start.attributes().with_checks(false).flatten() {
-            let value =
-                attribute.unescape_value().map_or_else(|_| attribute.value.to_string(), |value| value.to_string());
+            let value = attribute
+                .normalized_value(XmlVersion::Implicit1_0)
+                .map_or_else(|_| attribute.value.to_string(), |value| value.to_string());
             attributes.push((attribute.key.as_ref().into(), value.into_boxed_str()));
         }
         let node = self.tree.create(start.local_name().as_ref(), String::new(), attributes, self.line);
