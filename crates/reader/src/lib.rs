@@ -26,6 +26,7 @@
 mod archive;
 mod blocks;
 mod chart;
+mod comments;
 mod csv;
 mod detect;
 mod document;
@@ -43,9 +44,11 @@ mod notebook;
 mod office;
 mod options;
 mod plain;
+mod pptx;
 mod table;
 mod text;
 mod tree;
+mod xlsx;
 mod xml;
 
 pub use document::{Block, BlockKind, Document, DocumentKind, SourcePlace};
@@ -82,7 +85,9 @@ fn read_as(kind: DocumentKind, bytes: &[u8], name: &str, options: &ReadOptions) 
         DocumentKind::Zip => listing::read(bytes, limits)?,
         DocumentKind::Image => image::read(bytes, name, limits),
         DocumentKind::Docx => docx::read(bytes, limits)?,
-        DocumentKind::Pdf | DocumentKind::Xlsx | DocumentKind::Pptx => {
+        DocumentKind::Xlsx => xlsx::read(bytes, options)?,
+        DocumentKind::Pptx => pptx::read(bytes, options)?,
+        DocumentKind::Pdf => {
             return Err(ReadError::Unknown(kind.to_string()));
         }
     })

@@ -88,3 +88,10 @@ pub(crate) fn resolve(folder: &str, path: &str) -> String {
     }
     parts.join("/")
 }
+
+/// A picture as Markdown. Without a description it is a comment: there is nothing to read.
+pub(crate) fn picture(description: &str, target: &str) -> String {
+    let name = target.rsplit('/').next().unwrap_or(target);
+    let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
+    if description.is_empty() { format!("<!-- image: {name} -->") } else { format!("![{description}]({name})") }
+}

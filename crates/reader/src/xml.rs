@@ -1,7 +1,7 @@
 //! Reads XML into a tree. Entities of the file's own are not expanded, so none can grow.
 
 use quick_xml::XmlVersion;
-use quick_xml::events::{BytesStart, Event};
+use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::reader::Reader;
 
 use crate::document::DocumentKind;
@@ -72,13 +72,7 @@ impl TreeBuilder<'_> {
             }
             Event::Text(text) => self.text(&text.xml10_content()),
             Event::CData(text) => self.text(&text.xml10_content()),
-            Event::GeneralRef(reference) => {
-                let resolved = match reference.resolve_char_ref() {
-                    Ok(Some(character)) => character.to_string(),
-                    Ok(None) | Err(_) => entity(reference).to_owned(),
-                };
-                self.text(&resolved);
-            }
+            Event::GeneralRef(reference) => self.text(&resolve(reference)),
             Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) | Event::Eof => {}
         }
         if self.tree.len() > MOST_NODES {
@@ -114,6 +108,14 @@ impl TreeBuilder<'_> {
             let node = self.tree.create("", text.to_owned(), Vec::new(), self.line);
             self.tree.append(parent, node);
         }
+    }
+}
+
+/// What a reference stands for.
+pub(crate) fn resolve(reference: &BytesRef<'_>) -> String {
+    match reference.resolve_char_ref() {
+        Ok(Some(character)) => character.to_string(),
+        Ok(None) | Err(_) => entity(reference).to_owned(),
     }
 }
 

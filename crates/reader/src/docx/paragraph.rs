@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::formula;
-use crate::office::Relation;
+use crate::office::{Relation, picture};
 use crate::tree::TreeNode;
 
 /// What a paragraph says, and what is anchored in it.
@@ -214,13 +214,6 @@ fn is_formula(text: &str) -> bool {
 
 fn is_below(node: TreeNode<'_>, top: TreeNode<'_>) -> bool {
     std::iter::successors(node.parent(), |up| up.parent()).any(|up| up.is_same(top))
-}
-
-/// A picture as Markdown. Without a description it is a comment: there is nothing to read.
-pub(crate) fn picture(description: &str, target: &str) -> String {
-    let name = target.rsplit('/').next().unwrap_or(target);
-    let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
-    if description.is_empty() { format!("<!-- image: {name} -->") } else { format!("![{description}]({name})") }
 }
 
 fn emphasis_of(properties: TreeNode<'_>) -> Emphasis {
