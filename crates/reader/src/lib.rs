@@ -43,6 +43,7 @@ mod markdown;
 mod notebook;
 mod office;
 mod options;
+mod pdf;
 mod plain;
 mod pptx;
 mod table;
@@ -87,9 +88,7 @@ fn read_as(kind: DocumentKind, bytes: &[u8], name: &str, options: &ReadOptions) 
         DocumentKind::Docx => docx::read(bytes, limits)?,
         DocumentKind::Xlsx => xlsx::read(bytes, options)?,
         DocumentKind::Pptx => pptx::read(bytes, options)?,
-        DocumentKind::Pdf => {
-            return Err(ReadError::Unknown(kind.to_string()));
-        }
+        DocumentKind::Pdf => pdf::read(bytes, options)?,
     })
 }
 
