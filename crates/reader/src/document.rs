@@ -148,13 +148,18 @@ impl Document {
         Self { kind, title: None, blocks: Vec::new(), warnings: Vec::new() }
     }
 
-    /// The whole document as Markdown. Rows of a table and items of a list follow each other without an empty line.
+    /// The whole document as Markdown. Rows of a table and items of a list follow each other without an empty line;
+    /// files that are text already keep their own empty lines.
     pub fn to_markdown(&self) -> String {
         let mut markdown = String::new();
         let mut previous: Option<&Block> = None;
-        for block in self.blocks.iter().filter(|block| !block.text.is_empty()) {
+        for block in &self.blocks {
             if let Some(previous) = previous {
-                markdown.push_str(separator(previous, block));
+                let gap = if self.is_verbatim() { gap(previous, block) } else { None };
+                match gap {
+                    Some(lines) => markdown.extend(std::iter::repeat_n('\n', lines)),
+                    None => markdown.push_str(separator(previous, block)),
+                }
             }
             markdown.push_str(&block.text);
             previous = Some(block);
@@ -164,6 +169,35 @@ impl Document {
         }
         markdown
     }
+
+    /// Whether its blocks stand in the file as they are.
+    fn is_verbatim(&self) -> bool {
+        match self.kind {
+            DocumentKind::Text
+            | DocumentKind::Markdown
+            | DocumentKind::Code
+            | DocumentKind::Json
+            | DocumentKind::JsonLines => true,
+            DocumentKind::Csv
+            | DocumentKind::Html
+            | DocumentKind::Feed
+            | DocumentKind::Pdf
+            | DocumentKind::Docx
+            | DocumentKind::Xlsx
+            | DocumentKind::Pptx
+            | DocumentKind::Epub
+            | DocumentKind::Notebook
+            | DocumentKind::Mail
+            | DocumentKind::Zip
+            | DocumentKind::Image => false,
+        }
+    }
+}
+
+/// How many line ends there are between two blocks of the same text.
+fn gap(previous: &Block, block: &Block) -> Option<usize> {
+    let ((_, last), (first, _)) = (previous.place.lines?, block.place.lines?);
+    first.checked_sub(last).map(|lines| lines.clamp(1, 100) as usize)
 }
 
 fn separator(previous: &Block, block: &Block) -> &'static str {

@@ -1,0 +1,128 @@
+//! Lines of text from glyphs: what stands on one base line without a wide gap belongs together.
+
+use super::bidi;
+use super::content::PdfGlyph;
+
+/// A gap wider than this many times the size of the text ends a line: the next column or cell begins.
+const WIDE_GAP: f64 = 1.3;
+/// Glyphs whose base lines differ by less than this stand on one line; raised and lowered ones do.
+const SAME_LINE: f64 = 0.4;
+
+/// Some words on one line.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct TextLine {
+    pub(super) text: String,
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) base: f64,
+    pub(super) size: f64,
+    pub(super) is_bold: bool,
+    pub(super) turn: u8,
+}
+
+impl TextLine {
+    pub(super) fn top(&self) -> f64 {
+        self.base + self.size * 0.8
+    }
+
+    pub(super) fn bottom(&self) -> f64 {
+        self.base - self.size * 0.2
+    }
+}
+
+/// Puts glyphs together, in no particular order of lines.
+pub(super) fn lines(mut glyphs: Vec<PdfGlyph>) -> Vec<TextLine> {
+    glyphs.sort_by(|one, other| one.turn.cmp(&other.turn).then(other.base.total_cmp(&one.base)));
+    let mut lines = Vec::new();
+    let mut row: Vec<PdfGlyph> = Vec::new();
+    let (mut weight, mut sum) = (0.0, 0.0);
+    for glyph in glyphs {
+        let base = if weight > 0.0 { sum / weight } else { glyph.base };
+        let largest = row.iter().map(|other| other.size).fold(glyph.size, f64::max);
+        let is_new = row.first().is_some_and(|first| first.turn != glyph.turn)
+            || (base - glyph.base).abs() > SAME_LINE * largest.min(glyph.size * 1.6);
+        if is_new && !row.is_empty() {
+            split_row(std::mem::take(&mut row), &mut lines);
+            (weight, sum) = (0.0, 0.0);
+        }
+        let own = glyph.size * glyph.size;
+        weight += own;
+        sum += own * glyph.base;
+        row.push(glyph);
+    }
+    if !row.is_empty() {
+        split_row(row, &mut lines);
+    }
+    lines
+}
+
+/// Cuts a row at its wide gaps.
+fn split_row(mut row: Vec<PdfGlyph>, lines: &mut Vec<TextLine>) {
+    row.sort_by(|one, other| one.left.total_cmp(&other.left));
+    let mut piece: Vec<PdfGlyph> = Vec::new();
+    let mut right = f64::MIN;
+    for glyph in row {
+        let is_blank = glyph.text.trim().is_empty();
+        if !is_blank && !piece.is_empty() && glyph.left - right > WIDE_GAP * glyph.size.max(4.0) {
+            lines.extend(line_of(std::mem::take(&mut piece)));
+        }
+        if is_blank && piece.is_empty() {
+            continue;
+        }
+        if !is_blank {
+            right = if piece.is_empty() { glyph.right } else { right.max(glyph.right) };
+        }
+        piece.push(glyph);
+    }
+    lines.extend(line_of(piece));
+}
+
+fn line_of(piece: Vec<PdfGlyph>) -> Option<TextLine> {
+    let shown: Vec<&PdfGlyph> = piece.iter().filter(|glyph| !glyph.text.trim().is_empty()).collect();
+    let first = shown.first()?;
+    // The size of most of the line, not of its largest letter.
+    let mut sizes: Vec<f64> = shown.iter().map(|glyph| glyph.size).collect();
+    sizes.sort_by(f64::total_cmp);
+    let size = sizes[sizes.len() / 2];
+    let mut bases: Vec<f64> = shown.iter().map(|glyph| glyph.base).collect();
+    bases.sort_by(f64::total_cmp);
+    let bold = shown.iter().filter(|glyph| glyph.is_bold).count();
+    Some(TextLine {
+        left: first.left,
+        right: shown.iter().map(|glyph| glyph.right).fold(f64::MIN, f64::max),
+        base: bases[bases.len() / 2],
+        size,
+        is_bold: bold * 10 >= shown.len() * 9,
+        turn: first.turn,
+        text: text_of(&piece),
+    })
+}
+
+/// The text of glyphs from left to right. A gap is a space, unless the file has spaces of its own.
+fn text_of(piece: &[PdfGlyph]) -> String {
+    let has_spaces = piece.iter().any(|glyph| glyph.text.trim().is_empty());
+    let narrow = if has_spaces { 0.3 } else { 0.17 };
+    let mut parts: Vec<String> = Vec::new();
+    let mut previous: Option<&PdfGlyph> = None;
+    for glyph in piece {
+        if glyph.text.trim().is_empty() {
+            if parts.last().is_some_and(|part| part != " ") {
+                parts.push(" ".to_owned());
+            }
+            continue;
+        }
+        if let Some(previous) = previous {
+            // Letters that are printed twice to look bold.
+            if previous.text == glyph.text && (glyph.left - previous.left).abs() < 0.1 * glyph.size {
+                continue;
+            }
+            let gap = glyph.left - previous.right;
+            if gap > narrow * glyph.size.max(previous.size) && parts.last().is_some_and(|part| part != " ") {
+                parts.push(" ".to_owned());
+            }
+        }
+        parts.push(bidi::plain_letters(&glyph.text));
+        previous = Some(glyph);
+    }
+    bidi::logical(&parts).trim().to_owned()
+}
