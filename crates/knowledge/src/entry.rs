@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use updraft_reader::Document;
 
 use crate::chunk::{Chunk, chunks};
-use crate::text::{parts, stem, words};
+use crate::text::{each_word, parts, stem};
 
 /// A document that is ready to be stored: cut into chunks, its words counted.
 #[derive(Clone, Debug)]
@@ -118,20 +118,21 @@ impl NewDocument {
 
 impl IndexedChunk {
     fn new(chunk: Chunk, heading: &str) -> Self {
-        let words_of_text = words(&chunk.text);
         let mut stems = String::with_capacity(chunk.text.len());
         let mut inside = String::new();
-        for word in &words_of_text {
-            push(&mut stems, &stem(&word.folded));
-            for part in parts(&chunk.text[word.range.clone()]) {
+        let mut count = 0;
+        each_word(&chunk.text, |folded, range| {
+            count += 1;
+            push(&mut stems, &stem(folded));
+            for part in parts(&chunk.text[range]) {
                 push(&mut inside, &stem(&part));
             }
-        }
+        });
         let mut above = String::new();
-        for word in words(heading).into_iter().chain(chunk.trail.iter().flat_map(|line| words(line))) {
-            push(&mut above, &stem(&word.folded));
+        for line in std::iter::once(heading).chain(chunk.trail.iter().map(String::as_str)) {
+            each_word(line, |folded, _| push(&mut above, &stem(folded)));
         }
-        Self { words: words_of_text.len(), stems, heading: above, parts: inside, chunk }
+        Self { words: count, stems, heading: above, parts: inside, chunk }
     }
 }
 

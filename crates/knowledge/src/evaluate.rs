@@ -70,16 +70,18 @@ impl Collection {
 
     /// Asks all questions, every way.
     pub fn measure(&self, index: &Index, embedder: Option<&dyn Embedder>) -> Result<CollectionReport, Error> {
-        let chunk_of = self.chunk_documents(index)?;
+        let chunk_of = chunk_documents(index)?;
         let mut sums = [SearchQuality::default(); 3];
         for (id, question) in &self.questions {
             let request = SearchRequest { text: question.clone(), ..SearchRequest::default() };
-            let halves = index.halves(&request, embedder)?;
+            // Vectors bring chunks that words alone do not find, so words are asked by themselves.
+            let words = index.halves(&SearchRequest { method: SearchMethod::Words, ..request.clone() }, None)?;
+            let both = index.halves(&request, embedder)?;
             let nothing = BTreeMap::new();
             let judged = self.judgements.get(id).unwrap_or(&nothing);
-            let methods = [SearchMethod::Words, SearchMethod::Vectors, SearchMethod::Hybrid];
-            for (sum, method) in sums.iter_mut().zip(methods) {
-                sum.add(&ranked(&halves, method, &chunk_of), judged);
+            let lists = [(&words, SearchMethod::Words), (&both, SearchMethod::Vectors), (&both, SearchMethod::Hybrid)];
+            for (sum, (halves, method)) in sums.iter_mut().zip(lists) {
+                sum.add(&ranked(halves, method, &chunk_of), judged);
             }
         }
         let [words, vectors, hybrid] = sums.map(|sum| sum.divided_by(self.questions.len()));
@@ -92,15 +94,16 @@ impl Collection {
             hybrid,
         })
     }
+}
 
-    fn chunk_documents(&self, index: &Index) -> Result<HashMap<i64, String>, Error> {
-        index.read(|connection| {
-            let mut rows = connection
-                .prepare("SELECT chunks.id, path FROM chunks JOIN documents ON documents.id = chunks.document")?;
-            let id = |path: String| path.trim_end_matches('/').to_owned();
-            rows.query_map([], |row| Ok((row.get(0)?, id(row.get(1)?))))?.collect()
-        })
-    }
+/// The document of every chunk.
+fn chunk_documents(index: &Index) -> Result<HashMap<i64, String>, Error> {
+    index.read(|connection| {
+        let mut rows = connection
+            .prepare("SELECT chunks.id, path FROM chunks JOIN documents ON documents.id = chunks.document")?;
+        let id = |path: String| path.trim_end_matches('/').to_owned();
+        rows.query_map([], |row| Ok((row.get(0)?, id(row.get(1)?))))?.collect()
+    })
 }
 
 /// Documents in the order of their best chunks.

@@ -103,6 +103,19 @@ impl Index {
         self.read(|connection| connection.execute_batch("INSERT INTO words(words) VALUES('optimize');"))
     }
 
+    /// Checks the file: SQLite's own checks, and that every chunk is in the table of words and counted.
+    pub fn check(&self) -> Result<(), Error> {
+        let why = self.read(|connection| {
+            let found: String = connection.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
+            connection.execute_batch("INSERT INTO words(words) VALUES('integrity-check');")?;
+            let sql = "SELECT (SELECT count(*) FROM chunks) = chunks AND (SELECT count(*) FROM words_docsize) = chunks
+                FROM totals";
+            let is_counted: bool = connection.query_row(sql, [], |row| row.get(0))?;
+            Ok(if is_counted { found } else { "chunks and words differ".to_owned() })
+        })?;
+        if why == "ok" { Ok(()) } else { Err(Error::NotAnIndex { path: self.path.clone(), why }) }
+    }
+
     pub(crate) fn read<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
         work(&self.connection).map_err(Error::sqlite(&self.path))
     }
@@ -143,7 +156,7 @@ fn put_one(batch: &Transaction<'_>, document: &NewDocument) -> rusqlite::Result<
         document.problem,
     ])?;
     let mut chunk =
-        batch.prepare_cached("INSERT INTO chunks(document, place, trail, words, body) VALUES(?1, ?2, ?3, ?4, ?5)")?;
+        batch.prepare_cached("INSERT INTO chunks(document, place, trail, length, body) VALUES(?1, ?2, ?3, ?4, ?5)")?;
     let mut words = batch.prepare_cached("INSERT INTO words(rowid, stems, heading, parts) VALUES(?1, ?2, ?3, ?4)")?;
     let mut count = (0, 0, 0);
     for one in &document.chunks {
@@ -158,7 +171,7 @@ fn put_one(batch: &Transaction<'_>, document: &NewDocument) -> rusqlite::Result<
 
 fn remove_one(batch: &Transaction<'_>, id: i64) -> rusqlite::Result<usize> {
     let count = batch
-        .prepare_cached("SELECT count(*), ifnull(sum(words), 0), ifnull(sum(octet_length(body)), 0) FROM chunks WHERE document = ?1")?
+        .prepare_cached("SELECT count(*), ifnull(sum(length), 0), ifnull(sum(octet_length(body)), 0) FROM chunks WHERE document = ?1")?
         .query_row([id], |row| Ok((-row.get::<_, i64>(0)?, -row.get::<_, i64>(1)?, -row.get::<_, i64>(2)?)))?;
     let of = "(SELECT id FROM chunks WHERE document = ?1)";
     batch.prepare_cached(&format!("DELETE FROM words WHERE rowid IN {of}"))?.execute([id])?;

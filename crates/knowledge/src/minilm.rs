@@ -40,7 +40,7 @@ impl MiniLm {
 }
 
 impl Embedder for MiniLm {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "all-MiniLM-L6-v2"
     }
 

@@ -10,4 +10,4 @@ pub(crate) use stem::stem;
 pub(crate) use stop_words::is_stop_word;
 #[cfg(feature = "minilm")]
 pub(crate) use words::fold;
-pub(crate) use words::{Word, words};
+pub(crate) use words::{Word, each_word, words};

@@ -11,15 +11,19 @@ use super::{Chunk, MOST};
 /// Neighbours below this size share a chunk: constants, imports, one-line functions.
 const SMALL: usize = 500;
 
-/// Cuts the code of a document.
+/// Cuts the code of a document. Its blocks are put together first: they were cut by the number of lines.
 pub(super) fn chunks(document: &Document) -> Vec<Chunk> {
     let mut chunks = Vec::new();
+    let Some(first) = document.blocks.first() else { return chunks };
+    let start = first.place.lines.map_or(1, |lines| lines.0);
+    let mut lines: Vec<&str> = Vec::new();
     for block in &document.blocks {
-        let first = block.place.lines.map_or(1, |lines| lines.0);
-        let lines: Vec<&str> = block.text.lines().collect();
-        let mut cutter = Cutter { lines: &lines, first, place: &block.place, chunks: &mut chunks };
-        cutter.cut(0..lines.len(), &mut Vec::new());
+        let at = block.place.lines.map_or(0, |lines| lines.0.saturating_sub(start) as usize);
+        lines.resize(lines.len().max(at), "");
+        lines.extend(block.text.lines());
     }
+    let mut cutter = Cutter { lines: &lines, first: start, place: &first.place, chunks: &mut chunks };
+    cutter.cut(0..lines.len(), &mut Vec::new());
     chunks
 }
 
@@ -70,6 +74,9 @@ impl Cutter<'_> {
     }
 
     fn push(&mut self, range: std::ops::Range<usize>, trail: &[String]) {
+        let filled = |at: &usize| !self.lines[*at].trim().is_empty();
+        let Some(last) = range.clone().rev().find(filled) else { return };
+        let range = range.start..last + 1;
         let text = self.lines[range.clone()].join("\n");
         let start = self.first + range.start as u32;
         let place = SourcePlace { lines: Some((start, start + range.len().max(1) as u32 - 1)), ..self.place.clone() };
@@ -134,7 +141,7 @@ mod tests {
 
     #[test]
     fn long_types_are_cut_into_their_functions() {
-        let body = "        let x = compute(1, 2, 3);\n".repeat(18);
+        let body = "        let x = compute(1, 2, 3);\n".repeat(22);
         let function = |name: &str| format!("    /// Does {name}.\n    fn {name}(&self) {{\n{body}    }}\n");
         let text = format!(
             "use std::io;\n\nimpl Store {{\n{}\n{}\n{}}}\n",
@@ -149,7 +156,7 @@ mod tests {
             ["use std::io;", "impl Store", "impl Store > fn write(&self)", "impl Store > fn close(&self)"]
         );
         let lines: Vec<_> = found.iter().filter_map(|chunk| chunk.place.lines).collect();
-        assert!(lines.windows(2).all(|pair| pair[0].1 + 1 == pair[1].0), "{lines:?}");
+        assert!(lines.windows(2).all(|pair| pair[0].1 + 2 >= pair[1].0), "{lines:?}");
         assert_eq!(lines.last().map(|lines| lines.1), Some(text.lines().count() as u32));
     }
 
@@ -162,6 +169,6 @@ mod tests {
             found.iter().map(|chunk| chunk.trail.join("/")).collect::<Vec<_>>(),
             ["def first(a)", "def second(a)"]
         );
-        assert_eq!(found[1].place.lines, Some((6, 9)));
+        assert_eq!(found[1].place.lines, Some((6, 8)));
     }
 }

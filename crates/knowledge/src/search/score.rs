@@ -1,12 +1,13 @@
 //! Reads candidates and scores them by their words.
 
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 
 use rusqlite::{Connection, OptionalExtension};
 
 use super::terms::QuestionTerms;
 use super::{MatchForm, WordMatch};
-use crate::text::{parts, stem, words};
+use crate::text::{each_word, parts, stem};
 
 /// How soon more of the same word stops to count, and how much long chunks are held back: the parameters of BM25 that
 /// SQLite uses too. Others were measured on six collections; no pair was better on most of them.
@@ -23,10 +24,31 @@ const PART: f64 = 0.2;
 /// Numbers for words and stems: comparing numbers is cheap, and every word is stemmed once for a question.
 #[derive(Default)]
 pub(super) struct Lexicon {
-    words: HashMap<String, u32>,
+    words: HashMap<String, u32, WordHash>,
     stem_of: Vec<u32>,
-    numbers: HashMap<String, u32>,
+    numbers: HashMap<String, u32, WordHash>,
     stems: Vec<String>,
+}
+
+/// The hash of FNV-1a with eight bytes at a time: words are short, are counted in tens of thousands for every question,
+/// and those who choose them gain nothing by collisions within one search.
+#[derive(Default)]
+struct WordHasher(u64);
+
+type WordHash = BuildHasherDefault<WordHasher>;
+
+impl std::hash::Hasher for WordHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for part in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..part.len()].copy_from_slice(part);
+            self.0 = (self.0.rotate_left(5) ^ u64::from_le_bytes(word)).wrapping_mul(0x517c_c1b7_2722_0a95);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 32)
+    }
 }
 
 impl Lexicon {
@@ -49,6 +71,11 @@ impl Lexicon {
         self.stems.push(stem.to_owned());
         self.numbers.insert(stem.to_owned(), number);
         number
+    }
+
+    /// How many stems have a number.
+    pub(super) fn len(&self) -> usize {
+        self.stems.len()
     }
 
     pub(super) fn spelled(&self, stem: u32) -> &str {
@@ -78,28 +105,23 @@ impl Candidate {
             let is_code = is_code(body);
             let mut candidate =
                 Self { chunk, score: 0.0, is_code, text: Vec::new(), heading: Vec::new(), parts: Vec::new() };
-            for word in words(body) {
-                let name = &body[word.range];
-                candidate.text.push(lexicon.word(&word.folded));
-                candidate.parts.extend(parts(name).iter().map(|part| lexicon.stem(&stem(part))));
-            }
+            each_word(body, |folded, range| {
+                candidate.text.push(lexicon.word(folded));
+                candidate.parts.extend(parts(&body[range]).iter().map(|part| lexicon.stem(&stem(part))));
+            });
             let path = row.get_ref(3)?.as_str()?;
             let name = path.rsplit('/').next().unwrap_or(path);
             for text in [row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str_or_null()?.unwrap_or_default(), name] {
-                candidate.heading.extend(words(text).iter().map(|word| lexicon.word(&word.folded)));
+                each_word(text, |folded, _| candidate.heading.push(lexicon.word(folded)));
             }
             Ok(candidate)
         })
         .optional()
     }
 
-    /// How often each stem occurs.
-    pub(super) fn stems(&self, lexicon: &Lexicon) -> HashMap<u32, f64> {
-        let mut counts = HashMap::new();
-        for word in self.text.iter().chain(&self.heading) {
-            *counts.entry(lexicon.stem_of[*word as usize]).or_insert(0.0) += 1.0;
-        }
-        counts
+    /// The stem of every word.
+    pub(super) fn stems(&self, lexicon: &Lexicon) -> impl Iterator<Item = u32> {
+        self.text.iter().chain(&self.heading).map(|word| lexicon.stem_of[*word as usize])
     }
 
     fn length(&self) -> f64 {
@@ -118,10 +140,10 @@ fn is_code(text: &str) -> bool {
 pub(super) struct Scorer<'a> {
     question: &'a QuestionTerms,
     average: f64,
-    /// The term of a stem, by the stem's number.
-    term_of: HashMap<u32, usize>,
-    /// The term of a word in exactly its form, by the word's number.
-    exact: HashMap<u32, usize>,
+    /// The term of a stem, by the stem's number. Terms are numbered first, so all others lie beyond.
+    term_of: Vec<Option<usize>>,
+    /// The words that stand in the question in exactly this form, by number.
+    exact: Vec<bool>,
 }
 
 /// How often the terms of a question occur in a chunk.
@@ -135,11 +157,14 @@ struct Counts {
 
 impl<'a> Scorer<'a> {
     pub(super) fn new(question: &'a QuestionTerms, average: f64, lexicon: &mut Lexicon) -> Self {
-        let mut term_of = HashMap::new();
-        let mut exact = HashMap::new();
-        for (at, term) in question.terms.iter().enumerate() {
-            term_of.insert(lexicon.stem(&term.stem), at);
-            exact.extend(term.forms.iter().map(|form| (lexicon.word(form), at)));
+        for form in question.terms.iter().flat_map(|term| &term.forms) {
+            lexicon.word(form);
+        }
+        let exact = vec![true; lexicon.stem_of.len()];
+        let numbers: Vec<u32> = question.terms.iter().map(|term| lexicon.stem(&term.stem)).collect();
+        let mut term_of = vec![None; lexicon.len()];
+        for (at, stem) in numbers.into_iter().enumerate() {
+            term_of[stem as usize] = Some(at);
         }
         Self { question, average, term_of, exact }
     }
@@ -159,7 +184,7 @@ impl<'a> Scorer<'a> {
         let mut matches = Vec::new();
         for (term, count) in self.question.terms.iter().zip(self.counts(candidate, lexicon)) {
             let (form, number) = match &count {
-                Counts { exact, .. } if *exact > 0.0 => (MatchForm::Exact, count.text + count.heading),
+                Counts { text, exact, .. } if *text > 0.0 && *exact > 0.0 => (MatchForm::Exact, count.text),
                 Counts { text, .. } if *text > 0.0 => (MatchForm::Stem, count.text),
                 Counts { heading, .. } if *heading > 0.0 => (MatchForm::Heading, count.heading),
                 Counts { parts, .. } if *parts > 0.0 => (MatchForm::Part, count.parts),
@@ -182,25 +207,29 @@ impl<'a> Scorer<'a> {
 
     fn counts(&self, candidate: &Candidate, lexicon: &Lexicon) -> Vec<Counts> {
         let mut counts = vec![Counts::default(); self.question.terms.len()];
-        let term = |word: &u32| self.term_of.get(&lexicon.stem_of[*word as usize]);
+        let exact = |word: u32| f64::from(u8::from(self.exact.get(word as usize) == Some(&true)));
         for word in &candidate.text {
-            if let Some(at) = term(word) {
-                counts[*at].text += 1.0;
-                counts[*at].exact += f64::from(u8::from(self.exact.contains_key(word)));
+            if let Some(at) = self.term(lexicon.stem_of[*word as usize]) {
+                counts[at].text += 1.0;
+                counts[at].exact += exact(*word);
             }
         }
         for word in &candidate.heading {
-            if let Some(at) = term(word) {
-                counts[*at].heading += 1.0;
-                counts[*at].exact += f64::from(u8::from(self.exact.contains_key(word)));
+            if let Some(at) = self.term(lexicon.stem_of[*word as usize]) {
+                counts[at].heading += 1.0;
+                counts[at].exact += exact(*word);
             }
         }
         for stem in &candidate.parts {
-            if let Some(at) = self.term_of.get(stem) {
-                counts[*at].parts += 1.0;
+            if let Some(at) = self.term(*stem) {
+                counts[at].parts += 1.0;
             }
         }
         counts
+    }
+
+    fn term(&self, stem: u32) -> Option<usize> {
+        self.term_of.get(stem as usize).copied().flatten()
     }
 
     fn pairs(&self, candidate: &Candidate, lexicon: &Lexicon) -> f64 {
@@ -208,7 +237,7 @@ impl<'a> Scorer<'a> {
         for list in [&candidate.text, &candidate.heading] {
             let mut before = None;
             for word in list {
-                let term = self.term_of.get(&lexicon.stem_of[*word as usize]).copied();
+                let term = self.term(lexicon.stem_of[*word as usize]);
                 if let (Some(before), Some(term)) = (before, term)
                     && let Some(at) = self.question.pairs.iter().position(|pair| (pair.0, pair.1) == (before, term))
                 {

@@ -19,10 +19,7 @@ pub(super) fn correct(connection: &Connection, stem: &str) -> rusqlite::Result<O
         if term.starts_with(stem) && continuation.as_ref().is_none_or(|(most, _)| documents > *most) {
             continuation = Some((documents, term.clone()));
         }
-        if term.chars().count().abs_diff(length) > most {
-            return;
-        }
-        let distance = osa_distance(stem, &term);
+        let distance = distance(stem, &term, most);
         let is_better = best.as_ref().is_none_or(|(least, frequency, _)| (distance, -documents) < (*least, -frequency));
         if distance <= most && is_better {
             best = Some((distance, documents, term));
@@ -41,6 +38,17 @@ pub(super) fn correct(connection: &Connection, stem: &str) -> rusqlite::Result<O
         }
     }
     Ok(best.map(|(_, _, term)| term).or(continuation.map(|(_, term)| term)))
+}
+
+/// The number of changes. A misspelled ending is not cut off as an ending, so a stem with up to four letters after it
+/// counts as one change: `connectoin` for `connect`.
+fn distance(word: &str, term: &str, most: usize) -> usize {
+    let (long, short) = (word.chars().count(), term.chars().count());
+    if long.abs_diff(short) <= most {
+        return osa_distance(word, term);
+    }
+    let has_ending = short >= 5 && (1..=4).contains(&long.saturating_sub(short)) && term.is_ascii();
+    if has_ending { 1 + osa_distance(&word[..short], term) } else { usize::MAX }
 }
 
 /// The word with its first letter left out, replaced, exchanged with the second, or one put before it.

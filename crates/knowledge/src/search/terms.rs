@@ -59,17 +59,13 @@ impl QuestionTerms {
         let mut stem = stem(&word.folded);
         let mut documents = occurrences(connection, &stem)?;
         if documents == 0 {
-            match spelling::correct(connection, &stem)? {
-                Some(similar) => {
-                    documents = occurrences(connection, &similar)?;
-                    self.corrections.push((word.folded.clone(), similar.clone()));
-                    stem = similar;
-                }
-                None => {
-                    self.unknown.push(word.folded.clone());
-                    return Ok(None);
-                }
-            }
+            let Some(similar) = spelling::correct(connection, &stem)? else {
+                self.unknown.push(word.folded.clone());
+                return Ok(None);
+            };
+            documents = occurrences(connection, &similar)?;
+            self.corrections.push((word.folded.clone(), similar.clone()));
+            stem = similar;
         }
         if let Some(at) = self.terms.iter().position(|term| term.stem == stem) {
             self.terms[at].weight += 1.0;

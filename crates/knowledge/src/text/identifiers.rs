@@ -2,6 +2,10 @@
 
 /// The parts of a name written with capitals or digits inside, folded; nothing if it has only one.
 pub(crate) fn parts(name: &str) -> Vec<String> {
+    let is_plain = |byte: &u8| !byte.is_ascii_uppercase() && !byte.is_ascii_digit();
+    if name.is_ascii() && name.as_bytes().iter().skip(1).all(is_plain) && !name.starts_with(|c: char| c.is_numeric()) {
+        return Vec::new();
+    }
     let mut parts: Vec<String> = Vec::new();
     let chars: Vec<char> = name.chars().collect();
     for (at, c) in chars.iter().enumerate() {

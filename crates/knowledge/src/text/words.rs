@@ -12,20 +12,26 @@ pub(crate) struct Word {
     pub range: Range<usize>,
 }
 
-/// All words of a text in order. A run of Chinese, Japanese or Korean characters gives every pair of neighbours; a run
-/// of one gives that character.
+/// All words of a text in order, as [`each_word`] finds them.
 pub(crate) fn words(text: &str) -> Vec<Word> {
     let mut words = Vec::with_capacity(text.len() / 6);
+    each_word(text, |folded, range| words.push(Word { folded: folded.to_owned(), range }));
+    words
+}
+
+/// Calls `take` for every word of a text, folded, and its bytes. A run of Chinese, Japanese or Korean characters gives
+/// every pair of neighbours; a run of one gives that character.
+pub(crate) fn each_word(text: &str, mut take: impl FnMut(&str, Range<usize>)) {
+    let mut buffer = String::new();
     let mut run = Run::default();
     for (at, c) in text.char_indices() {
         let kind = kind_of(c);
         if kind != run.kind && !(kind == CharKind::Mark && run.kind == CharKind::Letter) {
-            run.finish(text, at, &mut words);
+            run.finish(text, at, &mut buffer, &mut take);
             run = Run { kind, start: at };
         }
     }
-    run.finish(text, text.len(), &mut words);
-    words
+    run.finish(text, text.len(), &mut buffer, &mut take);
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,22 +52,25 @@ struct Run {
 }
 
 impl Run {
-    fn finish(&self, text: &str, end: usize, words: &mut Vec<Word>) {
-        let run = &text[self.start..end];
+    fn finish(&self, text: &str, end: usize, buffer: &mut String, take: &mut impl FnMut(&str, Range<usize>)) {
+        let mut one = |range: Range<usize>| {
+            buffer.clear();
+            fold_into(&text[range.clone()], buffer);
+            take(buffer, range);
+        };
         match self.kind {
             CharKind::Space | CharKind::Mark => {}
-            CharKind::Letter => words.push(Word { folded: fold(run), range: self.start..end }),
-            CharKind::Ideograph => self.pairs(run, words),
-        }
-    }
-
-    fn pairs(&self, run: &str, words: &mut Vec<Word>) {
-        let ends: Vec<usize> = run.char_indices().map(|(at, c)| at + c.len_utf8()).collect();
-        let mut start = 0;
-        let last = if ends.len() == 1 { &ends[..] } else { &ends[1..] };
-        for (end, next) in last.iter().zip(&ends) {
-            words.push(Word { folded: fold(&run[start..*end]), range: self.start + start..self.start + end });
-            start = *next;
+            CharKind::Letter => one(self.start..end),
+            CharKind::Ideograph => {
+                let run = &text[self.start..end];
+                let ends: Vec<usize> = run.char_indices().map(|(at, c)| self.start + at + c.len_utf8()).collect();
+                let last = if ends.len() == 1 { &ends[..] } else { &ends[1..] };
+                let mut start = self.start;
+                for (end, next) in last.iter().zip(&ends) {
+                    one(start..*end);
+                    start = *next;
+                }
+            }
         }
     }
 }
@@ -83,19 +92,27 @@ fn kind_of(c: char) -> CharKind {
 }
 
 /// Lower case without accents.
+#[cfg(feature = "minilm")]
 pub(crate) fn fold(word: &str) -> String {
-    if word.is_ascii() {
-        return word.to_ascii_lowercase();
-    }
     let mut folded = String::with_capacity(word.len());
+    fold_into(word, &mut folded);
+    folded
+}
+
+fn fold_into(word: &str, folded: &mut String) {
+    if word.is_ascii() {
+        folded.push_str(word);
+        folded.make_ascii_lowercase();
+        return;
+    }
     for c in word.chars().flat_map(char::to_lowercase) {
         match c {
             '\u{300}'..='\u{36f}' => {}
             '\u{ff10}'..='\u{ff5a}' => folded.push(char::from_u32(c as u32 - 0xfee0).unwrap_or(c)),
-            _ => folded.push_str(base(c).unwrap_or(c.encode_utf8(&mut [0; 4]))),
+            '\u{df}'..='\u{233}' | '\u{fb01}' => folded.push_str(base(c).unwrap_or(c.encode_utf8(&mut [0; 4]))),
+            _ => folded.push(c),
         }
     }
-    folded
 }
 
 /// The letter without its accent.
