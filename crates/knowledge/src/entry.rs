@@ -1,10 +1,12 @@
 //! Documents as they go into the index, and as they are listed.
 
+use rusqlite::types::Value;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use updraft_reader::Document;
 
 use crate::chunk::{Chunk, chunks};
+use crate::pack::Packer;
 use crate::text::{each_word, parts, stem};
 
 /// A document that is ready to be stored: cut into chunks, its words counted.
@@ -37,6 +39,8 @@ pub(crate) struct IndexedChunk {
     pub heading: String,
     pub parts: String,
     pub words: usize,
+    /// The text as it is stored.
+    pub body: Value,
 }
 
 /// A document of the index.
@@ -82,7 +86,9 @@ impl NewDocument {
     pub fn new(path: &str, content: &[u8], document: &Document) -> Self {
         let name = path.rsplit('/').next().unwrap_or(path);
         let heading = format!("{} {name}", document.title.as_deref().unwrap_or_default());
-        let chunks = chunks(document).into_iter().map(|chunk| IndexedChunk::new(chunk, &heading)).collect();
+        let mut packer = Packer::new();
+        let chunk = |chunk| IndexedChunk::new(chunk, &heading, &mut packer);
+        let chunks = chunks(document).into_iter().map(chunk).collect();
         Self {
             kind: serde_json::to_value(document.kind)
                 .ok()
@@ -117,7 +123,7 @@ impl NewDocument {
 }
 
 impl IndexedChunk {
-    fn new(chunk: Chunk, heading: &str) -> Self {
+    fn new(chunk: Chunk, heading: &str, packer: &mut Packer) -> Self {
         let mut stems = String::with_capacity(chunk.text.len());
         let mut inside = String::new();
         let mut count = 0;
@@ -132,7 +138,7 @@ impl IndexedChunk {
         for line in std::iter::once(heading).chain(chunk.trail.iter().map(String::as_str)) {
             each_word(line, |folded, _| push(&mut above, &stem(folded)));
         }
-        Self { words: count, stems, heading: above, parts: inside, chunk }
+        Self { body: packer.pack(&chunk.text), words: count, stems, heading: above, parts: inside, chunk }
     }
 }
 

@@ -9,6 +9,7 @@ use updraft_reader::SourcePlace;
 use crate::chunk::Chunk;
 use crate::entry::{DocumentEntry, NewDocument, Totals};
 use crate::error::Error;
+use crate::pack::Unpacker;
 use crate::schema;
 use crate::vectors::{VectorCache, touch};
 
@@ -74,9 +75,11 @@ impl Index {
         self.read(|connection| {
             let mut rows =
                 connection.prepare_cached("SELECT body, place, trail FROM chunks WHERE document = ?1 ORDER BY id")?;
+            let mut unpacker = Unpacker::new();
             let chunk = |row: &rusqlite::Row<'_>| {
                 let trail: String = row.get(2)?;
-                Ok(Chunk { text: row.get(0)?, place: place(&row.get::<_, String>(1)?), trail: trail_of(&trail) })
+                let text = unpacker.unpack(row.get_ref(0)?)?.to_owned();
+                Ok(Chunk { text, place: place(&row.get::<_, String>(1)?), trail: trail_of(&trail) })
             };
             rows.query_map([document], chunk)?.collect()
         })
@@ -155,15 +158,21 @@ fn put_one(batch: &Transaction<'_>, document: &NewDocument) -> rusqlite::Result<
         document.date,
         document.problem,
     ])?;
-    let mut chunk =
-        batch.prepare_cached("INSERT INTO chunks(document, place, trail, length, body) VALUES(?1, ?2, ?3, ?4, ?5)")?;
+    let mut chunk = batch.prepare_cached(
+        "INSERT INTO chunks(document, place, trail, length, bytes, body) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
     let mut words = batch.prepare_cached("INSERT INTO words(rowid, stems, heading, parts) VALUES(?1, ?2, ?3, ?4)")?;
     let mut count = (0, 0, 0);
     for one in &document.chunks {
         let place = serde_json::to_string(&one.chunk.place).unwrap_or_default();
-        let row = chunk.insert(params![id, place, one.chunk.trail.join("\n"), one.words as i64, one.chunk.text])?;
+        let trail = one.chunk.trail.join(
+            "
+",
+        );
+        let bytes = one.chunk.text.len() as i64;
+        let row = chunk.insert(params![id, place, trail, one.words as i64, bytes, one.body])?;
         words.execute(params![row, one.stems, one.heading, one.parts])?;
-        count = (count.0 + 1, count.1 + one.words as i64, count.2 + one.chunk.text.len() as i64);
+        count = (count.0 + 1, count.1 + one.words as i64, count.2 + bytes);
     }
     add_totals(batch, count)?;
     Ok(true)
@@ -171,7 +180,9 @@ fn put_one(batch: &Transaction<'_>, document: &NewDocument) -> rusqlite::Result<
 
 fn remove_one(batch: &Transaction<'_>, id: i64) -> rusqlite::Result<usize> {
     let count = batch
-        .prepare_cached("SELECT count(*), ifnull(sum(length), 0), ifnull(sum(octet_length(body)), 0) FROM chunks WHERE document = ?1")?
+        .prepare_cached(
+            "SELECT count(*), ifnull(sum(length), 0), ifnull(sum(bytes), 0) FROM chunks WHERE document = ?1",
+        )?
         .query_row([id], |row| Ok((-row.get::<_, i64>(0)?, -row.get::<_, i64>(1)?, -row.get::<_, i64>(2)?)))?;
     let of = "(SELECT id FROM chunks WHERE document = ?1)";
     batch.prepare_cached(&format!("DELETE FROM words WHERE rowid IN {of}"))?.execute([id])?;

@@ -21,7 +21,7 @@
 //!
 //! | to read | file |
 //! |---|---|
-//! | the file and its tables | `schema.rs`, `index.rs`, `entry.rs` |
+//! | the file and its tables | `schema.rs`, `index.rs`, `entry.rs`, `pack.rs` |
 //! | cutting documents | `chunk.rs` |
 //! | words, stems, pairs of characters | `text.rs` |
 //! | bringing files in | `ingest.rs` |
@@ -39,6 +39,7 @@ mod index;
 mod ingest;
 #[cfg(feature = "minilm")]
 mod minilm;
+mod pack;
 mod schema;
 mod search;
 mod text;

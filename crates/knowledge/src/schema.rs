@@ -26,7 +26,7 @@ CREATE TABLE documents(
 ) STRICT;
 CREATE TABLE chunks(
     id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL, place TEXT NOT NULL, trail TEXT NOT NULL,
-    length INTEGER NOT NULL, body TEXT NOT NULL
+    length INTEGER NOT NULL, bytes INTEGER NOT NULL, body ANY NOT NULL
 ) STRICT;
 CREATE INDEX chunks_of ON chunks(document);
 CREATE TABLE totals(chunks INTEGER NOT NULL, words INTEGER NOT NULL, bytes INTEGER NOT NULL) STRICT;
@@ -59,7 +59,9 @@ pub(crate) fn open(path: &Path) -> Result<Connection, Error> {
         return Err(Error::Newer { path: path.to_owned(), found, known: LAYOUT });
     }
     // With NORMAL a power cut may undo the last batches, never damage the file; the next pass ingests them again.
-    connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16000;").map_err(told)?;
+    connection
+        .execute_batch("PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16000; PRAGMA journal_size_limit = 8000000;")
+        .map_err(told)?;
     Ok(connection)
 }
 

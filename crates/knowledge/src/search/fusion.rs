@@ -8,6 +8,7 @@ use super::terms::QuestionTerms;
 use super::{SearchMethod, SearchRequest, WordMatch, candidates};
 use crate::error::Error;
 use crate::index::Index;
+use crate::pack::Unpacker;
 use crate::vectors::{Embedder, Similarities};
 
 /// Scores are compared with that of this rank: what lies below it says nothing about how sure a list is.
@@ -59,9 +60,10 @@ impl Index {
             found.extend(best.iter().copied().filter(|chunk| !by_words.contains(chunk)));
             let mut lexicon = Lexicon::default();
             let scorer = Scorer::new(&question, totals.words as f64 / totals.chunks.max(1) as f64, &mut lexicon);
+            let mut unpacker = Unpacker::new();
             let mut list = Vec::with_capacity(found.len());
             for chunk in found {
-                if let Some(mut candidate) = Candidate::read(connection, chunk, &mut lexicon)? {
+                if let Some(mut candidate) = Candidate::read(connection, chunk, (&mut lexicon, &mut unpacker))? {
                     candidate.score = scorer.score(&candidate, &lexicon);
                     list.push(candidate);
                 }

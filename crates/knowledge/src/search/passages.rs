@@ -7,6 +7,7 @@ use super::snippet::snippet;
 use super::{Passage, Reasons, SearchAnswer};
 use crate::error::Error;
 use crate::index::{Index, place, trail_of};
+use crate::pack::Unpacker;
 
 impl Index {
     /// The passages of a ranking with all that is told about them.
@@ -31,7 +32,7 @@ impl Index {
                  WHERE chunks.id = ?1",
             )?;
             find.query_row([found.chunk], |row| {
-                let text: String = row.get(5)?;
+                let text = Unpacker::new().unpack(row.get_ref(5)?)?.to_owned();
                 Ok(Passage {
                     path: row.get(0)?,
                     kind: row.get(1)?,

@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::terms::QuestionTerms;
 use super::{MatchForm, WordMatch};
+use crate::pack::Unpacker;
 use crate::text::{each_word, parts, stem};
 
 /// How soon more of the same word stops to count, and how much long chunks are held back: the parameters of BM25 that
@@ -96,12 +97,16 @@ pub(super) struct Candidate {
 
 impl Candidate {
     /// Reads a chunk; nothing if it was removed meanwhile.
-    pub(super) fn read(connection: &Connection, chunk: i64, lexicon: &mut Lexicon) -> rusqlite::Result<Option<Self>> {
+    pub(super) fn read(
+        connection: &Connection,
+        chunk: i64,
+        (lexicon, unpacker): (&mut Lexicon, &mut Unpacker),
+    ) -> rusqlite::Result<Option<Self>> {
         let mut find = connection.prepare_cached(
             "SELECT body, trail, title, path FROM chunks JOIN documents ON documents.id = chunks.document WHERE chunks.id = ?1",
         )?;
         find.query_row([chunk], |row| {
-            let body = row.get_ref(0)?.as_str()?;
+            let body = unpacker.unpack(row.get_ref(0)?)?;
             let is_code = is_code(body);
             let mut candidate =
                 Self { chunk, score: 0.0, is_code, text: Vec::new(), heading: Vec::new(), parts: Vec::new() };

@@ -7,6 +7,7 @@ use super::cache::{identity, is_model, quantize};
 use crate::cancel::Cancel;
 use crate::error::Error;
 use crate::index::Index;
+use crate::pack::Unpacker;
 
 /// Texts that a model gets at once.
 const BATCH: i64 = 32;
@@ -58,8 +59,10 @@ impl Index {
                 "SELECT chunks.id, title, trail, body FROM chunks JOIN documents ON documents.id = chunks.document
                  WHERE chunks.id > ?1 AND NOT EXISTS(SELECT 1 FROM vectors WHERE chunk = chunks.id) ORDER BY chunks.id LIMIT ?2",
             )?;
+            let mut unpacker = Unpacker::new();
             let row = |row: &rusqlite::Row<'_>| {
-                let (title, trail, body): (Option<String>, String, String) = (row.get(1)?, row.get(2)?, row.get(3)?);
+                let (title, trail): (Option<String>, String) = (row.get(1)?, row.get(2)?);
+                let body = unpacker.unpack(row.get_ref(3)?)?;
                 let title = title.unwrap_or_default();
                 let is_repeated = |line: &&str| *line != title && !body.contains(*line);
                 let above: Vec<&str> = trail.lines().filter(is_repeated).collect();
