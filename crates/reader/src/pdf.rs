@@ -128,7 +128,7 @@ fn add_warnings(blocks: &mut Blocks, scanned: &[u32], unknown: usize, count: u32
     }
 }
 
-/// The text of lines, for tests and tables.
-pub(super) fn joined(lines: &[TextLine]) -> String {
+/// The text of lines, with spaces between them.
+fn joined(lines: &[TextLine]) -> String {
     lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join(" ")
 }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use encoding_rs::WINDOWS_1252;
 use hayro_font::hayro_cmap::{BfString, load_embedded};
 use hayro_font::hayro_syntax::content::{Instruction, UntypedIter};
 use hayro_font::hayro_syntax::object::dict::keys;
@@ -313,8 +314,7 @@ impl<'a> Painter<'_, 'a> {
                 return;
             }
         };
-        let text: String =
-            text.chars().filter(|c| !c.is_control() && !matches!(c, '\u{fffd}' | '\u{ad}' | '\u{feff}')).collect();
+        let text = visible(&text);
         if text.is_empty() {
             return;
         }
@@ -383,6 +383,17 @@ impl<'a> Painter<'_, 'a> {
         }
         Ok(())
     }
+}
+
+/// What is to be seen of a glyph's text. Fonts that mean Windows-1252 name its quotes and dashes by control characters.
+fn visible(text: &str) -> String {
+    let shown = text.chars().filter_map(|c| match c {
+        '\u{80}'..='\u{9f}' => WINDOWS_1252.decode(&[c as u8]).0.chars().next().filter(|c| !c.is_control()),
+        '\u{fffd}' | '\u{ad}' | '\u{feff}' => None,
+        c if c.is_control() => None,
+        c => Some(c),
+    });
+    shown.collect()
 }
 
 /// How often text is turned by a quarter, by the direction it runs in.

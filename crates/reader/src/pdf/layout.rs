@@ -22,9 +22,7 @@ pub(super) fn order(lines: Vec<TextLine>) -> Vec<PageBlock> {
     let mut blocks = Vec::new();
     for turn in 0..4 {
         let turned: Vec<TextLine> = lines.iter().filter(|line| line.turn == turn).cloned().collect();
-        let mut regions = Vec::new();
-        cut(turned, 0, &mut regions);
-        for region in regions {
+        for region in cut(turned, 0) {
             blocks.extend(tables::split(region));
         }
     }
@@ -32,31 +30,33 @@ pub(super) fn order(lines: Vec<TextLine>) -> Vec<PageBlock> {
 }
 
 /// Cuts lines into regions that are read one after the other.
-fn cut(mut lines: Vec<TextLine>, depth: u32, regions: &mut Vec<Vec<TextLine>>) {
+fn cut(mut lines: Vec<TextLine>, depth: u32) -> Vec<Vec<TextLine>> {
     if lines.is_empty() {
-        return;
+        return Vec::new();
     }
     lines.sort_by(|one, other| other.base.total_cmp(&one.base).then(one.left.total_cmp(&other.left)));
     if depth >= DEEPEST || lines.len() < 3 {
-        regions.push(lines);
-        return;
+        return vec![lines];
     }
     if let Some(gutter) = gutter(&lines) {
         let is_backward = lines.iter().filter(|line| starts_backward(&line.text)).count() * 2 > lines.len();
         let (left, right): (Vec<_>, Vec<_>) = lines.into_iter().partition(|line| line.right <= gutter);
         let (first, second) = if is_backward { (right, left) } else { (left, right) };
-        cut(first, depth + 1, regions);
-        cut(second, depth + 1, regions);
-        return;
+        let mut regions = cut(first, depth + 1);
+        regions.extend(cut(second, depth + 1));
+        return regions;
     }
-    match widest_gap(&lines) {
-        Some(at) => {
-            let below = lines.split_off(at);
-            cut(lines, depth + 1, regions);
-            cut(below, depth + 1, regions);
-        }
-        None => regions.push(lines),
+    let Some(at) = widest_gap(&lines) else { return vec![lines] };
+    let below = lines.split_off(at);
+    let mut regions = cut(lines, depth + 1);
+    let mut others = cut(below, depth + 1);
+    // Where no columns were found on either side, the gap is only white between two paragraphs.
+    if let ([above], [below]) = (regions.as_mut_slice(), others.as_mut_slice()) {
+        above.append(below);
+        return regions;
     }
+    regions.extend(others);
+    regions
 }
 
 fn starts_backward(text: &str) -> bool {

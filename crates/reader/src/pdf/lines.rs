@@ -2,6 +2,7 @@
 
 use super::bidi;
 use super::content::PdfGlyph;
+use super::paragraphs::LEADER;
 
 /// A gap wider than this many times the size of the text ends a line: the next column or cell begins.
 const WIDE_GAP: f64 = 1.3;
@@ -101,9 +102,10 @@ fn line_of(piece: Vec<PdfGlyph>) -> Option<TextLine> {
 /// The text of glyphs from left to right. A gap is a space, unless the file has spaces of its own.
 fn text_of(piece: &[PdfGlyph]) -> String {
     let has_spaces = piece.iter().any(|glyph| glyph.text.trim().is_empty());
-    let narrow = if has_spaces { 0.3 } else { 0.17 };
+    let narrow = if has_spaces { 0.25 } else { 0.17 };
     let mut parts: Vec<String> = Vec::new();
     let mut previous: Option<&PdfGlyph> = None;
+    let mut right = f64::MIN;
     for glyph in piece {
         if glyph.text.trim().is_empty() {
             if parts.last().is_some_and(|part| part != " ") {
@@ -113,16 +115,34 @@ fn text_of(piece: &[PdfGlyph]) -> String {
         }
         if let Some(previous) = previous {
             // Letters that are printed twice to look bold.
-            if previous.text == glyph.text && (glyph.left - previous.left).abs() < 0.1 * glyph.size {
+            let offset = (glyph.left - previous.left).abs();
+            if previous.text == glyph.text && offset < 0.1 * glyph.size && offset < 0.3 * (glyph.right - glyph.left) {
                 continue;
             }
-            let gap = glyph.left - previous.right;
+            let gap = glyph.left - right;
             if gap > narrow * glyph.size.max(previous.size) && parts.last().is_some_and(|part| part != " ") {
                 parts.push(" ".to_owned());
             }
         }
         parts.push(bidi::plain_letters(&glyph.text));
         previous = Some(glyph);
+        right = right.max(glyph.right);
     }
-    bidi::logical(&parts).trim().to_owned()
+    without_leaders(bidi::logical(&parts).trim())
+}
+
+/// Dots in a row, with or without spaces, lead the eye and say nothing.
+fn without_leaders(text: &str) -> String {
+    let is_leader = |run: &str| run.bytes().filter(|byte| *byte == b'.').count() >= 4;
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['.', ' ']) {
+        let length = rest[at..].bytes().take_while(|byte| matches!(byte, b'.' | b' ')).count();
+        result.push_str(&rest[..at]);
+        let run = &rest[at..at + length];
+        result.push_str(if is_leader(run) { LEADER } else { run });
+        rest = &rest[at + length..];
+    }
+    result.push_str(rest);
+    result.trim().to_owned()
 }
