@@ -1,6 +1,6 @@
 //! What reviewers wrote beside slides and sheets: `[author: NAME, time: TIME]: text`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::blocks::Blocks;
 use crate::document::{BlockKind, SourcePlace};
@@ -44,7 +44,7 @@ pub(crate) fn add_of_sheet(
         cells: cell.map(str::to_owned),
         ..SourcePlace::default()
     };
-    let mut talked_about: Vec<String> = Vec::new();
+    let mut talked_about: BTreeSet<String> = BTreeSet::new();
     for path in paths.iter().filter(|path| path.contains("threadedComment")) {
         let Some(tree) = package.tree(path)? else { continue };
         let people = match package.tree("xl/persons/person.xml")? {
@@ -64,7 +64,7 @@ pub(crate) fn add_of_sheet(
             tree.root().descendants().filter(|node| node.name() == "author").map(TreeNode::all_text).collect();
         for comment in tree.root().descendants().filter(|node| node.name() == "comment") {
             let cell = comment.attribute("ref");
-            if cell.is_some_and(|cell| talked_about.iter().any(|known| known == cell)) {
+            if cell.is_some_and(|cell| talked_about.contains(cell)) {
                 continue;
             }
             let author = comment.attribute("authorId").and_then(|id| authors.get(id.parse::<usize>().ok()?));

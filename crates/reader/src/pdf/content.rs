@@ -13,7 +13,7 @@ use hayro_font::hayro_syntax::page::{Page, Resources};
 use hayro_font::kurbo::{Affine, Point};
 use hayro_font::{CMapResolverFn, Font, FontCache, FontGlyph, FontQuery, FontResolverFn};
 
-use super::unpacked::Unpacked;
+use super::unpack_budget::UnpackBudget;
 use crate::error::ReadError;
 
 /// Forms within forms go no deeper; a form that shows itself ends here too.
@@ -51,7 +51,7 @@ impl PageContent {
     pub(super) fn read<'a>(
         page: &'a Page<'a>,
         fonts: &FontShelf<'a>,
-        budget: &mut Unpacked,
+        budget: &mut UnpackBudget,
     ) -> Result<Self, ReadError> {
         for stream in streams(page.raw()) {
             budget.take(&stream)?;
@@ -103,12 +103,12 @@ impl<'a> FontShelf<'a> {
             };
             Some(standard.get_font_data())
         });
-        let maps: CMapResolverFn = Arc::new(|name| load_embedded(name));
+        let maps: CMapResolverFn = Arc::new(load_embedded);
         Self { cache: FontCache::new(), fonts, maps, measured: RefCell::new(BTreeSet::new()) }
     }
 
     /// Loads a font, after its streams have been measured.
-    fn get(&self, dict: &Dict<'a>, budget: &mut Unpacked) -> Result<Option<ShownFont<'a>>, ReadError> {
+    fn get(&self, dict: &Dict<'a>, budget: &mut UnpackBudget) -> Result<Option<ShownFont<'a>>, ReadError> {
         // A dictionary is known by where it stands in the file.
         if self.measured.borrow_mut().insert(dict.data().as_ptr() as usize) {
             let descendant =
@@ -174,7 +174,7 @@ impl State<'_> {
 struct Painter<'p, 'a> {
     content: PageContent,
     fonts: &'p FontShelf<'a>,
-    budget: &'p mut Unpacked,
+    budget: &'p mut UnpackBudget,
     width: f64,
     height: f64,
     operations: usize,

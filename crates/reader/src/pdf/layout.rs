@@ -7,6 +7,8 @@ use super::tables;
 const DEEPEST: u32 = 24;
 /// A column has lines of at least this many characters; shorter ones are cells of a table.
 const COLUMN_LINE: usize = 14;
+/// Only so many gaps between columns are looked at, the widest first.
+const WIDEST_GAPS: usize = 20;
 
 /// A piece of a page.
 #[derive(Debug, PartialEq)]
@@ -18,7 +20,7 @@ pub(super) enum PageBlock {
 }
 
 /// Puts the lines of a page in order. Text that is turned against the page comes last.
-pub(super) fn order(lines: Vec<TextLine>) -> Vec<PageBlock> {
+pub(super) fn order(lines: &[TextLine]) -> Vec<PageBlock> {
     let mut blocks = Vec::new();
     for turn in 0..4 {
         let turned: Vec<TextLine> = lines.iter().filter(|line| line.turn == turn).cloned().collect();
@@ -68,19 +70,16 @@ fn gutter(lines: &[TextLine]) -> Option<f64> {
     let mut spans: Vec<(f64, f64)> = lines.iter().map(|line| (line.left, line.right)).collect();
     spans.sort_by(|one, other| one.0.total_cmp(&other.0));
     let size = median(lines.iter().map(|line| line.size));
-    let mut best: Option<(f64, f64)> = None;
+    let mut gaps: Vec<(f64, f64)> = Vec::new();
     let mut right = spans.first()?.1;
     for (left, end) in spans {
-        let gap = left - right;
-        if gap > size * 0.8
-            && best.is_none_or(|(widest, _)| gap > widest)
-            && are_columns(lines, f64::midpoint(left, right))
-        {
-            best = Some((gap, f64::midpoint(left, right)));
+        if left - right > size * 0.8 {
+            gaps.push((left - right, f64::midpoint(left, right)));
         }
         right = right.max(end);
     }
-    best.map(|(_, middle)| middle)
+    gaps.sort_by(|one, other| other.0.total_cmp(&one.0));
+    gaps.into_iter().take(WIDEST_GAPS).map(|(_, middle)| middle).find(|middle| are_columns(lines, *middle))
 }
 
 /// Whether both sides are columns of text: several lines each, side by side, and long enough to be more than cells.

@@ -36,19 +36,19 @@ pub(super) fn lines(mut glyphs: Vec<PdfGlyph>) -> Vec<TextLine> {
     glyphs.sort_by(|one, other| one.turn.cmp(&other.turn).then(other.base.total_cmp(&one.base)));
     let mut lines = Vec::new();
     let mut row: Vec<PdfGlyph> = Vec::new();
-    let (mut weight, mut sum) = (0.0, 0.0);
+    let (mut weight, mut sum, mut largest) = (0.0, 0.0, 0.0_f64);
     for glyph in glyphs {
         let base = if weight > 0.0 { sum / weight } else { glyph.base };
-        let largest = row.iter().map(|other| other.size).fold(glyph.size, f64::max);
         let is_new = row.first().is_some_and(|first| first.turn != glyph.turn)
-            || (base - glyph.base).abs() > SAME_LINE * largest.min(glyph.size * 1.6);
+            || (base - glyph.base).abs() > SAME_LINE * largest.clamp(glyph.size, glyph.size * 1.6);
         if is_new && !row.is_empty() {
             split_row(std::mem::take(&mut row), &mut lines);
-            (weight, sum) = (0.0, 0.0);
+            (weight, sum, largest) = (0.0, 0.0, 0.0);
         }
         let own = glyph.size * glyph.size;
         weight += own;
         sum += own * glyph.base;
+        largest = largest.max(glyph.size);
         row.push(glyph);
     }
     if !row.is_empty() {
@@ -65,7 +65,8 @@ fn split_row(mut row: Vec<PdfGlyph>, lines: &mut Vec<TextLine>) {
     for glyph in row {
         let is_blank = glyph.text.trim().is_empty();
         if !is_blank && !piece.is_empty() && glyph.left - right > WIDE_GAP * glyph.size.max(4.0) {
-            lines.extend(line_of(std::mem::take(&mut piece)));
+            lines.extend(line_of(&piece));
+            piece.clear();
         }
         if is_blank && piece.is_empty() {
             continue;
@@ -75,10 +76,10 @@ fn split_row(mut row: Vec<PdfGlyph>, lines: &mut Vec<TextLine>) {
         }
         piece.push(glyph);
     }
-    lines.extend(line_of(piece));
+    lines.extend(line_of(&piece));
 }
 
-fn line_of(piece: Vec<PdfGlyph>) -> Option<TextLine> {
+fn line_of(piece: &[PdfGlyph]) -> Option<TextLine> {
     let shown: Vec<&PdfGlyph> = piece.iter().filter(|glyph| !glyph.text.trim().is_empty()).collect();
     let first = shown.first()?;
     // The size of most of the line, not of its largest letter.
@@ -95,7 +96,7 @@ fn line_of(piece: Vec<PdfGlyph>) -> Option<TextLine> {
         size,
         is_bold: bold * 10 >= shown.len() * 9,
         turn: first.turn,
-        text: text_of(&piece),
+        text: text_of(piece),
     })
 }
 

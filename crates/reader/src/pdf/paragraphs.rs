@@ -134,8 +134,11 @@ fn flowing(lines: &[TextLine]) -> String {
         let before = text.chars().rev().nth(1);
         if text.ends_with(['-', '\u{2010}']) && continues && before.is_some_and(char::is_alphabetic) {
             text.pop();
-        } else if !text.is_empty() && !(is_cjk(text.chars().last()) && is_cjk(line.text.chars().next())) {
-            text.push(' ');
+        } else {
+            let has_no_spaces = is_cjk(text.chars().last()) && is_cjk(line.text.chars().next());
+            if !text.is_empty() && !has_no_spaces {
+                text.push(' ');
+            }
         }
         text.push_str(&line.text);
     }

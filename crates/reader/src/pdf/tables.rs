@@ -6,6 +6,7 @@ use super::lines::TextLine;
 /// Fewer rows of several cells than this are chance.
 const FEWEST_ROWS: usize = 3;
 const MOST_COLUMNS: usize = 60;
+const LONG_RUN: usize = 200;
 
 /// A row of a region: pieces on one base line, from left to right.
 type PieceRow = Vec<TextLine>;
@@ -17,20 +18,19 @@ pub(super) fn split(lines: Vec<TextLine>) -> Vec<PageBlock> {
     let mut plain: Vec<TextLine> = Vec::new();
     let mut index = 0;
     while index < rows.len() {
-        let end = table_end(&rows, index);
-        match table(&rows[index..end]) {
-            Some(cells) => {
-                if !plain.is_empty() {
-                    blocks.push(PageBlock::Lines(std::mem::take(&mut plain)));
-                }
-                blocks.push(PageBlock::Table(cells));
-                index = end;
-            }
-            None => {
-                plain.push(merged(&rows[index]));
-                index += 1;
-            }
+        let end = table_end(&rows, index).max(index);
+        let Some(cells) = table(&rows[index..end]) else {
+            // A long run that is no table is not tried again from each of its rows.
+            let next = if end - index > LONG_RUN { end } else { index + 1 };
+            plain.extend(rows[index..next].iter().map(merged));
+            index = next;
+            continue;
+        };
+        if !plain.is_empty() {
+            blocks.push(PageBlock::Lines(std::mem::take(&mut plain)));
         }
+        blocks.push(PageBlock::Table(cells));
+        index = end;
     }
     if !plain.is_empty() {
         blocks.push(PageBlock::Lines(plain));
@@ -109,7 +109,6 @@ fn table(rows: &[PieceRow]) -> Option<Vec<Vec<String>>> {
             _ => cells.push(line),
         }
     }
-    // Two columns of long text are text that was set apart, not a table.
     Some(cells)
 }
 
