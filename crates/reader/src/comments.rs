@@ -1,4 +1,4 @@
-//! What reviewers wrote beside slides and sheets: `[author: NAME, time: TIME]: text`.
+//! What reviewers wrote beside documents, slides and sheets: `[author: NAME, time: TIME]: text`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,6 +7,18 @@ use crate::document::{BlockKind, SourcePlace};
 use crate::error::ReadError;
 use crate::office::Package;
 use crate::tree::TreeNode;
+
+/// Adds the comments of a Word document.
+pub(crate) fn add_of_document(blocks: &mut Blocks, package: &Package<'_>, path: &str) -> Result<(), ReadError> {
+    let Some(tree) = package.tree(path)? else { return Ok(()) };
+    for (comment, number) in tree.root().descendants().filter(|node| node.name() == "comment").zip(1..) {
+        let author = comment.attribute("author").unwrap_or_default();
+        let texts = comment.descendants().filter(|node| node.name() == "t").map(TreeNode::all_text);
+        let place = SourcePlace::part(format!("comment {number}"));
+        add(blocks, place, author, comment.attribute("date"), &texts.collect::<String>());
+    }
+    Ok(())
+}
 
 /// Adds the comments of a slide, of older and newer programs.
 pub(crate) fn add_of_slide(

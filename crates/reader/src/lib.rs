@@ -56,6 +56,8 @@ pub use document::{Block, BlockKind, Document, DocumentKind, SourcePlace};
 pub use error::ReadError;
 pub use options::{PageSelection, ReadLimits, ReadOptions};
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use blocks::Blocks;
 
 /// Reads a file. `name` is its name or path; its ending decides where the content alone leaves a doubt.
@@ -88,12 +90,18 @@ fn read_as(kind: DocumentKind, bytes: &[u8], name: &str, options: &ReadOptions) 
         DocumentKind::Docx => docx::read(bytes, limits)?,
         DocumentKind::Xlsx => xlsx::read(bytes, options)?,
         DocumentKind::Pptx => pptx::read(bytes, options)?,
-        DocumentKind::Pdf => pdf::read(bytes, options)?,
+        DocumentKind::Pdf => guarded(kind, || pdf::read(bytes, options))?,
     };
     if is_decoded(kind) && bytes.len() > most_decoded(limits) {
         blocks.warn(format!("only the first {} of {} bytes are read", most_decoded(limits), bytes.len()));
     }
     Ok(blocks)
+}
+
+/// Reads with a parser that is not ours: should it panic, the file is called damaged.
+fn guarded(kind: DocumentKind, read: impl FnOnce() -> Result<Blocks, ReadError>) -> Result<Blocks, ReadError> {
+    let why = || "the parser gave up on it".to_owned();
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(ReadError::Damaged { kind, why: why() }))
 }
 
 /// Whether a file is text, of which the beginning can be read alone.

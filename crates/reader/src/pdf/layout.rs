@@ -1,5 +1,6 @@
 //! The order in which people read a page: columns one after the other, what spans them before or after.
 
+use super::bidi::is_backward;
 use super::lines::TextLine;
 use super::tables;
 
@@ -41,9 +42,9 @@ fn cut(mut lines: Vec<TextLine>, depth: u32) -> Vec<Vec<TextLine>> {
         return vec![lines];
     }
     if let Some(gutter) = gutter(&lines) {
-        let is_backward = lines.iter().filter(|line| starts_backward(&line.text)).count() * 2 > lines.len();
+        let runs_left = lines.iter().filter(|line| is_backward(&line.text)).count() * 2 > lines.len();
         let (left, right): (Vec<_>, Vec<_>) = lines.into_iter().partition(|line| line.right <= gutter);
-        let (first, second) = if is_backward { (right, left) } else { (left, right) };
+        let (first, second) = if runs_left { (right, left) } else { (left, right) };
         let mut regions = cut(first, depth + 1);
         regions.extend(cut(second, depth + 1));
         return regions;
@@ -61,10 +62,6 @@ fn cut(mut lines: Vec<TextLine>, depth: u32) -> Vec<Vec<TextLine>> {
     regions
 }
 
-fn starts_backward(text: &str) -> bool {
-    text.chars().find(|c| c.is_alphabetic()).is_some_and(|c| matches!(c, '\u{590}'..='\u{8ff}'))
-}
-
 /// Where a strip of white runs down between two columns of text.
 fn gutter(lines: &[TextLine]) -> Option<f64> {
     let mut spans: Vec<(f64, f64)> = lines.iter().map(|line| (line.left, line.right)).collect();
@@ -73,7 +70,7 @@ fn gutter(lines: &[TextLine]) -> Option<f64> {
     let mut gaps: Vec<(f64, f64)> = Vec::new();
     let mut right = spans.first()?.1;
     for (left, end) in spans {
-        if left - right > size * 0.8 {
+        if left - right > size * 0.7 {
             gaps.push((left - right, f64::midpoint(left, right)));
         }
         right = right.max(end);

@@ -1,11 +1,12 @@
-//! Lines of text from glyphs: what stands on one base line without a wide gap belongs together.
+//! Pieces of lines from glyphs: words on one base line without a gap that could be the white between two columns.
 
 use super::bidi;
 use super::content::PdfGlyph;
 use super::paragraphs::LEADER;
 
-/// A gap wider than this many times the size of the text ends a line: the next column or cell begins.
-const WIDE_GAP: f64 = 1.3;
+/// A gap wider than this many times the size of the text ends a piece. Columns stand as close as 0.8; pieces of one line that
+/// were only set wide are put together again when the columns are known.
+const WIDE_GAP: f64 = 0.55;
 /// Glyphs whose base lines differ by less than this stand on one line; raised and lowered ones do.
 const SAME_LINE: f64 = 0.4;
 
@@ -18,6 +19,8 @@ pub(super) struct TextLine {
     pub(super) base: f64,
     pub(super) size: f64,
     pub(super) is_bold: bool,
+    /// Stands for the font of its first letter.
+    pub(super) face: usize,
     pub(super) turn: u8,
 }
 
@@ -95,6 +98,7 @@ fn line_of(piece: &[PdfGlyph]) -> Option<TextLine> {
         base: bases[bases.len() / 2],
         size,
         is_bold: bold * 10 >= shown.len() * 9,
+        face: first.face,
         turn: first.turn,
         text: text_of(piece),
     })

@@ -94,7 +94,9 @@ fn starts_anew(lines: &[TextLine], next: &TextLine, right: f64, usual: f64) -> b
     // An indented line after one that ended with its sentence.
     let is_indented =
         next.left - last.left > 0.8 * size && last.text.ends_with(['.', '!', '?', ':']) && item(&first.text).is_none();
-    is_apart || is_other || is_item || is_short || is_indented
+    // A short line in a font of its own is a heading of some kind.
+    let is_headline = lines.len() == 1 && last.face != next.face && right - last.right > 0.25 * (right - first.left);
+    is_apart || is_other || is_item || is_short || is_indented || is_headline
 }
 
 fn block(lines: &[TextLine], styles: &PageStyles) -> (BlockKind, String) {

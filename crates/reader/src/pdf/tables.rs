@@ -1,10 +1,13 @@
 //! Tables on a page: rows of pieces that stand below each other in columns.
 
+use super::bidi::is_backward;
 use super::layout::PageBlock;
 use super::lines::TextLine;
 
 /// Fewer rows of several cells than this are chance.
 const FEWEST_ROWS: usize = 3;
+/// A gap wider than this many times the size of the text lies between two cells; a smaller one between two words.
+const CELL_GAP: f64 = 1.2;
 const MOST_COLUMNS: usize = 60;
 const LONG_RUN: usize = 200;
 
@@ -46,10 +49,31 @@ fn rows(lines: Vec<TextLine>) -> Vec<PieceRow> {
             _ => rows.push(vec![line]),
         }
     }
-    for row in &mut rows {
-        row.sort_by(|one, other| one.left.total_cmp(&other.left));
+    rows.into_iter().map(words_together).collect()
+}
+
+/// A row from left to right, with the words of a cell as one piece.
+fn words_together(mut row: PieceRow) -> PieceRow {
+    row.sort_by(|one, other| one.left.total_cmp(&other.left));
+    let mut pieces: PieceRow = Vec::new();
+    for piece in row {
+        match pieces.last_mut() {
+            Some(last) if piece.left - last.right <= CELL_GAP * piece.size.min(last.size) => join(last, &piece),
+            _ => pieces.push(piece),
+        }
     }
-    rows
+    pieces
+}
+
+/// Adds a piece that stands to the right. In text that runs to the left, it comes first.
+fn join(line: &mut TextLine, piece: &TextLine) {
+    if is_backward(&line.text) && is_backward(&piece.text) {
+        line.text = format!("{} {}", piece.text, line.text);
+    } else {
+        append(&mut line.text, &piece.text);
+    }
+    line.right = line.right.max(piece.right);
+    line.is_bold &= piece.is_bold;
 }
 
 /// Where the table that begins with this row ends; the row itself if there is none.
@@ -136,10 +160,6 @@ fn columns(rows: &[PieceRow]) -> Vec<(f64, f64)> {
 /// A row that is not part of a table, as one line.
 fn merged(row: &PieceRow) -> TextLine {
     let mut line = row[0].clone();
-    for piece in &row[1..] {
-        append(&mut line.text, &piece.text);
-        line.right = line.right.max(piece.right);
-        line.is_bold &= piece.is_bold;
-    }
+    row[1..].iter().for_each(|piece| join(&mut line, piece));
     line
 }

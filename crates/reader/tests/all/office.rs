@@ -37,10 +37,10 @@ fn runs_links_notes_formulas_and_boxes_of_a_document_are_read() {
         ("[Content_Types].xml", b"<Types/>"),
         ("word/document.xml", body.as_bytes()),
         ("word/_rels/document.xml.rels", br#"<Relationships><Relationship Id="r1" Type="x/hyperlink" Target="https://example.org" TargetMode="External"/></Relationships>"#),
+        ("word/comments.xml", br#"<w:comments><w:comment w:author="Ann" w:date="2026-01-02"><w:p><w:r><w:t>Why?</w:t></w:r></w:p></w:comment></w:comments>"#),
         ("word/footnotes.xml", br#"<w:footnotes><w:footnote w:id="2"><w:p><w:r><w:t>A note.</w:t></w:r></w:p></w:footnote></w:footnotes>"#),
     ]);
-    let expected =
-        "[site](https://example.org)[^2] new\n\n$$\\pi r^{2}$$\n\n7\n\nboxed\n\n- [x] done\n\n[^2]: A note.\n";
+    let expected = "[site](https://example.org)[^2] new\n\n$$\\pi r^{2}$$\n\n7\n\nboxed\n\n- [x] done\n\n[^2]: A note.\n\n[author: Ann, time: 2026-01-02]: Why?\n";
     assert_eq!(markdown(&file, &ReadOptions::default()), expected);
 }
 

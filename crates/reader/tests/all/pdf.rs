@@ -63,6 +63,21 @@ fn gaps_are_spaces_and_text_beside_the_page_is_not_read() {
 }
 
 #[test]
+fn columns_that_stand_close_are_still_columns() {
+    // The words of both columns are set wide, and the white between the columns is narrower than the letters are high.
+    let left = ["Sailors kept long", "lists of all hours", "at which the water", "stood the highest"];
+    let right = ["and children sang", "of the moon which", "pulls all of it up", "and lets it fall"];
+    let mut content = String::from("BT /F 10 Tf 2 Tw");
+    for (x, lines) in [(20, left), (130, right)] {
+        for (line, row) in lines.iter().zip(0..) {
+            content.extend([" 1 0 0 1 ", &x.to_string(), " ", &(200 - 12 * row).to_string(), " Tm (", line, ") Tj"]);
+        }
+    }
+    let document = read(&page(&(content + " ET")), "a.pdf", &ReadOptions::default()).unwrap();
+    assert_eq!(document.to_markdown(), format!("{}\n\n{}\n", left.join(" "), right.join(" ")));
+}
+
+#[test]
 fn a_page_without_anything_says_so() {
     let document = read(&page("0 0 m 10 10 l S"), "a.pdf", &ReadOptions::default()).unwrap();
     assert_eq!(
