@@ -1,9 +1,11 @@
 //! ZIP archives, read from memory: the list of files, and single files with a limit on what they become.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::io::Read;
 
 use flate2::read::DeflateDecoder;
+use memchr::memmem;
 
 use crate::document::DocumentKind;
 use crate::error::ReadError;
@@ -23,6 +25,7 @@ const MOST_ENTRIES: usize = 200_000;
 pub(crate) struct Archive<'b> {
     bytes: &'b [u8],
     pub(crate) entries: Vec<ArchiveEntry>,
+    by_name: BTreeMap<String, usize>,
     kind: DocumentKind,
     limit: u64,
     /// What may still be unpacked, over all files.
@@ -37,7 +40,7 @@ pub(crate) struct ArchiveEntry {
     pub(crate) size: u64,
     packed: u64,
     method: u16,
-    pub(crate) is_encrypted: bool,
+    is_encrypted: bool,
     offset: u64,
 }
 
@@ -47,13 +50,13 @@ impl<'b> Archive<'b> {
         let fault = || ReadError::Damaged { kind, why: "it has no list of its files; is it cut off?".to_owned() };
         let entries = list(bytes).ok_or_else(fault)?;
         let limit = limits.decompressed;
-        Ok(Self { bytes, entries, kind, limit, left: Cell::new(limit) })
+        // Of two files with one name the first counts.
+        let by_name = entries.iter().enumerate().rev().map(|(index, entry)| (plain_name(&entry.name), index)).collect();
+        Ok(Self { bytes, entries, by_name, kind, limit, left: Cell::new(limit) })
     }
 
-    /// The entry with this name. Office programs do not tell capitals apart and some write `\`.
-    pub(crate) fn entry(&self, name: &str) -> Option<&ArchiveEntry> {
-        let exact = self.entries.iter().find(|entry| entry.name == name);
-        exact.or_else(|| self.entries.iter().find(|entry| entry.name.replace('\\', "/").eq_ignore_ascii_case(name)))
+    fn entry(&self, name: &str) -> Option<&ArchiveEntry> {
+        self.entries.get(*self.by_name.get(&plain_name(name))?)
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
@@ -103,14 +106,19 @@ impl<'b> Archive<'b> {
     }
 }
 
+/// A name as it is looked up: Office programs do not tell capitals apart, and some write `\`.
+fn plain_name(name: &str) -> String {
+    name.replace('\\', "/").to_ascii_lowercase()
+}
+
 /// Reads the list at the end of the file.
 fn list(bytes: &[u8]) -> Option<Vec<ArchiveEntry>> {
     let tail = bytes.len().saturating_sub(END_SIZE + LONGEST_COMMENT);
-    let end = tail + last_position(&bytes[tail..], END_OF_LIST)?;
+    let end = tail + memmem::rfind(&bytes[tail..], END_OF_LIST)?;
     let mut at = usize::try_from(long(bytes, end + 16)?).ok()?;
     if at == u32::MAX as usize {
         // The 64-bit form stands right before the old one.
-        let end_64 = last_position(&bytes[..end], END_OF_LIST_64)?;
+        let end_64 = memmem::rfind(&bytes[..end], END_OF_LIST_64)?;
         at = usize::try_from(quad(bytes, end_64 + 48)?).ok()?;
     }
     let mut entries = Vec::new();
@@ -156,10 +164,6 @@ fn large_sizes(extra: &[u8]) -> Vec<u64> {
         at = end;
     }
     Vec::new()
-}
-
-fn last_position(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    bytes.windows(wanted.len()).rposition(|window| window == wanted)
 }
 
 fn short(bytes: &[u8], at: usize) -> Option<u16> {

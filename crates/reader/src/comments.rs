@@ -1,12 +1,24 @@
-//! What reviewers wrote beside slides and sheets: `[author: NAME, time: TIME]: text`.
+//! What reviewers wrote beside documents, slides and sheets: `[author: NAME, time: TIME]: text`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::blocks::Blocks;
 use crate::document::{BlockKind, SourcePlace};
 use crate::error::ReadError;
 use crate::office::Package;
 use crate::tree::TreeNode;
+
+/// Adds the comments of a Word document.
+pub(crate) fn add_of_document(blocks: &mut Blocks, package: &Package<'_>, path: &str) -> Result<(), ReadError> {
+    let Some(tree) = package.tree(path)? else { return Ok(()) };
+    for (comment, number) in tree.root().descendants().filter(|node| node.name() == "comment").zip(1..) {
+        let author = comment.attribute("author").unwrap_or_default();
+        let texts = comment.descendants().filter(|node| node.name() == "t").map(TreeNode::all_text);
+        let place = SourcePlace::part(format!("comment {number}"));
+        add(blocks, place, author, comment.attribute("date"), &texts.collect::<String>());
+    }
+    Ok(())
+}
 
 /// Adds the comments of a slide, of older and newer programs.
 pub(crate) fn add_of_slide(
@@ -44,7 +56,7 @@ pub(crate) fn add_of_sheet(
         cells: cell.map(str::to_owned),
         ..SourcePlace::default()
     };
-    let mut talked_about: Vec<String> = Vec::new();
+    let mut talked_about: BTreeSet<String> = BTreeSet::new();
     for path in paths.iter().filter(|path| path.contains("threadedComment")) {
         let Some(tree) = package.tree(path)? else { continue };
         let people = match package.tree("xl/persons/person.xml")? {
@@ -64,7 +76,7 @@ pub(crate) fn add_of_sheet(
             tree.root().descendants().filter(|node| node.name() == "author").map(TreeNode::all_text).collect();
         for comment in tree.root().descendants().filter(|node| node.name() == "comment") {
             let cell = comment.attribute("ref");
-            if cell.is_some_and(|cell| talked_about.iter().any(|known| known == cell)) {
+            if cell.is_some_and(|cell| talked_about.contains(cell)) {
                 continue;
             }
             let author = comment.attribute("authorId").and_then(|id| authors.get(id.parse::<usize>().ok()?));

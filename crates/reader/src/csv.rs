@@ -53,19 +53,26 @@ fn common_width(records: &[CsvRecord]) -> usize {
     counts.into_iter().max_by_key(|(width, count)| (*count, *width)).map_or(1, |(width, _)| width)
 }
 
-/// The first row names the columns unless it has a number itself, in a column of numbers.
+/// The first row names the columns unless it has a number itself, in a column of numbers. A year may name a column of
+/// anything but years.
 fn has_head(records: &[CsvRecord], width: usize) -> Head {
     let Some((first, rest)) = records.split_first() else { return Head::Present };
-    let is_number = |cell: &String| dialect::is_number(cell);
-    let is_numeric = |column: usize| {
+    let is_all = |column: usize, test: fn(&str) -> bool| {
         let cells = rest.iter().filter_map(|record| record.cells.get(column)).filter(|cell| !cell.trim().is_empty());
         let mut cells = cells.peekable();
-        cells.peek().is_some() && cells.all(is_number)
+        cells.peek().is_some() && cells.all(|cell| test(cell))
     };
-    let has_value = (0..width).any(|column| first.cells.get(column).is_some_and(is_number) && is_numeric(column));
-    // Years are numbers that name columns: then the other cells of the row are not of their columns' kind.
-    let has_name = (0..width).any(|column| {
-        first.cells.get(column).is_some_and(|cell| !is_number(cell) && !cell.trim().is_empty()) && is_numeric(column)
-    });
-    if has_value && !has_name { Head::Missing } else { Head::Present }
+    let is_value = |column: usize| {
+        let cell = first.cells.get(column).map_or("", String::as_str);
+        dialect::is_number(cell) && is_all(column, dialect::is_number) && (!is_year(cell) || is_all(column, is_year))
+    };
+    let is_name = |column: usize| {
+        let cell = first.cells.get(column).map_or("", String::as_str);
+        !dialect::is_number(cell) && !cell.trim().is_empty() && is_all(column, dialect::is_number)
+    };
+    if (0..width).any(is_value) && !(0..width).any(is_name) { Head::Missing } else { Head::Present }
+}
+
+fn is_year(cell: &str) -> bool {
+    cell.trim().parse().is_ok_and(|year: u32| (1900..2100).contains(&year))
 }

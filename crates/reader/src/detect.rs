@@ -8,6 +8,10 @@ use crate::{image, text};
 /// Bytes of text that are looked at.
 const SAMPLE: usize = 4096;
 
+/// Files of .doc, .xls, .ppt and .msg.
+const OLD_OFFICE: &[u8] = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
+const RICH_TEXT: &[u8] = b"{\\rtf";
+
 /// Endings of files that are text and read as it stands, in pieces that keep lines together.
 const CODE: [&str; 74] = [
     "asm",
@@ -86,8 +90,26 @@ const CODE: [&str; 74] = [
     "yml",
 ];
 
+/// What a file that cannot be read is, as far as its first bytes tell.
+pub(crate) fn describe(bytes: &[u8]) -> String {
+    if bytes.is_empty() {
+        return "it is empty".to_owned();
+    }
+    if bytes.starts_with(OLD_OFFICE) {
+        return "an old Office file; save it as .docx, .xlsx, .pptx or .eml".to_owned();
+    }
+    if bytes.starts_with(RICH_TEXT) {
+        return "rich text; save it as .docx".to_owned();
+    }
+    let start: Vec<String> = bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("it begins with {}", start.join(" "))
+}
+
 /// The kind of a file; nothing if it is neither text nor known.
 pub(crate) fn kind_of(bytes: &[u8], name: &str, options: &ReadOptions) -> Option<DocumentKind> {
+    if bytes.starts_with(OLD_OFFICE) || bytes.starts_with(RICH_TEXT) {
+        return None;
+    }
     by_signature(bytes, name, options).or_else(|| text::is_text(bytes).then(|| kind_of_text(bytes, name, options)))
 }
 

@@ -20,7 +20,7 @@ use crate::notebook::fence;
 use crate::office::{Package, Relation};
 use crate::options::ReadLimits;
 use crate::tree::TreeNode;
-use crate::{chart, table as markdown_table};
+use crate::{chart, comments, table as markdown_table};
 
 const KIND: DocumentKind = DocumentKind::Docx;
 
@@ -53,6 +53,7 @@ pub(crate) fn read(bytes: &[u8], limits: &ReadLimits) -> Result<Blocks, ReadErro
     reader.content(body, 0)?;
     reader.flush_code();
     reader.notes(folder)?;
+    comments::add_of_document(&mut reader.blocks, &package, &format!("{folder}/comments.xml"))?;
     Ok(reader.blocks)
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Only what a browser would not show is left out. To find the article of a page is the caller's part.
 
+mod depth;
 mod inline;
 mod sink;
 mod table;
@@ -12,7 +13,10 @@ use crate::blocks::Blocks;
 use crate::document::{BlockKind, DocumentKind, SourcePlace};
 use crate::notebook::fence;
 use crate::options::ReadLimits;
-use crate::tree::TreeNode;
+use crate::tree::{Tree, TreeNode};
+
+/// A longer page is cut: each tag costs a hundred bytes of memory.
+const LONGEST: usize = 16 << 20;
 
 /// Reads a page.
 pub(crate) fn read(text: &str, limits: &ReadLimits) -> Blocks {
@@ -23,8 +27,11 @@ pub(crate) fn read(text: &str, limits: &ReadLimits) -> Blocks {
 
 /// Adds a page that is a part of another file. Places are those of `place`, with lines added.
 pub(crate) fn add(blocks: &mut Blocks, text: &str, place: &SourcePlace, limits: &ReadLimits) {
-    let tree = sink::parse(text);
+    let tree = parse(text, limits);
     let root = tree.root();
+    if text.len() > LONGEST {
+        blocks.warn(format!("only the first {LONGEST} of {} bytes of the page are read", text.len()));
+    }
     if let Some(title) = root.find("title") {
         blocks.title(&title.all_text());
     }
@@ -43,8 +50,13 @@ pub(crate) fn add(blocks: &mut Blocks, text: &str, place: &SourcePlace, limits: 
 
 /// A piece of HTML as one line of Markdown, such as the summary of an entry in a feed.
 pub(crate) fn one_line(html: &str, limits: &ReadLimits) -> String {
-    let tree = sink::parse(html);
+    let tree = parse(html, limits);
     table::cell_text(tree.root(), limits.nesting)
+}
+
+fn parse(text: &str, limits: &ReadLimits) -> Tree {
+    let text = &text[..text.floor_char_boundary(LONGEST)];
+    sink::parse(&depth::flattened(text, limits.nesting as usize * 2))
 }
 
 struct Page<'p> {

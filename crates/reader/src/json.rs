@@ -19,7 +19,7 @@ pub(crate) fn read(text: &str, limits: &ReadLimits) -> Blocks {
     let mut piece = String::new();
     let mut lines = 0;
     let mut first = 1;
-    for (text, number) in Indented::new(text) {
+    for (text, number) in IndentedLines::new(text) {
         piece.push_str(&text);
         piece.push('\n');
         lines += 1;
@@ -49,20 +49,20 @@ pub(crate) fn read_lines(text: &str, limits: &ReadLimits) -> Blocks {
 
 /// Lines of JSON, one value each and indented. Works on the text, so that numbers and the order of names stay as they are,
 /// and values that are not quite JSON come out too.
-struct Indented<'t> {
+struct IndentedLines<'t> {
     text: &'t str,
     at: usize,
     depth: usize,
     line: u32,
 }
 
-impl<'t> Indented<'t> {
+impl<'t> IndentedLines<'t> {
     fn new(text: &'t str) -> Self {
         Self { text, at: 0, depth: 0, line: 1 }
     }
 }
 
-impl Iterator for Indented<'_> {
+impl Iterator for IndentedLines<'_> {
     /// A line, and the line of the file it is on.
     type Item = (String, u32);
 

@@ -56,11 +56,13 @@ pub use document::{Block, BlockKind, Document, DocumentKind, SourcePlace};
 pub use error::ReadError;
 pub use options::{PageSelection, ReadLimits, ReadOptions};
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use blocks::Blocks;
 
 /// Reads a file. `name` is its name or path; its ending decides where the content alone leaves a doubt.
 pub fn read(bytes: &[u8], name: &str, options: &ReadOptions) -> Result<Document, ReadError> {
-    let kind = detect::kind_of(bytes, name, options).ok_or_else(|| ReadError::Unknown(first_bytes(bytes)))?;
+    let kind = detect::kind_of(bytes, name, options).ok_or_else(|| ReadError::Unknown(detect::describe(bytes)))?;
     read_as(kind, bytes, name, options).map(Blocks::finish)
 }
 
@@ -72,7 +74,7 @@ pub fn kind_of(bytes: &[u8], name: &str) -> Option<DocumentKind> {
 fn read_as(kind: DocumentKind, bytes: &[u8], name: &str, options: &ReadOptions) -> Result<Blocks, ReadError> {
     let limits = &options.limits;
     let decoded = || decode(bytes, options);
-    Ok(match kind {
+    let mut blocks = match kind {
         DocumentKind::Text | DocumentKind::Code => plain::read(&decoded(), kind, limits),
         DocumentKind::Markdown => markdown::read(&decoded(), limits),
         DocumentKind::Csv => csv::read(&decoded(), matches!(detect::ending(name).as_str(), "tsv" | "tab"), limits),
@@ -88,19 +90,51 @@ fn read_as(kind: DocumentKind, bytes: &[u8], name: &str, options: &ReadOptions) 
         DocumentKind::Docx => docx::read(bytes, limits)?,
         DocumentKind::Xlsx => xlsx::read(bytes, options)?,
         DocumentKind::Pptx => pptx::read(bytes, options)?,
-        DocumentKind::Pdf => pdf::read(bytes, options)?,
-    })
+        DocumentKind::Pdf => guarded(kind, || pdf::read(bytes, options))?,
+    };
+    if is_decoded(kind) && bytes.len() > most_decoded(limits) {
+        blocks.warn(format!("only the first {} of {} bytes are read", most_decoded(limits), bytes.len()));
+    }
+    Ok(blocks)
+}
+
+/// Reads with a parser that is not ours: should it panic, the file is called damaged.
+fn guarded(kind: DocumentKind, read: impl FnOnce() -> Result<Blocks, ReadError>) -> Result<Blocks, ReadError> {
+    let why = || "the parser gave up on it".to_owned();
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(ReadError::Damaged { kind, why: why() }))
+}
+
+/// Whether a file is text, of which the beginning can be read alone.
+fn is_decoded(kind: DocumentKind) -> bool {
+    match kind {
+        DocumentKind::Text
+        | DocumentKind::Markdown
+        | DocumentKind::Code
+        | DocumentKind::Csv
+        | DocumentKind::Json
+        | DocumentKind::JsonLines
+        | DocumentKind::Html
+        | DocumentKind::Notebook => true,
+        DocumentKind::Feed
+        | DocumentKind::Pdf
+        | DocumentKind::Docx
+        | DocumentKind::Xlsx
+        | DocumentKind::Pptx
+        | DocumentKind::Epub
+        | DocumentKind::Mail
+        | DocumentKind::Zip
+        | DocumentKind::Image => false,
+    }
+}
+
+/// Every byte of the output comes from at least one of the file; UTF-16 needs two.
+fn most_decoded(limits: &ReadLimits) -> usize {
+    limits.output.saturating_mul(2)
 }
 
 /// The text of a file, as much of it as the output can hold.
 fn decode(bytes: &[u8], options: &ReadOptions) -> String {
-    // Every byte of the output comes from at least one of the file, but for tables; UTF-16 needs two.
-    let most = options.limits.output.saturating_mul(2);
+    let most = most_decoded(&options.limits);
     let declared = options.media_type.as_deref().and_then(text::charset_of);
     text::decode(&bytes[..bytes.len().min(most)], declared)
-}
-
-fn first_bytes(bytes: &[u8]) -> String {
-    let start: Vec<String> = bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    format!("it begins with {}", start.join(" "))
 }

@@ -23,8 +23,8 @@ pub(crate) fn read(bytes: &[u8], options: &ReadOptions) -> Result<Blocks, ReadEr
 
 fn read_at(bytes: &[u8], options: &ReadOptions, depth: u32) -> Result<Blocks, ReadError> {
     let message = mime::parse(bytes);
-    let known = |name: &&str| message.header(name).is_some();
-    if !["From", "To", "Subject", "Date", "Received", "MIME-Version", "Content-Type"].iter().any(|name| known(&name)) {
+    let usual = ["From", "To", "Subject", "Date", "Received", "MIME-Version", "Content-Type"];
+    if !usual.iter().any(|name| message.header(name).is_some()) {
         return Err(ReadError::Damaged { kind: DocumentKind::Mail, why: "it has no head of a message".to_owned() });
     }
     let mut blocks = Blocks::new(DocumentKind::Mail, &options.limits);
@@ -74,7 +74,10 @@ impl MailBody<'_> {
                 html::add(self.blocks, &text::decode(&content, charset.as_deref()), &place, &self.options.limits);
             }
             ("text/plain" | "", None) => self.paragraphs(&text::decode(&content, charset.as_deref())),
-            _ => self.attachment(&content, name.unwrap_or_else(|| format!("part {}", self.number)), &media_type),
+            _ => {
+                let name = name.unwrap_or_else(|| format!("part {}", self.number));
+                self.attachment(&content, &name, &media_type);
+            }
         }
         Ok(())
     }
@@ -86,27 +89,27 @@ impl MailBody<'_> {
         }
     }
 
-    fn attachment(&mut self, content: &[u8], name: String, media_type: &str) {
+    fn attachment(&mut self, content: &[u8], name: &str, media_type: &str) {
         let size = content.len();
-        self.blocks.push(SourcePlace::part(&name), BlockKind::Heading(2), format!("## Attachment: {name}"));
+        self.blocks.push(SourcePlace::part(name), BlockKind::Heading(2), format!("## Attachment: {name}"));
         if media_type.starts_with("image/") || self.depth >= DEEPEST {
-            self.blocks.push(SourcePlace::part(&name), BlockKind::Metadata, format!("{media_type}, {size} bytes"));
+            self.blocks.push(SourcePlace::part(name), BlockKind::Metadata, format!("{media_type}, {size} bytes"));
             return;
         }
         let inner = if media_type == "message/rfc822" {
             read_at(content, self.options, self.depth + 1)
         } else {
             let options = ReadOptions { media_type: Some(media_type.to_owned()), ..self.options.clone() };
-            match crate::detect::kind_of(content, &name, &options) {
+            match crate::detect::kind_of(content, name, &options) {
                 Some(DocumentKind::Mail) => read_at(content, &options, self.depth + 1),
-                Some(kind) => crate::read_as(kind, content, &name, &options),
+                Some(kind) => crate::read_as(kind, content, name, &options),
                 None => Err(ReadError::Unknown(media_type.to_owned())),
             }
         };
         match inner {
-            Ok(inner) => self.blocks.extend(inner.finish(), &name),
+            Ok(inner) => self.blocks.extend(inner.finish(), name),
             Err(error) => {
-                self.blocks.push(SourcePlace::part(&name), BlockKind::Metadata, format!("{media_type}, {size} bytes"));
+                self.blocks.push(SourcePlace::part(name), BlockKind::Metadata, format!("{media_type}, {size} bytes"));
                 self.blocks.warn(format!("{name}: {error}"));
             }
         }

@@ -55,8 +55,7 @@ impl<'t> Scan<'_, 't> {
                 continue;
             }
             let goes_on = match (kind, next) {
-                (BlockKind::ListItem, BlockKind::Paragraph)
-                | (BlockKind::Paragraph, BlockKind::Paragraph)
+                (BlockKind::ListItem | BlockKind::Paragraph, BlockKind::Paragraph)
                 | (BlockKind::Table, BlockKind::Table) => !self.piece.is_empty(),
                 _ => false,
             };

@@ -6,7 +6,7 @@ use crate::archive::Archive;
 use crate::document::DocumentKind;
 use crate::error::ReadError;
 use crate::options::ReadLimits;
-use crate::tree::Tree;
+use crate::tree::{Tree, TreeNode};
 use crate::xml;
 
 /// A package of parts.
@@ -66,7 +66,7 @@ impl<'b> Package<'b> {
     /// The title in the package's own description.
     pub(crate) fn title(&self) -> Result<Option<String>, ReadError> {
         let tree = self.tree("docProps/core.xml")?;
-        Ok(tree.and_then(|tree| tree.root().find("title").map(|node| node.all_text())))
+        Ok(tree.and_then(|tree| tree.root().find("title").map(TreeNode::all_text)))
     }
 }
 

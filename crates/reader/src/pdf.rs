@@ -9,7 +9,7 @@ mod layout;
 mod lines;
 mod paragraphs;
 mod tables;
-mod unpacked;
+mod unpack_budget;
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ const FEW_CHARACTERS: usize = 16;
 
 /// Reads a document.
 pub(crate) fn read(bytes: &[u8], options: &ReadOptions) -> Result<Blocks, ReadError> {
-    unpacked::check_objects(bytes, options.limits.decompressed)?;
+    unpack_budget::check_objects(bytes, options.limits.decompressed)?;
     let pdf = Pdf::new(bytes.to_vec()).map_err(fault)?;
     let pages = pdf.pages();
     let count = pages.len() as u32;
@@ -38,7 +38,7 @@ pub(crate) fn read(bytes: &[u8], options: &ReadOptions) -> Result<Blocks, ReadEr
         blocks.title(&text::decode(title, None));
     }
     let fonts = content::FontShelf::new();
-    let mut budget = unpacked::Unpacked::new(options.limits.decompressed);
+    let mut budget = unpack_budget::UnpackBudget::new(options.limits.decompressed);
     let mut read_pages: Vec<(u32, Vec<layout::PageBlock>)> = Vec::new();
     let (mut scanned, mut wanted, mut unknown, mut size) = (Vec::new(), 0, 0, 0);
     let mut sizes: BTreeMap<u32, usize> = BTreeMap::new();
@@ -57,7 +57,7 @@ pub(crate) fn read(bytes: &[u8], options: &ReadOptions) -> Result<Blocks, ReadEr
         }
         let lines = lines::lines(content.glyphs);
         size += lines.iter().map(|line| line.text.len()).sum::<usize>();
-        read_pages.push((number, layout::order(lines)));
+        read_pages.push((number, layout::order(&lines)));
         // Enough to fill the output; what is left is cut there, with a warning.
         if size > options.limits.output {
             break;
@@ -128,7 +128,7 @@ fn add_warnings(blocks: &mut Blocks, scanned: &[u32], unknown: usize, count: u32
     }
 }
 
-/// The text of lines, for tests and tables.
-pub(super) fn joined(lines: &[TextLine]) -> String {
+/// The text of lines, with spaces between them.
+fn joined(lines: &[TextLine]) -> String {
     lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join(" ")
 }

@@ -19,18 +19,15 @@ fn add(blocks: &mut Blocks, text: &str, kind: DocumentKind) {
     let mut piece: Vec<&str> = Vec::new();
     let mut first = 1;
     for (line, number) in text.lines().zip(1u32..) {
-        let ends_piece = match kind {
-            DocumentKind::Text => line.trim().is_empty(),
-            _ => {
-                let after_gap = piece.last().is_some_and(|last| last.trim().is_empty());
-                after_gap && !line.starts_with([' ', '\t', '}', ')', ']']) && !line.trim().is_empty()
-            }
-        };
+        let is_blank = line.trim().is_empty();
+        let after_gap = piece.last().is_some_and(|last| last.trim().is_empty());
+        let begins_anew = after_gap && !is_blank && !line.starts_with([' ', '\t', '}', ')', ']']);
+        let ends_piece = if block_kind == BlockKind::Code { begins_anew } else { is_blank };
         if ends_piece || piece.len() >= MOST_LINES {
             flush(blocks, &mut piece, first, block_kind);
         }
         if piece.is_empty() {
-            if line.trim().is_empty() {
+            if is_blank {
                 continue;
             }
             first = number;

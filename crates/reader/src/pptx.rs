@@ -165,21 +165,20 @@ impl Slide<'_> {
             self.push(BlockKind::Table, table::table(&rows));
         }
         let id = shape.find("chart").and_then(|chart| chart.attribute("r:id"));
-        match id.and_then(|id| self.relations.get(id)) {
-            Some(relation) => chart::add(self.blocks, self.package, &relation.target, self.place)?,
-            None => {
-                // Drawn diagrams keep their text in a part of their own.
-                let id = shape.find("relIds").and_then(|ids| ids.attribute("r:dm"));
-                if let Some(relation) = id.and_then(|id| self.relations.get(id))
-                    && let Some(tree) = self.package.tree(&relation.target)?
-                {
-                    for body in tree.root().descendants().filter(|node| node.name() == "t" && node.find("p").is_some())
-                    {
-                        for line in text::paragraphs(body, self.relations) {
-                            self.push(BlockKind::ListItem, text::prefixed("- ", line.text.trim()));
-                        }
-                    }
-                }
+        if let Some(relation) = id.and_then(|id| self.relations.get(id)) {
+            return chart::add(self.blocks, self.package, &relation.target, self.place);
+        }
+        self.diagram(shape)
+    }
+
+    /// Drawn diagrams keep their text in a part of their own.
+    fn diagram(&mut self, shape: TreeNode<'_>) -> Result<(), ReadError> {
+        let id = shape.find("relIds").and_then(|ids| ids.attribute("r:dm"));
+        let Some(relation) = id.and_then(|id| self.relations.get(id)) else { return Ok(()) };
+        let Some(tree) = self.package.tree(&relation.target)? else { return Ok(()) };
+        for body in tree.root().descendants().filter(|node| node.name() == "t" && node.find("p").is_some()) {
+            for line in text::paragraphs(body, self.relations) {
+                self.push(BlockKind::ListItem, text::prefixed("- ", line.text.trim()));
             }
         }
         Ok(())

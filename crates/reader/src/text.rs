@@ -64,10 +64,10 @@ fn wide(bytes: &[u8]) -> Option<&'static Encoding> {
     if pairs < 2 || (even + odd) * 3 < pairs {
         return None;
     }
-    match even.cmp(&odd) {
-        std::cmp::Ordering::Less if even * 20 <= pairs => Some(UTF_16LE),
-        std::cmp::Ordering::Greater if odd * 20 <= pairs => Some(UTF_16BE),
-        _ => None,
+    if even < odd && even * 20 <= pairs {
+        Some(UTF_16LE)
+    } else {
+        (odd < even && odd * 20 <= pairs).then_some(UTF_16BE)
     }
 }
 

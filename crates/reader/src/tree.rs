@@ -157,10 +157,6 @@ impl<'t> TreeNode<'t> {
         known(index).map(|index| Self { tree: self.tree, index })
     }
 
-    pub(crate) fn is_same(self, other: Self) -> bool {
-        std::ptr::eq(self.tree, other.tree) && self.index == other.index
-    }
-
     /// The name without a prefix; empty for text.
     pub(crate) fn name(self) -> &'t str {
         &self.record().name

@@ -53,13 +53,11 @@ fn wanted(mut sheets: Vec<(String, Relation)>, options: &ReadOptions) -> Result<
     let Some(wanted) = &options.sheet else { return Ok(sheets) };
     let by_name = sheets.iter().position(|(name, _)| name.eq_ignore_ascii_case(wanted));
     let by_number = || wanted.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-    match by_name.or_else(by_number).filter(|index| *index < sheets.len()) {
-        Some(index) => Ok(vec![sheets.swap_remove(index)]),
-        None => {
-            let sheets = sheets.into_iter().map(|(name, _)| name).collect();
-            Err(ReadError::NoSuchSheet { wanted: wanted.clone(), sheets })
-        }
+    if let Some(index) = by_name.or_else(by_number).filter(|index| *index < sheets.len()) {
+        return Ok(vec![sheets.swap_remove(index)]);
     }
+    let sheets = sheets.into_iter().map(|(name, _)| name).collect();
+    Err(ReadError::NoSuchSheet { wanted: wanted.clone(), sheets })
 }
 
 fn add_sheet(

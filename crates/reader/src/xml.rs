@@ -49,7 +49,7 @@ struct TreeBuilder<'l> {
 impl TreeBuilder<'_> {
     fn count_lines(&mut self, text: &str, until: usize) {
         let passed = text.as_bytes().get(self.seen..until).unwrap_or_default();
-        self.line += passed.iter().filter(|byte| **byte == b'\n').count() as u32;
+        self.line += memchr::memchr_iter(b'\n', passed).count() as u32;
         self.seen = until.max(self.seen);
     }
 

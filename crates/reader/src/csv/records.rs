@@ -3,7 +3,7 @@
 use super::dialect::CsvDialect;
 
 /// A quoted cell longer than this was not meant as one.
-const LONGEST_QUOTED: usize = 1 << 20;
+const LONGEST_QUOTED: usize = 256 << 10;
 
 /// One row, and the lines it covers.
 #[derive(Debug, PartialEq, Eq)]

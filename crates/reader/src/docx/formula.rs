@@ -128,6 +128,8 @@ fn run(node: TreeNode<'_>) -> String {
                 text.push(' ');
             }
             None if matches!(character, '–' | '−') => text.push('-'),
+            // Signs that are not seen, such as the one between a function and its argument.
+            None if matches!(character, '\u{2061}'..='\u{2064}') => {}
             None => text.push(character),
         }
     }

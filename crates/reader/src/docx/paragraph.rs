@@ -81,7 +81,7 @@ impl<'r, 't> ParagraphReader<'r, 't> {
                     }
                 }
                 "ins" | "moveTo" | "smartTag" | "customXml" | "fldSimple" | "dir" | "bdo" => {
-                    self.content(node, depth + 1)
+                    self.content(node, depth + 1);
                 }
                 _ => {}
             }
@@ -178,26 +178,25 @@ impl<'r, 't> ParagraphReader<'r, 't> {
     /// Pictures, charts and text boxes of a drawing.
     fn drawing(&mut self, drawing: TreeNode<'t>) {
         let description = drawing.find("docPr").and_then(|properties| properties.attribute("descr"));
-        let mut boxes: Vec<TreeNode<'t>> = Vec::new();
-        let mut fallbacks: Vec<TreeNode<'t>> = Vec::new();
-        for node in drawing.descendants() {
-            let is_inside = |others: &[TreeNode<'t>]| others.iter().any(|other| is_below(node, *other));
+        self.drawn(drawing, description.unwrap_or_default());
+    }
+
+    /// Goes down to what is drawn. The tree is no deeper than the reader of XML allows.
+    fn drawn(&mut self, parent: TreeNode<'t>, description: &str) {
+        let has_choice = parent.child("Choice").is_some();
+        for node in parent.elements() {
             match node.name() {
-                "Fallback" if node.parent().is_some_and(|parent| parent.child("Choice").is_some()) => {
-                    fallbacks.push(node)
-                }
-                _ if is_inside(&boxes) || is_inside(&fallbacks) => {}
-                "txbxContent" => boxes.push(node),
+                "Fallback" if has_choice => {}
+                "txbxContent" => self.paragraph.text_boxes.push(node),
                 "blip" | "imagedata" => {
                     let id = node.attribute("r:embed").or(node.attribute("r:id")).or(node.attribute("r:link"));
                     let target = id.and_then(|id| self.relations.get(id)).map(|relation| relation.target.as_str());
-                    self.paragraph.pictures.push(picture(description.unwrap_or_default(), target.unwrap_or_default()));
+                    self.paragraph.pictures.push(picture(description, target.unwrap_or_default()));
                 }
                 "chart" => self.paragraph.charts.extend(node.attribute("r:id")),
-                _ => {}
+                _ => self.drawn(node, description),
             }
         }
-        self.paragraph.text_boxes.extend(boxes);
     }
 
     fn push(&mut self, emphasis: Emphasis, text: &str) {
@@ -210,10 +209,6 @@ impl<'r, 't> ParagraphReader<'r, 't> {
 
 fn is_formula(text: &str) -> bool {
     text.len() > 2 && text.starts_with('$') && text.ends_with('$')
-}
-
-fn is_below(node: TreeNode<'_>, top: TreeNode<'_>) -> bool {
-    std::iter::successors(node.parent(), |up| up.parent()).any(|up| up.is_same(top))
 }
 
 fn emphasis_of(properties: TreeNode<'_>) -> Emphasis {
@@ -252,7 +247,7 @@ fn marked(runs: &[(Emphasis, String)]) -> String {
         ];
         let open: String = marks.iter().filter(|(is_on, _)| *is_on).map(|(_, mark)| *mark).collect();
         let close: String = marks.iter().rev().filter(|(is_on, _)| *is_on).map(|(_, mark)| *mark).collect();
-        text.push_str(&format!("{before}{open}{core}{close}{after}"));
+        text.extend([before, &open, core, &close, after]);
     }
     text.replace("****", "")
 }

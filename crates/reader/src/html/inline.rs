@@ -166,7 +166,7 @@ impl Inline {
         let value = node.attribute("value").unwrap_or_default();
         match kind.as_str() {
             "checkbox" | "radio" => {
-                self.text(if node.attribute("checked").is_some() { "[x] " } else { "[ ] " }, node.line())
+                self.text(if node.attribute("checked").is_some() { "[x] " } else { "[ ] " }, node.line());
             }
             "hidden" | "password" | "image" | "file" | "color" | "range" => {}
             _ => self.text(value, node.line()),

@@ -42,7 +42,9 @@ impl Sink {
             known.push_str(text);
             return;
         }
-        let node = tree.create("", text.to_owned(), Vec::new(), self.line.get());
+        // The parser says the line where a piece of text ends.
+        let line = self.line.get().saturating_sub(text.matches('\n').count() as u32).max(1);
+        let node = tree.create("", text.to_owned(), Vec::new(), line);
         place(&mut tree, node);
     }
 }

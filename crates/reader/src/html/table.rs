@@ -85,7 +85,7 @@ fn table_rows(table: TreeNode<'_>) -> Vec<TreeNode<'_>> {
         match child.name() {
             "tr" => rows.push(child),
             "thead" | "tbody" | "tfoot" => {
-                rows.extend(child.elements().filter(|node| node.name() == "tr" && !is_hidden(*node)))
+                rows.extend(child.elements().filter(|node| node.name() == "tr" && !is_hidden(*node)));
             }
             _ => {}
         }

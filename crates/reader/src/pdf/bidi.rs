@@ -3,12 +3,18 @@
 /// Puts pieces that stand from left to right into the order in which they are read.
 pub(super) fn logical(pieces: &[String]) -> String {
     let count = |test: fn(char) -> bool| pieces.iter().flat_map(|piece| piece.chars()).filter(|c| test(*c)).count();
-    let backward = count(is_backward);
+    let backward = count(is_backward_letter);
     if backward == 0 {
         return pieces.concat();
     }
     let forward = count(is_forward);
     if backward >= forward { backward_line(pieces) } else { forward_line(pieces) }
+}
+
+/// Whether text runs to the left, by most of its letters.
+pub(super) fn is_backward(text: &str) -> bool {
+    let backward = text.chars().filter(|c| is_backward_letter(*c)).count();
+    backward > 0 && backward * 2 >= text.chars().filter(|c| c.is_alphabetic()).count()
 }
 
 /// A line that runs to the left, with numbers and foreign words that run to the right.
@@ -25,7 +31,7 @@ fn backward_line(pieces: &[String]) -> String {
         // A run to the right: words and numbers, with what stands between two of them.
         let mut start = end - 1;
         let mut last_forward = start;
-        while start > 0 && !pieces[start - 1].chars().any(is_backward) {
+        while start > 0 && !pieces[start - 1].chars().any(is_backward_letter) {
             start -= 1;
             if is_forward_piece(&pieces[start]) {
                 last_forward = start;
@@ -42,7 +48,7 @@ fn forward_line(pieces: &[String]) -> String {
     let mut text = String::new();
     let mut start = 0;
     while start < pieces.len() {
-        if !pieces[start].chars().any(is_backward) {
+        if !pieces[start].chars().any(is_backward_letter) {
             text.push_str(&pieces[start]);
             start += 1;
             continue;
@@ -51,7 +57,7 @@ fn forward_line(pieces: &[String]) -> String {
         let mut last_backward = end;
         while end < pieces.len() && !pieces[end].chars().any(|c| is_forward(c) || is_digit(c)) {
             end += 1;
-            if pieces[end - 1].chars().any(is_backward) {
+            if pieces[end - 1].chars().any(is_backward_letter) {
                 last_backward = end;
             }
         }
@@ -79,12 +85,12 @@ fn mirrored(piece: &str) -> String {
     piece.chars().map(mirror).collect()
 }
 
-fn is_backward(c: char) -> bool {
+fn is_backward_letter(c: char) -> bool {
     matches!(c, '\u{590}'..='\u{65f}' | '\u{66a}'..='\u{6ef}' | '\u{6fa}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{feff}')
 }
 
 fn is_forward(c: char) -> bool {
-    c.is_alphabetic() && !is_backward(c)
+    c.is_alphabetic() && !is_backward_letter(c)
 }
 
 fn is_digit(c: char) -> bool {

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use encoding_rs::WINDOWS_1252;
 use hayro_font::hayro_cmap::{BfString, load_embedded};
 use hayro_font::hayro_syntax::content::{Instruction, UntypedIter};
 use hayro_font::hayro_syntax::object::dict::keys;
@@ -12,7 +13,7 @@ use hayro_font::hayro_syntax::page::{Page, Resources};
 use hayro_font::kurbo::{Affine, Point};
 use hayro_font::{CMapResolverFn, Font, FontCache, FontGlyph, FontQuery, FontResolverFn};
 
-use super::unpacked::Unpacked;
+use super::unpack_budget::UnpackBudget;
 use crate::error::ReadError;
 
 /// Forms within forms go no deeper; a form that shows itself ends here too.
@@ -31,6 +32,8 @@ pub(super) struct PdfGlyph {
     pub(super) base: f64,
     pub(super) size: f64,
     pub(super) is_bold: bool,
+    /// Stands for the font.
+    pub(super) face: usize,
     /// Quarter turns of the text against the page.
     pub(super) turn: u8,
 }
@@ -50,7 +53,7 @@ impl PageContent {
     pub(super) fn read<'a>(
         page: &'a Page<'a>,
         fonts: &FontShelf<'a>,
-        budget: &mut Unpacked,
+        budget: &mut UnpackBudget,
     ) -> Result<Self, ReadError> {
         for stream in streams(page.raw()) {
             budget.take(&stream)?;
@@ -102,14 +105,15 @@ impl<'a> FontShelf<'a> {
             };
             Some(standard.get_font_data())
         });
-        let maps: CMapResolverFn = Arc::new(|name| load_embedded(name));
+        let maps: CMapResolverFn = Arc::new(load_embedded);
         Self { cache: FontCache::new(), fonts, maps, measured: RefCell::new(BTreeSet::new()) }
     }
 
     /// Loads a font, after its streams have been measured.
-    fn get(&self, dict: &Dict<'a>, budget: &mut Unpacked) -> Result<Option<ShownFont<'a>>, ReadError> {
+    fn get(&self, dict: &Dict<'a>, budget: &mut UnpackBudget) -> Result<Option<ShownFont<'a>>, ReadError> {
         // A dictionary is known by where it stands in the file.
-        if self.measured.borrow_mut().insert(dict.data().as_ptr() as usize) {
+        let face = dict.data().as_ptr() as usize;
+        if self.measured.borrow_mut().insert(face) {
             let descendant =
                 dict.get::<Array<'a>>(keys::DESCENDANT_FONTS).and_then(|fonts| fonts.iter::<Dict<'a>>().next());
             let descriptor = descendant.as_ref().unwrap_or(dict).get::<Dict<'a>>(keys::FONT_DESC).unwrap_or_default();
@@ -123,7 +127,7 @@ impl<'a> FontShelf<'a> {
         let name = dict.get::<Name<'a>>(keys::BASE_FONT).map(|name| name.as_str().to_lowercase()).unwrap_or_default();
         let is_bold = ["bold", "black", "heavy", "demi"].iter().any(|word| name.contains(word));
         let font = self.cache.font(dict, &self.fonts, &self.maps);
-        Ok(font.map(|font| ShownFont { font, is_bold }))
+        Ok(font.map(|font| ShownFont { font, is_bold, face }))
     }
 }
 
@@ -131,6 +135,7 @@ impl<'a> FontShelf<'a> {
 struct ShownFont<'a> {
     font: Font<'a>,
     is_bold: bool,
+    face: usize,
 }
 
 /// The graphics state, as far as text needs it.
@@ -173,7 +178,7 @@ impl State<'_> {
 struct Painter<'p, 'a> {
     content: PageContent,
     fonts: &'p FontShelf<'a>,
-    budget: &'p mut Unpacked,
+    budget: &'p mut UnpackBudget,
     width: f64,
     height: f64,
     operations: usize,
@@ -277,7 +282,8 @@ impl<'a> Painter<'_, 'a> {
 
     /// Shows a string, glyph by glyph.
     fn show(&mut self, bytes: &[u8], state: &mut State<'a>) {
-        let Some(ShownFont { font, is_bold }) = state.font.clone() else { return };
+        let Some(shown) = state.font.clone() else { return };
+        let font = &shown.font;
         let mut at = 0;
         while at < bytes.len() && self.content.glyphs.len() < MOST_GLYPHS {
             let (code, length) = font.read_code(bytes, at);
@@ -289,18 +295,14 @@ impl<'a> Painter<'_, 'a> {
             } else {
                 (0.0, advance.y + state.character_space + space)
             };
-            self.glyph(
-                &font,
-                code,
-                is_bold,
-                state,
-                if font.is_horizontal() { advance.x * state.scale } else { state.size },
-            );
+            let width = if font.is_horizontal() { advance.x * state.scale } else { state.size };
+            self.glyph(&shown, code, state, width);
             state.text *= Affine::translate(step);
         }
     }
 
-    fn glyph(&mut self, font: &Font<'a>, code: u32, is_bold: bool, state: &State<'a>, width: f64) {
+    fn glyph(&mut self, shown: &ShownFont<'a>, code: u32, state: &State<'a>, width: f64) {
+        let ShownFont { font, is_bold, face } = shown;
         let glyph = match font.glyph(font.map_code(code), code) {
             FontGlyph::Outline(glyph) => glyph.as_unicode(),
             FontGlyph::Type3(glyph) => glyph.as_unicode(),
@@ -313,8 +315,7 @@ impl<'a> Painter<'_, 'a> {
                 return;
             }
         };
-        let text: String =
-            text.chars().filter(|c| !c.is_control() && !matches!(c, '\u{fffd}' | '\u{ad}' | '\u{feff}')).collect();
+        let text = visible(&text);
         if text.is_empty() {
             return;
         }
@@ -330,7 +331,16 @@ impl<'a> Painter<'_, 'a> {
             return;
         }
         let (left, right) = (start.x.min(end.x), start.x.max(end.x));
-        self.content.glyphs.push(PdfGlyph { text, left, right, base: start.y, size, is_bold, turn });
+        self.content.glyphs.push(PdfGlyph {
+            text,
+            left,
+            right,
+            base: start.y,
+            size,
+            is_bold: *is_bold,
+            face: *face,
+            turn,
+        });
     }
 
     /// Shows a form, or notes a picture.
@@ -383,6 +393,17 @@ impl<'a> Painter<'_, 'a> {
         }
         Ok(())
     }
+}
+
+/// What is to be seen of a glyph's text. Fonts that mean Windows-1252 name its quotes and dashes by control characters.
+fn visible(text: &str) -> String {
+    let shown = text.chars().filter_map(|c| match c {
+        '\u{80}'..='\u{9f}' => WINDOWS_1252.decode(&[c as u8]).0.chars().next().filter(|c| !c.is_control()),
+        '\u{fffd}' | '\u{ad}' | '\u{feff}' => None,
+        c if c.is_control() => None,
+        c => Some(c),
+    });
+    shown.collect()
 }
 
 /// How often text is turned by a quarter, by the direction it runs in.

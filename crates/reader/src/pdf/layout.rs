@@ -1,5 +1,6 @@
 //! The order in which people read a page: columns one after the other, what spans them before or after.
 
+use super::bidi::is_backward;
 use super::lines::TextLine;
 use super::tables;
 
@@ -7,6 +8,8 @@ use super::tables;
 const DEEPEST: u32 = 24;
 /// A column has lines of at least this many characters; shorter ones are cells of a table.
 const COLUMN_LINE: usize = 14;
+/// Only so many gaps between columns are looked at, the widest first.
+const WIDEST_GAPS: usize = 20;
 
 /// A piece of a page.
 #[derive(Debug, PartialEq)]
@@ -18,13 +21,11 @@ pub(super) enum PageBlock {
 }
 
 /// Puts the lines of a page in order. Text that is turned against the page comes last.
-pub(super) fn order(lines: Vec<TextLine>) -> Vec<PageBlock> {
+pub(super) fn order(lines: &[TextLine]) -> Vec<PageBlock> {
     let mut blocks = Vec::new();
     for turn in 0..4 {
         let turned: Vec<TextLine> = lines.iter().filter(|line| line.turn == turn).cloned().collect();
-        let mut regions = Vec::new();
-        cut(turned, 0, &mut regions);
-        for region in regions {
+        for region in cut(turned, 0) {
             blocks.extend(tables::split(region));
         }
     }
@@ -32,35 +33,33 @@ pub(super) fn order(lines: Vec<TextLine>) -> Vec<PageBlock> {
 }
 
 /// Cuts lines into regions that are read one after the other.
-fn cut(mut lines: Vec<TextLine>, depth: u32, regions: &mut Vec<Vec<TextLine>>) {
+fn cut(mut lines: Vec<TextLine>, depth: u32) -> Vec<Vec<TextLine>> {
     if lines.is_empty() {
-        return;
+        return Vec::new();
     }
     lines.sort_by(|one, other| other.base.total_cmp(&one.base).then(one.left.total_cmp(&other.left)));
     if depth >= DEEPEST || lines.len() < 3 {
-        regions.push(lines);
-        return;
+        return vec![lines];
     }
     if let Some(gutter) = gutter(&lines) {
-        let is_backward = lines.iter().filter(|line| starts_backward(&line.text)).count() * 2 > lines.len();
+        let runs_left = lines.iter().filter(|line| is_backward(&line.text)).count() * 2 > lines.len();
         let (left, right): (Vec<_>, Vec<_>) = lines.into_iter().partition(|line| line.right <= gutter);
-        let (first, second) = if is_backward { (right, left) } else { (left, right) };
-        cut(first, depth + 1, regions);
-        cut(second, depth + 1, regions);
-        return;
+        let (first, second) = if runs_left { (right, left) } else { (left, right) };
+        let mut regions = cut(first, depth + 1);
+        regions.extend(cut(second, depth + 1));
+        return regions;
     }
-    match widest_gap(&lines) {
-        Some(at) => {
-            let below = lines.split_off(at);
-            cut(lines, depth + 1, regions);
-            cut(below, depth + 1, regions);
-        }
-        None => regions.push(lines),
+    let Some(at) = widest_gap(&lines) else { return vec![lines] };
+    let below = lines.split_off(at);
+    let mut regions = cut(lines, depth + 1);
+    let mut others = cut(below, depth + 1);
+    // Where no columns were found on either side, the gap is only white between two paragraphs.
+    if let ([above], [below]) = (regions.as_mut_slice(), others.as_mut_slice()) {
+        above.append(below);
+        return regions;
     }
-}
-
-fn starts_backward(text: &str) -> bool {
-    text.chars().find(|c| c.is_alphabetic()).is_some_and(|c| matches!(c, '\u{590}'..='\u{8ff}'))
+    regions.extend(others);
+    regions
 }
 
 /// Where a strip of white runs down between two columns of text.
@@ -68,19 +67,16 @@ fn gutter(lines: &[TextLine]) -> Option<f64> {
     let mut spans: Vec<(f64, f64)> = lines.iter().map(|line| (line.left, line.right)).collect();
     spans.sort_by(|one, other| one.0.total_cmp(&other.0));
     let size = median(lines.iter().map(|line| line.size));
-    let mut best: Option<(f64, f64)> = None;
+    let mut gaps: Vec<(f64, f64)> = Vec::new();
     let mut right = spans.first()?.1;
     for (left, end) in spans {
-        let gap = left - right;
-        if gap > size * 0.8
-            && best.is_none_or(|(widest, _)| gap > widest)
-            && are_columns(lines, f64::midpoint(left, right))
-        {
-            best = Some((gap, f64::midpoint(left, right)));
+        if left - right > size * 0.7 {
+            gaps.push((left - right, f64::midpoint(left, right)));
         }
         right = right.max(end);
     }
-    best.map(|(_, middle)| middle)
+    gaps.sort_by(|one, other| other.0.total_cmp(&one.0));
+    gaps.into_iter().take(WIDEST_GAPS).map(|(_, middle)| middle).find(|middle| are_columns(lines, *middle))
 }
 
 /// Whether both sides are columns of text: several lines each, side by side, and long enough to be more than cells.

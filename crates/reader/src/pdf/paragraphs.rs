@@ -10,6 +10,8 @@ use crate::document::BlockKind;
 /// A heading is at least this much larger than the text.
 const LARGER: f64 = 1.12;
 const LONGEST_HEADING: usize = 200;
+/// What dots that lead to the number of a page are read as.
+pub(super) const LEADER: &str = " … ";
 const BULLETS: [char; 14] = ['•', '◦', '▪', '●', '○', '■', '□', '‣', '⁃', '∙', '·', '➢', '\u{f0b7}', '\u{f0a7}'];
 
 /// What the text of a document looks like.
@@ -58,10 +60,11 @@ impl PageStyles {
 /// The blocks of a region, as Markdown.
 pub(super) fn paragraphs(lines: &[TextLine], styles: &PageStyles) -> Vec<(BlockKind, String)> {
     let right = lines.iter().map(|line| line.right).fold(f64::MIN, f64::max);
+    let step = usual_step(lines);
     let mut blocks = Vec::new();
     let mut start = 0;
     for end in 1..=lines.len() {
-        let is_end = lines.get(end).is_none_or(|next| starts_anew(&lines[start..end], next, right));
+        let is_end = lines.get(end).is_none_or(|next| starts_anew(&lines[start..end], next, right, step));
         if is_end {
             blocks.push(block(&lines[start..end], styles));
             start = end;
@@ -70,19 +73,30 @@ pub(super) fn paragraphs(lines: &[TextLine], styles: &PageStyles) -> Vec<(BlockK
     blocks
 }
 
+/// The usual distance between two lines of a paragraph, in sizes of the text.
+fn usual_step(lines: &[TextLine]) -> f64 {
+    let pairs = lines.windows(2).filter(|pair| (pair[0].size - pair[1].size).abs() < 0.1 * pair[0].size);
+    let mut steps: Vec<f64> = pairs.map(|pair| (pair[0].base - pair[1].base) / pair[0].size).collect();
+    steps.retain(|step| (0.8..2.4).contains(step));
+    steps.sort_by(f64::total_cmp);
+    steps.get(steps.len() / 3).copied().unwrap_or(1.3)
+}
+
 /// Whether a line begins a new paragraph after these.
-fn starts_anew(lines: &[TextLine], next: &TextLine, right: f64) -> bool {
+fn starts_anew(lines: &[TextLine], next: &TextLine, right: f64, usual: f64) -> bool {
     let (Some(first), Some(last)) = (lines.first(), lines.last()) else { return true };
     let size = last.size.max(next.size);
     let step = last.base - next.base;
-    let is_apart = step > 1.7 * size || step < 0.3 * size;
+    let is_apart = step > (usual * 1.25).max(1.2) * size || step < 0.3 * size;
     let is_other = (last.size - next.size).abs() > 0.12 * size || last.is_bold != next.is_bold;
-    let is_item = item(&next.text).is_some();
+    let is_item = item(&next.text).is_some() || last.text.contains(LEADER);
     let is_short = right - last.right > 0.2 * (right - first.left) && last.text.ends_with(['.', '!', '?', ':', '。']);
     // An indented line after one that ended with its sentence.
     let is_indented =
         next.left - last.left > 0.8 * size && last.text.ends_with(['.', '!', '?', ':']) && item(&first.text).is_none();
-    is_apart || is_other || is_item || is_short || is_indented
+    // A short line in a font of its own is a heading of some kind.
+    let is_headline = lines.len() == 1 && last.face != next.face && right - last.right > 0.25 * (right - first.left);
+    is_apart || is_other || is_item || is_short || is_indented || is_headline
 }
 
 fn block(lines: &[TextLine], styles: &PageStyles) -> (BlockKind, String) {
@@ -122,8 +136,11 @@ fn flowing(lines: &[TextLine]) -> String {
         let before = text.chars().rev().nth(1);
         if text.ends_with(['-', '\u{2010}']) && continues && before.is_some_and(char::is_alphabetic) {
             text.pop();
-        } else if !text.is_empty() && !(is_cjk(text.chars().last()) && is_cjk(line.text.chars().next())) {
-            text.push(' ');
+        } else {
+            let has_no_spaces = is_cjk(text.chars().last()) && is_cjk(line.text.chars().next());
+            if !text.is_empty() && !has_no_spaces {
+                text.push(' ');
+            }
         }
         text.push_str(&line.text);
     }

@@ -1,11 +1,15 @@
 //! Tables on a page: rows of pieces that stand below each other in columns.
 
+use super::bidi::is_backward;
 use super::layout::PageBlock;
 use super::lines::TextLine;
 
 /// Fewer rows of several cells than this are chance.
 const FEWEST_ROWS: usize = 3;
+/// A gap wider than this many times the size of the text lies between two cells; a smaller one between two words.
+const CELL_GAP: f64 = 1.2;
 const MOST_COLUMNS: usize = 60;
+const LONG_RUN: usize = 200;
 
 /// A row of a region: pieces on one base line, from left to right.
 type PieceRow = Vec<TextLine>;
@@ -17,20 +21,19 @@ pub(super) fn split(lines: Vec<TextLine>) -> Vec<PageBlock> {
     let mut plain: Vec<TextLine> = Vec::new();
     let mut index = 0;
     while index < rows.len() {
-        let end = table_end(&rows, index);
-        match table(&rows[index..end]) {
-            Some(cells) => {
-                if !plain.is_empty() {
-                    blocks.push(PageBlock::Lines(std::mem::take(&mut plain)));
-                }
-                blocks.push(PageBlock::Table(cells));
-                index = end;
-            }
-            None => {
-                plain.push(merged(&rows[index]));
-                index += 1;
-            }
+        let end = table_end(&rows, index).max(index);
+        let Some(cells) = table(&rows[index..end]) else {
+            // A long run that is no table is not tried again from each of its rows.
+            let next = if end - index > LONG_RUN { end } else { index + 1 };
+            plain.extend(rows[index..next].iter().map(merged));
+            index = next;
+            continue;
+        };
+        if !plain.is_empty() {
+            blocks.push(PageBlock::Lines(std::mem::take(&mut plain)));
         }
+        blocks.push(PageBlock::Table(cells));
+        index = end;
     }
     if !plain.is_empty() {
         blocks.push(PageBlock::Lines(plain));
@@ -46,10 +49,31 @@ fn rows(lines: Vec<TextLine>) -> Vec<PieceRow> {
             _ => rows.push(vec![line]),
         }
     }
-    for row in &mut rows {
-        row.sort_by(|one, other| one.left.total_cmp(&other.left));
+    rows.into_iter().map(words_together).collect()
+}
+
+/// A row from left to right, with the words of a cell as one piece.
+fn words_together(mut row: PieceRow) -> PieceRow {
+    row.sort_by(|one, other| one.left.total_cmp(&other.left));
+    let mut pieces: PieceRow = Vec::new();
+    for piece in row {
+        match pieces.last_mut() {
+            Some(last) if piece.left - last.right <= CELL_GAP * piece.size.min(last.size) => join(last, &piece),
+            _ => pieces.push(piece),
+        }
     }
-    rows
+    pieces
+}
+
+/// Adds a piece that stands to the right. In text that runs to the left, it comes first.
+fn join(line: &mut TextLine, piece: &TextLine) {
+    if is_backward(&line.text) && is_backward(&piece.text) {
+        line.text = format!("{} {}", piece.text, line.text);
+    } else {
+        append(&mut line.text, &piece.text);
+    }
+    line.right = line.right.max(piece.right);
+    line.is_bold &= piece.is_bold;
 }
 
 /// Where the table that begins with this row ends; the row itself if there is none.
@@ -109,7 +133,6 @@ fn table(rows: &[PieceRow]) -> Option<Vec<Vec<String>>> {
             _ => cells.push(line),
         }
     }
-    // Two columns of long text are text that was set apart, not a table.
     Some(cells)
 }
 
@@ -137,10 +160,6 @@ fn columns(rows: &[PieceRow]) -> Vec<(f64, f64)> {
 /// A row that is not part of a table, as one line.
 fn merged(row: &PieceRow) -> TextLine {
     let mut line = row[0].clone();
-    for piece in &row[1..] {
-        append(&mut line.text, &piece.text);
-        line.right = line.right.max(piece.right);
-        line.is_bold &= piece.is_bold;
-    }
+    row[1..].iter().for_each(|piece| join(&mut line, piece));
     line
 }

@@ -4,21 +4,24 @@ use std::io::Read;
 
 use flate2::read::ZlibDecoder;
 use hayro_font::hayro_syntax::object::Stream;
+use memchr::memmem;
 
 use crate::document::DocumentKind;
 use crate::error::ReadError;
 
 /// The most that a byte can become by Deflate.
 const WORST: u64 = 1032;
+/// A stream begins within this many bytes of the name of its type.
+const HEAD: usize = 2048;
 
 /// What may still be unpacked.
 #[derive(Debug)]
-pub(super) struct Unpacked {
+pub(super) struct UnpackBudget {
     limit: u64,
     left: u64,
 }
 
-impl Unpacked {
+impl UnpackBudget {
     pub(super) fn new(limit: u64) -> Self {
         Self { limit, left: limit }
     }
@@ -66,15 +69,17 @@ fn grown(packed: &[u8], most: u64) -> u64 {
 /// Measures the streams that hold other objects. They are unpacked while the file is opened.
 pub(super) fn check_objects(bytes: &[u8], limit: u64) -> Result<(), ReadError> {
     let mut left = limit;
-    for (at, _) in
-        bytes.windows(7).enumerate().filter(|(_, window)| *window == b"/ObjStm" || window.starts_with(b"/XRef"))
-    {
-        let rest = &bytes[at..bytes.len().min(at + 2048)];
-        let Some(start) = rest.windows(6).position(|window| window == b"stream") else { continue };
-        let packed = &bytes[at + start + 6..];
-        let packed = packed.trim_ascii_start();
-        let end = packed.windows(9).position(|window| window == b"endstream").unwrap_or(packed.len());
-        left = left.checked_sub(grown(&packed[..end], left)).ok_or_else(|| too_large(limit))?;
+    for name in [b"/ObjStm".as_slice(), b"/XRef"] {
+        let mut rest = bytes;
+        while let Some(at) = memmem::find(rest, name) {
+            rest = &rest[at + name.len()..];
+            let Some(start) = memmem::find(&rest[..rest.len().min(HEAD)], b"stream") else { continue };
+            let packed = rest[start + 6..].trim_ascii_start();
+            let end = memmem::find(packed, b"endstream").unwrap_or(packed.len());
+            left = left.checked_sub(grown(&packed[..end], left)).ok_or_else(|| too_large(limit))?;
+            // Each byte is looked at once, however often the name is repeated.
+            rest = &packed[end..];
+        }
     }
     Ok(())
 }
