@@ -101,9 +101,16 @@ impl Index {
         })
     }
 
-    /// Merges the parts that many batches have left, so that searching reads fewer pages.
+    /// Merges the parts that many batches have left, so that searching reads fewer pages, and gives free pages back.
     pub fn compact(&mut self) -> Result<(), Error> {
-        self.read(|connection| connection.execute_batch("INSERT INTO words(words) VALUES('optimize');"))
+        self.read(|connection| {
+            connection.execute_batch("INSERT INTO words(words) VALUES('optimize');")?;
+            // Each row it returns is a page that was given back.
+            let mut pages = connection.prepare("PRAGMA incremental_vacuum")?;
+            let mut pages = pages.query([])?;
+            while pages.next()?.is_some() {}
+            Ok(())
+        })
     }
 
     /// Checks the file: SQLite's own checks, and that every chunk is in the table of words and counted.

@@ -68,10 +68,10 @@ impl Index {
         cancel: &Cancel,
     ) -> Result<IngestReport, Error> {
         let known = self.known()?;
-        let newest = known.values().map(|entry| entry.id).max().unwrap_or(0);
         let (files, mut report) = walk::files(paths, options, cancel)?;
         let present: HashSet<&str> = files.iter().map(|file| file.name.as_str()).collect();
-        let gone = known.values().filter(|entry| entry.id <= newest && !present.contains(entry.path.as_str()));
+        // Only documents that were known before the files were looked for: others may have come since.
+        let gone = known.values().filter(|entry| !present.contains(entry.path.as_str()));
         let gone: Vec<i64> =
             gone.filter(|entry| walk::is_below(&entry.path, paths, options)).map(|entry| entry.id).collect();
         report.files = files.len() as u64;

@@ -16,9 +16,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The full-text table has no copy of the text: `contentless_delete` lets rows go by their number. Its columns are
 /// `stems` (Porter's stems, and pairs of characters for scripts without spaces), `heading` (the same of the title and
-/// the headings above) and `parts` (the words inside identifiers). Tokens are made in Rust and separated by spaces.
+/// the headings above) and `parts` (the words inside identifiers). Tokens are made in Rust and separated by spaces;
+/// SQLite must not cut them further, so all its categories of visible characters are letters.
 ///
-/// `AUTOINCREMENT`: numbers are never used again, so a pass knows which documents came after it began.
+/// `AUTOINCREMENT`: numbers are never used again, so a pass removes no document that another one has written anew.
 const TABLES: &str = "
 CREATE TABLE documents(
     id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, title TEXT, bytes INTEGER NOT NULL,
@@ -34,7 +35,8 @@ INSERT INTO totals VALUES(0, 0, 0);
 CREATE TABLE vectors(chunk INTEGER PRIMARY KEY, scale REAL NOT NULL, vector BLOB NOT NULL) STRICT;
 CREATE TABLE settings(key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
 CREATE VIRTUAL TABLE words USING fts5(
-    stems, heading, parts, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 0'
+    stems, heading, parts, content = '', contentless_delete = 1,
+    tokenize = \"unicode61 remove_diacritics 0 categories 'L* N* M* S* P* Co'\"
 );
 CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, 'row');
 ";
@@ -78,7 +80,7 @@ fn recognise(path: &Path, error: rusqlite::Error) -> Error {
 fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     // Several processes may do this at the same moment, and this change of mode does not wait by itself.
     let mut attempts = 1_000;
-    while let Err(error) = connection.execute_batch("PRAGMA journal_mode = WAL;") {
+    while let Err(error) = connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;") {
         attempts -= 1;
         if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) || attempts == 0 {
             return Err(error);

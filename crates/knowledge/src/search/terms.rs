@@ -5,6 +5,12 @@ use rusqlite::{Connection, OptionalExtension};
 use super::spelling;
 use crate::text::{Word, is_stop_word, stem, words};
 
+/// What is read of a question, in bytes. A page of text is a long question.
+const LONGEST: usize = 16 << 10;
+
+/// How many words of a question are looked up for their spelling: each takes a look at a part of the vocabulary.
+const MOST_CORRECTIONS: usize = 8;
+
 /// A word of a question.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Term {
@@ -33,7 +39,7 @@ pub(crate) struct QuestionTerms {
 impl QuestionTerms {
     /// Reads a question. Stop words are left out, unless there is nothing else.
     pub(crate) fn read(text: &str, connection: &Connection, chunks: i64) -> rusqlite::Result<Self> {
-        let all = words(text);
+        let all = words(&text[..text.floor_char_boundary(LONGEST)]);
         let is_plain = all.iter().all(|word| is_stop_word(&word.folded));
         let mut question = Self::default();
         let mut before: Option<usize> = None;
@@ -59,7 +65,9 @@ impl QuestionTerms {
         let mut stem = stem(&word.folded);
         let mut documents = occurrences(connection, &stem)?;
         if documents == 0 {
-            let Some(similar) = spelling::correct(connection, &stem)? else {
+            let is_too_many = self.corrections.len() + self.unknown.len() >= MOST_CORRECTIONS;
+            let similar = if is_too_many { None } else { spelling::correct(connection, &stem)? };
+            let Some(similar) = similar else {
                 self.unknown.push(word.folded.clone());
                 return Ok(None);
             };

@@ -109,6 +109,7 @@ fn fold_into(word: &str, folded: &mut String) {
         match c {
             '\u{300}'..='\u{36f}' => {}
             '\u{ff10}'..='\u{ff5a}' => folded.push(char::from_u32(c as u32 - 0xfee0).unwrap_or(c)),
+            'ς' => folded.push('σ'),
             '\u{df}'..='\u{233}' | '\u{fb01}' => folded.push_str(base(c).unwrap_or(c.encode_utf8(&mut [0; 4]))),
             _ => folded.push(c),
         }

@@ -44,6 +44,16 @@ fn languages_without_spaces_are_found_by_two_characters() {
         World::with(&[("rain.txt", "梅雨前線は日本列島に停滞する。\n"), ("snow.txt", "冬の日本海側では雪が多い。\n")]);
     assert_eq!(places(&world.search("梅雨"))[0], "rain.txt line 1");
     assert_eq!(places(&world.search("雪はどこで多いか"))[0], "snow.txt line 1");
+    let world = World::with(&[
+        ("thai.txt", "ข้อมูลท่าเรือและน้ำขึ้นน้ำลง\n"),
+        ("hindi.txt", "बंदरगाह में ज्वार की ऊँचाई\n"),
+        ("greek.txt", "Ο πλούς του λιμένος\n"),
+    ]);
+    for (question, path) in [("น้ำขึ้น", "thai.txt"), ("ज्वार", "hindi.txt"), ("ΠΛΟΥΣ ΛΙΜΕΝΟΣ", "greek.txt")]
+    {
+        let answer = world.search(question);
+        assert_eq!(places(&answer), [format!("{path} line 1")], "{answer:?}");
+    }
 }
 
 #[test]
@@ -82,6 +92,7 @@ fn filters_choose_by_path_kind_and_date() {
 fn a_question_of_stop_words_or_of_nothing_is_answered() {
     let world = World::with(&[("who.md", "The Who were a band.\n"), ("b.md", "Something else.\n")]);
     assert_eq!(places(&world.search("who"))[0], "who.md line 1");
+    search(&world.index(), &"nothing like qwertz before ".repeat(10_000));
     for text in ["", "   ", "\"", "a OR (b", "NEAR(", "* : ^", "-"] {
         search(&world.index(), text);
     }

@@ -45,8 +45,8 @@ fn world() -> World {
     World::with(&[("a.md", "the car stops\n"), ("b.md", "a ship sails\n"), ("c.md", "fresh bread\n")])
 }
 
-fn paths(world: &World, model: &Synonyms, request: SearchRequest) -> Vec<String> {
-    let answer = world.index().search(&request, Some(model)).unwrap();
+fn paths(world: &World, model: &Synonyms, request: &SearchRequest) -> Vec<String> {
+    let answer = world.index().search(request, Some(model)).unwrap();
     answer.passages.into_iter().map(|passage| passage.path).collect()
 }
 
@@ -58,11 +58,11 @@ fn a_synonym_is_found_by_its_vector() {
     let done = world.index().embed(&model, &mut |_, _| {}, &Cancel::default()).unwrap();
     assert_eq!(done, 3);
     let request = SearchRequest { text: "vessel".to_owned(), ..SearchRequest::default() };
-    assert_eq!(paths(&world, &model, request.clone())[0], "b.md");
+    assert_eq!(paths(&world, &model, &request)[0], "b.md");
     let words = SearchRequest { method: SearchMethod::Words, ..request.clone() };
-    assert_eq!(paths(&world, &model, words), [""; 0]);
+    assert_eq!(paths(&world, &model, &words), [""; 0]);
     let filter = DocumentFilter { path: Some("[ac].md".to_owned()), ..DocumentFilter::default() };
-    assert!(!paths(&world, &model, SearchRequest { filter, ..request }).contains(&"b.md".to_owned()));
+    assert!(!paths(&world, &model, &SearchRequest { filter, ..request }).contains(&"b.md".to_owned()));
 }
 
 #[test]
@@ -79,9 +79,9 @@ fn only_new_chunks_and_those_of_another_model_are_embedded() {
     assert_eq!(world.index().totals().unwrap().vectors, 2);
     let other = Synonyms::named("other");
     let request = SearchRequest { text: "rain".to_owned(), ..SearchRequest::default() };
-    assert_eq!(paths(&world, &other, request.clone()), [""; 0], "vectors of another model are not compared");
+    assert_eq!(paths(&world, &other, &request), [""; 0], "vectors of another model are not compared");
     assert_eq!(embed(&other), 2);
-    assert_eq!(paths(&world, &other, request)[0], "b.md");
+    assert_eq!(paths(&world, &other, &request)[0], "b.md");
 }
 
 #[test]
