@@ -109,8 +109,9 @@ fn fold_into(word: &str, folded: &mut String) {
         match c {
             '\u{300}'..='\u{36f}' => {}
             '\u{ff10}'..='\u{ff5a}' => folded.push(char::from_u32(c as u32 - 0xfee0).unwrap_or(c)),
-            'ς' => folded.push('σ'),
-            '\u{df}'..='\u{233}' | '\u{fb01}' => folded.push_str(base(c).unwrap_or(c.encode_utf8(&mut [0; 4]))),
+            '\u{df}'..='\u{233}' | '\u{390}'..='\u{3ce}' | 'ё' | '\u{fb01}' => {
+                folded.push_str(base(c).unwrap_or(c.encode_utf8(&mut [0; 4])))
+            }
             _ => folded.push(c),
         }
     }
@@ -118,7 +119,7 @@ fn fold_into(word: &str, folded: &mut String) {
 
 /// The letter without its accent.
 fn base(c: char) -> Option<&'static str> {
-    const TABLE: [(&str, &str); 24] = [
+    const TABLE: [(&str, &str); 33] = [
         ("a", "àáâãäåāăąǎ"),
         ("ae", "æ"),
         ("c", "çćĉċč"),
@@ -143,6 +144,15 @@ fn base(c: char) -> Option<&'static str> {
         ("y", "ýÿŷ"),
         ("z", "źżž"),
         ("fi", "ﬁ"),
+        ("α", "ά"),
+        ("ε", "έ"),
+        ("η", "ή"),
+        ("ι", "ίϊΐ"),
+        ("ο", "ό"),
+        ("σ", "ς"),
+        ("υ", "ύϋΰ"),
+        ("ω", "ώ"),
+        ("е", "ё"),
     ];
     TABLE.iter().find(|(_, accented)| accented.contains(c)).map(|(base, _)| *base)
 }
