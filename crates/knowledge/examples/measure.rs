@@ -68,7 +68,7 @@ fn search(index: &Index, embedder: Option<&dyn Embedder>) -> Result<(), Error> {
         }
     }
     times.sort();
-    let mean = (processor_time() - before) / (11 * QUESTIONS.len() as u32);
+    let mean = processor_time().saturating_sub(before) / (11 * QUESTIONS.len() as u32);
     println!(
         "search p50 {:.1?} p99 {:.1?}, processor time {mean:.1?}",
         times[times.len() / 2],
@@ -124,7 +124,7 @@ fn pass(index: &mut Index, root: &Path) -> Result<Duration, Error> {
         report.written,
         report.failed.len(),
         report.chunks,
-        processor_time() - before,
+        processor_time().saturating_sub(before),
         report.files as f64 / time.as_secs_f64()
     );
     Ok(time)

@@ -110,7 +110,7 @@ fn fold_into(word: &str, folded: &mut String) {
             '\u{300}'..='\u{36f}' => {}
             '\u{ff10}'..='\u{ff5a}' => folded.push(char::from_u32(c as u32 - 0xfee0).unwrap_or(c)),
             '\u{df}'..='\u{233}' | '\u{390}'..='\u{3ce}' | 'ё' | '\u{fb01}' => {
-                folded.push_str(base(c).unwrap_or(c.encode_utf8(&mut [0; 4])))
+                folded.push_str(base(c).unwrap_or(c.encode_utf8(&mut [0; 4])));
             }
             _ => folded.push(c),
         }
