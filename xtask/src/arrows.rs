@@ -8,8 +8,9 @@ use crate::fault::Fault;
 use crate::tree;
 
 /// A package, and what it may depend on of ours. The table of ARCHITECTURE.md, for the crates to come too.
-const ALLOWED: [(&str, &[&str]); 14] = [
+const ALLOWED: [(&str, &[&str]); 15] = [
     ("updraft-lenient", &[]),
+    ("updraft-reader", &[]),
     ("updraft-run", &["updraft-lenient"]),
     ("updraft-workspace", &["updraft-run"]),
     ("updraft-sandbox", &["updraft-workspace"]),
@@ -17,7 +18,7 @@ const ALLOWED: [(&str, &[&str]); 14] = [
     ("updraft-tools", &["updraft-run", "updraft-workspace", "updraft-sandbox"]),
     ("updraft-journal", &["updraft-run"]),
     ("updraft-mcp", &["updraft-run", "updraft-tools", "updraft-sandbox"]),
-    ("updraft-knowledge", &["updraft-run", "updraft-models", "updraft-tools"]),
+    ("updraft-knowledge", &["updraft-reader"]),
     ("updraft-engine", ENGINE),
     ("updraft-workbench", WORKBENCH),
     ("updraft-serve", &["updraft-workbench", "updraft-mcp", "updraft-run"]),

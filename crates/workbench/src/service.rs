@@ -32,7 +32,7 @@ pub(crate) use runs::ENTRY_POINT;
 pub use runs::LiveRuns;
 pub use search::WorkspaceFiles;
 pub use service_types::{
-    Document, FileList, FileToolOutput, PendingQuestion, Query, QueryAnswer, RunListener, RunProgress, RunRequest,
+    FetchedDocument, FileList, FileToolOutput, PendingQuestion, Query, QueryAnswer, RunListener, RunProgress, RunRequest,
     RunView, SearchHit, WorkspaceFileChange,
 };
 use sessions::Sessions;

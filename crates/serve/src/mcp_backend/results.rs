@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use updraft_mcp::server::model::{CallToolResult, ContentBlock, JsonObject};
 use updraft_run::Status;
-use updraft_workbench::service::{Document, FileToolOutput, PendingQuestion, RunView, SearchHit};
+use updraft_workbench::service::{FetchedDocument, FileToolOutput, PendingQuestion, RunView, SearchHit};
 
 /// A result with text and data. Clients that do not support data read the text.
 fn both(text: impl Into<String>, data: Value) -> CallToolResult {
@@ -96,8 +96,8 @@ pub(super) fn hits(hits: &[SearchHit]) -> CallToolResult {
 }
 
 /// A document in the same format.
-pub(super) fn document(document: &Document) -> CallToolResult {
-    let Document { id, title, url, text, cut_from } = document;
+pub(super) fn document(document: &FetchedDocument) -> CallToolResult {
+    let FetchedDocument { id, title, url, text, cut_from } = document;
     let mut metadata = json!({ "source": "workspace" });
     if let Some(bytes) = cut_from {
         metadata["truncated"] = json!(true);

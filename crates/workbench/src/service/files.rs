@@ -5,7 +5,7 @@ use updraft_run::{Failure, FileChange, FileKind, ToolCall};
 use updraft_tools::{HiddenFiles, Workspace, WorkspacePath};
 
 use super::search::WorkspaceFiles;
-use super::service_types::{Document, FileList, WorkspaceFileChange};
+use super::service_types::{FetchedDocument, FileList, WorkspaceFileChange};
 use crate::fault::Fault;
 
 /// Most bytes of a file that is read whole: as many as can be written.
@@ -55,11 +55,11 @@ impl WorkspaceFiles {
     }
 
     /// A document by its path in the workspace.
-    pub async fn fetch(&self, id: &str) -> Result<Document, Fault> {
+    pub async fn fetch(&self, id: &str) -> Result<FetchedDocument, Fault> {
         self.may("read_file", json!({ "path": id }))?;
         let read = self.look_at(id, |workspace, path| workspace.whole_text(path, FETCHED)).await?;
         let cut_from = (!read.is_whole).then_some(read.bytes);
-        Ok(Document { id: id.to_owned(), title: id.to_owned(), url: self.url(id), text: read.text, cut_from })
+        Ok(FetchedDocument { id: id.to_owned(), title: id.to_owned(), url: self.url(id), text: read.text, cut_from })
     }
 
     /// Whether the rules allow this call.

@@ -94,7 +94,7 @@ pub struct SearchHit {
 
 /// A whole document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Document {
+pub struct FetchedDocument {
     /// The id it was fetched by.
     pub id: String,
     /// Its name for people.
