@@ -1,0 +1,143 @@
+//! The only way out of the browser: a proxy on loopback that asks the guard about every connection.
+//!
+//! Chromium is told to use it for everything, loopback included, and to resolve no name itself. So redirects,
+//! subresources, frames, workers, preloads and WebSockets all end up here, whichever target of the browser asks.
+
+mod http;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::guard::{Decision, NetworkGuard, RefusedConnection, Resolver};
+
+/// Most connections at the same time. A page with many pictures opens about thirty.
+const MOST_CONNECTIONS: usize = 256;
+/// The time limit for the head of a request, a name, and a connection.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Most refusals that are recorded between two looks; more would say nothing new.
+const MOST_REFUSALS: usize = 256;
+
+/// Serves one browser until it is dropped.
+pub(crate) struct GuardProxy {
+    gate: Arc<Gate>,
+    port: u16,
+    _serving: JoinSet<()>,
+}
+
+/// Decides, resolves and connects.
+pub(super) struct Gate {
+    guard: Arc<dyn NetworkGuard>,
+    resolver: Resolver,
+    own: SocketAddr,
+    refused: Mutex<Vec<RefusedConnection>>,
+}
+
+/// What a request wants to reach.
+pub(super) struct Destination<'a> {
+    pub(super) url: &'a str,
+    pub(super) host: &'a str,
+    pub(super) port: u16,
+}
+
+impl GuardProxy {
+    pub(crate) fn start(
+        listener: std::net::TcpListener,
+        guard: Arc<dyn NetworkGuard>,
+        resolver: Resolver,
+    ) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
+        let own = listener.local_addr()?;
+        let gate = Arc::new(Gate { guard, resolver, own, refused: Mutex::default() });
+        let mut serving = JoinSet::new();
+        serving.spawn(accept(listener, gate.clone()));
+        Ok(Self { gate, port: own.port(), _serving: serving })
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Takes the refusals since the last look.
+    pub(crate) fn take_refused(&self) -> Vec<RefusedConnection> {
+        std::mem::take(&mut *self.gate.refused.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The refusal of this host and port since the last look.
+    pub(crate) fn refusal_of(&self, host: &str, port: u16) -> Option<RefusedConnection> {
+        let refused = self.gate.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.iter().rev().find(|refusal| refusal.host == host && refusal.port == port).cloned()
+    }
+}
+
+async fn accept(listener: TcpListener, gate: Arc<Gate>) {
+    let slots = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let mut connections = JoinSet::new();
+    loop {
+        while connections.try_join_next().is_some() {}
+        let Ok(slot) = slots.clone().acquire_owned().await else { return };
+        // Without free descriptors nothing is accepted for a moment; the browser tries again.
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let gate = gate.clone();
+        connections.spawn(async move {
+            // If the connection breaks, the browser notices itself.
+            let _ = http::answer(stream, &gate).await;
+            drop(slot);
+        });
+    }
+}
+
+impl Gate {
+    /// Connects to an address that the guard has allowed. The error is a message for the page.
+    pub(super) async fn connect(&self, to: &Destination<'_>) -> Result<TcpStream, String> {
+        let (host, port) = (to.host, to.port);
+        let addresses = self.addresses(host).await?;
+        // A name with one refused address among allowed ones is taken for an attack.
+        for &address in &addresses {
+            if port == self.own.port() && address.is_loopback() {
+                return Err(self.refuse(to, "it is the browser's own proxy".to_owned()));
+            }
+            if let Decision::Refuse(why) = self.guard.allow(host, address, port) {
+                return Err(self.refuse(to, why));
+            }
+        }
+        let addresses: Vec<SocketAddr> = addresses.into_iter().map(|ip| SocketAddr::new(ip, port)).collect();
+        match tokio::time::timeout(PATIENCE, TcpStream::connect(addresses.as_slice())).await {
+            Ok(Ok(stream)) => Ok(stream),
+            Ok(Err(error)) => Err(format!("{host}:{port} cannot be reached: {error}")),
+            Err(_) => Err(format!("{host}:{port} did not answer in time")),
+        }
+    }
+
+    async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, String> {
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        if let Ok(address) = bare.parse() {
+            return Ok(vec![address]);
+        }
+        match tokio::time::timeout(PATIENCE, (self.resolver)(host.to_owned())).await {
+            Ok(Ok(addresses)) if addresses.is_empty() => Err(format!("{host} has no address")),
+            Ok(Ok(addresses)) => Ok(addresses),
+            Ok(Err(error)) => Err(format!("{host} does not resolve: {error}")),
+            Err(_) => Err(format!("{host} did not resolve in time")),
+        }
+    }
+
+    fn refuse(&self, to: &Destination<'_>, why: String) -> String {
+        let refusal = RefusedConnection { url: to.url.to_owned(), host: to.host.to_owned(), port: to.port, why };
+        let text = format!("{} was refused: {}", refusal.url, refusal.why);
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.len() < MOST_REFUSALS && !refused.contains(&refusal) {
+            refused.push(refusal);
+        }
+        text
+    }
+}
