@@ -117,7 +117,10 @@ async fn on_page(browser: &Browser, tab: &Tab, op: &str, request: &Value) -> Res
         "hover" => tab.hover(&spot(request)?).await?,
         "scroll" => tab.scroll(spot(request).ok().as_ref(), number("right"), number("down")).await?,
         "scroll_to" => tab.scroll_to(text("ref")?).await?,
-        "drag" => tab.drag(&spot(&request["from"])?, &spot(&request["to"])?).await?,
+        "drag" => {
+            let path: Result<Vec<Spot>> = request["path"].as_array().into_iter().flatten().map(spot).collect();
+            tab.drag(&path?).await?;
+        }
         "type" => match request["ref"].as_str() {
             Some(reference) => tab.type_into(reference, text("text")?, submit).await?,
             None => tab.type_text(text("text")?).await?,

@@ -73,38 +73,49 @@ impl Tab {
         self.act(async { self.locate(&Spot::Element(reference.to_owned())).await.map(drop) }).await
     }
 
-    /// Presses the button at one spot and lets go at another. Both ways that pages do this work: listeners of the
-    /// mouse, and `draggable` elements.
-    pub async fn drag(&self, from: &Spot, to: &Spot) -> Result<(), Error> {
+    /// Presses the button at the first spot, moves through the others, and lets go at the last. Both ways that pages do
+    /// this work: listeners of the mouse, and `draggable` elements.
+    pub async fn drag(&self, path: &[Spot]) -> Result<(), Error> {
+        let [first, .., last] = path else {
+            return Err(Error::NotAReference { text: "a drag without two spots".to_owned() });
+        };
         self.act(async {
-            let end = self.locate(to).await?;
-            let start = self.locate(from).await?;
-            // Scrolling to the start may have moved the end.
-            let end = if matches!(to, Spot::At(..)) { end } else { self.where_is(to).await? };
+            // Scrolls the end into view, then the start, which must be.
+            self.locate(last).await?;
+            let mut points = vec![self.locate(first).await?];
+            for spot in &path[1..] {
+                points.push(self.where_is(spot).await?);
+            }
             self.state.inner().drag = None;
             self.call("Input.setInterceptDrags", json!({"enabled": true})).await?;
-            let dragged = self.drag_between(start, end).await;
+            let dragged = self.drag_along(&points).await;
             let freed = self.call("Input.setInterceptDrags", json!({"enabled": false})).await;
             dragged.and(freed.map(drop))
         })
         .await
     }
 
-    async fn drag_between(&self, start: Point, end: Point) -> Result<(), Error> {
+    async fn drag_along(&self, points: &[Point]) -> Result<(), Error> {
+        let (Some(&start), Some(&end)) = (points.first(), points.last()) else { return Ok(()) };
         self.mouse("mouseMoved", start, "none", 0).await?;
         self.mouse("mousePressed", start, "left", 1).await?;
-        for step in 1..=STEPS {
-            let part = f64::from(step) / f64::from(STEPS);
-            let point = Point { x: start.x + (end.x - start.x) * part, y: start.y + (end.y - start.y) * part };
-            self.mouse("mouseMoved", point, "left", 0).await?;
+        let steps = if points.len() > 2 { 1 } else { STEPS };
+        for pair in points.windows(2) {
+            let (from, to) = (pair[0], pair[1]);
+            for step in 1..=steps {
+                let part = f64::from(step) / f64::from(steps);
+                let point = Point { x: from.x + (to.x - from.x) * part, y: from.y + (to.y - from.y) * part };
+                self.mouse("mouseMoved", point, "left", 0).await?;
+            }
         }
         // Some listeners only look at the last move but one.
         self.mouse("mouseMoved", end, "left", 0).await?;
         let taken = self.until(Duration::from_millis(100), |tab| tab.state.inner().drag.take()).await;
-        let Ok(data) = taken else { return self.mouse("mouseReleased", end, "left", 1).await };
-        for kind in ["dragEnter", "dragOver", "drop"] {
-            let event = json!({"type": kind, "x": end.x, "y": end.y, "data": data});
-            self.call("Input.dispatchDragEvent", event).await?;
+        if let Ok(data) = taken {
+            for kind in ["dragEnter", "dragOver", "drop"] {
+                let event = json!({"type": kind, "x": end.x, "y": end.y, "data": data});
+                self.call("Input.dispatchDragEvent", event).await?;
+            }
         }
         self.mouse("mouseReleased", end, "left", 1).await
     }

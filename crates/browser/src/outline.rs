@@ -75,6 +75,8 @@ pub(super) struct Outline<'a> {
     pending_indent: usize,
     /// Names of the lines around: text that is part of one is not repeated.
     around: Vec<String>,
+    /// The name of the last line.
+    last_name: String,
 }
 
 impl<'a> Outline<'a> {
@@ -88,6 +90,7 @@ impl<'a> Outline<'a> {
             pending_box: None,
             pending_indent: 0,
             around: Vec::new(),
+            last_name: String::new(),
         }
     }
 
@@ -104,10 +107,10 @@ impl<'a> Outline<'a> {
     fn add(&mut self, at: usize, indent: usize, depth: usize) {
         let tree = self.tree;
         let node = &tree.nodes[at];
-        if node.is_internal || depth > DEEPEST || matches!(node.tag.as_str(), "script" | "style" | "head" | "comment") {
+        if node.is_internal || depth > DEEPEST || matches!(node.tag.as_str(), "script" | "style" | "head" | "#comment") {
             return;
         }
-        if node.tag == "text" {
+        if node.tag == "#text" {
             self.add_text(node, indent);
             return;
         }
@@ -134,6 +137,7 @@ impl<'a> Outline<'a> {
         let reference = self.references.name(node.number);
         let boxes = self.box_of(node, names::needs_box(node));
         self.line(indent, &text.replacen("[]", &format!("[{reference}]{boxes}"), 1));
+        self.last_name.clone_from(&name);
         if names::is_closed(node) {
             return;
         }
@@ -180,7 +184,8 @@ impl<'a> Outline<'a> {
     fn flush(&mut self) {
         let text = names::squeezed(&std::mem::take(&mut self.pending));
         let bounds = self.pending_box.take();
-        if text.is_empty() {
+        // The text of a label often follows the field that it names.
+        if text.is_empty() || text == self.last_name {
             return;
         }
         let boxes = bounds.filter(|_| self.options.with_boxes).map(line::box_text).unwrap_or_default();
@@ -194,6 +199,7 @@ impl<'a> Outline<'a> {
         }
         self.out.push_str(text);
         self.out.push('\n');
+        self.last_name.clear();
     }
 
     fn box_of(&self, node: &PageNode, is_needed: bool) -> String {

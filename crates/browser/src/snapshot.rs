@@ -22,7 +22,7 @@ pub(crate) const DEEPEST: usize = 1500;
 pub(crate) struct PageNode {
     pub(crate) parent: Option<usize>,
     pub(crate) children: Vec<usize>,
-    /// Lower case, without `#`: `div`, `text`, `document`, `document-fragment`.
+    /// Lower case: `div`, `#text`, `#document`, `#document-fragment`.
     pub(crate) tag: String,
     /// Of a text, what it shows.
     pub(crate) text: String,
@@ -191,7 +191,7 @@ impl PageTree {
         for at in 0..names {
             let up = nodes["parentIndex"][at].as_i64().and_then(|up| usize::try_from(up).ok()).map(|up| base + up);
             let up = if at == 0 { parent } else { up };
-            let tag = string(strings, &nodes["nodeName"][at]).trim_start_matches('#').to_ascii_lowercase();
+            let tag = string(strings, &nodes["nodeName"][at]).to_ascii_lowercase();
             let is_svg =
                 tag == "svg" || up.is_some_and(|up| self.nodes[up].is_svg && self.nodes[up].tag != "foreignobject");
             let above = up.is_some_and(|up| self.nodes[up].is_internal);
@@ -201,7 +201,7 @@ impl PageTree {
                 .map(|pair| (string(strings, pair[0]).to_ascii_lowercase(), string(strings, pair[1]).to_owned()));
             self.nodes.push(PageNode {
                 parent: up,
-                text: if tag == "text" { string(strings, &nodes["nodeValue"][at]).to_owned() } else { String::new() },
+                text: if tag == "#text" { string(strings, &nodes["nodeValue"][at]).to_owned() } else { String::new() },
                 number: nodes["backendNodeId"][at].as_i64().unwrap_or(0),
                 attributes: attributes.collect(),
                 listens: listening.contains(&at),
@@ -239,13 +239,13 @@ impl PageTree {
             node.style = STYLES.into_iter().zip(styles.map(|style| string(strings, style).to_owned())).collect();
             // Texts are taken as shown: with `text-transform`, without folded blanks.
             let shown = string(strings, &layout["text"][at]);
-            if node.tag == "text" && !shown.is_empty() {
+            if node.tag == "#text" && !shown.is_empty() {
                 shown.clone_into(&mut node.text);
             }
         }
         // The style of a text is its element's.
         for at in base..self.nodes.len() {
-            if self.nodes[at].tag == "text"
+            if self.nodes[at].tag == "#text"
                 && let Some(parent) = self.nodes[at].parent
             {
                 self.nodes[at].style = self.nodes[parent].style.clone();

@@ -42,7 +42,7 @@ impl FlowText {
         if node.is_internal || depth > DEEPEST {
             return;
         }
-        if node.tag == "text" {
+        if node.tag == "#text" {
             if node.is_visible() {
                 self.words(&node.text);
             }

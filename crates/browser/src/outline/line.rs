@@ -130,7 +130,7 @@ fn states(node: &PageNode, line: &mut String) {
 fn shape(node: &PageNode, line: &mut String) {
     for name in SHAPE_ATTRIBUTES {
         if let Some(value) = node.attribute(name).filter(|value| !value.is_empty()) {
-            line.push_str(&format!(" {name}={}", short(value, 120)));
+            line.push_str(&format!(" {name}={}", short(value, 80)));
         }
     }
     if node.attribute("fill").is_none() && !node.style("fill").is_empty() {

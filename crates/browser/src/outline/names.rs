@@ -89,7 +89,7 @@ pub(super) fn kind(tree: &PageTree, at: usize, options: &ReadOptions) -> Option<
     let node = &tree.nodes[at];
     let role = node.role();
     let tag = node.tag.as_str();
-    let is_root = matches!(tag, "html" | "body" | "document" | "document-fragment");
+    let is_root = matches!(tag, "html" | "body" | "#document" | "#document-fragment");
     if !node.is_visible() || is_root {
         return None;
     }
@@ -133,7 +133,7 @@ fn word(role: &str) -> String {
 /// Whether a click listener or the pointer's shape betrays that it can be clicked.
 pub(super) fn is_clickable(tree: &PageTree, at: usize) -> bool {
     let node = &tree.nodes[at];
-    if matches!(node.tag.as_str(), "html" | "body" | "document" | "label" | "option") {
+    if matches!(node.tag.as_str(), "html" | "body" | "#document" | "label" | "option") {
         return false;
     }
     // The shape of the pointer is inherited: only where it begins does it say something.
@@ -155,7 +155,7 @@ fn hand(tree: &PageTree, node: &PageNode) -> Option<&'static str> {
 /// An element that shows nothing but a colour or a size.
 fn is_plain_box(tree: &PageTree, node: &PageNode) -> bool {
     let has_element =
-        node.children.iter().any(|&child| tree.nodes[child].tag != "text" && !tree.nodes[child].is_internal);
+        node.children.iter().any(|&child| tree.nodes[child].tag != "#text" && !tree.nodes[child].is_internal);
     let has_size = node.bounds.is_some_and(|[_, _, width, height]| width >= 2.0 && height >= 2.0);
     has_size && !has_element && node.tag != "br"
 }
@@ -178,13 +178,14 @@ pub(super) fn name(tree: &PageTree, at: usize, kind: &LineKind) -> String {
         return named;
     }
     let label = node.attribute("aria-label").or_else(|| node.attribute("title")).unwrap_or_default();
-    if !label.is_empty() || !(kind.by_text || kind.is_clickable) || (holds_used(tree, at, 0) && !kind.by_text) {
+    let is_group = NAMED_BY_CONTENT.contains(&node.role());
+    if !label.is_empty() || is_group || !(kind.by_text || kind.is_clickable) {
         return squeezed(label);
     }
     let mut text = String::new();
     collect(tree, at, &mut text, 0);
     let text = squeezed(&text);
-    let is_name = text.chars().count() <= LONGEST_NAME && !(holds_used(tree, at, 0));
+    let is_name = text.chars().count() <= LONGEST_NAME && !holds_used(tree, at, 0);
     if is_name { text } else { String::new() }
 }
 
@@ -204,7 +205,7 @@ fn collect(tree: &PageTree, at: usize, out: &mut String, depth: usize) {
     if node.is_internal || depth > 200 || out.len() > LONGEST_NAME * 5 {
         return;
     }
-    if node.tag == "text" {
+    if node.tag == "#text" {
         if node.is_visible() {
             out.push_str(&node.text);
         }
@@ -231,7 +232,7 @@ pub(super) fn plain_row(tree: &PageTree, at: usize, options: &ReadOptions) -> Op
     let mut cells = Vec::new();
     for &child in &node.children {
         let cell = &tree.nodes[child];
-        if cell.tag == "text" && squeezed(&cell.text).is_empty() {
+        if cell.tag == "#text" && squeezed(&cell.text).is_empty() {
             continue;
         }
         if !matches!(cell.role(), "cell" | "gridcell" | "columnheader" | "rowheader") || holds_picture(tree, child, 0) {
