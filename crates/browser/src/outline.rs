@@ -107,7 +107,8 @@ impl<'a> Outline<'a> {
     fn add(&mut self, at: usize, indent: usize, depth: usize) {
         let tree = self.tree;
         let node = &tree.nodes[at];
-        if node.is_internal || depth > DEEPEST || matches!(node.tag.as_str(), "script" | "style" | "head" | "#comment") {
+        if node.is_internal || depth > DEEPEST || matches!(node.tag.as_str(), "script" | "style" | "head" | "#comment")
+        {
             return;
         }
         if node.tag == "#text" {

@@ -1,0 +1,145 @@
+//! What happens beside the page: dialogs, downloads, uploads, tabs.
+
+use std::sync::{Arc, Mutex};
+
+use updraft_browser::{BrowserEvent, ClickKind, DownloadDecision, Error, PageDialog};
+
+use crate::site::html;
+use crate::world::{World, find, spot};
+
+const DIALOGS: &str = "<button onclick=\"alert('careful'); document.title = 'told'\">tell</button>\
+    <button onclick=\"document.title = confirm('Sure?')\">ask</button>\
+    <button onclick=\"document.title = prompt('Name?', 'nobody')\">name</button>";
+
+fn dialog(tab: &str, kind: &str, message: &str, default: &str) -> BrowserEvent {
+    let dialog = PageDialog { kind: kind.to_owned(), message: message.to_owned(), default: default.to_owned() };
+    BrowserEvent::Dialog { tab: tab.to_owned(), dialog, is_open: kind != "alert" }
+}
+
+#[tokio::test]
+async fn dialogs_are_reported_and_answered() {
+    let Some(world) = World::with(vec![html("/", DIALOGS)]) else { return };
+    let tab = world.open("/").await.unwrap();
+    let title = async || tab.evaluate("document.title").await.unwrap().text;
+    tab.click(&spot(&tab, "tell").await.unwrap(), ClickKind::Single).await.unwrap();
+    assert_eq!(title().await, "\"told\"");
+    let (ask, name) = (spot(&tab, "ask").await.unwrap(), spot(&tab, "name").await.unwrap());
+    tab.click(&ask, ClickKind::Single).await.unwrap();
+    let error = tab.text(0).await.unwrap_err();
+    assert_eq!(error.to_string(), "a dialog is open (confirm: \"Sure?\"); answer it first");
+    tab.answer_dialog(false, None).await.unwrap();
+    assert_eq!(title().await, "\"false\"");
+    tab.click(&name, ClickKind::Single).await.unwrap();
+    tab.answer_dialog(true, Some("Ada")).await.unwrap();
+    assert_eq!(title().await, "\"Ada\"");
+    assert!(matches!(tab.answer_dialog(true, None).await, Err(Error::NoDialog)));
+    let expected = [
+        dialog("t1", "alert", "careful", ""),
+        dialog("t1", "confirm", "Sure?", ""),
+        dialog("t1", "prompt", "Name?", "nobody"),
+    ];
+    assert_eq!(world.events().await, expected);
+}
+
+fn file_site() -> Vec<crate::site::Page> {
+    let file =
+        ("/file", "Content-Type: text/csv\r\nContent-Disposition: attachment; filename=\"../../evil/../data.csv\"");
+    vec![html("/", "<a href=/file>get</a>"), (file.0, file.1, "a,b\n1,2\n".to_owned())]
+}
+
+#[tokio::test]
+async fn a_download_is_saved_where_the_policy_says() {
+    let target = tempfile::tempdir().unwrap();
+    let (path, offers) = (target.path().to_owned(), Arc::new(Mutex::new(Vec::new())));
+    let seen = offers.clone();
+    let world = World::configured(file_site(), move |config| {
+        config.downloads = Arc::new(move |offer| {
+            seen.lock().unwrap().push(offer.name.clone());
+            DownloadDecision::Save(path.clone())
+        });
+    });
+    let Some(world) = world else { return };
+    let tab = world.open("/").await.unwrap();
+    let link = spot(&tab, "get").await.unwrap();
+    let mut events = Vec::new();
+    for _ in 0..2 {
+        tab.click(&link, ClickKind::Single).await.unwrap();
+        while !events.iter().any(|event| matches!(event, BrowserEvent::DownloadSaved { .. })) {
+            world.browser.wait_downloads().await.unwrap();
+            events.extend(world.events().await);
+            tokio::task::yield_now().await;
+        }
+        events.truncate(if events.len() == 1 { 0 } else { 9 });
+    }
+    assert_eq!(std::fs::read_to_string(target.path().join("data.csv")).unwrap(), "a,b\n1,2\n");
+    assert_eq!(std::fs::read_to_string(target.path().join("data (2).csv")).unwrap(), "a,b\n1,2\n");
+    assert_eq!(*offers.lock().unwrap(), ["data.csv", "data.csv"]);
+    let error = tab.open(&world.site.url("/file")).await.unwrap_err();
+    assert!(error.to_string().contains("it is a download, not a page"), "{error}");
+}
+
+#[tokio::test]
+async fn a_download_without_permission_is_refused_and_reported() {
+    let Some(world) = World::with(file_site()) else { return };
+    let tab = world.open("/").await.unwrap();
+    tab.click(&spot(&tab, "get").await.unwrap(), ClickKind::Single).await.unwrap();
+    let mut events = Vec::new();
+    while events.is_empty() {
+        events = world.events().await;
+        tokio::task::yield_now().await;
+    }
+    let refused = BrowserEvent::DownloadRefused {
+        url: world.site.url("/file"),
+        name: "data.csv".to_owned(),
+        why: "downloads are not allowed".to_owned(),
+    };
+    assert_eq!(events, [refused]);
+}
+
+const UPLOAD: &str =
+    "<input type=file aria-label=File onchange=\"this.files[0].text().then(text => document.title = text)\">";
+
+#[tokio::test]
+async fn files_are_uploaded_to_inputs_only() {
+    let Some(world) = World::with(vec![html("/", &format!("{UPLOAD}<button>no</button>"))]) else { return };
+    let tab = world.open("/").await.unwrap();
+    let file = world.folder.path().join("note.txt");
+    std::fs::write(&file, "from a file").unwrap();
+    let input = find(&tab, "File").await.unwrap();
+    // Clicking it opens a chooser that nobody sees; the event says where the files go.
+    tab.click(&updraft_browser::Spot::Element(input.clone()), ClickKind::Single).await.unwrap();
+    let asked = BrowserEvent::FilesAsked { tab: "t1".to_owned(), reference: Some(input.clone()), is_multiple: false };
+    assert_eq!(world.events().await, [asked]);
+    tab.upload(&input, std::slice::from_ref(&file)).await.unwrap();
+    assert_eq!(tab.evaluate("document.title").await.unwrap().text, "\"from a file\"");
+    let button = find(&tab, "button").await.unwrap();
+    assert!(tab.upload(&button, &[file]).await.unwrap_err().to_string().contains("takes no files"));
+    assert!(tab.upload(&input, &["/nowhere".into()]).await.unwrap_err().to_string().contains("no such file"));
+}
+
+#[tokio::test]
+async fn tabs_that_pages_open_are_listed_and_closed() {
+    let pages = vec![
+        html("/", "<title>First</title><a href=/two target=_blank>open</a>"),
+        html("/two", "<title>Second</title>two"),
+    ];
+    let world = World::configured(pages, |config| config.limits.tabs = 2);
+    let Some(world) = world else { return };
+    let tab = world.open("/").await.unwrap();
+    tab.click(&spot(&tab, "open").await.unwrap(), ClickKind::Single).await.unwrap();
+    let mut tabs = world.browser.tabs().await.unwrap();
+    while tabs.len() < 2 || tabs[1].title != "Second" {
+        tabs = world.browser.tabs().await.unwrap();
+    }
+    let owners: Vec<(&str, &str)> = tabs.iter().map(|tab| (tab.id.as_str(), tab.owner.as_str())).collect();
+    assert_eq!(owners, [("t1", "test"), ("t2", "test")]);
+    let second = world.browser.tab("t2").await.unwrap();
+    assert_eq!(second.text(0).await.unwrap().text, "two");
+    assert!(matches!(world.browser.open_tab("x").await, Err(Error::TooManyTabs { most: 2 })));
+    second.close().await.unwrap();
+    assert!(matches!(second.text(0).await, Err(Error::TabGone)));
+    assert!(matches!(world.browser.tab("t2").await, Err(Error::NoSuchTab { .. })));
+    let kinds: Vec<bool> =
+        world.events().await.iter().map(|event| matches!(event, BrowserEvent::TabOpened { .. })).collect();
+    assert_eq!(kinds, [true, false]);
+}
