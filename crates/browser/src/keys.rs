@@ -109,8 +109,9 @@ impl Tab {
         let held: Vec<(&str, u32, u32)> =
             ["Alt", "Control", "Meta", "Shift"].iter().filter_map(|name| modifier(name)).collect();
         let held = held.into_iter().filter(|(_, bit, _)| stroke.modifiers & bit != 0);
-        let held: Vec<Value> =
-            held.map(|(name, _, code)| json!({"key": name, "windowsVirtualKeyCode": code})).collect();
+        let held: Vec<Value> = held
+            .map(|(name, _, code)| json!({"key": name, "windowsVirtualKeyCode": code, "code": format!("{name}Left")}))
+            .collect();
         for key in &held {
             self.key_event("keyDown", key, stroke.modifiers).await?;
         }

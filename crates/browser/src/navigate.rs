@@ -44,23 +44,23 @@ impl Tab {
         check_address(url)?;
         // A crashed page is left behind by opening another.
         self.state.inner().is_crashed = false;
+        let before = self.running.proxy.newest_failure();
         let answer = self.call_within("Page.navigate", json!({"url": url}), self.limits().load).await;
         let answer = match answer {
             Ok(answer) => answer,
-            Err(Error::TimedOut { .. }) => return Err(self.not_loaded(url, "the server does not answer in time")),
+            Err(Error::TimedOut { .. }) => {
+                return Err(self.not_loaded(url, before, "the server does not answer in time"));
+            }
             Err(error) => return Err(error),
         };
         if let Some(why) = answer["errorText"].as_str() {
             if answer["isDownload"] == true || self.running.state.inner().downloads.count() > 0 {
-                return Err(self.not_loaded(url, "it is a download, not a page"));
+                return Err(self.not_loaded(url, before, "it is a download, not a page"));
             }
-            return Err(self.not_loaded(url, why));
+            return Err(self.not_loaded(url, before, why));
         }
         let view = self.loaded(answer["loaderId"].as_str()).await?;
-        match self.refusal(&view.url) {
-            Some(error) => Err(error),
-            None => Ok(view),
-        }
+        self.failure(&view.url, before).map_or(Ok(view), Err)
     }
 
     /// Goes back one page.
@@ -123,10 +123,11 @@ impl Tab {
             return Err(Error::NoHistory { direction });
         };
         let before = self.state.inner().loader.clone();
+        let failures = self.running.proxy.newest_failure();
         self.call("Page.navigateToHistoryEntry", json!({"entryId": entry})).await?;
         self.moved_on(&before).await?;
         let view = self.loaded(None).await?;
-        self.refusal(&view.url).map_or(Ok(view), Err)
+        self.failure(&view.url, failures).map_or(Ok(view), Err)
     }
 
     /// Waits until another page is shown. A move within the page shows none, so a short wait has to do.
@@ -161,16 +162,16 @@ impl Tab {
         Ok(PageView { url: self.url(), title, status, is_loaded })
     }
 
-    fn not_loaded(&self, url: &str, why: &str) -> Error {
+    fn not_loaded(&self, url: &str, before: u64, why: &str) -> Error {
         let shown = url.chars().take(300).collect::<String>();
-        self.refusal(url).unwrap_or(Error::NotLoaded { url: shown, why: why.to_owned() })
+        self.failure(url, before).unwrap_or(Error::NotLoaded { url: shown, why: why.to_owned() })
     }
 
-    /// The guard's refusal of this address, if it was refused just now.
-    fn refusal(&self, url: &str) -> Option<Error> {
-        let (host, port) = host_and_port(url)?;
-        let refusal = self.running.proxy.refusal_of(&host, port)?;
-        Some(Error::Refused { url: url.chars().take(300).collect(), why: refusal.why })
+    /// Why the proxy got no connection for this address since then.
+    fn failure(&self, url: &str, before: u64) -> Option<Error> {
+        let failure = self.running.proxy.failure_of(&at_proxy(url)?, before)?;
+        let (url, why) = (url.chars().take(300).collect(), failure.why);
+        Some(if failure.is_refused { Error::Refused { url, why } } else { Error::NotLoaded { url, why } })
     }
 }
 
@@ -204,16 +205,18 @@ fn check_address(url: &str) -> Result<(), Error> {
     bad("only `http://` and `https://` pages are opened")
 }
 
-/// Host and port of an address, as the proxy gets them.
-fn host_and_port(url: &str) -> Option<(String, u16)> {
-    let (scheme, rest) = url.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
+/// An address as the proxy gets it: `http` without its fragment, of others host and port.
+fn at_proxy(url: &str) -> Option<String> {
+    let whole = url.split('#').next()?;
+    let (scheme, rest) = whole.split_once("://")?;
+    let (authority, path) = rest.find(['/', '?']).map_or((rest, ""), |at| rest.split_at(at));
     let authority = authority.rsplit('@').next()?.to_ascii_lowercase();
-    let default = if scheme.eq_ignore_ascii_case("https") { 443 } else { 80 };
-    match authority.rsplit_once(':') {
-        Some((host, port)) if !port.contains(']') => Some((host.to_owned(), port.parse().ok()?)),
-        _ => Some((authority, default)),
+    if scheme.eq_ignore_ascii_case("http") {
+        let slash = if path.starts_with('/') { "" } else { "/" };
+        return Some(format!("http://{}{slash}{path}", authority.strip_suffix(":80").unwrap_or(&authority)));
     }
+    let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
+    Some(if has_port { authority } else { format!("{authority}:443") })
 }
 
 #[cfg(test)]
@@ -234,9 +237,11 @@ mod tests {
     }
 
     #[test]
-    fn host_and_port_are_those_that_the_proxy_sees() {
-        assert_eq!(host_and_port("http://[::1]/x"), Some(("[::1]".to_owned(), 80)));
-        assert_eq!(host_and_port("https://u:p@EXAMPLE.com:8443?x"), Some(("example.com".to_owned(), 8443)));
-        assert_eq!(host_and_port("about:blank"), None);
+    fn addresses_are_known_as_the_proxy_gets_them() {
+        assert_eq!(at_proxy("http://[::1]#x").as_deref(), Some("http://[::1]/"));
+        assert_eq!(at_proxy("HTTP://A.example:80?q#x").as_deref(), Some("http://a.example/?q"));
+        assert_eq!(at_proxy("https://u:p@EXAMPLE.com:8443/x").as_deref(), Some("example.com:8443"));
+        assert_eq!(at_proxy("https://[::1]/").as_deref(), Some("[::1]:443"));
+        assert_eq!(at_proxy("about:blank"), None);
     }
 }

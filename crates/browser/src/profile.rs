@@ -9,6 +9,9 @@ use tempfile::TempDir;
 
 const PREFIX: &str = "updraft-browser-";
 const LOCK: &str = "in-use";
+/// What only a setting turns off: signing in, warnings and suggestions that ask somebody else about each page.
+const SETTINGS: &str = r#"{"signin":{"allowed":false},"safebrowsing":{"enabled":false},"search":{"suggest_enabled":false},
+"alternate_error_pages":{"enabled":false},"credentials_enable_service":false,"profile":{"password_manager_enabled":false}}"#;
 
 /// A profile in use. It is removed when this is dropped.
 pub(crate) struct Profile {
@@ -27,6 +30,8 @@ impl Profile {
         let lock = File::create(folder.path().join(LOCK))?;
         lock.lock()?;
         fs::create_dir(folder.path().join("downloads"))?;
+        fs::create_dir(folder.path().join("Default"))?;
+        fs::write(folder.path().join("Default/Preferences"), SETTINGS)?;
         Ok(Self { folder, _lock: lock })
     }
 

@@ -5,6 +5,7 @@
 
 mod http;
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,6 +37,17 @@ pub(super) struct Gate {
     resolver: Resolver,
     own: SocketAddr,
     refused: Mutex<Vec<RefusedConnection>>,
+    /// The last requests that got no connection, refused or not, with their numbers.
+    failures: Mutex<VecDeque<(u64, FailedRequest)>>,
+}
+
+/// A request that got no connection.
+#[derive(Clone)]
+pub(crate) struct FailedRequest {
+    url: String,
+    pub(crate) why: String,
+    /// Whether the guard refused it; else there was nobody to connect to.
+    pub(crate) is_refused: bool,
 }
 
 /// What a request wants to reach.
@@ -54,7 +66,7 @@ impl GuardProxy {
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
         let own = listener.local_addr()?;
-        let gate = Arc::new(Gate { guard, resolver, own, refused: Mutex::default() });
+        let gate = Arc::new(Gate { guard, resolver, own, refused: Mutex::default(), failures: Mutex::default() });
         let mut serving = JoinSet::new();
         serving.spawn(accept(listener, gate.clone()));
         Ok(Self { gate, port: own.port(), _serving: serving })
@@ -69,10 +81,17 @@ impl GuardProxy {
         std::mem::take(&mut *self.gate.refused.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The refusal of this host and port since the last look.
-    pub(crate) fn refusal_of(&self, host: &str, port: u16) -> Option<RefusedConnection> {
-        let refused = self.gate.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        refused.iter().rev().find(|refusal| refusal.host == host && refusal.port == port).cloned()
+    /// The number of the last failure, to tell later ones from earlier ones.
+    pub(crate) fn newest_failure(&self) -> u64 {
+        let failures = self.gate.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        failures.back().map_or(0, |(number, _)| *number)
+    }
+
+    /// Why a request for this address failed after that number: all of `http://…`, or `host:port`.
+    pub(crate) fn failure_of(&self, url: &str, after: u64) -> Option<FailedRequest> {
+        let failures = self.gate.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = failures.iter().find(|(number, failure)| *number > after && failure.url == url);
+        found.map(|(_, failure)| failure.clone())
     }
 }
 
@@ -97,10 +116,10 @@ async fn accept(listener: TcpListener, gate: Arc<Gate>) {
 }
 
 impl Gate {
-    /// Connects to an address that the guard has allowed. The error is a message for the page.
-    pub(super) async fn connect(&self, to: &Destination<'_>) -> Result<TcpStream, String> {
+    /// Connects to an address that the guard has allowed.
+    pub(super) async fn connect(&self, to: &Destination<'_>) -> Result<TcpStream, FailedRequest> {
         let (host, port) = (to.host, to.port);
-        let addresses = self.addresses(host).await?;
+        let addresses = self.addresses(host).await.map_err(|why| self.fail(to, why, false))?;
         // A name with one refused address among allowed ones is taken for an attack.
         for &address in &addresses {
             if port == self.own.port() && address.is_loopback() {
@@ -111,11 +130,12 @@ impl Gate {
             }
         }
         let addresses: Vec<SocketAddr> = addresses.into_iter().map(|ip| SocketAddr::new(ip, port)).collect();
-        match tokio::time::timeout(PATIENCE, TcpStream::connect(addresses.as_slice())).await {
-            Ok(Ok(stream)) => Ok(stream),
-            Ok(Err(error)) => Err(format!("{host}:{port} cannot be reached: {error}")),
-            Err(_) => Err(format!("{host}:{port} did not answer in time")),
-        }
+        let why = match tokio::time::timeout(PATIENCE, TcpStream::connect(addresses.as_slice())).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => format!("{host}:{port} cannot be reached: {error}"),
+            Err(_) => format!("{host}:{port} did not answer in time"),
+        };
+        Err(self.fail(to, why, false))
     }
 
     async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, String> {
@@ -131,13 +151,24 @@ impl Gate {
         }
     }
 
-    fn refuse(&self, to: &Destination<'_>, why: String) -> String {
+    fn refuse(&self, to: &Destination<'_>, why: String) -> FailedRequest {
+        let failure = self.fail(to, why.clone(), true);
         let refusal = RefusedConnection { url: to.url.to_owned(), host: to.host.to_owned(), port: to.port, why };
-        let text = format!("{} was refused: {}", refusal.url, refusal.why);
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if refused.len() < MOST_REFUSALS && !refused.contains(&refusal) {
             refused.push(refusal);
         }
-        text
+        failure
+    }
+
+    fn fail(&self, to: &Destination<'_>, why: String, is_refused: bool) -> FailedRequest {
+        let failure = FailedRequest { url: to.url.to_owned(), why, is_refused };
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = failures.back().map_or(0, |(number, _)| *number) + 1;
+        if failures.len() == MOST_REFUSALS {
+            failures.pop_front();
+        }
+        failures.push_back((number, failure.clone()));
+        failure
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn describe(tree: &PageTree, at: usize, kind: &LineKind, name: &str) 
     if kind.is_clickable && node.is_svg {
         line.push_str(" clickable");
     }
-    value(tree, at, &mut line);
+    value(node, &mut line);
     states(node, &mut line);
     if node.tag == "a"
         && let Some(href) = node.attribute("href").filter(|href| !href.is_empty() && *href != "#")
@@ -48,24 +48,16 @@ pub(super) fn describe(tree: &PageTree, at: usize, kind: &LineKind, name: &str) 
     if name.is_empty() {
         hints(node, &mut line);
     }
+    if node.tag == "select" {
+        options(tree, at, &mut line);
+    }
     line
 }
 
-fn value(tree: &PageTree, at: usize, line: &mut String) {
-    let node = &tree.nodes[at];
+fn value(node: &PageNode, line: &mut String) {
     let value = node.meaning.as_ref().map_or("", |meaning| meaning.value.as_str());
     if !value.is_empty() {
         line.push_str(&format!(" ={}", quoted(value)));
-    }
-    if node.tag == "select" {
-        let mut options = Vec::new();
-        collect_options(tree, at, &mut options);
-        let more = options.len().saturating_sub(MOST_OPTIONS);
-        let shown: Vec<String> = options.iter().take(MOST_OPTIONS).map(|option| quoted(option)).collect();
-        line.push_str(&format!(" options: {}", shown.join(", ")));
-        if more > 0 {
-            line.push_str(&format!(" and {more} more"));
-        }
     }
     if node.tag == "input" {
         let kind = node.attribute("type").unwrap_or("text").to_ascii_lowercase();
@@ -75,6 +67,17 @@ fn value(tree: &PageTree, at: usize, line: &mut String) {
         ) {
             line.push_str(&format!(" type={kind}"));
         }
+    }
+}
+
+fn options(tree: &PageTree, at: usize, line: &mut String) {
+    let mut options = Vec::new();
+    collect_options(tree, at, &mut options);
+    let more = options.len().saturating_sub(MOST_OPTIONS);
+    let shown: Vec<String> = options.iter().take(MOST_OPTIONS).map(|option| quoted(option)).collect();
+    line.push_str(&format!(" options: {}", shown.join(", ")));
+    if more > 0 {
+        line.push_str(&format!(" and {more} more"));
     }
 }
 

@@ -102,14 +102,16 @@ pub(super) fn kind(tree: &PageTree, at: usize, options: &ReadOptions) -> Option<
     if matches!(tag, "svg" | "canvas" | "iframe" | "frame" | "video" | "audio") {
         return line(tag, false);
     }
-    if !SILENT.contains(&role) {
+    let hand = hand(tree, node);
+    // A draggable element is a group to the accessibility tree.
+    if !SILENT.contains(&role) && !(role == "group" && hand.is_some()) {
         return line(&word(role), false);
+    }
+    if let Some(word) = hand {
+        return line(word, true);
     }
     if is_clickable {
         return line("clickable", true);
-    }
-    if let Some(word) = hand(tree, node) {
-        return line(word, true);
     }
     // The bounds of text fields that the accessibility tree leaves out, such as those under `aria-hidden`.
     if matches!(tag, "input" | "textarea" | "select" | "button") {

@@ -5,7 +5,7 @@ use std::io;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::{Destination, Gate, PATIENCE};
+use super::{Destination, FailedRequest, Gate, PATIENCE};
 
 /// Most bytes of a request's head.
 const LONGEST_HEAD: usize = 256 << 10;
@@ -22,16 +22,20 @@ pub(super) async fn answer(mut browser: TcpStream, gate: &Gate) -> io::Result<()
                     server.write_all(&rest).await?;
                     tokio::io::copy_bidirectional(&mut browser, &mut server).await.map(drop)
                 }
-                Err(why) => reply(&mut browser, "403 Forbidden", &why).await,
+                Err(failure) => reply(&mut browser, status(&failure), &failure.why).await,
             }
         }
         Some(ProxyRequest::Plain { url, host, port, head, body }) => {
             match gate.connect(&Destination { url: &url, host: &host, port }).await {
                 Ok(server) => forward(browser, server, &head, rest, body).await,
-                Err(why) => reply(&mut browser, "403 Forbidden", &why).await,
+                Err(failure) => reply(&mut browser, status(&failure), &failure.why).await,
             }
         }
     }
+}
+
+fn status(failure: &FailedRequest) -> &'static str {
+    if failure.is_refused { "403 Forbidden" } else { "502 Bad Gateway" }
 }
 
 /// Everything up to the empty line, and the bytes after it.

@@ -88,7 +88,7 @@ async fn mouse_and_keys_do_what_hands_do() {
     tab.scroll(Some(&Spot::Element(pad)), 0.0, 30.0).await.unwrap();
     tab.press(&["Enter", "Control+a", "ArrowDown", "é"]).await.unwrap();
     let log = tab.evaluate("document.getElementById('log').textContent").await.unwrap().text;
-    let keys = "Enter/Enter Control^/Control a^/KeyA ArrowDown/ArrowDown é/ ";
+    let keys = "Enter/Enter Control^/ControlLeft a^/KeyA ArrowDown/ArrowDown é/ ";
     assert_eq!(log, format!("\"mouseenter click@20 click@30 click@30 dblclick contextmenu wheel {keys}\""));
 }
 
@@ -107,7 +107,7 @@ async fn both_kinds_of_drags_work() {
     let Some(world) = World::with(vec![html("/", DRAGS)]) else { return };
     let tab = world.open("/").await.unwrap();
     let bin = Spot::At(240.0, 40.0);
-    tab.drag(&[spot(&tab, "draggable card").await.unwrap(), bin]).await.unwrap();
+    tab.drag(&[spot(&tab, "draggable own").await.unwrap(), bin]).await.unwrap();
     tab.wait(&PageWait::Text("the card".to_owned()), Duration::from_secs(10)).await.unwrap();
     tab.drag(&[spot(&tab, "free").await.unwrap(), Spot::At(320.0, 220.0)]).await.unwrap();
     assert_eq!(tab.evaluate("document.getElementById('free').style.left").await.unwrap().text, "\"300px\"");
