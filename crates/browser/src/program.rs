@@ -30,7 +30,7 @@ const MOVE_PIPES: &str = "exec 3<&0 4>&1 </dev/null >/dev/null; exec \"$0\" \"$@
 const FEATURES_OFF: &str = "--disable-features=Translate,OptimizationHints,MediaRouter,DialMediaRouteProvider,\
     InterestFeedContentSuggestions,AutofillServerCommunication,CertificateTransparencyComponentUpdater,HttpsUpgrades,\
     IsolateOrigins,site-per-process,PrefetchProxy,Prerender2,BackForwardCache,WebOTP,PaintHolding,LensOverlay,AcceptCHFrame,\
-    GlobalMediaControls,DestroyProfileOnBrowserClose,LocalNetworkAccessChecks,NetworkTimeServiceQuerying";
+    GlobalMediaControls,DestroyProfileOnBrowserClose,LocalNetworkAccessChecks,NetworkTimeServiceQuerying,OriginKeyedProcessesByDefault,IsolateSandboxedIframes,OriginIsolationHeader";
 
 const QUIET: [&str; 37] = [
     "--headless=new",
@@ -66,11 +66,12 @@ const QUIET: [&str; 37] = [
     "--password-store=basic",
     "--use-mock-keychain",
     "--deny-permission-prompts",
-    // Services that no switch turns off get an address at port 1, which Chromium itself refuses before any connection.
-    "--gaia-url=http://127.0.0.1:1/",
-    "--component-updater=url-source=http://127.0.0.1:1/",
-    "--apps-gallery-update-url=http://127.0.0.1:1/",
-    "--variations-server-url=http://127.0.0.1:1/",
+    // Services that no switch turns off get an address at port 1, which Chromium itself refuses before any connection. The host
+    // must not be one of a page: Chromium isolates that of the first from everything else.
+    "--gaia-url=http://nobody.invalid:1/",
+    "--component-updater=url-source=http://nobody.invalid:1/",
+    "--apps-gallery-update-url=http://nobody.invalid:1/",
+    "--variations-server-url=http://nobody.invalid:1/",
 ];
 
 /// The first Chromium in `folders` (usually those of `PATH`), or where systems keep it.
