@@ -163,12 +163,6 @@ def menu(b):
     b.click(b.find(path[-1], "menuitem"))
 
 
-MENU_ICONS = {
-    "disk": "Save", "print": "Print...", "zoomin": "Zoom In", "zoomout": "Zoom Out",
-    "prev": "Prev", "stop": "Stop", "play": "Play", "next": "Next",
-}  # fmt: skip
-
-
 def menu_2(b):
     text = b.text()
     b.button("Menu")
@@ -246,8 +240,10 @@ def tree(b):
 
 
 def ascending(b):
-    for number in sorted(int(one.name) for one in b.all("text", lambda one: one.name.isdigit() and one.ref)):
-        b.click(b.find(str(number), "text", lambda one: one.ref))
+    # They are hidden after the first click, so the places are kept in mind.
+    numbers = b.all("text", lambda one: one.name.isdigit() and one.ref)
+    for one in sorted(numbers, key=lambda one: int(one.name)):
+        b.click_at(*one.middle)
 
 
 def focus(b):
@@ -350,6 +346,7 @@ def posts_of(b, user):
 def social(b):
     found = re.search(r'For the user (@\S+), click on the "(.*?)" button', b.text())
     user, action = found[1], found[2]
+    time.sleep(0.4)
     post = posts_of(b, user)[0]
     if action in SOCIAL:
         return b.click(next(one for one in post if SOCIAL[action] in one.get("class").split()))
@@ -362,6 +359,7 @@ def social_many(b):
     text = b.text()
     found = re.search(r'Click the "(\w+)" button on (?:all|(\d+)) posts? by (@\S+)', text)
     count = int(found[2]) if found[2] else 1000
+    time.sleep(0.4)
     wanted = [next(one for one in post if SOCIAL[found[1]] in one.get("class").split()) for post in posts_of(b, found[3])]
     for one in wanted[:count]:
         b.click(one)
@@ -394,7 +392,7 @@ def order_food(b):
         if ordered < count and plus and choose(name, kinds):
             b.click(plus)
             ordered += 1
-    b.button("Submit")
+    b.button("Order!")
 
 
 def tic_tac_toe(b):

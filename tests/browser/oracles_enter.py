@@ -71,7 +71,7 @@ def login_popup(b):
 
 
 def copy_paste(b):
-    fields = b.all("textbox")
+    fields = sorted(b.all("textbox"), key=lambda one: not one.value)
     b.click(fields[0])
     b.press("Control+a", "Control+c")
     b.click(fields[1])
@@ -197,10 +197,11 @@ def table_2(b):
 def movies(b):
     genre, director, year = re.search(r"Search for (\S+) movies directed by (\S+) from year (\d+)", b.text()).groups()
     elements = b.read()
+    kinds = {"Director": director, "Year|Date|Released": year, "Genre|Category|Type": genre}
     for at, one in enumerate(elements):
         if one.word == "textbox":
             near = one.name or next(other.name for other in reversed(elements[:at]) if other.name and other.word != "textbox")
-            value = director if "Director" in near else year if "Year" in near else genre if "Genre" in near else None
+            value = next((value for words, value in kinds.items() if re.search(words, near)), None)
             if value is None:
                 raise Failed(f"a field named {near}")
             b.fill(one, value)
@@ -425,7 +426,7 @@ def calendar(b):
     slots = {int(one.get("id")[3:]): one for one in b.all("clickable", lambda one: one.get("id").startswith("hh-"))}
     low, high = slots[start], slots[start + halves - 1]
     x = low.box[0] + 80
-    b.drag((x, low.middle[1]), (x, (low.middle[1] + high.middle[1]) / 2), (x, high.middle[1]))
+    b.drag((x, low.middle[1]), (x + 2, low.middle[1] + 2), (x, (low.middle[1] + high.middle[1]) / 2), (x, high.middle[1]))
     time.sleep(0.2)
     b.fill(b.find("Event name", "textbox"), found[3])
     b.button("Create")

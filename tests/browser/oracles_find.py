@@ -27,7 +27,12 @@ def shapes(b):
 def fits(one, words):
     """Whether a shape is as described: `large black item`, `small letters`, `triangle`."""
     for word in words:
-        word = word.rstrip("s") if word not in ("items",) else "item"
+        # Several of them: `letters`, `Ks`.
+        word = word[:-1] if word.endswith("s") and len(word) > 1 else word
+        if len(word) == 1:
+            if one.name != word:
+                return False
+            continue
         if word in ("large", "small"):
             if is_large(one) != (word == "large"):
                 return False
@@ -40,9 +45,8 @@ def fits(one, words):
 
 
 def click_shape(b):
-    words = re.search(r"Click on (.*?)(?:\.|$| [A-Za-z0-9]( |$))", b.find(where=lambda one: one.box[1] < 50).name)
     text = b.find(where=lambda one: one.box[1] < 50).name
-    words = text.replace("Click on", "").split()
+    words = text.replace("Click on a", "").split()
     b.click(next(one for one in shapes(b) if fits(one, words)))
 
 

@@ -109,28 +109,24 @@ def drag_shapes_2(b):
 
 def drag_cube(b):
     wanted = re.search(r'so that "(\d)"', b.text())[1]
-    # Which way a side comes to the front is found by trying.
-    for turn in range(14):
-        front = max((one for one in b.read() if re.fullmatch(r"[1-6]", one.name) and one.box[1] > 45), key=area)
-        if front.name == wanted and area(front) > 2200 and front.get("active", "") == "":
-            pass
-        if active(b) == wanted:
+    # The top is shown first. Which way a side comes to the front is found by trying.
+    for turn in range(40):
+        if front(b) == wanted:
             return b.button("Submit")
-        if turn % 4 == 3:
-            b.drag((80, 110), (80, 122), (80, 134), (80, 146))
+        if wanted in "16":
+            b.drag((80, 130), (80, 125), (80, 120), (80, 115), (80, 110))
+        elif front(b) in "16":
+            b.drag((80, 100), (80, 105), (80, 110), (80, 115), (80, 120))
         else:
-            b.drag((60, 110), (72, 110), (84, 110), (96, 110))
-        time.sleep(1.2)
+            b.drag((60, 110), (66, 110), (72, 110), (78, 110), (84, 110))
+        time.sleep(0.8)
     raise Failed("no such side")
 
 
-def area(one):
-    return one.box[2] * one.box[3]
-
-
-def active(b):
+def front(b):
+    """The side that is nearest: the largest."""
     sides = [one for one in b.read() if re.fullmatch(r"[1-6]", one.name) and one.box[1] > 45]
-    return max(sides, key=area).name
+    return max(sides, key=lambda one: one.box[2] * one.box[3]).name
 
 
 def draw_circle(b):
@@ -149,13 +145,16 @@ def draw_line(b):
     b.button("Submit")
 
 
+def paragraphs(b):
+    return [one for one in b.read() if one.word in ("box", "text") and one.box[1] > 48 and len(one.name) > 10]
+
+
 def highlight(b):
-    select(b, next(one for one in b.read() if one.word in ("box", "text") and one.box[1] > 90))
+    select(b, paragraphs(b)[0])
 
 
 def highlight_2(b):
-    number = int(re.search(r"the (\d)", b.text())[1])
-    select(b, [one for one in b.read() if one.word in ("box", "text") and one.box[1] > 90][number - 1])
+    select(b, paragraphs(b)[int(re.search(r"the (\d)", b.text())[1]) - 1])
 
 
 def select(b, one):
@@ -183,17 +182,6 @@ def hot_cold(b):
     b.click_at(*spot)
 
 
-def hover_shape(b):
-    end = time.monotonic() + 14
-    while time.monotonic() < end:
-        bright = [one for one in b.all("rect") if one.get("fill") != "rgb(0, 0, 0)"]
-        if not bright:
-            if not b.all("rect"):
-                return
-            continue
-        b("hover", x=bright[0].middle[0], y=bright[0].middle[1])
-
-
 def chase(b):
     end = time.monotonic() + 14
     while time.monotonic() < end:
@@ -205,15 +193,12 @@ def chase(b):
 
 def moving(b):
     end = time.monotonic() + 30
-    last = {}
     while time.monotonic() < end:
-        now = time.monotonic()
         circles = [one for one in b.all("circle") if 10 < one.middle[0] < 150 and 60 < one.middle[1] < 200]
         if b.all("clickable", lambda one: one.name == "START"):
             return
         for one in circles[:1]:
             b.click_at(*one.middle)
-        last["at"] = now
     raise Failed("it never ends")
 
 
@@ -348,7 +333,7 @@ ORACLES = {
     "drag-items-grid": drag_items_grid, "drag-shapes": drag_shapes, "drag-shapes-2": drag_shapes_2,
     "drag-single-shape": drag_way, "drag-sort-numbers": sort_numbers, "draw-circle": draw_circle, "draw-line": draw_line,
     "form-sequence": form_sequence, "form-sequence-2": form_sequence_2, "form-sequence-3": form_sequence_3,
-    "highlight-text": highlight, "highlight-text-2": highlight_2, "hot-cold": hot_cold, "hover-shape": hover_shape,
+    "highlight-text": highlight, "highlight-text-2": highlight_2, "hot-cold": hot_cold,
     "moving-items": moving, "resize-textarea": resize, "text-editor": text_editor, "use-colorwheel": colorwheel,
     "use-colorwheel-2": colorwheel_2, "use-slider": slider, "use-slider-2": slider_2,
 }  # fmt: skip

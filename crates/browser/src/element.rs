@@ -23,6 +23,9 @@ pub(crate) struct Point {
     pub(crate) y: f64,
 }
 
+/// Resolves when the page has drawn once, or would have had the time to.
+pub(crate) const NEXT_FRAME: &str =
+    "new Promise(done => { requestAnimationFrame(done); setTimeout(done, 100) }).then(() => 0)";
 /// How often an element that moves is looked at before it is taken where it is.
 const LOOKS: usize = 5;
 /// Elements that are next to each other in depth may be clicked through one another.
@@ -124,8 +127,7 @@ impl Tab {
         scrolled.map_err(|error| self.invisible(reference, error))?;
         let mut last = self.element_box(reference).await?;
         for _ in 0..LOOKS {
-            let drawn = "new Promise(done => { requestAnimationFrame(done); setTimeout(done, 100) }).then(() => 0)";
-            self.ask(drawn).await?;
+            self.ask(NEXT_FRAME).await?;
             let now = self.element_box(reference).await?;
             let is_steady = now.iter().zip(&last).all(|(now, last)| (now - last).abs() < 0.5);
             last = now;

@@ -4,12 +4,15 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::element::{Point, Spot};
+use crate::element::{NEXT_FRAME, Point, Spot};
 use crate::error::Error;
 use crate::tab::Tab;
 
 /// Moves of a drag between its ends; libraries for dragging want to see some.
 const STEPS: u32 = 8;
+
+/// How many frames are waited for an element that changes when the pointer comes.
+const HOVER_LOOKS: usize = 10;
 
 /// How an element is clicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -37,6 +40,9 @@ impl Tab {
                 ClickKind::Middle => ("middle", 1),
             };
             self.mouse("mouseMoved", point, "none", 0).await?;
+            if let Spot::Element(reference) = spot {
+                self.await_hover(reference, point).await;
+            }
             for count in 1..=times {
                 self.mouse("mousePressed", point, button, count).await?;
                 self.mouse("mouseReleased", point, button, count).await?;
@@ -118,6 +124,20 @@ impl Tab {
             }
         }
         self.mouse("mouseReleased", end, "left", 1).await
+    }
+
+    /// Waits until the element is below the pointer again: some change their picture or size when the pointer comes. Whether
+    /// it is there in the end is for the click to show.
+    async fn await_hover(&self, reference: &str, point: Point) {
+        for _ in 0..HOVER_LOOKS {
+            let _ = self.ask(NEXT_FRAME).await;
+            let is_below = self.element_box(reference).await.is_ok_and(|[left, top, right, bottom]| {
+                (left..=right).contains(&point.x) && (top..=bottom).contains(&point.y)
+            });
+            if is_below {
+                return;
+            }
+        }
     }
 
     /// Where a spot is now, without scrolling.
