@@ -8,8 +8,9 @@ use crate::fault::Fault;
 use crate::tree;
 
 /// A package, and what it may depend on of ours. The table of ARCHITECTURE.md, for the crates to come too.
-const ALLOWED: [(&str, &[&str]); 14] = [
+const ALLOWED: [(&str, &[&str]); 15] = [
     ("updraft-lenient", &[]),
+    ("updraft-browser", &[]),
     ("updraft-run", &["updraft-lenient"]),
     ("updraft-workspace", &["updraft-run"]),
     ("updraft-sandbox", &["updraft-workspace"]),

@@ -84,7 +84,7 @@ impl Cdp {
             self.waiting().remove(&id);
             return Err(Error::BrowserGone { how });
         }
-        if self.line.outgoing.send(message(id, session, method, params)).await.is_err() {
+        if self.line.outgoing.send(message(id, session, method, &params)).await.is_err() {
             return Err(self.gone());
         }
         let answer = tokio::time::timeout(limit, receiver).await;
@@ -100,7 +100,7 @@ impl Cdp {
     }
 
     /// Sends a command without waiting for its answer.
-    pub(crate) fn post(&self, session: Option<&str>, method: &str, params: Value) {
+    pub(crate) fn post(&self, session: Option<&str>, method: &str, params: &Value) {
         let id = self.line.next.fetch_add(1, Ordering::Relaxed);
         // A full queue means that the browser hangs; the next call then says so.
         let _ = self.line.outgoing.try_send(message(id, session, method, params));
@@ -150,7 +150,7 @@ impl Cdp {
     }
 }
 
-fn message(id: u64, session: Option<&str>, method: &str, params: Value) -> Vec<u8> {
+fn message(id: u64, session: Option<&str>, method: &str, params: &Value) -> Vec<u8> {
     let mut message = json!({"id": id, "method": method, "params": params});
     if let Some(session) = session {
         message["sessionId"] = session.into();

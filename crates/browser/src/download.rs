@@ -57,7 +57,7 @@ pub(crate) fn begin(state: &State, cdp: &Cdp, params: &Value) {
 }
 
 fn refuse(state: &State, cdp: &Cdp, id: &str, offer: DownloadOffer, why: String) {
-    cdp.post(None, "Browser.cancelDownload", json!({"guid": id}));
+    cdp.post(None, "Browser.cancelDownload", &json!({"guid": id}));
     state.push(BrowserEvent::DownloadRefused { url: offer.url, name: offer.name, why });
 }
 

@@ -167,10 +167,13 @@ impl Tab {
 
 fn quad_box(quad: &Value) -> Option<[f64; 4]> {
     let numbers: Vec<f64> = quad.as_array()?.iter().filter_map(Value::as_f64).collect();
-    let [a, b, c, d, e, f, g, h] = numbers.try_into().ok()?;
-    let low = |first: f64, rest: [f64; 3]| rest.into_iter().fold(first, f64::min);
-    let high = |first: f64, rest: [f64; 3]| rest.into_iter().fold(first, f64::max);
-    Some([low(a, [c, e, g]), low(b, [d, f, h]), high(a, [c, e, g]), high(b, [d, f, h])])
+    if numbers.len() != 8 {
+        return None;
+    }
+    let (across, down) = (numbers.iter().copied().step_by(2), numbers.iter().copied().skip(1).step_by(2));
+    let low = |numbers: &mut dyn Iterator<Item = f64>| numbers.fold(f64::INFINITY, f64::min);
+    let high = |numbers: &mut dyn Iterator<Item = f64>| numbers.fold(f64::NEG_INFINITY, f64::max);
+    Some([low(&mut across.clone()), low(&mut down.clone()), high(&mut across.clone()), high(&mut down.clone())])
 }
 
 pub(crate) fn stale(reference: &str) -> Error {

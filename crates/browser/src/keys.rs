@@ -118,7 +118,7 @@ impl Tab {
         let mut down = json!({"key": stroke.key, "windowsVirtualKeyCode": stroke.code, "code": code_name(stroke)});
         let up = down.clone();
         // With Control, Alt or Meta a key is a command and enters nothing.
-        if !stroke.text.is_empty() && stroke.modifiers & 7 == 0 {
+        if !stroke.text.is_empty() && !is_command(stroke.modifiers) {
             down["text"] = stroke.text.as_str().into();
         }
         self.key_event("keyDown", &down, stroke.modifiers).await?;
@@ -135,6 +135,11 @@ impl Tab {
         event["modifiers"] = modifiers.into();
         self.call("Input.dispatchKeyEvent", event).await.map(drop)
     }
+}
+
+/// Whether Alt, Control or Meta is held.
+fn is_command(modifiers: u32) -> bool {
+    modifiers & 0b111 != 0
 }
 
 fn modifier(name: &str) -> Option<(&'static str, u32, u32)> {
@@ -163,8 +168,7 @@ fn parse(text: &str) -> Result<KeyStroke, Error> {
     let mut characters = rest.chars();
     let (Some(character), None) = (characters.next(), characters.next()) else { return Err(bad()) };
     // Whoever writes `Control+A` means the key, not the capital.
-    let is_command = modifiers & 7 != 0;
-    let mut stroke = of_character(if is_command { character.to_ascii_lowercase() } else { character });
+    let mut stroke = of_character(if is_command(modifiers) { character.to_ascii_lowercase() } else { character });
     stroke.modifiers |= modifiers;
     Ok(stroke)
 }

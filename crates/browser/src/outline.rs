@@ -97,9 +97,9 @@ impl<'a> Outline<'a> {
     fn heading(&mut self) {
         let PageTree { title, url, scrolled, height, .. } = self.tree;
         let url: String = url.chars().take(300).collect();
-        self.out.push_str(&format!("page {} {url}", line::quoted(title)));
+        line::add(&mut self.out, format_args!("page {} {url}", line::quoted(title)));
         if *height > 0.0 {
-            self.out.push_str(&format!(" height={height:.0} scrolled={scrolled:.0}"));
+            line::add(&mut self.out, format_args!(" height={height:.0} scrolled={scrolled:.0}"));
         }
         self.out.push('\n');
     }

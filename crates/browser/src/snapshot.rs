@@ -151,8 +151,8 @@ impl PageTree {
         let mut tree = Self::default();
         let documents: Vec<&Value> = snapshot["documents"].as_array().into_iter().flatten().collect();
         if let Some(main) = documents.first() {
-            tree.title = string(strings, &main["title"]).to_owned();
-            tree.url = string(strings, &main["documentURL"]).to_owned();
+            string(strings, &main["title"]).clone_into(&mut tree.title);
+            string(strings, &main["documentURL"]).clone_into(&mut tree.url);
             tree.scrolled = main["scrollOffsetY"].as_f64().unwrap_or(0.0);
             tree.height = main["contentHeight"].as_f64().unwrap_or(0.0);
         }

@@ -75,15 +75,15 @@ impl State {
         let info = &params["targetInfo"];
         let (Some(session), Some(target)) = (params["sessionId"].as_str(), info["targetId"].as_str()) else { return };
         if info["type"] != "page" {
-            cdp.post(Some(session), "Runtime.runIfWaitingForDebugger", json!({}));
-            cdp.post(None, "Target.detachFromTarget", json!({"sessionId": session}));
+            cdp.post(Some(session), "Runtime.runIfWaitingForDebugger", &json!({}));
+            cdp.post(None, "Target.detachFromTarget", &json!({"sessionId": session}));
             return;
         }
         let opener = info["openerId"].as_str().and_then(|opener| self.tab_of(opener));
         let mut inner = self.inner();
         if inner.tabs.len() >= self.config.limits.tabs && opener.is_some() {
             drop(inner);
-            cdp.post(None, "Target.closeTarget", json!({"targetId": target}));
+            cdp.post(None, "Target.closeTarget", &json!({"targetId": target}));
             return;
         }
         inner.numbers += 1;
@@ -100,7 +100,7 @@ impl State {
             ("Emulation.setFocusEmulationEnabled", json!({"enabled": true})),
             ("Runtime.runIfWaitingForDebugger", json!({})),
         ] {
-            cdp.post(Some(session), method, params);
+            cdp.post(Some(session), method, &params);
         }
         if opener.is_some() {
             self.push(BrowserEvent::TabOpened { tab: id, url: info["url"].as_str().unwrap_or_default().to_owned() });
@@ -132,7 +132,7 @@ impl State {
         if is_open {
             tab.inner().dialog = Some(dialog.clone());
         } else {
-            cdp.post(Some(&tab.session), "Page.handleJavaScriptDialog", json!({"accept": true}));
+            cdp.post(Some(&tab.session), "Page.handleJavaScriptDialog", &json!({"accept": true}));
         }
         self.push(BrowserEvent::Dialog { tab: tab.id.clone(), dialog, is_open });
     }

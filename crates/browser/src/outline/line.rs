@@ -1,5 +1,7 @@
 //! One line: word, name, reference, then what else is to be said.
 
+use std::fmt::{self, Write};
+
 use crate::snapshot::{PageNode, PageTree};
 
 use super::names::{LineKind, squeezed};
@@ -40,7 +42,7 @@ pub(super) fn describe(tree: &PageTree, at: usize, kind: &LineKind, name: &str) 
     if node.tag == "a"
         && let Some(href) = node.attribute("href").filter(|href| !href.is_empty() && *href != "#")
     {
-        line.push_str(&format!(" to={}", short(href, 100)));
+        add(&mut line, format_args!(" to={}", short(href, 100)));
     }
     if node.is_svg && node.tag != "svg" {
         shape(node, &mut line);
@@ -57,7 +59,7 @@ pub(super) fn describe(tree: &PageTree, at: usize, kind: &LineKind, name: &str) 
 fn value(node: &PageNode, line: &mut String) {
     let value = node.meaning.as_ref().map_or("", |meaning| meaning.value.as_str());
     if !value.is_empty() {
-        line.push_str(&format!(" ={}", quoted(value)));
+        add(line, format_args!(" ={}", quoted(value)));
     }
     if node.tag == "input" {
         let kind = node.attribute("type").unwrap_or("text").to_ascii_lowercase();
@@ -65,7 +67,7 @@ fn value(node: &PageNode, line: &mut String) {
             kind.as_str(),
             "password" | "email" | "file" | "date" | "time" | "month" | "week" | "datetime-local"
         ) {
-            line.push_str(&format!(" type={kind}"));
+            add(line, format_args!(" type={kind}"));
         }
     }
 }
@@ -75,9 +77,9 @@ fn options(tree: &PageTree, at: usize, line: &mut String) {
     collect_options(tree, at, &mut options);
     let more = options.len().saturating_sub(MOST_OPTIONS);
     let shown: Vec<String> = options.iter().take(MOST_OPTIONS).map(|option| quoted(option)).collect();
-    line.push_str(&format!(" options: {}", shown.join(", ")));
+    add(line, format_args!(" options: {}", shown.join(", ")));
     if more > 0 {
-        line.push_str(&format!(" and {more} more"));
+        add(line, format_args!(" and {more} more"));
     }
 }
 
@@ -114,17 +116,17 @@ fn states(node: &PageNode, line: &mut String) {
         None => {}
     }
     if let Some(invalid) = state("invalid").filter(|invalid| *invalid != "false" && !invalid.is_empty()) {
-        line.push_str(&format!(" invalid={invalid}"));
+        add(line, format_args!(" invalid={invalid}"));
     }
     if meaning.role == "heading"
         && let Some(level) = state("level")
     {
-        line.push_str(&format!(" level={level}"));
+        add(line, format_args!(" level={level}"));
     }
     if matches!(meaning.role.as_str(), "slider" | "spinbutton" | "scrollbar") {
         for (name, word) in [("valuemin", "min"), ("valuemax", "max")] {
             if let Some(bound) = state(name).filter(|bound| *bound != "0" || name == "valuemin") {
-                line.push_str(&format!(" {word}={bound}"));
+                add(line, format_args!(" {word}={bound}"));
             }
         }
     }
@@ -133,11 +135,11 @@ fn states(node: &PageNode, line: &mut String) {
 fn shape(node: &PageNode, line: &mut String) {
     for name in SHAPE_ATTRIBUTES {
         if let Some(value) = node.attribute(name).filter(|value| !value.is_empty()) {
-            line.push_str(&format!(" {name}={}", short(value, 80)));
+            add(line, format_args!(" {name}={}", short(value, 80)));
         }
     }
     if node.attribute("fill").is_none() && !node.style("fill").is_empty() {
-        line.push_str(&format!(" fill={}", short(node.style("fill"), 40)));
+        add(line, format_args!(" fill={}", short(node.style("fill"), 40)));
     }
 }
 
@@ -145,13 +147,18 @@ fn shape(node: &PageNode, line: &mut String) {
 fn hints(node: &PageNode, line: &mut String) {
     for name in ["id", "class", "alt", "src", "placeholder", "data-value"] {
         if let Some(value) = node.attribute(name).filter(|value| !value.is_empty() && !value.starts_with("data:")) {
-            line.push_str(&format!(" {name}={}", short(value, 60)));
+            add(line, format_args!(" {name}={}", short(value, 60)));
         }
     }
     let color = node.style("background-color");
     if !node.is_svg && !color.is_empty() && color != "rgba(0, 0, 0, 0)" {
-        line.push_str(&format!(" color={}", color.replace(", ", ",")));
+        add(line, format_args!(" color={}", color.replace(", ", ",")));
     }
+}
+
+/// Adds to a text that is under construction, which cannot fail.
+pub(super) fn add(text: &mut String, more: fmt::Arguments<'_>) {
+    let _ = text.write_fmt(more);
 }
 
 /// Text in quotes, on one line, cut at the limit.

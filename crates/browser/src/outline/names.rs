@@ -104,7 +104,8 @@ pub(super) fn kind(tree: &PageTree, at: usize, options: &ReadOptions) -> Option<
     }
     let hand = hand(tree, node);
     // A draggable element is a group to the accessibility tree.
-    if !SILENT.contains(&role) && !(role == "group" && hand.is_some()) {
+    let is_silent = SILENT.contains(&role) || (role == "group" && hand.is_some());
+    if !is_silent {
         return line(&word(role), false);
     }
     if let Some(word) = hand {

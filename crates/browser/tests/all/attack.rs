@@ -171,7 +171,7 @@ async fn nothing_of_a_page_reaches_a_private_address() {
     });
     let Some(world) = world else { return };
     let tab = world.open("/").await.unwrap();
-    tab.wait(&PageWait::Text("everything tried".to_owned()), Duration::from_secs(60)).await.unwrap();
+    tab.wait(&PageWait::Text("everything tried".to_owned()), Duration::from_mins(1)).await.unwrap();
     // A page opens no tab by itself, so somebody clicks.
     tab.evaluate(&format!("void open('http://127.0.0.1:{}/popup')", victim.port)).await.unwrap();
     let mut reported = BTreeSet::new();

@@ -101,7 +101,7 @@ struct Watching(Arc<Mutex<u16>>);
 
 impl Starter for Watching {
     fn start(&self, command: LaunchCommand) -> StartFuture {
-        *self.0.lock().unwrap() = command.proxy_port;
+        *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = command.proxy_port;
         PlainStarter.start(command)
     }
 }

@@ -101,11 +101,16 @@ async fn a_program_that_is_missing_or_wrong_is_said() {
     assert!(matches!(error, Error::BrowserGone { .. }), "{error}");
 }
 
+#[expect(clippy::disallowed_methods, reason = "how a test is told what another process or a person wants of it")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 /// Opens a browser in the folder that the environment names, says so, and waits to be killed. Started by the test below.
 #[tokio::test]
 #[ignore = "the process that another test kills"]
 async fn hold_a_browser() {
-    let Ok(folder) = std::env::var("UPDRAFT_TEST_HOLD") else { return };
+    let Some(folder) = variable("UPDRAFT_TEST_HOLD") else { return };
     let guard = Arc::new(|_: &str, _: IpAddr, _: u16| Decision::Allow);
     let browser = Browser::new(BrowserConfig::new(guard, folder.into()));
     let tab = browser.open_tab("held").await.unwrap();
@@ -115,10 +120,10 @@ async fn hold_a_browser() {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the process that holds the browser is killed")]
-fn holder(folder: &Path) -> Child {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+fn holder(folder: &Path) -> std::io::Result<Child> {
+    let mut command = Command::new(std::env::current_exe()?);
     command.args(["--exact", "life::hold_a_browser", "--ignored", "--nocapture"]).env("UPDRAFT_TEST_HOLD", folder);
-    command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+    command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
 }
 
 /// `UPDRAFT_BROWSER_KILLS=100` makes it a hundred. Every second one is killed while it starts.
@@ -127,10 +132,10 @@ fn a_process_killed_at_any_moment_leaves_no_browser() {
     if chromium().is_none() {
         return;
     }
-    let kills = std::env::var("UPDRAFT_BROWSER_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4);
+    let kills = variable("UPDRAFT_BROWSER_KILLS").and_then(|text| text.parse().ok()).unwrap_or(4);
     let folder = tempfile::tempdir().unwrap();
     for turn in 0..kills {
-        let mut holder = holder(folder.path());
+        let mut holder = holder(folder.path()).unwrap();
         if turn % 2 == 0 {
             let mut lines = BufReader::new(holder.stdout.take().unwrap()).lines();
             assert!(lines.any(|line| line.unwrap() == "ready"));
@@ -152,7 +157,7 @@ async fn profiles_of_killed_processes_are_removed() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let mut holder = holder(folder.path());
+    let mut holder = holder(folder.path()).unwrap();
     let mut lines = BufReader::new(holder.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap() == "ready"));
     holder.kill().unwrap();

@@ -108,7 +108,7 @@ async fn words_of_a_page_cannot_pass_for_lines_of_a_reading() {
 
 #[tokio::test]
 async fn a_long_page_is_cut_and_says_how_to_go_on() {
-    let page: String = (0..300).map(|number| format!("<p>paragraph {number}</p>")).collect();
+    let page: String = (0..300).map(|number| format!("<p>paragraph {number}</p>")).collect::<Vec<_>>().concat();
     let world = World::configured(vec![html("/", &page)], |config| config.limits.characters = 1000);
     let Some(world) = world else { return };
     let tab = world.open("/").await.unwrap();

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use updraft_browser::{
     Browser, BrowserConfig, BrowserEvent, Decision, Error, NetworkGuard, ReadOptions, Spot, Tab, find_chromium,
@@ -11,17 +11,13 @@ use updraft_browser::{
 
 use crate::site::{Page, Site};
 
-/// Allows the hosts and ports it was given, and remembers everything it was asked about.
-#[derive(Default)]
-pub(crate) struct TestGuard {
+/// Allows the hosts and ports it was given.
+struct TestGuard {
     granted: Vec<(String, u16)>,
-    asked: Mutex<Vec<String>>,
 }
 
 impl NetworkGuard for TestGuard {
     fn allow(&self, host: &str, address: IpAddr, port: u16) -> Decision {
-        let asked = format!("{host}:{port}");
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
         if self.granted.iter().any(|(granted, at)| granted == host && *at == port) {
             return Decision::Allow;
         }
@@ -29,16 +25,9 @@ impl NetworkGuard for TestGuard {
     }
 }
 
-impl TestGuard {
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
 pub(crate) struct World {
     pub(crate) browser: Browser,
     pub(crate) site: Site,
-    pub(crate) guard: Arc<TestGuard>,
     pub(crate) folder: tempfile::TempDir,
 }
 
@@ -60,12 +49,12 @@ impl World {
         let program = chromium()?;
         let site = Site::serve(pages).ok()?;
         let granted = vec![("127.0.0.1".to_owned(), site.port), ("localhost".to_owned(), site.port)];
-        let guard = Arc::new(TestGuard { granted, asked: Mutex::default() });
+        let guard = Arc::new(TestGuard { granted });
         let folder = tempfile::tempdir().ok()?;
-        let mut config = BrowserConfig::new(guard.clone(), folder.path().join("profiles"));
+        let mut config = BrowserConfig::new(guard, folder.path().join("profiles"));
         config.program = Some(program);
         change(&mut config);
-        Some(Self { browser: Browser::new(config), site, guard, folder })
+        Some(Self { browser: Browser::new(config), site, folder })
     }
 
     /// A tab that shows a page of the site.
