@@ -90,15 +90,29 @@ impl Tab {
         }
     }
 
-    /// Like [`Self::locate`], for a click: the element must be what is hit there.
+    /// Like [`Self::locate`], for a click: a point where the element is what is hit. The middle, if that is one.
     pub(crate) async fn locate_uncovered(&self, spot: &Spot) -> Result<Point, Error> {
-        let point = self.locate(spot).await?;
-        let Spot::Element(reference) = spot else { return Ok(point) };
+        let Spot::Element(reference) = spot else { return self.locate(spot).await };
+        let [left, top, right, bottom] = self.steady_box(reference).await?;
+        let mut cover = String::new();
+        for (across, down) in [(0.5, 0.5), (0.15, 0.5), (0.85, 0.5), (0.5, 0.15), (0.5, 0.85), (0.1, 0.1), (0.9, 0.9)] {
+            let point = Point { x: left + (right - left) * across, y: top + (bottom - top) * down };
+            match self.cover_at(reference, point).await? {
+                None => return Ok(point),
+                Some(other) => cover = if cover.is_empty() { other } else { cover },
+            }
+        }
+        let why = format!("it is covered by {cover}; close or click that first, or click by coordinates");
+        Err(Error::NotVisible { reference: reference.clone(), why })
+    }
+
+    /// What would be hit at a point instead of the element.
+    async fn cover_at(&self, reference: &str, point: Point) -> Result<Option<String>, Error> {
         let at = json!({"x": point.x as i64, "y": point.y as i64, "includeUserAgentShadowDOM": false});
         // Outside of the window, or on nothing: the click shows.
-        let Ok(hit) = self.call("DOM.getNodeForLocation", at).await else { return Ok(point) };
+        let Ok(hit) = self.call("DOM.getNodeForLocation", at).await else { return Ok(None) };
         if hit["backendNodeId"].as_i64() == Some(self.node(reference)?) {
-            return Ok(point);
+            return Ok(None);
         }
         let object = self.object(reference).await?;
         let hit = json!({"backendNodeId": hit["backendNodeId"], "objectGroup": "updraft"});
@@ -110,14 +124,8 @@ impl Tab {
             "returnByValue": true,
         });
         // Objects of two frames cannot be compared.
-        let Ok(answer) = self.call("Runtime.callFunctionOn", params).await else { return Ok(point) };
-        match script_value(answer)?.as_str() {
-            None => Ok(point),
-            Some(other) => Err(Error::NotVisible {
-                reference: reference.clone(),
-                why: format!("it is covered by {other}; close or click that first, or click by coordinates"),
-            }),
-        }
+        let Ok(answer) = self.call("Runtime.callFunctionOn", params).await else { return Ok(None) };
+        Ok(script_value(answer)?.as_str().map(str::to_owned))
     }
 
     /// The box of an element once it stands still: left, top, right, bottom.

@@ -147,6 +147,7 @@ impl State {
                 self.push(BrowserEvent::FilesAsked { tab: tab.id.clone(), reference, is_multiple });
             }
             "Input.dragIntercepted" => tab.inner().drag = Some(params["data"].clone()),
+            // `Target.targetCrashed` says the same a little later, when the page may have been opened again.
             "Inspector.targetCrashed" => self.crash(tab),
             _ => tab.inner().page_event(method, params),
         }
@@ -160,11 +161,6 @@ impl EventHandler for State {
         match (event.method, event.session) {
             ("Target.attachedToTarget", _) => self.attach(cdp, event.params),
             ("Target.targetDestroyed", _) => self.remove(target()),
-            ("Target.targetCrashed", _) => {
-                if let Some(tab) = self.tab_of(target()) {
-                    self.crash(&tab);
-                }
-            }
             ("Browser.downloadWillBegin", _) => download::begin(self, cdp, event.params),
             ("Browser.downloadProgress", _) => download::progress(self, cdp, event.params),
             (method, Some(session)) => {

@@ -150,7 +150,12 @@ impl Tab {
         tokio::pin!(answer);
         loop {
             tokio::select! {
-                answer = &mut answer => return answer,
+                answer = &mut answer => return answer.map_err(|error| match error {
+                    Error::TimedOut { what, limit } => {
+                        Error::TimedOut { what: format!("the page is busy or hangs: its answer to {what}"), limit }
+                    }
+                    other => other,
+                }),
                 _ = changes.changed() => self.ready()?,
             }
         }

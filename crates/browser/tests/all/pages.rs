@@ -60,7 +60,7 @@ async fn a_stale_reference_says_to_read_again() {
     assert!(matches!(tab.fill("12", "x", false).await, Err(Error::NotAReference { .. })));
 }
 
-const COVERED: &str = "<button>below</button><div style='position:fixed;inset:0' id=veil>a veil</div>";
+const COVERED: &str = "<button onclick=\"document.title = 'clicked'\">below</button><div style='position:fixed;inset:0' id=veil>a veil</div>";
 
 #[tokio::test]
 async fn a_covered_element_names_what_covers_it() {
@@ -68,6 +68,10 @@ async fn a_covered_element_names_what_covers_it() {
     let tab = world.open("/").await.unwrap();
     let error = tab.click(&spot(&tab, "below").await.unwrap(), ClickKind::Single).await.unwrap_err();
     assert!(error.to_string().contains("covered by div#veil \"a veil\""), "{error}");
+    // A part that is not covered is enough.
+    tab.evaluate("document.getElementById('veil').style.left = '25px'").await.unwrap();
+    tab.click(&spot(&tab, "below").await.unwrap(), ClickKind::Single).await.unwrap();
+    assert_eq!(tab.evaluate("document.title").await.unwrap().text, "\"clicked\"");
 }
 
 const CLICKS: &str = "<div id=pad tabindex=0 style='width:200px;height:80px'>pad</div><pre id=log></pre><script>\
