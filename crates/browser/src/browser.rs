@@ -169,11 +169,13 @@ impl Running {
         let profile = profile.map_err(io("could not make a folder for the browser's profile"))?;
         let listener =
             std::net::TcpListener::bind(("127.0.0.1", 0)).map_err(io("could not open the browser's proxy"))?;
-        let proxy = GuardProxy::start(listener, config.guard.clone(), config.resolver.clone())
-            .map_err(io("could not start the browser's proxy"))?;
-        let command = command(config, &browser, profile.path(), proxy.port());
+        let port = listener.local_addr().map_err(io("could not open the browser's proxy"))?.port();
+        let command = command(config, &browser, profile.path(), port);
         let program = browser.display().to_string();
         let process = config.starter.start(command).await.map_err(|source| Error::Start { program, source })?;
+        let listener = process.listener.unwrap_or(listener);
+        let proxy = GuardProxy::start(listener, config.guard.clone(), config.resolver.clone())
+            .map_err(io("could not start the browser's proxy"))?;
         let state = Arc::new(State::new(config.clone(), profile.path().to_owned()));
         let mut tasks = JoinSet::new();
         let cdp = Cdp::connect(process.input, process.output, state.clone(), &mut tasks);

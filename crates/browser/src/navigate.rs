@@ -55,7 +55,11 @@ impl Tab {
         };
         if let Some(why) = answer["errorText"].as_str() {
             if answer["isDownload"] == true || self.running.state.inner().downloads.count() > 0 {
-                return Err(self.not_loaded(url, before, "it is a download, not a page"));
+                return Err(self.not_loaded(
+                    url,
+                    before,
+                    "it is a download, not a page; the events say what became of it",
+                ));
             }
             return Err(self.not_loaded(url, before, why));
         }

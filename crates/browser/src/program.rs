@@ -22,8 +22,12 @@ const PLACES: [&str; 9] = [
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 ];
 
-/// Moves standard input and output to the descriptors that Chromium speaks on, and becomes it.
-const MOVE_PIPES: &str = "exec 3<&0 4>&1 </dev/null >/dev/null; exec \"$0\" \"$@\"";
+/// Moves standard input and output to the descriptors that Chromium speaks on, and becomes it. A starter that confines the
+/// browser to a network of its own says where the proxy is there.
+const MOVE_PIPES: &str = "exec 3<&0 4>&1 </dev/null >/dev/null; \
+    exec \"$0\" \"$@\" --proxy-server=\"${UPDRAFT_BROWSER_PROXY:-http://127.0.0.1:PORT}\"";
+/// The longest folder whose sockets still have paths that the system takes (108 bytes), with what Chromium appends.
+const LONGEST_TEMPORARY: usize = 60;
 
 /// Traffic and features of the browser's own, which nobody asked for. That it has its own isolation of sites off keeps all
 /// frames of a page in one process, and so in one tree.
@@ -89,14 +93,14 @@ pub fn find_chromium(folders: &[PathBuf]) -> Result<PathBuf, Error> {
 /// The whole command.
 pub(crate) fn command(config: &BrowserConfig, browser: &Path, profile: &Path, proxy_port: u16) -> LaunchCommand {
     let (width, height) = config.window;
-    let mut arguments = vec!["-c".to_owned(), MOVE_PIPES.to_owned(), browser.display().to_string()];
+    let mut arguments =
+        vec!["-c".to_owned(), MOVE_PIPES.replace("PORT", &proxy_port.to_string()), browser.display().to_string()];
     arguments.extend(QUIET.map(str::to_owned));
     arguments.extend([
         FEATURES_OFF.to_owned(),
         format!("--user-data-dir={}", profile.display()),
         format!("--window-size={width},{height}"),
         // Everything goes through the proxy, loopback and link-local addresses too.
-        format!("--proxy-server=http://127.0.0.1:{proxy_port}"),
         "--proxy-bypass-list=<-loopback>".to_owned(),
         // It resolves no name itself, not even to prefetch, so that nothing reaches a name server past the guard.
         "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1".to_owned(),
@@ -111,10 +115,25 @@ pub(crate) fn command(config: &BrowserConfig, browser: &Path, profile: &Path, pr
     LaunchCommand {
         program: PathBuf::from("/bin/sh"),
         arguments,
+        environment: environment(profile),
         browser: browser.to_owned(),
         profile: profile.to_owned(),
         proxy_port,
     }
+}
+
+/// Nothing of ours, since our variables hold keys. Whatever it writes to its home or as temporary files goes with the profile.
+fn environment(profile: &Path) -> Vec<(String, String)> {
+    let profile = profile.display().to_string();
+    let mut environment = vec![
+        ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/snap/bin".to_owned()),
+        ("LANG".to_owned(), "en_US.UTF-8".to_owned()),
+    ];
+    if profile.len() <= LONGEST_TEMPORARY {
+        environment.push(("TMPDIR".to_owned(), profile.clone()));
+    }
+    environment.push(("HOME".to_owned(), profile));
+    environment
 }
 
 #[cfg(test)]

@@ -27,7 +27,6 @@ const MOST_REFUSALS: usize = 256;
 /// Serves one browser until it is dropped.
 pub(crate) struct GuardProxy {
     gate: Arc<Gate>,
-    port: u16,
     _serving: JoinSet<()>,
 }
 
@@ -69,11 +68,7 @@ impl GuardProxy {
         let gate = Arc::new(Gate { guard, resolver, own, refused: Mutex::default(), failures: Mutex::default() });
         let mut serving = JoinSet::new();
         serving.spawn(accept(listener, gate.clone()));
-        Ok(Self { gate, port: own.port(), _serving: serving })
-    }
-
-    pub(crate) fn port(&self) -> u16 {
-        self.port
+        Ok(Self { gate, _serving: serving })
     }
 
     /// Takes the refusals since the last look.

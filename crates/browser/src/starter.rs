@@ -18,11 +18,17 @@ pub struct LaunchCommand {
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,
+    /// Its whole environment.
+    pub environment: Vec<(String, String)>,
     /// The browser itself, for those who must make it readable.
     pub browser: PathBuf,
     /// The only folder it writes to.
     pub profile: PathBuf,
     /// The port on 127.0.0.1 of the proxy: the only place it needs to connect to.
+    ///
+    /// A starter that gives the browser a network of its own sets `UPDRAFT_BROWSER_PROXY` there to the address
+    /// (`http://127.0.0.1:8080`) of a socket that listens inside, and hands the socket out as
+    /// [`BrowserProcess::listener`]. Then there is no way past the proxy, even for a browser that was taken over.
     pub proxy_port: u16,
 }
 
@@ -32,6 +38,8 @@ pub struct BrowserProcess {
     pub input: Box<dyn AsyncWrite + Send + Unpin>,
     /// Its standard output.
     pub output: Box<dyn AsyncRead + Send + Unpin>,
+    /// The socket that the proxy is to serve, if it is not the one on our own loopback.
+    pub listener: Option<std::net::TcpListener>,
     /// Ends it. If it is dropped, the process must be killed.
     pub handle: Box<dyn ProcessHandle>,
 }
@@ -60,7 +68,7 @@ impl Starter for PlainStarter {
         Box::pin(async move {
             let mut plain = Command::new(&command.program);
             plain.args(&command.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-            plain.kill_on_drop(true);
+            plain.env_clear().envs(command.environment).kill_on_drop(true);
             // Ctrl-C in the terminal is for us; the browser is then closed in order.
             #[cfg(unix)]
             plain.process_group(0);
@@ -69,7 +77,7 @@ impl Starter for PlainStarter {
                 return Err(io::ErrorKind::BrokenPipe.into());
             };
             let handle = Box::new(PlainChild { child });
-            Ok(BrowserProcess { input: Box::new(input), output: Box::new(output), handle })
+            Ok(BrowserProcess { input: Box::new(input), output: Box::new(output), listener: None, handle })
         })
     }
 }

@@ -48,6 +48,14 @@ async fn closing_leaves_neither_processes_nor_files() {
     assert!(!profiles.exists(), "nothing is started before a tab is wanted");
     world.open("/").await.unwrap();
     assert!(!processes(&profiles).is_empty());
+    let profile = std::fs::read_dir(&profiles).unwrap().next().unwrap().unwrap().path();
+    // Chromium's own temporary folder is inside, and none of our variables is.
+    let names: Vec<_> = std::fs::read_dir(&profile).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(names.iter().any(|name| name.to_string_lossy().contains("org.chromium")), "{names:?}");
+    for id in processes(&profiles) {
+        let environment = std::fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+        assert!(!String::from_utf8_lossy(&environment).contains("CARGO"), "process {id} has our environment");
+    }
     world.browser.close().await;
     assert_eq!(remaining(&profiles), [0; 0]);
     assert_eq!(std::fs::read_dir(&profiles).unwrap().count(), 0);
