@@ -86,7 +86,9 @@ impl Tab {
     /// Takes in the whole page. With `meaning`, roles and names are asked for too.
     pub(crate) async fn page_tree(&self, with_meaning: bool) -> Result<PageTree, Error> {
         let params = json!({"computedStyles": STYLES, "includeDOMRects": true});
-        let snapshot = self.call("DOMSnapshot.captureSnapshot", params).await?;
+        // Tens of thousands of elements take Chromium seconds.
+        let limit = self.limits().load;
+        let snapshot = self.call_within("DOMSnapshot.captureSnapshot", params, limit).await?;
         let mut tree = PageTree::of(&snapshot);
         if !with_meaning {
             return Ok(tree);
@@ -94,7 +96,8 @@ impl Tab {
         let mut meanings = HashMap::new();
         for frame in frames(&snapshot) {
             // A frame may be gone by now; the others are still worth reading.
-            let answer = match self.call("Accessibility.getFullAXTree", json!({"frameId": frame})).await {
+            let asked = json!({"frameId": frame});
+            let answer = match self.call_within("Accessibility.getFullAXTree", asked, limit).await {
                 Err(Error::Protocol { .. }) => continue,
                 other => other?,
             };

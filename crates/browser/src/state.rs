@@ -91,8 +91,13 @@ impl State {
         let owner = opener.as_ref().map_or_else(String::new, |opener| opener.owner());
         inner.tabs.push(Arc::new(TabState::new(&id, target, session, owner)));
         drop(inner);
+        let (width, height) = self.config.window;
         for (method, params) in [
             ("Page.enable", json!({})),
+            (
+                "Emulation.setDeviceMetricsOverride",
+                json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}),
+            ),
             ("Page.setLifecycleEventsEnabled", json!({"enabled": true})),
             ("Page.setInterceptFileChooserDialog", json!({"enabled": true})),
             ("DOM.enable", json!({})),

@@ -141,7 +141,7 @@ async fn screenshots_show_the_window_the_page_or_an_element() {
     let picture = tab.screenshot(&ScreenshotArea::Page).await.unwrap();
     assert!(size(&picture.png).1 >= 3030 && !picture.is_cut);
     let window = tab.screenshot(&ScreenshotArea::Window).await.unwrap();
-    assert!(size(&window.png).1 < 1000);
+    assert_eq!(size(&window.png), (1280, 800));
     let element = tab.screenshot(&ScreenshotArea::Element(button)).await.unwrap();
     assert_eq!(size(&element.png), (70, 30));
 }
