@@ -119,7 +119,9 @@ async fn on_page(browser: &Browser, tab: &Tab, op: &str, request: &Value) -> Res
         "scroll_to" => tab.scroll_to(text("ref")?).await?,
         "drag" => {
             let path: Result<Vec<Spot>> = request["path"].as_array().into_iter().flatten().map(spot).collect();
-            tab.drag(&path?).await?;
+            let path = path?;
+            let [from, through @ .., to] = path.as_slice() else { bail!("a path has two spots or more") };
+            tab.drag(from, through, to).await?;
         }
         "type" => match request["ref"].as_str() {
             Some(reference) => tab.type_into(reference, text("text")?, submit).await?,

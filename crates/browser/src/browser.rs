@@ -1,5 +1,6 @@
 //! The browser of a run: started when the first tab is wanted, started again after it has ended.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -13,7 +14,7 @@ use crate::event::BrowserEvent;
 use crate::profile::Profile;
 use crate::program::{command, find_chromium};
 use crate::proxy::GuardProxy;
-use crate::starter::ProcessHandle;
+use crate::starter::{LOG, ProcessHandle};
 use crate::state::State;
 use crate::tab::Tab;
 
@@ -181,8 +182,11 @@ impl Running {
         let cdp = Cdp::connect(process.input, process.output, state.clone(), &mut tasks);
         let handle = std::sync::Mutex::new(Some(process.handle));
         let running = Self { cdp, state, handle, proxy, _tasks: tasks, _profile: profile };
-        running.greet().await?;
-        Ok(running)
+        match running.greet().await {
+            Ok(()) => Ok(running),
+            Err(Error::BrowserGone { how }) => Err(Error::NotStarted { said: last_words(&running.state.profile), how }),
+            Err(error) => Err(error),
+        }
     }
 
     /// The first commands: events about all tabs, and downloads only by way of the policy.
@@ -209,4 +213,16 @@ impl Running {
             handle.end().await;
         }
     }
+}
+
+/// The last lines of the browser's error output, without the times and places that it writes before them.
+fn last_words(profile: &Path) -> String {
+    let log = std::fs::read(profile.join(LOG)).unwrap_or_default();
+    let text = String::from_utf8_lossy(&log[log.len().saturating_sub(4000)..]).into_owned();
+    let lines: Vec<&str> =
+        text.lines().map(|line| line.rsplit_once(")] ").map_or(line, |(_, words)| words).trim()).collect();
+    let told = lines.iter().rev().filter(|line| !line.is_empty() && !line.starts_with('#')).take(3);
+    let mut told: Vec<&str> = told.copied().collect();
+    told.reverse();
+    told.join("; ").chars().take(600).collect()
 }

@@ -27,6 +27,18 @@ pub enum Error {
         source: io::Error,
     },
 
+    /// The program was started and ended at once.
+    #[error(
+        "the browser ended while it started ({how}){}. As root, in a container, or where user namespaces are switched off, \
+         its own sandbox does not work", said_by_it(.said)
+    )]
+    NotStarted {
+        /// How it ended, as far as that is known.
+        how: String,
+        /// The last lines it wrote.
+        said: String,
+    },
+
     /// The browser has ended, or was closed. The next call for a tab starts a new one.
     #[error("the browser has ended ({how}); open the page again, which starts a new one")]
     BrowserGone {
@@ -179,4 +191,8 @@ pub enum Error {
 
 fn listed(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| format!("`{}`", path.display())).collect::<Vec<_>>().join(", ")
+}
+
+fn said_by_it(said: &str) -> String {
+    if said.is_empty() { String::new() } else { format!("; it said: {said}") }
 }

@@ -79,17 +79,14 @@ impl Tab {
         self.act(async { self.locate(&Spot::Element(reference.to_owned())).await.map(drop) }).await
     }
 
-    /// Presses the button at the first spot, moves through the others, and lets go at the last. Both ways that pages do
-    /// this work: listeners of the mouse, and `draggable` elements.
-    pub async fn drag(&self, path: &[Spot]) -> Result<(), Error> {
-        let [first, .., last] = path else {
-            return Err(Error::NotAReference { text: "a drag without two spots".to_owned() });
-        };
+    /// Presses the button at one spot, moves through others, and lets go at the last. Both ways that pages do this work:
+    /// listeners of the mouse, and `draggable` elements.
+    pub async fn drag(&self, from: &Spot, through: &[Spot], to: &Spot) -> Result<(), Error> {
         self.act(async {
             // Scrolls the end into view, then the start, which must be.
-            self.locate(last).await?;
-            let mut points = vec![self.locate(first).await?];
-            for spot in &path[1..] {
+            self.locate(to).await?;
+            let mut points = vec![self.locate(from).await?];
+            for spot in through.iter().chain([to]) {
                 points.push(self.where_is(spot).await?);
             }
             self.state.inner().drag = None;

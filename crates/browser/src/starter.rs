@@ -1,5 +1,6 @@
 //! Starting the browser's process: by whoever is handed in, or as a plain child.
 
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -7,6 +8,9 @@ use std::process::Stdio;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::{Child, Command};
+
+/// The file in the profile that takes the browser's error output: what it says is told if it ends at once.
+pub(crate) const LOG: &str = "stderr.log";
 
 /// What is to be started.
 ///
@@ -22,7 +26,7 @@ pub struct LaunchCommand {
     pub environment: Vec<(String, String)>,
     /// The browser itself, for those who must make it readable.
     pub browser: PathBuf,
-    /// The only folder it writes to.
+    /// The only folder it writes to. If its error output is written to `stderr.log` there, an error at the start quotes it.
     pub profile: PathBuf,
     /// The port on 127.0.0.1 of the proxy: the only place it needs to connect to.
     ///
@@ -67,7 +71,8 @@ impl Starter for PlainStarter {
     fn start(&self, command: LaunchCommand) -> StartFuture {
         Box::pin(async move {
             let mut plain = Command::new(&command.program);
-            plain.args(&command.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+            let log = File::create(command.profile.join(LOG)).map_or_else(|_| Stdio::null(), Stdio::from);
+            plain.args(&command.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
             plain.env_clear().envs(command.environment).kill_on_drop(true);
             // Ctrl-C in the terminal is for us; the browser is then closed in order.
             #[cfg(unix)]

@@ -104,9 +104,13 @@ async fn a_program_that_is_missing_or_wrong_is_said() {
     config.program = Some(folder.path().join("no-chromium"));
     let Err(error) = Browser::new(config.clone()).open_tab("x").await else { panic!("a tab without a browser") };
     assert!(error.to_string().contains("apt install chromium"), "{error}");
-    config.program = Some("/bin/true".into());
-    let Err(error) = Browser::new(config).open_tab("x").await else { panic!("a tab of /bin/true") };
-    assert!(matches!(error, Error::BrowserGone { .. }), "{error}");
+    let program = folder.path().join("broken");
+    std::fs::write(&program, "#!/bin/sh\necho '[7:7:0101/000000.1:FATAL:x.cc(1)] No usable sandbox!' >&2\nexit 1\n")
+        .unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    config.program = Some(program);
+    let Err(error) = Browser::new(config).open_tab("x").await else { panic!("a tab of a broken program") };
+    assert!(error.to_string().contains("it said: No usable sandbox!"), "{error}");
 }
 
 #[expect(clippy::disallowed_methods, reason = "how a test is told what another process or a person wants of it")]

@@ -111,9 +111,9 @@ async fn both_kinds_of_drags_work() {
     let Some(world) = World::with(vec![html("/", DRAGS)]) else { return };
     let tab = world.open("/").await.unwrap();
     let bin = Spot::At(240.0, 40.0);
-    tab.drag(&[spot(&tab, "draggable own").await.unwrap(), bin]).await.unwrap();
+    tab.drag(&spot(&tab, "draggable own").await.unwrap(), &[], &bin).await.unwrap();
     tab.wait(&PageWait::Text("the card".to_owned()), Duration::from_secs(10)).await.unwrap();
-    tab.drag(&[spot(&tab, "free").await.unwrap(), Spot::At(320.0, 220.0)]).await.unwrap();
+    tab.drag(&spot(&tab, "free").await.unwrap(), &[], &Spot::At(320.0, 220.0)).await.unwrap();
     assert_eq!(tab.evaluate("document.getElementById('free').style.left").await.unwrap().text, "\"300px\"");
 }
 
