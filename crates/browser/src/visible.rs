@@ -52,14 +52,16 @@ impl FlowText {
         let is_cell = display == "table-cell";
         let is_block = node.tag == "br"
             || !(display.is_empty() || display.starts_with("inline") || display == "contents" || is_cell);
+        // Buttons and the like stand apart from their neighbours.
+        let is_apart = display.starts_with("inline-");
         self.line |= is_block;
-        if is_cell {
-            self.cell = true;
-        }
+        self.blank |= is_apart;
+        self.cell |= is_cell;
         for &child in &node.children {
             self.add(tree, child, depth + 1);
         }
         self.line |= is_block;
+        self.blank |= is_apart;
     }
 
     fn words(&mut self, text: &str) {

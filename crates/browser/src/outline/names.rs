@@ -214,14 +214,14 @@ fn collect(tree: &PageTree, at: usize, out: &mut String, depth: usize) {
         }
         return;
     }
-    let is_block = !node.style("display").starts_with("inline");
-    if is_block {
+    let is_apart = node.style("display") != "inline";
+    if is_apart {
         out.push(' ');
     }
     for &child in &node.children {
         collect(tree, child, out, depth + 1);
     }
-    if is_block {
+    if is_apart {
         out.push(' ');
     }
 }

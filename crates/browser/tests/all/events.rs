@@ -41,6 +41,21 @@ async fn dialogs_are_reported_and_answered() {
     assert_eq!(world.events().await, expected);
 }
 
+#[tokio::test]
+async fn a_page_that_does_not_want_to_be_left_is_left_and_reported() {
+    let page = "<input aria-label=draft><script>onbeforeunload = event => event.preventDefault()</script>";
+    let Some(world) = World::with(vec![html("/", page), html("/next", "next")]) else { return };
+    let tab = world.open("/").await.unwrap();
+    tab.type_into(&find(&tab, "draft").await.unwrap(), "words", false).await.unwrap();
+    tab.open(&world.site.url("/next")).await.unwrap();
+    assert_eq!(tab.text(0).await.unwrap().text, "next");
+    let events = world.events().await;
+    assert!(
+        matches!(&events[..], [BrowserEvent::Dialog { dialog, is_open: false, .. }] if dialog.kind == "beforeunload"),
+        "{events:?}"
+    );
+}
+
 fn file_site() -> Vec<crate::site::Page> {
     let file = ("/file", "Content-Type: text/csv\r\nContent-Disposition: attachment; filename=\"data.csv\"");
     vec![html("/", "<a href=/file>get</a>"), (file.0, file.1, "a,b\n1,2\n".to_owned())]

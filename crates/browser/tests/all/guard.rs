@@ -4,7 +4,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use updraft_browser::{BrowserEvent, Decision, Error, LaunchCommand, PlainStarter, StartFuture, Starter};
+use updraft_browser::{
+    BrowserEvent, BrowserProcess, Decision, Error, LaunchCommand, PlainStarter, StartFuture, Starter,
+};
 
 use crate::site::html;
 use crate::world::World;
@@ -119,4 +121,30 @@ async fn the_proxy_does_not_connect_to_itself() {
     let own = *port.lock().unwrap();
     let error = tab.open(&format!("http://localhost:{own}/")).await.unwrap_err();
     assert!(error.to_string().ends_with("was refused: it is the browser's own proxy"), "{error}");
+}
+
+/// Gives the browser a socket of its own as its proxy, as a sandbox does whose network has nothing else.
+struct InOwnNetwork;
+
+impl Starter for InOwnNetwork {
+    fn start(&self, mut command: LaunchCommand) -> StartFuture {
+        Box::pin(async move {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+            let address = format!("http://{}", listener.local_addr()?);
+            command.environment.push(("UPDRAFT_BROWSER_PROXY".to_owned(), address));
+            let process = PlainStarter.start(command).await?;
+            Ok(BrowserProcess { listener: Some(listener), ..process })
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_starter_can_hand_in_the_socket_of_the_proxy() {
+    let world = World::configured(vec![html("/", "through the other socket")], |config| {
+        config.starter = Arc::new(InOwnNetwork)
+    });
+    let Some(world) = world else { return };
+    let tab = world.open("/").await.unwrap();
+    assert_eq!(tab.text(0).await.unwrap().text, "through the other socket");
+    assert!(refused(&tab.open("http://192.168.1.1/").await.unwrap_err()));
 }

@@ -97,6 +97,32 @@ async fn a_page_that_crashes_can_be_opened_again() {
 }
 
 #[tokio::test]
+async fn a_page_that_hangs_costs_one_error_and_can_be_closed() {
+    let page = "<button onclick=\"setTimeout(() => { while (true) {} }, 50)\">spin</button>\
+        <button onclick=\"setTimeout(() => { while (true) alert('again') }, 50)\">alerts</button>";
+    let world = World::configured(vec![html("/", page)], |config| {
+        config.limits.call = Duration::from_secs(2);
+        config.limits.load = Duration::from_secs(2);
+        config.limits.settle = Duration::from_secs(1);
+    });
+    let Some(world) = world else { return };
+    for name in ["spin", "alerts"] {
+        let tab = world.open("/").await.unwrap();
+        tab.click(&crate::world::spot(&tab, name).await.unwrap(), updraft_browser::ClickKind::Single).await.unwrap();
+        let mut seen = tab.text(0).await;
+        while seen.is_ok() {
+            seen = tab.text(0).await;
+        }
+        assert!(matches!(seen, Err(Error::TimedOut { .. })), "{name}: {seen:?}");
+        let other = world.open("/").await.unwrap();
+        assert_eq!(other.text(0).await.unwrap().text, "spin alerts");
+        other.close().await.unwrap();
+        tab.close().await.unwrap();
+    }
+    assert_eq!(world.browser.tabs().await.unwrap(), []);
+}
+
+#[tokio::test]
 async fn a_program_that_is_missing_or_wrong_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let guard = Arc::new(|_: &str, _: IpAddr, _: u16| Decision::Allow);
