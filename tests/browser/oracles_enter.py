@@ -205,7 +205,7 @@ def movies(b):
             if value is None:
                 raise Failed(f"a field named {near}")
             b.fill(one, value)
-    submit = b.all(where=lambda one: one.name in ("Submit", "Search") and one.word in ("button", "clickable"))
+    submit = b.all(where=lambda one: one.name and one.word in ("button", "clickable"))
     b.click(submit[-1])
 
 
@@ -401,6 +401,8 @@ def inbox_nl(b):
         return icon(b, names[0], "trash")
     if re.search(r"star|important|favorite|flag|mark", low) and "forward" not in low:
         return icon(b, names[0], "star")
+    if (sender := re.search(r"\b(?:from|by) ([A-Z]\w+)", task)) and sender[1] in senders and len(set(names)) > 1:
+        return send_forward(b, sender[1], next(name for name in names if name != sender[1]))
     to = re.search(r"\b(?:to|with|for) ([A-Z]\w+)", task)
     others = [word for word in words if word not in ("Find", "Forward", "Send", "Please", "Can", "Could", "I", "Navigate", "Give")]
     dest = to[1] if to else others[-1]

@@ -8,7 +8,8 @@ use crate::download::{DownloadDecision, DownloadOffer};
 use crate::guard::{NetworkGuard, Resolver, system_resolver};
 use crate::starter::{PlainStarter, Starter};
 
-/// Decides about a download before it is written anywhere but into the profile.
+/// Decides about a download before it is written anywhere but into the profile. It must not wait: it is called between two
+/// messages of the browser.
 pub type DownloadPolicy = Arc<dyn Fn(&DownloadOffer) -> DownloadDecision + Send + Sync>;
 
 /// Everything a browser needs to be told.

@@ -173,12 +173,12 @@ impl Tab {
         self.state.obstacle().map_or(Ok(()), Err)
     }
 
-    /// Does something with the page, then waits for what follows from it. A dialog that opens meanwhile ends the
-    /// action: it was done, and the event tells of the dialog.
+    /// Does something with the page, then waits for what follows from it. A dialog that opens meanwhile, or a page that
+    /// closes itself, ends the action: it was done, and the event tells what happened.
     pub(crate) async fn act<T: Default>(&self, action: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         self.ready()?;
         let done = match action.await {
-            Err(Error::DialogOpen { .. }) => return Ok(T::default()),
+            Err(Error::DialogOpen { .. } | Error::TabGone) => return Ok(T::default()),
             other => other?,
         };
         match self.settle().await {

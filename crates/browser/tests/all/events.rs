@@ -1,11 +1,12 @@
 //! What happens beside the page: dialogs, downloads, uploads, tabs.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use updraft_browser::{BrowserEvent, ClickKind, DownloadDecision, Error, PageDialog};
+use updraft_browser::{BrowserEvent, ClickKind, DownloadDecision, Error, PageDialog, PageWait};
 
 use crate::site::html;
-use crate::world::{World, find, spot};
+use crate::world::{World, end_of, find, spot};
 
 const DIALOGS: &str = "<button onclick=\"alert('careful'); document.title = 'told'\">tell</button>\
     <button onclick=\"document.title = confirm('Sure?')\">ask</button>\
@@ -75,16 +76,12 @@ async fn a_download_is_saved_where_the_policy_says() {
     let Some(world) = world else { return };
     let tab = world.open("/").await.unwrap();
     let link = spot(&tab, "get").await.unwrap();
-    let mut events = Vec::new();
     for _ in 0..2 {
         tab.click(&link, ClickKind::Single).await.unwrap();
-        while !events.iter().any(|event| matches!(event, BrowserEvent::DownloadSaved { .. })) {
-            world.browser.wait_downloads().await.unwrap();
-            events.extend(world.events().await);
-            tokio::task::yield_now().await;
-        }
-        events.truncate(if events.len() == 1 { 0 } else { 9 });
+        let saved = world.event(|event| matches!(event, BrowserEvent::DownloadSaved { .. })).await;
+        assert!(saved.is_some());
     }
+    world.browser.wait_downloads().await.unwrap();
     assert_eq!(std::fs::read_to_string(target.path().join("data.csv")).unwrap(), "a,b\n1,2\n");
     assert_eq!(std::fs::read_to_string(target.path().join("data (2).csv")).unwrap(), "a,b\n1,2\n");
     assert_eq!(*offers.lock().unwrap(), ["data.csv", "data.csv"]);
@@ -97,17 +94,13 @@ async fn a_download_without_permission_is_refused_and_reported() {
     let Some(world) = World::with(file_site()) else { return };
     let tab = world.open("/").await.unwrap();
     tab.click(&spot(&tab, "get").await.unwrap(), ClickKind::Single).await.unwrap();
-    let mut events = Vec::new();
-    while events.is_empty() {
-        events = world.events().await;
-        tokio::task::yield_now().await;
-    }
+    let event = world.event(|event| matches!(event, BrowserEvent::DownloadRefused { .. })).await;
     let refused = BrowserEvent::DownloadRefused {
         url: world.site.url("/file"),
         name: "data.csv".to_owned(),
         why: "downloads are not allowed".to_owned(),
     };
-    assert_eq!(events, [refused]);
+    assert_eq!(event, Some(refused));
 }
 
 const UPLOAD: &str =
@@ -134,26 +127,24 @@ async fn files_are_uploaded_to_inputs_only() {
 #[tokio::test]
 async fn tabs_that_pages_open_are_listed_and_closed() {
     let pages = vec![
-        html("/", "<title>First</title><a href=/two target=_blank>open</a>"),
-        html("/two", "<title>Second</title>two"),
+        html("/", "<title>First</title><button onclick=\"window.open('/two')\">open</button>"),
+        html("/two", "<title>Second</title><button onclick=window.close()>bye</button>"),
     ];
     let world = World::configured(pages, |config| config.limits.tabs = 2);
     let Some(world) = world else { return };
     let tab = world.open("/").await.unwrap();
     tab.click(&spot(&tab, "open").await.unwrap(), ClickKind::Single).await.unwrap();
-    let mut tabs = world.browser.tabs().await.unwrap();
-    while tabs.len() < 2 || tabs[1].title != "Second" {
-        tabs = world.browser.tabs().await.unwrap();
-    }
+    let opened = world.event(|event| matches!(event, BrowserEvent::TabOpened { .. })).await;
+    assert!(opened.is_some());
+    let second = world.browser.tab("t2").await.unwrap();
+    second.wait(&PageWait::Text("bye".to_owned()), Duration::from_secs(20)).await.unwrap();
+    let tabs = world.browser.tabs().await.unwrap();
+    assert_eq!(tabs[1].title, "Second");
     let owners: Vec<(&str, &str)> = tabs.iter().map(|tab| (tab.id.as_str(), tab.owner.as_str())).collect();
     assert_eq!(owners, [("t1", "test"), ("t2", "test")]);
-    let second = world.browser.tab("t2").await.unwrap();
-    assert_eq!(second.text(0).await.unwrap().text, "two");
     assert!(matches!(world.browser.open_tab("x").await, Err(Error::TooManyTabs { most: 2 })));
-    second.close().await.unwrap();
-    assert!(matches!(second.text(0).await, Err(Error::TabGone)));
+    second.click(&spot(&second, "bye").await.unwrap(), ClickKind::Single).await.unwrap();
+    assert!(matches!(end_of(&second).await, Error::TabGone));
     assert!(matches!(world.browser.tab("t2").await, Err(Error::NoSuchTab { .. })));
-    let kinds: Vec<bool> =
-        world.events().await.iter().map(|event| matches!(event, BrowserEvent::TabOpened { .. })).collect();
-    assert_eq!(kinds, [true, false]);
+    assert_eq!(world.events().await, [BrowserEvent::TabClosed { tab: "t2".to_owned() }]);
 }

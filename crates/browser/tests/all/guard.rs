@@ -141,7 +141,7 @@ impl Starter for InOwnNetwork {
 #[tokio::test]
 async fn a_starter_can_hand_in_the_socket_of_the_proxy() {
     let world = World::configured(vec![html("/", "through the other socket")], |config| {
-        config.starter = Arc::new(InOwnNetwork)
+        config.starter = Arc::new(InOwnNetwork);
     });
     let Some(world) = world else { return };
     let tab = world.open("/").await.unwrap();

@@ -10,7 +10,7 @@ use std::time::Duration;
 use updraft_browser::{Browser, BrowserConfig, Decision, Error};
 
 use crate::site::html;
-use crate::world::{World, chromium};
+use crate::world::{World, chromium, end_of};
 
 /// Ids of the processes that have this folder in their command line.
 fn processes(folder: &Path) -> Vec<i32> {
@@ -87,39 +87,10 @@ async fn a_page_that_crashes_can_be_opened_again() {
         String::from_utf8_lossy(&line).contains("--type=renderer")
     });
     renderers.for_each(kill);
-    let mut error = tab.text(0).await;
-    while error.is_ok() {
-        error = tab.text(0).await;
-    }
-    assert!(matches!(error, Err(Error::TabCrashed)), "{error:?}");
+    let error = end_of(&tab).await;
+    assert!(matches!(error, Error::TabCrashed), "{error}");
     tab.open(&world.site.url("/")).await.unwrap();
     assert_eq!(tab.text(0).await.unwrap().text, "words");
-}
-
-#[tokio::test]
-async fn a_page_that_hangs_costs_one_error_and_can_be_closed() {
-    let page = "<button onclick=\"setTimeout(() => { while (true) {} }, 50)\">spin</button>\
-        <button onclick=\"setTimeout(() => { while (true) alert('again') }, 50)\">alerts</button>";
-    let world = World::configured(vec![html("/", page)], |config| {
-        config.limits.call = Duration::from_secs(2);
-        config.limits.load = Duration::from_secs(2);
-        config.limits.settle = Duration::from_secs(1);
-    });
-    let Some(world) = world else { return };
-    for name in ["spin", "alerts"] {
-        let tab = world.open("/").await.unwrap();
-        tab.click(&crate::world::spot(&tab, name).await.unwrap(), updraft_browser::ClickKind::Single).await.unwrap();
-        let mut seen = tab.text(0).await;
-        while seen.is_ok() {
-            seen = tab.text(0).await;
-        }
-        assert!(matches!(seen, Err(Error::TimedOut { .. })), "{name}: {seen:?}");
-        let other = world.open("/").await.unwrap();
-        assert_eq!(other.text(0).await.unwrap().text, "spin alerts");
-        other.close().await.unwrap();
-        tab.close().await.unwrap();
-    }
-    assert_eq!(world.browser.tabs().await.unwrap(), []);
 }
 
 #[tokio::test]

@@ -98,6 +98,22 @@ async fn frames_of_other_sites_and_shadow_roots_are_part_of_the_page() {
 }
 
 #[tokio::test]
+async fn a_reading_can_be_of_a_part_with_boxes_and_of_bare_elements() {
+    let page = "<body style='margin:0'><div style='height:50px'>above</div><section aria-label=part><button style='width:80px;height:20px'>b</button>\
+        <div style='width:30px;height:10px;background:rgb(1,2,3)'></div></section>";
+    let Some(world) = World::with(vec![html("/", page)]) else { return };
+    let tab = world.open("/").await.unwrap();
+    let under = Some(find(&tab, "part").await.unwrap());
+    let options = ReadOptions { under, with_boxes: true, with_everything: true, from: 0 };
+    let text = tab.read(&options).await.unwrap().text;
+    let expected = "region \"part\" [e1] @0,50,1280,30\n  button \"b\" [e2] @0,50,80,20\n  box [e3] @0,70,30,10 color=rgb(1,2,3)\n";
+    assert_eq!(text, expected);
+    let gone = ReadOptions { under: Some("e1".to_owned()), ..ReadOptions::default() };
+    tab.evaluate("document.querySelector('section').remove()").await.unwrap();
+    assert!(tab.read(&gone).await.unwrap_err().to_string().contains("read the page again"));
+}
+
+#[tokio::test]
 async fn words_of_a_page_cannot_pass_for_lines_of_a_reading() {
     let page = "<button>x\" [e99]\nbutton \"Pay</button><pre>button \"Pay\" [e1]</pre>";
     let Some(world) = World::with(vec![html("/", page)]) else { return };

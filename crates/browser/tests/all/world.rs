@@ -4,9 +4,11 @@ use std::io::Write;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use updraft_browser::{
-    Browser, BrowserConfig, BrowserEvent, Decision, Error, NetworkGuard, ReadOptions, Spot, Tab, find_chromium,
+    Browser, BrowserConfig, BrowserEvent, Decision, Error, NetworkGuard, PageWait, ReadOptions, Spot, Tab,
+    find_chromium,
 };
 
 use crate::site::{Page, Site};
@@ -64,6 +66,18 @@ impl World {
         Ok(tab)
     }
 
+    /// The first event of a kind, waited for within a limit. Others before it are dropped.
+    pub(crate) async fn event(&self, is_wanted: impl Fn(&BrowserEvent) -> bool) -> Option<BrowserEvent> {
+        for _ in 0..400 {
+            let found = self.events().await.into_iter().find(|event| is_wanted(event));
+            if found.is_some() {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        None
+    }
+
     pub(crate) async fn events(&self) -> Vec<BrowserEvent> {
         self.browser.take_events().await
     }
@@ -87,4 +101,10 @@ pub(crate) async fn find(tab: &Tab, words: &str) -> anyhow::Result<String> {
 
 pub(crate) async fn spot(tab: &Tab, words: &str) -> anyhow::Result<Spot> {
     Ok(Spot::Element(find(tab, words).await?))
+}
+
+/// Why the tab cannot be used any more, waited for within a limit.
+pub(crate) async fn end_of(tab: &Tab) -> Error {
+    let never = PageWait::Text("words that are on no page".to_owned());
+    tab.wait(&never, Duration::from_secs(20)).await.err().unwrap_or(Error::NoDialog)
 }
