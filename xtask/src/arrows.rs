@@ -8,9 +8,10 @@ use crate::fault::Fault;
 use crate::tree;
 
 /// A package, and what it may depend on of ours. The table of ARCHITECTURE.md, for the crates to come too.
-const ALLOWED: [(&str, &[&str]); 15] = [
+const ALLOWED: [(&str, &[&str]); 16] = [
     ("updraft-lenient", &[]),
     ("updraft-reader", &[]),
+    ("updraft-browser", &[]),
     ("updraft-run", &["updraft-lenient"]),
     ("updraft-workspace", &["updraft-run"]),
     ("updraft-sandbox", &["updraft-workspace"]),

@@ -1,0 +1,132 @@
+//! Forms: filling fields, choosing options, uploading files.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::element::Spot;
+use crate::error::Error;
+use crate::mouse::ClickKind;
+use crate::tab::Tab;
+
+/// Selects what a field holds, so that what is inserted takes its place. Fields that only a picker changes (dates,
+/// colours, ranges) get their value here. Answers what is left to do.
+const PREPARE: &str = r"function(text) {
+    const set = (field, value) => {
+        const kind = field instanceof HTMLTextAreaElement ? HTMLTextAreaElement : HTMLInputElement;
+        Object.getOwnPropertyDescriptor(kind.prototype, 'value').set.call(field, value);
+        field.dispatchEvent(new Event('input', {bubbles: true, composed: true}));
+        field.dispatchEvent(new Event('change', {bubbles: true}));
+    };
+    if (this instanceof HTMLInputElement || this instanceof HTMLTextAreaElement) {
+        if (this.disabled) return 'is disabled';
+        if (this.readOnly) return 'is read-only';
+        const typed = ['text', 'search', 'email', 'url', 'tel', 'password', 'number', 'textarea'];
+        const picked = ['date', 'time', 'datetime-local', 'month', 'week', 'color', 'range'];
+        if (picked.includes(this.type)) {
+            this.focus();
+            set(this, text);
+            return this.value === text || this.type === 'range' || this.type === 'color' ? 'done'
+                : `takes no such value; it is of type ${this.type}, such as 2026-03-31 for a date or 14:05 for a time`;
+        }
+        if (!typed.includes(this.type)) return `is an input of type ${this.type}, which is not filled; click it`;
+        this.focus();
+        this.select();
+        return 'insert';
+    }
+    if (this instanceof HTMLSelectElement) return 'is a list of options; use select';
+    if (this.isContentEditable) {
+        this.focus();
+        const range = document.createRange();
+        range.selectNodeContents(this);
+        const selection = getSelection();
+        selection.removeAllRanges();
+        selection.addRange(range);
+        return 'insert';
+    }
+    return `is a ${this.tagName.toLowerCase()}, not a field; click it and type`;
+}";
+
+const SELECT: &str = r"function(wanted) {
+    if (!(this instanceof HTMLSelectElement)) return ['is no list of options (select); click it, then one of its options'];
+    if (this.disabled) return ['is disabled'];
+    const tidy = text => text.trim().replace(/\s+/g, ' ');
+    const options = [...this.options];
+    const chosen = [];
+    for (const want of wanted) {
+        const found = options.find(one => tidy(one.label) === tidy(want) || tidy(one.text) === tidy(want))
+            || options.find(one => one.value === want);
+        if (!found) return [`has no option ${JSON.stringify(want)}; it has ` +
+            options.slice(0, 50).map(one => JSON.stringify(tidy(one.label))).join(', ')];
+        chosen.push(found);
+    }
+    if (chosen.length !== 1 && !this.multiple) return ['takes exactly one option'];
+    this.focus();
+    if (this.multiple) for (const one of options) one.selected = chosen.includes(one);
+    else chosen[0].selected = true;
+    this.dispatchEvent(new Event('input', {bubbles: true, composed: true}));
+    this.dispatchEvent(new Event('change', {bubbles: true}));
+    return [null, chosen.map(one => tidy(one.label))];
+}";
+
+impl Tab {
+    /// Replaces what a field holds. Fires the events of real input; `submit` presses Enter afterwards.
+    pub async fn fill(&self, reference: &str, text: &str, submit: bool) -> Result<(), Error> {
+        self.act(async {
+            // Scrolls there, and notices a field that cannot be seen.
+            self.locate(&Spot::Element(reference.to_owned())).await?;
+            match self.on_element(reference, PREPARE, json!([text])).await?.as_str() {
+                Some("insert") if text.is_empty() => self.stroke_named("Delete").await?,
+                Some("insert") => self.insert(text).await?,
+                Some("done") => {}
+                other => return Err(wrong(reference, other.unwrap_or("is no field"))),
+            }
+            if submit { self.stroke_named("Enter").await } else { Ok(()) }
+        })
+        .await
+    }
+
+    /// Clicks a field and types into it key by key, after what it holds: for fields that react to single keys.
+    pub async fn type_into(&self, reference: &str, text: &str, submit: bool) -> Result<(), Error> {
+        self.click(&Spot::Element(reference.to_owned()), ClickKind::Single).await?;
+        self.act(async {
+            self.enter(text).await?;
+            if submit { self.stroke_named("Enter").await } else { Ok(()) }
+        })
+        .await
+    }
+
+    /// Chooses options of a `select` by label or value. Several only where the list takes several. Returns their labels.
+    pub async fn select(&self, reference: &str, options: &[&str]) -> Result<Vec<String>, Error> {
+        self.act(async {
+            let answer = self.on_element(reference, SELECT, json!([options])).await?;
+            if let Some(why) = answer[0].as_str() {
+                return Err(wrong(reference, why));
+            }
+            let labels = answer[1].as_array().into_iter().flatten().filter_map(Value::as_str);
+            Ok(labels.map(str::to_owned).collect())
+        })
+        .await
+    }
+
+    /// Gives files to an input. Whether they may be read is for the caller to decide.
+    pub async fn upload(&self, reference: &str, files: &[PathBuf]) -> Result<(), Error> {
+        if let Some(missing) = files.iter().find(|file| !file.is_file()) {
+            return Err(wrong(reference, &format!("cannot get `{}`: there is no such file", missing.display())));
+        }
+        let node = self.node(reference)?;
+        self.act(async {
+            let kind = "function() { return this instanceof HTMLInputElement && this.type === 'file' }";
+            if self.on_element(reference, kind, json!([])).await? != true {
+                return Err(wrong(reference, "takes no files; expected an input of type file"));
+            }
+            let files = json!({"files": files, "backendNodeId": node});
+            self.call("DOM.setFileInputFiles", files).await.map(drop)
+        })
+        .await
+    }
+}
+
+fn wrong(reference: &str, why: &str) -> Error {
+    Error::WrongElement { reference: reference.to_owned(), why: why.to_owned() }
+}
