@@ -66,7 +66,7 @@ pub use dispatch::{CallResult, Dispatcher, RegistrySnapshot};
 pub use dropin::{CacheUse, DropInListing, DropIns, ListedFile, Problem, Severity, ToolFolder};
 pub use error::Error;
 pub use limits::ToolLimits;
-pub use open_plain::{open_plain, open_unlinked};
+pub use open_plain::{open_plain, open_unlinked, read_plain};
 pub use picture::{LARGEST_PICTURE, mime_of};
 pub use private_file::replace_private;
 pub use registry::Registry;

@@ -1,12 +1,26 @@
 //! Opens files by path without ever blocking, since a path may come from anyone and name a pipe or a device.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 /// Opens a file for reading; links are followed. The caller must check that it is a regular file before reading it.
 pub fn open_plain(path: &Path) -> io::Result<File> {
     opened(path, false)
+}
+
+/// Reads a regular file of at most `most` bytes.
+pub fn read_plain(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let file = open_plain(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file; replace it with one, or remove it"));
+    }
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::other(format!("it is larger than {} MiB; make it shorter", most >> 20)));
+    }
+    Ok(bytes)
 }
 
 /// Opens a file, but not a link: on Unix a link is an error, on Windows the result is not a regular file.

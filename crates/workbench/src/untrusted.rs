@@ -1,7 +1,7 @@
 //! Reads untrusted files without blocking and with a size limit, and escapes untrusted text for the terminal.
 
 use std::fmt::Write as _;
-use std::io::{Error, Read, Result};
+use std::io::{Error, Result};
 use std::path::Path;
 
 /// Most bytes of a settings file. The longest that people write are a hundredth of it.
@@ -9,16 +9,7 @@ pub const LARGEST_SETTINGS: u64 = 1 << 20;
 
 /// Reads a regular file of at most `most` bytes.
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
-    let file = updraft_tools::open_plain(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(Error::other("it is not a regular file; replace it with one, or remove it"));
-    }
-    let mut bytes = Vec::new();
-    file.take(most + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        return Err(Error::other(format!("it is larger than {} MiB; make it shorter", most >> 20)));
-    }
-    Ok(bytes)
+    updraft_tools::read_plain(path, most)
 }
 
 /// Reads a settings file as text.
