@@ -8,6 +8,7 @@ mod candidates;
 mod feedback;
 mod fusion;
 mod passages;
+mod phrases;
 mod score;
 mod snippet;
 mod spelling;
@@ -29,7 +30,7 @@ pub(crate) use fusion::Halves;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SearchRequest {
-    /// A question, or some words.
+    /// A question, or some words. Words between quotation marks must stand next to each other, if they do so anywhere.
     pub text: String,
     /// The most passages to return; 10 if it is 0.
     pub limit: usize,
@@ -73,7 +74,7 @@ pub struct SearchAnswer {
     pub passages: Vec<Passage>,
     /// Words that occur nowhere, with the word that was searched instead.
     pub corrections: Vec<(String, String)>,
-    /// Words that occur nowhere and resemble none that does.
+    /// Words that occur nowhere and resemble none that does, and phrases that occur nowhere, in quotation marks.
     pub unknown: Vec<String>,
 }
 

@@ -4,6 +4,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
 use super::DocumentFilter;
+use super::phrases::{self, Phrase};
 use super::terms::Term;
 
 /// How many are scored again. Of 250, few that belong among the best ten are missing.
@@ -20,10 +21,17 @@ const WORDS: usize = 48;
 const RANK: &str = "bm25(words, 1.0, 1.0, 0.2)";
 
 /// The numbers of the best chunks by SQLite's own ranking.
-pub(super) fn find(connection: &Connection, terms: &[Term], filter: &DocumentFilter) -> rusqlite::Result<Vec<i64>> {
-    let query = query(terms);
+pub(super) fn find(
+    connection: &Connection,
+    (terms, phrases): (&[Term], &[Phrase]),
+    filter: &DocumentFilter,
+) -> rusqlite::Result<Vec<i64>> {
+    let mut query = query(terms);
     if query.is_empty() {
         return Ok(Vec::new());
+    }
+    for phrase in phrases {
+        query = format!("({query}) AND {}", phrases::query(phrase));
     }
     let (condition, mut values) = condition(filter);
     let sql = if condition.is_empty() {

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::feedback;
 use super::score::{Candidate, Lexicon, Scorer};
 use super::terms::QuestionTerms;
 use super::{SearchMethod, SearchRequest, WordMatch, candidates};
+use super::{feedback, phrases};
 use crate::error::Error;
 use crate::index::Index;
 use crate::pack::Unpacker;
@@ -54,8 +54,10 @@ impl Index {
         let best = nearest.best(DEPTH + 1);
         let totals = self.totals()?;
         self.read(|connection| {
-            let question = QuestionTerms::read(&request.text, connection, totals.chunks)?;
-            let mut found = candidates::find(connection, &question.terms, &request.filter)?;
+            let mut question = QuestionTerms::read(&request.text, connection, totals.chunks)?;
+            let (phrases, unknown) = phrases::read(&request.text, connection)?;
+            question.unknown.extend(unknown);
+            let mut found = candidates::find(connection, (&question.terms, &phrases), &request.filter)?;
             let by_words: HashSet<i64> = found.iter().copied().collect();
             found.extend(best.iter().copied().filter(|chunk| !by_words.contains(chunk)));
             let mut lexicon = Lexicon::default();
@@ -65,7 +67,9 @@ impl Index {
             for chunk in found {
                 if let Some(mut candidate) = Candidate::read(connection, chunk, (&mut lexicon, &mut unpacker))? {
                     candidate.score = scorer.score(&candidate, &lexicon);
-                    list.push(candidate);
+                    if phrases.iter().all(|phrase| candidate.contains(phrase, &lexicon)) {
+                        list.push(candidate);
+                    }
                 }
             }
             list.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.chunk.cmp(&b.chunk)));

@@ -129,6 +129,15 @@ impl Candidate {
         self.text.iter().chain(&self.heading).map(|word| lexicon.stem_of[*word as usize])
     }
 
+    /// Whether these stems stand next to each other in the text or in a heading.
+    pub(super) fn contains(&self, phrase: &[String], lexicon: &Lexicon) -> bool {
+        let spelled = |word: &u32| lexicon.spelled(lexicon.stem_of[*word as usize]);
+        let stands_in = |words: &[u32]| {
+            words.windows(phrase.len()).any(|window| window.iter().map(spelled).eq(phrase.iter().map(String::as_str)))
+        };
+        stands_in(&self.text) || stands_in(&self.heading)
+    }
+
     fn length(&self) -> f64 {
         (self.text.len() + self.heading.len()) as f64
     }

@@ -97,3 +97,15 @@ fn a_question_of_stop_words_or_of_nothing_is_answered() {
         search(&world.index(), text);
     }
 }
+
+#[test]
+fn words_between_quotation_marks_stand_next_to_each_other() {
+    let world = World::with(&[
+        ("a.md", "The code exits. An exit needs no code at all, so code, code, code.\n"),
+        ("b.md", "A long page about other things that mentions the exit codes once, among much else.\n"),
+    ]);
+    assert_eq!(places(&world.search("exit code")).len(), 2);
+    assert_eq!(places(&world.search("what does \"exit code\" mean")), ["b.md line 1"]);
+    let answer = world.search("\"code exit page\"");
+    assert_eq!((places(&answer).len(), answer.unknown), (2, vec!["\"code exit page\"".to_owned()]));
+}
