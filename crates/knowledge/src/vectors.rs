@@ -1,7 +1,8 @@
-//! Vectors of chunks: made by a model, stored as bytes, compared one by one.
+//! Vectors of chunks: made by a model, stored as bytes, compared one by one, or by their signs first if there are very many.
 
 mod cache;
 mod fill;
+mod sketch;
 
 use crate::error::Error;
 use crate::index::Index;
@@ -41,7 +42,7 @@ impl Index {
             return Ok(Similarities::default());
         }
         let question = embed_question(&request.text, embedder)?;
-        Ok(cache.compare(&question, allowed.as_deref()))
+        self.read(|connection| cache.compare(&question, allowed.as_deref(), connection))
     }
 }
 

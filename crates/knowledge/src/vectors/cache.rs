@@ -8,13 +8,14 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::Embedder;
+use super::sketch::{Sketches, read_cosines};
 use crate::error::Error;
 use crate::index::Index;
 
 /// The question's values are numbers up to this: finer than a chunk's, and 3,000 products still fit 32 bits.
 const FINEST: f32 = 4_095.0;
 
-/// The vectors of an index as of one moment.
+/// The vectors of an index as of one moment: whole, or their signs where there are very many.
 pub(crate) struct VectorCache {
     /// What the index said about its vectors when they were read.
     stamp: String,
@@ -22,6 +23,8 @@ pub(crate) struct VectorCache {
     chunks: Arc<Vec<i64>>,
     scales: Vec<f32>,
     values: Vec<i8>,
+    /// In place of scales and values.
+    sketches: Option<Sketches>,
 }
 
 impl VectorCache {
@@ -46,19 +49,22 @@ impl VectorCache {
     fn load(index: &Index, stamp: String, embedder: &dyn Embedder) -> Result<Self, Error> {
         let dimensions = embedder.dimensions();
         let mut chunks = Vec::new();
-        let mut cache = Self { stamp, dimensions, chunks: Arc::default(), scales: Vec::new(), values: Vec::new() };
+        let (scales, values) = (Vec::new(), Vec::new());
+        let mut cache = Self { stamp, dimensions, chunks: Arc::default(), scales, values, sketches: None };
         index.read(|connection| {
             if !is_model(connection, embedder)? {
                 return Ok(());
             }
+            let count: i64 = connection.query_row("SELECT count(*) FROM vectors", [], |row| row.get(0))?;
+            cache.sketches = (count as usize > index.most_exact).then(|| Sketches::new(dimensions));
             let mut rows = connection.prepare("SELECT chunk, scale, vector FROM vectors ORDER BY chunk")?;
             let mut rows = rows.query([])?;
             while let Some(row) = rows.next()? {
                 let vector = row.get_ref(2)?.as_blob()?;
                 if vector.len() == dimensions {
+                    let scale = row.get::<_, f64>(1)? as f32;
+                    cache.push(chunks.len(), count as usize, (scale, vector));
                     chunks.push(row.get(0)?);
-                    cache.scales.push(row.get::<_, f64>(1)? as f32);
-                    cache.values.extend(vector.iter().map(|byte| byte.cast_signed()));
                 }
             }
             Ok(())
@@ -67,36 +73,59 @@ impl VectorCache {
         Ok(cache)
     }
 
+    fn push(&mut self, at: usize, count: usize, (scale, vector): (f32, &[u8])) {
+        if let Some(sketches) = &mut self.sketches {
+            sketches.push(vector);
+            sketches.sample(at, count, (scale, vector));
+        } else {
+            self.scales.push(scale);
+            self.values.extend(vector.iter().map(|byte| byte.cast_signed()));
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.chunks.is_empty()
     }
 
-    /// The cosine of every chunk, or of those allowed (in ascending order).
-    pub(super) fn compare(&self, question: &[f32], allowed: Option<&[i64]>) -> Similarities {
-        let (question, scale) = quantize_question(question);
+    /// The cosine of every chunk, or of those allowed (in ascending order). Where there are very many, only of the
+    /// nearest.
+    pub(super) fn compare(
+        &self,
+        question: &[f32],
+        allowed: Option<&[i64]>,
+        connection: &Connection,
+    ) -> rusqlite::Result<Similarities> {
+        let is_allowed = |at: usize| allowed.is_none_or(|list| list.binary_search(&self.chunks[at]).is_ok());
+        let exact = quantize_question(question);
+        if let Some(sketches) = &self.sketches {
+            let positions = sketches.nearest(question, is_allowed);
+            let chunks: Vec<i64> = positions.into_iter().map(|at| self.chunks[at]).collect();
+            let values = read_cosines(connection, &chunks, &exact)?;
+            return Ok(Similarities { chunks: Arc::new(chunks), values, spread: sketches.spread(&exact) });
+        }
         let vectors = self.values.chunks_exact(self.dimensions.max(1));
-        let cosine = |(own, vector): (&f32, &[i8])| dot(&question, vector) as f32 * scale * own;
-        let mut all = Similarities {
-            chunks: Arc::clone(&self.chunks),
-            values: self.scales.iter().zip(vectors).map(cosine).collect(),
-        };
-        if let Some(allowed) = allowed {
-            for (chunk, value) in self.chunks.iter().zip(&mut all.values) {
-                if allowed.binary_search(chunk).is_err() {
+        let mut values: Vec<f32> =
+            self.scales.iter().zip(vectors).map(|(own, vector)| cosine(&exact, *own, vector)).collect();
+        if allowed.is_some() {
+            for (at, value) in values.iter_mut().enumerate() {
+                if !is_allowed(at) {
                     *value = f32::NEG_INFINITY;
                 }
             }
         }
-        all
+        let all: Vec<f64> = values.iter().filter(|value| value.is_finite()).map(|value| f64::from(*value)).collect();
+        Ok(Similarities { chunks: Arc::clone(&self.chunks), values, spread: spread(&all) })
     }
 }
 
-/// How near each chunk is to a question.
+/// How near chunks are to a question.
 #[derive(Default)]
 pub(crate) struct Similarities {
     /// In ascending order.
     chunks: Arc<Vec<i64>>,
     values: Vec<f32>,
+    /// The mean of all and its deviation.
+    spread: (f64, f64),
 }
 
 impl Similarities {
@@ -108,11 +137,9 @@ impl Similarities {
 
     /// How far the nearest chunk stands out among all, in standard deviations.
     pub(crate) fn standing(&self) -> f64 {
-        let all = || self.values.iter().copied().filter(|value| value.is_finite()).map(f64::from);
-        let count = all().count().max(1) as f64;
-        let mean = all().sum::<f64>() / count;
-        let deviation = (all().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
-        (all().fold(mean, f64::max) - mean) / deviation.max(1e-6)
+        let (mean, deviation) = self.spread;
+        let finite = self.values.iter().copied().filter(|value| value.is_finite()).map(f64::from);
+        (finite.fold(mean, f64::max) - mean) / deviation.max(1e-6)
     }
 
     /// The nearest chunks, nearest first.
@@ -144,8 +171,17 @@ fn quantize_question(vector: &[f32]) -> (Vec<i16>, f32) {
     (values, most / FINEST / length)
 }
 
-fn dot(question: &[i16], vector: &[i8]) -> i32 {
-    question.iter().zip(vector).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
+/// The cosine of a question with a vector that has this factor.
+pub(super) fn cosine((question, scale): &(Vec<i16>, f32), own: f32, vector: &[i8]) -> f32 {
+    let dot: i32 = question.iter().zip(vector).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
+    dot as f32 * scale * own
+}
+
+/// The mean and the standard deviation.
+pub(super) fn spread(values: &[f64]) -> (f64, f64) {
+    let count = values.len().max(1) as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    (mean, (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt())
 }
 
 /// Changes whenever vectors are written or removed.

@@ -97,3 +97,18 @@ fn an_index_that_is_open_sees_the_vectors_others_make() {
     assert_eq!(best.path, "c.md");
     assert!(best.why.similarity.unwrap() > 0.9, "{:?}", best.why);
 }
+
+#[test]
+fn by_their_signs_first_the_same_chunks_are_found() {
+    let world = world();
+    world.ingest();
+    let model = Synonyms::named("synonyms");
+    world.index().embed(&model, &mut |_, _| {}, &Cancel::default()).unwrap();
+    let request = SearchRequest { text: "vessel".to_owned(), ..SearchRequest::default() };
+    let exact = world.index().search(&request, Some(&model)).unwrap();
+    assert_eq!(world.index().with_most_exact(0).search(&request, Some(&model)).unwrap(), exact);
+    let filter = DocumentFilter { path: Some("[ac].md".to_owned()), ..DocumentFilter::default() };
+    let elsewhere =
+        world.index().with_most_exact(0).search(&SearchRequest { filter, ..request }, Some(&model)).unwrap();
+    assert!(elsewhere.passages.iter().all(|passage| passage.path != "b.md"), "{elsewhere:?}");
+}
