@@ -23,6 +23,7 @@ use serde_json::Value;
 use updraft_run::{Failure, FailureKind, Reply, ToolOutput, ToolSpec};
 
 use crate::confinement::Confinement;
+use crate::document_reader::DocumentReader;
 use crate::limits::ToolLimits;
 use crate::tool::Tool;
 use crate::web::WebConfig;
@@ -44,9 +45,14 @@ pub(crate) fn standard(limits: &ToolLimits) -> [Arc<dyn Tool>; 8] {
         Arc::new(ask_model::AskModel::new()),
         Arc::new(ask_user::AskUser::new()),
         Arc::new(list_files::ListFiles::new(limits)),
-        Arc::new(read_file::ReadFile::new(limits)),
+        Arc::new(read_file::ReadFile::new(limits, None)),
         Arc::new(search_files::SearchFiles::new(limits)),
     ]
+}
+
+/// `read_file`, which reads documents too.
+pub(crate) fn reading(limits: &ToolLimits, documents: DocumentReader) -> Arc<dyn Tool> {
+    Arc::new(read_file::ReadFile::new(limits, Some(documents)))
 }
 
 /// The tool that runs commands in the sandbox.

@@ -8,6 +8,7 @@ use updraft_run::{EffectClass, ToolSpec};
 
 use crate::builtin::{self, NapMode};
 use crate::confinement::Confinement;
+use crate::document_reader::DocumentReader;
 use crate::error::Error;
 use crate::limits::ToolLimits;
 use crate::schema::Schema;
@@ -46,6 +47,13 @@ impl Registry {
             registry.insert_own(tool);
         }
         registry
+    }
+
+    /// Lets `read_file` read documents: PDF, Office files, books, mail.
+    #[must_use]
+    pub fn with_documents(mut self, limits: &ToolLimits, documents: DocumentReader) -> Self {
+        self.insert_own(builtin::reading(limits, documents));
+        self
     }
 
     /// Adds `run_command`, which runs commands in the sandbox.

@@ -6,6 +6,7 @@ mod dotenv;
 mod effective;
 mod layer;
 mod models;
+mod reading;
 mod remembered;
 mod rules;
 mod sandbox;

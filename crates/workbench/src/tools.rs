@@ -42,7 +42,10 @@ pub(crate) async fn registry(
     look: CacheUse,
 ) -> Result<(Registry, DropInListing), Fault> {
     let confinement = confinement::confinement(folders, settings);
-    let always = Registry::standard(&settings.effective.tools.limits()).with_commands(confinement.clone());
+    let limits = settings.effective.tools.limits();
+    let always = Registry::standard(&limits)
+        .with_documents(&limits, confinement::document_reader(folders, settings))
+        .with_commands(confinement.clone());
     let mut registry =
         always.with_web(settings.effective.web.web()?).with_python(confinement.clone(), python(settings));
     let listing = dropins::of(folders, workspace, settings, confinement).register(&mut registry, look).await;

@@ -6,6 +6,7 @@ mod attacks;
 mod common;
 mod confinement;
 mod dispatch;
+mod documents;
 mod dropin_calls;
 mod dropin_listing;
 mod python;
