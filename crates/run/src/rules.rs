@@ -16,7 +16,7 @@ const END: &str = "$";
 const WRITERS: [&str; 3] = ["write_file", "edit_file", "append_line"];
 const READERS: [&str; 2] = ["read_file", "search_files"];
 /// Our other tools that rules may name.
-const OURS: [&str; 4] = ["list_files", "run_command", "run_python", "web_fetch"];
+const OURS: [&str; 5] = ["list_files", "run_command", "run_python", "web_fetch", "web_search"];
 /// Programs whose first argument is a sub-command. For all other programs, it is what they work on.
 const WITH_SUB_COMMANDS: [&str; 10] = ["cargo", "docker", "gh", "git", "go", "npm", "pip", "pnpm", "uv", "yarn"];
 

@@ -7,11 +7,13 @@ mod bench;
 pub(crate) mod changes;
 mod edit_file;
 mod list_files;
+mod outside_text;
 mod read_file;
 mod run_command;
 mod run_python;
 mod search_files;
 mod web_fetch;
+mod web_search;
 mod write_file;
 mod write_plan;
 
@@ -65,9 +67,9 @@ pub(crate) fn python(confinement: Confinement, python: PythonConfig) -> Arc<dyn 
     run_python::tool(confinement, python)
 }
 
-/// The tool that reads web pages.
-pub(crate) fn web(web: WebConfig) -> Arc<dyn Tool> {
-    web_fetch::tool(web)
+/// The tools that read web pages and search for them.
+pub(crate) fn web(web: WebConfig) -> [Arc<dyn Tool>; 2] {
+    [Arc::new(web_search::WebSearch::new(&web)), web_fetch::tool(web)]
 }
 
 /// The tools that benchmarks call.

@@ -79,4 +79,4 @@ pub use updraft_workspace::{
     Error as WorkspaceError, HiddenFiles, PathContent, PathList, Place, WholeText, Workspace, WorkspacePath,
     is_draft_of_any,
 };
-pub use web::{AddressOverride, WebConfig, WebLimits};
+pub use web::{AddressOverride, PageCache, SearchConfig, SearchKey, SearchProvider, WebConfig, WebLimits};

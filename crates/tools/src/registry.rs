@@ -70,10 +70,12 @@ impl Registry {
         self
     }
 
-    /// Adds `web_fetch`, which reads web pages.
+    /// Adds `web_fetch` and `web_search`, which read web pages and search for them.
     #[must_use]
     pub fn with_web(mut self, web: WebConfig) -> Self {
-        self.insert_own(builtin::web(web));
+        for tool in builtin::web(web) {
+            self.insert_own(tool);
+        }
         self
     }
 

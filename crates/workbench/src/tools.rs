@@ -6,12 +6,12 @@ use updraft_engine::MarkStore;
 use updraft_mcp::Servers;
 use updraft_run::{EffectClass, Rule};
 use updraft_tools::worker::PythonConfig;
-use updraft_tools::{CacheUse, Dispatcher, DropInListing, Registry};
+use updraft_tools::{CacheUse, Dispatcher, DropInListing, Registry, WebConfig};
 
 use crate::fault::Fault;
 use crate::folders::AppFolders;
 use crate::settings::WorkspaceSettings;
-use crate::{confinement, dropins};
+use crate::{confinement, dropins, search_access};
 
 /// The tools of a workspace: built-in and drop-in.
 pub async fn dispatcher(
@@ -43,11 +43,18 @@ pub(crate) async fn registry(
 ) -> Result<(Registry, DropInListing), Fault> {
     let confinement = confinement::confinement(folders, settings);
     let limits = settings.effective.tools.limits();
-    let always = Registry::standard(&limits)
-        .with_documents(&limits, confinement::document_reader(folders, settings))
-        .with_commands(confinement.clone());
-    let mut registry =
-        always.with_web(settings.effective.web.web()?).with_python(confinement.clone(), python(settings));
+    let documents = confinement::document_reader(folders, settings);
+    let web = WebConfig {
+        cache: settings.effective.web.cache(folders),
+        documents: Some(documents.clone()),
+        search: search_access::config(settings, workspace),
+        ..settings.effective.web.web()?
+    };
+    let mut registry = Registry::standard(&limits)
+        .with_documents(&limits, documents)
+        .with_commands(confinement.clone())
+        .with_web(web)
+        .with_python(confinement.clone(), python(settings));
     let listing = dropins::of(folders, workspace, settings, confinement).register(&mut registry, look).await;
     Ok((registry, listing))
 }

@@ -14,6 +14,8 @@ mod reading;
 mod schemas;
 mod touching;
 mod web_hostile;
+mod web_manners;
 mod web_pages;
+mod web_search;
 mod witness;
 mod writing;

@@ -8,6 +8,7 @@ use super::models::ModelSettings;
 use super::reading::ReadingSettings;
 use super::rules;
 use super::sandbox::SandboxSettings;
+use super::search::SearchSettings;
 use super::serving::ServeSettings;
 use super::spending::SpendingLimits;
 use super::tools::ToolSettings;
@@ -109,6 +110,8 @@ pub struct EffectiveSettings {
     pub(crate) python_packages: SettingValue<bool>,
     /// How web pages are fetched.
     pub(crate) web: WebSettings,
+    /// The service that searches the web.
+    pub(crate) search: SearchSettings,
     /// What reading a file may cost.
     pub(crate) reading: ReadingSettings,
     /// Conversations of clients, and the bridge.
@@ -154,6 +157,7 @@ impl Default for EffectiveSettings {
             python_program: SettingValue::default_of(String::new()),
             python_packages: SettingValue::default_of(false),
             web: WebSettings::default(),
+            search: SearchSettings::default(),
             reading: ReadingSettings::default(),
             serving: ServeSettings::default(),
             log: SettingValue::default_of("info".into()),
@@ -213,6 +217,7 @@ impl EffectiveSettings {
         taking.free("probe", &mut self.probe, written.probe.as_ref());
         taking.free("cache", &mut self.cache, written.cache.as_ref());
         self.web.take(&mut taking, &written.web)?;
+        self.search.take(&mut taking, &written.search)?;
         self.reading.take(&mut taking, &written.reading)?;
         self.tools.take(&mut taking, &written.tools)?;
         self.serving.take(&mut taking, written)?;
@@ -300,6 +305,7 @@ impl EffectiveSettings {
         rows.extend(self.step_budget.list("step_budget"));
         rows.extend(self.sandbox.list());
         rows.extend(self.web.list());
+        rows.extend(self.search.list());
         rows.extend(self.reading.list());
         rows.extend(self.tools.list());
         rows.extend(self.serving.list());

@@ -10,6 +10,7 @@ use super::models::{WrittenLimit, WrittenPrice, WrittenProfile, WrittenProvider}
 use super::reading::WrittenReading;
 use super::rules::WrittenRules;
 use super::sandbox::WrittenSandbox;
+use super::search::WrittenSearch;
 use super::serving::{WrittenBridge, WrittenSessions};
 use super::tools::WrittenTools;
 use super::web::WrittenWeb;
@@ -57,6 +58,7 @@ pub(crate) struct WrittenSettings {
     pub(crate) tools: WrittenTools,
     pub(crate) python: WrittenPython,
     pub(crate) web: WrittenWeb,
+    pub(crate) search: WrittenSearch,
     pub(crate) reading: WrittenReading,
     pub(crate) sessions: WrittenSessions,
     pub(crate) bridge: WrittenBridge,
