@@ -176,7 +176,7 @@ fn documents_handed_over_are_profiled_before_anyone_plans() {
     let args = [&["run", "--model", &model][..], &files, &["Sum it up"]].concat();
     assert_eq!(world.updraft(&args).code(0).out, "done\n");
     let told = prompts(&world);
-    for text in ["`paper.pdf` is a PDF file", "[page 1]", "`report.docx` is a DOCX file", "[sheet ", "\"workbook\""] {
+    for text in ["`paper.pdf`: PDF file", "[page 1]", "`report.docx`: DOCX file", "[sheet ", "\"workbook\""] {
         assert!(told.contains(text), "{text}: {told}");
     }
 }

@@ -61,7 +61,7 @@ fn profile(path: &str, text: &str) -> Value {
 /// The kind that `read_file` says of a document in its first line, and the rest.
 fn document_kind(text: &str) -> Option<(&str, &str)> {
     let (first, rest) = text.split_once('\n')?;
-    let kind = first.strip_prefix("[`")?.split_once("` is a ")?.1.split_once(" file")?.0;
+    let kind = first.strip_prefix("[`")?.split_once("`: ")?.1.split_once(" file")?.0;
     Some((kind, rest))
 }
 

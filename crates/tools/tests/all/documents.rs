@@ -102,7 +102,7 @@ async fn world() -> Option<World> {
 async fn read_file_gives_documents_as_markdown_with_their_places() {
     let Some(world) = world().await else { return };
     let output = world.output("read_file", json!({ "path": "paper.pdf" })).await;
-    assert!(output.text.starts_with("[`paper.pdf` is a PDF file"), "{}", output.text);
+    assert!(output.text.starts_with("[`paper.pdf`: PDF file"), "{}", output.text);
     assert!(output.text.contains("\n[page 1]\n") && output.text.contains("\n[page 2]\n"), "{}", output.text);
     assert_eq!(output.value.as_ref().unwrap()["kind"], "PDF");
     let second = world.text("read_file", json!({ "path": "paper.pdf", "pages": "2" })).await;
@@ -114,7 +114,7 @@ async fn read_file_gives_documents_as_markdown_with_their_places() {
     assert!(first.len() < text.len(), "{first}");
     let text = world.text("read_file", json!({ "path": "slides.pptx", "pages": "1-" })).await;
     assert!(text.contains("\n[page 1]\n"), "{text}");
-    assert!(world.text("read_file", json!({ "path": "report.docx" })).await.contains("is a DOCX file"));
+    assert!(world.text("read_file", json!({ "path": "report.docx" })).await.starts_with("[`report.docx`: DOCX file"));
 }
 
 #[tokio::test]
@@ -148,7 +148,7 @@ async fn what_cannot_be_read_is_named_with_the_reason() {
         ),
         (json!({ "path": "paper.pdf", "pages": "900" }), "`paper.pdf` was not read: none of the wanted pages: "),
         (json!({ "path": "paper.pdf", "pages": "two" }), "`two` is no choice of pages"),
-        (json!({ "path": "paper.pdf", "sheet": "1" }), "`paper.pdf` was not read: a PDF file has no sheets"),
+        (json!({ "path": "paper.pdf", "sheet": "1" }), "`paper.pdf` was not read: PDF files have no sheets"),
         (
             json!({ "path": "sales.xlsx", "sheet": "none" }),
             "`sales.xlsx` was not read: no sheet `none`; the workbook has ",

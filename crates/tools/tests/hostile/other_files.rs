@@ -5,18 +5,20 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
-use crate::HostileFile;
+use crate::{BOMB, HostileFile};
 
-pub(crate) fn all() -> Vec<HostileFile> {
+pub(crate) fn all(spaces: &[u8]) -> Vec<HostileFile> {
     let mut files = Vec::new();
     let mut add = |name: &str, bytes: Vec<u8>| files.push(HostileFile { name: name.to_owned(), bytes });
-    pdfs(&mut add);
-    texts(&mut add);
+    pdfs(&mut add, spaces);
     mails(&mut add);
+    // Last: these are read in this process, and a new child counts as much memory as the process it comes from.
+    texts(&mut add);
     files
 }
 
-fn pdfs(add: &mut dyn FnMut(&str, Vec<u8>)) {
+fn pdfs(add: &mut dyn FnMut(&str, Vec<u8>), spaces: &[u8]) {
+    let bomb = zlib(spaces);
     let page = "<</Type/Page/Parent 2 0 R/Resources<</Font<</F 9 0 R>>>>/Contents 4 0 R>>";
     let font = "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>";
     let words = stream("", b"BT /F 12 Tf 10 10 Td (word) Tj ET");
@@ -24,7 +26,11 @@ fn pdfs(add: &mut dyn FnMut(&str, Vec<u8>)) {
         let pages = format!("<</Type/Pages/Kids[{kids}]/Count {count}>>");
         pdf(&[(1, catalog()), (2, pages.into()), (3, page.into()), (4, content), (9, font.into())])
     };
-    add("pages.pdf", plain("3 0 R ".repeat(10_000), 10_000, words.clone()));
+    let kids: Vec<String> = (10..10_010).map(|n| format!("{n} 0 R")).collect();
+    let pages = format!("<</Type/Pages/Kids[{}]/Count 10000>>", kids.join(" "));
+    let mut objects = vec![(1, catalog()), (2, pages.into()), (4, words.clone()), (9, font.into())];
+    objects.extend((10..10_010).map(|n| (n, Vec::from(page))));
+    add("pages.pdf", pdf(&objects));
     add("circle.pdf", plain("2 0 R 2 0 R 3 0 R".to_owned(), 9, words.clone()));
     add("no-kids.pdf", plain(String::new(), 2_147_483_647, words.clone()));
     add("count.pdf", plain("3 0 R".to_owned(), usize::MAX, words.clone()));
@@ -34,14 +40,14 @@ fn pdfs(add: &mut dyn FnMut(&str, Vec<u8>)) {
     let length = b"<</Length 4 0 R>>stream\nBT (x) Tj ET\nendstream".to_vec();
     add("length.pdf", plain("3 0 R".to_owned(), 1, length));
     add("self.pdf", plain("3 0 R".to_owned(), 1, b"4 0 R".to_vec()));
-    add("flate.pdf", plain("3 0 R".to_owned(), 1, stream("/Filter/FlateDecode", &packed(&[b' '; 1 << 20], 300))));
-    let twice = packed(&packed(&[0; 1 << 20], 100), 1);
+    add("flate.pdf", plain("3 0 R".to_owned(), 1, stream("/Filter/FlateDecode", &bomb)));
+    let twice = packed(&packed(&[0; 1 << 20], 20), 1);
     add("twice.pdf", plain("3 0 R".to_owned(), 1, stream("/Filter[/FlateDecode/FlateDecode]", &twice)));
     add("arrays.pdf", plain("3 0 R".to_owned(), 1, stream("", &b"[".repeat(500_000))));
     add("dicts.pdf", plain("3 0 R".to_owned(), 1, b"<</A".repeat(200_000)));
     add("states.pdf", plain("3 0 R".to_owned(), 1, stream("", &b"q ".repeat(1_000_000))));
     add("glyphs.pdf", plain("3 0 R".to_owned(), 1, stream("", &b"BT /F 1 Tf (xxxxxxxx) Tj ET ".repeat(100_000))));
-    let objects = stream("/Type/ObjStm/N 99999/First 9/Filter/FlateDecode", &packed(&[b' '; 1 << 20], 300));
+    let objects = stream("/Type/ObjStm/N 99999/First 9/Filter/FlateDecode", &bomb);
     add("objects.pdf", pdf(&[(1, catalog()), (2, objects)]));
     let form = stream("/Type/XObject/Subtype/Form/Resources<</XObject<</X 4 0 R>>>>", b"/X Do /X Do");
     let drawn = "<</Type/Page/Parent 2 0 R/Resources<</XObject<</X 4 0 R>>>>/Contents 5 0 R>>";
@@ -77,6 +83,14 @@ fn pdf(objects: &[(u32, Vec<u8>)]) -> Vec<u8> {
     file
 }
 
+/// Blocks of Deflate that unpack to spaces, in the form that PDF has them.
+fn zlib(spaces: &[u8]) -> Vec<u8> {
+    let (count, base) = (BOMB as u64, 65_521);
+    let first = (1 + 32 * count) % base;
+    let second = (count % base + 16 * (count % base) * ((count + 1) % base)) % base;
+    [&[0x78, 0xda][..], spaces, &(((second << 16) | first) as u32).to_be_bytes()].concat()
+}
+
 fn packed(block: &[u8], times: usize) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
     for _ in 0..times {
@@ -86,10 +100,10 @@ fn packed(block: &[u8], times: usize) -> Vec<u8> {
 }
 
 fn texts(add: &mut dyn FnMut(&str, Vec<u8>)) {
-    add("line.csv", b"12345,".repeat(4 << 20));
-    add("quote.csv", [b"\"".as_slice(), &b"a,b\n".repeat(4 << 20)].concat());
-    add("rows.csv", b"a\n".repeat(8 << 20));
-    add("deep.json", b"[".repeat(4 << 20));
+    add("line.csv", b"12345,".repeat(2 << 20));
+    add("quote.csv", [b"\"".as_slice(), &b"a,b\n".repeat(1 << 20)].concat());
+    add("rows.csv", b"a\n".repeat(2 << 20));
+    add("deep.json", b"[".repeat(1 << 20));
     add("deep.html", b"<div><b><ul><li>".repeat(200_000));
     add("table.html", b"<table><tr><td colspan=99999 rowspan=99999>".repeat(2_000));
     add("deep.rss", [b"<rss><channel>".as_slice(), &b"<item>".repeat(200_000)].concat());

@@ -1,17 +1,9 @@
 //! Hostile archives: bombs, lies, depth and loops in Office files, books and ZIP files.
 
-use std::io::Write;
-
-use flate2::Compression;
-use flate2::write::DeflateEncoder;
-
 use crate::HostileFile;
 use crate::common::packed::zip;
 
 const TYPES: (&str, &[u8]) = ("[Content_Types].xml", b"<Types/>");
-/// What bombs unpack to: more than the reader unpacks of one file.
-const BOMB: usize = 300 << 20;
-
 /// A kind of archive: what it needs besides the part that is filled, that part, and how the part begins.
 struct Shape {
     ending: &'static str,
@@ -24,7 +16,8 @@ struct Shape {
 
 fn shapes() -> Vec<Shape> {
     let workbook: &[u8] = b"<workbook><sheets><sheet name='S' r:id='a'/></sheets></workbook>";
-    let workbook_relations: &[u8] = b"<R><Relationship Id='a' Type='x/worksheet' Target='worksheets/sheet1.xml'/></R>";
+    let workbook_relations: &[u8] = b"<R><Relationship Id='a' Type='x/worksheet' Target='worksheets/sheet1.xml'/>\
+        <Relationship Id='b' Type='x/sharedStrings' Target='sharedStrings.xml'/></R>";
     let presentation: &[u8] = b"<p:presentation><p:sldIdLst><p:sldId r:id='a'/></p:sldIdLst></p:presentation>";
     let slide_relation: &[u8] = b"<R><Relationship Id='a' Type='x/slide' Target='slides/slide1.xml'/></R>";
     let container: &[u8] = b"<c><rootfile full-path='a.opf'/></c>";
@@ -72,14 +65,13 @@ fn with(shape: &Shape, main: &str) -> Vec<u8> {
     zip(&parts)
 }
 
-pub(crate) fn all() -> Vec<HostileFile> {
+pub(crate) fn all(spaces: &[u8]) -> Vec<HostileFile> {
     let mut files = Vec::new();
     let mut add = |name: &str, bytes: Vec<u8>| files.push(HostileFile { name: name.to_owned(), bytes });
-    let spaces = packed_spaces();
     for shape in &shapes() {
         let end = shape.ending;
-        add(&format!("spaces.{end}"), with_packed(&shape.parts, shape.main, &prefixed(shape.start, &spaces)));
-        add(&format!("elements.{end}"), with(shape, &(shape.start.to_owned() + &shape.element.repeat(400_000))));
+        add(&format!("spaces.{end}"), with_packed(&shape.parts, shape.main, &prefixed(shape.start, spaces)));
+        add(&format!("elements.{end}"), with(shape, &(shape.start.to_owned() + &shape.element.repeat(150_000))));
         add(&format!("deep.{end}"), with(shape, &(shape.start.to_owned() + &"<w:ins>".repeat(200_000))));
         add(&format!("laughs.{end}"), with(shape, &(entities() + shape.start + &shape.element.replace("word", "&e;"))));
         let outside = "<!DOCTYPE d [<!ENTITY x SYSTEM \"file:///etc/passwd\">]>".to_owned();
@@ -93,33 +85,23 @@ pub(crate) fn all() -> Vec<HostileFile> {
     let xlsx = &shapes[1];
     let mut strings = xlsx.parts.clone();
     strings.push((xlsx.main, b"<worksheet><sheetData><row><c t='s'><v>0</v></c></row></sheetData></worksheet>"));
-    add("strings.xlsx", with_packed(&strings, "xl/sharedStrings.xml", &prefixed("<sst><si><t>", &spaces)));
+    add("strings.xlsx", with_packed(&strings, "xl/sharedStrings.xml", &prefixed("<sst><si><t>", spaces)));
     let far = "<worksheet><sheetData><row r='1048576'><c r='XFD1048576'><v>2</v></c></row></sheetData><mergeCells>\
                <mergeCell ref='A1:XFD1048576'/></mergeCells></worksheet>";
     add("far.xlsx", with(xlsx, far));
     let styles: Vec<(&str, &[u8])> = vec![TYPES, ("word/document.xml", b"<w:document><w:body/></w:document>")];
-    add("styles.docx", with_packed(&styles, "word/styles.xml", &prefixed("<w:styles>", &spaces)));
+    add("styles.docx", with_packed(&styles, "word/styles.xml", &prefixed("<w:styles>", spaces)));
     add("nested.zip", (0..10).fold(b"word".repeat(1000), |inner, _| zip(&[("inner.zip", &inner)])));
     let names: Vec<String> = (0..60_000).map(|number| format!("folder/{number}")).collect();
     let entries: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &b""[..])).collect();
     add("many.zip", zip(&entries));
-    add("overlapping.docx", overlapping(&spaces));
+    add("overlapping.docx", overlapping(spaces));
     add(
         "method.docx",
         replaced(&zip(&[TYPES, ("word/document.xml", b"<w:document/>")]), b"\x14\0\0\0\x08\0", b"\x14\0\0\0\x63\0"),
     );
     add("only-end.zip", [b"PK\x05\x06".as_slice(), &[0xff; 18]].concat());
     files
-}
-
-/// Blocks of Deflate that unpack to spaces without end.
-fn packed_spaces() -> Vec<u8> {
-    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
-    let block = vec![b' '; 1 << 20];
-    for _ in 0..BOMB >> 20 {
-        encoder.write_all(&block).unwrap();
-    }
-    encoder.finish().unwrap()
 }
 
 /// The same, after a few bytes that are stored as they are.
@@ -171,7 +153,7 @@ fn overlapping(spaces: &[u8]) -> Vec<u8> {
     for number in 0..100 {
         let mut entry = entry.clone();
         let name = format!("word/document{number:>3}x");
-        entry[46..].copy_from_slice(&name.as_bytes()[..entry.len() - 46]);
+        entry[46..].copy_from_slice(name.as_bytes());
         bytes.extend(entry);
     }
     let mut end = end;

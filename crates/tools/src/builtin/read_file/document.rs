@@ -67,7 +67,7 @@ fn options(args: &Args) -> Result<ReadOptions, Failure> {
 /// Keeps the wanted pages of a Word document, whose reader does not choose, and refuses choices that mean nothing.
 fn choose(document: &mut Document, options: &ReadOptions) -> Result<(), String> {
     if options.sheet.is_some() && document.kind != DocumentKind::Xlsx {
-        return Err(format!("a {} file has no sheets; leave out `sheet`", document.kind));
+        return Err(format!("{} files have no sheets; leave out `sheet`", document.kind));
     }
     let Some(pages) = &options.pages else { return Ok(()) };
     match document.kind {
@@ -86,7 +86,7 @@ fn choose(document: &mut Document, options: &ReadOptions) -> Result<(), String> 
 fn shown(path: &WorkspacePath, document: &Document, window: Window, args: &Args) -> Result<ToolOutput, Failure> {
     let markdown = document.to_placed_markdown();
     let title = document.title.as_ref().map_or_else(String::new, |title| format!(" “{title}”"));
-    let head = format!("[`{path}` is a {} file{title}; its text follows as Markdown]\n", document.kind);
+    let head = format!("[`{path}`: {} file{title}, as Markdown]\n", document.kind);
     let mut seen = within(path, &markdown, window, args, &head)?;
     let truncated = seen.value.as_ref().is_some_and(|value| value["truncated"] == true);
     if truncated && let Some(page) = last_page(&seen.text) {
