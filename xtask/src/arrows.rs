@@ -16,7 +16,7 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ("updraft-workspace", &["updraft-run"]),
     ("updraft-sandbox", &["updraft-workspace"]),
     ("updraft-models", &["updraft-run", "updraft-lenient"]),
-    ("updraft-tools", &["updraft-run", "updraft-workspace", "updraft-sandbox", "updraft-knowledge", "updraft-reader"]),
+    ("updraft-tools", TOOLS),
     ("updraft-journal", &["updraft-run"]),
     ("updraft-mcp", &["updraft-run", "updraft-tools", "updraft-sandbox"]),
     ("updraft-knowledge", &["updraft-reader"]),
@@ -26,6 +26,9 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ("updraft", CLI),
     ("xtask", &[]),
 ];
+
+const TOOLS: &[&str] =
+    &["updraft-run", "updraft-reader", "updraft-workspace", "updraft-sandbox", "updraft-knowledge"];
 
 const ENGINE: &[&str] = &[
     "updraft-run",

@@ -30,6 +30,9 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == updraft_sandbox::launch::ARGUMENT) {
         updraft_sandbox::launch::main();
     }
+    if std::env::args_os().nth(1).is_some_and(|first| first == updraft_tools::document_reader::ARGUMENT) {
+        updraft_tools::document_reader::main();
+    }
     lack::install_panic_hook();
     if folders::env("COMPLETE").is_some() {
         clap_complete::CompleteEnv::with_factory(CliArgs::command).complete();

@@ -6,6 +6,9 @@ use crate::options::ReadLimits;
 /// More warnings than anybody reads.
 const MOST_WARNINGS: usize = 50;
 
+/// A block costs memory beyond its text. This many cost some 200 MB, and hold every row of the largest sheet.
+const MOST_BLOCKS: usize = 1 << 20;
+
 /// A document in the making.
 #[derive(Debug)]
 pub(crate) struct Blocks {
@@ -25,6 +28,11 @@ impl Blocks {
         let mut text = text.into();
         text.truncate(text.trim_end().len());
         if text.is_empty() || self.is_full {
+            return;
+        }
+        if self.document.blocks.len() == MOST_BLOCKS {
+            self.is_full = true;
+            self.warn(format!("cut off after {MOST_BLOCKS} pieces, at {place}"));
             return;
         }
         if text.len() > self.left {

@@ -113,8 +113,13 @@ pub(crate) fn kind_of(bytes: &[u8], name: &str, options: &ReadOptions) -> Option
     by_signature(bytes, name, options).or_else(|| text::is_text(bytes).then(|| kind_of_text(bytes, name, options)))
 }
 
+/// Whether it begins like a ZIP archive.
+pub(crate) fn is_archive(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06")
+}
+
 fn by_signature(bytes: &[u8], name: &str, options: &ReadOptions) -> Option<DocumentKind> {
-    if bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06") {
+    if is_archive(bytes) {
         return Some(kind_of_archive(bytes, name, options));
     }
     // Readers accept a PDF with something else before it.

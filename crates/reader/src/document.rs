@@ -53,7 +53,7 @@ pub enum DocumentKind {
     Pdf,
     /// A Word document.
     Docx,
-    /// An Excel workbook, or another one that `calamine` reads.
+    /// An Excel workbook.
     Xlsx,
     /// A PowerPoint presentation.
     Pptx,
@@ -200,7 +200,8 @@ fn gap(previous: &Block, block: &Block) -> Option<usize> {
     first.checked_sub(last).map(|lines| lines.clamp(1, 100) as usize)
 }
 
-fn separator(previous: &Block, block: &Block) -> &'static str {
+/// What stands between two blocks.
+pub(crate) fn separator(previous: &Block, block: &Block) -> &'static str {
     let is_next_row = block.kind == BlockKind::Row && !block.text.contains("\n|");
     let is_next_line = match previous.kind {
         BlockKind::Row => is_next_row,

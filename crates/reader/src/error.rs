@@ -70,4 +70,8 @@ pub enum ReadError {
     /// The wanted pages are not written as pages.
     #[error("`{0}` is no choice of pages; expected numbers and ranges such as `1-4,7`")]
     BadPages(String),
+
+    /// The process that read the file ended before it was done, or could not be started.
+    #[error("{0}")]
+    Stopped(String),
 }

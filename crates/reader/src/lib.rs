@@ -19,6 +19,7 @@
 //! | web pages, feeds, books, mail, notebooks | `html.rs`, `feed.rs`, `epub.rs`, `mail.rs`, `notebook.rs` |
 //! | PDF | `pdf.rs` |
 //! | Office files | `docx.rs`, `xlsx.rs`, `pptx.rs`, and what they share in `office.rs` |
+//! | Markdown that says its places | `placed.rs` |
 //! | archives and XML underneath | `archive.rs`, `xml.rs`, `tree.rs` |
 
 #![deny(clippy::wildcard_enum_match_arm)]
@@ -44,6 +45,7 @@ mod notebook;
 mod office;
 mod options;
 mod pdf;
+mod placed;
 mod plain;
 mod pptx;
 mod table;
@@ -69,6 +71,52 @@ pub fn read(bytes: &[u8], name: &str, options: &ReadOptions) -> Result<Document,
 /// The kind that [`read`] takes a file for; nothing if it cannot be read.
 pub fn kind_of(bytes: &[u8], name: &str) -> Option<DocumentKind> {
     detect::kind_of(bytes, name, &ReadOptions::default())
+}
+
+/// Whether a file has to be unpacked or parsed as something else than text, so that it should be read in a process of its
+/// own. Looks at the beginning only.
+pub fn is_packed(bytes: &[u8], name: &str, options: &ReadOptions) -> bool {
+    if detect::is_archive(bytes) {
+        return true;
+    }
+    match detect::kind_of(bytes, name, options) {
+        Some(DocumentKind::Pdf | DocumentKind::Mail) => true,
+        Some(
+            DocumentKind::Text
+            | DocumentKind::Markdown
+            | DocumentKind::Code
+            | DocumentKind::Csv
+            | DocumentKind::Json
+            | DocumentKind::JsonLines
+            | DocumentKind::Html
+            | DocumentKind::Feed
+            | DocumentKind::Notebook
+            | DocumentKind::Image,
+        )
+        | None => false,
+        Some(DocumentKind::Docx | DocumentKind::Xlsx | DocumentKind::Pptx | DocumentKind::Epub | DocumentKind::Zip) => {
+            true
+        }
+    }
+}
+
+/// Text in any encoding, decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecodedText {
+    /// The text; bytes that are not valid are replaced by `\u{fffd}`.
+    pub text: String,
+    /// The name of the encoding.
+    pub encoding: &'static str,
+}
+
+/// Decodes a file that is text; nothing if it is something else.
+pub fn decode_text(bytes: &[u8], name: &str) -> Option<DecodedText> {
+    let kind = detect::kind_of(bytes, name, &ReadOptions::default())?;
+    let is_text = is_decoded(kind) || matches!(kind, DocumentKind::Feed | DocumentKind::Mail);
+    is_text.then(|| {
+        let (text, encoding) = text::decode_named(bytes, None);
+        DecodedText { text, encoding }
+    })
 }
 
 fn read_as(kind: DocumentKind, bytes: &[u8], name: &str, options: &ReadOptions) -> Result<Blocks, ReadError> {

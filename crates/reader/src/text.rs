@@ -11,7 +11,13 @@ const SAMPLE: usize = 64 << 10;
 /// Decodes bytes, with replacement characters for those that are not valid. A byte order mark is believed before
 /// `declared`, and that before the file's own declaration.
 pub(crate) fn decode(bytes: &[u8], declared: Option<&str>) -> String {
-    encoding_of(bytes, declared).decode(bytes).0.into_owned()
+    decode_named(bytes, declared).0
+}
+
+/// Decodes bytes, and names the encoding.
+pub(crate) fn decode_named(bytes: &[u8], declared: Option<&str>) -> (String, &'static str) {
+    let encoding = encoding_of(bytes, declared);
+    (encoding.decode(bytes).0.into_owned(), encoding.name())
 }
 
 fn encoding_of(bytes: &[u8], declared: Option<&str>) -> &'static Encoding {
@@ -50,9 +56,10 @@ fn guess(bytes: &[u8]) -> &'static Encoding {
     detector.guess(None, Utf8Detection::Allow)
 }
 
-/// Whether bytes are UTF-8 without NULs; the last character may be cut off.
+/// Whether bytes are UTF-8 without NULs. The last character may be cut off if they can be the beginning of a longer file.
 fn is_utf8(bytes: &[u8]) -> bool {
-    let is_valid = std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true);
+    let may_be_cut = bytes.len() >= PROLOGUE;
+    let is_valid = std::str::from_utf8(bytes).map_or_else(|error| may_be_cut && error.error_len().is_none(), |_| true);
     is_valid && !bytes[..bytes.len().min(PROLOGUE)].contains(&0)
 }
 

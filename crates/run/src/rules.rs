@@ -18,7 +18,7 @@ const READERS: [&str; 3] = ["read_file", "search_files", RETRIEVE];
 /// Our tool that finds passages in all files.
 pub(crate) const RETRIEVE: &str = "retrieve";
 /// Our other tools that rules may name.
-const OURS: [&str; 4] = ["list_files", "run_command", "run_python", "web_fetch"];
+const OURS: [&str; 5] = ["list_files", "run_command", "run_python", "web_fetch", "web_search"];
 /// Programs whose first argument is a sub-command. For all other programs, it is what they work on.
 const WITH_SUB_COMMANDS: [&str; 10] = ["cargo", "docker", "gh", "git", "go", "npm", "pip", "pnpm", "uv", "yarn"];
 

@@ -9,12 +9,14 @@ mod edit_file;
 mod ingest_document;
 mod list_documents;
 mod list_files;
+mod outside_text;
 mod read_file;
 mod retrieve;
 mod run_command;
 mod run_python;
 mod search_files;
 mod web_fetch;
+mod web_search;
 mod write_file;
 mod write_plan;
 
@@ -26,6 +28,7 @@ use serde_json::Value;
 use updraft_run::{Failure, FailureKind, Reply, ToolOutput, ToolSpec};
 
 use crate::confinement::Confinement;
+use crate::document_reader::DocumentReader;
 use crate::limits::ToolLimits;
 use crate::tool::Tool;
 use crate::web::WebConfig;
@@ -48,9 +51,14 @@ pub(crate) fn standard(limits: &ToolLimits) -> [Arc<dyn Tool>; 8] {
         Arc::new(ask_model::AskModel::new()),
         Arc::new(ask_user::AskUser::new()),
         Arc::new(list_files::ListFiles::new(limits)),
-        Arc::new(read_file::ReadFile::new(limits)),
+        Arc::new(read_file::ReadFile::new(limits, None)),
         Arc::new(search_files::SearchFiles::new(limits)),
     ]
+}
+
+/// `read_file`, which reads documents too.
+pub(crate) fn reading(limits: &ToolLimits, documents: DocumentReader) -> Arc<dyn Tool> {
+    Arc::new(read_file::ReadFile::new(limits, Some(documents)))
 }
 
 /// The tool that runs commands in the sandbox.
@@ -63,9 +71,9 @@ pub(crate) fn python(confinement: Confinement, python: PythonConfig) -> Arc<dyn 
     run_python::tool(confinement, python)
 }
 
-/// The tool that reads web pages.
-pub(crate) fn web(web: WebConfig) -> Arc<dyn Tool> {
-    web_fetch::tool(web)
+/// The tools that read web pages and search for them.
+pub(crate) fn web(web: WebConfig) -> [Arc<dyn Tool>; 2] {
+    [Arc::new(web_search::WebSearch::new(&web)), web_fetch::tool(web)]
 }
 
 /// The tools that search the workspace's documents by words and meaning.

@@ -34,6 +34,7 @@
 //! | `schema` | checks arguments against a JSON Schema, which may be hostile |
 //! | `open_plain`, `private_file` | opens files outside the workspace; replaces our own files as a whole |
 //! | `confinement` | how child processes are confined |
+//! | [`document_reader`] | reads files of every kind, those that have to be unpacked in a confined child |
 //! | `picture` | recognizes pictures by their first bytes |
 //! | [`worker`] | programs in the sandbox that serve one call after another |
 //! | `web` | fetches web pages: which addresses are allowed, and how a page becomes text |
@@ -46,6 +47,7 @@ mod change_tracker;
 mod confinement;
 mod diffs;
 mod dispatch;
+pub mod document_reader;
 mod dropin;
 mod error;
 mod limits;
@@ -65,6 +67,7 @@ pub use builtin::{ASK_MODEL, NapMode, USUAL_TIME, ask_user_spec, changed_lines};
 pub use change_tracker::ChangeWitness;
 pub use confinement::{Confinement, MOVED, MovedFileRecord, left_behind, not_started, remember};
 pub use dispatch::{CallResult, Dispatcher, RegistrySnapshot};
+pub use document_reader::{DocumentLimits, DocumentReader};
 pub use dropin::{CacheUse, DropInListing, DropIns, ListedFile, Problem, Severity, ToolFolder};
 pub use error::Error;
 pub use limits::ToolLimits;
@@ -78,7 +81,7 @@ pub use updraft_workspace::{
     Error as WorkspaceError, HiddenFiles, PathContent, PathList, Place, WholeText, Workspace, WorkspacePath,
     is_draft_of_any,
 };
-pub use web::{AddressOverride, WebConfig, WebLimits};
+pub use web::{AddressOverride, PageCache, SearchConfig, SearchKey, SearchProvider, WebConfig, WebLimits};
 pub use workspace_index::{
     IndexAnswer, IndexConfig, IndexProgress, IndexState, IndexWork, LoadEmbedder, ReadDocument, WorkspaceIndex,
     address_of, path_pattern, reasons_for,

@@ -8,6 +8,7 @@ use updraft_run::{EffectClass, ToolSpec};
 
 use crate::builtin::{self, NapMode};
 use crate::confinement::Confinement;
+use crate::document_reader::DocumentReader;
 use crate::error::Error;
 use crate::limits::ToolLimits;
 use crate::schema::Schema;
@@ -49,6 +50,13 @@ impl Registry {
         registry
     }
 
+    /// Lets `read_file` read documents: PDF, Office files, books, mail.
+    #[must_use]
+    pub fn with_documents(mut self, limits: &ToolLimits, documents: DocumentReader) -> Self {
+        self.insert_own(builtin::reading(limits, documents));
+        self
+    }
+
     /// Adds `run_command`, which runs commands in the sandbox.
     #[must_use]
     pub fn with_commands(mut self, confinement: Confinement) -> Self {
@@ -63,10 +71,12 @@ impl Registry {
         self
     }
 
-    /// Adds `web_fetch`, which reads web pages.
+    /// Adds `web_fetch` and `web_search`, which read web pages and search for them.
     #[must_use]
     pub fn with_web(mut self, web: WebConfig) -> Self {
-        self.insert_own(builtin::web(web));
+        for tool in builtin::web(web) {
+            self.insert_own(tool);
+        }
         self
     }
 

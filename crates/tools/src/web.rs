@@ -4,13 +4,17 @@
 //! and refuses private addresses, and the connection goes to exactly the address that was checked. Proxies from the
 //! environment are not used: they would connect to addresses that were not checked.
 
+mod cache;
 mod charset;
 mod decompress;
 mod dns;
 mod fetch;
 mod full_text;
+mod manners;
 mod page;
 mod resolver;
+mod robots;
+mod search;
 mod target;
 
 use std::fmt;
@@ -21,8 +25,12 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use updraft_run::{Failure, FailureKind};
 
-pub(crate) use fetch::{FetchError, FetchedPage};
+use crate::document_reader::DocumentReader;
+pub use cache::PageCache;
+pub(crate) use fetch::{FetchError, FetchedPage, PageContent, PageSource, file_name};
 pub(crate) use page::{PageLink, PageText};
+pub use search::{SearchConfig, SearchKey, SearchProvider};
+pub(crate) use search::{SearchHit, Searcher};
 pub(crate) use target::Target;
 
 /// How pages are fetched: the same for the whole process.
@@ -39,6 +47,14 @@ pub struct WebConfig {
     pub limits: WebLimits,
     /// Redirects connections. For tests.
     pub detour: Option<AddressOverride>,
+    /// Whether pages are fetched that a site's robots.txt asks programs not to fetch.
+    pub ignores_robots: bool,
+    /// Where pages are kept for some minutes; nowhere, if not given.
+    pub cache: Option<PageCache>,
+    /// Reads PDF and Office files; without one they are refused.
+    pub documents: Option<DocumentReader>,
+    /// The service that is asked for pages; without one a search says how to choose one.
+    pub search: Option<SearchConfig>,
 }
 
 /// The limits for one call.
@@ -96,11 +112,12 @@ impl fmt::Debug for AddressOverride {
 pub(crate) struct Fetcher {
     pub(crate) web: WebConfig,
     client: OnceCell<reqwest::Client>,
+    hosts: manners::Hosts,
 }
 
 impl Fetcher {
     pub(crate) fn new(web: WebConfig) -> Self {
-        Self { web, client: OnceCell::new() }
+        Self { web, client: OnceCell::new(), hosts: manners::Hosts::default() }
     }
 
     async fn client(&self) -> Result<&reqwest::Client, Failure> {
@@ -112,6 +129,25 @@ impl Fetcher {
         };
         self.client.get_or_try_init(make).await
     }
+}
+
+/// A client for a service that the user has chosen: it may be on this machine or in the user's network.
+fn plain_client(certificates: &[u8], connect: Duration) -> Result<reqwest::Client, Failure> {
+    let unusable = |why: reqwest::Error| {
+        Failure::new(FailureKind::Config, format!("could not create an HTTP client: {}", fetch::chain(&why)))
+    };
+    // Fails if a provider is already installed, which is fine.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let certificates = reqwest::Certificate::from_pem_bundle(certificates).map_err(unusable)?;
+    reqwest::Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none()) // a key must not go elsewhere
+        .referer(false)
+        .connect_timeout(connect)
+        .user_agent(concat!("updraft/", env!("CARGO_PKG_VERSION")))
+        .tls_certs_merge(certificates)
+        .build()
+        .map_err(unusable)
 }
 
 fn client(web: &WebConfig) -> Result<reqwest::Client, Failure> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use updraft_run::{ApprovalMode, CommandGrants, Denial, GrantFlags, Level};
 use updraft_sandbox::{Network, SandboxLevel as Offered, SandboxSupport};
-use updraft_tools::{ChangeWitness, Confinement};
+use updraft_tools::{ChangeWitness, Confinement, DocumentReader};
 
 use crate::Confine;
 use crate::fault::{Fault, Kind};
@@ -22,6 +22,11 @@ pub fn confinement(folders: &AppFolders, settings: &WorkspaceSettings) -> Confin
     confinement.read_only = settings.effective.rules().approvals == ApprovalMode::ReadOnly;
     confinement.staged = settings.effective.undo_commands.value.then(|| folders.state.join("staged"));
     confinement
+}
+
+/// Reads files of every kind for this workspace, in children that are confined like commands.
+pub fn document_reader(folders: &AppFolders, settings: &WorkspaceSettings) -> DocumentReader {
+    DocumentReader::new(confinement(folders, settings), settings.effective.reading.limits())
 }
 
 /// Detects what child processes change by themselves. Earlier contents are kept in the same place as for commands'

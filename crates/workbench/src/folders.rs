@@ -41,6 +41,8 @@ pub struct AppFolders {
     pub data: PathBuf,
     /// Logs, and which workspaces are trusted.
     pub state: PathBuf,
+    /// What can be fetched or made again.
+    pub cache: PathBuf,
 }
 
 impl AppFolders {
@@ -61,13 +63,14 @@ impl AppFolders {
             config: folder("XDG_CONFIG_HOME", ".config")?,
             data: folder("XDG_DATA_HOME", ".local/share")?,
             state: folder("XDG_STATE_HOME", ".local/state")?,
+            cache: folder("XDG_CACHE_HOME", ".cache")?,
         })
     }
 
-    /// All folders are this one.
+    /// All folders are this one, or in it.
     pub fn under(home: &Path) -> Self {
         let home = std::path::absolute(home).unwrap_or_else(|_| home.to_owned());
-        Self { config: home.clone(), data: home.clone(), state: home }
+        Self { config: home.clone(), data: home.clone(), cache: home.join("cache"), state: home }
     }
 
     /// The journal's file.

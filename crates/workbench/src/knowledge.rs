@@ -4,21 +4,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use updraft_journal::hash_of;
-use updraft_knowledge::read_here;
+use updraft_reader::ReadOptions;
 use updraft_run::ReadRules;
 use updraft_tools::{IndexConfig, WorkspaceIndex};
 
+use crate::confinement;
 use crate::folders::AppFolders;
 use crate::settings::WorkspaceSettings;
 
 /// The index of a workspace, by its canonical path. Nothing is opened until it is used.
 pub fn index(folders: &AppFolders, workspace: &Path, settings: &WorkspaceSettings) -> WorkspaceIndex {
+    let documents = confinement::document_reader(folders, settings);
+    let read = move |path: &Path, bytes: &[u8]| {
+        documents.read_blocking(bytes, &path.to_string_lossy(), &ReadOptions::default())
+    };
     WorkspaceIndex::new(IndexConfig {
         file: file(folders, workspace),
         own: own_folders(folders, workspace),
         rules: ReadRules::of([&settings.effective.rules]),
-        // The one place that decides how files are parsed for the index.
-        read: Arc::new(read_here),
+        read: Arc::new(read),
         embedder: None,
     })
 }

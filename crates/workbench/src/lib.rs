@@ -36,6 +36,7 @@ pub mod model_access;
 mod notice;
 mod resume;
 pub mod sandbox_probe;
+mod search_access;
 pub mod servers;
 pub mod service;
 pub mod settings;

@@ -1,4 +1,4 @@
-//! Collects what is needed to reach models from the environment and the settings. Only this file reads API keys.
+//! Collects what is needed to reach models from the environment and the settings. Only this file reads their keys.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

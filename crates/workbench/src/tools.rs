@@ -7,12 +7,12 @@ use updraft_engine::MarkStore;
 use updraft_mcp::Servers;
 use updraft_run::{EffectClass, Rule};
 use updraft_tools::worker::PythonConfig;
-use updraft_tools::{CacheUse, Dispatcher, DropInListing, Registry};
+use updraft_tools::{CacheUse, Dispatcher, DropInListing, Registry, WebConfig};
 
 use crate::fault::Fault;
 use crate::folders::AppFolders;
 use crate::settings::WorkspaceSettings;
-use crate::{confinement, dropins, knowledge};
+use crate::{confinement, dropins, knowledge, search_access};
 
 /// The tools of a workspace: built-in and drop-in.
 pub async fn dispatcher(
@@ -43,10 +43,19 @@ pub(crate) async fn registry(
     look: CacheUse,
 ) -> Result<(Registry, DropInListing), Fault> {
     let confinement = confinement::confinement(folders, settings);
-    let always = Registry::standard(&settings.effective.tools.limits()).with_commands(confinement.clone());
+    let limits = settings.effective.tools.limits();
+    let documents = confinement::document_reader(folders, settings);
+    let web = WebConfig {
+        cache: settings.effective.web.cache(folders),
+        documents: Some(documents.clone()),
+        search: search_access::config(settings, workspace),
+        ..settings.effective.web.web()?
+    };
     let index = Arc::new(knowledge::index(folders, workspace, settings));
-    let mut registry = always
-        .with_web(settings.effective.web.web()?)
+    let mut registry = Registry::standard(&limits)
+        .with_documents(&limits, documents)
+        .with_commands(confinement.clone())
+        .with_web(web)
         .with_python(confinement.clone(), python(settings))
         .with_index(&index);
     let listing = dropins::of(folders, workspace, settings, confinement).register(&mut registry, look).await;

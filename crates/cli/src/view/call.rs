@@ -21,7 +21,11 @@ pub(crate) fn call_words(call: &ToolCall) -> String {
         },
         "run_python" => format!("python: {}", code(&call.args)),
         "read_file" => match (call.args["start_line"].as_u64(), call.args["end_line"].as_u64()) {
-            (None, None) => format!("read {}", path()),
+            (None, None) => match (text("pages"), text("sheet")) {
+                (Some(pages), _) => format!("read {}, pages {pages}", path()),
+                (None, Some(sheet)) => format!("read {}, sheet {sheet}", path()),
+                (None, None) => format!("read {}", path()),
+            },
             (from, to) => {
                 format!("read {}:{}-{}", path(), from.unwrap_or(1), to.map_or(String::new(), |n| n.to_string()))
             }
@@ -35,6 +39,7 @@ pub(crate) fn call_words(call: &ToolCall) -> String {
             None => format!("search \"{}\"", line("pattern")),
         },
         "web_fetch" => format!("fetch {}", line("url")),
+        "web_search" => format!("search the web: {}", line("query")),
         "ask_user" => format!("ask you: {}", line("question")),
         "ask_model" => format!("ask {}: {}", text("model").unwrap_or("a model"), line("question")),
         name => format!("{name}({})", arguments(&call.args)),

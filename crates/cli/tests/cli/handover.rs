@@ -148,3 +148,48 @@ fn a_built_in_agent_stays_where_a_file_of_its_name_cannot_be_used() {
         assert!(world.updraft(&["agents"]).code(5).says(said).out.contains("coder "));
     }
 }
+
+fn put_samples(world: &World) {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../reader/tests/files");
+    for name in ["paper.pdf", "report.docx", "sales.xlsx"] {
+        std::fs::copy(std::path::Path::new(folder).join(name), world.ws().join(name)).unwrap();
+    }
+}
+
+#[test]
+fn documents_handed_over_are_profiled_before_anyone_plans() {
+    let world = World::new();
+    put_samples(&world);
+    let read = |path: &str| json!({"name": "read_file", "args": {"path": path}});
+    let profile = json!({"files": [{"path": "sales.xlsx", "kind": "workbook"}]});
+    let steps = json!([{"id": "tell", "agent": "thinker", "prompt": "tell", "reads": [], "writes": ["answer"]}]);
+    let calls = json!([read("paper.pdf"), read("report.docx"), read("sales.xlsx")]);
+    let model = world.script(
+        "s.json",
+        &json!({"rules": [
+            {"when": {"agent": "distiller", "turn": 0}, "answer": {"calls": calls}},
+            {"when": {"agent": "distiller"}, "answer": {"json": profile}},
+            {"when": {"agent": "planner"}, "answer": {"json": {"steps": steps}}},
+        ], "default": {"text": "done"}}),
+    );
+    let files = ["--file", "paper.pdf", "--file", "report.docx", "--file", "sales.xlsx"];
+    let args = [&["run", "--model", &model][..], &files, &["Sum it up"]].concat();
+    assert_eq!(world.updraft(&args).code(0).out, "done\n");
+    let told = prompts(&world);
+    for text in ["`paper.pdf`: PDF file", "[page 1]", "`report.docx`: DOCX file", "[sheet ", "\"workbook\""] {
+        assert!(told.contains(text), "{text}: {told}");
+    }
+}
+
+#[test]
+fn the_built_in_model_profiles_documents_too() {
+    let world = World::new();
+    put_samples(&world);
+    let args = ["run", "--model", "builtin", "--file", "sales.xlsx", "--file", "paper.pdf", "What is sold?"];
+    world.updraft(&args).code(0);
+    let events = world.updraft(&["events", "last", "--json"]).json();
+    let profiled = events.iter().find_map(|event| event["event"].get("profiled")).unwrap();
+    let files = profiled["files"]["files"].as_array().unwrap();
+    assert_eq!((&files[0]["kind"], &files[1]["kind"]), (&json!("XLSX"), &json!("PDF")), "{profiled}");
+    assert!(files[0]["columns"].as_array().is_some_and(|columns| columns.len() > 1), "{profiled}");
+}

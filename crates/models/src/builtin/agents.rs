@@ -11,7 +11,11 @@ use crate::Prompt;
 /// Lines that are read of an attached file for its profile.
 const PROFILED: u64 = 400;
 
-/// Profiles the attached files: kind, length, first heading.
+/// Headings and columns that a profile names.
+const HEADINGS: usize = 10;
+const COLUMNS: usize = 30;
+
+/// Profiles the attached files: kind, length, headings, columns of the first table.
 pub(super) fn distil(prompt: &Prompt<'_>) -> ModelAnswer {
     let tools = Toolbox(prompt.tools);
     let files = &prompt.brief.files;
@@ -38,11 +42,42 @@ pub(super) fn distil(prompt: &Prompt<'_>) -> ModelAnswer {
 }
 
 fn profile(path: &str, text: &str) -> Value {
+    let (kind, text) = document_kind(text).unwrap_or((rank::kind(path).word(), text));
     let lines = text.lines().count();
-    let heading = text.lines().map(str::trim).find(|line| line.starts_with('#') || line.starts_with("//!"));
-    let first = text.lines().map(str::trim).find(|line| !line.is_empty());
-    let title = conversation::opening(heading.or(first).unwrap_or_default(), 200);
-    json!({ "path": path, "kind": rank::kind(path).word(), "lines": lines, "title": title })
+    let mut meaningful = text.lines().map(str::trim).filter(|line| !line.is_empty() && !is_note(line));
+    let headings: Vec<&str> = meaningful.clone().filter(|line| line.starts_with('#')).take(HEADINGS).collect();
+    let heading = meaningful.clone().find(|line| line.starts_with('#') || line.starts_with("//!"));
+    let title = conversation::opening(heading.or_else(|| meaningful.next()).unwrap_or_default(), 200);
+    let mut profile = json!({ "path": path, "kind": kind, "lines": lines, "title": title });
+    if headings.len() > 1 {
+        profile["headings"] = json!(headings);
+    }
+    if let Some(columns) = columns(path, text) {
+        profile["columns"] = json!(columns);
+    }
+    profile
+}
+
+/// The kind that `read_file` says of a document in its first line, and the rest.
+fn document_kind(text: &str) -> Option<(&str, &str)> {
+    let (first, rest) = text.split_once('\n')?;
+    let kind = first.strip_prefix("[`")?.split_once("`: ")?.1.split_once(" file")?.0;
+    Some((kind, rest))
+}
+
+/// Whether a line was added by `read_file`: a place such as `[page 3]`, or how to read on.
+fn is_note(line: &str) -> bool {
+    line.starts_with('[') && line.ends_with(']')
+}
+
+/// The columns of the first table: the first line of a CSV file, or the first row of a table in Markdown.
+fn columns(path: &str, text: &str) -> Option<Vec<String>> {
+    let is_csv = path.ends_with(".csv") || path.ends_with(".tsv");
+    let first = text.lines().find(|line| if is_csv { !line.is_empty() } else { line.starts_with("| ") })?;
+    let count = |separator: &char| first.matches(*separator).count();
+    let separator = if is_csv { [',', ';', '\t', '|'].into_iter().max_by_key(count)? } else { '|' };
+    let cells = first.trim_matches('|').split(separator).map(|cell| cell.trim().trim_matches('"').to_owned());
+    Some(cells.take(COLUMNS).collect())
 }
 
 /// Asks the user the task as a question and returns the answer.

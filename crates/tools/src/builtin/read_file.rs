@@ -1,5 +1,6 @@
-//! `read_file`: reads a text file, or some of its lines, or a picture.
+//! `read_file`: reads a text file, or some of its lines, a document as Markdown, or a picture.
 
+mod document;
 mod window;
 
 use std::io::Read;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
+use updraft_reader::ReadOptions;
 use updraft_run::{EffectClass, Failure, PictureRef, PreparedCall, ToolOutput, ToolSpec};
 use updraft_workspace::{
     LinkPolicy, Place, WorkspacePath,
@@ -15,10 +17,14 @@ use updraft_workspace::{
 };
 
 use super::{failed, parse, reply, spec, whole, write_plan};
+use crate::document_reader::DocumentReader;
 use crate::limits::ToolLimits;
 use crate::picture::{LARGEST_PICTURE, mime_of};
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 use window::{Window, WindowText};
+
+/// How much longer than a document may take the whole call may take.
+const MARGIN: Duration = Duration::from_secs(10);
 
 pub(super) struct ReadFile {
     spec: ToolSpec,
@@ -26,11 +32,17 @@ pub(super) struct ReadFile {
     file: usize,
     counted: u64,
     time: Duration,
+    /// Reads files that have to be unpacked; without one they are refused.
+    documents: Option<DocumentReader>,
 }
 
 #[derive(Deserialize)]
 struct Args {
     path: String,
+    #[serde(default)]
+    pages: Option<String>,
+    #[serde(default)]
+    sheet: Option<String>,
     #[serde(default, deserialize_with = "whole")]
     start_line: Option<u64>,
     #[serde(default, deserialize_with = "whole")]
@@ -39,65 +51,86 @@ struct Args {
     max_bytes: Option<u64>,
 }
 
+impl Args {
+    fn start(&self) -> u64 {
+        self.start_line.unwrap_or(1)
+    }
+
+    /// Refuses a choice of pages or sheet for a file that is text.
+    fn wants_text(&self, path: &WorkspacePath) -> Result<(), Failure> {
+        if self.pages.is_some() || self.sheet.is_some() {
+            return failed(format!("`{path}` is text, which has no pages and sheets; choose lines with start_line"));
+        }
+        Ok(())
+    }
+}
+
 impl ReadFile {
-    pub(super) fn new(limits: &ToolLimits) -> Self {
+    pub(super) fn new(limits: &ToolLimits, documents: Option<DocumentReader>) -> Self {
         let parameters = json!({
             "type": "object",
             "properties": {
                 "path": { "type": "string", "description": "Relative to the workspace." },
                 "start_line": { "type": "integer", "minimum": 1, "description": "The first line to read; default 1." },
                 "end_line": { "type": "integer", "minimum": 1, "description": "The last line to read; default: the end." },
-                "max_bytes": { "type": "integer", "minimum": 1, "description": "Read no more than this." }
+                "max_bytes": { "type": "integer", "minimum": 1, "description": "Read no more than this." },
+                "pages": { "type": "string", "description": "Of a PDF, Word or PowerPoint file: pages such as 3, 1-4 or 10-." },
+                "sheet": { "type": "string", "description": "Of an Excel file: the sheet, by name or by number from 1." }
             },
             "required": ["path"],
             "additionalProperties": false
         });
-        let description = "Read a text file of the workspace, or some of its lines. Long files are cut; read on with start_line. \
-             A picture (PNG, JPEG, GIF, WebP) is shown.";
+        let description = "Read a file of the workspace: text, or some of its lines. PDF, Word, Excel, PowerPoint, EPUB \
+             and mail files become Markdown with places such as [page 3]. Long files are cut; read on with start_line or \
+             pages. A picture (PNG, JPEG, GIF, WebP) is shown.";
         Self {
             spec: spec("read_file", description, parameters),
             read: limits.read,
             file: limits.file,
             counted: limits.searched,
-            time: limits.time,
+            // A document that takes too long gets a message of its own.
+            time: documents.as_ref().map_or(limits.time, |reader| limits.time.max(reader.limits().time + MARGIN)),
+            documents,
         }
     }
 
-    fn read(&self, args: &Value, cx: &CallContext) -> Result<ToolOutput, Failure> {
+    async fn read(&self, args: &Value, cx: &CallContext) -> Result<ToolOutput, Failure> {
         let (place, cancel) = (&cx.place, &cx.cancel);
         let args: Args = parse(args)?;
-        let start = args.start_line.unwrap_or(1);
+        let start = args.start();
         let end = args.end_line.unwrap_or(u64::MAX);
         if end < start {
             return failed(format!("end_line {end} is before start_line {start}"));
         }
         let path = place.workspace.locate(&args.path)?;
         let most = args.max_bytes.map_or(self.read, |most| self.read.min(most as usize));
-        let seen = match self.look(&path, place, Window::new(start..=end, most), cancel) {
-            Ok(seen) => seen,
-            Err(why) => return picture(&path, cx)?.ok_or(why),
+        let window = || Window::new(start..=end, most);
+        let Some(seen) = self.look(&path, place, window(), cancel)? else {
+            return match picture(&path, cx)? {
+                Some(picture) => Ok(picture),
+                None => self.document(&path, &args, window(), cx).await,
+            };
         };
-        match seen.lines_total {
-            Some(0) => {}
-            Some(total) if start > total => {
-                return failed(format!("`{path}` has {total} lines; start_line {start} is beyond its end"));
-            }
-            Some(_) | None => {}
-        }
+        args.wants_text(&path)?;
+        beyond_end(&path, start, &seen)?;
         Ok(output(&path, start, seen))
     }
 
+    /// The lines of a file in UTF-8, or UTF-16 with a byte order mark; nothing if it is something else.
     fn look(
         &self,
         path: &WorkspacePath,
         place: &Place,
         mut window: Window,
         cancel: &CancellationToken,
-    ) -> Result<WindowText, Failure> {
+    ) -> Result<Option<WindowText>, Failure> {
         let (mut file, about) = place.workspace.open_file(path, LinkPolicy::Inside)?;
-        let io = |error: std::io::Error| Failure::new(updraft_run::FailureKind::Tool, format!("`{path}`: {error}"));
+        let io = |error: std::io::Error| io_failure(path, &error);
         let mut chunk = vec![0; 64 << 10];
         let mut filled = fill(&mut file, &mut chunk).map_err(io)?;
+        if updraft_reader::is_packed(&chunk[..filled], path.as_str(), &ReadOptions::default()) {
+            return Ok(None);
+        }
         let encoding = Encoding::of(&chunk[..filled]);
         if matches!(encoding, Encoding::Utf16Little | Encoding::Utf16Big) {
             if about.len > self.file as u64 {
@@ -105,12 +138,12 @@ impl ReadFile {
             }
             let mut bytes = chunk[..filled].to_vec();
             file.take(self.file as u64).read_to_end(&mut bytes).map_err(io)?;
-            let (text, _) = text::decode(&bytes).ok_or_else(|| binary(path))?;
+            let Some((text, _)) = text::decode(&bytes) else { return Ok(None) };
             window.feed(text.as_bytes());
-            return window.finish(true).ok_or_else(|| binary(path));
+            return Ok(window.finish(true));
         }
         if chunk[..filled].contains(&0) {
-            return Err(binary(path));
+            return Ok(None);
         }
         window.feed(&chunk[encoding.mark().len()..filled]);
         let mut counted = filled as u64;
@@ -119,7 +152,7 @@ impl ReadFile {
             window.feed(&chunk[..filled]);
             counted += filled as u64;
         }
-        window.finish(filled == 0).ok_or_else(|| binary(path))
+        Ok(window.finish(filled == 0))
     }
 }
 
@@ -145,14 +178,14 @@ impl Tool for ReadFile {
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
-        Box::pin(async move { reply(self.read(&args, cx)) })
+        Box::pin(async move { reply(self.read(&args, cx).await) })
     }
 }
 
 /// The file as a picture, if it is one.
 fn picture(path: &WorkspacePath, cx: &CallContext) -> Result<Option<ToolOutput>, Failure> {
     let (mut file, about) = cx.place.workspace.open_file(path, LinkPolicy::Inside)?;
-    let io = |error: std::io::Error| Failure::new(updraft_run::FailureKind::Tool, format!("`{path}`: {error}"));
+    let io = |error: std::io::Error| io_failure(path, &error);
     let mut bytes = vec![0; 16];
     let filled = fill(&mut file, &mut bytes).map_err(io)?;
     bytes.truncate(filled);
@@ -193,9 +226,18 @@ fn output(path: &WorkspacePath, start: u64, seen: WindowText) -> ToolOutput {
     }
 }
 
-fn binary(path: &WorkspacePath) -> Failure {
-    let message = format!("`{path}` is not text: expected UTF-8, or UTF-16 with a byte order mark");
-    Failure::new(updraft_run::FailureKind::Tool, message)
+/// Refuses a first line that the file does not have.
+fn beyond_end(path: &WorkspacePath, start: u64, seen: &WindowText) -> Result<(), Failure> {
+    match seen.lines_total {
+        Some(total) if total > 0 && start > total => {
+            failed(format!("`{path}` has {total} lines; start_line {start} is beyond its end"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn io_failure(path: &WorkspacePath, error: &std::io::Error) -> Failure {
+    Failure::new(updraft_run::FailureKind::Tool, format!("`{path}`: {error}"))
 }
 
 /// Reads until the buffer is full or the file ends.

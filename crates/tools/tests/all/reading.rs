@@ -71,7 +71,7 @@ async fn a_file_of_many_megabytes_is_read_without_being_held() {
 }
 
 #[tokio::test]
-async fn marks_and_utf_16_are_understood_and_binary_is_refused() {
+async fn text_in_any_encoding_is_understood_and_binary_is_refused() {
     let world = World::new();
     world.put("marked.txt", b"\xEF\xBB\xBFhello\n");
     let little: Vec<u8> =
@@ -87,13 +87,28 @@ async fn marks_and_utf_16_are_understood_and_binary_is_refused() {
         "big.txt:1: grüße 🎈\nlittle.txt:1: grüße 🎈\nmarked.txt:1: hello\n"
     );
 
-    for (name, bytes) in
-        [("nul", &b"a\0b"[..]), ("latin", b"caf\xE9\n"), ("half", b"\xFF\xFEa"), ("lone", b"\xFF\xFE\x00\xD8")]
-    {
+    for (name, bytes, text) in [
+        ("latin", &b"caf\xE9\nna\xEFve\n"[..], "[`latin` is windows-1252; shown as UTF-8]\ncafé\nnaïve\n"),
+        ("half", b"\xFF\xFEa\x00\xDC", "[`half` is UTF-16LE; shown as UTF-8]\na\u{fffd}"),
+        ("lone", b"\xFF\xFE\x00\xD8", "[`lone` is UTF-16LE; shown as UTF-8]\n\u{fffd}"),
+        ("bare", b"h\x00i\x00\n\x00", "[`bare` is UTF-16LE; shown as UTF-8]\nhi\n"),
+    ] {
         world.put(name, bytes);
-        let message = world.failure("read_file", json!({ "path": name })).await.message;
-        assert!(message.contains("is not text"), "{name}: {message}");
+        assert_eq!(world.text("read_file", json!({ "path": name })).await, text);
     }
+    assert_eq!(
+        world.text("read_file", json!({ "path": "latin", "start_line": 2 })).await,
+        "[`latin` is windows-1252; shown as UTF-8]\nnaïve\n"
+    );
+    world.put("nul", b"a\0\0b");
+    let message = world.failure("read_file", json!({ "path": "nul" })).await.message;
+    assert_eq!(
+        message,
+        "`nul` was not read: not text, and not a kind of file that can be read (it begins with 61 00 00 62)"
+    );
+    world.put("book.epub", b"PK\x03\x04");
+    let message = world.failure("read_file", json!({ "path": "book.epub" })).await.message;
+    assert_eq!(message, "`book.epub` was not read: files that have to be unpacked are not read here");
 }
 
 #[tokio::test]

@@ -41,7 +41,8 @@ impl Net {
             there
         });
         let certificates = site.authority.clone().into_bytes();
-        let web = WebConfig { certificates, dns: Some(names.address), detour: Some(detour), ..web };
+        let web =
+            WebConfig { certificates, dns: Some(names.address), detour: Some(detour), ignores_robots: true, ..web };
         let limits = ToolLimits::default();
         let world = World::of(Registry::standard(&limits).with_web(web), limits);
         Self { world, site, names, reached }

@@ -197,8 +197,8 @@ async fn what_is_not_text_is_refused_with_its_kind_and_size() {
     .await;
     let world = world(WebLimits::default());
     let expected = [
-        ("/picture", format!("`{}` is `image/png` of 321 bytes; web_fetch reads text only", site.url("/picture"))),
-        ("/lying", format!("`{}` is `text/plain` of 9 bytes; web_fetch reads text only", site.url("/lying"))),
+        ("/picture", format!("`{}` is `image/png` of 321 bytes; web_fetch reads text, PDF and Office files only", site.url("/picture"))),
+        ("/lying", format!("`{}` is `text/plain` of 9 bytes; web_fetch reads text, PDF and Office files only", site.url("/lying"))),
         (
             "/sealed",
             "the answer of `127.0.0.1` cannot be read: it is compressed as `zstd`; expected one of gzip, deflate, br".into(),
@@ -334,7 +334,7 @@ async fn every_fetch_is_a_send_that_leaves_this_machine() {
     let found = (prepared.class, prepared.outside, prepared.sends, &prepared.hosts[..], prepared.fault);
     assert_eq!(found, (EffectClass::Pure, true, true, &["example.com".to_owned()][..], None));
     let named = world.dispatcher.registry().specs_for(&["browser"]);
-    assert_eq!(named.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>(), ["web_fetch"]);
+    assert_eq!(named.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>(), ["web_fetch", "web_search"]);
 }
 
 #[tokio::test]

@@ -5,6 +5,8 @@
 pub(crate) mod confined;
 pub(crate) mod dropped;
 pub(crate) mod names;
+#[path = "../../../reader/tests/all/packed.rs"]
+pub(crate) mod packed;
 pub(crate) mod scripted;
 pub(crate) mod site;
 
@@ -97,6 +99,12 @@ impl World {
 
 pub(crate) fn call(name: &str, args: Value) -> ToolCall {
     ToolCall { id: "c1".into(), name: name.into(), args, fault: None }
+}
+
+/// A file of a real program, from the reader's tests.
+pub(crate) fn sample(name: &str) -> Vec<u8> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../reader/tests/files");
+    std::fs::read(Path::new(folder).join(name)).unwrap()
 }
 
 /// The names of what was moved aside and written down below this folder.

@@ -5,8 +5,10 @@ use updraft_run::{ApprovalMode, Budget, Millis, Rules as CallRules, RunSettings 
 
 use super::layer::SettingsLayer;
 use super::models::ModelSettings;
+use super::reading::ReadingSettings;
 use super::rules;
 use super::sandbox::SandboxSettings;
+use super::search::SearchSettings;
 use super::serving::ServeSettings;
 use super::spending::SpendingLimits;
 use super::tools::ToolSettings;
@@ -108,6 +110,10 @@ pub struct EffectiveSettings {
     pub(crate) python_packages: SettingValue<bool>,
     /// How web pages are fetched.
     pub(crate) web: WebSettings,
+    /// The service that searches the web.
+    pub(crate) search: SearchSettings,
+    /// What reading a file may cost.
+    pub(crate) reading: ReadingSettings,
     /// Conversations of clients, and the bridge.
     pub serving: ServeSettings,
     /// What is logged: a level or a filter.
@@ -151,6 +157,8 @@ impl Default for EffectiveSettings {
             python_program: SettingValue::default_of(String::new()),
             python_packages: SettingValue::default_of(false),
             web: WebSettings::default(),
+            search: SearchSettings::default(),
+            reading: ReadingSettings::default(),
             serving: ServeSettings::default(),
             log: SettingValue::default_of("info".into()),
             sandbox: SandboxSettings::default(),
@@ -209,6 +217,8 @@ impl EffectiveSettings {
         taking.free("probe", &mut self.probe, written.probe.as_ref());
         taking.free("cache", &mut self.cache, written.cache.as_ref());
         self.web.take(&mut taking, &written.web)?;
+        self.search.take(&mut taking, &written.search)?;
+        self.reading.take(&mut taking, &written.reading)?;
         self.tools.take(&mut taking, &written.tools)?;
         self.serving.take(&mut taking, written)?;
         self.models.take(layer, taking.ignored)?;
@@ -295,6 +305,8 @@ impl EffectiveSettings {
         rows.extend(self.step_budget.list("step_budget"));
         rows.extend(self.sandbox.list());
         rows.extend(self.web.list());
+        rows.extend(self.search.list());
+        rows.extend(self.reading.list());
         rows.extend(self.tools.list());
         rows.extend(self.serving.list());
         rows.extend(self.models.list());

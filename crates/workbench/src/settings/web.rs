@@ -8,11 +8,12 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 use updraft_run::Millis;
-use updraft_tools::{WebConfig, WebLimits};
+use updraft_tools::{PageCache, WebConfig, WebLimits};
 
 use super::effective::{LayerMerge, SettingValue};
 use super::written::{size, time};
 use crate::fault::Fault;
+use crate::folders::AppFolders;
 use crate::{time_format, untrusted};
 
 /// The port of DNS servers.
@@ -31,6 +32,9 @@ pub(crate) struct WrittenWeb {
     pub(crate) time: Option<Spanned<Millis>>,
     #[serde(deserialize_with = "size")]
     pub(crate) text: Option<Spanned<u64>>,
+    pub(crate) robots: Option<Spanned<bool>>,
+    #[serde(deserialize_with = "time")]
+    pub(crate) cache: Option<Spanned<Millis>>,
 }
 
 /// How web pages are fetched.
@@ -46,6 +50,10 @@ pub(crate) struct WebSettings {
     time: SettingValue<Millis>,
     /// Most bytes of a page's text that a model is shown.
     text: SettingValue<u64>,
+    /// Whether sites' robots.txt files are respected.
+    robots: SettingValue<bool>,
+    /// How long pages are kept whose servers do not say; not at all, if zero.
+    cache: SettingValue<Millis>,
 }
 
 impl Default for WebSettings {
@@ -57,6 +65,8 @@ impl Default for WebSettings {
             loopback: SettingValue::default_of(false),
             certificates: SettingValue::default_of(None),
             dns: SettingValue::default_of(None),
+            robots: SettingValue::default_of(true),
+            cache: SettingValue::default_of(Millis(300_000)),
         }
     }
 }
@@ -68,6 +78,8 @@ impl WebSettings {
             written.certificates.as_ref().map(|file| Spanned::new(file.span(), Some(file.get_ref().clone())));
         taking.lasting("web.time", Millis(1_000)..=Millis(600_000), &mut self.time, written.time.as_ref())?;
         taking.within("web.text", 1_000..=10_000_000, &mut self.text, written.text.as_ref())?;
+        taking.own("web.robots", &mut self.robots, written.robots.as_ref());
+        taking.lasting("web.cache", Millis(0)..=Millis(86_400_000), &mut self.cache, written.cache.as_ref())?;
         taking.own("web.certificates", &mut self.certificates, certificates.as_ref());
         if let Some(dns) = &written.dns {
             let text = dns.get_ref();
@@ -98,8 +110,15 @@ impl WebSettings {
             certificates,
             dns: self.dns.value,
             limits,
+            ignores_robots: !self.robots.value,
             ..WebConfig::default()
         })
+    }
+
+    /// Where pages are kept, if they are.
+    pub(crate) fn cache(&self, folders: &AppFolders) -> Option<PageCache> {
+        let age = Duration::from_millis(self.cache.value.0);
+        (!age.is_zero()).then(|| PageCache { folder: folders.cache.join("web"), age })
     }
 
     /// Every setting: name, value as TOML, where it came from.
@@ -113,6 +132,8 @@ impl WebSettings {
             ("web.dns".into(), shown(self.dns.value.as_ref()), self.dns.from.clone()),
             ("web.time".into(), format!("{:?}", time_format::length(self.time.value)), self.time.from.clone()),
             ("web.text".into(), self.text.value.to_string(), self.text.from.clone()),
+            ("web.robots".into(), self.robots.value.to_string(), self.robots.from.clone()),
+            ("web.cache".into(), format!("{:?}", time_format::length(self.cache.value)), self.cache.from.clone()),
         ]
     }
 }

@@ -7,8 +7,10 @@ use toml::Spanned;
 use updraft_run::{ApprovalMode, Budget, Cost, Millis};
 
 use super::models::{WrittenLimit, WrittenPrice, WrittenProfile, WrittenProvider};
+use super::reading::WrittenReading;
 use super::rules::WrittenRules;
 use super::sandbox::WrittenSandbox;
+use super::search::WrittenSearch;
 use super::serving::{WrittenBridge, WrittenSessions};
 use super::tools::WrittenTools;
 use super::web::WrittenWeb;
@@ -56,6 +58,8 @@ pub(crate) struct WrittenSettings {
     pub(crate) tools: WrittenTools,
     pub(crate) python: WrittenPython,
     pub(crate) web: WrittenWeb,
+    pub(crate) search: WrittenSearch,
+    pub(crate) reading: WrittenReading,
     pub(crate) sessions: WrittenSessions,
     pub(crate) bridge: WrittenBridge,
     pub(crate) log: WrittenLog,
@@ -171,6 +175,8 @@ fn bytes_in(text: &str) -> Result<u64, String> {
         "KiB" => Some(1 << 10),
         "MB" | "M" => Some(1_000_000),
         "MiB" => Some(1 << 20),
+        "GB" | "G" => Some(1_000_000_000),
+        "GiB" => Some(1 << 30),
         _ => None,
     };
     let bytes = unit.zip(digits.trim().parse::<u64>().ok()).and_then(|(unit, number)| number.checked_mul(unit));

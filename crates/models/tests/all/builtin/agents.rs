@@ -105,6 +105,19 @@ fn files_handed_over_are_profiled() {
 }
 
 #[test]
+fn the_profile_of_a_table_names_its_columns() {
+    let world = World::new()
+        .with("a.csv", "city;\"people\"\nOslo;717710\n")
+        .with("b.md", "# Tanks\n\n## Sizes\n\n| tank | litres |\n| --- | --- |\n| a | 5 |\n");
+    let files = vec!["a.csv".into(), "b.md".into()];
+    let answer = world.converse(&TaskBrief { files, ..brief("distiller", "") });
+    let profile: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(profile["files"][0]["columns"], json!(["city", "people"]));
+    assert_eq!(profile["files"][1]["columns"], json!(["tank", "litres"]));
+    assert_eq!(profile["files"][1]["headings"], json!(["# Tanks", "## Sizes"]));
+}
+
+#[test]
 fn a_person_is_asked_once() {
     let spec = ToolSpec { name: "ask_user".into(), description: String::new(), parameters: json!({}) };
     let brief =
