@@ -63,6 +63,7 @@ pub use download::{DownloadDecision, DownloadOffer};
 pub use element::Spot;
 pub use error::Error;
 pub use event::{BrowserEvent, PageDialog};
+pub use form::UploadFile;
 pub use guard::{Decision, NetworkGuard, RefusedConnection, ResolveFuture, Resolver, system_resolver};
 pub use mouse::ClickKind;
 pub use navigate::{PageView, PageWait};
