@@ -128,6 +128,23 @@ impl Browser {
         events
     }
 
+    /// Waits until a download has ended, within the time for a page to load. Its event stays to be taken.
+    pub async fn wait_download_end(&self) -> Result<(), Error> {
+        let Some(running) = self.alive().await else { return Ok(()) };
+        let limit = self.config.limits.load;
+        let mut changes = running.state.changes.subscribe();
+        let waiting = async {
+            while !running.state.has_ended_download() && running.cdp.ended().is_none() {
+                tokio::select! {
+                    _ = changes.changed() => {}
+                    () = running.cdp.closed() => {}
+                }
+            }
+        };
+        let timed_out = |_| Error::TimedOut { what: "the download".to_owned(), limit };
+        tokio::time::timeout(limit, waiting).await.map_err(timed_out)
+    }
+
     /// Waits until no download is under way, within the time for a page to load.
     pub async fn wait_downloads(&self) -> Result<(), Error> {
         let Some(running) = self.alive().await else { return Ok(()) };

@@ -63,6 +63,13 @@ impl State {
         self.changed();
     }
 
+    pub(crate) fn has_ended_download(&self) -> bool {
+        let is_end = |event: &BrowserEvent| {
+            matches!(event, BrowserEvent::DownloadSaved { .. } | BrowserEvent::DownloadRefused { .. })
+        };
+        self.inner().events.iter().any(is_end)
+    }
+
     pub(crate) fn take_events(&self) -> Vec<BrowserEvent> {
         self.inner().events.drain(..).collect()
     }

@@ -23,7 +23,8 @@ use updraft_run::{Failure, FailureKind};
 
 pub(crate) use fetch::{FetchError, FetchedPage};
 pub(crate) use page::{PageLink, PageText};
-pub(crate) use target::Target;
+pub(crate) use resolver::resolve;
+pub(crate) use target::{Target, is_this_machine};
 
 /// How pages are fetched: the same for the whole process.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,7 @@ use updraft_engine::MarkStore;
 use updraft_mcp::Servers;
 use updraft_run::{EffectClass, Rule};
 use updraft_tools::worker::PythonConfig;
-use updraft_tools::{CacheUse, Dispatcher, DropInListing, Registry};
+use updraft_tools::{BrowserOptions, CacheUse, Dispatcher, DropInListing, Registry};
 
 use crate::fault::Fault;
 use crate::folders::AppFolders;
@@ -42,11 +42,17 @@ pub(crate) async fn registry(
     look: CacheUse,
 ) -> Result<(Registry, DropInListing), Fault> {
     let confinement = confinement::confinement(folders, settings);
-    let always = Registry::standard(&settings.effective.tools.limits()).with_commands(confinement.clone());
-    let mut registry =
-        always.with_web(settings.effective.web.web()?).with_python(confinement.clone(), python(settings));
+    let (limits, web) = (settings.effective.tools.limits(), settings.effective.web.web()?);
+    let always = Registry::standard(&limits).with_commands(confinement.clone());
+    let always = always.with_web(web.clone()).with_python(confinement.clone(), python(settings));
+    let mut registry = always.with_browser(browser(folders, settings), web, confinement.clone(), &limits);
     let listing = dropins::of(folders, workspace, settings, confinement).register(&mut registry, look).await;
     Ok((registry, listing))
+}
+
+/// Which browser the browser tools start.
+pub fn browser(folders: &AppFolders, settings: &WorkspaceSettings) -> BrowserOptions {
+    settings.effective.browser.options(folders)
 }
 
 /// Which Python runs agents' code.

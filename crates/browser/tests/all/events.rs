@@ -86,7 +86,7 @@ async fn a_download_is_saved_where_the_policy_says() {
     assert_eq!(std::fs::read_to_string(target.path().join("data (2).csv")).unwrap(), "a,b\n1,2\n");
     assert_eq!(*offers.lock().unwrap(), ["data.csv", "data.csv"]);
     let error = tab.open(&world.site.url("/file")).await.unwrap_err();
-    assert!(error.to_string().contains("it is a download, not a page"), "{error}");
+    assert!(error.to_string().contains("is a download, not a page"), "{error}");
 }
 
 #[tokio::test]

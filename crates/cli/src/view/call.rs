@@ -35,6 +35,7 @@ pub(crate) fn call_words(call: &ToolCall) -> String {
             None => format!("search \"{}\"", line("pattern")),
         },
         "web_fetch" => format!("fetch {}", line("url")),
+        "browser_open" => format!("open {}", line("url")),
         "ask_user" => format!("ask you: {}", line("question")),
         "ask_model" => format!("ask {}: {}", text("model").unwrap_or("a model"), line("question")),
         name => format!("{name}({})", arguments(&call.args)),

@@ -203,7 +203,7 @@ fn enclosed(fetched: &FetchedPage, words: &str, truncated: bool) -> Result<Strin
 ///
 /// Joiners and variation selectors are kept, one at a time, after a visible character: Persian, Hindi and family
 /// emoji need them, and a single one between two visible characters cannot spell a message.
-fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     let mut shown = String::with_capacity(text.len());
     let mut may_join = false;

@@ -5,6 +5,7 @@
 pub(crate) mod confined;
 pub(crate) mod dropped;
 pub(crate) mod names;
+pub(crate) mod pages;
 pub(crate) mod scripted;
 pub(crate) mod site;
 

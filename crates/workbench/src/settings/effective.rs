@@ -3,6 +3,7 @@
 use toml::Spanned;
 use updraft_run::{ApprovalMode, Budget, Millis, Rules as CallRules, RunSettings as Rules, ThinkingEffort};
 
+use super::browser::BrowserSettings;
 use super::layer::SettingsLayer;
 use super::models::ModelSettings;
 use super::rules;
@@ -106,6 +107,8 @@ pub struct EffectiveSettings {
     pub(crate) python_program: SettingValue<String>,
     /// Whether that code may import installed packages.
     pub(crate) python_packages: SettingValue<bool>,
+    /// How the browser is started.
+    pub(crate) browser: BrowserSettings,
     /// How web pages are fetched.
     pub(crate) web: WebSettings,
     /// Conversations of clients, and the bridge.
@@ -150,6 +153,7 @@ impl Default for EffectiveSettings {
             tools: ToolSettings::default(),
             python_program: SettingValue::default_of(String::new()),
             python_packages: SettingValue::default_of(false),
+            browser: BrowserSettings::default(),
             web: WebSettings::default(),
             serving: ServeSettings::default(),
             log: SettingValue::default_of("info".into()),
@@ -208,6 +212,7 @@ impl EffectiveSettings {
         taking.free("max_wait", &mut self.max_wait, written.max_wait.as_ref());
         taking.free("probe", &mut self.probe, written.probe.as_ref());
         taking.free("cache", &mut self.cache, written.cache.as_ref());
+        self.browser.take(&mut taking, &written.browser)?;
         self.web.take(&mut taking, &written.web)?;
         self.tools.take(&mut taking, &written.tools)?;
         self.serving.take(&mut taking, written)?;
@@ -294,6 +299,7 @@ impl EffectiveSettings {
         rows.extend(self.budget.list("budget"));
         rows.extend(self.step_budget.list("step_budget"));
         rows.extend(self.sandbox.list());
+        rows.extend(self.browser.list());
         rows.extend(self.web.list());
         rows.extend(self.tools.list());
         rows.extend(self.serving.list());

@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 use updraft_run::{ApprovalMode, Budget, Cost, Millis};
 
+use super::browser::WrittenBrowser;
 use super::models::{WrittenLimit, WrittenPrice, WrittenProfile, WrittenProvider};
 use super::rules::WrittenRules;
 use super::sandbox::WrittenSandbox;
@@ -55,6 +56,7 @@ pub(crate) struct WrittenSettings {
     pub(crate) prices: BTreeMap<String, Spanned<WrittenPrice>>,
     pub(crate) tools: WrittenTools,
     pub(crate) python: WrittenPython,
+    pub(crate) browser: WrittenBrowser,
     pub(crate) web: WrittenWeb,
     pub(crate) sessions: WrittenSessions,
     pub(crate) bridge: WrittenBridge,
