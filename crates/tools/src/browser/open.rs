@@ -46,8 +46,10 @@ impl BrowserOpen {
 
     async fn open(&self, args: Value, cx: &CallContext) -> Result<ToolOutput, BrowserFault> {
         let Args { url, tab } = parse(&args)?;
-        let target = Target::parse(&url, &self.pool.web)?;
-        let url = target.url.as_str();
+        let mut address = Target::parse(&url, &self.pool.web)?.url;
+        // It is not sent, but pages of one document tell their parts by it.
+        address.set_fragment(url.split_once('#').map(|(_, fragment)| fragment));
+        let url = address.as_str();
         let open = match tab {
             Some(_) => self.pool.named_tab(&args, cx)?,
             None => self.pool.open_tab(cx).await.map_err(|error| BrowserFault::of(&error, url))?,
