@@ -14,8 +14,8 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use updraft_browser::{
-    Browser, BrowserConfig, BrowserEvent, ClickKind, Decision, DownloadDecision, PageWait, ReadOptions, ScreenshotArea,
-    Spot, Tab, UploadFile,
+    Browser, BrowserConfig, BrowserEvent, ClickKind, Decision, DownloadDecision, OutlineOptions, PageWait,
+    ScreenshotArea, Spot, Tab, UploadFile,
 };
 
 #[tokio::main(flavor = "current_thread")]
@@ -104,7 +104,7 @@ async fn on_page(browser: &Browser, tab: &Tab, op: &str, request: &Value) -> Res
             return Ok(json!({"url": view.url, "title": view.title, "status": view.status, "loaded": view.is_loaded}));
         }
         "read" => {
-            let options = ReadOptions {
+            let options = OutlineOptions {
                 under: request["under"].as_str().map(str::to_owned),
                 with_boxes: request["boxes"] == true,
                 with_everything: request["everything"] == true,

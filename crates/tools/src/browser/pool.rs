@@ -27,11 +27,11 @@ pub(super) struct BrowserPool {
     largest: u64,
     /// Shared by all browsers, so that a tab's name says which browser it is in.
     tab_numbers: Arc<AtomicU32>,
-    inner: Mutex<PoolInner>,
+    inner: Mutex<PoolState>,
 }
 
 #[derive(Default)]
-struct PoolInner {
+struct PoolState {
     runs: HashMap<String, Arc<RunBrowser>>,
     tabs: BTreeMap<String, OpenTab>,
     /// The host of the page when a call was prepared, by the call's arguments.
@@ -165,7 +165,7 @@ impl BrowserPool {
         config
     }
 
-    fn inner(&self) -> MutexGuard<'_, PoolInner> {
+    fn inner(&self) -> MutexGuard<'_, PoolState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

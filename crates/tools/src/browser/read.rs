@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use updraft_browser::{PageWait, ReadOptions};
+use updraft_browser::{OutlineOptions, PageWait};
 use updraft_run::{EffectClass, ToolOutput, ToolSpec};
 
 use super::GROUP;
@@ -81,7 +81,7 @@ impl BrowserRead {
         let words = if text {
             open.tab.text(from).await
         } else {
-            let options = ReadOptions { under, with_boxes: boxes, with_everything: everything, from };
+            let options = OutlineOptions { under, with_boxes: boxes, with_everything: everything, from };
             open.tab.read(&options).await
         };
         self.pool.page(&open, &words.map_err(failed)?.with_note()).await

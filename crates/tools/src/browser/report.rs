@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::sync::Arc;
 
 use serde_json::json;
-use updraft_browser::{Error, ReadOptions};
+use updraft_browser::{Error, OutlineOptions};
 use updraft_run::{Failure, FailureKind, Reply, ToolOutput};
 
 use super::pool::{BrowserPool, OpenTab};
@@ -73,7 +73,7 @@ impl BrowserPool {
 
     /// The page as it is after an action, with `head` before it.
     pub(super) async fn page_after(&self, open: &OpenTab, head: &str) -> Result<ToolOutput, BrowserFault> {
-        let words = match open.tab.read(&ReadOptions::default()).await {
+        let words = match open.tab.read(&OutlineOptions::default()).await {
             Ok(cut) if cut.text.len() > PAGE_AFTER => {
                 let text = &cut.text[..cut.text.floor_char_boundary(PAGE_AFTER)];
                 let text = text.rsplit_once('\n').map_or(text, |(whole, _)| whole);
