@@ -27,8 +27,14 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ("xtask", &[]),
 ];
 
-const TOOLS: &[&str] =
-    &["updraft-run", "updraft-reader", "updraft-workspace", "updraft-sandbox", "updraft-knowledge"];
+const TOOLS: &[&str] = &[
+    "updraft-run",
+    "updraft-reader",
+    "updraft-workspace",
+    "updraft-sandbox",
+    "updraft-knowledge",
+    "updraft-browser",
+];
 
 const ENGINE: &[&str] = &[
     "updraft-run",

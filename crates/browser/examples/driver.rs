@@ -14,8 +14,8 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use updraft_browser::{
-    Browser, BrowserConfig, BrowserEvent, ClickKind, Decision, DownloadDecision, PageWait, ReadOptions, ScreenshotArea,
-    Spot, Tab,
+    Browser, BrowserConfig, BrowserEvent, ClickKind, Decision, DownloadDecision, OutlineOptions, PageWait,
+    ScreenshotArea, Spot, Tab, UploadFile,
 };
 
 #[tokio::main(flavor = "current_thread")]
@@ -104,7 +104,7 @@ async fn on_page(browser: &Browser, tab: &Tab, op: &str, request: &Value) -> Res
             return Ok(json!({"url": view.url, "title": view.title, "status": view.status, "loaded": view.is_loaded}));
         }
         "read" => {
-            let options = ReadOptions {
+            let options = OutlineOptions {
                 under: request["under"].as_str().map(str::to_owned),
                 with_boxes: request["boxes"] == true,
                 with_everything: request["everything"] == true,
@@ -131,8 +131,12 @@ async fn on_page(browser: &Browser, tab: &Tab, op: &str, request: &Value) -> Res
         "press" => tab.press(&list("keys")).await?,
         "select" => return Ok(tab.select(text("ref")?, &list("options")).await?.into()),
         "upload" => {
-            let files: Vec<PathBuf> = list("files").into_iter().map(PathBuf::from).collect();
-            tab.upload(text("ref")?, &files).await?;
+            let mut files = Vec::new();
+            for path in list("files") {
+                let name = path.rsplit('/').next().unwrap_or(path).to_owned();
+                files.push(UploadFile { name, content: tokio::fs::read(path).await? });
+            }
+            tab.upload(text("ref")?, files).await?;
         }
         "dialog" => tab.answer_dialog(request["accept"] == true, request["text"].as_str()).await?,
         "evaluate" => return Ok(serde_json::from_str(&tab.evaluate(text("script")?).await?.text)?),

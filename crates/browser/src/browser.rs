@@ -55,8 +55,18 @@ impl Browser {
     }
 
     /// Opens an empty tab for `owner` (a step of a run, say), after starting the browser if there is none.
+    ///
+    /// A page in an endless loop can keep Chromium from making tabs. Then the browser is started again, once: all its
+    /// tabs are gone, and [`BrowserEvent::Restarted`] names them.
     pub async fn open_tab(&self, owner: &str) -> Result<Tab, Error> {
         let running = self.running().await?;
+        match self.open_in(running.clone(), owner).await {
+            Err(Error::TimedOut { .. }) => self.open_in(self.restart(&running).await?, owner).await,
+            other => other,
+        }
+    }
+
+    async fn open_in(&self, running: Arc<Running>, owner: &str) -> Result<Tab, Error> {
         let limits = self.config.limits;
         if running.state.inner().tabs.len() >= limits.tabs {
             return Err(Error::TooManyTabs { most: limits.tabs });
@@ -70,6 +80,23 @@ impl Browser {
         // A page that is sent elsewhere before its empty document runs crashes Chromium 156.
         tab.settle().await?;
         Ok(tab)
+    }
+
+    /// Ends a browser that hangs and starts another, unless somebody else has done that meanwhile.
+    async fn restart(&self, hung: &Arc<Running>) -> Result<Arc<Running>, Error> {
+        let mut slot = self.running.lock().await;
+        if let Some(current) = slot.as_ref().filter(|current| !Arc::ptr_eq(current, hung)) {
+            return Ok(current.clone());
+        }
+        *slot = None;
+        let tabs = hung.state.inner().tabs.clone();
+        let lost = tabs.iter().map(|tab| tab.info(String::new())).collect();
+        hung.kill().await;
+        let running = Arc::new(Running::start(&self.config).await?);
+        let before = hung.state.take_events().into_iter();
+        before.chain([BrowserEvent::Restarted { lost }]).for_each(|event| running.state.push(event));
+        *slot = Some(running.clone());
+        Ok(running)
     }
 
     /// The tab with this name.
@@ -90,13 +117,7 @@ impl Browser {
             info.and_then(|info| info["title"].as_str()).unwrap_or_default().to_owned()
         };
         let tabs = running.state.inner().tabs.clone();
-        let info = |tab: &Arc<crate::tab::TabState>| TabInfo {
-            id: tab.id.clone(),
-            owner: tab.owner(),
-            url: tab.inner().url.clone(),
-            title: title(&tab.target),
-        };
-        Ok(tabs.iter().map(info).collect())
+        Ok(tabs.iter().map(|tab| tab.info(title(&tab.target))).collect())
     }
 
     /// Takes what happened since the last look, refused connections included. Those come last.
@@ -105,6 +126,23 @@ impl Browser {
         let mut events = running.state.take_events();
         events.extend(running.proxy.take_refused().into_iter().map(BrowserEvent::Refused));
         events
+    }
+
+    /// Waits until a download has ended, within the time for a page to load. Its event stays to be taken.
+    pub async fn wait_download_end(&self) -> Result<(), Error> {
+        let Some(running) = self.alive().await else { return Ok(()) };
+        let limit = self.config.limits.load;
+        let mut changes = running.state.changes.subscribe();
+        let waiting = async {
+            while !running.state.has_ended_download() && running.cdp.ended().is_none() {
+                tokio::select! {
+                    _ = changes.changed() => {}
+                    () = running.cdp.closed() => {}
+                }
+            }
+        };
+        let timed_out = |_| Error::TimedOut { what: "the download".to_owned(), limit };
+        tokio::time::timeout(limit, waiting).await.map_err(timed_out)
     }
 
     /// Waits until no download is under way, within the time for a page to load.
@@ -171,13 +209,13 @@ impl Running {
         let listener =
             std::net::TcpListener::bind(("127.0.0.1", 0)).map_err(io("could not open the browser's proxy"))?;
         let port = listener.local_addr().map_err(io("could not open the browser's proxy"))?.port();
-        let command = command(config, &browser, profile.path(), port);
+        let command = command(config, &browser, &profile, port);
         let program = browser.display().to_string();
         let process = config.starter.start(command).await.map_err(|source| Error::Start { program, source })?;
         let listener = process.listener.unwrap_or(listener);
         let proxy = GuardProxy::start(listener, config.guard.clone(), config.resolver.clone())
             .map_err(io("could not start the browser's proxy"))?;
-        let state = Arc::new(State::new(config.clone(), profile.path().to_owned()));
+        let state = Arc::new(State::new(config.clone(), &profile));
         let mut tasks = JoinSet::new();
         let cdp = Cdp::connect(process.input, process.output, state.clone(), &mut tasks);
         let handle = std::sync::Mutex::new(Some(process.handle));

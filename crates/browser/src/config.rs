@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use crate::download::{DownloadDecision, DownloadOffer};
@@ -33,6 +34,8 @@ pub struct BrowserConfig {
     pub has_own_sandbox: bool,
     /// Width and height of the window.
     pub window: (u32, u32),
+    /// Counts tabs. Browsers that share it never give a name twice, and neither does one that was started again.
+    pub tab_numbers: Arc<AtomicU32>,
     /// Time and size limits.
     pub limits: BrowserLimits,
 }
@@ -50,6 +53,7 @@ impl BrowserConfig {
             downloads: Arc::new(|_| DownloadDecision::Refuse("downloads are not allowed".to_owned())),
             has_own_sandbox: !is_root(),
             window: (1280, 800),
+            tab_numbers: Arc::default(),
             limits: BrowserLimits::default(),
         }
     }

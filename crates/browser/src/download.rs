@@ -28,6 +28,8 @@ pub struct DownloadOffer {
 pub enum DownloadDecision {
     /// It is saved in this folder, under a name that is free there.
     Save(PathBuf),
+    /// It is held where only we can write, for as long as the browser runs.
+    Hold,
     /// It is cancelled.
     Refuse(String),
 }
@@ -51,6 +53,9 @@ pub(crate) fn begin(state: &State, cdp: &Cdp, params: &Value) {
     match (state.config.downloads)(&offer) {
         DownloadDecision::Save(folder) => {
             state.inner().downloads.running.insert(id, (offer, folder));
+        }
+        DownloadDecision::Hold => {
+            state.inner().downloads.running.insert(id, (offer, state.held.clone()));
         }
         DownloadDecision::Refuse(why) => refuse(state, cdp, &id, offer, why),
     }
@@ -76,7 +81,7 @@ pub(crate) fn progress(state: &State, cdp: &Cdp, params: &Value) {
         return refuse(state, cdp, id, offer, format!("it has more than {most} bytes"));
     }
     let event = if params["state"] == "completed" {
-        match keep(&state.profile.join("downloads").join(id), &folder, &offer.name) {
+        match keep(&state.received, id, &folder, &offer.name) {
             Ok((path, bytes)) => BrowserEvent::DownloadSaved { url: offer.url, path, bytes },
             Err(error) => BrowserEvent::DownloadRefused {
                 url: offer.url,
@@ -90,23 +95,39 @@ pub(crate) fn progress(state: &State, cdp: &Cdp, params: &Value) {
     state.push(event);
 }
 
-/// Moves a file to a free name in the folder.
-fn keep(from: &Path, folder: &Path, name: &str) -> io::Result<(PathBuf, u64)> {
-    let (path, mut file) = free_name(folder, name)?;
-    if fs::rename(from, &path).is_ok() {
-        let bytes = fs::metadata(&path)?.len();
-        return Ok((path, bytes));
+/// Moves a received file to a free name in the folder. A browser that was taken over may leave something else in its
+/// place, or name one elsewhere.
+fn keep(received: &File, id: &str, folder: &Path, name: &str) -> io::Result<(PathBuf, u64)> {
+    if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+        return Err(io::Error::other("it has no proper id"));
     }
-    // Another disk.
-    let copied = File::open(from).and_then(|mut from| io::copy(&mut from, &mut file));
-    let _ = fs::remove_file(from);
-    match copied {
+    let (path, mut to) = free_name(folder, name)?;
+    let kept = take(received, id).and_then(|mut from| io::copy(&mut from, &mut to));
+    match kept {
         Ok(bytes) => Ok((path, bytes)),
         Err(error) => {
             let _ = fs::remove_file(&path);
             Err(error)
         }
     }
+}
+
+/// Opens a regular file in the folder, never a link, and removes its name.
+#[cfg(unix)]
+fn take(received: &File, id: &str) -> io::Result<File> {
+    use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(openat(received, id, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    unlinkat(received, id, AtFlags::empty())?;
+    Ok(file)
+}
+
+#[cfg(not(unix))]
+fn take(_: &File, _: &str) -> io::Result<File> {
+    Err(io::Error::other("downloads are not supported on this system"))
 }
 
 fn free_name(folder: &Path, name: &str) -> io::Result<(PathBuf, File)> {
@@ -124,7 +145,7 @@ fn free_name(folder: &Path, name: &str) -> io::Result<(PathBuf, File)> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-fn safe_name(name: &str) -> String {
+pub(crate) fn safe_name(name: &str) -> String {
     let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let mut safe: String = last.chars().filter(|c| !c.is_control()).collect();
     while safe.len() > LONGEST_NAME {
@@ -149,9 +170,23 @@ mod tests {
     fn a_name_that_is_taken_gets_a_number() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a.csv"), "old").unwrap();
-        let from = folder.path().join("received");
-        fs::write(&from, "new").unwrap();
-        let (path, bytes) = keep(&from, folder.path(), "a.csv").unwrap();
+        fs::write(folder.path().join("1f-2"), "new").unwrap();
+        let received = File::open(folder.path()).unwrap();
+        let (path, bytes) = keep(&received, "1f-2", folder.path(), "a.csv").unwrap();
         assert_eq!((path, bytes), (folder.path().join("a (2).csv"), 3));
+        assert!(!folder.path().join("1f-2").exists());
+    }
+
+    #[test]
+    fn nothing_but_a_received_file_is_taken() {
+        let (folder, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::create_dir(folder.path().join("received")).unwrap();
+        fs::write(folder.path().join("secret"), "of ours").unwrap();
+        std::os::unix::fs::symlink("../secret", folder.path().join("received/link")).unwrap();
+        let received = File::open(folder.path().join("received")).unwrap();
+        for id in ["link", "../secret", "", "missing"] {
+            assert!(keep(&received, id, target.path(), "a.csv").is_err(), "{id}");
+        }
+        assert_eq!(fs::read_dir(target.path()).unwrap().count(), 0);
     }
 }

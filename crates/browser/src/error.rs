@@ -140,6 +140,13 @@ pub enum Error {
         why: String,
     },
 
+    /// The address is a file that is downloaded. The events say what becomes of it.
+    #[error("`{url}` is a download, not a page")]
+    IsDownload {
+        /// The address.
+        url: String,
+    },
+
     /// There is no page before or after this one.
     #[error("there is no page to go {direction} to")]
     NoHistory {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::browser::TabInfo;
 use crate::guard::RefusedConnection;
 
 /// Something that happened. Taken with [`Browser::take_events`](crate::Browser::take_events).
@@ -62,6 +63,11 @@ pub enum BrowserEvent {
     TabCrashed {
         /// The tab.
         tab: String,
+    },
+    /// The browser hung and was started again. These tabs are gone.
+    Restarted {
+        /// What was open.
+        lost: Vec<TabInfo>,
     },
 }
 

@@ -1,9 +1,10 @@
 //! Forms: filling fields, choosing options, uploading files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::download::safe_name;
 use crate::element::Spot;
 use crate::error::Error;
 use crate::mouse::ClickKind;
@@ -69,6 +70,15 @@ const SELECT: &str = r"function(wanted) {
     return [null, chosen.map(one => tidy(one.label))];
 }";
 
+/// A file to be uploaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UploadFile {
+    /// The name that the page is told.
+    pub name: String,
+    /// What it holds.
+    pub content: Vec<u8>,
+}
+
 impl Tab {
     /// Replaces what a field holds. Fires the events of real input; `submit` presses Enter afterwards.
     pub async fn fill(&self, reference: &str, text: &str, submit: bool) -> Result<(), Error> {
@@ -109,22 +119,35 @@ impl Tab {
         .await
     }
 
-    /// Gives files to an input. Whether they may be read is for the caller to decide.
-    pub async fn upload(&self, reference: &str, files: &[PathBuf]) -> Result<(), Error> {
-        if let Some(missing) = files.iter().find(|file| !file.is_file()) {
-            return Err(wrong(reference, &format!("cannot get `{}`: there is no such file", missing.display())));
-        }
+    /// Gives copies of files to an input: the browser need not see the files themselves.
+    pub async fn upload(&self, reference: &str, files: Vec<UploadFile>) -> Result<(), Error> {
         let node = self.node(reference)?;
         self.act(async {
             let kind = "function() { return this instanceof HTMLInputElement && this.type === 'file' }";
             if self.on_element(reference, kind, json!([])).await? != true {
                 return Err(wrong(reference, "takes no files; expected an input of type file"));
             }
-            let files = json!({"files": files, "backendNodeId": node});
+            let folder = self.running.state.uploads.clone();
+            let copied = tokio::task::spawn_blocking(move || copy_into(&folder, &files)).await;
+            let copied = copied.map_err(std::io::Error::other).and_then(|copied| copied);
+            let paths = copied.map_err(|source| Error::Io { doing: "could not copy files for the browser", source })?;
+            let files = json!({"files": paths, "backendNodeId": node});
             self.call("DOM.setFileInputFiles", files).await.map(drop)
         })
         .await
     }
+}
+
+/// Each into a folder of its own, so that their names can be the same.
+fn copy_into(uploads: &Path, files: &[UploadFile]) -> std::io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for file in files {
+        let folder = tempfile::Builder::new().tempdir_in(uploads)?.keep();
+        let path = folder.join(safe_name(&file.name));
+        std::fs::write(&path, &file.content)?;
+        paths.push(path);
+    }
+    Ok(paths)
 }
 
 fn wrong(reference: &str, why: &str) -> Error {

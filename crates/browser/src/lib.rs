@@ -3,7 +3,7 @@
 //! ```no_run
 //! # async fn example() -> Result<(), updraft_browser::Error> {
 //! use std::sync::Arc;
-//! use updraft_browser::{Browser, BrowserConfig, ClickKind, Decision, ReadOptions, Spot};
+//! use updraft_browser::{Browser, BrowserConfig, ClickKind, Decision, OutlineOptions, Spot};
 //!
 //! let public = |_: &str, address: std::net::IpAddr, _: u16| match address.is_loopback() {
 //!     true => Decision::Refuse("it is this machine".to_owned()),
@@ -12,7 +12,7 @@
 //! let browser = Browser::new(BrowserConfig::new(Arc::new(public), std::env::temp_dir()));
 //! let tab = browser.open_tab("step 1").await?;
 //! tab.open("https://example.com").await?;
-//! println!("{}", tab.read(&ReadOptions::default()).await?.with_note());
+//! println!("{}", tab.read(&OutlineOptions::default()).await?.with_note());
 //! tab.click(&Spot::Element("e3".to_owned()), ClickKind::Single).await?;
 //! browser.close().await;
 //! # Ok(())
@@ -63,10 +63,11 @@ pub use download::{DownloadDecision, DownloadOffer};
 pub use element::Spot;
 pub use error::Error;
 pub use event::{BrowserEvent, PageDialog};
+pub use form::UploadFile;
 pub use guard::{Decision, NetworkGuard, RefusedConnection, ResolveFuture, Resolver, system_resolver};
 pub use mouse::ClickKind;
 pub use navigate::{PageView, PageWait};
-pub use outline::ReadOptions;
+pub use outline::OutlineOptions;
 pub use program::find_chromium;
 pub use starter::{BrowserProcess, LaunchCommand, PlainStarter, ProcessHandle, StartFuture, Starter};
 pub use tab::Tab;

@@ -55,11 +55,7 @@ impl Tab {
         };
         if let Some(why) = answer["errorText"].as_str() {
             if answer["isDownload"] == true || self.running.state.inner().downloads.count() > 0 {
-                return Err(self.not_loaded(
-                    url,
-                    before,
-                    "it is a download, not a page; the events say what became of it",
-                ));
+                return Err(Error::IsDownload { url: url.chars().take(300).collect() });
             }
             return Err(self.not_loaded(url, before, why));
         }

@@ -22,7 +22,7 @@ use crate::tab::Tab;
 
 /// How a page is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReadOptions {
+pub struct OutlineOptions {
     /// Only what is below this element.
     pub under: Option<String>,
     /// Where each element is: `@left,top,width,height` in the window.
@@ -35,7 +35,7 @@ pub struct ReadOptions {
 
 impl Tab {
     /// Reads the page: what is on it, and by which reference it can be used. Cut at the limit for characters.
-    pub async fn read(&self, options: &ReadOptions) -> Result<CutText, Error> {
+    pub async fn read(&self, options: &OutlineOptions) -> Result<CutText, Error> {
         self.ready()?;
         let root = match &options.under {
             Some(reference) => Some(self.node(reference)?),
@@ -66,7 +66,7 @@ impl Tab {
 /// Lines under construction.
 pub(super) struct Outline<'a> {
     tree: &'a PageTree,
-    options: &'a ReadOptions,
+    options: &'a OutlineOptions,
     references: &'a mut References,
     out: String,
     /// Text that has no line yet, its box, and how far its line is indented.
@@ -80,7 +80,7 @@ pub(super) struct Outline<'a> {
 }
 
 impl<'a> Outline<'a> {
-    fn new(tree: &'a PageTree, options: &'a ReadOptions, references: &'a mut References) -> Self {
+    fn new(tree: &'a PageTree, options: &'a OutlineOptions, references: &'a mut References) -> Self {
         Self {
             tree,
             options,

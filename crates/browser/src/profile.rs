@@ -1,8 +1,16 @@
-//! The throw-away profile folder, and clearing up those that killed processes left.
+//! The throw-away folder of a browser, and clearing up those that killed processes left.
+//!
+//! | in it | for |
+//! |---|---|
+//! | `in-use` | our lock |
+//! | `profile` | all that the browser writes; downloads arrive in `profile/downloads` |
+//! | `uploads` | files for the browser to read |
+//! | `held` | downloads that are complete |
 
 use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -16,6 +24,7 @@ const SETTINGS: &str = r#"{"signin":{"allowed":false},"safebrowsing":{"enabled":
 /// A profile in use. It is removed when this is dropped.
 pub(crate) struct Profile {
     folder: TempDir,
+    downloads: Arc<File>,
     /// Held as long as the profile is in use: the system lets go of it when we are killed.
     _lock: File,
 }
@@ -29,14 +38,35 @@ impl Profile {
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
         let lock = File::create(folder.path().join(LOCK))?;
         lock.lock()?;
-        fs::create_dir(folder.path().join("downloads"))?;
-        fs::create_dir(folder.path().join("Default"))?;
-        fs::write(folder.path().join("Default/Preferences"), SETTINGS)?;
-        Ok(Self { folder, _lock: lock })
+        let profile = folder.path().join("profile");
+        fs::create_dir_all(profile.join("downloads"))?;
+        fs::create_dir(profile.join("Default"))?;
+        fs::write(profile.join("Default/Preferences"), SETTINGS)?;
+        fs::create_dir(folder.path().join("uploads"))?;
+        fs::create_dir(folder.path().join("held"))?;
+        // Opened before the browser runs: whatever it puts in the place of the folder later, this is the real one.
+        let downloads = Arc::new(File::open(profile.join("downloads"))?);
+        Ok(Self { folder, downloads, _lock: lock })
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
+    /// The folder that the browser writes to.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.path().join("profile")
+    }
+
+    /// The folder that only we write to.
+    pub(crate) fn uploads(&self) -> PathBuf {
+        self.folder.path().join("uploads")
+    }
+
+    /// The folder that downloads are held in, which the browser does not see.
+    pub(crate) fn held(&self) -> PathBuf {
+        self.folder.path().join("held")
+    }
+
+    /// The folder that downloads arrive in.
+    pub(crate) fn downloads(&self) -> Arc<File> {
+        self.downloads.clone()
     }
 }
 

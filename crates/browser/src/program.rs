@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::BrowserConfig;
 use crate::error::Error;
+use crate::profile::Profile;
 use crate::starter::LaunchCommand;
 
 /// Names of the program in folders of programs.
@@ -91,8 +92,9 @@ pub fn find_chromium(folders: &[PathBuf]) -> Result<PathBuf, Error> {
 }
 
 /// The whole command.
-pub(crate) fn command(config: &BrowserConfig, browser: &Path, profile: &Path, proxy_port: u16) -> LaunchCommand {
+pub(crate) fn command(config: &BrowserConfig, browser: &Path, folder: &Profile, proxy_port: u16) -> LaunchCommand {
     let (width, height) = config.window;
+    let profile = folder.path();
     let mut arguments =
         vec!["-c".to_owned(), MOVE_PIPES.replace("PORT", &proxy_port.to_string()), browser.display().to_string()];
     arguments.extend(QUIET.map(str::to_owned));
@@ -115,9 +117,10 @@ pub(crate) fn command(config: &BrowserConfig, browser: &Path, profile: &Path, pr
     LaunchCommand {
         program: PathBuf::from("/bin/sh"),
         arguments,
-        environment: environment(profile),
+        environment: environment(&profile),
         browser: browser.to_owned(),
-        profile: profile.to_owned(),
+        profile,
+        uploads: folder.uploads(),
         proxy_port,
     }
 }

@@ -28,6 +28,8 @@ pub struct LaunchCommand {
     pub browser: PathBuf,
     /// The only folder it writes to. If its error output is written to `stderr.log` there, an error at the start quotes it.
     pub profile: PathBuf,
+    /// A folder that it only reads: files to be uploaded.
+    pub uploads: PathBuf,
     /// The port on 127.0.0.1 of the proxy: the only place it needs to connect to.
     ///
     /// A starter that gives the browser a network of its own sets `UPDRAFT_BROWSER_PROXY` there to the address

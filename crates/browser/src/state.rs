@@ -1,7 +1,9 @@
 //! What is known about a browser that runs: its tabs, and what happened. Updated by events, read by operations.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
@@ -11,6 +13,7 @@ use crate::cdp::{Cdp, CdpEvent, EventHandler};
 use crate::config::BrowserConfig;
 use crate::download::{self, Downloads};
 use crate::event::{BrowserEvent, PageDialog};
+use crate::profile::Profile;
 use crate::tab::TabState;
 
 /// Most events that wait to be taken; older ones are dropped.
@@ -19,7 +22,14 @@ const MOST_EVENTS: usize = 1000;
 /// Shared by the reader of the pipe and all operations.
 pub(crate) struct State {
     pub(crate) config: BrowserConfig,
+    /// The folder that the browser writes to.
     pub(crate) profile: PathBuf,
+    /// The folder that it only reads.
+    pub(crate) uploads: PathBuf,
+    /// The folder that downloads are held in.
+    pub(crate) held: PathBuf,
+    /// The folder that its downloads arrive in.
+    pub(crate) received: Arc<File>,
     inner: Mutex<StateInner>,
     /// Counts changes, so that operations can wait for one.
     pub(crate) changes: watch::Sender<u64>,
@@ -30,13 +40,13 @@ pub(crate) struct StateInner {
     pub(crate) tabs: Vec<Arc<TabState>>,
     pub(crate) downloads: Downloads,
     events: VecDeque<BrowserEvent>,
-    /// The number of the newest tab.
-    numbers: u32,
 }
 
 impl State {
-    pub(crate) fn new(config: BrowserConfig, profile: PathBuf) -> Self {
-        Self { config, profile, inner: Mutex::default(), changes: watch::Sender::new(0) }
+    pub(crate) fn new(config: BrowserConfig, profile: &Profile) -> Self {
+        let (received, uploads) = (profile.downloads(), profile.uploads());
+        let (held, profile) = (profile.held(), profile.path());
+        Self { config, profile, uploads, held, received, inner: Mutex::default(), changes: watch::Sender::new(0) }
     }
 
     pub(crate) fn inner(&self) -> MutexGuard<'_, StateInner> {
@@ -51,6 +61,13 @@ impl State {
         inner.events.push_back(event);
         drop(inner);
         self.changed();
+    }
+
+    pub(crate) fn has_ended_download(&self) -> bool {
+        let is_end = |event: &BrowserEvent| {
+            matches!(event, BrowserEvent::DownloadSaved { .. } | BrowserEvent::DownloadRefused { .. })
+        };
+        self.inner().events.iter().any(is_end)
     }
 
     pub(crate) fn take_events(&self) -> Vec<BrowserEvent> {
@@ -86,8 +103,7 @@ impl State {
             cdp.post(None, "Target.closeTarget", &json!({"targetId": target}));
             return;
         }
-        inner.numbers += 1;
-        let id = format!("t{}", inner.numbers);
+        let id = format!("t{}", self.config.tab_numbers.fetch_add(1, Ordering::Relaxed) + 1);
         let owner = opener.as_ref().map_or_else(String::new, |opener| opener.owner());
         inner.tabs.push(Arc::new(TabState::new(&id, target, session, owner)));
         drop(inner);

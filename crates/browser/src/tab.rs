@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::browser::Running;
+use crate::browser::{Running, TabInfo};
 use crate::error::Error;
 use crate::event::PageDialog;
 use crate::reference::References;
@@ -54,6 +54,11 @@ impl TabState {
 
     pub(crate) fn owner(&self) -> String {
         self.inner().owner.clone()
+    }
+
+    pub(crate) fn info(&self, title: String) -> TabInfo {
+        let inner = self.inner();
+        TabInfo { id: self.id.clone(), owner: inner.owner.clone(), url: inner.url.clone(), title }
     }
 
     /// Why nothing can be done with the page at this moment.

@@ -175,6 +175,10 @@ impl RunDriver {
         self.engine.forget(&self.id);
         self.work.effects = RunningEffects::default();
         self.settle_marks().await;
+        // A run that waits for a person keeps what its tools hold.
+        if self.run.is_over() {
+            self.engine.performer.release(&self.id.to_string()).await;
+        }
         self.engine.journal.release(self.position.lease).await?;
         Ok(DriveResult { id: self.id, run: self.run, was_stopped })
     }

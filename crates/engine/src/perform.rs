@@ -63,6 +63,12 @@ pub trait EffectPerformer: Send + Sync {
         given: CallEnvironment,
     ) -> EffectFuture<'a, CallResult>;
 
+    /// Releases what tools hold for a run that is over.
+    fn release<'a>(&'a self, run: &'a str) -> EffectFuture<'a, ()> {
+        let _ = run;
+        Box::pin(std::future::ready(()))
+    }
+
     /// After a crash: finds out whether a call happened.
     fn reconcile<'a>(
         &'a self,
@@ -277,6 +283,10 @@ impl EffectPerformer for RealPerformer {
                 Err(fault) => CallResult::of(Reply::Failed(fault)),
             }
         })
+    }
+
+    fn release<'a>(&'a self, run: &'a str) -> EffectFuture<'a, ()> {
+        Box::pin(self.dispatcher.release(Some(run)))
     }
 
     fn reconcile<'a>(

@@ -79,7 +79,8 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// Matches calls like one that a person allowed: the same tool with the same values. Long texts may differ.
+/// Matches calls like one that a person allowed: the same tool with the same values. Long texts may differ. If the call
+/// acts on a page, all actions on pages of the same host are like it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallMatcher {
     /// The tool.
@@ -89,14 +90,20 @@ pub struct CallMatcher {
     /// Paths where any text is accepted.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub free: BTreeSet<String>,
+    /// The hosts of the page, if any action there is accepted. Then there are no other values to compare.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
 }
 
 impl CallMatcher {
     /// Builds the matcher for calls like this one. Returns `None` if it would require no value at all. Texts may differ
     /// only for a server's tool: for other tools, a text can be a program.
     pub(crate) fn of(call: &ToolCall, prepared: &PreparedCall) -> Option<Self> {
-        let mut like =
-            Self { tool: prepared.effective_name(&call.name).to_owned(), same: BTreeMap::new(), free: BTreeSet::new() };
+        let tool = prepared.effective_name(&call.name).to_owned();
+        let mut like = Self { tool, same: BTreeMap::new(), free: BTreeSet::new(), hosts: Vec::new() };
+        if acts_on_page(prepared) {
+            return Some(Self { hosts: prepared.hosts.clone(), ..like });
+        }
         for (place, value) in leaves(effective_arguments(call, prepared)) {
             let words = value.as_str().map_or(0, |text| text.split_whitespace().count());
             if prepared.served && words > WORDS_OF_A_NAME {
@@ -112,6 +119,10 @@ impl CallMatcher {
 
     /// Whether a call matches.
     pub(crate) fn holds(&self, call: &ToolCall, prepared: &PreparedCall) -> bool {
+        if !self.hosts.is_empty() {
+            let is_there = prepared.hosts.iter().all(|host| self.hosts.contains(host));
+            return prepared.effective_name(&call.name) == self.tool && acts_on_page(prepared) && is_there;
+        }
         let leaves = leaves(effective_arguments(call, prepared));
         let fits = |(place, value): (&String, &&Value)| {
             self.same.get(place) == Some(*value) || (self.free.contains(place) && value.is_string())
@@ -122,8 +133,18 @@ impl CallMatcher {
     }
 }
 
+/// Whether a call only sends its arguments to pages of the hosts that it names: no file, and no program.
+fn acts_on_page(prepared: &PreparedCall) -> bool {
+    let names_hosts = prepared.elsewhere && !prepared.served && !prepared.hosts.is_empty();
+    names_hosts && !prepared.destroys && prepared.reads.is_empty() && prepared.writes.is_empty()
+}
+
 impl fmt::Display for CallMatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.hosts.is_empty() {
+            let hosts: Vec<String> = self.hosts.iter().map(|host| harmless_within(host, LONGEST)).collect();
+            return write!(f, "{}(anything on {})", self.tool, hosts.join(", "));
+        }
         let same = self.same.iter().map(|(place, value)| {
             let text = value.as_str().map_or_else(|| value.to_string(), one_line);
             format!("{}: {}", harmless_within(place, LONGEST), cut(&text))
@@ -171,5 +192,26 @@ mod tests {
         let program = CallMatcher::of(&text("one two three four five six"), &PreparedCall::default()).unwrap();
         assert!(!program.holds(&text("rm -r / and then some more"), &PreparedCall::default()));
         assert_eq!(CallMatcher::of(&call(json!({"all": true})), &served), None);
+    }
+
+    #[test]
+    fn an_action_on_a_page_is_like_every_other_on_that_host_and_nothing_more() {
+        let on = |host: &str| PreparedCall {
+            class: crate::EffectClass::Opaque,
+            elsewhere: true,
+            hosts: vec![host.to_owned()],
+            ..PreparedCall::default()
+        };
+        let like = CallMatcher::of(&call(json!({"ref": "e1"})), &on("shop.example")).unwrap();
+        assert_eq!(like.to_string(), "send(anything on shop.example)");
+        let other = call(json!({"ref": "e2", "text": "x"}));
+        assert!(like.holds(&other, &on("shop.example")));
+        let file = PreparedCall { reads: vec!["a".into()], ..on("shop.example") };
+        let script = PreparedCall { destroys: true, ..on("shop.example") };
+        let none = PreparedCall { hosts: Vec::new(), ..on("shop.example") };
+        for other_call in [on("evil.example"), file.clone(), script, none] {
+            assert!(!like.holds(&other, &other_call), "{other_call:?}");
+        }
+        assert!(CallMatcher::of(&other, &file).unwrap().hosts.is_empty());
     }
 }

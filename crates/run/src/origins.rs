@@ -85,6 +85,13 @@ impl Origins {
         Self(self.0.iter().filter(|name| *name != place).cloned().collect())
     }
 
+    /// All origins except pages of these hosts.
+    #[must_use]
+    pub(crate) fn without_pages_of(&self, hosts: &[String]) -> Self {
+        let is_there = |name: &String| host_of_page(name).is_some_and(|host| hosts.iter().any(|one| one == host));
+        Self(self.0.iter().filter(|name| !is_there(name)).cloned().collect())
+    }
+
     /// Whether all of these are among the known ones.
     pub fn are_within(&self, known: &[String]) -> bool {
         self.0.iter().all(|place| known.contains(place))
@@ -108,6 +115,14 @@ impl Origins {
             more => format!("{} and {more} more", named.join(", ")),
         }
     }
+}
+
+/// The host in a page's address.
+fn host_of_page(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix("https://").or_else(|| name.strip_prefix("http://"))?;
+    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    let has_port = authority.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+    Some(has_port.map_or(authority, |(host, _)| host))
 }
 
 /// An origin as people know it. The form in the journal does not change, so that it can be compared.
@@ -149,6 +164,17 @@ pub(crate) fn harmless_within(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_of_a_host_are_told_by_the_whole_host() {
+        let mut origins = Origins::default();
+        let pages = ["https://a.org/x?y", "http://a.org:8080", "https://a.org.evil/", "https://a.org@evil/", "a.org"];
+        pages.iter().for_each(|page| origins.add(page));
+        let left = origins.without_pages_of(&["a.org".to_owned()]);
+        assert_eq!(left.names(), ["https://a.org.evil/", "https://a.org@evil/", "a.org"]);
+        assert_eq!(host_of_page("http://[::1]:80/"), Some("[::1]"));
+        assert_eq!(host_of_page("http://[::1]/"), Some("[::1]"));
+    }
 
     #[test]
     fn four_are_named_and_the_rest_counted() {

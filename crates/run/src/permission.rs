@@ -113,7 +113,10 @@ impl Run {
 
     /// Whether a person has allowed calls like this one for the rest of the run, with these origins in the context.
     pub(crate) fn is_agreed_to(&self, call: &ToolCall, prepared: &PreparedCall, origins: &Origins) -> bool {
-        self.agreed.iter().any(|(like, known)| like.holds(call, prepared) && origins.are_within(known.names()))
+        // What pages of a host say can only lead to actions on that host, which the person has allowed.
+        let is_known =
+            |like: &CallMatcher, known: &Origins| origins.without_pages_of(&like.hosts).are_within(known.names());
+        self.agreed.iter().any(|(like, known)| like.holds(call, prepared) && is_known(like, known))
     }
 
     /// Remembers a call that only adds or sends, so that a repetition is asked about.

@@ -13,12 +13,21 @@ use glob::{covers_some, path_fits, path_is_within, wild};
 /// At the end of a command's pattern: the command must end here.
 const END: &str = "$";
 /// Our tools that write files, and those that read them. A rule that denies a path to one of them denies it to all.
-const WRITERS: [&str; 3] = ["write_file", "edit_file", "append_line"];
+const WRITERS: [&str; 5] = ["write_file", "edit_file", "append_line", "browser_save", "browser_screenshot"];
 const READERS: [&str; 3] = ["read_file", "search_files", RETRIEVE];
 /// Our tool that finds passages in all files.
 pub(crate) const RETRIEVE: &str = "retrieve";
 /// Our other tools that rules may name.
-const OURS: [&str; 5] = ["list_files", "run_command", "run_python", "web_fetch", "web_search"];
+const OURS: [&str; 8] = [
+    "list_files",
+    "run_command",
+    "run_python",
+    "web_fetch",
+    "web_search",
+    "browser_open",
+    "browser_act",
+    "browser_script",
+];
 /// Programs whose first argument is a sub-command. For all other programs, it is what they work on.
 const WITH_SUB_COMMANDS: [&str; 10] = ["cargo", "docker", "gh", "git", "go", "npm", "pip", "pnpm", "uv", "yarn"];
 
@@ -125,7 +134,8 @@ impl Rule {
         let touched = touched(prepared);
         if touched.is_empty() {
             // A tool that does not say what it touches does not escape the rule by that.
-            return if self.tool == tool || self.means_also(tool) { RuleMatch::Maybe } else { RuleMatch::No };
+            let is_meant = self.tool == tool || (self.means_also(tool) && prepared.changes());
+            return if is_meant { RuleMatch::Maybe } else { RuleMatch::No };
         }
         let fit = |touched: &CallTarget<'_>| match touched {
             CallTarget::Part(part) if part.uncertain || part.hides => {
@@ -153,8 +163,8 @@ fn never_fits(tool: &str, pattern: &str) -> Option<String> {
     if is_quoted {
         return Some("patterns are written without quotation marks".into());
     }
-    if tool == "web_fetch" && pattern.contains("://") {
-        return Some("only the host is compared: write a pattern such as `web_fetch(*.example.org)`".into());
+    if (tool == "web_fetch" || tool.starts_with("browser_")) && pattern.contains("://") {
+        return Some(format!("only the host is compared: write a pattern such as `{tool}(*.example.org)`"));
     }
     let is_of_files = WRITERS.contains(&tool) || READERS.contains(&tool) || tool == "list_files";
     if is_of_files && pattern.starts_with('/') {

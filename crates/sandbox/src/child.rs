@@ -39,6 +39,7 @@ pub struct Child {
     pub(crate) launcher: tokio::process::Child,
     pub(crate) streams: ChildStreams,
     pub(crate) proxy: Option<Proxy>,
+    pub(crate) listener: Option<std::net::TcpListener>,
     pub(crate) policy: Policy,
     pub(crate) level: SandboxLevel,
     pub(crate) started: Instant,
@@ -88,6 +89,13 @@ impl Child {
     /// Its standard output, if [`OutputMode::Pipe`] was requested. Can be taken only once.
     pub fn stdout(&mut self) -> Option<StdoutReader> {
         self.streams.piped.take()
+    }
+
+    /// The socket on the child's own loopback whose address the child finds in `HTTP_PROXY`, if its policy allows a
+    /// network without naming a host: whoever takes the socket serves the only network that the child has. Can be
+    /// taken only once.
+    pub fn listener(&mut self) -> Option<std::net::TcpListener> {
+        self.listener.take()
     }
 
     /// The level it runs at.

@@ -220,7 +220,8 @@ pub enum Network {
     /// Only its own loopback.
     #[default]
     None,
-    /// Its own loopback, and these hosts through our proxy.
+    /// Its own loopback, and these hosts through our proxy. Without any host the caller is the proxy
+    /// ([`Child::listener`](crate::Child::listener)).
     Allow(Vec<HostPattern>),
     /// Everything that the user can reach.
     Host,

@@ -233,7 +233,8 @@ impl Sandbox {
         let frame = channel::frame(&order).doing("writing the policy")?;
         line.send(&frame, their_input.as_ref().map(AsFd::as_fd)).await.doing("sending the policy")?;
         drop(their_input);
-        let (mut proxy, mut steps) = (None, Vec::new());
+        let (mut proxy, mut listener, mut steps) = (None, None, Vec::new());
+        let is_served_by_caller = matches!(&policy.network, Network::Allow(hosts) if hosts.is_empty());
         loop {
             match line.next().await.doing("listening to the launcher")? {
                 Some((LauncherEvent::Started, _)) => break,
@@ -242,6 +243,9 @@ impl Sandbox {
                     if let OutputMode::Capture(capture) = output {
                         capture.listener.hear(WAITS);
                     }
+                }
+                Some((LauncherEvent::Listening, beside)) if is_served_by_caller => {
+                    listener = beside.map(std::net::TcpListener::from);
                 }
                 Some((LauncherEvent::Listening, beside)) => {
                     proxy = Some(Proxy::start(policy, beside).doing("starting the proxy")?);
@@ -255,7 +259,8 @@ impl Sandbox {
         }
         let (policy, level) = (policy.clone(), self.level);
         let asked = child::questions();
-        let child = Child { stdin: input, line, launcher, streams, proxy, policy, level, started, staged, asked };
+        let child =
+            Child { stdin: input, line, launcher, streams, proxy, listener, policy, level, started, staged, asked };
         Ok((child, steps))
     }
 }

@@ -9,7 +9,7 @@ mod edit_file;
 mod ingest_document;
 mod list_documents;
 mod list_files;
-mod outside_text;
+pub(crate) mod outside_text;
 mod read_file;
 mod retrieve;
 mod run_command;
@@ -18,7 +18,7 @@ mod search_files;
 mod web_fetch;
 mod web_search;
 mod write_file;
-mod write_plan;
+pub(crate) mod write_plan;
 
 use std::sync::Arc;
 
@@ -91,12 +91,12 @@ pub(crate) fn bench(nap: NapMode) -> [Arc<dyn Tool>; 2] {
 }
 
 /// The description of a tool that the model gets.
-fn spec(name: &str, description: &str, parameters: Value) -> ToolSpec {
+pub(crate) fn spec(name: &str, description: &str, parameters: Value) -> ToolSpec {
     ToolSpec { name: name.into(), description: description.into(), parameters }
 }
 
 /// Deserializes the arguments. They have been validated, so a mismatch is a fault in the tool's schema.
-fn parse<T: DeserializeOwned>(args: &Value) -> Result<T, Failure> {
+pub(crate) fn parse<T: DeserializeOwned>(args: &Value) -> Result<T, Failure> {
     T::deserialize(args).map_err(|error| Failure::new(FailureKind::Validation, error.to_string()))
 }
 
@@ -106,19 +106,19 @@ pub(crate) fn unified(path: &str, old: &[u8], new: &[u8]) -> Option<String> {
 }
 
 /// Turns the result of a tool's work into a reply.
-fn reply(result: Result<ToolOutput, Failure>) -> Reply {
+pub(crate) fn reply(result: Result<ToolOutput, Failure>) -> Reply {
     match result {
         Ok(output) => Reply::Output(Arc::new(output)),
         Err(failure) => Reply::Failed(failure),
     }
 }
 
-fn failed<T>(message: impl Into<String>) -> Result<T, Failure> {
+pub(crate) fn failed<T>(message: impl Into<String>) -> Result<T, Failure> {
     Err(Failure::new(FailureKind::Tool, message))
 }
 
 /// Deserializes a whole number. JSON Schema counts `5.0` as one, and some models write numbers that way.
-fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+pub(crate) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let number = Option::<serde_json::Number>::deserialize(deserializer)?;
     let as_whole = |number: &serde_json::Number| number.as_u64().or_else(|| number.as_f64().map(|float| float as u64));
     Ok(number.as_ref().and_then(as_whole))

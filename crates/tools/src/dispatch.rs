@@ -147,6 +147,13 @@ impl Dispatcher {
         called
     }
 
+    /// Releases what tools hold for a run that is over, or for all runs.
+    pub async fn release(&self, run: Option<&str>) {
+        for tool in self.registry().iter() {
+            tool.release(run).await;
+        }
+    }
+
     /// Finds out after a crash whether the call happened. Changes nothing.
     pub async fn reconcile(&self, call: &ToolCall, facts: &EffectFacts, place: &Place) -> RecoveryOutcome {
         let (entry, args) = match self.find(call) {

@@ -38,10 +38,12 @@
 //! | `picture` | recognizes pictures by their first bytes |
 //! | [`worker`] | programs in the sandbox that serve one call after another |
 //! | `web` | fetches web pages: which addresses are allowed, and how a page becomes text |
+//! | `browser` | pages opened, read and used in Chromium |
 //! | `workspace_index` | the index of a workspace's files: where it is, what goes into it, bringing it up to date |
 //! | `dropin` | drop-in tools: Python functions, and programs that describe themselves |
 //! | `builtin` | the built-in tools, one file each |
 
+mod browser;
 mod builtin;
 mod change_tracker;
 mod confinement;
@@ -63,6 +65,7 @@ mod web;
 pub mod worker;
 mod workspace_index;
 
+pub use browser::BrowserOptions;
 pub use builtin::{ASK_MODEL, NapMode, USUAL_TIME, ask_user_spec, changed_lines};
 pub use change_tracker::ChangeWitness;
 pub use confinement::{Confinement, MOVED, MovedFileRecord, left_behind, not_started, remember};

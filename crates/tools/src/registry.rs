@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use updraft_run::{EffectClass, ToolSpec};
 
+use crate::browser::{self, BrowserOptions};
 use crate::builtin::{self, NapMode};
 use crate::confinement::Confinement;
 use crate::document_reader::DocumentReader;
@@ -84,6 +85,21 @@ impl Registry {
     #[must_use]
     pub fn with_index(mut self, index: &Arc<WorkspaceIndex>) -> Self {
         for tool in builtin::knowledge(index) {
+            self.insert_own(tool);
+        }
+        self
+    }
+
+    /// Adds the tools that use pages in a browser. It is looked for and started when the first page is opened.
+    #[must_use]
+    pub fn with_browser(
+        mut self,
+        options: BrowserOptions,
+        web: WebConfig,
+        confinement: Confinement,
+        limits: &ToolLimits,
+    ) -> Self {
+        for tool in browser::tools(options, web, confinement, limits) {
             self.insert_own(tool);
         }
         self

@@ -83,6 +83,12 @@ pub trait Tool: Send + Sync {
     /// take long.
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a>;
 
+    /// Releases what the tool holds for a run that is over, or for all runs.
+    fn release<'a>(&'a self, run: Option<&'a str>) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        let _ = run;
+        Box::pin(std::future::ready(()))
+    }
+
     /// Finds out after a crash whether the call happened. Only called for tools of [`EffectClass::Checkable`].
     fn reconcile(&self, args: &Value, facts: &EffectFacts, place: &Place) -> RecoveryOutcome {
         let _ = (args, facts, place);

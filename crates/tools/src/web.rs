@@ -29,9 +29,10 @@ use crate::document_reader::DocumentReader;
 pub use cache::PageCache;
 pub(crate) use fetch::{FetchError, FetchedPage, PageContent, PageSource, file_name};
 pub(crate) use page::{PageLink, PageText};
+pub(crate) use resolver::resolve;
 pub use search::{SearchConfig, SearchKey, SearchProvider};
 pub(crate) use search::{SearchHit, Searcher};
-pub(crate) use target::Target;
+pub(crate) use target::{Target, is_this_machine};
 
 /// How pages are fetched: the same for the whole process.
 #[derive(Clone, Debug, Default)]

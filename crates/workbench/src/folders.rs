@@ -32,6 +32,11 @@ pub fn on_path(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
+/// The folders of `PATH`.
+pub(crate) fn path_folders() -> Vec<PathBuf> {
+    env("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default()
+}
+
 /// The folders Updraft uses.
 #[derive(Clone, Debug)]
 pub struct AppFolders {

@@ -2,6 +2,7 @@
 //!
 //! Defaults < the user's file < the workspace's (which can only tighten, unless it is trusted) < environment < flags.
 
+mod browser;
 mod dotenv;
 mod effective;
 mod layer;

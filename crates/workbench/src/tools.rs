@@ -7,7 +7,7 @@ use updraft_engine::MarkStore;
 use updraft_mcp::Servers;
 use updraft_run::{EffectClass, Rule};
 use updraft_tools::worker::PythonConfig;
-use updraft_tools::{CacheUse, Dispatcher, DropInListing, Registry, WebConfig};
+use updraft_tools::{BrowserOptions, CacheUse, Dispatcher, DropInListing, Registry, WebConfig};
 
 use crate::fault::Fault;
 use crate::folders::AppFolders;
@@ -55,11 +55,17 @@ pub(crate) async fn registry(
     let mut registry = Registry::standard(&limits)
         .with_documents(&limits, documents)
         .with_commands(confinement.clone())
-        .with_web(web)
+        .with_web(web.clone())
         .with_python(confinement.clone(), python(settings))
-        .with_index(&index);
+        .with_index(&index)
+        .with_browser(browser(folders, settings), web, confinement.clone(), &limits);
     let listing = dropins::of(folders, workspace, settings, confinement).register(&mut registry, look).await;
     Ok((registry, listing))
+}
+
+/// Which browser the browser tools start.
+pub fn browser(folders: &AppFolders, settings: &WorkspaceSettings) -> BrowserOptions {
+    settings.effective.browser.options(folders)
 }
 
 /// Which Python runs agents' code.

@@ -251,10 +251,11 @@ impl Workbench {
         });
     }
 
-    /// Stops the MCP servers. The journal stays open, since others may use it.
+    /// Stops the MCP servers and what else tools hold. The journal stays open, since others may use it.
     pub async fn close(&self) {
         if let Some(kit) = self.equipment.get() {
             kit.servers.close().await;
+            kit.dispatcher.release(None).await;
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::snapshot::{PageNode, PageTree};
 
-use super::ReadOptions;
+use super::OutlineOptions;
 
 /// Roles that say nothing by themselves: their text stands for them.
 const SILENT: [&str; 27] = [
@@ -85,7 +85,7 @@ pub(super) struct LineKind {
 }
 
 /// What kind of line an element gets; none if it only holds others.
-pub(super) fn kind(tree: &PageTree, at: usize, options: &ReadOptions) -> Option<LineKind> {
+pub(super) fn kind(tree: &PageTree, at: usize, options: &OutlineOptions) -> Option<LineKind> {
     let node = &tree.nodes[at];
     let role = node.role();
     let tag = node.tag.as_str();
@@ -227,7 +227,7 @@ fn collect(tree: &PageTree, at: usize, out: &mut String, depth: usize) {
 }
 
 /// A row of a table in one line, if its cells hold nothing to use.
-pub(super) fn plain_row(tree: &PageTree, at: usize, options: &ReadOptions) -> Option<String> {
+pub(super) fn plain_row(tree: &PageTree, at: usize, options: &OutlineOptions) -> Option<String> {
     let node = &tree.nodes[at];
     if node.role() != "row" || options.with_everything || holds_used(tree, at, 0) || is_clickable(tree, at) {
         return None;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use updraft_browser::{BrowserEvent, ClickKind, DownloadDecision, Error, PageDialog, PageWait};
+use updraft_browser::{BrowserEvent, ClickKind, DownloadDecision, Error, PageDialog, PageWait, UploadFile};
 
 use crate::site::html;
 use crate::world::{World, end_of, find, spot};
@@ -86,7 +86,7 @@ async fn a_download_is_saved_where_the_policy_says() {
     assert_eq!(std::fs::read_to_string(target.path().join("data (2).csv")).unwrap(), "a,b\n1,2\n");
     assert_eq!(*offers.lock().unwrap(), ["data.csv", "data.csv"]);
     let error = tab.open(&world.site.url("/file")).await.unwrap_err();
-    assert!(error.to_string().contains("it is a download, not a page"), "{error}");
+    assert!(error.to_string().contains("is a download, not a page"), "{error}");
 }
 
 #[tokio::test]
@@ -103,25 +103,22 @@ async fn a_download_without_permission_is_refused_and_reported() {
     assert_eq!(event, Some(refused));
 }
 
-const UPLOAD: &str =
-    "<input type=file aria-label=File onchange=\"this.files[0].text().then(text => document.title = text)\">";
+const UPLOAD: &str = "<input type=file aria-label=File onchange=\"this.files[0].text().then(text => document.title = this.files[0].name + ': ' + text)\">";
 
 #[tokio::test]
 async fn files_are_uploaded_to_inputs_only() {
     let Some(world) = World::with(vec![html("/", &format!("{UPLOAD}<button>plain</button>"))]) else { return };
     let tab = world.open("/").await.unwrap();
-    let file = world.folder.path().join("note.txt");
-    std::fs::write(&file, "from a file").unwrap();
+    let file = || vec![UploadFile { name: "../note.txt".to_owned(), content: b"from a file".to_vec() }];
     let input = find(&tab, "File").await.unwrap();
     // Clicking it opens a chooser that nobody sees; the event says where the files go.
     tab.click(&updraft_browser::Spot::Element(input.clone()), ClickKind::Single).await.unwrap();
     let asked = BrowserEvent::FilesAsked { tab: "t1".to_owned(), reference: Some(input.clone()), is_multiple: false };
     assert_eq!(world.events().await, [asked]);
-    tab.upload(&input, std::slice::from_ref(&file)).await.unwrap();
-    assert_eq!(tab.evaluate("document.title").await.unwrap().text, "\"from a file\"");
+    tab.upload(&input, file()).await.unwrap();
+    assert_eq!(tab.evaluate("document.title").await.unwrap().text, "\"note.txt: from a file\"");
     let button = find(&tab, "plain").await.unwrap();
-    assert!(tab.upload(&button, &[file]).await.unwrap_err().to_string().contains("takes no files"));
-    assert!(tab.upload(&input, &["/nowhere".into()]).await.unwrap_err().to_string().contains("no such file"));
+    assert!(tab.upload(&button, file()).await.unwrap_err().to_string().contains("takes no files"));
 }
 
 #[tokio::test]

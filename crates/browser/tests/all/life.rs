@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use updraft_browser::{Browser, BrowserConfig, Decision, Error};
+use updraft_browser::{Browser, BrowserConfig, BrowserEvent, Decision, Error, TabInfo};
 
 use crate::site::html;
 use crate::world::{World, chromium, end_of};
@@ -48,7 +48,7 @@ async fn closing_leaves_neither_processes_nor_files() {
     assert!(!profiles.exists(), "nothing is started before a tab is wanted");
     world.open("/").await.unwrap();
     assert!(!processes(&profiles).is_empty());
-    let profile = std::fs::read_dir(&profiles).unwrap().next().unwrap().unwrap().path();
+    let profile = std::fs::read_dir(&profiles).unwrap().next().unwrap().unwrap().path().join("profile");
     // Chromium's own temporary folder is inside, and none of our variables is.
     let names: Vec<_> = std::fs::read_dir(&profile).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(names.iter().any(|name| name.to_string_lossy().contains("org.chromium")), "{names:?}");
@@ -91,6 +91,34 @@ async fn a_page_that_crashes_can_be_opened_again() {
     assert!(matches!(error, Error::TabCrashed), "{error}");
     tab.open(&world.site.url("/")).await.unwrap();
     assert_eq!(tab.text(0).await.unwrap().text, "words");
+}
+
+#[tokio::test]
+async fn a_page_that_never_rests_does_not_keep_others_from_new_tabs() {
+    let pages = vec![html("/", "words"), html("/loop", "<script>for (;;) {}</script>")];
+    let world = World::configured(pages, |config| {
+        (config.limits.load, config.limits.call) = (Duration::from_secs(3), Duration::from_secs(3));
+    });
+    let Some(world) = world else { return };
+    let first = world.open("/").await.unwrap();
+    // The page cannot be used, whether or not that is noticed here.
+    let _ = world.open("/loop").await;
+    let next = world.open("/").await.unwrap();
+    assert_eq!(next.text(0).await.unwrap().text, "words");
+    let lost: Vec<TabInfo> = world
+        .events()
+        .await
+        .into_iter()
+        .flat_map(|event| if let BrowserEvent::Restarted { lost } = event { lost } else { Vec::new() })
+        .collect();
+    if lost.is_empty() {
+        // Chromium gave the page a process of its own.
+        assert_eq!(first.text(0).await.unwrap().text, "words");
+        return;
+    }
+    assert_eq!((lost[0].id.as_str(), lost[0].url.clone()), (first.id(), world.site.url("/")));
+    assert!(matches!(first.text(0).await, Err(Error::BrowserGone { .. })));
+    assert!(!lost.iter().any(|tab| tab.id == next.id()), "names are not used twice");
 }
 
 #[tokio::test]

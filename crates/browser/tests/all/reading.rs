@@ -1,6 +1,6 @@
 //! What `read` and `text` say about a page.
 
-use updraft_browser::{ReadOptions, ScreenshotArea};
+use updraft_browser::{OutlineOptions, ScreenshotArea};
 
 use crate::site::html;
 use crate::world::{World, find, read};
@@ -104,11 +104,11 @@ async fn a_reading_can_be_of_a_part_with_boxes_and_of_bare_elements() {
     let Some(world) = World::with(vec![html("/", page)]) else { return };
     let tab = world.open("/").await.unwrap();
     let under = Some(find(&tab, "part").await.unwrap());
-    let options = ReadOptions { under, with_boxes: true, with_everything: true, from: 0 };
+    let options = OutlineOptions { under, with_boxes: true, with_everything: true, from: 0 };
     let text = tab.read(&options).await.unwrap().text;
     let expected = "region \"part\" [e1] @0,50,1280,30\n  button \"b\" [e2] @0,50,80,20\n  box [e3] @0,70,30,10 color=rgb(1,2,3)\n";
     assert_eq!(text, expected);
-    let gone = ReadOptions { under: Some("e1".to_owned()), ..ReadOptions::default() };
+    let gone = OutlineOptions { under: Some("e1".to_owned()), ..OutlineOptions::default() };
     tab.evaluate("document.querySelector('section').remove()").await.unwrap();
     assert!(tab.read(&gone).await.unwrap_err().to_string().contains("read the page again"));
 }
@@ -130,7 +130,7 @@ async fn a_long_page_is_cut_and_says_how_to_go_on() {
     let tab = world.open("/").await.unwrap();
     let (mut from, mut whole, mut parts) = (0, String::new(), 0);
     loop {
-        let part = tab.read(&ReadOptions { from, ..ReadOptions::default() }).await.unwrap();
+        let part = tab.read(&OutlineOptions { from, ..OutlineOptions::default() }).await.unwrap();
         assert!(part.text.chars().count() <= 1000);
         whole.push_str(&part.text);
         parts += 1;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use updraft_browser::{
-    Browser, BrowserConfig, BrowserEvent, Decision, Error, NetworkGuard, PageWait, ReadOptions, Spot, Tab,
+    Browser, BrowserConfig, BrowserEvent, Decision, Error, NetworkGuard, OutlineOptions, PageWait, Spot, Tab,
     find_chromium,
 };
 
@@ -85,7 +85,7 @@ impl World {
 
 /// What a reading says, without the line about the page.
 pub(crate) async fn read(tab: &Tab) -> Result<String, Error> {
-    let whole = tab.read(&ReadOptions::default()).await?.with_note();
+    let whole = tab.read(&OutlineOptions::default()).await?.with_note();
     Ok(whole.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default())
 }
 

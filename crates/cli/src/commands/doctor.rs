@@ -277,6 +277,7 @@ fn in_workspace(folders: &AppFolders, workspace: &Path) -> Vec<DoctorCheck> {
         Err(fault) => failed("agents", fault),
     });
     checks.extend(fits.is_ok().then(|| python(folders, &settings, workspace)));
+    checks.push(browser(folders, &settings));
     checks.extend(servers(folders, &settings, workspace));
     checks.extend(models(folders, &settings, workspace));
     checks
@@ -293,6 +294,19 @@ fn python(folders: &AppFolders, settings: &WorkspaceSettings, workspace: &Path) 
         }
         Ok(Err(failure)) => check(CheckStatus::Warn, "python", "agents cannot run Python here", failure.message),
         Err(fault) => failed("python", fault),
+    }
+}
+
+/// Which browser agents can use. It is not started.
+fn browser(folders: &AppFolders, settings: &WorkspaceSettings) -> DoctorCheck {
+    match tools::browser(folders, settings).find() {
+        Ok(program) => ok("browser", program.display().to_string()),
+        Err(why) => check(
+            CheckStatus::Warn,
+            "browser",
+            "agents cannot use pages here, only fetch them",
+            format!("{why}: `program` under `[browser]` in the settings, or UPDRAFT_BROWSER"),
+        ),
     }
 }
 

@@ -115,7 +115,9 @@ async fn make(folders: &AppFolders, args: args::ToolCallArgs) -> CliResult {
     let settings = WorkspaceSettings::load(folders, &workspace, &args.confine.flags().alone())?;
     let (own, listing) = tools::with_listing(folders, &workspace, &settings, CacheUse::Kept).await?;
     if own.registry().get(&args.name).is_some() {
-        return call(&own, &workspace, args, Vec::new()).await;
+        let called = call(&own, &workspace, args, Vec::new()).await;
+        own.release(None).await;
+        return called;
     }
     // Servers are started only if none of our tools has this name, and only those that may have it.
     let wanted = [args.name.clone()];

@@ -9,6 +9,7 @@
 
 mod always;
 mod bench;
+mod browser;
 mod changed;
 mod confined;
 mod consult;

@@ -9,6 +9,7 @@ mod compact;
 mod crash;
 mod drive;
 mod fork;
+mod holding;
 mod injection;
 mod marking;
 mod power_cut;

@@ -115,6 +115,12 @@ impl PlainChild {
         self.piped.take()
     }
 
+    /// A socket of a network of its own, which children do not have here.
+    #[expect(clippy::unused_self, reason = "the same signature as on Linux")]
+    pub fn listener(&mut self) -> Option<std::net::TcpListener> {
+        None
+    }
+
     /// The level it runs at.
     #[expect(clippy::unused_self, reason = "the same signature as on Linux")]
     pub fn level(&self) -> SandboxLevel {

@@ -3,12 +3,12 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::{UnixListener, UnixStream};
 
 use crate::support::{PROGRAM, Workspace, can_test, levels, run};
-use updraft_sandbox::{Command, Error, Network, Policy, SandboxLevel};
+use updraft_sandbox::{Command, Error, Network, Policy, Sandbox, SandboxLevel};
 
 fn attempt(args: &[&str]) -> Command {
     let args = ["attempt"].iter().chain(args).map(|&arg| arg.to_owned()).collect();
@@ -88,4 +88,28 @@ async fn an_allow_list_is_never_given_up_for_a_lower_level() {
     let error =
         run(SandboxLevel::Landlock, &policy(&place, network), attempt(&["tcp", "127.0.0.1:1"])).await.unwrap_err();
     assert!(matches!(error, Error::Level { wanted: SandboxLevel::Full, .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_network_without_hosts_is_whatever_the_caller_serves() {
+    if !can_test(SandboxLevel::Full) {
+        return;
+    }
+    let (place, server) = (Workspace::new(), server());
+    let policy = policy(&place, Network::Allow(Vec::new()));
+    let sandbox = Sandbox::new(PROGRAM, SandboxLevel::Full).unwrap();
+    let mut child = sandbox.spawn(&policy, attempt(&["ask-proxy", "any.invalid:443"])).await.unwrap();
+    let listener = child.listener().unwrap();
+    let serving = tokio::task::spawn_blocking(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut asked = vec![0; 1000];
+        let count = stream.read(&mut asked).unwrap();
+        stream.write_all(b"HTTP/1.1 403 Forbidden\r\n\r\nours").unwrap();
+        String::from_utf8_lossy(&asked[..count]).into_owned()
+    });
+    let ended = child.wait().await.unwrap();
+    assert!(serving.await.unwrap().starts_with("CONNECT any.invalid:443 "));
+    assert_eq!((ended.exit_code(), ended.stdout.text().trim()), (1, "ours"));
+    let ended = run(SandboxLevel::Full, &policy, attempt(&["tcp", &server])).await.unwrap();
+    assert_eq!(ended.exit_code(), 1, "there is no way beside it");
 }

@@ -3,7 +3,7 @@
 use updraft_run::{Failure, FailureKind};
 
 /// The text between two marker lines. The last one has a random mark that the author of the text could not know.
-pub(super) fn enclosed(head: &str, words: &str) -> Result<String, Failure> {
+pub(crate) fn enclosed(head: &str, words: &str) -> Result<String, Failure> {
     let mut mark = [0; 8];
     getrandom::fill(&mut mark).map_err(|_| {
         Failure::new(FailureKind::Config, "the system provides no random numbers to mark the page with")
@@ -16,7 +16,7 @@ pub(super) fn enclosed(head: &str, words: &str) -> Result<String, Failure> {
 ///
 /// Joiners and variation selectors are kept, one at a time, after a visible character: Persian, Hindi and family
 /// emoji need them, and a single one between two visible characters cannot spell a message.
-pub(super) fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     let mut shown = String::with_capacity(text.len());
     let mut may_join = false;

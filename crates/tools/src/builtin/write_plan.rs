@@ -21,12 +21,12 @@ const DIFF: usize = 16 << 10;
 pub(super) const DIFFED: usize = 2 << 20;
 
 /// New content for a file, worked out but not yet written.
-pub(super) struct WritePlan {
-    pub(super) path: WorkspacePath,
-    pub(super) before: Option<PathContent>,
-    pub(super) after: Vec<u8>,
+pub(crate) struct WritePlan {
+    pub(crate) path: WorkspacePath,
+    pub(crate) before: Option<PathContent>,
+    pub(crate) after: Vec<u8>,
     /// The text that the model gets when the file is written.
-    pub(super) text: String,
+    pub(crate) text: String,
 }
 
 /// Prepares a call that reads the file or folder `path`, or the whole workspace if there is no `path`.
@@ -38,7 +38,7 @@ pub(super) fn reading(args: &Value, place: &Place) -> PreparedCall {
 }
 
 /// Prepares a call that writes the file `path`.
-pub(super) fn prepare(args: &Value, class: EffectClass, place: &Place) -> PreparedCall {
+pub(crate) fn prepare(args: &Value, class: EffectClass, place: &Place) -> PreparedCall {
     match locate(args, place) {
         Ok(path) => {
             let because = place.workspace.why_guarded(&path).map(str::to_owned);
@@ -61,7 +61,7 @@ const ATTEMPTS: usize = 10;
 /// Plans a change and carries it out while no other call of this process writes that file, so two edits at the same
 /// time both take effect. If another program writes the file meanwhile, the change is planned again from the new
 /// content.
-pub(super) fn make(args: &Value, cx: &CallContext, plan: impl Fn(&Place) -> Result<WritePlan, Failure>) -> Reply {
+pub(crate) fn make(args: &Value, cx: &CallContext, plan: impl Fn(&Place) -> Result<WritePlan, Failure>) -> Reply {
     let path = match locate(args, &cx.place) {
         Ok(path) => path,
         Err(failure) => return Reply::Failed(failure),
@@ -90,7 +90,7 @@ pub fn changed_lines(before: &str, after: &str) -> Option<(usize, usize)> {
 
 impl WritePlan {
     /// The hashes that show later whether the change was carried out.
-    pub(super) fn facts(&self) -> EffectFacts {
+    pub(crate) fn facts(&self) -> EffectFacts {
         let files = vec![ExpectedWrite {
             path: self.path.to_string(),
             before: self.before.as_ref().and_then(|existing| existing.hash),
@@ -100,7 +100,7 @@ impl WritePlan {
     }
 
     /// The content that would be replaced, for undo.
-    pub(super) fn images(self) -> Vec<Vec<u8>> {
+    pub(crate) fn images(self) -> Vec<Vec<u8>> {
         let is_same = |existing: &PathContent| existing.hash == Some(hash(&self.after));
         self.before.filter(|existing| !is_same(existing)).and_then(|existing| existing.bytes).into_iter().collect()
     }
@@ -152,7 +152,7 @@ pub(super) fn look(place: &Place, path: &WorkspacePath) -> Option<FileMetadata> 
 }
 
 /// Whether a write happened, by the hashes before and after.
-pub(super) fn reconcile(
+pub(crate) fn reconcile(
     facts: &EffectFacts,
     place: &Place,
     text: impl FnOnce(&ExpectedWrite) -> String,

@@ -37,11 +37,7 @@ impl PublicResolver {
 
     async fn addresses(&self, name: &str) -> Result<Vec<SocketAddr>, ResolveError> {
         let failed = |kind, why: String| ResolveError(Failure::new(kind, format!("`{name}` {why}")));
-        let found = match self.dns {
-            // A name server is not asked for this machine's own name.
-            Some(server) if name != "localhost" => dns::lookup(server, name).await,
-            _ => system(name).await,
-        };
+        let found = resolve(self.dns, name).await;
         let found = found.map_err(|error| failed(FailureKind::Tool, format!("does not resolve: {error}")))?;
         if found.is_empty() {
             return Err(failed(FailureKind::Tool, "has no address".into()));
@@ -66,6 +62,15 @@ impl Resolve for PublicResolver {
             let found = names.addresses(name.as_str()).await?;
             Ok(Box::new(found.into_iter()) as Addrs)
         })
+    }
+}
+
+/// All addresses of a name, whatever they are: by this name server, or by the system's resolver.
+pub(crate) async fn resolve(server: Option<SocketAddr>, name: &str) -> std::io::Result<Vec<IpAddr>> {
+    match server {
+        // A name server is not asked for this machine's own name.
+        Some(server) if name != "localhost" => dns::lookup(server, name).await,
+        _ => system(name).await,
     }
 }
 

@@ -135,7 +135,7 @@ fn refused<T>(what: &str, why: &str) -> Result<T, Failure> {
     Err(Failure::new(FailureKind::Security, format!("`{what}` {why}")))
 }
 
-fn is_this_machine(host: &str) -> bool {
+pub(crate) fn is_this_machine(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }

@@ -2,6 +2,8 @@
 //! `workers` measures its process and stands apart.
 
 mod attacks;
+mod browser;
+mod browser_hostile;
 #[path = "../common/mod.rs"]
 mod common;
 mod confinement;

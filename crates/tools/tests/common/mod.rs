@@ -7,6 +7,7 @@ pub(crate) mod dropped;
 pub(crate) mod names;
 #[path = "../../../reader/tests/all/packed.rs"]
 pub(crate) mod packed;
+pub(crate) mod pages;
 pub(crate) mod scripted;
 pub(crate) mod site;
 

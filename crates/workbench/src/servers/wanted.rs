@@ -8,7 +8,7 @@ use super::ConfiguredServers;
 
 /// The group of servers' tools, and the groups of our own tools, whether they have any tools now or not.
 const GROUP: &str = "mcp";
-const OURS: [&str; 7] = ["files", "sandbox", "browser", "tools", "rag", "bench", "ask_user"];
+const OURS: [&str; 8] = ["files", "sandbox", "browser", "page", "tools", "rag", "bench", "ask_user"];
 
 /// Tools that exist only if there are servers.
 const HELPERS: [&str; 10] = [

@@ -3,6 +3,7 @@
 use toml::Spanned;
 use updraft_run::{ApprovalMode, Budget, Millis, Rules as CallRules, RunSettings as Rules, ThinkingEffort};
 
+use super::browser::BrowserSettings;
 use super::layer::SettingsLayer;
 use super::models::ModelSettings;
 use super::reading::ReadingSettings;
@@ -108,6 +109,8 @@ pub struct EffectiveSettings {
     pub(crate) python_program: SettingValue<String>,
     /// Whether that code may import installed packages.
     pub(crate) python_packages: SettingValue<bool>,
+    /// How the browser is started.
+    pub(crate) browser: BrowserSettings,
     /// How web pages are fetched.
     pub(crate) web: WebSettings,
     /// The service that searches the web.
@@ -156,6 +159,7 @@ impl Default for EffectiveSettings {
             tools: ToolSettings::default(),
             python_program: SettingValue::default_of(String::new()),
             python_packages: SettingValue::default_of(false),
+            browser: BrowserSettings::default(),
             web: WebSettings::default(),
             search: SearchSettings::default(),
             reading: ReadingSettings::default(),
@@ -216,6 +220,7 @@ impl EffectiveSettings {
         taking.free("max_wait", &mut self.max_wait, written.max_wait.as_ref());
         taking.free("probe", &mut self.probe, written.probe.as_ref());
         taking.free("cache", &mut self.cache, written.cache.as_ref());
+        self.browser.take(&mut taking, &written.browser)?;
         self.web.take(&mut taking, &written.web)?;
         self.search.take(&mut taking, &written.search)?;
         self.reading.take(&mut taking, &written.reading)?;
@@ -304,6 +309,7 @@ impl EffectiveSettings {
         rows.extend(self.budget.list("budget"));
         rows.extend(self.step_budget.list("step_budget"));
         rows.extend(self.sandbox.list());
+        rows.extend(self.browser.list());
         rows.extend(self.web.list());
         rows.extend(self.search.list());
         rows.extend(self.reading.list());

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use updraft_run::{ApprovalMode, Millis};
 
+use super::browser::WrittenBrowser;
 use super::effective::SettingOrigin;
 use super::web::WrittenWeb;
 use super::written::{WrittenBudget, WrittenLog, WrittenSettings, dollars_to_cost};
@@ -70,6 +71,10 @@ impl SettingsLayer {
                 time: parsed("UPDRAFT_MAX_TIME", time)?,
                 turns: number("UPDRAFT_MAX_TURNS")?,
                 calls: number("UPDRAFT_MAX_CALLS")?,
+            },
+            browser: WrittenBrowser {
+                program: folders::set("UPDRAFT_BROWSER").map(unplaced),
+                ..WrittenBrowser::default()
             },
             web: WrittenWeb { loopback: parsed("UPDRAFT_WEB_LOOPBACK", yes_or_no)?, ..WrittenWeb::default() },
             log: WrittenLog { level: folders::set("UPDRAFT_LOG").map(unplaced) },

@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 use updraft_run::{ApprovalMode, Budget, Cost, Millis};
 
+use super::browser::WrittenBrowser;
 use super::models::{WrittenLimit, WrittenPrice, WrittenProfile, WrittenProvider};
 use super::reading::WrittenReading;
 use super::rules::WrittenRules;
@@ -57,6 +58,7 @@ pub(crate) struct WrittenSettings {
     pub(crate) prices: BTreeMap<String, Spanned<WrittenPrice>>,
     pub(crate) tools: WrittenTools,
     pub(crate) python: WrittenPython,
+    pub(crate) browser: WrittenBrowser,
     pub(crate) web: WrittenWeb,
     pub(crate) search: WrittenSearch,
     pub(crate) reading: WrittenReading,

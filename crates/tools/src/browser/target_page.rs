@@ -1,0 +1,64 @@
+//! Which page a call means, and what the call may be allowed to do there.
+
+use serde_json::Value;
+use updraft_run::{EffectClass, Failure, FailureKind, PreparedCall};
+use url::Url;
+
+use super::pool::{BrowserPool, OpenTab};
+use crate::tool::CallContext;
+use crate::truncate;
+
+impl BrowserPool {
+    /// The tab that a call names.
+    pub(super) fn named_tab(&self, args: &Value, cx: &CallContext) -> Result<OpenTab, Failure> {
+        let id = args["tab"].as_str().unwrap_or_default();
+        self.tab(id, &cx.around.run).ok_or_else(|| {
+            let id = truncate::line(id, 40);
+            let why =
+                "open the page again (browser_open); a browser ends with the process that ran it, and with a crash";
+            Failure::new(FailureKind::Tool, format!("there is no tab `{id}`: {why}"))
+        })
+    }
+
+    /// A call that sends something to the page of a tab: needs permission for that page's host.
+    pub(super) fn sending(&self, tool: &str, args: &Value) -> PreparedCall {
+        let url = self.url_of(args["tab"].as_str().unwrap_or_default());
+        let host = url.as_deref().and_then(host_of);
+        self.judge(key(tool, args), host.clone());
+        PreparedCall {
+            class: EffectClass::Opaque,
+            outside: true,
+            sends: true,
+            elsewhere: true,
+            hosts: host.into_iter().collect(),
+            ..PreparedCall::default()
+        }
+    }
+
+    /// The tab of a call that was prepared by [`Self::sending`], if it still shows a page of the host that was allowed.
+    pub(super) fn allowed_tab(&self, tool: &str, args: &Value, cx: &CallContext) -> Result<OpenTab, Failure> {
+        let open = self.named_tab(args, cx)?;
+        let host = host_of(&open.tab.url());
+        match self.judged(&key(tool, args)) {
+            Some(judged) if judged != host => {
+                let shown = |host: Option<String>| host.unwrap_or_else(|| "no host".to_owned());
+                let why = format!(
+                    "not done: the call was allowed for {}, and the tab has moved to {} since; read the page and call again",
+                    shown(judged),
+                    shown(host)
+                );
+                Err(Failure::new(FailureKind::Security, why))
+            }
+            Some(_) | None => Ok(open),
+        }
+    }
+}
+
+/// The host of a page, if it has one.
+pub(super) fn host_of(url: &str) -> Option<String> {
+    Url::parse(url).ok()?.host_str().map(str::to_owned)
+}
+
+fn key(tool: &str, args: &Value) -> String {
+    format!("{tool} {args}")
+}
