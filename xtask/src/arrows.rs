@@ -16,7 +16,7 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ("updraft-workspace", &["updraft-run"]),
     ("updraft-sandbox", &["updraft-workspace"]),
     ("updraft-models", &["updraft-run", "updraft-lenient"]),
-    ("updraft-tools", &["updraft-run", "updraft-workspace", "updraft-sandbox"]),
+    ("updraft-tools", &["updraft-run", "updraft-workspace", "updraft-sandbox", "updraft-knowledge", "updraft-reader"]),
     ("updraft-journal", &["updraft-run"]),
     ("updraft-mcp", &["updraft-run", "updraft-tools", "updraft-sandbox"]),
     ("updraft-knowledge", &["updraft-reader"]),

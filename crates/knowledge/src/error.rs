@@ -77,6 +77,23 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the file is damaged or not an index, so that it can only be made again.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::NotAnIndex { .. } => true,
+            Self::Sqlite { source, .. } => matches!(
+                source.sqlite_error_code(),
+                Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase)
+            ),
+            Self::Newer { .. }
+            | Self::Io { .. }
+            | Self::Embedder { .. }
+            | Self::Model { .. }
+            | Self::Collection { .. }
+            | Self::Cancelled => false,
+        }
+    }
+
     pub(crate) fn sqlite(path: &Path) -> impl FnOnce(rusqlite::Error) -> Self + Copy + '_ {
         move |source| Self::Sqlite { path: path.to_owned(), source }
     }

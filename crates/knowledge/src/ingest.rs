@@ -27,6 +27,12 @@ const BATCH_CHUNKS: usize = 2_000;
 /// Turns the bytes of a file into a document. Runs on several threads at once.
 pub type ReadFile<'a> = dyn Fn(&Path, &[u8]) -> Result<Document, ReadError> + Sync + 'a;
 
+/// Gets the bytes of a file. Runs on several threads at once.
+pub type LoadFile<'a> = dyn Fn(&Path) -> std::io::Result<Vec<u8>> + Sync + 'a;
+
+/// Whether a file may be in the index, by the path it would be listed under.
+pub type AdmitFile<'a> = dyn Fn(&str) -> bool + Sync + 'a;
+
 /// How files are brought in.
 pub struct IngestOptions<'a> {
     /// The workspace. Files inside are listed by their path from here, others by their whole path.
@@ -37,6 +43,10 @@ pub struct IngestOptions<'a> {
     pub largest: u64,
     /// How many files are read at once.
     pub threads: usize,
+    /// Files that it refuses are left out, and removed if they were in the index.
+    pub admit: &'a AdmitFile<'a>,
+    /// Gets the bytes of a file.
+    pub load: &'a LoadFile<'a>,
     /// Reads a file; where binary formats are to be parsed in a process of their own, this is the place.
     pub read: &'a ReadFile<'a>,
 }
@@ -50,7 +60,15 @@ impl<'a> IngestOptions<'a> {
     /// Reads in this process, on as many threads as there are processors.
     pub fn new(root: &'a Path, now: SystemTime) -> Self {
         let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Self { root, now, largest: 64 << 20, threads, read: &read_here }
+        Self {
+            root,
+            now,
+            largest: 64 << 20,
+            threads,
+            admit: &|_| true,
+            load: &|path| std::fs::read(path),
+            read: &read_here,
+        }
     }
 }
 
@@ -101,7 +119,7 @@ impl Index {
         let mut state = IngestProgress::of(changed);
         let begun = Instant::now();
         let mut batch: Vec<NewDocument> = Vec::new();
-        work::read_all(changed, known, options, cancel, &mut |file, outcome| {
+        let outcome = work::read_all(changed, known, options, cancel, &mut |file, outcome| {
             match outcome {
                 Outcome::Document(document) => batch.push(*document),
                 Outcome::Failed(why) => report.failed.push((file.name.clone(), why)),
@@ -114,8 +132,11 @@ impl Index {
             state.advance(file, begun.elapsed());
             progress(&state);
             Ok(())
-        })?;
-        report.take(&batch, self.put(&batch)?);
-        Ok(())
+        });
+        // A pass that is stopped keeps what it has read: large files may be all that there is time for.
+        if matches!(outcome, Ok(()) | Err(Error::Cancelled)) {
+            report.take(&batch, self.put(&batch)?);
+        }
+        outcome
     }
 }

@@ -51,7 +51,7 @@ pub use entry::{DocumentEntry, NewDocument, Totals};
 pub use error::Error;
 pub use evaluate::{Collection, CollectionReport, SearchQuality};
 pub use index::Index;
-pub use ingest::{IngestOptions, IngestProgress, IngestReport, ReadFile, read_here};
+pub use ingest::{AdmitFile, IngestOptions, IngestProgress, IngestReport, LoadFile, ReadFile, read_here};
 #[cfg(feature = "minilm")]
 pub use minilm::MiniLm;
 pub use search::{

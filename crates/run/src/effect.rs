@@ -127,6 +127,10 @@ pub struct PreparedCall {
     /// Files and folders it will read, relative to the workspace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<String>,
+    /// Of the files below `reads` it leaves out those that rules ask about or deny
+    /// ([`ReadRules`](crate::ReadRules)), so such a rule does not concern the whole call.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub leaves_out: bool,
     /// Files it will write, relative to the workspace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<String>,
@@ -162,7 +166,8 @@ pub struct PreparedCall {
     /// It is a tool of an MCP server.
     #[serde(default, skip_serializing_if = "is_false")]
     pub served: bool,
-    /// It happens on another machine, and neither reads nor changes files of the workspace.
+    /// It happens on another machine or in storage of our own: it changes no file of the workspace, and reads only those
+    /// that it names.
     #[serde(default, skip_serializing_if = "is_false")]
     pub elsewhere: bool,
     /// It uses only the network that the user granted to commands, so it can send data only where the user allowed.
@@ -202,6 +207,7 @@ impl Default for PreparedCall {
         Self {
             class: EffectClass::Pure,
             reads: Vec::new(),
+            leaves_out: false,
             writes: Vec::new(),
             hosts: Vec::new(),
             command: None,

@@ -57,6 +57,7 @@ mod message;
 mod nesting_limit;
 mod origins;
 mod permission;
+mod read_rules;
 mod reply;
 mod rights;
 mod role;
@@ -90,6 +91,7 @@ pub use message::{FinishReason, Message, ModelAnswer, Picture, Price, TokenUsage
 pub use nesting_limit::{DEEPEST, is_too_deep};
 pub use origins::{Origins, STRANGE_DEFINITIONS, STRANGE_WORKSPACE};
 pub use permission::{ApprovalRequest, Permission};
+pub use read_rules::ReadRules;
 pub use reply::{
     ApprovalScope, BlobRef, Failure, FailureKind, FileChange, FileKind, FileMetadata, PictureRef, Reply, ToolOutput,
     UnlistedCount, Verdict, error_chain,

@@ -4,9 +4,10 @@ use crate::arguments::{CallMatcher, effective_arguments};
 use crate::effect::PreparedCall;
 use crate::goal::AgentCard;
 use crate::graph::close_to;
-use crate::id::EffectAddress;
+use crate::id::{EffectAddress, StepId};
 use crate::message::ToolCall;
 use crate::origins::Origins;
+use crate::read_rules::ReadRules;
 use crate::reply::{Failure, FailureKind};
 use crate::rights::Rights;
 use crate::state::Run;
@@ -55,6 +56,12 @@ impl Run {
     /// The rights of an agent in this run.
     pub(crate) fn rights<'a>(&'a self, agent: &'a AgentCard) -> Rights<'a> {
         Rights::of(&self.settings, &self.remembered).agent(agent)
+    }
+
+    /// The rules about reading that a step's agent has, the run's included.
+    pub fn read_rules(&self, step: &StepId) -> ReadRules {
+        let card = self.step(step).and_then(|step| self.card(&step.spec.agent));
+        ReadRules::of(std::iter::once(&self.settings.rules).chain(card.map(|card| &card.narrowed.rules)))
     }
 
     /// Like `weigh`, with rights that are the agent's or narrower: `self.rights(agent).code()` for a call from code.

@@ -14,7 +14,9 @@ use glob::{covers_some, path_fits, path_is_within, wild};
 const END: &str = "$";
 /// Our tools that write files, and those that read them. A rule that denies a path to one of them denies it to all.
 const WRITERS: [&str; 3] = ["write_file", "edit_file", "append_line"];
-const READERS: [&str; 2] = ["read_file", "search_files"];
+const READERS: [&str; 3] = ["read_file", "search_files", RETRIEVE];
+/// Our tool that finds passages in all files.
+pub(crate) const RETRIEVE: &str = "retrieve";
 /// Our other tools that rules may name.
 const OURS: [&str; 4] = ["list_files", "run_command", "run_python", "web_fetch"];
 /// Programs whose first argument is a sub-command. For all other programs, it is what they work on.
@@ -131,7 +133,8 @@ impl Rule {
             }
             CallTarget::Part(part) => command_fit(pattern, part, true).max(mentioned(pattern, part)),
             CallTarget::Host(host) if host_fits(pattern, host) => RuleMatch::Yes,
-            CallTarget::Path(path) if path_is_within(pattern, path) || covers_some(path, pattern) => RuleMatch::Yes,
+            CallTarget::Path(path) if path_is_within(pattern, path) => RuleMatch::Yes,
+            CallTarget::Path(path) if !prepared.leaves_out && covers_some(path, pattern) => RuleMatch::Yes,
             CallTarget::Host(_) | CallTarget::Path(_) => RuleMatch::No,
         };
         touched.iter().map(fit).max().unwrap_or(RuleMatch::No)

@@ -6,8 +6,11 @@ mod ask_user;
 mod bench;
 pub(crate) mod changes;
 mod edit_file;
+mod ingest_document;
+mod list_documents;
 mod list_files;
 mod read_file;
+mod retrieve;
 mod run_command;
 mod run_python;
 mod search_files;
@@ -27,6 +30,7 @@ use crate::limits::ToolLimits;
 use crate::tool::Tool;
 use crate::web::WebConfig;
 use crate::worker::PythonConfig;
+use crate::workspace_index::WorkspaceIndex;
 
 pub use ask_model::ASK_MODEL;
 pub use ask_user::ask_user_spec;
@@ -62,6 +66,15 @@ pub(crate) fn python(confinement: Confinement, python: PythonConfig) -> Arc<dyn 
 /// The tool that reads web pages.
 pub(crate) fn web(web: WebConfig) -> Arc<dyn Tool> {
     web_fetch::tool(web)
+}
+
+/// The tools that search the workspace's documents by words and meaning.
+pub(crate) fn knowledge(index: &Arc<WorkspaceIndex>) -> [Arc<dyn Tool>; 3] {
+    [
+        Arc::new(retrieve::Retrieve::new(Arc::clone(index))),
+        Arc::new(list_documents::ListDocuments::new(Arc::clone(index))),
+        Arc::new(ingest_document::IngestDocument::new(Arc::clone(index))),
+    ]
 }
 
 /// The tools that benchmarks call.

@@ -37,6 +37,7 @@
 //! | `picture` | recognizes pictures by their first bytes |
 //! | [`worker`] | programs in the sandbox that serve one call after another |
 //! | `web` | fetches web pages: which addresses are allowed, and how a page becomes text |
+//! | `workspace_index` | the index of a workspace's files: where it is, what goes into it, bringing it up to date |
 //! | `dropin` | drop-in tools: Python functions, and programs that describe themselves |
 //! | `builtin` | the built-in tools, one file each |
 
@@ -58,6 +59,7 @@ mod tool;
 mod truncate;
 mod web;
 pub mod worker;
+mod workspace_index;
 
 pub use builtin::{ASK_MODEL, NapMode, USUAL_TIME, ask_user_spec, changed_lines};
 pub use change_tracker::ChangeWitness;
@@ -77,3 +79,7 @@ pub use updraft_workspace::{
     is_draft_of_any,
 };
 pub use web::{AddressOverride, WebConfig, WebLimits};
+pub use workspace_index::{
+    IndexAnswer, IndexConfig, IndexProgress, IndexState, IndexWork, LoadEmbedder, ReadDocument, WorkspaceIndex,
+    address_of, path_pattern, reasons_for,
+};

@@ -14,6 +14,7 @@ use crate::schema::Schema;
 use crate::tool::{Tool, ToolSource};
 use crate::web::WebConfig;
 use crate::worker::PythonConfig;
+use crate::workspace_index::WorkspaceIndex;
 
 /// Most bytes of a description: all descriptions are sent with every request to a model.
 const DESCRIPTION: usize = 16 << 10;
@@ -66,6 +67,15 @@ impl Registry {
     #[must_use]
     pub fn with_web(mut self, web: WebConfig) -> Self {
         self.insert_own(builtin::web(web));
+        self
+    }
+
+    /// Adds `retrieve`, `list_documents` and `ingest_document`, which use the workspace's index.
+    #[must_use]
+    pub fn with_index(mut self, index: &Arc<WorkspaceIndex>) -> Self {
+        for tool in builtin::knowledge(index) {
+            self.insert_own(tool);
+        }
         self
     }
 

@@ -9,7 +9,8 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use updraft_run::{
-    BlobRef, EffectClass, EffectFacts, Failure, Inquiry, PreparedCall, RecoveryOutcome, Reply, ToolCall, ToolSpec,
+    BlobRef, EffectClass, EffectFacts, Failure, Inquiry, PreparedCall, ReadRules, RecoveryOutcome, Reply, ToolCall,
+    ToolSpec,
 };
 use updraft_workspace::{Place, hash};
 
@@ -221,6 +222,8 @@ pub struct RunContext {
     pub variables: Arc<Vec<(String, Arc<Value>)>>,
     /// Builds the documented context: intent, workspace, history, memory.
     pub context: Option<Arc<dyn Fn() -> Value + Send + Sync>>,
+    /// Which files the agent may not read.
+    pub read_rules: Arc<ReadRules>,
     /// The tools that the agent may use.
     pub tools: Arc<[ToolSpec]>,
     /// Makes calls on behalf of code: each is checked, allowed or refused, and recorded like a call of the agent.

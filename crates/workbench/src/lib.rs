@@ -17,6 +17,7 @@
 //! | `tools.rs`, `dropins.rs` | the tools of a workspace, and rules that name them |
 //! | `servers.rs` and `servers/` | which MCP servers are configured, and what they are given |
 //! | `agents.rs` | agents and prompts |
+//! | `knowledge.rs` | the index of a workspace's files |
 //! | `journal.rs` | opening the journal, and finding runs by the names people type |
 //! | `service.rs` and `service/` | the service that other programs use: runs, files, conversations |
 
@@ -29,6 +30,7 @@ mod flags;
 pub mod folders;
 mod fork;
 pub mod journal;
+pub mod knowledge;
 mod list_file;
 pub mod model_access;
 mod notice;

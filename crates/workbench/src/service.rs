@@ -32,8 +32,8 @@ pub(crate) use runs::ENTRY_POINT;
 pub use runs::LiveRuns;
 pub use search::WorkspaceFiles;
 pub use service_types::{
-    FetchedDocument, FileList, FileToolOutput, PendingQuestion, Query, QueryAnswer, RunListener, RunProgress, RunRequest,
-    RunView, SearchHit, WorkspaceFileChange,
+    FetchedDocument, FileList, FileToolOutput, PendingQuestion, Query, QueryAnswer, RunListener, RunProgress,
+    RunRequest, RunView, SearchHit, WorkspaceFileChange,
 };
 use sessions::Sessions;
 pub use sessions::{SessionLimits, sweep_conversations, with_conversation};

@@ -1,6 +1,7 @@
 //! Builds the tools of a workspace, and resolves the tool names in rules.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use updraft_engine::MarkStore;
 use updraft_mcp::Servers;
@@ -11,7 +12,7 @@ use updraft_tools::{CacheUse, Dispatcher, DropInListing, Registry};
 use crate::fault::Fault;
 use crate::folders::AppFolders;
 use crate::settings::WorkspaceSettings;
-use crate::{confinement, dropins};
+use crate::{confinement, dropins, knowledge};
 
 /// The tools of a workspace: built-in and drop-in.
 pub async fn dispatcher(
@@ -43,8 +44,11 @@ pub(crate) async fn registry(
 ) -> Result<(Registry, DropInListing), Fault> {
     let confinement = confinement::confinement(folders, settings);
     let always = Registry::standard(&settings.effective.tools.limits()).with_commands(confinement.clone());
-    let mut registry =
-        always.with_web(settings.effective.web.web()?).with_python(confinement.clone(), python(settings));
+    let index = Arc::new(knowledge::index(folders, workspace, settings));
+    let mut registry = always
+        .with_web(settings.effective.web.web()?)
+        .with_python(confinement.clone(), python(settings))
+        .with_index(&index);
     let listing = dropins::of(folders, workspace, settings, confinement).register(&mut registry, look).await;
     Ok((registry, listing))
 }

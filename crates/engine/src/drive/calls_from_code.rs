@@ -181,6 +181,7 @@ impl RunDriver {
             step: id.step.to_string(),
             variables,
             context: Some(Arc::new(told)),
+            read_rules: Arc::new(self.run.read_rules(&id.step)),
             tools: agent.map(|agent| Arc::clone(&agent.tools)).unwrap_or_default(),
             caller: Some(Arc::new(caller)),
             reaches_outside: self.run.prepared(id).is_some_and(|prepared| prepared.outside),

@@ -54,7 +54,8 @@ pub(super) fn files(
             cancel.check()?;
             match entry {
                 Ok(entry) if entry.file_type().is_some_and(|kind| kind.is_file()) => match file_of(&entry, options) {
-                    Ok(file) => files.push(file),
+                    Ok(file) if (options.admit)(&file.name) => files.push(file),
+                    Ok(_) => {}
                     Err(why) => report.failed.push((entry.path().to_string_lossy().into_owned(), why)),
                 },
                 Ok(_) => {}

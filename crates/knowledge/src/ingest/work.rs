@@ -84,7 +84,7 @@ fn read_one(file: &FileEntry, known: Option<&DocumentEntry>, options: &IngestOpt
         let problem = format!("larger than {} bytes", options.largest);
         NewDocument { problem: Some(problem), ..NewDocument::unread(&file.name, &file.changed.to_le_bytes()) }
     } else {
-        let content = match std::fs::read(&file.path) {
+        let content = match (options.load)(&file.path) {
             Ok(content) => content,
             Err(error) => return Outcome::Failed(error.to_string()),
         };

@@ -128,6 +128,11 @@ fn hosts_and_paths_have_patterns_of_their_own() {
     assert!(!fits("write_file(src/*.rs)", &["src/a/b.rs"]) && !fits("write_file(src/**)", &["src/a", "b"]));
     let list = PreparedCall { reads: vec![".".into()], ..PreparedCall::default() };
     assert_eq!(rule("list_files(secret/**)").matches("list_files", &list), RuleMatch::Yes);
+    // A call that leaves out what is forbidden is denied only where nothing is left.
+    let retrieve = |path: &str| PreparedCall { reads: vec![path.into()], leaves_out: true, ..PreparedCall::default() };
+    let hidden = rule("read_file(secret/**)");
+    assert_eq!(hidden.matches("retrieve", &retrieve(".")), RuleMatch::No);
+    assert_eq!(hidden.matches("retrieve", &retrieve("secret/deep")), RuleMatch::Yes);
     let list = PreparedCall { reads: vec!["open".into()], ..PreparedCall::default() };
     assert_eq!(rule("list_files(secret/**)").matches("list_files", &list), RuleMatch::No);
 }

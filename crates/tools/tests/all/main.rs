@@ -10,6 +10,7 @@ mod dropin_calls;
 mod dropin_listing;
 mod python;
 mod reading;
+mod retrieving;
 mod schemas;
 mod touching;
 mod web_hostile;
