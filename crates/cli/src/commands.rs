@@ -32,6 +32,7 @@ pub(crate) mod sandbox;
 pub(crate) mod serve;
 mod service;
 pub(crate) mod show;
+mod sources;
 mod stdin;
 pub(crate) mod tools;
 pub(crate) mod trust;

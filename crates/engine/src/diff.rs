@@ -96,6 +96,7 @@ fn step_of(event: &Event) -> Option<StepId> {
         | Event::Reserved { id, .. }
         | Event::Held { id, .. } => Some(id.step.clone()),
         Event::Wrote { step, .. }
+        | Event::Cited { step, .. }
         | Event::Judged { step, .. }
         | Event::Advised { step, .. }
         | Event::StepDone { step, .. }

@@ -228,6 +228,7 @@ impl NextActions {
                 | Event::Rejected { .. }
                 | Event::Advised { .. }
                 | Event::Wrote { .. }
+                | Event::Cited { .. }
                 | Event::StepDone { .. }
                 | Event::Halted { .. }
                 | Event::StepSkipped { .. }

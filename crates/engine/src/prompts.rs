@@ -19,6 +19,7 @@ const COMPILED_IN: &[(&str, &str)] = compiled_in![
     "context",
     "cut-off",
     "distill",
+    "false-citations",
     "feedback",
     "in-doubt",
     "instructions",

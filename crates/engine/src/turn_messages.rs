@@ -53,6 +53,10 @@ pub(crate) fn note_in_words(note: &Note, kit: &PromptKit) -> String {
             let list: Vec<String> = faults.iter().map(|fault| format!("- {fault}")).collect();
             kit.say("plan-faults", &[("faults", &list.join("\n"))])
         }
+        Note::FalseCitations { faults } => {
+            let list: Vec<String> = faults.iter().map(|fault| format!("- {fault}")).collect();
+            kit.say("false-citations", &[("faults", &list.join("\n"))])
+        }
         Note::Told { message } => kit.say("told", &[("message", message)]),
         _ => String::new(),
     }

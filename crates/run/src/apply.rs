@@ -103,6 +103,7 @@ impl Run {
                 let origins = taint::named(*untrusted, origins);
                 self.variables.insert(name.clone(), Variable { value: Arc::new(value.clone()), origins, by });
             }
+            Event::Cited { step, citations } => self.with_step(step, |step| step.citations.clone_from(citations)),
             Event::Judged { step, verdict } => self.judged(step, verdict),
             Event::StepDone { step, output, .. } => self.step_done(step, output.as_deref()),
             Event::Halted { step, ask, why } => self.step_halted(step, ask.as_ref(), why),

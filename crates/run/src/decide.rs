@@ -5,6 +5,7 @@
 
 mod calls;
 mod calls_from_code;
+mod citations;
 mod conclude;
 mod control;
 mod failed_step;

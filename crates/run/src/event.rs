@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::citation::Citation;
 use crate::confinement::Level;
 use crate::effect::{Effect, EffectFacts, PreparedCall};
 use crate::goal::{Budget, BudgetLimit, Ceiling, Roster, RunSettings, RunStart};
@@ -159,6 +160,13 @@ pub enum Event {
         /// Where that text came from.
         #[serde(default, skip_serializing_if = "Origins::is_empty")]
         origins: Origins,
+    },
+    /// The citations in a step's result were checked.
+    Cited {
+        /// Which step.
+        step: StepId,
+        /// Each with what was found.
+        citations: Vec<Citation>,
     },
     /// A step's result was judged.
     Judged {
@@ -385,6 +393,11 @@ pub enum Note {
         /// One sentence each.
         faults: Vec<String>,
     },
+    /// Citations in the result do not hold.
+    FalseCitations {
+        /// One sentence each.
+        faults: Vec<String>,
+    },
     /// The user sent another message.
     Told {
         /// In their words.
@@ -413,6 +426,7 @@ impl Event {
             Event::Rejected { .. } => "rejected",
             Event::Advised { .. } => "advised",
             Event::Wrote { .. } => "wrote",
+            Event::Cited { .. } => "cited",
             Event::Judged { .. } => "judged",
             Event::StepDone { .. } => "step_done",
             Event::Halted { .. } => "halted",

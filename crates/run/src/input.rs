@@ -343,6 +343,7 @@ fn told_by(event: &Event) -> Option<Input> {
         | Event::Rejected { .. }
         | Event::Advised { .. }
         | Event::Wrote { .. }
+        | Event::Cited { .. }
         | Event::Judged { .. }
         | Event::StepDone { .. }
         | Event::Halted { .. }

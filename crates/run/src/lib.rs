@@ -29,7 +29,7 @@
 //! | how decisions are made | `decide.rs`, then `decide/turn.rs`, `decide/calls.rs`, `decide/conclude.rs` |
 //! | the state, and how events change it | `state.rs`, `step.rs`, `apply.rs` |
 //! | graphs | `graph.rs`, `graph/check.rs`, `graph/read.rs` |
-//! | reading models' text | `answer_calls.rs`, `extract.rs`, and the crate updraft-lenient |
+//! | reading models' text | `answer_calls.rs`, `extract.rs`, `citation.rs`, and the crate updraft-lenient |
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -41,6 +41,7 @@ mod arguments;
 mod audit;
 mod budget;
 mod change_summary;
+mod citation;
 mod confinement;
 mod decide;
 mod effect;
@@ -74,6 +75,7 @@ pub use answer_calls::{ASK_USER, outcome_words};
 pub use apply::{DOCUMENTS, paths_meet};
 pub use arguments::{CallMatcher, argument_lines};
 pub use budget::Ledger;
+pub use citation::{Citation, CitationFinding, find_quotation};
 pub use confinement::{Denial, Level, ResumeTerms, SharedTools};
 pub use effect::{Effect, EffectClass, EffectFacts, ExpectedWrite, Inquiry, PreparedCall, SimpleCommand};
 pub use event::{Event, Judgement, Note, PlanReason};

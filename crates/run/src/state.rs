@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::arguments::CallMatcher;
 use crate::budget::Ledger;
+use crate::citation::ReadingLog;
 use crate::effect::{Effect, EffectClass, EffectFacts, Inquiry, PreparedCall};
 use crate::expected_cost::Bills;
 use crate::goal::{AgentCard, Budget, BudgetLimit, Ceiling, Goal, Roster, RunSettings};
@@ -82,6 +83,8 @@ pub struct Run {
     pub(crate) omitted: BTreeSet<String>,
     /// It was imported from a file, and nobody has adopted it.
     pub(crate) is_imported: bool,
+    /// What tools returned: citations are checked against it.
+    pub(crate) readings: ReadingLog,
     /// When something last happened.
     pub(crate) clock: Timestamp,
     /// Working time so far.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::budget::Ledger;
+use crate::citation::Citation;
 use crate::effect::PreparedCall;
 use crate::event::{Judgement, Note};
 use crate::graph::StepSpec;
@@ -42,6 +43,8 @@ pub struct Step {
     pub output: Option<Arc<str>>,
     /// Why it cannot continue until the run is resumed.
     pub halted: Option<Failure>,
+    /// The citations in its output.
+    pub citations: Vec<Citation>,
     /// The calls it made, if any.
     pub actions: Option<Arc<crate::Actions>>,
     /// A new plan replaces it, so its failure no longer fails the run.

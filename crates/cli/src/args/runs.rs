@@ -48,6 +48,9 @@ pub(crate) struct ShowArgs {
     /// Show every prompt instead
     #[arg(long)]
     pub(crate) prompts: bool,
+    /// Show the sources that the answer cites instead, and whether the quoted words hold
+    #[arg(long, conflicts_with = "prompts")]
+    pub(crate) sources: bool,
     /// Write the prompts into this folder
     #[arg(long, value_name = "DIR", requires = "prompts", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,

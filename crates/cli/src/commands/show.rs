@@ -1,4 +1,4 @@
-//! `updraft show`: prints a run's graph, summary and costs; or every prompt it sent.
+//! `updraft show`: prints a run's graph, summary and costs; every prompt it sent; or the sources it cites.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use updraft_engine::{RunReport, SentPrompt, command_to_go_on, prompts_of, waitin
 use updraft_journal::Journal;
 use updraft_run::{Ledger, Level, RunId};
 
-use super::{aside, runs};
+use super::{aside, runs, sources};
 use crate::args::ShowArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::AppFolders;
@@ -22,6 +22,10 @@ pub(crate) fn run(folders: &AppFolders, args: &ShowArgs) -> CliResult {
         return prompts(&journal, &id, args.out.as_deref());
     }
     let report = RunReport::of(&journal, &id)?;
+    if args.sources {
+        sources::print(&report, args.json);
+        return Ok(CliExitCode::Done);
+    }
     if args.json {
         let mut whole = report.to_json();
         whole["status"] = runs::word(&report.head).into();

@@ -189,6 +189,7 @@ pub(crate) fn event_words(event: &Event) -> String {
         Event::Rejected { id, why } => format!("{id}  {}", short(&why.message, 160)),
         Event::Advised { step, note } => format!("{step}  {}", note_words(note)),
         Event::Wrote { step, name, value, .. } => format!("{step}  {name} = {}", short(&value.to_string(), 120)),
+        Event::Cited { step, citations } => format!("{step}  {}", citation_words(citations)),
         Event::Judged { step, verdict } => format!("{step}  {}", verdict_words(verdict)),
         Event::StepDone { step, best_effort, .. } => {
             format!("{step}{}", if *best_effort { "  as far as it came" } else { "" })
@@ -275,9 +276,17 @@ fn note_words(note: &Note) -> String {
         Note::CutOff => "the answer was cut off at the limit on output; it is asked to continue".into(),
         Note::RepeatedCall { name } => format!("the same call of {name} again"),
         Note::PlanFaults { faults } => format!("faults of the plan: {}", short(&faults.join("; "), 140)),
+        Note::FalseCitations { faults } => format!("citations do not hold: {}", short(&faults.join("; "), 140)),
         Note::Told { message } => format!("the user said: {}", short(message, 120)),
         _ => String::new(),
     }
+}
+
+fn citation_words(citations: &[updraft_run::Citation]) -> String {
+    let faults = citations.iter().filter_map(|one| Some(format!("[{}] {}", one.n, one.finding.fault()?)));
+    let faults: Vec<String> = faults.collect();
+    let all = if faults.is_empty() { "no fault found".to_owned() } else { short(&faults.join("; "), 140) };
+    format!("{}: {all}", count(citations.len() as u64, "citation"))
 }
 
 fn verdict_words(verdict: &Judgement) -> String {

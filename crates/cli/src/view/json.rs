@@ -112,6 +112,7 @@ fn lines(event: &Event, run: &Run) -> Vec<JsonEvent> {
             "variable.written",
             json!({ "step": step, "name": name, "value": value, "untrusted": untrusted, "origins": origins }),
         ),
+        Event::Cited { step, citations } => one("step.cited", json!({ "step": step, "citations": citations })),
         Event::Judged { step, verdict } => one("step.judged", json!({ "step": step, "verdict": verdict })),
         Event::StepDone { step, best_effort, .. } => {
             let found = run.step(step);

@@ -46,6 +46,7 @@ mod sandbox;
 mod settings;
 mod shell_server;
 mod sight;
+mod sources;
 mod terminal;
 mod together;
 mod tools;

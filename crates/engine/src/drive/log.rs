@@ -65,6 +65,7 @@ fn line(run_id: &RunId, event: &Event, run: &Run) {
         | Event::Awaited { .. }
         | Event::Advised { .. }
         | Event::Wrote { .. }
+        | Event::Cited { .. }
         | Event::Judged { .. }
         | Event::Halted { .. }
         | Event::Compacted { .. }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::actions::Action;
+use crate::citation::Reading;
 use crate::effect::{Effect, EffectFacts, PreparedCall};
 use crate::event::Judgement;
 use crate::goal::{ApprovalMode, Ceiling, RunMode};
@@ -195,8 +196,11 @@ impl Run {
     fn note_actions(&mut self, at: usize, outcomes: &[ToolCallOutcome]) {
         let step = &self.steps[at];
         let Some(answer) = step.last_answer() else { return };
-        let new: Vec<Action> =
-            self.calls_in(step, answer).iter().zip(outcomes).map(|(call, outcome)| Action::of(call, outcome)).collect();
+        let calls = self.calls_in(step, answer);
+        let new: Vec<Action> = calls.iter().zip(outcomes).map(|(call, outcome)| Action::of(call, outcome)).collect();
+        let readings: Vec<Reading> =
+            calls.iter().zip(outcomes).filter_map(|(call, outcome)| Reading::of(call, outcome)).collect();
+        self.readings.keep(readings);
         if !new.is_empty() {
             Arc::make_mut(self.steps[at].actions.get_or_insert_default()).extend(new);
         }

@@ -129,6 +129,7 @@ fn fresh(spec: &StepSpec, role: StepRole) -> Step {
         origins: crate::Origins::default(),
         output: None,
         halted: None,
+        citations: Vec::new(),
         actions: None,
         superseded: false,
         rejected_by: None,

@@ -61,6 +61,7 @@ impl Run {
         step.context = None;
         step.opening = None;
         step.output = None;
+        step.citations.clear();
         step.outdated_by = None;
         step.conversation.clear();
         step.pending.clear();

@@ -57,6 +57,9 @@ impl Run {
             let otherwise = Failure::new(FailureKind::Validation, what.clone());
             return self.correct_once(step, turn, Note::Unfit { what }, otherwise);
         }
+        if let Some(events) = self.after_false_citations(step, turn, &extracted.found) {
+            return events;
+        }
         if self.card(&step.spec.agent).is_some_and(|card| card.reflect == ReflectionMode::Model) {
             return self.want_judge(step, turn);
         }
@@ -71,10 +74,15 @@ impl Run {
         self.correct(step, turn, note, &otherwise)
     }
 
-    /// The step is done: its variables are written.
-    pub(super) fn accept(&self, step: &Step, found: Vec<(String, Value)>) -> Vec<Event> {
-        let output = step.spec.writes.is_empty().then(|| self.final_words(step));
-        self.end_well(step, found, output)
+    /// The step is done: its variables are written, and its citations recorded.
+    pub(super) fn accept(&self, step: &Step, mut found: Vec<(String, Value)>) -> Vec<Event> {
+        let mut output = step.spec.writes.is_empty().then(|| self.final_words(step));
+        let citations = self.mark_citations(&mut found, &mut output);
+        let mut events = self.end_well(step, found, output);
+        if !citations.is_empty() && matches!(events.last(), Some(Event::StepDone { .. })) {
+            events.insert(0, Event::Cited { step: step.spec.id.clone(), citations });
+        }
+        events
     }
 
     /// Ends a step as done, unless an input it has read is being made again: then the step is entered again afterwards.

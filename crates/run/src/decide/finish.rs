@@ -33,18 +33,7 @@ impl Run {
     /// The answer so far: the results that no other step used, and the last text of halted steps. If nothing is done
     /// yet, the last text of the steps at work.
     pub fn answer(&self) -> String {
-        let rejected: Vec<&Step> = self.steps().filter(|step| step.rejected_by.is_some() && !step.superseded).collect();
-        let builds_on_rejected = |step: &Step| rejected.iter().any(|maker| self.leads_to(maker, &step.spec.id));
-        // If a review accepts a result, that result is the answer, together with any remarks of the review.
-        let says_nothing = |step: &Step| self.is_review(step) && step.output.as_deref().is_none_or(str::is_empty);
-        let is_last = |step: &&Step| {
-            // A step that a new plan replaced also used the result.
-            let goes_on = |next: &Step| (next.state == StepState::Done && !self.is_review(next)) || next.superseded;
-            let used = self.dependants(step).any(goes_on);
-            let is_result = step.role == StepRole::Work && step.state == StepState::Done && !step.superseded;
-            is_result && !used && !builds_on_rejected(step)
-        };
-        let last: Vec<&Step> = self.steps().filter(is_last).filter(|step| !says_nothing(step)).collect();
+        let last = self.answering_steps();
         let is_unfinished = |step: &&Step| step.role == StepRole::Work && step.is_at_work() && !self.is_over();
         let unfinished = self.steps().filter(is_unfinished).filter(|step| last.is_empty() || step.halted.is_some());
         let unfinished: Vec<(&Step, String)> =
@@ -68,6 +57,22 @@ impl Run {
         }
         answer.truncate(answer.trim_end().len());
         answer
+    }
+
+    /// The steps that are done and whose results are the answer: no other step used them.
+    pub fn answering_steps(&self) -> Vec<&Step> {
+        let rejected: Vec<&Step> = self.steps().filter(|step| step.rejected_by.is_some() && !step.superseded).collect();
+        let builds_on_rejected = |step: &Step| rejected.iter().any(|maker| self.leads_to(maker, &step.spec.id));
+        // If a review accepts a result, that result is the answer, together with any remarks of the review.
+        let says_nothing = |step: &Step| self.is_review(step) && step.output.as_deref().is_none_or(str::is_empty);
+        let is_last = |step: &&Step| {
+            // A step that a new plan replaced also used the result.
+            let goes_on = |next: &Step| (next.state == StepState::Done && !self.is_review(next)) || next.superseded;
+            let used = self.dependants(step).any(goes_on);
+            let is_result = step.role == StepRole::Work && step.state == StepState::Done && !step.superseded;
+            is_result && !used && !builds_on_rejected(step)
+        };
+        self.steps().filter(is_last).filter(|step| !says_nothing(step)).collect()
     }
 
     /// Why the run counts as failed: the first step of the work that failed and was not replaced by a new plan.

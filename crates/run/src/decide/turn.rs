@@ -204,6 +204,7 @@ impl Step {
             | Note::AllToolsFailed
             | Note::RepeatedCall { .. }
             | Note::CutOff
+            | Note::FalseCitations { .. }
             | Note::Told { .. } => false,
         };
         self.conversation

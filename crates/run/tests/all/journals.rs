@@ -85,10 +85,38 @@ fn half_a_run() -> World {
     world
 }
 
+/// A run whose answer cites something true and something false.
+fn a_cited_run() -> World {
+    let answer = "Late [1], early [2].\n\n[1]: tides.md:1 \"comes last\"\n[2]: tides.md:1 \"comes first\"";
+    World::of(crate::support::given(&["a"]))
+        .says("a", [calls(&["read tides.md"]), says(answer), says(answer)])
+        .gives("read", gives("Brest comes last."))
+        .go()
+}
+
+#[test]
+fn the_first_journal_with_citations_still_folds() {
+    let records = read(include_str!("../journals/cited-run.jsonl"));
+    let run = Run::fold(records);
+    insta::assert_snapshot!(shown(&run), @r#"
+    done: Late [1], early [2: not found in the source].
+
+    [1]: tides.md:1 "comes last"
+    [2: not found in the source]: tides.md:1 "comes first" (18 events)
+    a thinker completed: Late [1], early [2: not found in the source].
+
+    [1]: tides.md:1 "comes last"
+    [2: not found in the source]: tides.md:1 "comes first" [3 turns, 1 calls, 30 tokens]
+    "#);
+    insta::assert_snapshot!(json!(run.steps().next().unwrap().citations), @r#"[{"finding":"holds","n":1,"place":"1","quote":"comes last","source":"tides.md"},{"finding":"not_found","n":2,"place":"1","quote":"comes first","source":"tides.md"}]"#);
+}
+
 #[test]
 #[ignore = "run by hand, to add a journal of a new release: those that are there are never written again"]
 fn record_the_journals() {
-    for (name, world) in [("whole-run.jsonl", a_whole_run()), ("half-a-run.jsonl", half_a_run())] {
+    for (name, world) in
+        [("whole-run.jsonl", a_whole_run()), ("half-a-run.jsonl", half_a_run()), ("cited-run.jsonl", a_cited_run())]
+    {
         if !place(name).exists() {
             std::fs::write(place(name), write(&world.records)).unwrap();
         }

@@ -2,6 +2,7 @@
 
 mod bills;
 mod budgets;
+mod citations;
 mod code;
 mod compaction;
 mod control;

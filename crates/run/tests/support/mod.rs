@@ -392,6 +392,10 @@ fn line(event: &Event) -> Option<String> {
         Event::Rejected { id, why } => format!("rejects {id}: {why}"),
         Event::Advised { step, note } => format!("tells {step}: {}", json(note)),
         Event::Wrote { step, name, value, .. } => format!("{step} writes {name} = {value}"),
+        Event::Cited { step, citations } => {
+            let cited = |one: &updraft_run::Citation| format!("[{}] {}", one.n, json(&one.finding));
+            format!("{step} cites {}", citations.iter().map(cited).collect::<Vec<_>>().join(", "))
+        }
         Event::Judged { step, verdict } => format!("{step} judged: {}", json(verdict)),
         Event::StepDone { step, best_effort, .. } => {
             format!("{step} done{}", if *best_effort { ", as well as it could" } else { "" })

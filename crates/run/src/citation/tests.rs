@@ -1,0 +1,147 @@
+//! Citations as models write them, quotations as they are found, and what holds.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::entry::{CitationEntry, entries};
+use super::{Citation, CitationFinding, Reading, check, find_quotation, mark};
+use crate::reply::ToolOutput;
+
+fn one(line: &str) -> Option<(u32, String, String, String)> {
+    let read = entries(line);
+    let [CitationEntry { n, source, place, quote }] = read.as_slice() else { return None };
+    Some((*n, source.clone(), place.clone(), quote.clone()))
+}
+
+#[test]
+fn citations_are_read_in_the_ways_models_write_them() {
+    for (line, source, place) in [
+        ("[1]: docs/tides.md:12-14 \"high water\"", "docs/tides.md", "12-14"),
+        ("[1] docs/tides.md:12 — “high water”", "docs/tides.md", "12"),
+        ("[1] `docs/tides.md:12`: \"high water\"", "docs/tides.md", "12"),
+        ("- [1] docs/tides.md, lines 12-14: \"high water\"", "docs/tides.md", "lines 12-14"),
+        ("- **[1]** docs/tides.md (line 12): „high water“", "docs/tides.md", "line 12"),
+        ("[^1]: docs/tides.md#L12-L14 \"high water\"", "docs/tides.md", "12-14"),
+        ("[1] docs/tides.md:12-24 (Tides › In Brest) \"high water\"", "docs/tides.md", "12-24"),
+        ("[1]: docs/tides.md:12:5 \"high water\"", "docs/tides.md", "12"),
+        ("[1] docs/tides.md:12-13\n> high water", "docs/tides.md", "12-13"),
+        ("[1] src/tide.rs:7 `high water`", "src/tide.rs", "7"),
+        ("[1]: report.pdf page 3 \"high water\"", "report.pdf", "page 3"),
+        ("[1]: report.pdf, p. 3, \"high water\"", "report.pdf", "p. 3"),
+        ("[1]: Ports 2024.xlsx Sales!A2 \"high water\"", "Ports 2024.xlsx", "Sales!A2"),
+        ("[1]: Makefile:3 \"high water\"", "Makefile", "3"),
+        ("[1]: https://example.org/tides?x=1 \"high water\"", "https://example.org/tides?x=1", ""),
+        ("[1]: [Tides](https://example.org/tides) - \"high water\"", "https://example.org/tides", ""),
+    ] {
+        let expected = (1, source.to_owned(), place.to_owned(), "high water".to_owned());
+        assert_eq!(one(line), Some(expected), "{line}");
+    }
+}
+
+#[test]
+fn other_lists_and_code_are_not_read_as_citations() {
+    for text in [
+        "[1]: https://example.org",
+        "[1] Smith et al. (2020), \"High water\", Nature 3",
+        "[1] says \"high water\" and version 2.1 follows",
+        "[1](https://example.org/a.md) calls it \"high water\"",
+        "```\n[1]: docs/tides.md:12 \"high water\"\n```",
+        "see a[1] in src/main.rs:3 \"x\"",
+        "[high]: docs/tides.md:12 \"high water\"",
+    ] {
+        assert_eq!(entries(text), Vec::new(), "{text}");
+    }
+}
+
+#[test]
+fn quoted_words_are_found_whatever_their_whitespace_and_marks() {
+    let text = "# Tides\n\nHigh water in **Brest** isn't at\n  the \"same\" time – it moves.\n| Brest | 2.05 |\n";
+    for (quote, lines) in [
+        ("High water in Brest isn’t at the “same” time - it moves.", (3, 4)),
+        ("high   water\nin brest", (3, 3)),
+        ("High water … moves", (3, 4)),
+        ("Brest | 2.05", (5, 5)),
+    ] {
+        assert_eq!(find_quotation(text, quote), [lines], "{quote}");
+    }
+    for quote in ["Low water in Brest", "Brest | 2.0", "rest isn't", "moves … High water", "…"] {
+        assert_eq!(find_quotation(text, quote), [], "{quote}");
+    }
+    assert_eq!(find_quotation("/// Reads a\n/// file.\nfn read() {}", "Reads a file."), [(1, 2)]);
+}
+
+fn reading(args: Value, text: &str, value: Value) -> Reading {
+    let value = (!value.is_null()).then_some(value);
+    Reading { args, output: Arc::new(ToolOutput { text: text.into(), value, ..ToolOutput::default() }) }
+}
+
+fn finding(readings: &[Reading], line: &str) -> CitationFinding {
+    let entry = entries(line).remove(0);
+    check(entry, readings, false).finding
+}
+
+#[test]
+fn a_citation_holds_only_in_its_source_and_at_its_place() {
+    let elsewhere = |at: &str| CitationFinding::Elsewhere { at: at.into() };
+    let passages = json!({ "passages": [
+        { "path": "ports.csv", "place": { "lines": [1, 3] }, "text": "port,M2\nBrest,2.05\nSaint-Malo,3.7", "hash": "ab" },
+        { "path": "report.pdf", "place": { "page": 3 }, "text": "The harbour silts up." },
+        { "path": "book.xlsx", "place": { "sheet": "Sales", "cells": "A2:B2" }, "text": "Brest 7" },
+    ] });
+    let readings = [
+        reading(json!({ "path": "a.md" }), "one\ntwo\nthree\n", json!({ "path": "a.md", "start_line": 40 })),
+        reading(json!({ "query": "Brest" }), "[1] ports.csv:1-3", passages),
+        reading(json!({ "pattern": "x" }), "src/a.rs:7: let x = 1;\nsrc/b.rs:9: let y = 2;\n", Value::Null),
+        reading(
+            json!({ "url": "http://example.org/x/" }),
+            "The page says hello.",
+            json!({ "url": "https://example.org/x" }),
+        ),
+        reading(json!({ "command": "cat notes/b.md" }), "beta and gamma", Value::Null),
+    ];
+    for (line, expected) in [
+        ("[1]: a.md:41 \"two\"", CitationFinding::Holds),
+        ("[1]: ./a.md \"two\"", CitationFinding::Holds),
+        ("[1]: a.md:1-3 \"two\"", elsewhere("line 41")),
+        ("[1]: a.md:41 \"four\"", CitationFinding::NotFound),
+        ("[1]: c.md:41 \"two\"", CitationFinding::Unread),
+        ("[1]: ports.csv:2 \"Brest,2.05\"", CitationFinding::Holds),
+        ("[1]: ports.csv:1-2 \"port,M2 … Brest,2.05\"", CitationFinding::Holds),
+        ("[1]: ports.csv:2 \"Brest,2.5\"", CitationFinding::NotFound),
+        ("[1]: ports.csv:2 \"The harbour silts up.\"", CitationFinding::NotFound),
+        ("[1]: report.pdf page 3 \"harbour silts\"", CitationFinding::Holds),
+        ("[1]: report.pdf page 4 \"harbour silts\"", elsewhere("page 3")),
+        ("[1]: book.xlsx Sales!A2 \"Brest 7\"", CitationFinding::Holds),
+        ("[1]: book.xlsx Costs!A2 \"Brest 7\"", elsewhere("sheet Sales")),
+        ("[1]: src/a.rs:7 \"let x = 1\"", CitationFinding::Holds),
+        ("[1]: src/a.rs:9 \"let y = 2\"", CitationFinding::NotFound),
+        ("[1]: https://example.org/x#part \"says hello\"", CitationFinding::Holds),
+        ("[1]: notes/b.md \"beta\" and \"gamma\"", CitationFinding::Holds),
+    ] {
+        assert_eq!(finding(&readings, line), expected, "{line}");
+    }
+    let forgotten = check(entries("[1]: c.md:1 \"two\"").remove(0), &readings, true);
+    assert_eq!(forgotten.finding, CitationFinding::Unchecked);
+    assert_eq!(check(entries("[1]: ports.csv:2 \"Brest\"").remove(0), &readings, false).hash.as_deref(), Some("ab"));
+}
+
+#[test]
+fn what_does_not_hold_is_marked_in_the_text_and_in_the_list() {
+    let citation = |n: u32, finding: CitationFinding| Citation {
+        n,
+        source: "a.md".into(),
+        place: String::new(),
+        quote: "x".into(),
+        hash: None,
+        finding,
+    };
+    let citations = [citation(1, CitationFinding::Holds), citation(2, CitationFinding::NotFound)];
+    let text = "True [1], false [2], a[2] and `[2]`.\n```\n[2]\n```\n[1]: a.md \"x\"\n[2]: a.md \"x\"";
+    assert_eq!(
+        mark(text, &citations),
+        "True [1], false [2: not found in the source], a[2] and `[2]`.\n```\n[2]\n```\n[1]: a.md \"x\"\n\
+         [2: not found in the source]: a.md \"x\""
+    );
+    assert_eq!(entries("[2: not found in the source]: a.md \"x\""), Vec::new());
+}

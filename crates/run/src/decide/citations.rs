@@ -1,0 +1,67 @@
+//! Decides about the citations in a step's answer: those that do not hold are sent back to the agent once. If they still do
+//! not hold then, they are marked in the answer.
+
+use serde_json::Value;
+
+use crate::citation::{Citation, check, entries, mark};
+use crate::event::{Event, Note};
+use crate::state::Run;
+use crate::step::{ConversationEntry, Step};
+
+impl Run {
+    /// What follows from citations that do not hold. Returns `None` if the answer is to be accepted as it is, or marked.
+    pub(super) fn after_false_citations(
+        &self,
+        step: &Step,
+        turn: u32,
+        found: &[(String, Value)],
+    ) -> Option<Vec<Event>> {
+        let was_told =
+            |entry: &ConversationEntry| matches!(entry, ConversationEntry::Note(Note::FalseCitations { .. }));
+        // The answer must not be lost because of its citations.
+        let may_ask = turn + 1 < self.turns_of(step) && self.turn_limit_reached(step).is_none();
+        if !may_ask || step.conversation.iter().any(was_told) {
+            return None;
+        }
+        let texts = self.texts_of(step, found);
+        let faults: Vec<String> =
+            texts.iter().flat_map(|text| self.citations_in(text)).filter_map(|one| one.advice()).collect();
+        if faults.is_empty() {
+            return None;
+        }
+        let note = Note::FalseCitations { faults };
+        let advised = Event::Advised { step: step.spec.id.clone(), note };
+        Some(std::iter::once(advised).chain(self.ask(step, turn + 1)).collect())
+    }
+
+    /// Marks the citations that do not hold, in the step's variables and output. Returns all citations.
+    pub(super) fn mark_citations(&self, found: &mut [(String, Value)], output: &mut Option<String>) -> Vec<Citation> {
+        let mut citations = Vec::new();
+        let values = found.iter_mut().filter_map(|(_, value)| match value {
+            Value::String(text) => Some(text),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => None,
+        });
+        for text in values.chain(output) {
+            let own = self.citations_in(text);
+            *text = mark(text, &own);
+            citations.extend(own);
+        }
+        citations
+    }
+
+    /// The texts that a step gives as its result.
+    fn texts_of(&self, step: &Step, found: &[(String, Value)]) -> Vec<String> {
+        if step.spec.writes.is_empty() {
+            return vec![self.final_words(step)];
+        }
+        found.iter().filter_map(|(_, value)| value.as_str().map(str::to_owned)).collect()
+    }
+
+    /// The citations in a text, checked. If no tool has returned anything, there is nothing to cite, and nothing is read.
+    fn citations_in(&self, text: &str) -> Vec<Citation> {
+        if self.readings.kept.is_empty() {
+            return Vec::new();
+        }
+        entries(text).into_iter().map(|entry| check(entry, &self.readings.kept, self.readings.has_forgotten)).collect()
+    }
+}
