@@ -27,14 +27,8 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ("xtask", &[]),
 ];
 
-const TOOLS: &[&str] = &[
-    "updraft-run",
-    "updraft-reader",
-    "updraft-workspace",
-    "updraft-sandbox",
-    "updraft-knowledge",
-    "updraft-browser",
-];
+const TOOLS: &[&str] =
+    &["updraft-run", "updraft-reader", "updraft-workspace", "updraft-sandbox", "updraft-knowledge", "updraft-browser"];
 
 const ENGINE: &[&str] = &[
     "updraft-run",

@@ -51,7 +51,7 @@ pub(super) fn reply(result: Result<ToolOutput, BrowserFault>) -> Reply {
     match result.or_else(|fault| match fault {
         BrowserFault::Own(failure) => Err(failure),
         BrowserFault::OfPage { url, why } => {
-            let text = enclosed(&format!("at {}", shown(&url)), &format!("error: {why}"))?;
+            let text = enclosed(&format!("at {}", shown(&url)), &visible(&format!("error: {why}")))?;
             Ok(ToolOutput { text, is_error: true, ..from_outside(&url) })
         }
     }) {
@@ -66,7 +66,8 @@ impl BrowserPool {
         let url = open.tab.url();
         let mut lines = self.news(open).await;
         lines.push(words.trim_end().to_owned());
-        let text = enclosed(&format!("tab {} at {}", open.tab.id(), shown(&url)), lines.join("\n").trim_end())?;
+        let text =
+            enclosed(&format!("tab {} at {}", open.tab.id(), shown(&url)), visible(&lines.join("\n")).trim_end())?;
         let value = json!({ "tab": open.tab.id(), "url": truncate::line(&url, 2000) });
         Ok(ToolOutput { text, value: Some(value), ..from_outside(&url) })
     }
