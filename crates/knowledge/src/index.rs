@@ -11,6 +11,7 @@ use crate::entry::{DocumentEntry, NewDocument, Totals};
 use crate::error::Error;
 use crate::pack::Unpacker;
 use crate::schema;
+use crate::search::WordCounts;
 use crate::vectors::{VectorCache, touch};
 
 /// Documents that can be searched. Several processes may use the same file at once: writers wait for each other, and
@@ -19,6 +20,7 @@ pub struct Index {
     pub(crate) connection: Connection,
     pub(crate) path: PathBuf,
     pub(crate) vectors: Mutex<Option<VectorCache>>,
+    pub(crate) word_counts: WordCounts,
     /// The most vectors that are all compared with every question.
     pub(crate) most_exact: usize,
 }
@@ -33,6 +35,7 @@ impl Index {
             connection: schema::open(path)?,
             path: path.to_owned(),
             vectors: Mutex::new(None),
+            word_counts: WordCounts::default(),
             most_exact: MOST_EXACT,
         })
     }

@@ -13,18 +13,22 @@ mod score;
 mod snippet;
 mod spelling;
 mod terms;
+mod word_counts;
 
 use std::ops::Range;
 
+use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use updraft_reader::SourcePlace;
 
+use crate::entry::Totals;
 use crate::error::Error;
 use crate::index::Index;
 use crate::vectors::Embedder;
 
 pub(crate) use candidates::allowed;
 pub(crate) use fusion::Halves;
+pub(crate) use word_counts::WordCounts;
 
 /// What to look for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,6 +150,20 @@ pub enum MatchForm {
     Heading,
     /// Inside an identifier: `body` in `readHttpBody`.
     Part,
+}
+
+/// What the index knows about single words.
+struct WordLookup<'a> {
+    connection: &'a Connection,
+    totals: Totals,
+    counts: &'a WordCounts,
+}
+
+impl WordLookup<'_> {
+    /// In how many chunks a stem occurs.
+    fn count(&self, stem: &str) -> rusqlite::Result<i64> {
+        self.counts.of(stem, &self.totals, self.connection)
+    }
 }
 
 impl Index {

@@ -12,7 +12,7 @@ const CANDIDATES: usize = 250;
 
 /// Rows that SQLite may have to rank for one question. Frequent words are left to the second scoring as soon as rarer
 /// ones give this many: ranking costs about a microsecond for each word of each row.
-const ROWS: i64 = 20_000;
+const ROWS: i64 = 8_000;
 
 /// The most words in a query of the index.
 const WORDS: usize = 48;

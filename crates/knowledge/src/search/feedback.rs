@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::Connection;
-
+use super::WordLookup;
 use super::score::{Candidate, Lexicon, Scorer};
-use super::terms::{QuestionTerms, idf, occurrences};
+use super::terms::{QuestionTerms, idf};
 use crate::text::is_stop_word;
 
 /// How many candidates are believed.
@@ -18,10 +17,9 @@ const SHARE: f64 = 0.4;
 /// Adds to the score of each candidate what it has of the words that the best ones share. Candidates must be in the order
 /// of their scores; they are sorted again.
 pub(super) fn apply(
-    connection: &Connection,
+    index: &WordLookup<'_>,
     (question, scorer): (&QuestionTerms, &Scorer<'_>),
     (candidates, lexicon): (&mut [Candidate], &Lexicon),
-    chunks: i64,
 ) -> rusqlite::Result<()> {
     let best = &candidates[..BEST.min(candidates.len())];
     let (Some(first), Some(last)) = (best.first(), best.last()) else { return Ok(()) };
@@ -30,7 +28,7 @@ pub(super) fn apply(
     }
     // If one candidate stands out, it is probably the only answer, and what it shares with others misleads.
     let trust = (last.score / first.score).powi(2);
-    let words = shared_words(connection, (candidates, lexicon, scorer), chunks)?;
+    let words = shared_words(index, (candidates, lexicon, scorer))?;
     let asked: f64 = question.terms.iter().map(|term| term.weight).sum();
     let total: f64 = words.iter().map(|word| word.1).sum();
     let mut place_of = vec![None; lexicon.len()];
@@ -54,9 +52,8 @@ pub(super) fn apply(
 
 /// Stems that at least two of the best have, with their weights and how much they tell.
 fn shared_words(
-    connection: &Connection,
+    index: &WordLookup<'_>,
     (candidates, lexicon, scorer): (&[Candidate], &Lexicon, &Scorer<'_>),
-    chunks: i64,
 ) -> rusqlite::Result<Vec<(u32, f64, f64)>> {
     let best = &candidates[..BEST];
     let sum: f64 = best.iter().map(|candidate| candidate.score).sum();
@@ -80,7 +77,7 @@ fn shared_words(
     words.sort_by(|a, b| worth(b).total_cmp(&worth(a)).then(a.0.cmp(&b.0)));
     words.truncate(2 * WORDS);
     for word in &mut words {
-        word.2 = idf(occurrences(connection, lexicon.spelled(word.0))?, chunks);
+        word.2 = idf(index.count(lexicon.spelled(word.0))?, index.totals.chunks);
         word.1 *= word.2;
     }
     words.sort_by(|a, b| b.1.total_cmp(&a.1).then(lexicon.spelled(a.0).cmp(lexicon.spelled(b.0))));

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::score::{Candidate, Lexicon, Scorer};
 use super::terms::QuestionTerms;
-use super::{SearchMethod, SearchRequest, WordMatch, candidates};
+use super::{SearchMethod, SearchRequest, WordLookup, WordMatch, candidates};
 use super::{feedback, phrases};
 use crate::error::Error;
 use crate::index::Index;
@@ -21,7 +21,7 @@ const GROWTH: f64 = 0.25;
 
 /// How much more vectors count where the nearest chunks are source code: there the words of a question occur as names,
 /// and mostly elsewhere.
-const CODE: f64 = 3.0;
+const CODE: f64 = 16.0;
 
 /// How many of the nearest chunks are looked at for that.
 const NEAREST: usize = 10;
@@ -54,7 +54,8 @@ impl Index {
         let best = nearest.best(DEPTH + 1);
         let totals = self.totals()?;
         self.read(|connection| {
-            let mut question = QuestionTerms::read(&request.text, connection, totals.chunks)?;
+            let lookup = WordLookup { connection, totals, counts: &self.word_counts };
+            let mut question = QuestionTerms::read(&request.text, &lookup)?;
             let (phrases, unknown) = phrases::read(&request.text, connection)?;
             question.unknown.extend(unknown);
             let mut found = candidates::find(connection, (&question.terms, &phrases), &request.filter)?;
@@ -73,7 +74,7 @@ impl Index {
                 }
             }
             list.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.chunk.cmp(&b.chunk)));
-            feedback::apply(connection, (&question, &scorer), (&mut list, &lexicon), totals.chunks)?;
+            feedback::apply(&lookup, (&question, &scorer), (&mut list, &lexicon))?;
             let chunk = |candidate: &Candidate| ScoredChunk {
                 chunk: candidate.chunk,
                 words: candidate.score,

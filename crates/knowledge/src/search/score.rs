@@ -64,6 +64,12 @@ impl Lexicon {
         number
     }
 
+    /// The number of a word's stem.
+    fn stem_of_word(&mut self, folded: &str) -> u32 {
+        let word = self.word(folded);
+        self.stem_of[word as usize]
+    }
+
     pub(super) fn stem(&mut self, stem: &str) -> u32 {
         if let Some(number) = self.numbers.get(stem) {
             return *number;
@@ -112,7 +118,7 @@ impl Candidate {
                 Self { chunk, score: 0.0, is_code, text: Vec::new(), heading: Vec::new(), parts: Vec::new() };
             each_word(body, |folded, range| {
                 candidate.text.push(lexicon.word(folded));
-                candidate.parts.extend(parts(&body[range]).iter().map(|part| lexicon.stem(&stem(part))));
+                candidate.parts.extend(parts(&body[range]).iter().map(|part| lexicon.stem_of_word(part)));
             });
             let path = row.get_ref(3)?.as_str()?;
             let name = path.rsplit('/').next().unwrap_or(path);
@@ -145,9 +151,23 @@ impl Candidate {
 
 /// Several lines in which more than four of a hundred characters are brackets and the like.
 fn is_code(text: &str) -> bool {
-    let signs = text.bytes().filter(|byte| b"(){}[]=;_<>".contains(byte)).count();
-    let all = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).count();
-    text.trim().contains('\n') && signs * 25 > all
+    /// What a character counts: 25 for a sign, and one less for anything that can be seen.
+    const WORTH: [i32; 256] = {
+        let mut worth = [-1; 256];
+        let (signs, spaces) = (b"(){}[]=;_<>", b" \t\n\r\x0c");
+        let mut at = 0;
+        while at < signs.len() {
+            worth[signs[at] as usize] = 24;
+            at += 1;
+        }
+        at = 0;
+        while at < spaces.len() {
+            worth[spaces[at] as usize] = 0;
+            at += 1;
+        }
+        worth
+    };
+    text.trim().contains('\n') && text.bytes().map(|byte| WORTH[byte as usize]).sum::<i32>() > 0
 }
 
 /// A question as numbers.

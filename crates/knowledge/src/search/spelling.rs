@@ -1,14 +1,15 @@
 //! Finds a word of the index that resembles one that does not occur in it.
 
-use rusqlite::Connection;
 use strsim::osa_distance;
+
+use super::WordLookup;
 
 /// The most words of the index that are compared. A prefix of one letter in a large index stands for more than that.
 const MOST_COMPARED: i64 = 200_000;
 
 /// The occurring word that is nearest to a stem: one change for words of four letters or more, two from eight. Among
 /// equals the one that occurs in more chunks. If nothing is that near, the most frequent continuation of the word.
-pub(super) fn correct(connection: &Connection, stem: &str) -> rusqlite::Result<Option<String>> {
+pub(super) fn correct(index: &WordLookup<'_>, stem: &str) -> rusqlite::Result<Option<String>> {
     let length = stem.chars().count();
     let is_word = stem.bytes().all(|byte| byte.is_ascii_lowercase());
     let (Some(first), true, 4..=40) = (stem.chars().next(), is_word, length) else { return Ok(None) };
@@ -26,13 +27,13 @@ pub(super) fn correct(connection: &Connection, stem: &str) -> rusqlite::Result<O
         }
     };
     let mut range =
-        connection.prepare_cached("SELECT term, doc FROM vocabulary WHERE term >= ?1 AND term < ?2 LIMIT ?3")?;
+        index.connection.prepare_cached("SELECT term, doc FROM vocabulary WHERE term >= ?1 AND term < ?2 LIMIT ?3")?;
     let mut rows = range.query((first.to_string(), format!("{first}\u{10ffff}"), MOST_COMPARED))?;
     while let Some(row) = rows.next()? {
         consider(row.get(0)?, row.get(1)?);
     }
     for changed in other_beginnings(stem) {
-        let documents = super::terms::occurrences(connection, &changed)?;
+        let documents = index.count(&changed)?;
         if documents > 0 {
             consider(changed, documents);
         }

@@ -1,8 +1,6 @@
 //! The words of a question that are worth searching for.
 
-use rusqlite::{Connection, OptionalExtension};
-
-use super::spelling;
+use super::{WordLookup, spelling};
 use crate::text::{Word, is_stop_word, stem, words};
 
 /// What is read of a question, in bytes. A page of text is a long question.
@@ -38,14 +36,14 @@ pub(crate) struct QuestionTerms {
 
 impl QuestionTerms {
     /// Reads a question. Stop words are left out, unless there is nothing else.
-    pub(crate) fn read(text: &str, connection: &Connection, chunks: i64) -> rusqlite::Result<Self> {
+    pub(crate) fn read(text: &str, index: &WordLookup<'_>) -> rusqlite::Result<Self> {
         let all = words(&text[..text.floor_char_boundary(LONGEST)]);
         let is_plain = all.iter().all(|word| is_stop_word(&word.folded));
         let mut question = Self::default();
         let mut before: Option<usize> = None;
         for word in &all {
             let is_wanted = is_plain || !is_stop_word(&word.folded);
-            let term = if is_wanted { question.add(word, connection, chunks)? } else { None };
+            let term = if is_wanted { question.add(word, index)? } else { None };
             if let (Some(before), Some(term)) = (before, term) {
                 question.add_pair(before, term);
             }
@@ -54,7 +52,7 @@ impl QuestionTerms {
         Ok(question)
     }
 
-    fn add(&mut self, word: &Word, connection: &Connection, chunks: i64) -> rusqlite::Result<Option<usize>> {
+    fn add(&mut self, word: &Word, index: &WordLookup<'_>) -> rusqlite::Result<Option<usize>> {
         if let Some(at) = self.terms.iter().position(|term| term.forms.contains(&word.folded)) {
             self.terms[at].weight += 1.0;
             return Ok(Some(at));
@@ -63,15 +61,15 @@ impl QuestionTerms {
             return Ok(None);
         }
         let mut stem = stem(&word.folded);
-        let mut documents = occurrences(connection, &stem)?;
+        let mut documents = index.count(&stem)?;
         if documents == 0 {
             let is_too_many = self.corrections.len() + self.unknown.len() >= MOST_CORRECTIONS;
-            let similar = if is_too_many { None } else { spelling::correct(connection, &stem)? };
+            let similar = if is_too_many { None } else { spelling::correct(index, &stem)? };
             let Some(similar) = similar else {
                 self.unknown.push(word.folded.clone());
                 return Ok(None);
             };
-            documents = occurrences(connection, &similar)?;
+            documents = index.count(&similar)?;
             self.corrections.push((word.folded.clone(), similar.clone()));
             stem = similar;
         }
@@ -80,7 +78,7 @@ impl QuestionTerms {
             self.terms[at].forms.push(word.folded.clone());
             return Ok(Some(at));
         }
-        let idf = idf(documents, chunks);
+        let idf = idf(documents, index.totals.chunks);
         self.terms.push(Term { forms: vec![word.folded.clone()], stem, weight: 1.0, documents, idf });
         Ok(Some(self.terms.len() - 1))
     }
@@ -91,12 +89,6 @@ impl QuestionTerms {
             None => self.pairs.push((first, second, 1.0)),
         }
     }
-}
-
-/// In how many chunks a stem occurs.
-pub(super) fn occurrences(connection: &Connection, stem: &str) -> rusqlite::Result<i64> {
-    let mut find = connection.prepare_cached("SELECT doc FROM vocabulary WHERE term = ?1")?;
-    Ok(find.query_row([stem], |row| row.get(0)).optional()?.unwrap_or(0))
 }
 
 /// The inverse document frequency, never negative.
