@@ -7,8 +7,8 @@ use super::DocumentFilter;
 use super::phrases::{self, Phrase};
 use super::terms::Term;
 
-/// How many are scored again. Of 250, few that belong among the best ten are missing.
-const CANDIDATES: usize = 250;
+/// How many are scored again. Of 120, few that belong among the best ten are missing; 250 were no better.
+const CANDIDATES: usize = 120;
 
 /// Rows that SQLite may have to rank for one question. Frequent words are left to the second scoring as soon as rarer
 /// ones give this many: ranking costs about a microsecond for each word of each row.
