@@ -3,6 +3,7 @@
 use toml::Spanned;
 use updraft_run::{ApprovalMode, Budget, Millis, Rules as CallRules, RunSettings as Rules, ThinkingEffort};
 
+use super::knowledge::KnowledgeSettings;
 use super::layer::SettingsLayer;
 use super::models::ModelSettings;
 use super::rules;
@@ -116,6 +117,8 @@ pub struct EffectiveSettings {
     pub sandbox: SandboxSettings,
     /// Whether the changes of commands are recorded, so that they can be undone.
     pub(crate) undo_commands: SettingValue<bool>,
+    /// Which model makes vectors of what is indexed.
+    pub(crate) knowledge: KnowledgeSettings,
 }
 
 impl Default for EffectiveSettings {
@@ -155,6 +158,7 @@ impl Default for EffectiveSettings {
             log: SettingValue::default_of("info".into()),
             sandbox: SandboxSettings::default(),
             undo_commands: SettingValue::default_of(true),
+            knowledge: KnowledgeSettings::default(),
         }
     }
 }
@@ -209,6 +213,7 @@ impl EffectiveSettings {
         taking.free("probe", &mut self.probe, written.probe.as_ref());
         taking.free("cache", &mut self.cache, written.cache.as_ref());
         self.web.take(&mut taking, &written.web)?;
+        self.knowledge.take(&mut taking, &written.knowledge)?;
         self.tools.take(&mut taking, &written.tools)?;
         self.serving.take(&mut taking, written)?;
         self.models.take(layer, taking.ignored)?;
@@ -295,6 +300,7 @@ impl EffectiveSettings {
         rows.extend(self.step_budget.list("step_budget"));
         rows.extend(self.sandbox.list());
         rows.extend(self.web.list());
+        rows.extend(self.knowledge.list());
         rows.extend(self.tools.list());
         rows.extend(self.serving.list());
         rows.extend(self.models.list());

@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 use updraft_run::{ApprovalMode, Budget, Cost, Millis};
 
+use super::knowledge::WrittenKnowledge;
 use super::models::{WrittenLimit, WrittenPrice, WrittenProfile, WrittenProvider};
 use super::rules::WrittenRules;
 use super::sandbox::WrittenSandbox;
@@ -61,6 +62,7 @@ pub(crate) struct WrittenSettings {
     pub(crate) log: WrittenLog,
     pub(crate) sandbox: WrittenSandbox,
     pub(crate) undo: WrittenUndo,
+    pub(crate) knowledge: WrittenKnowledge,
 }
 
 /// The tables `[budget]` and `[step_budget]`.
