@@ -21,6 +21,7 @@ mod handover;
 mod import;
 mod injection;
 mod input;
+mod knowledge;
 mod lack;
 mod manage;
 mod marks;
