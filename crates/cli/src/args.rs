@@ -10,6 +10,7 @@ use crate::time_format;
 mod confine;
 mod files;
 mod json;
+mod knowledge;
 mod mcp;
 mod models;
 mod permissions;
@@ -23,12 +24,13 @@ mod undo;
 pub(crate) use confine::{BoundsFlags, ConfineFlags};
 pub(crate) use files::{EdgeNames, ExportArgs, ExportFormat, ImportArgs};
 pub(crate) use json::{JsonArgs, JsonCommand};
+pub(crate) use knowledge::{IngestArgs, SearchArgs};
 pub(crate) use mcp::{
     McpAddArgs as McpAdd, McpArgs, McpCheckArgs as McpCheck, McpCommand, McpPromptArgs as McpPrompt,
     McpReadArgs as McpRead, McpServerArgs as McpServer, McpTrustArgs as McpTrust,
 };
-pub(crate) use models::ModelsArgs;
 use models::thinking;
+pub(crate) use models::{ModelsArgs, ModelsCommand, PullArgs};
 pub(crate) use permissions::{ApproveArgs, PermissionFlags, PermissionsArgs, PermissionsCommand};
 pub(crate) use runs::{
     AnswerArgs, CancelArgs, DenyArgs, EventsArgs, ResumeArgs, RunsArgs, ShowArgs, StatusWord, TellArgs,
@@ -120,6 +122,16 @@ pub(crate) enum CliCommand {
     /// Remove runs that ended long ago
     #[command(after_help = "Example:\n  updraft prune --older-than 30d")]
     Prune(PruneArgs),
+    /// Bring files into the workspace's index, which `search` and agents find passages in
+    #[command(
+        after_help = "Examples:\n  updraft ingest\n  updraft ingest ~/papers --watch\n  updraft ingest --remove ~/papers"
+    )]
+    Ingest(IngestArgs),
+    /// Find passages in the workspace's files and in ingested documents
+    #[command(
+        after_help = "Examples:\n  updraft search how are crashes survived\n  updraft search --path 'docs/*.md' --limit 3 sandbox\n  updraft search --eval collections/*"
+    )]
+    Search(SearchArgs),
     /// List tools with their schemas, or call one
     #[command(after_help = "Example:\n  updraft tools call read_file '{\"path\": \"README.md\"}'")]
     Tools(ToolsArgs),

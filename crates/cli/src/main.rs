@@ -85,6 +85,8 @@ fn dispatch(command: CliCommand) -> CliResult {
         CliCommand::Import(args) => c::import::run(&folders, &args),
         CliCommand::Rm(args) => c::rm::rm(&folders, &args),
         CliCommand::Prune(args) => c::rm::prune(&folders, &args),
+        CliCommand::Ingest(args) => c::ingest::run(&folders, &args),
+        CliCommand::Search(args) => c::search::run(&folders, &args),
         CliCommand::Tools(args) => c::tools::run(&folders, args),
         CliCommand::Agents(args) => c::agents::run(&folders, &args),
         CliCommand::Models(args) => c::models::run(&folders, &args),

@@ -8,6 +8,7 @@ mod inquiries;
 mod json;
 mod log;
 mod markdown;
+mod progress;
 mod summary;
 mod tree;
 
@@ -21,6 +22,7 @@ pub(crate) use describe::{count, event_words, figures, graph_lines};
 pub(crate) use fit::{column, cut, size, width};
 pub(crate) use json::{SCHEMA, at_rest as json_at_rest, error as json_error};
 pub(crate) use markdown::render;
+pub(crate) use progress::{ProgressLine, WorkProgress, bytes};
 pub(crate) use summary::RunEnding;
 
 use crate::args::OutputFlags;

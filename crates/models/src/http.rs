@@ -102,6 +102,12 @@ impl Http {
         Self(Arc::new(Clients { proxy: Some(proxy.into()), except: Some(except), ..Clients::default() }))
     }
 
+    /// The same with connections of its own, for use in another runtime.
+    pub(crate) fn apart(&self) -> Self {
+        let (proxy, except) = (self.0.proxy.clone(), self.0.except.clone());
+        Self(Arc::new(Clients { proxy, except, ..Clients::default() }))
+    }
+
     /// The client for this address, created when first needed.
     pub(crate) fn client(&self, url: &Url) -> Result<&reqwest::Client, Error> {
         let (slot, trust) = match url.scheme() {

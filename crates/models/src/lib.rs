@@ -22,6 +22,7 @@
 //! | `gemini`, `google` | Gemini through AI Studio or in a Google Cloud project, and its credentials |
 //! | `responses` | OpenAI's Responses API |
 //! | `ollama` | Ollama's own API |
+//! | `embeddings` | texts as vectors, by a provider |
 //! | `scripted` | answers from a file, for tests |
 //! | `recorded`, `cache` | answers of earlier requests |
 //! | `resolve` | names, prices and the choice of `auto` |
@@ -41,6 +42,7 @@ mod counts;
 mod dialect;
 mod discover;
 mod draft;
+mod embeddings;
 mod endpoint;
 mod error;
 mod fallback;
@@ -79,6 +81,7 @@ pub use auto::{ModelChoice, choose, for_purpose, is_purpose};
 pub use builtin::BuiltinModel;
 pub use cache::{AnswerCache, CacheKey};
 pub use draft::RequestDraft;
+pub use embeddings::EmbeddingModel;
 pub use endpoint::{Endpoint, ModelTuning};
 pub use error::{Error, Outage};
 pub use features::ToolCallStyle;

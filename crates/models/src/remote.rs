@@ -186,7 +186,7 @@ impl RemoteModel {
         let response = response.map_err(|why| {
             if why.is_connect() {
                 *began = AnswerStart::No;
-                return self.unreached(&why);
+                return unreached(&self.url, &why);
             }
             cut(why)
         })?;
@@ -214,14 +214,6 @@ impl RemoteModel {
         let answer = fold.into_answer(prompt, sent, |usage| self.price_of(usage))?;
         permit.used(answer.usage.tokens());
         Ok(answer)
-    }
-
-    /// The error if the address cannot be reached.
-    fn unreached(&self, why: &reqwest::Error) -> AttemptError {
-        let place = self.url.host_str().unwrap_or_default();
-        let question = if is_local(&self.endpoint.base) { "is the server running?" } else { hint::ONLINE };
-        let port = self.url.port().map(|port| format!(":{port}")).unwrap_or_default();
-        AttemptError::Cut(format!("{place}{port} can't be reached: {question} ({})", innermost(why)))
     }
 
     /// Pauses all requests with the same key. A wait of hours becomes a refusal: another model may be used meanwhile.
@@ -480,6 +472,14 @@ fn in_words(wait: Duration) -> String {
     }
 }
 
+/// The error if the address cannot be reached.
+pub(crate) fn unreached(url: &Url, why: &reqwest::Error) -> AttemptError {
+    let place = url.host_str().unwrap_or_default();
+    let question = if is_local(url.as_str()) { "is the server running?" } else { hint::ONLINE };
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    AttemptError::Cut(format!("{place}{port} can't be reached: {question} ({})", innermost(why)))
+}
+
 /// The innermost cause.
 fn innermost(error: &dyn std::error::Error) -> String {
     let mut cause = error;
@@ -489,6 +489,6 @@ fn innermost(error: &dyn std::error::Error) -> String {
     cause.to_string()
 }
 
-fn cut(why: reqwest::Error) -> AttemptError {
+pub(crate) fn cut(why: reqwest::Error) -> AttemptError {
     AttemptError::Cut(updraft_run::error_chain(&why.without_url()))
 }

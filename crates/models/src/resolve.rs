@@ -47,35 +47,46 @@ fn one(spec: &ModelSpec, access: &ModelAccess) -> Result<Arc<dyn Model>, Error> 
             None => Err(unknown()),
         },
         (_, "") => Err(unknown()),
-        (name, model) => {
-            let (speech, known, base) = access.find(name).ok_or_else(unknown)?;
-            // A key is sent only to the address it was configured for.
-            let is_own = spec.base.as_ref().is_none_or(|own| own.trim_end_matches('/') == base.trim_end_matches('/'));
-            let may_have = name != "openai-compatible" || access.base(name).is_some();
-            let key = access.key(name).filter(|_| is_own && may_have).cloned();
-            if known.is_some_and(|known| !known.is_open) && access.key(name).is_some() && !is_own {
-                return Err(elsewhere(name, known));
-            }
-            let base = spec.base.clone().unwrap_or(base);
-            if known.is_some_and(|known| !known.is_open) && access.key(name).is_none() {
-                return Err(keyless(spec, known));
-            }
-            let endpoint = Endpoint {
-                provider: name.to_owned(),
-                model: model.to_owned(),
-                auth: Auth::Open,
-                price: access.prices.get(&format!("{name}/{model}")).copied(),
-                patience: access.patience.clone(),
-                http: access.http.clone(),
-                tuning: spec.tuning.clone(),
-                limit: access.limit_of(name, model),
-                limits: access.limits.clone(),
-                cache: access.cache.clone(),
-                base,
-            };
+        (_, _) => {
+            let (speech, endpoint, key) = endpoint_of(spec, access)?;
             Ok(Arc::new(remote(speech, endpoint, key, access)?))
         }
     }
+}
+
+/// Where the model of a provider is, in which dialect, and with which key it is reached.
+pub(crate) fn endpoint_of(
+    spec: &ModelSpec,
+    access: &ModelAccess,
+) -> Result<(DialectKind, Endpoint, Option<SecretString>), Error> {
+    let unknown = || Error::Unknown { name: spec.to_string(), close: close_to(&spec.to_string(), access) };
+    let (name, model) = (spec.provider.as_str(), spec.name.as_str());
+    let (speech, known, base) = access.find(name).ok_or_else(unknown)?;
+    // A key is sent only to the address it was configured for.
+    let is_own = spec.base.as_ref().is_none_or(|own| own.trim_end_matches('/') == base.trim_end_matches('/'));
+    let may_have = name != "openai-compatible" || access.base(name).is_some();
+    let key = access.key(name).filter(|_| is_own && may_have).cloned();
+    if known.is_some_and(|known| !known.is_open) && access.key(name).is_some() && !is_own {
+        return Err(elsewhere(name, known));
+    }
+    let base = spec.base.clone().unwrap_or(base);
+    if known.is_some_and(|known| !known.is_open) && access.key(name).is_none() {
+        return Err(keyless(spec, known));
+    }
+    let endpoint = Endpoint {
+        provider: name.to_owned(),
+        model: model.to_owned(),
+        auth: Auth::Open,
+        price: access.prices.get(&format!("{name}/{model}")).copied(),
+        patience: access.patience.clone(),
+        http: access.http.clone(),
+        tuning: spec.tuning.clone(),
+        limit: access.limit_of(name, model),
+        limits: access.limits.clone(),
+        cache: access.cache.clone(),
+        base,
+    };
+    Ok((speech, endpoint, key))
 }
 
 /// A model behind HTTP in its dialect, with its known features.

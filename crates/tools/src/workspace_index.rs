@@ -193,6 +193,16 @@ impl WorkspaceIndex {
         Ok(documents)
     }
 
+    /// What a document says, as it was indexed; `None` if it is not in the index or has no text.
+    pub fn text_of(&self, path: &str) -> Result<Option<String>, Error> {
+        let chunks = self.with_open(|index| match index.document(path)? {
+            Some(document) => index.chunks_of(document.id),
+            None => Ok(Vec::new()),
+        })?;
+        let texts: Vec<&str> = chunks.iter().map(|chunk| chunk.text.trim_end()).collect();
+        Ok((!texts.is_empty()).then(|| texts.join("\n\n") + "\n"))
+    }
+
     /// How much is in the index.
     pub fn totals(&self) -> Result<Totals, Error> {
         self.with_open(Index::totals)

@@ -1,4 +1,7 @@
-//! The index of a workspace's files: where it is, and what goes into it.
+//! The index of a workspace's files: where it is, what goes into it, and which model makes its vectors.
+
+mod embedders;
+mod pull;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +15,9 @@ use crate::confinement;
 use crate::folders::AppFolders;
 use crate::settings::WorkspaceSettings;
 
+pub use embedders::embedder;
+pub use pull::{has_minilm, minilm_folder, pull_minilm};
+
 /// The index of a workspace, by its canonical path. Nothing is opened until it is used.
 pub fn index(folders: &AppFolders, workspace: &Path, settings: &WorkspaceSettings) -> WorkspaceIndex {
     let documents = confinement::document_reader(folders, settings);
@@ -23,8 +29,21 @@ pub fn index(folders: &AppFolders, workspace: &Path, settings: &WorkspaceSetting
         own: own_folders(folders, workspace),
         rules: ReadRules::of([&settings.effective.rules]),
         read: Arc::new(read),
-        embedder: None,
+        embedder: embedder(folders, workspace, settings),
     })
+}
+
+/// Files that were handed over with a goal are found by searches even if git ignores them or their names begin with a
+/// dot.
+pub(crate) fn note_files(folders: &AppFolders, workspace: &Path, settings: &WorkspaceSettings, files: &[String]) {
+    if files.is_empty() {
+        return;
+    }
+    let paths: Vec<PathBuf> = files.iter().map(|file| workspace.join(file)).collect();
+    if let Err(error) = index(folders, workspace, settings).name(&paths) {
+        // The run can read them all the same.
+        tracing::warn!(%error, "files that were handed over are not indexed");
+    }
 }
 
 /// The file of a workspace's index.

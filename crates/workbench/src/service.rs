@@ -41,6 +41,7 @@ pub use sessions::{SessionLimits, sweep_conversations, with_conversation};
 use crate::fault::Fault;
 use crate::flags::Flags;
 use crate::folders::AppFolders;
+use crate::knowledge;
 use crate::notice::Tell;
 use crate::settings::WorkspaceSettings;
 use crate::workbench::{RunCallbacks, Workbench};
@@ -78,6 +79,7 @@ impl UpdraftService {
             dispatcher,
             place: Place { workspace: Workspace::open(folder)? },
             settings: bench.settings.effective.rules(),
+            index: Arc::new(knowledge::index(folders, folder, &bench.settings)),
             changed: heard.changed.clone(),
         };
         let runs = LiveRuns::new(bench, engine, stop.clone());

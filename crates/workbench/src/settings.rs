@@ -5,6 +5,7 @@
 mod browser;
 mod dotenv;
 mod effective;
+mod knowledge;
 mod layer;
 mod models;
 mod reading;
@@ -26,6 +27,7 @@ use updraft_run::Rule;
 pub(crate) use dotenv::read as read_dotenv;
 pub(crate) use effective::SettingOrigin;
 pub use effective::{EffectiveSettings, SettingValue};
+pub(crate) use knowledge::EmbeddingChoice;
 pub(crate) use layer::SettingsLayer;
 pub use models::limit_in_words;
 pub use remembered::{RememberedRules, keep as keep_always};

@@ -9,7 +9,7 @@ use crate::notice::Notice;
 use crate::servers::WantedTools;
 use crate::service::ENTRY_POINT;
 use crate::workbench::{RunEquipment, Workbench};
-use crate::{confinement, folders, model_access, tools};
+use crate::{confinement, folders, knowledge, model_access, tools};
 
 /// What a run is asked to do.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +31,7 @@ impl Workbench {
         self.send_notices(asked, chosen);
         let level = self.level().await?;
         let kit = self.equipment(wanted(cast, &new.goal)).await?;
+        knowledge::note_files(&self.folders, &self.folder, &self.settings, &new.goal.files);
         let mut agents = self.agents(kit)?.clone();
         self.tell_left_out(&agents);
         agents.change_rules(|rules| tools::rules_in_full(&kit.dispatcher, &kit.servers, rules));

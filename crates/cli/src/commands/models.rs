@@ -2,6 +2,7 @@
 //! one.
 
 mod check;
+mod pull;
 
 use std::fmt::Write as _;
 
@@ -12,7 +13,7 @@ use updraft_models::{
 };
 use updraft_workbench::Flags;
 
-use crate::args::ModelsArgs;
+use crate::args::{ModelsArgs, ModelsCommand};
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::{self, AppFolders};
 use crate::out::{self, Paint};
@@ -20,6 +21,9 @@ use crate::settings::{WorkspaceSettings, limit_in_words};
 use crate::{model_access, runtime};
 
 pub(crate) fn run(folders: &AppFolders, args: &ModelsArgs) -> CliResult {
+    if let Some(ModelsCommand::Pull(pull)) = &args.command {
+        return pull::run(folders, pull);
+    }
     let workspace = folders::workspace(None).unwrap_or_default();
     let flags = Flags { probe: args.no_probe.then_some(false), ..Flags::default() };
     let settings = WorkspaceSettings::load(folders, &workspace, &flags)?;

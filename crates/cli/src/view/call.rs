@@ -38,6 +38,10 @@ pub(crate) fn call_words(call: &ToolCall) -> String {
             Some(path) => format!("search \"{}\" in {path}", line("pattern")),
             None => format!("search \"{}\"", line("pattern")),
         },
+        "retrieve" => match text("path") {
+            Some(path) => format!("look up \"{}\" in {path}", line("query")),
+            None => format!("look up \"{}\"", line("query")),
+        },
         "web_fetch" => format!("fetch {}", line("url")),
         "web_search" => format!("search the web: {}", line("query")),
         "browser_open" => format!("open {}", line("url")),
@@ -124,6 +128,7 @@ mod tests {
         assert_eq!(said("read_file", json!({ "path": "src/main.rs" })), "read src/main.rs");
         assert_eq!(said("read_file", json!({ "path": "a", "start_line": 3, "end_line": 9 })), "read a:3-9");
         assert_eq!(said("search_files", json!({ "pattern": "fn main" })), "search \"fn main\"");
+        assert_eq!(said("retrieve", json!({ "query": "tides", "path": "docs" })), "look up \"tides\" in docs");
         assert_eq!(said("run_python", json!({ "code": "import csv\nprint(1)\n" })), "python: print(1) …");
         assert_eq!(said("mcp_mail_send", json!({ "to": "a@b.c" })), "mcp_mail_send(to: a@b.c)");
     }

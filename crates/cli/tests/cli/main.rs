@@ -22,6 +22,7 @@ mod handover;
 mod import;
 mod injection;
 mod input;
+mod knowledge;
 mod lack;
 mod manage;
 mod marks;

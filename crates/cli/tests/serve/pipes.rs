@@ -303,6 +303,30 @@ fn a_document_is_whole_or_says_that_it_is_cut() {
 }
 
 #[test]
+fn what_is_no_text_and_what_was_ingested_from_elsewhere_is_fetched_as_it_was_indexed() {
+    let world = World::new();
+    let outside = world.home().parent().unwrap().join("papers");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("loom.md"), "# Looms\n\nA loom has a shuttle.\n").unwrap();
+    // Text in an old encoding, which is no text for `read_file`.
+    std::fs::write(world.ws().join("cafe.txt"), b"The caf\xE9 opens at nine, as every caf\xE9 does.\n").unwrap();
+    assert_eq!(world.updraft(&["ingest", outside.to_str().unwrap()]).code, 0);
+    let mut client = serve(&world, &answers(), Era::New, json!({}));
+    for (query, end, text) in
+        [("shuttle", "papers/loom.md", "A loom has a shuttle."), ("opens nine", "cafe.txt", "The café")]
+    {
+        let found = client.data("search", json!({ "query": query }));
+        let hit = &found["results"][0];
+        assert!(hit["id"].as_str().unwrap().ends_with(end), "{found}");
+        let document = client.data("fetch", json!({ "id": hit["id"] }));
+        assert!(document["text"].as_str().unwrap().contains(text), "{document}");
+    }
+    assert!(
+        client.refused("fetch", json!({ "id": "/etc/passwd" })).contains("neither in the workspace nor in its index")
+    );
+}
+
+#[test]
 fn every_word_of_a_long_query_is_looked_for() {
     let world = World::new();
     world.file("notes.md", "the zeppelin\n");

@@ -36,7 +36,11 @@ impl NamedPaths {
 
     /// Adds paths to the list.
     pub(super) fn add(&self, paths: &[PathBuf]) -> Result<(), Error> {
-        self.change(|list| list.extend(paths.iter().cloned()))
+        self.change(|list| {
+            // A file that was deleted is forgotten; one on a disk that is not there now is not.
+            list.retain(|one| one.exists() || !one.parent().is_some_and(Path::is_dir));
+            list.extend(paths.iter().cloned());
+        })
     }
 
     /// Removes paths, and everything below them, from the list.

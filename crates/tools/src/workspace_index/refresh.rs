@@ -59,6 +59,11 @@ impl WorkspaceIndex {
         self.pass(workspace, paths, work)
     }
 
+    /// Notes files and folders that the next pass brings in, whether or not git ignores them.
+    pub fn name(&self, paths: &[PathBuf]) -> Result<(), Error> {
+        self.named().add(paths)
+    }
+
     /// Removes what was brought in by name, with everything below, and returns how many documents that were. Files of
     /// the workspace that git does not ignore come back with the next pass.
     pub fn forget(&self, workspace: &Workspace, paths: &[PathBuf]) -> Result<usize, Error> {
@@ -123,7 +128,7 @@ impl WorkspaceIndex {
             let is_own = self.config.own.iter().any(|folder| path.starts_with(folder));
             path.starts_with(&texts) || !(is_own || self.config.rules.forbid(name))
         };
-        let usual = IngestOptions::new(root, SystemTime::now());
+        let usual = IngestOptions::new(root, now());
         let load = |path: &Path| load(workspace, path, usual.largest);
         let options = IngestOptions { admit: &admit, load: &load, read: &*self.config.read, ..usual };
         let mut progress = |state: &IngestProgress| {
@@ -148,6 +153,11 @@ impl WorkspaceIndex {
             Err(error) => Err(error),
         }
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "files are compared with the clock that dates them")]
+fn now() -> SystemTime {
+    SystemTime::now()
 }
 
 /// The bytes of a file. A file of the workspace is opened without following links: a command of an agent could put

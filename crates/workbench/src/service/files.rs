@@ -1,5 +1,7 @@
 //! Reads and lists files of any kind for programs, under the same rules as the agents' tools.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use updraft_run::{Failure, FileChange, FileKind, ToolCall};
 use updraft_tools::{HiddenFiles, Workspace, WorkspacePath};
@@ -44,22 +46,37 @@ impl WorkspaceFiles {
         Ok(FileList { paths: folders.chain(found.files).collect(), is_cut: found.is_cut })
     }
 
-    /// Every file, for a search, which looks only at files that may be read: the path and, for a link, its target.
-    pub(super) async fn all(&self) -> Result<Vec<Vec<String>>, Fault> {
-        let look = |workspace: &Workspace, root: &WorkspacePath| {
-            let files = workspace.paths(root, true, HiddenFiles::LeftOut, WALKED)?.files;
-            let located = files.iter().filter_map(|file| workspace.locate(file).ok());
-            Ok(located.map(|path| workspace.with_its_target(&path)).collect())
+    /// A document by its path: a text file as it is, anything else, and what was ingested from outside the workspace, as
+    /// it is in the index.
+    pub async fn fetch(&self, id: &str) -> Result<FetchedDocument, Fault> {
+        let is_inside = self.place.workspace.locate(id).is_ok();
+        let read = if is_inside {
+            self.may("read_file", json!({ "path": id }))?;
+            self.look_at(id, |workspace, path| workspace.whole_text(path, FETCHED)).await
+        } else {
+            Err(Fault::usage(format!("`{id}` is neither in the workspace nor in its index")))
         };
-        self.look_at(".", look).await
+        let (text, cut_from) = match read {
+            Ok(read) => (read.text, (!read.is_whole).then_some(read.bytes)),
+            Err(fault) => self.indexed(id).await?.ok_or(fault)?,
+        };
+        Ok(FetchedDocument { id: id.to_owned(), title: id.to_owned(), url: self.url(id), text, cut_from })
     }
 
-    /// A document by its path in the workspace.
-    pub async fn fetch(&self, id: &str) -> Result<FetchedDocument, Fault> {
-        self.may("read_file", json!({ "path": id }))?;
-        let read = self.look_at(id, |workspace, path| workspace.whole_text(path, FETCHED)).await?;
-        let cut_from = (!read.is_whole).then_some(read.bytes);
-        Ok(FetchedDocument { id: id.to_owned(), title: id.to_owned(), url: self.url(id), text: read.text, cut_from })
+    /// The text of a document as it was indexed, and its size if that is only the beginning.
+    async fn indexed(&self, id: &str) -> Result<Option<(String, Option<u64>)>, Fault> {
+        if self.read_rules().forbid(id) {
+            return Ok(None);
+        }
+        let (index, path) = (Arc::clone(&self.index), id.to_owned());
+        let found = tokio::task::spawn_blocking(move || index.text_of(&path)).await;
+        let found = found.map_err(|error| Fault::usage(format!("the index cannot be read: {error}")))?;
+        let found = found.map_err(|error| Fault::usage(updraft_run::error_chain(&error)))?;
+        Ok(found.map(|mut text| {
+            let (whole, most) = (text.len(), text.floor_char_boundary(FETCHED as usize));
+            text.truncate(most);
+            (text, (most < whole).then_some(whole as u64))
+        }))
     }
 
     /// Whether the rules allow this call.

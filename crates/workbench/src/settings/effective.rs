@@ -4,6 +4,7 @@ use toml::Spanned;
 use updraft_run::{ApprovalMode, Budget, Millis, Rules as CallRules, RunSettings as Rules, ThinkingEffort};
 
 use super::browser::BrowserSettings;
+use super::knowledge::KnowledgeSettings;
 use super::layer::SettingsLayer;
 use super::models::ModelSettings;
 use super::reading::ReadingSettings;
@@ -125,6 +126,8 @@ pub struct EffectiveSettings {
     pub sandbox: SandboxSettings,
     /// Whether the changes of commands are recorded, so that they can be undone.
     pub(crate) undo_commands: SettingValue<bool>,
+    /// Which model makes vectors of what is indexed.
+    pub(crate) knowledge: KnowledgeSettings,
 }
 
 impl Default for EffectiveSettings {
@@ -167,6 +170,7 @@ impl Default for EffectiveSettings {
             log: SettingValue::default_of("info".into()),
             sandbox: SandboxSettings::default(),
             undo_commands: SettingValue::default_of(true),
+            knowledge: KnowledgeSettings::default(),
         }
     }
 }
@@ -224,6 +228,7 @@ impl EffectiveSettings {
         self.web.take(&mut taking, &written.web)?;
         self.search.take(&mut taking, &written.search)?;
         self.reading.take(&mut taking, &written.reading)?;
+        self.knowledge.take(&mut taking, &written.knowledge)?;
         self.tools.take(&mut taking, &written.tools)?;
         self.serving.take(&mut taking, written)?;
         self.models.take(layer, taking.ignored)?;
@@ -313,6 +318,7 @@ impl EffectiveSettings {
         rows.extend(self.web.list());
         rows.extend(self.search.list());
         rows.extend(self.reading.list());
+        rows.extend(self.knowledge.list());
         rows.extend(self.tools.list());
         rows.extend(self.serving.list());
         rows.extend(self.models.list());

@@ -7,6 +7,7 @@ use toml::Spanned;
 use updraft_run::{ApprovalMode, Budget, Cost, Millis};
 
 use super::browser::WrittenBrowser;
+use super::knowledge::WrittenKnowledge;
 use super::models::{WrittenLimit, WrittenPrice, WrittenProfile, WrittenProvider};
 use super::reading::WrittenReading;
 use super::rules::WrittenRules;
@@ -67,6 +68,7 @@ pub(crate) struct WrittenSettings {
     pub(crate) log: WrittenLog,
     pub(crate) sandbox: WrittenSandbox,
     pub(crate) undo: WrittenUndo,
+    pub(crate) knowledge: WrittenKnowledge,
 }
 
 /// The tables `[budget]` and `[step_budget]`.

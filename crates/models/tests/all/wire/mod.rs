@@ -7,6 +7,7 @@ mod anthropic_body;
 mod auto;
 mod body;
 mod chat;
+mod embeddings;
 mod fallback;
 mod faults;
 mod gemini;
