@@ -110,7 +110,7 @@ mod tests {
         let used = Profile::create(parent.path()).unwrap();
         let other = Profile::create(parent.path()).unwrap();
         assert!(used.path().is_dir() && other.path().is_dir() && !dead.exists());
-        let path = used.path().to_owned();
+        let path = used.path();
         drop(used);
         assert!(!path.exists());
     }

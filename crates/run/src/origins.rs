@@ -169,7 +169,9 @@ mod tests {
     fn pages_of_a_host_are_told_by_the_whole_host() {
         let mut origins = Origins::default();
         let pages = ["https://a.org/x?y", "http://a.org:8080", "https://a.org.evil/", "https://a.org@evil/", "a.org"];
-        pages.iter().for_each(|page| origins.add(page));
+        for page in pages {
+            origins.add(page);
+        }
         let left = origins.without_pages_of(&["a.org".to_owned()]);
         assert_eq!(left.names(), ["https://a.org.evil/", "https://a.org@evil/", "a.org"]);
         assert_eq!(host_of_page("http://[::1]:80/"), Some("[::1]"));

@@ -84,7 +84,9 @@ impl BrowserPool {
             BrowserEvent::Restarted { lost } => {
                 let tabs: Vec<String> =
                     lost.iter().map(|tab| format!("`{}` at {}", tab.id, quoted(&tab.url))).collect();
-                lost.iter().for_each(|tab| self.forget_tab(&tab.id));
+                for tab in &lost {
+                    self.forget_tab(&tab.id);
+                }
                 format!("browser: it hung and was started again; these tabs are gone: {}", tabs.join(", "))
             }
             _ => return None,

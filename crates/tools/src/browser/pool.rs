@@ -34,8 +34,8 @@ pub(super) struct BrowserPool {
 struct PoolState {
     runs: HashMap<String, Arc<RunBrowser>>,
     tabs: BTreeMap<String, OpenTab>,
-    /// The host of the page when a call was prepared, by the call's arguments.
-    judged: VecDeque<(String, Option<String>)>,
+    /// The host of the page when a call was prepared, by the call's arguments. Empty if the page has no host.
+    judged: VecDeque<(String, String)>,
 }
 
 /// The browser of one run.
@@ -112,7 +112,7 @@ impl BrowserPool {
     }
 
     /// Remembers which host a call was judged for.
-    pub(super) fn judge(&self, call: String, host: Option<String>) {
+    pub(super) fn judge(&self, call: String, host: String) {
         let mut inner = self.inner();
         inner.judged.retain(|(known, _)| *known != call);
         if inner.judged.len() == MOST_JUDGED {
@@ -122,7 +122,7 @@ impl BrowserPool {
     }
 
     /// The host a call was judged for; none if it was not judged here.
-    pub(super) fn judged(&self, call: &str) -> Option<Option<String>> {
+    pub(super) fn judged(&self, call: &str) -> Option<String> {
         self.inner().judged.iter().find(|(known, _)| known == call).map(|(_, host)| host.clone())
     }
 

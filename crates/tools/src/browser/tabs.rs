@@ -1,5 +1,6 @@
 //! `browser_tabs`: lists the tabs of the run, or closes one.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -50,7 +51,8 @@ impl BrowserTabs {
             if let Ok(opened) = of.browser.tab(&tab.id).await {
                 self.pool.register(of.clone(), opened);
             }
-            text += &format!("{} {} {} (step {})\n", tab.id, quoted(&tab.title), quoted(&tab.url), tab.owner);
+            let (title, url) = (quoted(&tab.title), quoted(&tab.url));
+            let _ = writeln!(text, "{} {title} {url} (step {})", tab.id, tab.owner);
             origins.push(crate::truncate::line(&tab.url, 200));
         }
         if text.is_empty() {

@@ -24,7 +24,7 @@ impl BrowserPool {
     pub(super) fn sending(&self, tool: &str, args: &Value) -> PreparedCall {
         let url = self.url_of(args["tab"].as_str().unwrap_or_default());
         let host = url.as_deref().and_then(host_of);
-        self.judge(key(tool, args), host.clone());
+        self.judge(key(tool, args), host.clone().unwrap_or_default());
         PreparedCall {
             class: EffectClass::Opaque,
             outside: true,
@@ -38,10 +38,10 @@ impl BrowserPool {
     /// The tab of a call that was prepared by [`Self::sending`], if it still shows a page of the host that was allowed.
     pub(super) fn allowed_tab(&self, tool: &str, args: &Value, cx: &CallContext) -> Result<OpenTab, Failure> {
         let open = self.named_tab(args, cx)?;
-        let host = host_of(&open.tab.url());
+        let host = host_of(&open.tab.url()).unwrap_or_default();
         match self.judged(&key(tool, args)) {
             Some(judged) if judged != host => {
-                let shown = |host: Option<String>| host.unwrap_or_else(|| "no host".to_owned());
+                let shown = |host: String| if host.is_empty() { "no host".to_owned() } else { host };
                 let why = format!(
                     "not done: the call was allowed for {}, and the tab has moved to {} since; read the page and call again",
                     shown(judged),

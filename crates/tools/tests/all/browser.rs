@@ -42,7 +42,7 @@ pub(crate) fn reference(outline: &str, words: &str) -> String {
     line[start..start + line[start..].find(']').unwrap()].to_owned()
 }
 
-pub(crate) fn act(actions: Value) -> Value {
+pub(crate) fn act(actions: &Value) -> Value {
     json!({ "tab": "t1", "actions": actions })
 }
 
@@ -93,7 +93,7 @@ async fn a_form_of_several_pages_is_filled_and_its_dialog_answered() {
     let second = world
         .text(
             "browser_act",
-            act(json!([
+            act(&json!([
                 { "action": "fill", "ref": at("textbox Name"), "text": "Ada Lovelace" },
                 { "action": "select", "ref": at("Size"), "options": ["Large"] },
                 { "action": "click", "ref": at("checkbox") },
@@ -106,13 +106,13 @@ async fn a_form_of_several_pages_is_filled_and_its_dialog_answered() {
     let asked = world
         .text(
             "browser_act",
-            act(json!([{ "action": "fill", "ref": note, "text": "soon" }, { "action": "click", "ref": button }])),
+            act(&json!([{ "action": "fill", "ref": note, "text": "soon" }, { "action": "click", "ref": button }])),
         )
         .await;
     assert!(asked.contains("dialog: confirm says \"Really order?\"; it waits: `accept` or `dismiss` it"), "{asked}");
     let read = world.output("browser_read", json!({ "tab": "t1" })).await;
     assert!(read.is_error && read.text.contains("answer it first"), "{}", read.text);
-    let done = world.text("browser_act", act(json!([{ "action": "accept" }]))).await;
+    let done = world.text("browser_act", act(&json!([{ "action": "accept" }]))).await;
     let done = if done.contains("4711") {
         done
     } else {
@@ -123,7 +123,7 @@ async fn a_form_of_several_pages_is_filled_and_its_dialog_answered() {
         site.requests().into_iter().filter(|request| !request.body.is_empty()).map(|request| request.body).collect();
     assert_eq!(sent, ["name=Ada+Lovelace&size=Large&gift=on", "note=soon"]);
     // A reference of a page that was left is void, and what was not done is said.
-    let stale = world.output("browser_act", act(json!([{ "action": "click", "ref": at("button Next") }]))).await;
+    let stale = world.output("browser_act", act(&json!([{ "action": "click", "ref": at("button Next") }]))).await;
     assert!(stale.is_error && stale.text.contains("action 1 of 1 (click) was not done"), "{}", stale.text);
     world.dispatcher.release(None).await;
 }
@@ -136,7 +136,7 @@ async fn a_table_is_read_and_a_download_saved_in_the_workspace() {
     let text = world.text("browser_read", json!({ "tab": "t1", "text": true })).await;
     assert!(text.contains("City | People\nOslo | 709,037\nBergen | 291,940"), "{text}");
     let link = reference(&page, "link report");
-    let mut told = world.text("browser_act", act(json!([{ "action": "click", "ref": link }]))).await;
+    let mut told = world.text("browser_act", act(&json!([{ "action": "click", "ref": link }]))).await;
     // Chromium may report a download only after the click has settled.
     for _ in 0..100 {
         if told.contains("download:") {
@@ -177,7 +177,7 @@ async fn files_of_the_workspace_are_uploaded_and_no_others() {
         world.failure("browser_upload", upload(path)).await;
     }
     world.output("browser_upload", upload("notes/a.txt")).await;
-    let sent = world.text("browser_act", act(json!([{ "action": "click", "ref": button }]))).await;
+    let sent = world.text("browser_act", act(&json!([{ "action": "click", "ref": button }]))).await;
     assert!(sent.contains("thank you"), "{sent}");
     let request = site.requests().into_iter().find(|request| request.line == "POST /got").unwrap();
     assert!(request.body.contains("filename=\"a.txt\"") && request.body.contains("from the workspace"), "{request:?}");
@@ -229,7 +229,7 @@ async fn tabs_belong_to_their_run_and_end_with_it() {
     assert!(other.starts_with("[tab t2 at"), "names are not used twice: {other}");
     assert!(matches!(made(&two, "browser_read", json!({ "tab": "t1" })).await, Reply::Failed(_)));
     let mut told =
-        text(&one, "browser_act", act(json!([{ "action": "click", "ref": reference(&page, "open") }]))).await;
+        text(&one, "browser_act", act(&json!([{ "action": "click", "ref": reference(&page, "open") }]))).await;
     for _ in 0..100 {
         if told.contains("opened `t3`") {
             break;
