@@ -1,6 +1,6 @@
 //! Searching: what is asked, what is found, and why.
 //!
-//! Words come first: SQLite's index gives a few hundred candidates, which are read and scored again in Rust, where
+//! Words come first: SQLite's index gives 120 to 300 candidates, which are read and scored again in Rust, where
 //! repeated words of the question, exact forms and neighbouring words count too. Vectors, if there are any, are compared
 //! one by one. Both lists are then joined.
 

@@ -7,8 +7,11 @@ use super::DocumentFilter;
 use super::phrases::{self, Phrase};
 use super::terms::Term;
 
-/// How many are scored again. Of 120, few that belong among the best ten are missing; 250 were no better.
-const CANDIDATES: usize = 120;
+/// How many are scored again: the more words a question has, the less SQLite's own ranking says about the best ten. For
+/// requests of a hundred words, 300 instead of 120 gave nDCG .378 instead of .342; for questions of ten no more than 120 gave.
+fn most(terms: &[Term]) -> usize {
+    (100 + 10 * terms.len()).clamp(120, 300)
+}
 
 /// Rows that SQLite may have to rank for one question. Frequent words are left to the second scoring as soon as rarer
 /// ones give this many: ranking costs about a microsecond for each word of each row.
@@ -33,13 +36,14 @@ pub(super) fn find(
     for phrase in phrases {
         query = format!("({query}) AND {}", phrases::query(phrase));
     }
+    let most = most(terms);
     let (condition, mut values) = condition(filter);
     let sql = if condition.is_empty() {
-        format!("SELECT rowid FROM words WHERE words MATCH ? ORDER BY {RANK} LIMIT {CANDIDATES}")
+        format!("SELECT rowid FROM words WHERE words MATCH ? ORDER BY {RANK} LIMIT {most}")
     } else {
         format!(
             "SELECT words.rowid FROM words JOIN chunks ON chunks.id = words.rowid JOIN documents ON documents.id = chunks.document
-             WHERE words MATCH ? AND {condition} ORDER BY {RANK} LIMIT {CANDIDATES}"
+             WHERE words MATCH ? AND {condition} ORDER BY {RANK} LIMIT {most}"
         )
     };
     values.insert(0, Value::Text(query));
