@@ -6,7 +6,7 @@
 
 mod child;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -156,7 +156,7 @@ impl DocumentReader {
 
     /// The path of our own program. After an update it is the new one in the same place.
     fn program(&self) -> std::io::Result<PathBuf> {
-        if self.confinement.launcher != PathBuf::from(OURSELVES) {
+        if self.confinement.launcher != Path::new(OURSELVES) {
             return Ok(self.confinement.launcher.clone());
         }
         let path = std::env::current_exe()?;

@@ -118,7 +118,8 @@ fn texts(add: &mut dyn FnMut(&str, Vec<u8>)) {
 fn mails(add: &mut dyn FnMut(&str, Vec<u8>)) {
     let mut nested = String::new();
     for level in 0..2_000 {
-        nested.push_str(&format!("Content-Type: multipart/mixed; boundary=b{level}\r\n\r\n--b{level}\r\n"));
+        let boundary = format!("b{level}");
+        nested.extend(["Content-Type: multipart/mixed; boundary=", &boundary, "\r\n\r\n--", &boundary, "\r\n"]);
     }
     add("nested.eml", format!("From: a@b.example\r\n{nested}\r\ntext\r\n").into_bytes());
     add("headers.eml", [b"Subject: x\r\n".repeat(300_000), b"\r\ntext".to_vec()].concat());
