@@ -1,5 +1,7 @@
 //! A document as Markdown in which a line such as `[page 3]` or `[sheet Sales!A2:D9]` says where what follows stands.
 
+use std::fmt::Write as _;
+
 use crate::document::{Block, BlockKind, Document, DocumentKind, SourcePlace, separator};
 
 /// Rows, or paragraphs of a document without pages, after which the place is said again.
@@ -17,7 +19,7 @@ impl Document {
                 markdown.push('\n');
             }
             if let Some(place) = place_of(group) {
-                markdown.push_str(&format!("[{place}]\n"));
+                let _ = writeln!(markdown, "[{place}]");
             }
             for (index, block) in group.iter().enumerate() {
                 if let Some(previous) = index.checked_sub(1).map(|previous| &group[previous]) {

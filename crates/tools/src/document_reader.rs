@@ -1,4 +1,4 @@
-//! Reads files of every kind: text in this process, and what has to be unpacked or parsed in a confined child.
+//! Reads files of every kind: short text in this process, and everything else in a confined child.
 //!
 //! The child is our own program, started again with [`ARGUMENT`] in the sandbox. It has no network and none of the
 //! user's files: it gets the bytes by its standard input and gives the document back as JSON. A file that is made to
@@ -6,7 +6,7 @@
 
 mod child;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,8 @@ pub use child::{ARGUMENT, main};
 
 /// How our own program is named where its path is not known: see [`Confinement::launcher`].
 const OURSELVES: &str = "/proc/self/exe";
+/// Text up to this many bytes is read in this process: it cannot take long, whatever it contains.
+const SHORT: usize = 1 << 20;
 /// Bytes of the child's answer beyond those of the document: warnings and title.
 const MARGIN: u64 = 1 << 20;
 
@@ -78,7 +80,7 @@ impl DocumentReader {
 
     /// Reads a file; `name` is its name or path. Dropping the future ends the child.
     pub async fn read(&self, bytes: Vec<u8>, name: &str, options: &ReadOptions) -> Result<Document, ReadError> {
-        if is_packed(&bytes, name, options) {
+        if is_costly(&bytes, name, options) {
             return self.read_apart(&bytes, name, options).await;
         }
         let (name, options) = (name.to_owned(), options.clone());
@@ -88,7 +90,7 @@ impl DocumentReader {
 
     /// Reads a file on a thread that may wait, which no task of an async runtime runs on.
     pub fn read_blocking(&self, bytes: &[u8], name: &str, options: &ReadOptions) -> Result<Document, ReadError> {
-        if !is_packed(bytes, name, options) {
+        if !is_costly(bytes, name, options) {
             return updraft_reader::read(bytes, name, options);
         }
         // A runtime of its own: that of the caller may stand still until this returns.
@@ -156,7 +158,7 @@ impl DocumentReader {
 
     /// The path of our own program. After an update it is the new one in the same place.
     fn program(&self) -> std::io::Result<PathBuf> {
-        if self.confinement.launcher != PathBuf::from(OURSELVES) {
+        if self.confinement.launcher != Path::new(OURSELVES) {
             return Ok(self.confinement.launcher.clone());
         }
         let path = std::env::current_exe()?;
@@ -201,6 +203,11 @@ impl DocumentReader {
     fn too_slow(&self) -> ReadError {
         ReadError::Stopped(format!("it takes longer than {} s to read", self.limits.time.as_secs_f64()))
     }
+}
+
+/// Whether reading it can cost much time or memory.
+fn is_costly(bytes: &[u8], name: &str, options: &ReadOptions) -> bool {
+    bytes.len() > SHORT || is_packed(bytes, name, options)
 }
 
 fn too_much_memory(memory: u64) -> String {

@@ -72,7 +72,8 @@ fn is_note(line: &str) -> bool {
 
 /// The columns of the first table: the first line of a CSV file, or the first row of a table in Markdown.
 fn columns(path: &str, text: &str) -> Option<Vec<String>> {
-    let is_csv = path.ends_with(".csv") || path.ends_with(".tsv");
+    let ending = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    let is_csv = matches!(ending.as_str(), "csv" | "tsv");
     let first = text.lines().find(|line| if is_csv { !line.is_empty() } else { line.starts_with("| ") })?;
     let count = |separator: &char| first.matches(*separator).count();
     let separator = if is_csv { [',', ';', '\t', '|'].into_iter().max_by_key(count)? } else { '|' };

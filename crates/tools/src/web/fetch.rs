@@ -163,7 +163,8 @@ impl Fetcher {
         }
         let content_type = header(response.headers(), &CONTENT_TYPE).unwrap_or_default();
         let (media, _) = media(&content_type);
-        if !media.is_empty() && !is_text(&media) && !(self.web.documents.is_some() && is_document(&media)) {
+        let may_be_read = self.web.documents.is_some() && is_document(&media);
+        if !media.is_empty() && !is_text(&media) && !may_be_read {
             let size = header(response.headers(), &CONTENT_LENGTH).and_then(|len| len.parse::<u64>().ok());
             return Err(FetchError::Lasting(not_text(url, &media, size)));
         }

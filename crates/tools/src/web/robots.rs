@@ -106,16 +106,9 @@ fn plain(text: &str) -> Vec<u8> {
     let (bytes, mut decoded, mut at) = (text.as_bytes(), Vec::new(), 0);
     while let Some(&byte) = bytes.get(at) {
         let digits = bytes.get(at + 1..at + 3).filter(|_| byte == b'%').and_then(|two| std::str::from_utf8(two).ok());
-        match digits.and_then(|two| u8::from_str_radix(two, 16).ok()).filter(|byte| *byte != b'/') {
-            Some(escaped) => {
-                decoded.push(escaped);
-                at += 3;
-            }
-            None => {
-                decoded.push(byte);
-                at += 1;
-            }
-        }
+        let escaped = digits.and_then(|two| u8::from_str_radix(two, 16).ok()).filter(|byte| *byte != b'/');
+        decoded.push(escaped.unwrap_or(byte));
+        at += if escaped.is_some() { 3 } else { 1 };
     }
     decoded
 }

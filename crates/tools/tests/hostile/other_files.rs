@@ -12,7 +12,6 @@ pub(crate) fn all(spaces: &[u8]) -> Vec<HostileFile> {
     let mut add = |name: &str, bytes: Vec<u8>| files.push(HostileFile { name: name.to_owned(), bytes });
     pdfs(&mut add, spaces);
     mails(&mut add);
-    // Last: these are read in this process, and a new child counts as much memory as the process it comes from.
     texts(&mut add);
     files
 }
@@ -41,7 +40,7 @@ fn pdfs(add: &mut dyn FnMut(&str, Vec<u8>), spaces: &[u8]) {
     add("length.pdf", plain("3 0 R".to_owned(), 1, length));
     add("self.pdf", plain("3 0 R".to_owned(), 1, b"4 0 R".to_vec()));
     add("flate.pdf", plain("3 0 R".to_owned(), 1, stream("/Filter/FlateDecode", &bomb)));
-    let twice = packed(&packed(&[0; 1 << 20], 20), 1);
+    let twice = packed(&packed(&vec![0; 1 << 20], 20), 1);
     add("twice.pdf", plain("3 0 R".to_owned(), 1, stream("/Filter[/FlateDecode/FlateDecode]", &twice)));
     add("arrays.pdf", plain("3 0 R".to_owned(), 1, stream("", &b"[".repeat(500_000))));
     add("dicts.pdf", plain("3 0 R".to_owned(), 1, b"<</A".repeat(200_000)));
@@ -104,7 +103,7 @@ fn texts(add: &mut dyn FnMut(&str, Vec<u8>)) {
     add("quote.csv", [b"\"".as_slice(), &b"a,b\n".repeat(1 << 20)].concat());
     add("rows.csv", b"a\n".repeat(2 << 20));
     add("deep.json", b"[".repeat(1 << 20));
-    add("deep.html", b"<div><b><ul><li>".repeat(200_000));
+    add("deep.html", b"<div><b><ul><li>".repeat(100_000));
     add("table.html", b"<table><tr><td colspan=99999 rowspan=99999>".repeat(2_000));
     add("deep.rss", [b"<rss><channel>".as_slice(), &b"<item>".repeat(200_000)].concat());
     add("deep.md", b"> - > - ".repeat(200_000));
@@ -118,7 +117,8 @@ fn texts(add: &mut dyn FnMut(&str, Vec<u8>)) {
 fn mails(add: &mut dyn FnMut(&str, Vec<u8>)) {
     let mut nested = String::new();
     for level in 0..2_000 {
-        nested.push_str(&format!("Content-Type: multipart/mixed; boundary=b{level}\r\n\r\n--b{level}\r\n"));
+        let boundary = format!("b{level}");
+        nested.extend(["Content-Type: multipart/mixed; boundary=", &boundary, "\r\n\r\n--", &boundary, "\r\n"]);
     }
     add("nested.eml", format!("From: a@b.example\r\n{nested}\r\ntext\r\n").into_bytes());
     add("headers.eml", [b"Subject: x\r\n".repeat(300_000), b"\r\ntext".to_vec()].concat());

@@ -1,5 +1,6 @@
 //! Files that are not UTF-8: text in other encodings, and documents (PDF, Office files, books, mail) as Markdown.
 
+use std::fmt::Write as _;
 use std::io::Read;
 
 use serde_json::json;
@@ -90,10 +91,10 @@ fn shown(path: &WorkspacePath, document: &Document, window: Window, args: &Args)
     let mut seen = within(path, &markdown, window, args, &head)?;
     let truncated = seen.value.as_ref().is_some_and(|value| value["truncated"] == true);
     if truncated && let Some(page) = last_page(&seen.text) {
-        seen.text.push_str(&format!("[this ends on page {page}; pages `{page}-` begins there]\n"));
+        let _ = writeln!(seen.text, "[this ends on page {page}; pages `{page}-` begins there]");
     }
     for warning in document.warnings.iter().take(WARNINGS) {
-        seen.text.push_str(&format!("[{warning}]\n"));
+        let _ = writeln!(seen.text, "[{warning}]");
     }
     if let Some(value) = &mut seen.value {
         value["kind"] = json!(document.kind.name());
