@@ -1,5 +1,7 @@
 //! Texts as vectors, by a provider: OpenAI's `/embeddings` and servers that speak like it, Gemini, Ollama.
 
+use std::time::Duration;
+
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Request, Url};
 use serde_json::{Value, json};
@@ -17,6 +19,8 @@ use crate::{Auth, Error, ModelAccess, ollama, prices, refusal, spec};
 const BATCH: usize = 64;
 /// Most bytes of a text that are sent. Models read some thousand tokens, and refuse more.
 const LONGEST: usize = 6_000;
+/// How long a server may be silent, at most: somebody waits for a search.
+const SILENCE: Duration = Duration::from_secs(30);
 /// Most bytes of an answer: a batch of the longest vectors, written out.
 const LARGEST: usize = 32 << 20;
 
@@ -123,7 +127,7 @@ impl EmbeddingModel {
         let Endpoint { limit, limits, patience, .. } = &self.endpoint;
         let expected = texts.iter().map(|text| text.len() as u64 / 3).sum();
         let permit = limits.admit(&self.account, limit, expected, &mut |_| {}).await;
-        let mut watch = SilenceTimer::new(patience.silence);
+        let mut watch = SilenceTimer::new(patience.silence.min(SILENCE));
         let response = watch.over(self.client.execute(request)).await?;
         let mut response =
             response.map_err(|why| if why.is_connect() { unreached(&self.url, &why) } else { cut(why) })?;

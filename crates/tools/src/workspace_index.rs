@@ -14,8 +14,8 @@ mod refresh;
 mod storage;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use updraft_knowledge::{
     Cancel, DocumentEntry, Embedder, Error, Index, IngestProgress, IngestReport, SearchAnswer, SearchMethod,
@@ -36,6 +36,8 @@ pub type ReadDocument = dyn Fn(&Path, &[u8]) -> Result<Document, ReadError> + Se
 /// Loads the model that makes vectors; an error says what to do.
 pub type LoadEmbedder = dyn Fn() -> Result<Arc<dyn Embedder>, String> + Send + Sync;
 
+/// How long after a failure the model for vectors is tried again.
+const TRIED_AGAIN: Duration = Duration::from_mins(1);
 /// Most passages that are looked at to find some that may be shown.
 const LOOKED_AT: usize = 1_000;
 
@@ -61,7 +63,16 @@ pub struct WorkspaceIndex {
     searching: Mutex<Option<OpenIndex>>,
     /// One pass at a time in this process.
     last: Mutex<Option<LastPass>>,
-    embedder: OnceLock<Result<Arc<dyn Embedder>, String>>,
+    embedder: Mutex<EmbedderState>,
+}
+
+/// The model that makes vectors, as far as it has been loaded.
+#[derive(Default)]
+enum EmbedderState {
+    #[default]
+    Unloaded,
+    Ready(Arc<dyn Embedder>),
+    Failed(Instant, String),
 }
 
 /// Long work on an index: who may stop it, and who hears how far it is.
@@ -117,7 +128,7 @@ pub struct IndexAnswer {
 impl WorkspaceIndex {
     /// The index that a configuration describes. Opens nothing.
     pub fn new(config: IndexConfig) -> Self {
-        Self { config, searching: Mutex::new(None), last: Mutex::new(None), embedder: OnceLock::new() }
+        Self { config, searching: Mutex::new(None), last: Mutex::new(None), embedder: Mutex::default() }
     }
 
     /// The index's file.
@@ -208,10 +219,22 @@ impl WorkspaceIndex {
         self.with_open(Index::totals)
     }
 
-    /// The model that makes vectors, loaded when it is first needed.
+    /// The model that makes vectors, loaded when it is first needed. After a failure it is tried again, but not for every
+    /// search.
     fn embedder(&self) -> Option<Result<Arc<dyn Embedder>, String>> {
         let load = self.config.embedder.as_ref()?;
-        Some(self.embedder.get_or_init(|| load()).clone())
+        let mut state = self.embedder.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*state {
+            EmbedderState::Ready(embedder) => return Some(Ok(Arc::clone(embedder))),
+            EmbedderState::Failed(at, why) if at.elapsed() < TRIED_AGAIN => return Some(Err(why.clone())),
+            EmbedderState::Unloaded | EmbedderState::Failed(..) => {}
+        }
+        let loaded = load();
+        *state = match &loaded {
+            Ok(embedder) => EmbedderState::Ready(Arc::clone(embedder)),
+            Err(why) => EmbedderState::Failed(Instant::now(), why.clone()),
+        };
+        Some(loaded)
     }
 
     fn with_open<T>(&self, work: impl FnOnce(&Index) -> Result<T, Error>) -> Result<T, Error> {

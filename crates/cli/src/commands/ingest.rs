@@ -18,7 +18,7 @@ use crate::out;
 use crate::runtime;
 use crate::settings::WorkspaceSettings;
 use crate::view::count;
-pub(crate) use work::{IndexJob, Outcome, fault};
+pub(crate) use work::{IndexJob, Outcome, fault, vectors_in_words};
 
 /// Files that are named in the report; `--json` names all.
 const NAMED: usize = 20;

@@ -58,4 +58,5 @@ mod undo_git;
 mod undo_moved;
 mod undo_unlisted;
 mod usage;
+mod vectors;
 mod world;

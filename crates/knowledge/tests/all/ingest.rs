@@ -121,10 +121,8 @@ fn files_that_are_not_admitted_leave_the_index_and_others_are_loaded_as_the_call
     world.ingest();
     world.write("c.md", "three\n");
     let root = world.root();
-    let load = |path: &std::path::Path| match path.ends_with("c.md") {
-        true => Err(std::io::Error::other("it is behind a link")),
-        false => fs::read(path),
-    };
+    let behind_link = || Err(std::io::Error::other("it is behind a link"));
+    let load = |path: &std::path::Path| if path.ends_with("c.md") { behind_link() } else { fs::read(path) };
     let options = IngestOptions { admit: &|name| name != "a.md", load: &load, ..IngestOptions::new(&root, later()) };
     let report = world.index().ingest(std::slice::from_ref(&root), &options, &mut |_| {}, &Cancel::default()).unwrap();
     assert_eq!((report.removed, report.failed), (1, vec![("c.md".to_owned(), "it is behind a link".to_owned())]));

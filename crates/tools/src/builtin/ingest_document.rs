@@ -1,5 +1,6 @@
 //! `ingest_document`: puts a file of the workspace, or a text, into the index.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -63,7 +64,7 @@ impl IngestDocument {
         let mut text =
             format!("`{located}`: {} files in the index, {} of them new or changed\n", report.files, report.written);
         for (file, why) in report.failed.iter().take(20) {
-            text.push_str(&format!("not read: {file}: {why}\n"));
+            let _ = writeln!(text, "not read: {file}: {why}");
         }
         let value = json!({ "files": report.files, "written": report.written, "chunks": report.chunks, "failed": report.failed });
         Ok(ToolOutput { text, value: Some(value), ..ToolOutput::default() })

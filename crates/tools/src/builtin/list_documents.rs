@@ -61,9 +61,11 @@ impl ListDocuments {
         let mut lines: Vec<String> = Vec::new();
         let mut list: Vec<Value> = Vec::new();
         for document in &documents {
-            let about = [document.title.clone(), document.problem.as_ref().map(|why| format!("not read: {why}"))];
-            let about: String = about.into_iter().flatten().map(|about| format!("; {about}")).collect();
-            let line = format!("{} ({}, {} bytes{about})", document.path, document.kind, document.bytes);
+            let size = format!("{} bytes", document.bytes);
+            let problem = document.problem.as_ref().map(|why| format!("not read: {why}"));
+            let about = [Some(document.kind.clone()), Some(size), document.title.clone(), problem];
+            let about: Vec<String> = about.into_iter().flatten().collect();
+            let line = format!("{} ({})", document.path, about.join(", "));
             lines.push(line.split(['\n', '\r']).collect::<Vec<_>>().join(" "));
             list.push(json!({
                 "path": document.path,

@@ -142,7 +142,7 @@ pub(super) fn failed(error: &updraft_knowledge::Error) -> Failure {
 fn seconds(date: &str) -> Result<i64, Failure> {
     let at = date.parse::<jiff::Timestamp>().ok();
     let day = || date.parse::<jiff::civil::Date>().ok()?.to_zoned(jiff::tz::TimeZone::system()).ok();
-    at.or_else(|| Some(day()?.timestamp())).map(|at| at.as_second()).ok_or_else(|| {
+    at.or_else(|| Some(day()?.timestamp())).map(jiff::Timestamp::as_second).ok_or_else(|| {
         Failure::new(FailureKind::Validation, format!("`since` is `{date}`; expected a date such as 2026-01-31"))
     })
 }

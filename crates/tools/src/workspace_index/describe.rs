@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use updraft_knowledge::{MatchForm, Passage};
+use updraft_run::ContentHash;
 use updraft_workspace::{Workspace, WorkspacePath};
 
 use super::IndexAnswer;
@@ -10,10 +11,8 @@ impl IndexAnswer {
     /// All of it as data.
     pub fn to_json(&self) -> Value {
         let (answer, progress) = (&self.answer, &self.state.progress);
-        let indexed = match self.state.is_whole() {
-            true => json!(true),
-            false => json!({ "files": progress.files, "all_files": progress.all_files }),
-        };
+        let part = || json!({ "files": progress.files, "all_files": progress.all_files });
+        let indexed = if self.state.is_whole() { json!(true) } else { part() };
         json!({
             "passages": (1..).zip(&answer.passages).map(data).collect::<Vec<_>>(),
             "corrections": answer.corrections,
@@ -92,7 +91,7 @@ pub(crate) fn on_one_line(text: &str) -> String {
 }
 
 fn data((n, passage): (usize, &Passage)) -> Value {
-    let hash: String = passage.hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = <[u8; 32]>::try_from(passage.hash.as_slice()).map(ContentHash);
     json!({
         "n": n,
         "path": passage.path,
@@ -104,6 +103,6 @@ fn data((n, passage): (usize, &Passage)) -> Value {
         "snippet": passage.snippet.text,
         "score": (passage.score * 1_000.0).round() / 1_000.0,
         "why": reasons_for(passage),
-        "hash": hash,
+        "hash": hash.ok().map(|hash| hash.to_string()),
     })
 }

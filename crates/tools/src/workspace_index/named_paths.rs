@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest as _, Sha256};
 use updraft_knowledge::Error;
 
 use super::storage;
@@ -90,9 +89,8 @@ fn file_name(title: &str) -> String {
     if shown == title && !shown.is_empty() {
         return format!("{shown}.md");
     }
-    let digest = Sha256::digest(title.as_bytes());
-    let digest: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-    format!("{shown}-{digest}.md")
+    let hash = updraft_workspace::hash(title.as_bytes()).to_string();
+    format!("{shown}-{}.md", &hash[..8])
 }
 
 #[cfg(test)]

@@ -40,8 +40,13 @@ pub fn pull_minilm(folders: &AppFolders, python: &str, output: Stdio) -> Result<
     let parent = target.parent().unwrap_or(&folders.data);
     let cannot = |what: &str, path: &Path, error: &std::io::Error| Fault::file(what, path, error);
     std::fs::create_dir_all(parent).map_err(|error| cannot("make", parent, &error))?;
-    // On the same file system, so that it can be renamed.
-    let draft = parent.join(format!(".{}", folders::unguessable(8).map_err(Fault::config)?));
+    // On the same file system, so that it can be renamed. One process at a time, which removes what a killed one left.
+    let draft = parent.join(".all-MiniLM-L6-v2.part");
+    let _alone = folders::alone_with(&draft)?;
+    if has_minilm(folders) {
+        return Ok(target);
+    }
+    let _ = std::fs::remove_dir_all(&draft);
     std::fs::create_dir(&draft).map_err(|error| cannot("make", &draft, &error))?;
     let pulled = unpack(&draft, python, output).and_then(|files| {
         let _ = std::fs::remove_dir_all(&target);
@@ -104,7 +109,7 @@ fn check(file: &Path, expected: &str) -> Result<(), Fault> {
             read => hash.update(&piece[..read]),
         }
     }
-    let found: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let found = updraft_run::ContentHash(hash.finalize().into()).to_string();
     if found == expected {
         return Ok(());
     }

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use updraft_knowledge::{Cancel, Error};
@@ -55,8 +55,14 @@ impl IndexJob {
         let (stop, is_quiet, patience) = (cancel.clone(), self.is_quiet, self.patience);
         let mut thread = tokio::task::spawn_blocking(move || {
             let mut line = ProgressLine::new(is_quiet, patience);
-            let mut vectors = Rate::default();
-            let mut progress = |progress: &IndexProgress| line.show(|| in_words(progress, &mut vectors));
+            // Vectors are made after all files are read.
+            let mut since = Instant::now();
+            let mut progress = |progress: &IndexProgress| {
+                if matches!(progress, IndexProgress::Files(_)) {
+                    since = Instant::now();
+                }
+                line.show(|| in_words(progress, since));
+            };
             let mut task = IndexWork { cancel: stop, vector_time: None, progress: &mut progress };
             let outcome = work(&index, &workspace, &mut task);
             line.clear();
@@ -97,11 +103,7 @@ impl IndexJob {
     }
 }
 
-/// When vectors began, to know their rate.
-#[derive(Default)]
-struct Rate(Option<(std::time::Instant, u64)>);
-
-fn in_words(progress: &IndexProgress, vectors: &mut Rate) -> WorkProgress {
+fn in_words(progress: &IndexProgress, since: Instant) -> WorkProgress {
     match progress {
         IndexProgress::Files(state) => WorkProgress {
             what: format!("indexing {} of {}", state.files, count(state.all_files, "file")),
@@ -109,17 +111,19 @@ fn in_words(progress: &IndexProgress, vectors: &mut Rate) -> WorkProgress {
             rate: format!("{}/s", bytes(state.rate)),
             left: state.left(),
         },
-        IndexProgress::Vectors(done, all) => {
-            let (since, first) = *vectors.0.get_or_insert_with(|| (std::time::Instant::now(), *done));
-            let rate = (done - first) as f64 / since.elapsed().as_secs_f64().max(1e-3);
-            let left = (all - done) as f64 / rate.max(1e-3);
-            WorkProgress {
-                what: format!("making vectors: {done} of {all}"),
-                share: *done as f64 / (*all).max(1) as f64,
-                rate: format!("{rate:.0}/s"),
-                left: Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX),
-            }
-        }
+        IndexProgress::Vectors(done, all) => vectors_in_words(*done, *all, since),
+    }
+}
+
+/// How far the making of vectors is, since it began.
+pub(crate) fn vectors_in_words(done: u64, all: u64, since: Instant) -> WorkProgress {
+    let rate = done as f64 / since.elapsed().as_secs_f64().max(1e-3);
+    let left = all.saturating_sub(done) as f64 / rate.max(1e-3);
+    WorkProgress {
+        what: format!("making vectors: {done} of {all}"),
+        share: done as f64 / all.max(1) as f64,
+        rate: format!("{rate:.0}/s"),
+        left: Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX),
     }
 }
 

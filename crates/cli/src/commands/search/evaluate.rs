@@ -8,12 +8,12 @@ use updraft_knowledge::{Cancel, Collection, CollectionReport, Index, SearchQuali
 use updraft_workbench::knowledge;
 
 use crate::args::SearchArgs;
-use crate::commands::ingest::fault;
+use crate::commands::ingest::{fault, vectors_in_words};
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::AppFolders;
 use crate::out;
 use crate::settings::WorkspaceSettings;
-use crate::view::{ProgressLine, WorkProgress};
+use crate::view::ProgressLine;
 
 pub(super) fn run(
     folders: &AppFolders,
@@ -40,17 +40,7 @@ pub(super) fn run(
         if let Some(embedder) = &embedder {
             let mut line = ProgressLine::new(args.place.json, std::time::Duration::from_secs(1));
             let begun = std::time::Instant::now();
-            let mut progress = |done: u64, all: u64| {
-                line.show(|| {
-                    let rate = done as f64 / begun.elapsed().as_secs_f64().max(1e-3);
-                    WorkProgress {
-                        what: format!("making vectors: {done} of {all}"),
-                        share: done as f64 / all.max(1) as f64,
-                        rate: format!("{rate:.0}/s"),
-                        left: std::time::Duration::from_secs_f64((all - done) as f64 / rate.max(1.0)),
-                    }
-                });
-            };
+            let mut progress = |done, all| line.show(|| vectors_in_words(done, all, begun));
             index.embed(embedder.as_ref(), &mut progress, &Cancel::default()).map_err(|error| fault(&error))?;
             line.clear();
         }
