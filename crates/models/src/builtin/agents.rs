@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 use updraft_run::ModelAnswer;
 
 use super::conversation::{self, CallBuilder, Toolbox};
-use super::rank;
 use super::words;
 use crate::Prompt;
 
@@ -28,10 +27,10 @@ pub(super) fn distil(prompt: &Prompt<'_>) -> ModelAnswer {
             exchanges.iter().find(|exchange| exchange.call.args.get("path").and_then(Value::as_str) == Some(path));
         match exchange {
             Some(exchange) if exchange.result.is_error => {
-                json!({ "path": path, "kind": rank::kind(path).word(), "notes": exchange.result.text })
+                json!({ "path": path, "kind": kind(path), "notes": exchange.result.text })
             }
             Some(exchange) => profile(path, &exchange.result.text),
-            None => json!({ "path": path, "kind": rank::kind(path).word() }),
+            None => json!({ "path": path, "kind": kind(path) }),
         }
     };
     conversation::giving(prompt.brief, &json!({ "files": files.iter().map(profile).collect::<Vec<_>>() }))
@@ -42,7 +41,17 @@ fn profile(path: &str, text: &str) -> Value {
     let heading = text.lines().map(str::trim).find(|line| line.starts_with('#') || line.starts_with("//!"));
     let first = text.lines().map(str::trim).find(|line| !line.is_empty());
     let title = conversation::opening(heading.or(first).unwrap_or_default(), 200);
-    json!({ "path": path, "kind": rank::kind(path).word(), "lines": lines, "title": title })
+    json!({ "path": path, "kind": kind(path), "lines": lines, "title": title })
+}
+
+/// The kind of a file, by its name.
+fn kind(path: &str) -> &'static str {
+    match path.rsplit_once('.').map(|(_, extension)| extension.to_lowercase()).as_deref() {
+        Some("md" | "txt" | "rst" | "adoc" | "html" | "pdf" | "docx" | "odt" | "epub") | None => "document",
+        Some("csv" | "tsv" | "json" | "jsonl" | "xlsx" | "xml" | "yaml" | "yml" | "toml") => "data",
+        Some("png" | "jpg" | "jpeg" | "gif" | "webp" | "svg") => "picture",
+        Some(_) => "source",
+    }
 }
 
 /// Asks the user the task as a question and returns the answer.
