@@ -333,7 +333,7 @@ fn brief_of(run: &Run, step: &Step) -> TaskBrief {
     TaskBrief {
         agent: step.spec.agent.clone(),
         role: card.map(AgentCard::role).unwrap_or_default(),
-        goal: run.goal().text.clone(),
+        goal: run.goal().own_words().to_owned(),
         step: step.spec.id.to_string(),
         task: task.clone(),
         inputs: inputs.collect(),

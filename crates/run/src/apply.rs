@@ -77,6 +77,7 @@ impl Run {
                 }
                 if let Some(goal) = goal {
                     self.goal.text.clone_from(goal);
+                    self.goal.asked.clear();
                     self.users_words = vec![goal.clone()];
                 }
             }

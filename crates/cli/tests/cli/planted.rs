@@ -188,7 +188,7 @@ fn ask(home: &Path, folder: &Path, question: &str) -> String {
     String::from_utf8(ran.stdout).unwrap()
 }
 
-/// `"…" (path:line)` or `(path:first-last)`.
+/// `- [1] path:line: "…"` or `- [1] path:first-last (headings): "…"`.
 #[derive(Debug)]
 struct Quotation {
     text: String,
@@ -199,24 +199,16 @@ struct Quotation {
 
 /// Every quotation of an answer. A line that begins like one and is none fails the test.
 fn quotations(answer: &str) -> Vec<Quotation> {
-    let mut found = Vec::new();
-    for line in answer.lines().filter(|line| line.starts_with("- \"")) {
-        let mut rest = &line[2..];
-        while let Some(inside) = rest.strip_prefix('"') {
-            let ends = inside.match_indices("\" (").find_map(|(at, _)| {
-                let place = &inside[at + 3..];
-                let place = &place[..place.find(')')?];
-                let (path, lines) = place.rsplit_once(':')?;
-                let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
-                Some((at, at + 3 + place.len() + 1, path, first.parse().ok()?, last.parse().ok()?))
-            });
-            let Some((at, end, path, first, last)) = ends else { panic!("no place behind a quotation: {line}") };
-            found.push(Quotation { text: inside[..at].to_owned(), path: path.to_owned(), first, last });
-            rest = inside[end..].trim_start_matches(": ");
-        }
-        assert_eq!(rest, "", "{line}");
-    }
-    found
+    let read = |line: &str| {
+        let (head, text) = line.split_once("] ")?.1.split_once(": \"")?;
+        let place = head.split_once(" (").map_or(head, |(place, _)| place);
+        let (path, lines) = place.rsplit_once(':')?;
+        let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+        let text = text.strip_suffix('"')?.to_owned();
+        Some(Quotation { text, path: path.to_owned(), first: first.parse().ok()?, last: last.parse().ok()? })
+    };
+    let lines = answer.lines().filter(|line| line.starts_with("- "));
+    lines.map(|line| read(line).unwrap_or_else(|| panic!("no citation: {line}"))).collect()
 }
 
 fn check_all(quotations: &[Quotation], folder: &Path) {
@@ -232,12 +224,14 @@ fn check(quotation: &Quotation, folder: &Path) {
     let lines: Vec<&str> = file.lines().collect();
     assert!(*first >= 1 && first <= last && *last <= lines.len(), "no such lines: {quotation:?}");
     let cited: Vec<&str> = lines[first - 1..*last].iter().map(|line| line.trim()).collect();
+    // A row of a table is quoted with its header, which stands above.
+    let text = text.rsplit_once(" … ").map_or(text.as_str(), |(_, row)| row);
     // Lines of a comment or of a quotation are joined without the marks that begin them.
     let marks = ["///", "//!", "//", "#", ">", "*"];
     let bare = |line: &&str| marks.iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line).trim().to_owned();
     let joined = [cited.join(" "), cited.iter().map(bare).collect::<Vec<_>>().join(" ")];
     assert!(
-        joined.iter().any(|joined| joined.contains(text.as_str())),
+        joined.iter().any(|joined| joined.contains(text) || joined.replace('|', " ").contains(text)),
         "not word for word: {quotation:?}\nthere: {}",
         joined[0]
     );

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 use updraft_run::ModelAnswer;
 
 use super::conversation::{self, CallBuilder, Toolbox};
-use super::rank;
 use super::words;
 use crate::Prompt;
 
@@ -32,17 +31,17 @@ pub(super) fn distil(prompt: &Prompt<'_>) -> ModelAnswer {
             exchanges.iter().find(|exchange| exchange.call.args.get("path").and_then(Value::as_str) == Some(path));
         match exchange {
             Some(exchange) if exchange.result.is_error => {
-                json!({ "path": path, "kind": rank::kind(path).word(), "notes": exchange.result.text })
+                json!({ "path": path, "kind": kind(path), "notes": exchange.result.text })
             }
             Some(exchange) => profile(path, &exchange.result.text),
-            None => json!({ "path": path, "kind": rank::kind(path).word() }),
+            None => json!({ "path": path, "kind": kind(path) }),
         }
     };
     conversation::giving(prompt.brief, &json!({ "files": files.iter().map(profile).collect::<Vec<_>>() }))
 }
 
 fn profile(path: &str, text: &str) -> Value {
-    let (kind, text) = document_kind(text).unwrap_or((rank::kind(path).word(), text));
+    let (kind, text) = document_kind(text).unwrap_or((kind(path), text));
     let lines = text.lines().count();
     let mut meaningful = text.lines().map(str::trim).filter(|line| !line.is_empty() && !is_note(line));
     let headings: Vec<&str> = meaningful.clone().filter(|line| line.starts_with('#')).take(HEADINGS).collect();
@@ -79,6 +78,16 @@ fn columns(path: &str, text: &str) -> Option<Vec<String>> {
     let separator = if is_csv { [',', ';', '\t', '|'].into_iter().max_by_key(count)? } else { '|' };
     let cells = first.trim_matches('|').split(separator).map(|cell| cell.trim().trim_matches('"').to_owned());
     Some(cells.take(COLUMNS).collect())
+}
+
+/// The kind of a file, by its name.
+fn kind(path: &str) -> &'static str {
+    match path.rsplit_once('.').map(|(_, extension)| extension.to_lowercase()).as_deref() {
+        Some("md" | "txt" | "rst" | "adoc" | "html" | "pdf" | "docx" | "odt" | "epub") | None => "document",
+        Some("csv" | "tsv" | "json" | "jsonl" | "xlsx" | "xml" | "yaml" | "yml" | "toml") => "data",
+        Some("png" | "jpg" | "jpeg" | "gif" | "webp" | "svg") => "picture",
+        Some(_) => "source",
+    }
 }
 
 /// Asks the user the task as a question and returns the answer.

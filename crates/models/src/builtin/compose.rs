@@ -1,173 +1,291 @@
-//! Chooses quotations and writes the answer, or says that there is no evidence.
+//! Chooses what is quoted, and writes the answer.
 
-use super::hits::WordHits;
-use super::question::{GoalQuestion, QuestionPart, fingerprint};
-use super::quote::Quote;
-use super::stem;
-use super::terms::Term;
+use serde_json::{Value, json};
+
+use super::matching::{self, Word};
+use super::passages::{Findings, Passage};
+use super::question::{QuestionPart, Term};
+use super::units::{QuotableUnit, UnitForm, units};
 use super::words;
 
-/// Maximum number of quotations in an answer.
-const MAX_QUOTES: usize = 6;
-/// Maximum number of quotations from one file, unless there is no other file.
-const MAX_OF_A_FILE: usize = 2;
-/// Maximum number of quotations if nothing answers the question.
-const MAX_CLOSEST: usize = 2;
-/// The minimum weight of a quotation, as a share of the best.
-const WORTH_SHOWING: f64 = 0.55;
-/// The share of the question's words, by weight, that makes a quotation evidence.
+/// The most quotations in an answer, and the most from one file.
+const MOST_QUOTES: usize = 6;
+const MOST_OF_A_FILE: usize = 2;
+/// The least weight of a quotation, as a share of the best.
+const WORTH_SHOWING: f64 = 0.6;
+/// The share of what is asked that makes a quotation an answer, and not only close to one.
 const COVERAGE: f64 = 0.34;
 
-/// Everything that an answer is based on.
-pub(super) struct Evidence<'a> {
-    pub(super) question: &'a GoalQuestion,
-    pub(super) hits: &'a WordHits,
-    pub(super) files: usize,
-    pub(super) quotes: Vec<Quote>,
+/// A quotation with its source and place.
+#[derive(Clone, Debug, PartialEq)]
+struct Quote {
+    path: String,
+    place: String,
+    /// The headings above it, if they say what it is about.
+    trail: String,
+    text: String,
+    /// The part of it that was matched.
+    matched: String,
+    is_row: bool,
+    score: f64,
+    /// Which words of the question it contains itself, and which stand around it.
+    own: Vec<bool>,
+    around: Vec<bool>,
+    /// Whether it names something that the question does not.
+    is_foreign: bool,
 }
 
-impl Evidence<'_> {
-    /// The answer for a person.
-    pub(super) fn answer(&self) -> String {
-        let most = (MAX_QUOTES / self.question.parts.len()).max(2);
-        let mut shown: Vec<String> = Vec::new();
-        let mut paragraphs: Vec<String> = Vec::new();
-        for (at, part) in self.question.parts.iter().enumerate() {
-            let mut quotes: Vec<&Quote> = self.quotes.iter().filter(|quote| quote.part == at).collect();
-            quotes.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| (&a.path, a.line).cmp(&(&b.path, b.line))));
-            let paragraph = if part.is_overview() {
-                self.overview(&quotes, most, &mut shown)
-            } else {
-                self.part(part, &quotes, most, &mut shown)
-            };
-            if !paragraph.is_empty() && !paragraphs.contains(&paragraph) {
-                paragraphs.push(paragraph);
+/// The answer to one part of a question, as data for the step that composes.
+pub(super) fn answer_part(part: &QuestionPart, findings: &Findings, parts: usize) -> Value {
+    let most = (MOST_QUOTES / parts.max(1)).max(2);
+    if part.is_overview() {
+        let quotes = choose(introductions(findings), most, 0.3);
+        let remark = if quotes.is_empty() { words::NOTHING_TO_QUOTE.to_owned() } else { String::new() };
+        return data("", &quotes, &remark);
+    }
+    let is_unknown = |term: &&Term| {
+        findings.unknown.iter().any(|word| matching::words(word).iter().any(|word| word.lower == term.lower))
+    };
+    let unknown: Vec<&Term> = part.terms.iter().filter(is_unknown).collect();
+    let has_names = part.terms.iter().any(|term| term.is_name);
+    let unknown_names: Vec<&Term> = unknown.iter().copied().filter(|term| term.is_name).collect();
+    let absent = if has_names { &unknown_names } else { &unknown };
+    let remark = if absent.is_empty() { String::new() } else { words::no_evidence(&listed(absent)) };
+    let is_about_nothing =
+        has_names && part.terms.iter().filter(|term| term.is_name).all(|term| unknown.contains(&term));
+    if is_about_nothing || unknown.len() == part.terms.len() {
+        return data("", &[], &remark);
+    }
+    let mut quotes = ranked(part, findings, &unknown);
+    let known_names: Vec<usize> =
+        (0..part.terms.len()).filter(|at| part.terms[*at].is_name && !unknown.contains(&&part.terms[*at])).collect();
+    let names_in = |quote: &Quote| known_names.iter().filter(|at| quote.names(**at)).count();
+    let most_names = quotes.iter().map(names_in).max().unwrap_or_default();
+    // Of three names or more, some are often alternatives.
+    let enough = if known_names.len() > 2 { most_names.saturating_sub(1).max(1) } else { most_names };
+    quotes.retain(|quote| names_in(quote) >= enough && (most_names == known_names.len() || !quote.is_foreign));
+    if !has_names && !unknown.is_empty() {
+        // What is missing may be a name: only a line that has everything else is worth showing.
+        let known = |at: &usize| !unknown.contains(&&part.terms[*at]);
+        quotes.retain(|quote| (0..part.terms.len()).filter(known).all(|at| quote.says(at)));
+    }
+    let coverage = quotes.iter().map(|quote| quote.coverage()).fold(0.0, f64::max);
+    let quotes = choose(quotes, most, WORTH_SHOWING);
+    if quotes.is_empty() {
+        let nothing = words::nothing_together(&listed(&part.terms.iter().collect::<Vec<_>>()));
+        return data("", &[], if remark.is_empty() { &nothing } else { &remark });
+    }
+    // Words without a capital may be missing because the files say it otherwise.
+    let remark = if has_names { remark } else { String::new() };
+    let is_close = most_names < known_names.len() || coverage < COVERAGE;
+    data(if is_close { words::CLOSEST } else { "" }, &quotes, &remark)
+}
+
+/// Writes an answer from the parts' data. Citations are numbered through.
+pub(super) fn written(parts: &[Value]) -> String {
+    let mut number = 0;
+    let mut seen: Vec<String> = Vec::new();
+    let mut paragraphs: Vec<String> = Vec::new();
+    for part in parts {
+        let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let mut lines: Vec<String> = Vec::new();
+        for quote in part.get("quotes").and_then(Value::as_array).into_iter().flatten() {
+            let (source, trail, words) = (text(quote, "source"), text(quote, "trail"), text(quote, "text"));
+            if seen.contains(&words) {
+                continue;
             }
+            number += 1;
+            let trail = if trail.is_empty() { trail } else { format!(" ({trail})") };
+            lines.push(format!("- [{number}] {source}{trail}: \"{words}\""));
+            seen.push(words);
         }
-        paragraphs.push(words::NO_MODEL.to_owned());
-        paragraphs.join("\n\n")
-    }
-
-    fn overview(&self, quotes: &[&Quote], most: usize, shown: &mut Vec<String>) -> String {
-        let chosen = choose(quotes, most, 0.2, shown);
-        if chosen.is_empty() { words::nothing_to_read(self.files) } else { written(&chosen) }
-    }
-
-    fn part(&self, part: &QuestionPart, quotes: &[&Quote], most: usize, shown: &mut Vec<String>) -> String {
-        let meeting: Vec<&Quote> =
-            quotes.iter().copied().filter(|quote| quote.meets && !self.is_of_another(part, quote)).collect();
-        let absent: Vec<&Term> =
-            part.terms.iter().filter(|term| self.hits.files_with(&term.lower) == Some(0)).collect();
-        if meeting.is_empty() {
-            let missing = required_terms(part).into_iter().filter(|term| absent.contains(term)).collect::<Vec<_>>();
-            let missing = if missing.is_empty() { part.terms.iter().collect() } else { missing };
-            return words::no_evidence(self.files, &listed(&missing));
+        if !lines.is_empty() {
+            let lead = text(part, "lead");
+            lines.splice(0..0, (!lead.is_empty()).then_some(lead));
+            paragraphs.push(lines.join("\n"));
         }
-        let is_vague = !part.has_names() && absent.iter().any(|term| !stem::is_kind_word(&term.lower));
-        let is_strong =
-            |quote: &&Quote| !is_vague && self.coverage(part, quote) >= COVERAGE && !self.lacks_the_rarest(part, quote);
-        let strong: Vec<&Quote> = meeting.iter().copied().filter(is_strong).collect();
-        if strong.is_empty() {
-            return self.closest(part, &meeting, shown);
+        let remark = text(part, "remark");
+        if !remark.is_empty() && !paragraphs.contains(&remark) {
+            paragraphs.push(remark);
         }
-        let chosen = choose(&strong, most, WORTH_SHOWING, shown);
-        let missing: Vec<&Term> = required_terms(part).into_iter().filter(|term| absent.contains(term)).collect();
-        let remark = if missing.is_empty() { String::new() } else { words::no_evidence(self.files, &listed(&missing)) };
-        [written(&chosen), remark].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
     }
-
-    /// If no name can be recognised by its spelling, the rarest words may be a name: a line that lacks one of them and
-    /// names something else is about that other thing.
-    fn is_of_another(&self, part: &QuestionPart, quote: &Quote) -> bool {
-        quote.foreign && self.rarest(part).iter().any(|term| !quote.speaks_of(term))
-    }
-
-    /// The same for words that occur in few files: a line without any of them is not an answer, only close to one.
-    fn lacks_the_rarest(&self, part: &QuestionPart, quote: &Quote) -> bool {
-        let is_rare =
-            |term: &&Term| self.hits.files_with(&term.lower).is_some_and(|with| with * 5 <= self.files.max(5));
-        let rare: Vec<&Term> = self.rarest(part).into_iter().filter(is_rare).collect();
-        !rare.is_empty() && !rare.iter().any(|term| quote.speaks_of(term))
-    }
-
-    /// The words that occur in the fewest files, if the part has no names.
-    fn rarest<'p>(&self, part: &'p QuestionPart) -> Vec<&'p Term> {
-        if part.has_names() || part.terms.len() < 2 {
-            return Vec::new();
-        }
-        let rarity = |term: &Term| self.hits.files_with(&term.lower).unwrap_or(usize::MAX);
-        let telling: Vec<&Term> = part.terms.iter().filter(|term| !stem::is_kind_word(&term.lower)).collect();
-        let least = telling.iter().map(|term| rarity(term)).min();
-        telling.into_iter().filter(|term| Some(rarity(term)) == least).collect()
-    }
-
-    /// Lines about the right thing that do not answer the question.
-    fn closest(&self, part: &QuestionPart, meeting: &[&Quote], shown: &mut Vec<String>) -> String {
-        let said = |term: &&Term, quotes: &[&Quote]| quotes.iter().any(|quote| quote.speaks_of(term));
-        let is_near =
-            |quote: &&Quote| part.has_names() || (self.coverage(part, quote) >= COVERAGE && quote.terms.len() > 1);
-        let near: Vec<&Quote> = meeting.iter().copied().filter(is_near).collect();
-        let chosen = choose(&near, MAX_CLOSEST, WORTH_SHOWING, shown);
-        let (shared, missing): (Vec<&Term>, Vec<&Term>) = part.terms.iter().partition(|term| said(term, &chosen));
-        if chosen.is_empty() || shared.is_empty() || missing.is_empty() {
-            let absent: Vec<&Term> =
-                part.terms.iter().filter(|term| self.hits.files_with(&term.lower) == Some(0)).collect();
-            let named = if absent.is_empty() { part.terms.iter().collect() } else { absent };
-            return words::no_evidence(self.files, &listed(&named));
-        }
-        format!("{}\n{}", words::closest(self.files, &listed(&missing), &listed(&shared)), written(&chosen))
-    }
-
-    /// How much of what is asked about the required names a quotation covers, from 0 to 1.
-    fn coverage(&self, part: &QuestionPart, quote: &Quote) -> f64 {
-        let required = required_terms(part);
-        let plain: Vec<&Term> =
-            part.terms.iter().filter(|term| !required.contains(term) && !stem::is_kind_word(&term.lower)).collect();
-        let weight = |term: &Term| match self.hits.files_with(&term.lower) {
-            Some(0) => 1.0,
-            Some(_) | None => self.hits.weight(&term.lower, self.files).max(1.0),
-        };
-        let all: f64 = plain.iter().map(|term| weight(term)).sum();
-        let said: f64 = plain.iter().filter(|term| quote.speaks_of(term)).map(|term| weight(term)).sum();
-        if all == 0.0 { 1.0 } else { said / all }
-    }
+    paragraphs.push(words::NO_MODEL.to_owned());
+    paragraphs.join("\n\n")
 }
 
-fn required_terms(part: &QuestionPart) -> Vec<&Term> {
-    part.required.iter().flatten().flatten().map(|&at| &part.terms[at]).collect()
+fn data(lead: &str, quotes: &[Quote], remark: &str) -> Value {
+    let quotes: Vec<Value> = quotes
+        .iter()
+        .map(|quote| {
+            let colon = if quote.place.is_empty() { "" } else if quote.place.starts_with(|c: char| c.is_ascii_digit()) { ":" } else { ", " };
+            json!({ "source": format!("{}{colon}{}", quote.path, quote.place), "trail": quote.trail, "text": quote.text })
+        })
+        .collect();
+    json!({ "lead": lead, "quotes": quotes, "remark": remark })
 }
 
 fn listed(terms: &[&Term]) -> String {
     terms.iter().map(|term| term.word.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// The best quotations from several files, without duplicates.
-fn choose<'a>(quotes: &[&'a Quote], most: usize, share: f64, shown: &mut Vec<String>) -> Vec<&'a Quote> {
-    let best = quotes.first().map_or(0.0, |quote| quote.score);
-    let mut chosen: Vec<&Quote> = Vec::new();
+impl Quote {
+    fn of(passage: &Passage, unit: &QuotableUnit, part: &QuestionPart) -> Self {
+        let own_words = matching::words(&unit.text);
+        let context = [unit.around.as_str(), &passage.trail, &passage.path];
+        let around_words: Vec<Word> = context.iter().flat_map(|text| matching::words(text)).collect();
+        let own: Vec<bool> = part.terms.iter().map(|term| says(&own_words, term)).collect();
+        let around: Vec<bool> = part.terms.iter().map(|term| says(&around_words, term)).collect();
+        let trail_words = matching::words(&passage.trail);
+        let is_told_by_trail = part.terms.iter().zip(&own).any(|(term, own)| !own && says(&trail_words, term));
+        Self {
+            path: passage.path.clone(),
+            place: match unit.lines {
+                Some((first, last)) if first == last => first.to_string(),
+                Some((first, last)) => format!("{first}-{last}"),
+                None => passage.place.clone(),
+            },
+            trail: if is_told_by_trail { passage.trail.clone() } else { String::new() },
+            is_foreign: names_something_else(part, unit, &own_words),
+            text: unit.quoted.clone(),
+            matched: unit.text.clone(),
+            is_row: unit.form == UnitForm::Row,
+            score: 0.0,
+            own,
+            around,
+        }
+    }
+
+    /// Whether it contains a word of the question, or stands under one.
+    fn says(&self, at: usize) -> bool {
+        self.own[at] || self.around[at]
+    }
+
+    /// Whether it is about a name. A line that names something else is about that, unless it contains the name itself.
+    fn names(&self, at: usize) -> bool {
+        self.own[at] || (self.around[at] && (self.is_row || !self.is_foreign))
+    }
+
+    /// Where a word of the question is nowhere, whether this is about something else: it names something else, or is an
+    /// entry such as `Height: 12 m` of something else.
+    fn is_of_another(&self, part: &QuestionPart, passage: &Passage, only_around: &[bool]) -> bool {
+        if part.terms.iter().zip(&self.own).any(|(term, own)| term.is_name && *own) {
+            return false;
+        }
+        let is_entry = self.matched.contains([':', '=']) && self.matched.split_whitespace().count() <= 10;
+        let is_lone_entry = is_entry && !only_around.iter().any(|says| *says);
+        let is_lone_row = self.is_row && !self.own.iter().any(|says| *says);
+        let heading = passage.trail.rsplit(" › ").next().unwrap_or_default();
+        let is_of_other_section =
+            is_entry && !heading.is_empty() && !part.terms.iter().any(|term| says(&matching::words(heading), term));
+        self.is_foreign || is_lone_entry || is_lone_row || is_of_other_section
+    }
+
+    /// How much of the question it covers, from 0 to 1.
+    fn coverage(&self) -> f64 {
+        let covered = (0..self.own.len()).filter(|at| self.says(*at)).count();
+        covered as f64 / self.own.len().max(1) as f64
+    }
+}
+
+fn says(words: &[Word], term: &Term) -> bool {
+    words.iter().any(|word| matching::is_form_of(word, &term.lower))
+}
+
+/// Everything that can be quoted, best first.
+fn ranked(part: &QuestionPart, findings: &Findings, unknown: &[&Term]) -> Vec<Quote> {
+    let mut quotes: Vec<Quote> = Vec::new();
+    for (rank, passage) in findings.passages.iter().enumerate() {
+        for unit in units(passage) {
+            let mut quote = Quote::of(passage, &unit, part);
+            let weight = |at: usize| if part.terms[at].is_name { 2.0 } else { 1.0 };
+            let sum = |flags: &[bool]| {
+                flags.iter().enumerate().filter(|(_, says)| **says).map(|(at, _)| weight(at)).sum::<f64>()
+            };
+            let only_around: Vec<bool> =
+                quote.own.iter().zip(&quote.around).map(|(own, around)| *around && !own).collect();
+            let (own, lent) = (sum(&quote.own), sum(&only_around));
+            let is_lent_only = own == 0.0 && !quote.is_row;
+            if !unknown.is_empty() && quote.is_of_another(part, passage, &only_around) {
+                continue;
+            }
+            if is_lent_only || own + lent == 0.0 {
+                continue;
+            }
+            let words = unit.text.split_whitespace().count() as f64;
+            let length = if words < 4.0 { 0.6 } else { 1.0 / (0.85 + 0.15 * (words / 20.0).max(0.5)) };
+            let form = if unit.form == UnitForm::Code { 0.6 } else { 1.0 };
+            let origin = if passage.path.contains("test") {
+                0.8
+            } else if passage.path.ends_with(".md") {
+                1.15
+            } else {
+                1.0
+            };
+            let number =
+                if part.wants_number() && unit.text.contains(|c: char| c.is_ascii_digit()) { 1.25 } else { 1.0 };
+            let doubt = if unit.text.trim_end().ends_with('?') { 0.4 } else { 1.0 };
+            let early = 1.0 / (1.0 + 0.05 * rank as f64);
+            quote.score = (own + 0.5 * lent) * length * form * origin * number * doubt * early;
+            quotes.push(quote);
+        }
+    }
+    quotes.sort_by(|a, b| b.score.total_cmp(&a.score));
+    quotes
+}
+
+/// The first sentences of files, which say what the folder is about; the README's before others.
+fn introductions(findings: &Findings) -> Vec<Quote> {
+    let part = QuestionPart::default();
+    let mut quotes: Vec<Quote> = Vec::new();
+    for (rank, passage) in findings.passages.iter().enumerate() {
+        let name = passage.path.rsplit('/').next().unwrap_or_default().to_lowercase();
+        let is_readme = name.starts_with("readme");
+        for (at, unit) in
+            units(passage).iter().filter(|unit| unit.opens_file && !unit.text.contains("](http")).enumerate()
+        {
+            let score = if is_readme { 2.0 } else { 1.0 } / (1.0 + 0.2 * at as f64 + 0.1 * rank as f64);
+            quotes.push(Quote { score, ..Quote::of(passage, unit, &part) });
+        }
+    }
+    quotes.sort_by(|a, b| b.score.total_cmp(&a.score));
+    quotes
+}
+
+/// The best of them from several files, without what is said twice.
+fn choose(quotes: Vec<Quote>, most: usize, share: f64) -> Vec<Quote> {
+    let mut chosen: Vec<Quote> = Vec::new();
+    let print =
+        |text: &str| text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
     for quote in quotes {
+        let Some(best) = chosen.first() else {
+            chosen.push(quote);
+            continue;
+        };
+        let lacks = (0..quote.own.len()).any(|at| best.says(at) && !quote.says(at));
         let of_file = chosen.iter().filter(|other| other.path == quote.path).count();
-        let print = fingerprint(&quote.text);
-        let is_known = shown.iter().any(|known| known.contains(&print) || print.contains(known.as_str()));
-        if chosen.len() < most && of_file < MAX_OF_A_FILE && quote.score >= best * share && !is_known {
-            shown.push(print);
+        let own = print(&quote.matched);
+        let is_known =
+            chosen.iter().map(|other| print(&other.text)).any(|other| other.contains(&own) || own.contains(&other));
+        let is_worth_it = quote.score >= best.score * share && of_file < MOST_OF_A_FILE;
+        if chosen.len() < most && is_worth_it && !is_known && !(quote.is_foreign && lacks) {
             chosen.push(quote);
         }
     }
     chosen
 }
 
-/// One quotation per line, each with its file and line.
-fn written(quotes: &[&Quote]) -> String {
-    let place = |quote: &Quote| match quote.end_line {
-        Some(end) => format!("{}:{}-{end}", quote.path, quote.line),
-        None => format!("{}:{}", quote.path, quote.line),
+/// Whether a unit contains a name that the question does not.
+fn names_something_else(part: &QuestionPart, unit: &QuotableUnit, own: &[Word]) -> bool {
+    let is_row = unit.form == UnitForm::Row;
+    let is_unknown = |word: &Word| {
+        word.is_capital()
+            && !matching::is_stop_word(&word.lower)
+            && !part.terms.iter().any(|term| matching::is_form_of(word, &term.lower))
     };
-    let line = |quote: &&Quote| match &quote.under {
-        Some(under) => {
-            format!("- \"{}\" ({}:{}): \"{}\" ({})", under.text, quote.path, under.line, quote.text, place(quote))
-        }
-        None => format!("- \"{}\" ({})", quote.text, place(quote)),
-    };
-    quotes.iter().map(line).collect::<Vec<_>>().join("\n")
+    own.iter().enumerate().any(|(at, word)| {
+        let next_is_verb = own.get(at + 1).is_some_and(|next| {
+            !next.is_capital() && (next.lower.ends_with('s') || matches!(next.lower.as_str(), "had" | "are"))
+        });
+        is_unknown(word) && (is_row || !word.opens || word.possessive || next_is_verb)
+    })
 }

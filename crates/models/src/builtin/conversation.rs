@@ -33,14 +33,9 @@ pub(super) fn exchanges<'a>(messages: &'a [Message], tool: &str) -> Vec<ToolExch
 
 /// Whether a tool has been called before, and answered.
 pub(super) fn has_called(messages: &[Message], tool: &str) -> bool {
-    rounds_of(messages, tool) > 0
-}
-
-/// The number of turns in which a tool was called.
-pub(super) fn rounds_of(messages: &[Message], tool: &str) -> usize {
     let has_it =
-        |message: &&Message| matches!(message, Message::Results(results) if results.iter().any(|r| r.name == tool));
-    messages.iter().filter(has_it).count()
+        |message: &Message| matches!(message, Message::Results(results) if results.iter().any(|r| r.name == tool));
+    messages.iter().any(has_it)
 }
 
 /// The last message to the model.
@@ -99,17 +94,7 @@ impl<'a> CallBuilder<'a> {
         self
     }
 
-    /// Sets the first of these arguments that the tool has, if any.
-    pub(super) fn may(mut self, names: &[&'static str], value: bool) -> Self {
-        if let Some((name, schema)) = self.tools.property(self.tool, names)
-            && schema.get("type").and_then(Value::as_str) == Some("boolean")
-        {
-            self.args.insert(name.to_owned(), value.into());
-        }
-        self
-    }
-
-    /// The same for a number, limited to the schema's maximum.
+    /// Sets the first of these arguments that the tool has to a number, limited to the schema's maximum.
     pub(super) fn may_count(mut self, names: &[&'static str], value: u64) -> Self {
         if let Some((name, schema)) = self.tools.property(self.tool, names) {
             let most = schema.get("maximum").and_then(Value::as_u64).unwrap_or(value);

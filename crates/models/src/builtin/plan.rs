@@ -1,31 +1,22 @@
-//! The plans of the built-in model: a small graph that lists, searches, reads and answers.
+//! The plans of the built-in model: find what each part of the goal asks for, then compose.
 
 use serde_json::{Value, json};
 use updraft_run::{Message, ModelAnswer};
 
 use super::conversation;
-use super::retrieve::READERS;
+use super::question::parts_of;
 use super::words::{self, StepText};
 use crate::Prompt;
 
-/// Lists and searches in parallel, reads in shares, answers from all results.
+/// A step for each part of the goal, side by side, and one that answers from all of them.
 pub(super) fn plan(prompt: &Prompt<'_>) -> ModelAnswer {
     let again = suffix(prompt.messages);
-    let name = |base: &str| format!("{base}{again}");
-    let step = |id: &str, agent: &str, text: &StepText, reads: &[String], writes: &str| {
-        step(&name(id), agent, text, reads, &name(writes))
-    };
-    let mut steps = vec![
-        step("look", "retriever", &words::LOOK, &[], "files"),
-        step("search", "retriever", &words::SEARCH, &[], "hits"),
-    ];
-    let found = [name("files"), name("hits")];
-    let mut all = found.to_vec();
-    for reader in 1..=READERS {
-        steps.push(step(&format!("read_{reader}"), "retriever", &words::READ, &found, &format!("quotes_{reader}")));
-        all.push(name(&format!("quotes_{reader}")));
-    }
-    steps.push(step("compose", "summarizer", &words::COMPOSE, &all, "answer"));
+    let count = parts_of(&prompt.brief.goal).len();
+    let findings: Vec<String> = (1..=count).map(|part| format!("findings_{part}{again}")).collect();
+    let find =
+        |(part, writes): (usize, &String)| step(&format!("find_{part}{again}"), "retriever", &words::FIND, &[], writes);
+    let mut steps: Vec<Value> = (1..).zip(&findings).map(find).collect();
+    steps.push(step(&format!("compose{again}"), "summarizer", &words::COMPOSE, &findings, &format!("answer{again}")));
     conversation::saying(json!({ "steps": steps }).to_string())
 }
 
@@ -35,7 +26,7 @@ pub(super) fn route(prompt: &Prompt<'_>) -> ModelAnswer {
     let name = |base: &str| format!("{base}{again}");
     let (findings, review) = (name("findings"), name("review"));
     let steps = [
-        step(&name("research"), "researcher", &words::RESEARCH, &[], &findings),
+        step(&name("research"), "researcher", &words::FIND, &[], &findings),
         step(&name("review"), "reviewer", &words::REVIEW, std::slice::from_ref(&findings), &review),
         step(&name("answer"), "thinker", &words::COMPOSE, &[findings.clone(), review.clone()], &name("answer")),
     ];

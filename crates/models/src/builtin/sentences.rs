@@ -91,28 +91,8 @@ fn is_abbreviation(before: &str, mark: char) -> bool {
     let last = before.rsplit([' ', '(']).next().unwrap_or(before);
     let is_initial = last.chars().count() == 1 && last.chars().all(char::is_uppercase);
     let is_list_number = before.trim().chars().all(|c| c.is_ascii_digit());
-    mark == '.'
-        && (is_initial
-            || is_list_number
-            || matches!(
-                last,
-                "e.g"
-                    | "i.e"
-                    | "etc"
-                    | "vs"
-                    | "cf"
-                    | "Dr"
-                    | "Mr"
-                    | "Mrs"
-                    | "Ms"
-                    | "Prof"
-                    | "St"
-                    | "No"
-                    | "approx"
-                    | "ca"
-                    | "z.B"
-                    | "d.h"
-            ))
+    let known = ["e.g", "i.e", "etc", "vs", "cf", "Dr", "Mr", "Mrs", "Prof", "St", "No", "approx", "ca", "z.B", "d.h"];
+    mark == '.' && (is_initial || is_list_number || known.contains(&last))
 }
 
 /// A sentence that begins with a pronoun is quoted with the one before it.

@@ -1,234 +1,190 @@
-//! Splits a file into units that can be quoted: sentences, lines of code and table rows, each with the headings above
-//! it.
+//! Splits a passage into what can be quoted: sentences, rows of tables and lines of code, each with what stands around it.
 
-use super::rank::{self, FileCategory};
+use super::passages::Passage;
 use super::sentences;
 
-/// A unit that can be quoted.
+/// Something that can be quoted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct QuotableUnit {
-    pub(super) line: u32,
-    pub(super) end_line: u32,
-    /// As in the file, but with line breaks replaced by one space.
+    /// As in the passage, but lines are joined by one space.
     pub(super) text: String,
-    pub(super) form: UnitKind,
-    /// From the outermost to the nearest.
-    pub(super) headings: Vec<Heading>,
-    /// Whether it is one of the first sentences of the file.
+    /// What is quoted: the text, and the sentence after it or the header of its table.
+    pub(super) quoted: String,
+    pub(super) form: UnitForm,
+    /// The lines in the file, if known.
+    pub(super) lines: Option<(u32, u32)>,
+    /// What stands around it and may name what it is about: the header of its table, the lines of its block.
+    pub(super) around: String,
+    /// Whether it is among the first sentences of a file.
     pub(super) opens_file: bool,
 }
 
-/// The kind of a unit.
+/// The form of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum UnitKind {
+pub(super) enum UnitForm {
     Prose,
-    Heading,
     Code,
     Row,
 }
 
-/// What is above a unit: a heading, a section name or the head of a table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Heading {
-    pub(super) line: u32,
-    level: usize,
-    pub(super) text: String,
-}
-
-/// Sentences at the beginning of a file that count as its introduction.
+/// Sentences at the beginning of a file that introduce it.
 const OPENING_SENTENCES: usize = 4;
 
-/// Splits a text whose first line has this number in its file.
-pub(super) fn units(path: &str, text: &str, first_line: u32) -> Vec<QuotableUnit> {
-    let mut cutter = UnitSplitter::default();
-    let lines = text.lines().zip(first_line..);
-    match rank::kind(path) {
-        FileCategory::Prose => lines.for_each(|(line, number)| cutter.prose(line, number)),
-        FileCategory::Data if is_table(path) => lines.for_each(|(line, number)| cutter.record(line, number)),
-        FileCategory::Data | FileCategory::Generated | FileCategory::Binary => {
-            lines.for_each(|(line, number)| cutter.setting(line, number));
-        }
-        FileCategory::Code => lines.for_each(|(line, number)| cutter.code(line, number)),
+/// Two sentences are quoted together up to this length.
+const LONGEST_PAIR: usize = 260;
+
+/// Files whose lines are settings or code, unless they are comments.
+const CODE: &str = "rs py js ts jsx tsx c h cc cpp hpp go java kt rb php sh bash zsh sql swift scala cs lua r toml yaml yml json jsonl ini cfg conf \
+                    css xml proto gradle cmake mk lock orig";
+
+/// The units of a passage.
+pub(super) fn units(passage: &Passage) -> Vec<QuotableUnit> {
+    let extension = passage.path.rsplit_once('.').map(|(_, extension)| extension.to_lowercase()).unwrap_or_default();
+    let is_code = CODE.split_whitespace().any(|known| known == extension);
+    let mut splitter = UnitSplitter { units: Vec::new(), block: Vec::new(), header: None, in_fence: false };
+    let lines: Vec<&str> = passage.text.lines().collect();
+    for (at, line) in lines.iter().enumerate() {
+        splitter.line(line.trim(), at, is_code);
     }
-    cutter.flush();
-    if first_line == 1 {
+    splitter.flush(is_code);
+    let mut units = splitter.units;
+    for unit in &mut units {
+        unit.lines = place_of(passage, unit, &lines);
+    }
+    if passage.lines.is_some_and(|(first, _)| first == 1) {
         let is_sentence =
-            |unit: &&mut QuotableUnit| unit.form == UnitKind::Prose && unit.text.split_whitespace().count() >= 5;
-        cutter.units.iter_mut().filter(is_sentence).take(OPENING_SENTENCES).for_each(|unit| unit.opens_file = true);
+            |unit: &&mut QuotableUnit| unit.form == UnitForm::Prose && unit.text.split_whitespace().count() >= 5;
+        units.iter_mut().filter(is_sentence).take(OPENING_SENTENCES).for_each(|unit| unit.opens_file = true);
     }
-    cutter.units
+    units
 }
 
-fn is_table(path: &str) -> bool {
-    path.rsplit_once('.').is_some_and(|(_, extension)| ["csv", "tsv"].contains(&extension.to_lowercase().as_str()))
+/// The lines of a unit in its file. A passage may lack blank lines, and repeats the header of its table: rows are
+/// counted from its end, and other units get the lines of the whole passage.
+fn place_of(passage: &Passage, unit: &QuotableUnit, lines: &[&str]) -> Option<(u32, u32)> {
+    let ((first, last), (from, to)) = (passage.lines?, unit.lines?);
+    let is_row = |line: &&&str| line.trim_start().starts_with('|');
+    if lines.len() as u32 == last - first + 1 {
+        return Some((first + from, first + to));
+    }
+    let below = lines.len() as u32 - 1 - to;
+    if unit.form == UnitForm::Row && lines.iter().filter(is_row).count() == lines.len() && last >= first + below {
+        return Some((last - below, last - below));
+    }
+    Some((first, last))
 }
 
-#[derive(Default)]
 struct UnitSplitter {
+    /// Their lines are those of the passage, from 0.
     units: Vec<QuotableUnit>,
-    headings: Vec<Heading>,
-    /// Consecutive lines that may share sentences, with the number of the first line.
-    block: Vec<String>,
-    block_line: u32,
+    /// Lines without a blank one between them, with their numbers.
+    block: Vec<(usize, String)>,
+    /// The header of the table at hand.
+    header: Option<String>,
     in_fence: bool,
 }
 
-/// The level of a table's head, below every heading.
-const TABLE_HEAD: usize = 1_000;
-
 impl UnitSplitter {
-    fn prose(&mut self, line: &str, number: u32) {
-        let trimmed = line.trim();
-        if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
-            self.flush();
+    fn line(&mut self, line: &str, at: usize, is_code: bool) {
+        if line.starts_with("```") || line.starts_with("~~~") {
+            self.flush(is_code || self.in_fence);
             self.in_fence = !self.in_fence;
             return;
         }
-        if self.in_fence {
-            self.single(trimmed, number, UnitKind::Code);
+        let is_code = is_code || self.in_fence;
+        if !is_code && line.starts_with('|') {
+            self.flush(is_code);
+            self.row(line, at);
             return;
         }
-        if !trimmed.starts_with('|') {
-            self.headings.retain(|heading| heading.level != TABLE_HEAD);
+        self.header = None;
+        let is_heading = !is_code && line.starts_with('#');
+        if line.is_empty() || is_heading || (!is_code && begins_item(line)) {
+            self.flush(is_code);
         }
-        let level = trimmed.len() - trimmed.trim_start_matches('#').len();
-        if trimmed.is_empty() {
-            self.flush();
-        } else if (1..=6).contains(&level) && trimmed[level..].starts_with(' ') {
-            self.flush();
-            self.heading(trimmed, number, level);
-        } else if is_underline(trimmed) {
-            self.underlined(trimmed);
-        } else if trimmed.starts_with('|') {
-            self.flush();
-            self.row(trimmed, number);
-        } else {
-            if begins_item(trimmed) {
-                self.flush();
-            }
-            self.extend(trimmed, number);
+        if !line.is_empty() && !is_heading {
+            self.block.push((at, line.to_owned()));
         }
     }
 
-    /// `===` below a line makes it a heading; alone it is a horizontal rule.
-    fn underlined(&mut self, trimmed: &str) {
-        if let [title] = self.block.as_slice() {
-            let (title, line) = (title.clone(), self.block_line);
-            self.block.clear();
-            self.heading(&title, line, if trimmed.starts_with('=') { 1 } else { 2 });
-        } else {
-            self.flush();
-        }
-    }
-
-    fn row(&mut self, trimmed: &str, number: u32) {
-        if trimmed.chars().all(|c| matches!(c, '|' | '-' | ':' | ' ')) {
-            return;
-        }
-        if self.headings.last().is_some_and(|heading| heading.level == TABLE_HEAD) {
-            self.single(trimmed, number, UnitKind::Row);
-        } else {
-            self.headings.push(Heading { line: number, level: TABLE_HEAD, text: trimmed.to_owned() });
-        }
-    }
-
-    fn record(&mut self, line: &str, number: u32) {
-        let trimmed = line.trim();
-        if number == 1 && !trimmed.chars().any(|c| c.is_ascii_digit()) {
-            self.heading(trimmed, number, TABLE_HEAD);
-        } else {
-            self.single(trimmed, number, UnitKind::Row);
-        }
-    }
-
-    /// A line of TOML, YAML, JSON and similar formats; indentation and sections say what it belongs to.
-    fn setting(&mut self, line: &str, number: u32) {
-        let trimmed = line.trim();
-        let indent = line.len() - line.trim_start().len();
-        if trimmed.is_empty() {
-            self.flush();
-        } else if let Some(comment) = comment(trimmed) {
-            if comment.is_empty() { self.flush() } else { self.extend(trimmed, number) }
-        } else if trimmed.starts_with('[') && trimmed.ends_with(']') && !trimmed.contains([',', '"']) {
-            self.flush();
-            self.headings.clear();
-            self.heading(trimmed, number, 0);
-        } else {
-            self.flush();
-            self.headings.retain(|heading| heading.level <= indent);
-            if trimmed.ends_with([':', '{', '[']) && trimmed.chars().any(char::is_alphanumeric) {
-                self.heading(trimmed, number, indent + 1);
-            } else {
-                self.single(trimmed, number, UnitKind::Code);
+    fn row(&mut self, line: &str, at: usize) {
+        let is_rule = line.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '));
+        let cells = line.trim_matches(['|', ' ']).to_owned();
+        match &self.header {
+            _ if is_rule => {}
+            None => self.header = Some(cells),
+            Some(header) => {
+                let (around, quoted) = (header.clone(), format!("{header} … {cells}"));
+                self.push((cells, quoted), UnitForm::Row, (at, at), around);
             }
         }
     }
 
-    fn code(&mut self, line: &str, number: u32) {
-        let trimmed = line.trim();
-        match comment(trimmed) {
-            Some("") => self.flush(),
-            Some(_) => self.extend(trimmed, number),
-            None => {
-                self.flush();
-                self.single(trimmed, number, UnitKind::Code);
-            }
-        }
-    }
-
-    fn heading(&mut self, text: &str, line: u32, level: usize) {
-        self.headings.retain(|heading| heading.level < level);
-        self.single(text, line, UnitKind::Heading);
-        self.headings.push(Heading { line, level, text: text.to_owned() });
-    }
-
-    fn single(&mut self, text: &str, line: u32, form: UnitKind) {
-        if text.chars().any(char::is_alphanumeric) {
-            self.push(text, line, line, form);
-        }
-    }
-
-    fn extend(&mut self, trimmed: &str, number: u32) {
-        if self.block.is_empty() {
-            self.block_line = number;
-        }
-        self.block.push(trimmed.to_owned());
-    }
-
-    fn flush(&mut self) {
+    /// Ends a block: its comments and prose become sentences, its other lines stand alone.
+    fn flush(&mut self, is_code: bool) {
         let block = std::mem::take(&mut self.block);
-        for piece in sentences::pieces(&block) {
-            self.push(
-                &piece.text,
-                self.block_line + piece.first as u32,
-                self.block_line + piece.last as u32,
-                UnitKind::Prose,
-            );
+        let around = block.iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>().join("\n");
+        let mut prose: Vec<(usize, String)> = Vec::new();
+        let mut in_example = false;
+        for (at, line) in block {
+            let text = if is_code { comment(&line) } else { Some(line.as_str()) };
+            let is_fence = text.is_some_and(|text| text.starts_with("```"));
+            in_example ^= is_fence;
+            match text {
+                Some(text) if text.is_empty() || is_fence || in_example || is_link_definition(text) => {
+                    self.sentences(&mut prose, &around);
+                }
+                Some(text) => prose.push((at, text.to_owned())),
+                None => {
+                    self.sentences(&mut prose, &around);
+                    self.push((line.clone(), line), UnitForm::Code, (at, at), around.clone());
+                }
+            }
+        }
+        self.sentences(&mut prose, &around);
+    }
+
+    fn sentences(&mut self, prose: &mut Vec<(usize, String)>, around: &str) {
+        let Some((start, _)) = prose.first().cloned() else { return };
+        let lines: Vec<String> = prose.drain(..).map(|(_, line)| line).collect();
+        let pieces = sentences::pieces(&lines);
+        for (at, piece) in pieces.iter().enumerate() {
+            // A short sentence is quoted with the next one, which often says the rest.
+            let is_short = |next: &&sentences::Piece| {
+                piece.text.len() + next.text.len() < LONGEST_PAIR && !next.text.starts_with(&piece.text)
+            };
+            let next = pieces.get(at + 1).filter(is_short);
+            let quoted = next.map_or_else(|| piece.text.clone(), |next| format!("{} {}", piece.text, next.text));
+            let lines = (start + piece.first, start + next.map_or(piece.last, |next| next.last));
+            self.push((piece.text.clone(), quoted), UnitForm::Prose, lines, around.to_owned());
         }
     }
 
-    fn push(&mut self, text: &str, line: u32, end_line: u32, form: UnitKind) {
-        let headings = self.headings.clone();
-        self.units.push(QuotableUnit { line, end_line, text: text.to_owned(), form, headings, opens_file: false });
+    fn push(&mut self, (text, quoted): (String, String), form: UnitForm, lines: (usize, usize), around: String) {
+        if text.chars().any(char::is_alphanumeric) {
+            let lines = Some((lines.0 as u32, lines.1 as u32));
+            self.units.push(QuotableUnit { text, quoted, form, lines, around, opens_file: false });
+        }
     }
 }
 
-fn is_underline(trimmed: &str) -> bool {
-    trimmed.len() >= 3 && (trimmed.chars().all(|c| c == '=') || trimmed.chars().all(|c| c == '-'))
-}
-
-fn begins_item(trimmed: &str) -> bool {
-    let after_number = trimmed.trim_start_matches(|c: char| c.is_ascii_digit());
+fn begins_item(line: &str) -> bool {
+    let after_number = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let is_numbered =
-        after_number.len() < trimmed.len() && (after_number.starts_with(". ") || after_number.starts_with(") "));
-    is_numbered || ["- ", "* ", "+ ", "> ", "• "].iter().any(|mark| trimmed.starts_with(mark))
+        after_number.len() < line.len() && (after_number.starts_with(". ") || after_number.starts_with(") "));
+    is_numbered || ["- ", "* ", "+ ", "> ", "• "].iter().any(|mark| line.starts_with(mark))
 }
 
-/// The text of a comment line, without the comment marker.
-fn comment(trimmed: &str) -> Option<&str> {
-    let marks = ["///", "//!", "//", "/**", "/*", "*/", "* ", "# ", "--", ";;", "; ", "<!--", "\"\"\""];
-    if matches!(trimmed, "#" | "*" | ";") {
+/// Whether a line only says where a link leads.
+fn is_link_definition(line: &str) -> bool {
+    line.starts_with('[') && line.split_once("]: ").is_some_and(|(_, target)| !target.contains(' '))
+}
+
+/// The text of a comment line.
+fn comment(line: &str) -> Option<&str> {
+    if matches!(line, "#" | "*" | ";" | "//" | "///" | "//!") {
         return Some("");
     }
-    marks.iter().find_map(|mark| trimmed.strip_prefix(mark)).map(str::trim)
+    let marks = ["///", "//!", "//", "/**", "/*", "*/", "* ", "# ", "-- ", ";; ", "; ", "<!--", "\"\"\""];
+    marks.iter().find_map(|mark| line.strip_prefix(mark)).map(str::trim)
 }

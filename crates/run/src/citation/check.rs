@@ -72,6 +72,9 @@ impl Excerpt<'_> {
             return (u64::from(*first)..=u64::from(*last)).contains(&page);
         }
         if let (true, Some(offset), Some(first), Some(last)) = (is_line, self.first_line, first, last) {
+            if let Some(end) = self.last_line {
+                return offset <= last.saturating_add(OFF) && end.saturating_add(OFF) >= *first;
+            }
             let (start, end) = (offset.saturating_add(span.0 - 1), offset.saturating_add(span.1 - 1));
             return start <= last.saturating_add(OFF) && end.saturating_add(OFF) >= *first;
         }
@@ -84,6 +87,9 @@ impl Excerpt<'_> {
     fn place_of(&self, span: (u32, u32)) -> String {
         match (self.page, self.first_line, self.sheet) {
             (Some(page), ..) => format!("page {page}"),
+            (None, Some(offset), _) if self.last_line.is_some() => {
+                format!("lines {offset}-{}", self.last_line.unwrap_or(offset))
+            }
             (None, Some(offset), _) if span.0 == span.1 => format!("line {}", offset.saturating_add(span.0 - 1)),
             (None, Some(offset), _) => {
                 format!("lines {}-{}", offset.saturating_add(span.0 - 1), offset.saturating_add(span.1 - 1))

@@ -49,6 +49,8 @@ pub(super) struct Excerpt<'a> {
     pub(super) text: &'a str,
     /// The number of its first line in the source, if known.
     pub(super) first_line: Option<u32>,
+    /// The number of its last line, if the lines in between need not be those of the source.
+    pub(super) last_line: Option<u32>,
     pub(super) page: Option<u64>,
     pub(super) sheet: Option<&'a str>,
     /// The hash of the source as it was read.
@@ -111,7 +113,7 @@ fn named(value: &Value) -> impl Iterator<Item = &str> {
 }
 
 fn plain(text: &str) -> Excerpt<'_> {
-    Excerpt { text, first_line: None, page: None, sheet: None, hash: None }
+    Excerpt { text, first_line: None, last_line: None, page: None, sheet: None, hash: None }
 }
 
 fn hash_of(value: Option<&Value>) -> Option<&str> {
@@ -121,10 +123,17 @@ fn hash_of(value: Option<&Value>) -> Option<&str> {
 fn passage(entry: &Value) -> Option<Excerpt<'_>> {
     let text = ["text", "snippet", "content"].iter().find_map(|key| entry[key].as_str())?;
     let place = &entry["place"];
-    let line = place["lines"][0].as_u64().or_else(|| entry["line"].as_u64());
+    let number = |value: &Value| value.as_u64().and_then(|line| u32::try_from(line).ok());
+    let first_line = number(&place["lines"][0]).or_else(|| number(&entry["line"]));
+    let last_line = number(&place["lines"][1]);
+    // A table repeats its header, and blank lines may be missing.
+    let is_verbatim = first_line
+        .zip(last_line)
+        .is_some_and(|(first, last)| text.lines().count() as u32 == last - first.min(last) + 1);
     Some(Excerpt {
         text,
-        first_line: line.and_then(|line| u32::try_from(line).ok()),
+        first_line,
+        last_line: last_line.filter(|_| !is_verbatim),
         page: place["page"].as_u64(),
         sheet: place["sheet"].as_str(),
         hash: hash_of(Some(entry)),

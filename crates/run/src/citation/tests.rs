@@ -27,6 +27,8 @@ fn citations_are_read_in_the_ways_models_write_them() {
         ("[1]: docs/tides.md:12:5 \"high water\"", "docs/tides.md", "12"),
         ("[1] docs/tides.md:12-13\n> high water", "docs/tides.md", "12-13"),
         ("[1] src/tide.rs:7 `high water`", "src/tide.rs", "7"),
+        ("[1]: rows.csv:50 \"port | M2 … Caen | 1.5\"", CitationFinding::Holds),
+        ("[1]: rows.csv:60 \"Caen | 1.5\"", elsewhere("lines 50-51")),
         ("[1]: report.pdf page 3 \"high water\"", "report.pdf", "page 3"),
         ("[1]: report.pdf, p. 3, \"high water\"", "report.pdf", "p. 3"),
         ("[1]: Ports 2024.xlsx Sales!A2 \"high water\"", "Ports 2024.xlsx", "Sales!A2"),
@@ -86,6 +88,7 @@ fn a_citation_holds_only_in_its_source_and_at_its_place() {
     let elsewhere = |at: &str| CitationFinding::Elsewhere { at: at.into() };
     let passages = json!({ "passages": [
         { "path": "ports.csv", "place": { "lines": [1, 3] }, "text": "port,M2\nBrest,2.05\nSaint-Malo,3.7", "hash": "ab" },
+        { "path": "rows.csv", "place": { "lines": [50, 51] }, "text": "| port | M2 |\n|---|---|\n| Caen | 1.5 |\n| Vannes | 1.1 |" },
         { "path": "report.pdf", "place": { "page": 3 }, "text": "The harbour silts up." },
         { "path": "book.xlsx", "place": { "sheet": "Sales", "cells": "A2:B2" }, "text": "Brest 7" },
     ] });

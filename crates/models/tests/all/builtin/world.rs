@@ -1,29 +1,38 @@
-//! A folder, the three tools over it, and a machine just large enough to run a plan.
+//! A folder, the real tools over it, and a machine just large enough to run a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use regex::Regex;
-use serde_json::{Value, json};
+use serde_json::Value;
+use updraft_knowledge::read_here;
 use updraft_models::{BuiltinModel, Model, Prompt, RequestDraft, TaskBrief};
-use updraft_run::{AgentRole, Graph, Message, ModelAnswer, StepSpec, ToolCall, ToolResult, ToolSpec};
-
-/// What `read_file` gives at most.
-const READ: usize = 100_000;
-/// What `search_files` gives at most.
-const FOUND: usize = 200;
+use updraft_run::{AgentRole, Graph, Message, ModelAnswer, ReadRules, Reply, StepSpec, ToolCall, ToolResult, ToolSpec};
+use updraft_tools::{CallContext, Dispatcher, IndexConfig, Place, Registry, ToolLimits, Workspace, WorkspaceIndex};
 
 pub(crate) struct World {
     folder: tempfile::TempDir,
+    dispatcher: Dispatcher,
+    runtime: tokio::runtime::Runtime,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("work")).unwrap();
+        let config = IndexConfig {
+            file: folder.path().join("knowledge/one.db"),
+            own: Vec::new(),
+            rules: ReadRules::default(),
+            read: Arc::new(read_here),
+            embedder: None,
+        };
+        let registry = Registry::standard(&ToolLimits::default()).with_index(&Arc::new(WorkspaceIndex::new(config)));
+        let dispatcher = Dispatcher::new(registry, ToolLimits::default());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        Self { folder, dispatcher, runtime }
     }
 
     pub(crate) fn with(self, path: &str, text: &str) -> Self {
@@ -32,7 +41,7 @@ impl World {
     }
 
     pub(crate) fn write(&self, path: &str, text: &str) {
-        let path = self.folder.path().join(path);
+        let path = self.folder.path().join("work").join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
@@ -69,7 +78,7 @@ impl World {
 
     /// One step: asks, calls and asks again until there is an answer.
     pub(crate) fn converse(&self, brief: &TaskBrief) -> String {
-        let tools = tools();
+        let tools = self.dispatcher.registry().specs_for(&["files".to_owned(), "rag".to_owned()]);
         let tools = if matches!(brief.agent.as_str(), "summarizer" | "thinker") { &[][..] } else { &tools };
         let mut messages = vec![Message::User("Do the step.".into())];
         for _ in 0..6 {
@@ -87,74 +96,36 @@ impl World {
     }
 
     fn call(&self, call: &ToolCall) -> ToolResult {
-        let text = match call.name.as_str() {
-            "list_files" => self.paths().iter().fold(String::new(), |text, path| text + path + "\n"),
-            "search_files" => self.search(call.args["pattern"].as_str().unwrap()),
-            "read_file" => self.read(&call.args),
-            "ask_user" => "blue".to_owned(),
-            other => panic!("no tool {other}"),
+        let place = Place { workspace: Workspace::open(&self.folder.path().join("work")).unwrap() };
+        let context = CallContext::new(place, "run/step/0/0/call.0");
+        let reply = self.runtime.block_on(self.dispatcher.call(call, &context)).reply;
+        let (text, is_error) = match reply {
+            Reply::Output(output) => (output.text.clone(), output.is_error),
+            other => (format!("{other:?}"), true),
         };
-        ToolResult { call: call.id.clone(), name: call.name.clone(), text, is_error: false }
+        ToolResult { call: call.id.clone(), name: call.name.clone(), text, is_error }
     }
 
-    pub(crate) fn paths(&self) -> Vec<String> {
-        let mut paths = Vec::new();
-        walk(self.folder.path(), self.folder.path(), &mut paths);
-        paths.sort();
-        paths
-    }
-
-    fn search(&self, pattern: &str) -> String {
-        let regex = Regex::new(pattern).unwrap();
-        let mut text = String::new();
-        let mut found = 0;
-        for path in self.paths() {
-            let Ok(content) = fs::read_to_string(self.folder.path().join(&path)) else { continue };
-            for (line, number) in content.lines().zip(1..).filter(|(line, _)| regex.is_match(line)) {
-                if found == FOUND {
-                    return text + "[there is more; narrow the pattern or the path]\n";
-                }
-                found += 1;
-                writeln!(text, "{path}:{number}: {}", line.chars().take(300).collect::<String>()).unwrap();
-            }
-        }
-        if found == 0 { "[no line matches]\n".to_owned() } else { text }
-    }
-
-    fn read(&self, args: &Value) -> String {
-        let path = args["path"].as_str().unwrap();
-        let start = args["start_line"].as_u64().unwrap_or(1) as usize;
-        let end = args["end_line"].as_u64().unwrap_or(u64::MAX) as usize;
-        let content = fs::read_to_string(self.folder.path().join(path)).unwrap();
-        let mut text = String::new();
-        for (line, number) in
-            content.split_inclusive('\n').zip(1..).filter(|(_, number)| (start..=end).contains(number))
-        {
-            if text.len() + line.len() > READ {
-                return format!("{text}[lines {start} to {} of many; read on with start_line {number}]\n", number - 1);
-            }
-            text += line;
-        }
-        text
-    }
-
-    /// The quotations of an answer, each checked against its file and line.
+    /// The quotations of an answer, each checked against its file and lines.
     pub(crate) fn quotes(&self, answer: &str) -> Vec<String> {
-        let form = Regex::new(r#""(.*?)" \(([^()"]+?):(\d+)(?:-(\d+))?\)"#).unwrap();
+        let form = Regex::new(r#"^- \[(\d+)\] (.+?):(\d+)(?:-(\d+))?(?: \(.*?\))?: "(.*)"$"#).unwrap();
         let mut quotes = Vec::new();
         for line in answer.lines().filter(|line| line.starts_with("- ")) {
-            let mut covered = 2;
-            for found in form.captures_iter(line) {
-                let content = fs::read_to_string(self.folder.path().join(&found[2])).unwrap();
-                let first: usize = found[3].parse().unwrap();
-                let last: usize = found.get(4).map_or(first, |last| last.as_str().parse().unwrap());
-                let joined =
-                    content.lines().skip(first - 1).take(last - first + 1).map(str::trim).collect::<Vec<_>>().join(" ");
-                assert!(joined.contains(&found[1]), "not in {}:{first}-{last}: {}\n{joined}", &found[2], &found[1]);
-                covered += found[0].len();
-                quotes.push(found[1].to_owned());
-            }
-            assert!(line.len() - covered <= 2, "something stands outside quotations: {line}");
+            let Some(found) = form.captures(line) else { panic!("not a citation: {line}") };
+            assert_eq!(found[1].parse(), Ok(quotes.len() + 1), "{answer}");
+            let content = fs::read_to_string(self.folder.path().join("work").join(&found[2])).unwrap();
+            let first: usize = found[3].parse().unwrap();
+            let last: usize = found.get(4).map_or(first, |last| last.as_str().parse().unwrap());
+            let plain = |text: &str| -> String {
+                let marks = ["///", "//!", "//", "# "];
+                let text = marks.iter().find_map(|mark| text.trim().strip_prefix(mark)).unwrap_or(text);
+                text.replace(['|', ','], " ").split_whitespace().collect::<Vec<_>>().join(" ")
+            };
+            let cited = content.lines().skip(first - 1).take(last - first + 1).map(plain).collect::<Vec<_>>().join(" ");
+            // The header of a table stands above its row.
+            let words = found[5].rsplit_once(" … ").map_or(&found[5], |(_, row)| row);
+            assert!(cited.contains(&plain(words)), "not in {}:{first}-{last}: {words}\n{cited}", &found[2]);
+            quotes.push(found[5].to_owned());
         }
         quotes
     }
@@ -175,30 +146,8 @@ pub(crate) fn ask(brief: &TaskBrief, messages: &[Message], tools: &[ToolSpec]) -
     first
 }
 
+/// The tools of an agent that retrieves.
 pub(crate) fn tools() -> Vec<ToolSpec> {
-    let number = json!({ "type": "integer", "minimum": 1 });
-    let text = json!({ "type": "string" });
-    let tool = |name: &str, properties: Value| ToolSpec {
-        name: name.into(),
-        description: String::new(),
-        parameters: json!({ "type": "object", "properties": properties, "additionalProperties": false }),
-    };
-    vec![
-        tool("list_files", json!({ "path": text, "recursive": { "type": "boolean" }, "limit": number })),
-        tool(
-            "search_files",
-            json!({ "pattern": text, "path": text, "ignore_case": { "type": "boolean" }, "limit": number }),
-        ),
-        tool("read_file", json!({ "path": text, "start_line": number, "end_line": number, "max_bytes": number })),
-    ]
-}
-
-fn walk(root: &Path, folder: &Path, paths: &mut Vec<String>) {
-    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
-        if entry.file_type().unwrap().is_dir() {
-            walk(root, &entry.path(), paths);
-        } else {
-            paths.push(entry.path().strip_prefix(root).unwrap().to_string_lossy().into_owned());
-        }
-    }
+    let world = World::new();
+    world.dispatcher.registry().specs_for(&["files".to_owned(), "rag".to_owned()])
 }
