@@ -41,6 +41,7 @@ impl Index {
     }
 
     /// Compares vectors by their signs first from this many on; for measuring what that loses.
+    #[must_use]
     pub fn with_most_exact(mut self, vectors: usize) -> Self {
         self.most_exact = vectors;
         self
