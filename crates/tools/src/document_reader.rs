@@ -55,7 +55,7 @@ impl Default for DocumentLimits {
 /// use updraft_tools::DocumentReader;
 ///
 /// fn for_ingest(reader: &DocumentReader) -> impl Fn(&Path, &[u8]) -> Result<Document, ReadError> + Sync {
-///     |path, content| reader.read_blocking(content, &path.to_string_lossy(), &ReadOptions::default())
+///     move |path, content| reader.read_blocking(content, &path.to_string_lossy(), &ReadOptions::default())
 /// }
 /// ```
 #[derive(Clone, Debug)]
