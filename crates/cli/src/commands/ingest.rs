@@ -85,7 +85,7 @@ async fn watch(job: &IndexJob, as_json: bool) -> CliResult {
             return Ok(code);
         }
         let begun = Instant::now();
-        let outcome = job.run(|index, workspace, work| index.refresh(workspace, work)).await?;
+        let outcome = job.run(WorkspaceIndex::refresh).await?;
         wait = LOOKED.max(begun.elapsed() * RESTED);
         let is_news = |report: &IngestReport| report.written + report.removed > 0 || !report.failed.is_empty();
         let code = match &outcome.value.report {

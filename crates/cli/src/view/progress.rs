@@ -11,7 +11,7 @@ use crate::{out, time_format};
 const DRAWN: Duration = Duration::from_millis(100);
 const LOGGED: Duration = Duration::from_secs(10);
 /// The columns of the bar.
-const BAR: usize = 24;
+const BAR: usize = 12;
 
 /// How far the work is.
 pub(crate) struct WorkProgress {
@@ -95,6 +95,6 @@ mod tests {
             left: Duration::from_secs(75),
         };
         assert_eq!(line(&progress, false), " 25 %  indexing 120 of 480 files  7.4 MB/s  1 min 15 s left");
-        assert!(line(&progress, true).starts_with("██████░░░░░░░░░░░░░░░░░░  25 %"));
+        assert!(line(&progress, true).starts_with("███░░░░░░░░░  25 %"));
     }
 }

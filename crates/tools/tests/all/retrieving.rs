@@ -123,7 +123,9 @@ async fn passages_of_files_that_may_not_be_read_never_appear() {
         (0..40).map(|at| (format!("secret/{at}.md"), "the password of the loom, the loom\n".to_owned())).collect();
     files.push(("open.md".to_owned(), "a long text about many things, and about a loom as well\n".to_owned()));
     let library = library(&[]);
-    files.iter().for_each(|(name, text)| library.world.put(name, text));
+    for (name, text) in &files {
+        library.world.put(name, text);
+    }
     let deny = vec![Rule::parse("read_file(secret/**)", "").unwrap()];
     let rules = Arc::new(ReadRules::of([&Rules { deny, ..Rules::default() }]));
     for (tool, args) in [("retrieve", json!({ "query": "loom password", "limit": 3 })), ("list_documents", json!({}))] {
