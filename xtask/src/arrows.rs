@@ -51,6 +51,7 @@ const WORKBENCH: &[&str] = &[
     "updraft-journal",
     "updraft-mcp",
     "updraft-knowledge",
+    "updraft-reader",
     "updraft-engine",
 ];
 
