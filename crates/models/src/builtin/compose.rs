@@ -77,7 +77,7 @@ pub(super) fn answer_part(part: &QuestionPart, findings: &Findings, parts: usize
         let known = |at: &usize| !unknown.contains(&&part.terms[*at]);
         quotes.retain(|quote| (0..part.terms.len()).filter(known).all(|at| quote.own[at] || quote.above[at]));
     }
-    let coverage = quotes.iter().map(|quote| quote.coverage()).fold(0.0, f64::max);
+    let coverage = quotes.iter().map(Quote::coverage).fold(0.0, f64::max);
     let quotes = choose(quotes, most, WORTH_SHOWING);
     if quotes.is_empty() {
         let nothing = words::nothing_together(&listed(&part.terms.iter().collect::<Vec<_>>()));
@@ -242,7 +242,7 @@ fn ranked(part: &QuestionPart, findings: &Findings, unknown: &[&Term]) -> Vec<Qu
             let form = if unit.form == UnitForm::Code { 0.6 } else { 1.0 };
             let origin = if passage.path.contains("test") {
                 0.8
-            } else if passage.path.ends_with(".md") {
+            } else if passage.path.to_lowercase().ends_with(".md") {
                 1.15
             } else {
                 1.0
