@@ -161,11 +161,11 @@ impl Index {
 
 /// Whether the document was written: not if another process has stored the same content meanwhile.
 fn put_one(batch: &Transaction<'_>, document: &NewDocument) -> rusqlite::Result<bool> {
-    let mut find = batch.prepare_cached("SELECT id, hash FROM documents WHERE path = ?1")?;
-    let known: Option<(i64, Vec<u8>)> =
-        find.query_row([&document.path], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    if let Some((id, hash)) = known {
-        if hash == document.hash {
+    let mut find = batch.prepare_cached("SELECT id, hash, problem FROM documents WHERE path = ?1")?;
+    let known: Option<(i64, Vec<u8>, Option<String>)> =
+        find.query_row([&document.path], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()?;
+    if let Some((id, hash, problem)) = known {
+        if hash == document.hash && problem == document.problem {
             let mut touch = batch.prepare_cached("UPDATE documents SET modified = ?2, date = ?3 WHERE id = ?1")?;
             touch.execute(params![id, document.modified, document.date])?;
             return Ok(false);

@@ -43,6 +43,8 @@ pub struct IngestOptions<'a> {
     pub largest: u64,
     /// How many files are read at once.
     pub threads: usize,
+    /// Whether files that could not be read, or not in full, are read again although they have not changed.
+    pub tries_again: bool,
     /// Files that it refuses are left out, and removed if they were in the index.
     pub admit: &'a AdmitFile<'a>,
     /// Gets the bytes of a file.
@@ -65,6 +67,7 @@ impl<'a> IngestOptions<'a> {
             now,
             largest: 64 << 20,
             threads,
+            tries_again: false,
             admit: &|_| true,
             load: &|path| std::fs::read(path),
             read: &read_here,
@@ -93,7 +96,16 @@ impl Index {
         let gone: Vec<i64> =
             gone.filter(|entry| walk::is_below(&entry.path, paths, options)).map(|entry| entry.id).collect();
         report.files = files.len() as u64;
-        let changed: Vec<&FileEntry> = files.iter().filter(|file| !file.is_same(known.get(&file.name))).collect();
+        let changed: Vec<&FileEntry> = {
+            let is_tried_again = |known: Option<&DocumentEntry>| {
+                options.tries_again && known.is_some_and(|known| known.problem.is_some())
+            };
+            let is_changed = |file: &&FileEntry| {
+                let known = known.get(&file.name);
+                !file.is_same(known) || is_tried_again(known)
+            };
+            files.iter().filter(is_changed).collect()
+        };
         report.unchanged = (files.len() - changed.len()) as u64;
         self.ingest_changed(&changed, &known, options, &mut report, progress, cancel)?;
         for batch in gone.chunks(BATCH_DOCUMENTS) {

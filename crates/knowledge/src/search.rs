@@ -29,6 +29,7 @@ use crate::vectors::Embedder;
 pub(crate) use candidates::allowed;
 pub(crate) use fusion::Halves;
 pub(crate) use word_counts::WordCounts;
+use word_counts::{IndexStamp, stamp};
 
 /// What to look for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -156,13 +157,14 @@ pub enum MatchForm {
 struct WordLookup<'a> {
     connection: &'a Connection,
     totals: Totals,
+    stamp: IndexStamp,
     counts: &'a WordCounts,
 }
 
 impl WordLookup<'_> {
     /// In how many chunks a stem occurs.
     fn count(&self, stem: &str) -> rusqlite::Result<i64> {
-        self.counts.of(stem, &self.totals, self.connection)
+        self.counts.of(stem, self.stamp, self.connection)
     }
 }
 

@@ -120,7 +120,7 @@ fn mark_line(line: &str, faults: &[(u32, String)]) -> String {
             entry::number(from).filter(|(_, after)| !is_code && !is_index && !after.starts_with('('))
             && let Some((_, fault)) = faults.iter().find(|(faulty, _)| *faulty == n)
         {
-            marked.push_str(&format!("[{n}: {fault}]"));
+            marked.extend(["[", &n.to_string(), ": ", fault, "]"]);
             rest = after;
             continue;
         }

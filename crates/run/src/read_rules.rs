@@ -22,7 +22,7 @@ impl ReadRules {
         if self.0.is_empty() {
             return false;
         }
-        let reading = PreparedCall { reads: vec![path.to_owned()], ..PreparedCall::default() };
+        let reading = PreparedCall { reads: vec![path.to_owned()], leaves_out: true, ..PreparedCall::default() };
         self.0.iter().any(|rule| rule.matches(RETRIEVE, &reading) != RuleMatch::No)
     }
 }
@@ -45,5 +45,8 @@ mod tests {
         assert!(forbidden.iter().all(|path| read.forbid(path)));
         assert!(["open/a", "notes/a.txt", "listed/a", "env"].iter().all(|path| !read.forbid(path)));
         assert!(!ReadRules::default().forbid("a"));
+        let anywhere = ReadRules::of([&rules(&["read_file(src/**/secret.txt)"], &["read_file(**/.env)"])]);
+        assert!(["a/.env", ".env", "src/a/secret.txt"].iter().all(|path| anywhere.forbid(path)));
+        assert!(["a/b.rs", "src/a/open.txt"].iter().all(|path| !anywhere.forbid(path)));
     }
 }

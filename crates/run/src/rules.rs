@@ -137,6 +137,8 @@ impl Rule {
             let is_meant = self.tool == tool || (self.means_also(tool) && prepared.changes());
             return if is_meant { RuleMatch::Maybe } else { RuleMatch::No };
         }
+        let is_of_files = tool == READERS[0] || WRITERS.contains(&tool);
+        let may_be_folder = !prepared.leaves_out && !is_of_files;
         let fit = |touched: &CallTarget<'_>| match touched {
             CallTarget::Part(part) if part.uncertain || part.hides => {
                 RuleMatch::Maybe.max(command_fit(pattern, part, true))
@@ -144,7 +146,7 @@ impl Rule {
             CallTarget::Part(part) => command_fit(pattern, part, true).max(mentioned(pattern, part)),
             CallTarget::Host(host) if host_fits(pattern, host) => RuleMatch::Yes,
             CallTarget::Path(path) if path_is_within(pattern, path) => RuleMatch::Yes,
-            CallTarget::Path(path) if !prepared.leaves_out && covers_some(path, pattern) => RuleMatch::Yes,
+            CallTarget::Path(path) if may_be_folder && covers_some(path, pattern) => RuleMatch::Yes,
             CallTarget::Host(_) | CallTarget::Path(_) => RuleMatch::No,
         };
         touched.iter().map(fit).max().unwrap_or(RuleMatch::No)

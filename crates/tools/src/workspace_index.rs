@@ -81,6 +81,8 @@ pub struct IndexWork<'a> {
     pub cancel: Cancel,
     /// Most time for making vectors; if absent, it takes as long as it takes.
     pub vector_time: Option<Duration>,
+    /// Whether files that could not be read are tried again.
+    pub tries_again: bool,
     /// Hears how far it is.
     pub progress: &'a mut dyn FnMut(&IndexProgress),
 }
@@ -105,6 +107,8 @@ pub struct IndexState {
     pub vector_fault: Option<String>,
     /// Where the previous index is, which was damaged and has been replaced.
     pub replaced: Option<PathBuf>,
+    /// How long it took to look at the files and to read those that had changed.
+    pub looked: Duration,
 }
 
 impl IndexState {

@@ -33,13 +33,14 @@ pub fn index(folders: &AppFolders, workspace: &Path, settings: &WorkspaceSetting
     })
 }
 
-/// Files that were handed over with a goal are found by searches even if git ignores them or their names begin with a
-/// dot.
+/// Files that were handed over with a goal are found by searches even if git ignores them. Hidden files (`.env`) are not:
+/// later runs would find them too.
 pub(crate) fn note_files(folders: &AppFolders, workspace: &Path, settings: &WorkspaceSettings, files: &[String]) {
-    if files.is_empty() {
+    let is_hidden = |file: &str| file.split('/').any(|name| name.starts_with('.') && name != "." && name != "..");
+    let paths: Vec<PathBuf> = files.iter().filter(|file| !is_hidden(file)).map(|file| workspace.join(file)).collect();
+    if paths.is_empty() {
         return;
     }
-    let paths: Vec<PathBuf> = files.iter().map(|file| workspace.join(file)).collect();
     if let Err(error) = index(folders, workspace, settings).name(&paths) {
         // The run can read them all the same.
         tracing::warn!(%error, "files that were handed over are not indexed");
@@ -52,9 +53,9 @@ pub fn file(folders: &AppFolders, workspace: &Path) -> PathBuf {
     folders.data.join("knowledge").join(format!("{}.db", &name[..32]))
 }
 
-/// Our own folders, if they are inside the workspace: the journal is no document.
+/// Our own folders, unless the workspace is inside of one: the journal is no document.
 fn own_folders(folders: &AppFolders, workspace: &Path) -> Vec<PathBuf> {
     let all = [&folders.config, &folders.data, &folders.state];
     let real = all.into_iter().filter_map(|folder| folder.canonicalize().ok());
-    real.filter(|folder| folder != workspace && folder.starts_with(workspace)).collect()
+    real.filter(|folder| !workspace.starts_with(folder)).collect()
 }

@@ -47,7 +47,12 @@ pub(crate) fn run(folders: &AppFolders, args: &SearchArgs) -> CliResult {
         },
     };
     let outcome = runtime::block_on(job.run(move |index, workspace, work| {
-        let work = &mut IndexWork { cancel: work.cancel.clone(), vector_time: Some(VECTORS), progress: work.progress };
+        let work = &mut IndexWork {
+            cancel: work.cancel.clone(),
+            vector_time: Some(VECTORS),
+            tries_again: false,
+            progress: work.progress,
+        };
         index.find(workspace, &request, &ReadRules::default(), work)
     }))?;
     if outcome.code != CliExitCode::Done {

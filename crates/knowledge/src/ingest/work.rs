@@ -1,8 +1,8 @@
-//! Reads files on several threads and hands the results on in order.
+//! Reads files on several threads.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 use super::IngestOptions;
 use super::walk::FileEntry;
@@ -21,7 +21,7 @@ pub(super) enum Outcome {
     Failed(String),
 }
 
-/// Reads all files and calls `take` for each, in the order of the list. An error of `take`, or a stop, ends the work.
+/// Reads all files and calls `take` for each, in any order. An error of `take`, or a stop, ends the work.
 pub(super) fn read_all(
     files: &[&FileEntry],
     known: &HashMap<String, DocumentEntry>,
@@ -39,8 +39,12 @@ pub(super) fn read_all(
             scope.spawn(move || work((files, known), options, (next, cancel), &sender));
         }
         drop(sender);
-        // Dropping the receiver at the end makes every thread stop at its next file.
-        in_order(files, &receiver, cancel, take)
+        // As they come: a slow file must not hold up the others. After a stop each thread finishes its file, and what it
+        // has read is taken too. Dropping the receiver makes every thread stop at its next file.
+        for (at, outcome) in &receiver {
+            take(files[at], outcome)?;
+        }
+        cancel.check()
     })
 }
 
@@ -60,25 +64,6 @@ fn work(
     }
 }
 
-fn in_order(
-    files: &[&FileEntry],
-    receiver: &Receiver<(usize, Outcome)>,
-    cancel: &Cancel,
-    take: &mut dyn FnMut(&FileEntry, Outcome) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let mut early: BTreeMap<usize, Outcome> = BTreeMap::new();
-    let mut next = 0;
-    for (at, outcome) in receiver {
-        cancel.check()?;
-        early.insert(at, outcome);
-        while let Some(outcome) = early.remove(&next) {
-            take(files[next], outcome)?;
-            next += 1;
-        }
-    }
-    cancel.check()
-}
-
 fn read_one(file: &FileEntry, known: Option<&DocumentEntry>, options: &IngestOptions<'_>) -> Outcome {
     let document = if file.bytes > options.largest {
         let problem = format!("larger than {} bytes", options.largest);
@@ -89,9 +74,10 @@ fn read_one(file: &FileEntry, known: Option<&DocumentEntry>, options: &IngestOpt
             Err(error) => return Outcome::Failed(error.to_string()),
         };
         let unread = NewDocument::unread(&file.name, &content);
-        if known.is_some_and(|known| known.hash == unread.hash) {
+        let is_tried_again = options.tries_again && known.is_some_and(|known| known.problem.is_some());
+        if let Some(known) = known.filter(|known| known.hash == unread.hash && !is_tried_again) {
             // The content is as before: only the time is written.
-            unread
+            NewDocument { problem: known.problem.clone(), ..unread }
         } else {
             match (options.read)(&file.path, &content) {
                 Ok(document) => NewDocument::new(&file.name, &content, &document),

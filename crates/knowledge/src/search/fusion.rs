@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::score::{Candidate, Lexicon, Scorer};
 use super::terms::QuestionTerms;
-use super::{SearchMethod, SearchRequest, WordLookup, WordMatch, candidates};
+use super::{SearchMethod, SearchRequest, WordLookup, WordMatch, candidates, stamp};
 use super::{feedback, phrases};
 use crate::error::Error;
 use crate::index::Index;
@@ -54,7 +54,7 @@ impl Index {
         let best = nearest.best(DEPTH + 1);
         let totals = self.totals()?;
         self.read(|connection| {
-            let lookup = WordLookup { connection, totals, counts: &self.word_counts };
+            let lookup = WordLookup { connection, totals, stamp: stamp(connection)?, counts: &self.word_counts };
             let mut question = QuestionTerms::read(&request.text, &lookup)?;
             let (phrases, unknown) = phrases::read(&request.text, connection)?;
             question.unknown.extend(unknown);
@@ -114,8 +114,11 @@ impl Halves {
             let by_vectors = chunk.similarity.map_or(0.0, |similarity| vectors.place(similarity));
             (at, (own * by_words + weight * by_vectors) / (own + weight))
         };
-        let mut ranking: Vec<(usize, f64)> =
-            self.chunks.iter().enumerate().map(score).filter(|one| one.1 > 0.0).collect();
+        let matches = |(_, chunk): &(usize, &ScoredChunk)| {
+            (own > 0.0 && chunk.words > 0.0) || (weight > 0.0 && chunk.similarity.is_some())
+        };
+        let mut ranking: Vec<(usize, f64)> = self.chunks.iter().enumerate().filter(matches).map(score).collect();
+        // Positions are in the order of the scores by words, which decide among equals.
         ranking.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         ranking
     }
@@ -146,6 +149,8 @@ impl Scale {
 
     /// From 0 for the lowest to 1 for the highest; what lies below is 0.
     fn place(&self, score: f64) -> f64 {
-        if self.high <= self.low { 0.0 } else { ((score - self.low) / (self.high - self.low)).max(0.0) }
+        // Where the best are all alike, each of them is the best.
+        let range = (self.high - self.low).max(f64::MIN_POSITIVE);
+        if score >= self.high { 1.0 } else { ((score - self.low) / range).max(0.0) }
     }
 }

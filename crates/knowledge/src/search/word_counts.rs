@@ -6,21 +6,28 @@ use std::sync::{Mutex, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::entry::Totals;
-
 /// The most words that are remembered.
 const MOST: usize = 50_000;
 
 /// Counts that are known, and the state of the index that they are true for.
 #[derive(Default)]
-pub(crate) struct WordCounts(Mutex<(Totals, HashMap<String, i64>)>);
+pub(crate) struct WordCounts(Mutex<(IndexStamp, HashMap<String, i64>)>);
+
+/// Changes whenever the index does: what others have committed, and what this connection has changed.
+pub(super) type IndexStamp = (i64, i64);
+
+/// The stamp as it is now.
+pub(super) fn stamp(connection: &Connection) -> rusqlite::Result<IndexStamp> {
+    let mut read = connection.prepare_cached("SELECT data_version, total_changes() FROM pragma_data_version")?;
+    read.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+}
 
 impl WordCounts {
     /// In how many chunks a stem occurs. Counts of another state of the index are forgotten.
-    pub(super) fn of(&self, stem: &str, totals: &Totals, connection: &Connection) -> rusqlite::Result<i64> {
+    pub(super) fn of(&self, stem: &str, stamp: IndexStamp, connection: &Connection) -> rusqlite::Result<i64> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.0 != *totals || known.1.len() >= MOST {
-            *known = (*totals, HashMap::new());
+        if known.0 != stamp || known.1.len() >= MOST {
+            *known = (stamp, HashMap::new());
         }
         if let Some(count) = known.1.get(stem) {
             return Ok(*count);

@@ -28,9 +28,10 @@ struct Quote {
     matched: String,
     is_row: bool,
     score: f64,
-    /// Which words of the question it contains itself, and which stand around it.
+    /// Which words of the question it contains itself, which stand around it, and which of these in a heading or header.
     own: Vec<bool>,
     around: Vec<bool>,
+    above: Vec<bool>,
     /// Whether it names something that the question does not.
     is_foreign: bool,
 }
@@ -43,8 +44,15 @@ pub(super) fn answer_part(part: &QuestionPart, findings: &Findings, parts: usize
         let remark = if quotes.is_empty() { words::NOTHING_TO_QUOTE.to_owned() } else { String::new() };
         return data("", &quotes, &remark);
     }
+    // A file that was handed over may contain what the index does not.
+    let is_read = |term: &Term| {
+        let mut words = findings.passages.iter().flat_map(|passage| matching::words(&passage.text));
+        words.any(|word| word.lower == term.lower)
+    };
     let is_unknown = |term: &&Term| {
-        findings.unknown.iter().any(|word| matching::words(word).iter().any(|word| word.lower == term.lower))
+        let mut unknown = findings.unknown.iter().flat_map(|word| matching::words(word));
+        unknown.any(|word| word.lower == term.lower || matching::parts(&term.word).contains(&word.lower))
+            && !is_read(term)
     };
     let unknown: Vec<&Term> = part.terms.iter().filter(is_unknown).collect();
     let has_names = part.terms.iter().any(|term| term.is_name);
@@ -67,17 +75,17 @@ pub(super) fn answer_part(part: &QuestionPart, findings: &Findings, parts: usize
     if !has_names && !unknown.is_empty() {
         // What is missing may be a name: only a line that has everything else is worth showing.
         let known = |at: &usize| !unknown.contains(&&part.terms[*at]);
-        quotes.retain(|quote| (0..part.terms.len()).filter(known).all(|at| quote.says(at)));
+        quotes.retain(|quote| (0..part.terms.len()).filter(known).all(|at| quote.own[at] || quote.above[at]));
     }
-    let coverage = quotes.iter().map(|quote| quote.coverage()).fold(0.0, f64::max);
+    let coverage = quotes.iter().map(Quote::coverage).fold(0.0, f64::max);
     let quotes = choose(quotes, most, WORTH_SHOWING);
     if quotes.is_empty() {
         let nothing = words::nothing_together(&listed(&part.terms.iter().collect::<Vec<_>>()));
         return data("", &[], if remark.is_empty() { &nothing } else { &remark });
     }
-    // Words without a capital may be missing because the files say it otherwise.
-    let remark = if has_names { remark } else { String::new() };
     let is_close = most_names < known_names.len() || coverage < COVERAGE;
+    // One word without a capital may be missing because the files say it otherwise.
+    let remark = if has_names || is_close || unknown.len() > 1 { remark } else { String::new() };
     data(if is_close { words::CLOSEST } else { "" }, &quotes, &remark)
 }
 
@@ -136,6 +144,9 @@ impl Quote {
         let own: Vec<bool> = part.terms.iter().map(|term| says(&own_words, term)).collect();
         let around: Vec<bool> = part.terms.iter().map(|term| says(&around_words, term)).collect();
         let trail_words = matching::words(&passage.trail);
+        let is_row = unit.form == UnitForm::Row;
+        let above =
+            part.terms.iter().map(|term| says(&trail_words, term) || (is_row && says(&around_words, term))).collect();
         let is_told_by_trail = part.terms.iter().zip(&own).any(|(term, own)| !own && says(&trail_words, term));
         Self {
             path: passage.path.clone(),
@@ -148,10 +159,11 @@ impl Quote {
             is_foreign: names_something_else(part, unit, &own_words),
             text: unit.quoted.clone(),
             matched: unit.text.clone(),
-            is_row: unit.form == UnitForm::Row,
+            is_row,
             score: 0.0,
             own,
             around,
+            above,
         }
     }
 
@@ -167,8 +179,14 @@ impl Quote {
 
     /// Where a word of the question is nowhere, whether this is about something else: it names something else, or is an
     /// entry such as `Height: 12 m` of something else.
-    fn is_of_another(&self, part: &QuestionPart, passage: &Passage, only_around: &[bool]) -> bool {
-        if part.terms.iter().zip(&self.own).any(|(term, own)| term.is_name && *own) {
+    fn is_of_another(
+        &self,
+        part: &QuestionPart,
+        passage: &Passage,
+        (unknown, only_around): (&[&Term], &[bool]),
+    ) -> bool {
+        let lacks_name = unknown.iter().any(|term| term.is_name);
+        if !lacks_name && part.terms.iter().zip(&self.own).any(|(term, own)| term.is_name && *own) {
             return false;
         }
         let is_entry = self.matched.contains([':', '=']) && self.matched.split_whitespace().count() <= 10;
@@ -194,8 +212,13 @@ fn says(words: &[Word], term: &Term) -> bool {
 /// Everything that can be quoted, best first.
 fn ranked(part: &QuestionPart, findings: &Findings, unknown: &[&Term]) -> Vec<Quote> {
     let mut quotes: Vec<Quote> = Vec::new();
+    let asked = fingerprint(&part.query);
     for (rank, passage) in findings.passages.iter().enumerate() {
         for unit in units(passage) {
+            // An example or a test that repeats the question does not answer it.
+            if asked.len() >= 15 && fingerprint(&unit.text).contains(&asked) {
+                continue;
+            }
             let mut quote = Quote::of(passage, &unit, part);
             let weight = |at: usize| if part.terms[at].is_name { 2.0 } else { 1.0 };
             let sum = |flags: &[bool]| {
@@ -205,8 +228,11 @@ fn ranked(part: &QuestionPart, findings: &Findings, unknown: &[&Term]) -> Vec<Qu
                 quote.own.iter().zip(&quote.around).map(|(own, around)| *around && !own).collect();
             let (own, lent) = (sum(&quote.own), sum(&only_around));
             let is_lent_only = own == 0.0 && !quote.is_row;
-            if !unknown.is_empty() && quote.is_of_another(part, passage, &only_around) {
+            if !unknown.is_empty() && quote.is_of_another(part, passage, (unknown, &only_around)) {
                 continue;
+            }
+            if !unknown.is_empty() && !quote.is_row {
+                quote.text.clone_from(&quote.matched);
             }
             if is_lent_only || own + lent == 0.0 {
                 continue;
@@ -216,7 +242,7 @@ fn ranked(part: &QuestionPart, findings: &Findings, unknown: &[&Term]) -> Vec<Qu
             let form = if unit.form == UnitForm::Code { 0.6 } else { 1.0 };
             let origin = if passage.path.contains("test") {
                 0.8
-            } else if passage.path.ends_with(".md") {
+            } else if passage.path.to_lowercase().ends_with(".md") {
                 1.15
             } else {
                 1.0
@@ -254,8 +280,6 @@ fn introductions(findings: &Findings) -> Vec<Quote> {
 /// The best of them from several files, without what is said twice.
 fn choose(quotes: Vec<Quote>, most: usize, share: f64) -> Vec<Quote> {
     let mut chosen: Vec<Quote> = Vec::new();
-    let print =
-        |text: &str| text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
     for quote in quotes {
         let Some(best) = chosen.first() else {
             chosen.push(quote);
@@ -263,15 +287,22 @@ fn choose(quotes: Vec<Quote>, most: usize, share: f64) -> Vec<Quote> {
         };
         let lacks = (0..quote.own.len()).any(|at| best.says(at) && !quote.says(at));
         let of_file = chosen.iter().filter(|other| other.path == quote.path).count();
-        let own = print(&quote.matched);
-        let is_known =
-            chosen.iter().map(|other| print(&other.text)).any(|other| other.contains(&own) || own.contains(&other));
+        let own = fingerprint(&quote.matched);
+        let is_known = chosen
+            .iter()
+            .map(|other| fingerprint(&other.text))
+            .any(|other| other.contains(&own) || own.contains(&other));
         let is_worth_it = quote.score >= best.score * share && of_file < MOST_OF_A_FILE;
         if chosen.len() < most && is_worth_it && !is_known && !(quote.is_foreign && lacks) {
             chosen.push(quote);
         }
     }
     chosen
+}
+
+/// Only letters and digits, to compare texts whatever their form.
+fn fingerprint(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 /// Whether a unit contains a name that the question does not.
@@ -283,9 +314,9 @@ fn names_something_else(part: &QuestionPart, unit: &QuotableUnit, own: &[Word]) 
             && !part.terms.iter().any(|term| matching::is_form_of(word, &term.lower))
     };
     own.iter().enumerate().any(|(at, word)| {
-        let next_is_verb = own.get(at + 1).is_some_and(|next| {
-            !next.is_capital() && (next.lower.ends_with('s') || matches!(next.lower.as_str(), "had" | "are"))
+        let names_it = own.get(at + 1).is_some_and(|next| {
+            next.is_capital() || next.lower.ends_with('s') || matches!(next.lower.as_str(), "had" | "are")
         });
-        is_unknown(word) && (is_row || !word.opens || word.possessive || next_is_verb)
+        is_unknown(word) && (is_row || !word.opens || word.possessive || names_it)
     })
 }

@@ -117,7 +117,7 @@ fn stem(word: &str) -> String {
 }
 
 /// The words of an identifier, in lower case.
-fn parts(identifier: &str) -> Vec<String> {
+pub(super) fn parts(identifier: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut was_lower = false;
     for c in identifier.chars() {

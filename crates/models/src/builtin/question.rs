@@ -98,7 +98,7 @@ pub(super) fn parts_of(goal: &str) -> Vec<QuestionPart> {
 }
 
 fn is_telling(word: &Word) -> bool {
-    let is_long = word.lower.chars().count() > 1 || word.lower.chars().all(|c| c.is_numeric());
+    let is_long = word.lower.chars().count() > 1 || word.lower.chars().all(char::is_numeric);
     is_long && !matching::is_stop_word(&word.lower)
 }
 

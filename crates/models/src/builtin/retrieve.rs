@@ -115,7 +115,7 @@ pub(super) fn compose_inputs(prompt: &Prompt<'_>) -> ModelAnswer {
         match conversation::inputs(brief, name).into_iter().next() {
             Some(Value::Array(parts)) => answers.extend(parts.into_iter().filter(|part| part.get("quotes").is_some())),
             Some(Value::String(text)) => {
-                texts.passages.push(Passage { path: name.clone(), text, ..Passage::default() })
+                texts.passages.push(Passage { path: name.clone(), text, ..Passage::default() });
             }
             Some(_) | None => {}
         }

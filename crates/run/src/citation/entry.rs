@@ -76,12 +76,11 @@ fn numbered(line: &str) -> Option<(u32, &str)> {
 impl CitationEntry {
     fn read(n: u32, lines: &[&str]) -> Option<Self> {
         let first = lines.first()?;
-        let (head, quote) = match quoted(&lines.join("\n")) {
-            Some((at, quote)) => (first.get(..at).unwrap_or(first), quote),
-            None => {
-                let block = lines[1..].iter().filter_map(|line| line.strip_prefix('>')).map(str::trim);
-                (*first, block.collect::<Vec<_>>().join("\n"))
-            }
+        let (head, quote) = if let Some((at, quote)) = quoted(&lines.join("\n")) {
+            (first.get(..at).unwrap_or(first), quote)
+        } else {
+            let block = lines[1..].iter().filter_map(|line| line.strip_prefix('>')).map(str::trim);
+            (*first, block.collect::<Vec<_>>().join("\n"))
         };
         let (source, place) = source_and_place(head);
         let is_bare = source.contains(char::is_whitespace) || place.is_empty();

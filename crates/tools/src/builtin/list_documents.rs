@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use updraft_knowledge::DocumentEntry;
 use updraft_run::{EffectClass, Failure, PreparedCall, ToolOutput, ToolSpec};
 use updraft_workspace::Place;
 
@@ -85,7 +86,11 @@ impl ListDocuments {
             lines.push("[not all files are indexed yet]".to_owned());
         }
         let value = json!({ "documents": list, "more": more, "indexed": state.is_whole() });
-        Ok(ToolOutput { text: lines.join("\n") + "\n", value: Some(value), ..ToolOutput::default() })
+        // Titles and names of documents from outside are their authors' words.
+        let is_outside = |document: &&DocumentEntry| self.index.is_from_outside(workspace, &document.path);
+        let origins: Vec<String> = documents.iter().filter(is_outside).map(|document| document.path.clone()).collect();
+        let (text, untrusted) = (lines.join("\n") + "\n", !origins.is_empty());
+        Ok(ToolOutput { text, value: Some(value), untrusted, origins, ..ToolOutput::default() })
     }
 }
 

@@ -130,7 +130,7 @@ pub(super) fn with_work<T>(cx: &CallContext, work: impl FnOnce(&mut IndexWork<'_
         }
     };
     let cancel = switch.at(Instant::now() + REFRESH);
-    work(&mut IndexWork { cancel, vector_time: Some(VECTORS), progress: &mut progress })
+    work(&mut IndexWork { cancel, vector_time: Some(VECTORS), tries_again: false, progress: &mut progress })
 }
 
 /// A failure of the index, with its cause.

@@ -80,9 +80,16 @@ pub fn path_pattern(path: &str, workspace: &Workspace) -> String {
     let shown = inside.as_ref().map_or(path, WorkspacePath::as_str).trim_end_matches('/');
     match shown {
         "." => "*".to_owned(),
-        folder if workspace.root().join(folder).is_dir() => format!("{folder}/*"),
-        other => other.to_owned(),
+        folder if workspace.root().join(folder).is_dir() => format!("{}/*", literal(folder)),
+        file if workspace.root().join(file).exists() => literal(file),
+        // A `*` of the index stands for folders too.
+        pattern => pattern.replace("**/", "*"),
     }
+}
+
+/// A pattern that matches only this path: names may have brackets.
+fn literal(path: &str) -> String {
+    path.chars().map(|c| if matches!(c, '[' | '*' | '?') { format!("[{c}]") } else { c.to_string() }).collect()
 }
 
 /// Names and headings are text of others: a line break in one must not look like another passage.

@@ -15,7 +15,7 @@ const SHORT: Duration = Duration::from_millis(200);
 /// How much longer than it took a pass over a huge tree counts as recent.
 const RECENT: u32 = 10;
 
-/// The last complete pass over the workspace.
+/// The last complete pass over the workspace that found nothing new: how long looking at the files took.
 pub(super) struct LastPass {
     ended: Instant,
     took: Duration,
@@ -36,13 +36,14 @@ impl WorkspaceIndex {
         if let Some(last) = last.as_ref().filter(|last| last.is_recent()) {
             return Ok(last.state.clone());
         }
-        let begun = Instant::now();
         let mut paths = vec![workspace.root().to_owned()];
-        // What is on a disk that is not there now stays in the index.
-        paths.extend(self.named().all().into_iter().filter(|path| path.exists()));
+        // What is on a disk that is not there now stays in the index; what was deleted does not.
+        let is_there = |path: &PathBuf| path.exists() || path.parent().is_some_and(Path::is_dir);
+        paths.extend(self.named().all().into_iter().filter(is_there));
         let state = self.pass(workspace, &paths, work)?;
         let settled = IndexState { replaced: None, ..state.clone() };
-        *last = state.is_whole().then(|| LastPass { ended: Instant::now(), took: begun.elapsed(), state: settled });
+        let is_quiet = state.report.as_ref().is_some_and(|report| report.written + report.removed == 0);
+        *last = is_quiet.then(|| LastPass { ended: Instant::now(), took: state.looked, state: settled });
         Ok(state)
     }
 
@@ -98,6 +99,7 @@ impl WorkspaceIndex {
     fn pass(&self, workspace: &Workspace, paths: &[PathBuf], work: &mut IndexWork<'_>) -> Result<IndexState, Error> {
         let (mut index, mut replaced) = storage::open_or_replace(&self.config.file)?;
         let mut progress = IngestProgress::default();
+        let begun = Instant::now();
         let mut outcome = self.read_files(&mut index, workspace, paths, &mut progress, work);
         if outcome.as_ref().is_err_and(Error::is_damage) {
             drop(index);
@@ -109,8 +111,9 @@ impl WorkspaceIndex {
             Err(Error::Cancelled) => None,
             other => Some(other?),
         };
+        let looked = begun.elapsed();
         let vector_fault = if report.is_some() { self.fill_vectors(&mut index, work)? } else { None };
-        Ok(IndexState { report, progress, vector_fault, replaced })
+        Ok(IndexState { report, progress, vector_fault, replaced, looked })
     }
 
     fn read_files(
@@ -130,7 +133,13 @@ impl WorkspaceIndex {
         };
         let usual = IngestOptions::new(root, now());
         let load = |path: &Path| load(workspace, path, usual.largest);
-        let options = IngestOptions { admit: &admit, load: &load, read: &*self.config.read, ..usual };
+        let options = IngestOptions {
+            tries_again: work.tries_again,
+            admit: &admit,
+            load: &load,
+            read: &*self.config.read,
+            ..usual
+        };
         let mut progress = |state: &IngestProgress| {
             last.clone_from(state);
             (work.progress)(&IndexProgress::Files(state.clone()));

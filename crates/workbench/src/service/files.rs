@@ -68,6 +68,7 @@ impl WorkspaceFiles {
         if self.read_rules().forbid(id) {
             return Ok(None);
         }
+        self.may("retrieve", json!({ "query": "-" }))?;
         let (index, path) = (Arc::clone(&self.index), id.to_owned());
         let found = tokio::task::spawn_blocking(move || index.text_of(&path)).await;
         let found = found.map_err(|error| Fault::usage(format!("the index cannot be read: {error}")))?;

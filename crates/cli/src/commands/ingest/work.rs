@@ -63,7 +63,7 @@ impl IndexJob {
                 }
                 line.show(|| in_words(progress, since));
             };
-            let mut task = IndexWork { cancel: stop, vector_time: None, progress: &mut progress };
+            let mut task = IndexWork { cancel: stop, vector_time: None, tries_again: true, progress: &mut progress };
             let outcome = work(&index, &workspace, &mut task);
             line.clear();
             outcome

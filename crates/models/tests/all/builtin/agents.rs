@@ -116,6 +116,14 @@ fn the_profile_of_a_table_names_its_columns() {
 }
 
 #[test]
+fn a_file_handed_over_is_quoted_even_if_the_index_leaves_it_out() {
+    let world = World::new().with(".gitignore", "out/\n").with("out/a.md", "The Zorgon valve opens at 41 bar.\n");
+    let asked = brief("helper", "At what pressure does the Zorgon valve open?");
+    let answer = world.converse(&TaskBrief { files: vec!["out/a.md".into()], ..asked });
+    assert!(answer.starts_with("- [1] out/a.md:1: \"The Zorgon valve opens at 41 bar.\""), "{answer}");
+}
+
+#[test]
 fn a_person_is_asked_once() {
     let spec = ToolSpec { name: "ask_user".into(), description: String::new(), parameters: json!({}) };
     let brief =
