@@ -168,7 +168,7 @@ fn kind_of_text(bytes: &[u8], name: &str, options: &ReadOptions) -> DocumentKind
         "ipynb" => Some(DocumentKind::Notebook),
         "html" | "htm" | "xhtml" => Some(DocumentKind::Html),
         "rss" | "atom" => Some(DocumentKind::Feed),
-        "eml" | "mht" | "mhtml" => Some(DocumentKind::Mail),
+        "eml" | "mht" | "mhtml" if begins_with_field(&sample) => Some(DocumentKind::Mail),
         "xml" if is_feed(&sample) => Some(DocumentKind::Feed),
         "txt" | "text" | "log" | "rst" | "tex" | "xml" => Some(DocumentKind::Text),
         ending if CODE.contains(&ending) => Some(DocumentKind::Code),
@@ -204,6 +204,14 @@ fn by_content(sample: &str) -> DocumentKind {
     } else {
         DocumentKind::Text
     }
+}
+
+/// Whether a text begins as a mail does: `Subject: …`.
+fn begins_with_field(sample: &str) -> bool {
+    let first = sample.lines().next().unwrap_or_default();
+    let is_name =
+        |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    first.split_once(':').is_some_and(|(name, _)| is_name(name)) || first.starts_with("From ")
 }
 
 fn is_feed(sample: &str) -> bool {

@@ -51,6 +51,9 @@ fn guess(bytes: &[u8]) -> &'static Encoding {
     if let Some(encoding) = wide(bytes) {
         return encoding;
     }
+    if is_damaged_utf8(bytes) {
+        return UTF_8;
+    }
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
     detector.feed(&bytes[..bytes.len().min(SAMPLE)], bytes.len() <= SAMPLE);
     detector.guess(None, Utf8Detection::Allow)
@@ -61,6 +64,16 @@ fn is_utf8(bytes: &[u8]) -> bool {
     let may_be_cut = bytes.len() >= PROLOGUE;
     let is_valid = std::str::from_utf8(bytes).map_or_else(|error| may_be_cut && error.error_len().is_none(), |_| true);
     is_valid && !bytes[..bytes.len().min(PROLOGUE)].contains(&0)
+}
+
+/// Whether bytes are UTF-8 but for a few that are broken: other encodings have no ten right sequences for each wrong one.
+fn is_damaged_utf8(bytes: &[u8]) -> bool {
+    let (mut right, mut wrong) = (0_usize, 0_usize);
+    for chunk in bytes[..bytes.len().min(SAMPLE)].utf8_chunks() {
+        right += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+        wrong += usize::from(!chunk.invalid().is_empty());
+    }
+    right > 0 && right >= 10 * wrong
 }
 
 /// UTF-16 without a mark: in most scripts the higher byte of nearly all characters is the same small number.

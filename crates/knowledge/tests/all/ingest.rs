@@ -3,7 +3,8 @@
 use std::fs;
 use std::time::SystemTime;
 
-use updraft_knowledge::{Cancel, Error, IngestOptions, IngestReport};
+use updraft_knowledge::{Cancel, Error, IngestOptions, IngestReport, read_here};
+use updraft_reader::ReadError;
 
 use crate::world::{World, later, places, search};
 
@@ -128,4 +129,23 @@ fn files_that_are_not_admitted_leave_the_index_and_others_are_loaded_as_the_call
     assert_eq!((report.removed, report.failed), (1, vec![("c.md".to_owned(), "it is behind a link".to_owned())]));
     let paths: Vec<String> = world.index().documents().unwrap().into_iter().map(|entry| entry.path).collect();
     assert_eq!(paths, ["b.md"]);
+}
+
+#[test]
+fn what_could_not_be_read_is_tried_again_if_that_is_wanted() {
+    let world = World::with(&[("a.md", "one\n"), ("b.md", "two\n")]);
+    let root = world.root();
+    let pass = |options: &IngestOptions<'_>| {
+        world.index().ingest(std::slice::from_ref(&root), options, &mut |_| {}, &Cancel::default()).unwrap()
+    };
+    let stopped = |path: &std::path::Path, bytes: &[u8]| match path.ends_with("a.md") {
+        true => Err(ReadError::Stopped("the sandbox did not start".to_owned())),
+        false => read_here(path, bytes),
+    };
+    pass(&IngestOptions { read: &stopped, ..IngestOptions::new(&root, later()) });
+    let usual = IngestOptions::new(&root, later());
+    assert_eq!(pass(&usual).unchanged, 2);
+    assert_eq!(world.index().documents().unwrap()[0].problem.as_deref(), Some("the sandbox did not start"));
+    assert_eq!(pass(&IngestOptions { tries_again: true, ..usual }).written, 1);
+    assert_eq!(world.index().documents().unwrap()[0].problem, None);
 }

@@ -109,3 +109,22 @@ fn words_between_quotation_marks_stand_next_to_each_other() {
     let answer = world.search("\"code exit page\"");
     assert_eq!((places(&answer).len(), answer.unknown), (2, vec!["\"code exit page\"".to_owned()]));
 }
+
+#[test]
+fn chunks_that_are_all_alike_are_all_found() {
+    let files: Vec<(String, &str)> = (0..150).map(|at| (format!("{at}/LICENSE"), "Permission is granted.\n")).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+    let world = World::with(&files);
+    assert_eq!(world.search("permission granted").passages.len(), 10);
+}
+
+#[test]
+fn words_that_were_asked_for_before_are_found_once_they_are_written() {
+    let world = World::with(&[("a.md", "The year 2025.\n")]);
+    world.ingest();
+    let index = world.index();
+    assert_eq!(search(&index, "2026").unknown, ["2026"]);
+    world.write("a.md", "The year 2026.\n");
+    world.ingest();
+    assert_eq!(places(&search(&index, "2026")), ["a.md line 1"]);
+}

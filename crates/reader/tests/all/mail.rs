@@ -23,8 +23,3 @@ fn a_page_is_read_where_there_is_no_plain_text() {
     let document = read(message, "a.eml", &ReadOptions::default()).unwrap();
     assert_eq!(document.to_markdown(), "Subject: x\n\n# Hi\n\nthere\n");
 }
-
-#[test]
-fn what_is_no_message_is_said() {
-    assert!(read(b"just some words\n", "a.eml", &ReadOptions::default()).is_err());
-}

@@ -30,6 +30,20 @@ fn text_is_read_in_any_encoding() {
 }
 
 #[test]
+fn a_broken_byte_does_not_make_utf8_something_else() {
+    let mut bytes = "Größe, Länge, Höhe, Tür, für, über, Öl, Äpfel, süß, weiß, Maß. ".repeat(3).into_bytes();
+    bytes.push(0xff);
+    assert!(parse(&bytes, "a.log").unwrap().to_markdown().starts_with("Größe, Länge"));
+}
+
+#[test]
+fn a_text_that_is_only_named_like_a_mail_is_text() {
+    assert_eq!(parse("No message at all\n".as_bytes(), "a.eml").unwrap().kind, DocumentKind::Text);
+    let mail = "Subject: Tides\nFrom: a@example.org\n\nHigh water.\n";
+    assert_eq!(parse(mail.as_bytes(), "a.eml").unwrap().kind, DocumentKind::Mail);
+}
+
+#[test]
 fn a_text_keeps_its_empty_lines_and_each_paragraph_its_lines() {
     let text = "One\ntwo.\n\n\nThree.\n";
     let document = parse(text.as_bytes(), "a.txt").unwrap();

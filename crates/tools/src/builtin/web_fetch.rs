@@ -101,7 +101,8 @@ impl WebFetch {
         let Some(reader) = &self.fetcher.web.documents else {
             return Err(failed("files that have to be unpacked are not read here".to_owned()));
         };
-        let read = reader.read(bytes, &file_name(&fetched.url), &ReadOptions::default()).await;
+        let options = ReadOptions { media_type: Some(fetched.media.clone()), ..ReadOptions::default() };
+        let read = reader.read(bytes, &file_name(&fetched.url), &options).await;
         let document = read.map_err(|error| failed(error.to_string()))?;
         let mut text = document.to_placed_markdown();
         for warning in &document.warnings {

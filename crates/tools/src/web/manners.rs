@@ -15,8 +15,9 @@ use crate::truncate;
 
 /// The pause between two requests to a host.
 const PAUSE: Duration = Duration::from_millis(250);
-/// The longest pause that a robots.txt can ask for.
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// The longest pause that a robots.txt can ask for. The pages that an agent wants at once are few, and their time is
+/// limited: longer pauses would make them fail.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// How long the rules of a host are kept.
 const KEPT: Duration = Duration::from_hours(1);
 /// Most hosts that are remembered.
@@ -142,7 +143,7 @@ mod tests {
         };
         assert_eq!(HostRecord::default().pause(now), Duration::ZERO);
         assert_eq!(record(0).pause(now), PAUSE);
-        assert_eq!(record(3).pause(now + Duration::from_secs(1)), Duration::from_secs(2));
+        assert_eq!(record(1).pause(now + Duration::from_millis(400)), Duration::from_millis(600));
         assert_eq!(record(3_600).pause(now), LONGEST_PAUSE);
         assert_eq!(record(3).pause(now + Duration::from_secs(4)), Duration::ZERO);
     }

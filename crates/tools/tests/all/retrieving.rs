@@ -210,3 +210,18 @@ async fn a_damaged_index_is_made_again_and_this_is_said() {
     assert!(found.text.contains("[the index was damaged and has been made again]"), "{}", found.text);
     assert_eq!(library.paths("loom").await, ["a.md"]);
 }
+
+#[tokio::test]
+async fn patterns_mean_what_people_mean_by_them() {
+    let library = library(&[("a.md", "harbour\n"), ("docs/b.md", "harbour\n"), ("app/[slug]/c.md", "harbour\n")]);
+    for (pattern, expected) in [
+        ("**/*.md", vec!["a.md", "app/[slug]/c.md", "docs/b.md"]),
+        ("docs/**/*.md", vec!["docs/b.md"]),
+        ("app/[slug]", vec!["app/[slug]/c.md"]),
+        ("app/[slug]/c.md", vec!["app/[slug]/c.md"]),
+    ] {
+        let mut found = paths(&library.find(json!({ "query": "harbour", "path": pattern })).await);
+        found.sort();
+        assert_eq!(found, expected, "{pattern}");
+    }
+}
