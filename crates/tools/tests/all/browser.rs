@@ -218,8 +218,11 @@ async fn tabs_belong_to_their_run_and_end_with_it() {
         cx
     };
     let (one, two) = (of("one"), of("two"));
-    let made =
-        async |cx: &CallContext, name: &str, args: Value| world.dispatcher.call(&call(name, args), cx).await.reply;
+    let made = async |cx: &CallContext, name: &str, args: Value| {
+        let call = call(name, args);
+        world.dispatcher.prepare(&call, &world.place);
+        world.dispatcher.call(&call, cx).await.reply
+    };
     let text = async |cx: &CallContext, name: &str, args: Value| match made(cx, name, args).await {
         Reply::Output(output) => output.text.clone(),
         other => panic!("{other:?}"),

@@ -63,8 +63,11 @@ impl World {
         CallContext::new(self.place.clone(), "run/step/0/0/call.0")
     }
 
+    /// Prepares a call and makes it, as a run does.
     pub(crate) async fn call(&self, name: &str, args: Value) -> Reply {
-        self.dispatcher.call(&call(name, args), &self.cx()).await.reply
+        let call = call(name, args);
+        self.dispatcher.prepare(&call, &self.place);
+        self.dispatcher.call(&call, &self.cx()).await.reply
     }
 
     pub(crate) async fn output(&self, name: &str, args: Value) -> Arc<ToolOutput> {
