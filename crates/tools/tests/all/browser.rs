@@ -23,10 +23,11 @@ pub(crate) async fn browsing() -> Option<World> {
         return None;
     }
     let limits = ToolLimits::default();
-    let folder = tempfile::tempdir().unwrap().keep();
+    let folder = tempfile::tempdir().unwrap();
+    let profiles = folder.path().join("profiles");
     let web = WebConfig { loopback: true, ..WebConfig::default() };
-    let registry = Registry::standard(&limits).with_browser(options(folder), web, confinement().await?, &limits);
-    Some(World::of(registry, limits))
+    let registry = Registry::standard(&limits).with_browser(options(profiles), web, confinement().await?, &limits);
+    Some(World::within(folder, registry, limits))
 }
 
 #[expect(clippy::disallowed_methods, reason = "how tests are told which browser to use")]

@@ -34,7 +34,11 @@ impl World {
     }
 
     pub(crate) fn of(registry: Registry, limits: ToolLimits) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::within(tempfile::tempdir().unwrap(), registry, limits)
+    }
+
+    /// With the workspace in `work` of this folder.
+    pub(crate) fn within(folder: tempfile::TempDir, registry: Registry, limits: ToolLimits) -> Self {
         std::fs::create_dir(folder.path().join("work")).unwrap();
         let place = Place { workspace: Workspace::open(&folder.path().join("work")).unwrap() };
         Self { folder, place, dispatcher: Dispatcher::new(registry, limits) }
