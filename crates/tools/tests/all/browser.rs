@@ -198,8 +198,10 @@ async fn a_picture_of_a_page_is_shown_or_saved() {
     if let Some(path) = shot_path() {
         std::fs::write(path, &called.kept[0]).unwrap();
     }
-    let saved = world.text("browser_screenshot", json!({ "tab": "t1", "path": "shots/page.png", "whole": true })).await;
-    assert!(saved.starts_with("saved the picture as `shots/page.png`: "), "{saved}");
+    let save = json!({ "tab": "t1", "path": "shots/page.png", "whole": true });
+    let saved = world.output("browser_screenshot", save).await;
+    assert!(saved.text.starts_with("saved the picture as `shots/page.png`: "), "{}", saved.text);
+    assert!(saved.untrusted && saved.origins == [site.url("/picture")], "{:?}", saved.origins);
     assert!(world.content("shots/page.png").starts_with(b"\x89PNG"));
     world.dispatcher.release(None).await;
 }
