@@ -34,7 +34,7 @@ impl BrowserFault {
     pub(super) fn of(error: &Error, url: &str) -> Self {
         let why = chain(error);
         match error {
-            Error::NoBrowser { .. } => BrowserFault::Own(Failure::new(
+            Error::NoBrowser { .. } | Error::OnlySnap { .. } => BrowserFault::Own(Failure::new(
                 FailureKind::Config,
                 format!("{why} (`program` under `[browser]` in the settings, or UPDRAFT_BROWSER)"),
             )),
