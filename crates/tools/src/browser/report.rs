@@ -41,6 +41,10 @@ impl BrowserFault {
             Error::Start { .. } | Error::NotStarted { .. } | Error::Io { .. } => {
                 BrowserFault::Own(Failure::new(FailureKind::Config, why))
             }
+            // Nothing in them is a page's.
+            Error::NoSuchTab { .. } | Error::TooManyTabs { .. } => {
+                BrowserFault::Own(Failure::new(FailureKind::Tool, why))
+            }
             _ => BrowserFault::OfPage { url: url.to_owned(), why },
         }
     }

@@ -257,6 +257,30 @@ async fn tabs_belong_to_their_run_and_end_with_it() {
 }
 
 #[tokio::test]
+async fn a_page_that_cannot_be_opened_leaves_no_tab() {
+    let Some(world) = browsing().await else { return };
+    let site = PageSite::serve(|request| match request.line.as_str() {
+        "GET /" => Some(html("<title>Asks</title><script>confirm('Stay?')</script>")),
+        _ => Some(Page { head: "Location: http://10.0.0.9/", body: String::new() }),
+    })
+    .await;
+    let refused = world.output("browser_open", json!({ "url": site.url("/away") })).await;
+    assert!(refused.is_error && refused.text.contains("not a public address"), "{}", refused.text);
+    assert_eq!(world.text("browser_tabs", json!({})).await, "no tab is open\n");
+    // One whose dialog waits is open, and stays so where another address fails in it.
+    let asks = world.text("browser_open", json!({ "url": site.url("/") })).await;
+    assert!(asks.starts_with("[tab t2 at") && asks.contains("confirm says \"Stay?\""), "{asks}");
+    world.output("browser_act", json!({ "tab": "t2", "actions": [{ "action": "accept" }] })).await;
+    let away = world.output("browser_open", json!({ "url": site.url("/away"), "tab": "t2" })).await;
+    assert!(away.is_error, "{}", away.text);
+    assert!(world.text("browser_tabs", json!({})).await.starts_with("t2 "));
+    // That a tab does not exist is said by us, not by a page.
+    let failure = world.failure("browser_tabs", json!({ "close": "t9" })).await;
+    assert!(failure.message.contains("there is no tab `t9`"), "{}", failure.message);
+    world.dispatcher.release(None).await;
+}
+
+#[tokio::test]
 async fn without_chromium_it_says_what_to_install() {
     let Some(confinement) = confinement().await else { return };
     let limits = ToolLimits::default();
