@@ -10,12 +10,22 @@ use std::time::Duration;
 pub enum Error {
     /// No Chromium is installed where one was looked for.
     #[error(
-        "no Chromium found; looked for {}. Install one (Debian, Ubuntu: `apt install chromium`; Fedora: `dnf install \
-         chromium`; macOS: `brew install --cask chromium`), or set the path of the program", listed(.looked)
+        "no Chromium found; looked for {}. Install one (Debian: `apt install chromium`; Ubuntu: Google Chrome; Fedora: \
+         `dnf install chromium`; macOS: `brew install --cask chromium`), or set the path of the program", listed(.looked)
     )]
     NoBrowser {
         /// The paths that were tried.
         looked: Vec<PathBuf>,
+    },
+
+    /// The only Chromium there is comes as a snap.
+    #[error(
+        "`{}` is a snap, which cannot be confined. Install another Chromium or Google Chrome (as a .deb package, for \
+         example), or set the path of the program", .program.display()
+    )]
+    OnlySnap {
+        /// The program.
+        program: PathBuf,
     },
 
     /// The program could not be started.

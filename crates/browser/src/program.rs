@@ -1,5 +1,6 @@
 //! Finding Chromium, and the arguments it is started with.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::config::BrowserConfig;
@@ -27,6 +28,8 @@ const PLACES: [&str; 9] = [
 /// browser to a network of its own says where the proxy is there.
 const MOVE_PIPES: &str = "exec 3<&0 4>&1 </dev/null >/dev/null; \
     exec \"$0\" \"$@\" --proxy-server=\"${UPDRAFT_BROWSER_PROXY:-http://127.0.0.1:PORT}\"";
+/// The most bytes of a script that are looked at.
+const LONGEST_SCRIPT: u64 = 64 * 1024;
 /// The longest folder whose sockets still have paths that the system takes (108 bytes), with what Chromium appends.
 const LONGEST_TEMPORARY: usize = 60;
 
@@ -83,12 +86,35 @@ const QUIET: [&str; 37] = [
 pub fn find_chromium(folders: &[PathBuf]) -> Result<PathBuf, Error> {
     let in_folders = folders.iter().flat_map(|folder| NAMES.iter().map(|name| folder.join(name)));
     let places: Vec<PathBuf> = in_folders.chain(PLACES.iter().map(PathBuf::from)).collect();
-    if let Some(found) = places.iter().find(|place| place.is_file()) {
-        return Ok(found.clone());
+    first_of(&places)
+}
+
+/// The first of these programs that exists and can be confined.
+fn first_of(places: &[PathBuf]) -> Result<PathBuf, Error> {
+    let (snaps, others): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        places.iter().filter(|place| place.is_file()).partition(|place| is_snap(place));
+    if let Some(found) = others.first() {
+        return Ok((*found).clone());
+    }
+    if let Some(snap) = snaps.first() {
+        return Err(Error::OnlySnap { program: (*snap).clone() });
     }
     // Names instead of every folder of PATH times every name.
     let looked = NAMES.iter().map(PathBuf::from).chain(PLACES.iter().map(PathBuf::from)).collect();
     Err(Error::NoBrowser { looked })
+}
+
+/// Whether a program is Ubuntu's Chromium in a snap, or a script that starts it. It brings a confinement of its own, which
+/// cannot be set up within another.
+fn is_snap(program: &Path) -> bool {
+    let is_run_by_snap = || program.canonicalize().is_ok_and(|target| target.ends_with("snap"));
+    program.starts_with("/snap") || is_run_by_snap() || is_script_of_snap(program)
+}
+
+fn is_script_of_snap(program: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = std::fs::File::open(program).and_then(|file| file.take(LONGEST_SCRIPT).read_to_end(&mut start));
+    read.is_ok() && start.starts_with(b"#!") && String::from_utf8_lossy(&start).contains("/snap/bin")
 }
 
 /// The whole command.
@@ -156,5 +182,20 @@ mod tests {
         std::fs::write(&program, "").unwrap();
         let found = find_chromium(&[PathBuf::from("/nowhere"), folder.path().to_owned()]).unwrap();
         assert_eq!(found, program);
+    }
+
+    #[test]
+    fn a_snap_is_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let [snap, linked, script, chrome] =
+            ["snap", "chromium", "chromium-browser", "google-chrome"].map(|name| folder.path().join(name));
+        std::fs::write(&snap, "").unwrap();
+        std::os::unix::fs::symlink(&snap, &linked).unwrap();
+        std::fs::write(&script, "#!/bin/sh\nexec /snap/bin/chromium \"$@\"\n").unwrap();
+        let error = first_of(&[script.clone(), linked.clone()]).unwrap_err().to_string();
+        assert!(error.contains("is a snap, which cannot be confined") && error.contains("chromium-browser"), "{error}");
+        std::fs::write(&chrome, "#!/bin/sh\nexec /opt/google/chrome/chrome\n").unwrap();
+        assert_eq!(first_of(&[linked, script, chrome.clone()]).unwrap(), chrome);
+        assert!(is_snap(Path::new("/snap/bin/chromium")) && !is_snap(Path::new("/usr/bin/nothing")));
     }
 }

@@ -85,10 +85,10 @@ impl Origins {
         Self(self.0.iter().filter(|name| *name != place).cloned().collect())
     }
 
-    /// All origins except pages of these hosts.
+    /// All origins except these hosts and their pages. A call that failed brings in the bare host.
     #[must_use]
     pub(crate) fn without_pages_of(&self, hosts: &[String]) -> Self {
-        let is_there = |name: &String| host_of_page(name).is_some_and(|host| hosts.iter().any(|one| one == host));
+        let is_there = |name: &String| hosts.iter().any(|host| host_of_page(name).unwrap_or(name) == host);
         Self(self.0.iter().filter(|name| !is_there(name)).cloned().collect())
     }
 
@@ -168,12 +168,13 @@ mod tests {
     #[test]
     fn pages_of_a_host_are_told_by_the_whole_host() {
         let mut origins = Origins::default();
-        let pages = ["https://a.org/x?y", "http://a.org:8080", "https://a.org.evil/", "https://a.org@evil/", "a.org"];
+        let pages =
+            ["https://a.org/x?y", "http://a.org:8080", "https://a.org.evil/", "https://a.org@evil/", "a.org", "b.org"];
         for page in pages {
             origins.add(page);
         }
         let left = origins.without_pages_of(&["a.org".to_owned()]);
-        assert_eq!(left.names(), ["https://a.org.evil/", "https://a.org@evil/", "a.org"]);
+        assert_eq!(left.names(), ["https://a.org.evil/", "https://a.org@evil/", "b.org"]);
         assert_eq!(host_of_page("http://[::1]:80/"), Some("[::1]"));
         assert_eq!(host_of_page("http://[::1]/"), Some("[::1]"));
     }

@@ -12,9 +12,12 @@ use glob::{covers_some, path_fits, path_is_within, wild};
 
 /// At the end of a command's pattern: the command must end here.
 const END: &str = "$";
-/// Our tools that write files, and those that read them. A rule that denies a path to one of them denies it to all.
+/// Our tools that write files, and those that read them. A rule that denies a path to one of them denies it to all,
+/// except that what may not be uploaded may still be read.
 const WRITERS: [&str; 5] = ["write_file", "edit_file", "append_line", "browser_save", "browser_screenshot"];
-const READERS: [&str; 3] = ["read_file", "search_files", RETRIEVE];
+const READERS: [&str; 4] = ["read_file", "search_files", RETRIEVE, UPLOAD];
+/// Our tool that gives files to a page.
+const UPLOAD: &str = "browser_upload";
 /// Our tool that finds passages in all files.
 pub(crate) const RETRIEVE: &str = "retrieve";
 /// Our other tools that rules may name.
@@ -131,20 +134,25 @@ impl Rule {
             return RuleMatch::No;
         }
         let Some(pattern) = self.pattern.as_deref() else { return RuleMatch::Yes };
-        let touched = touched(prepared);
+        let mut touched = touched(prepared);
+        if matches!(touched.first(), Some(CallTarget::Host(_))) {
+            // A call that sends files to a host does not escape the rules about the files.
+            touched.extend(files(prepared));
+        }
         if touched.is_empty() {
             // A tool that does not say what it touches does not escape the rule by that.
             let is_meant = self.tool == tool || (self.means_also(tool) && prepared.changes());
             return if is_meant { RuleMatch::Maybe } else { RuleMatch::No };
         }
-        let is_of_files = tool == READERS[0] || WRITERS.contains(&tool);
+        let is_of_files = tool == READERS[0] || tool == UPLOAD || WRITERS.contains(&tool);
         let may_be_folder = !prepared.leaves_out && !is_of_files;
         let fit = |touched: &CallTarget<'_>| match touched {
             CallTarget::Part(part) if part.uncertain || part.hides => {
                 RuleMatch::Maybe.max(command_fit(pattern, part, true))
             }
             CallTarget::Part(part) => command_fit(pattern, part, true).max(mentioned(pattern, part)),
-            CallTarget::Host(host) if host_fits(pattern, host) => RuleMatch::Yes,
+            // What a rule for another tool forbids also to this one is a path.
+            CallTarget::Host(host) if wild(&self.tool, tool) && host_fits(pattern, host) => RuleMatch::Yes,
             CallTarget::Path(path) if path_is_within(pattern, path) => RuleMatch::Yes,
             CallTarget::Path(path) if may_be_folder && covers_some(path, pattern) => RuleMatch::Yes,
             CallTarget::Host(_) | CallTarget::Path(_) => RuleMatch::No,
@@ -155,7 +163,7 @@ impl Rule {
     /// Whether a path that is denied to the rule's tool is also denied to this other tool.
     fn means_also(&self, tool: &str) -> bool {
         let both = |tools: &[&str]| tools.contains(&self.tool.as_str()) && tools.contains(&tool);
-        self.pattern.is_some() && (both(&WRITERS) || both(&READERS))
+        self.pattern.is_some() && (both(&WRITERS) || (both(&READERS) && self.tool != UPLOAD))
     }
 }
 
@@ -193,7 +201,7 @@ enum CallTarget<'a> {
 }
 
 /// What patterns are matched against: the commands of a call that has commands, otherwise its hosts, otherwise its
-/// files.
+/// files. Rules that deny or ask are matched against the files of a call with hosts too.
 fn touched(prepared: &PreparedCall) -> Vec<CallTarget<'_>> {
     if prepared.command.is_some() {
         return prepared.parts.iter().map(CallTarget::Part).collect();
@@ -201,7 +209,11 @@ fn touched(prepared: &PreparedCall) -> Vec<CallTarget<'_>> {
     if !prepared.hosts.is_empty() {
         return prepared.hosts.iter().map(|host| CallTarget::Host(host)).collect();
     }
-    prepared.writes.iter().chain(&prepared.reads).map(|path| CallTarget::Path(path)).collect()
+    files(prepared).collect()
+}
+
+fn files(prepared: &PreparedCall) -> impl Iterator<Item = CallTarget<'_>> {
+    prepared.writes.iter().chain(&prepared.reads).map(|path| CallTarget::Path(path))
 }
 
 /// What a call touches that none of the rules that allow covers; `None` if everything is covered.

@@ -13,7 +13,8 @@ pub(crate) fn call_description(tool: &str, prepared: &PreparedCall) -> String {
         Some(command) if hosts.is_empty() => parts.push(format!("run `{command}`")),
         Some(command) => parts.push(format!("run `{command}` with access to {hosts}")),
         None if hosts.is_empty() => {}
-        None => parts.push(format!("contact {hosts}")),
+        None if prepared.reads.is_empty() => parts.push(format!("contact {hosts}")),
+        None => parts.push(format!("give {} to {hosts}", prepared.reads.join(", "))),
     }
     if !prepared.writes.is_empty() {
         parts.push(format!("write {}", prepared.writes.join(", ")));

@@ -156,6 +156,27 @@ fn a_place_that_is_forbidden_is_so_with_all_it_holds_and_to_every_tool_of_that_k
 }
 
 #[test]
+fn a_call_that_sends_files_is_matched_by_its_host_and_by_its_files() {
+    let hosts = vec!["a.org".into()];
+    let upload = PreparedCall { hosts, reads: vec!["secret/key".into()], ..PreparedCall::default() };
+    for text in ["read_file(secret/**)", "browser_upload(secret/*)", "browser_upload(a.org)", "*(secret)"] {
+        assert_eq!(rule(text).matches("browser_upload", &upload), RuleMatch::Yes, "{text}");
+    }
+    for text in ["read_file(a.org)", "read_file(secret/key/x)", "browser_upload(b.org)", "write_file(secret/**)"] {
+        assert_eq!(rule(text).matches("browser_upload", &upload), RuleMatch::No, "{text}");
+    }
+    // What may not be uploaded may be read.
+    let read = PreparedCall { reads: vec!["secret/key".into()], ..PreparedCall::default() };
+    assert_eq!(rule("browser_upload(secret/**)").matches("read_file", &read), RuleMatch::No);
+    let asked = crate::sentences::call_description("browser_upload", &upload);
+    assert_eq!(asked, "`browser_upload` wants to give secret/key to a.org");
+    // It is the host that is allowed, and remembered.
+    assert!(is_allowed([&rule("browser_upload(a.org)")], "browser_upload", &upload));
+    assert!(!is_allowed([&rule("browser_upload(secret/**)")], "browser_upload", &upload));
+    assert_eq!(to_remember([], "browser_upload", &upload), ["browser_upload(a.org)"]);
+}
+
+#[test]
 fn what_could_never_mean_anything_is_no_rule() {
     for (text, why) in [
         ("read_file(/secret/**)", "relative to the workspace"),

@@ -43,18 +43,15 @@ impl BrowserAct {
     }
 
     async fn act(&self, args: Value, cx: &CallContext) -> Result<ToolOutput, BrowserFault> {
-        let open = self.pool.allowed_tab(NAME, &args, cx)?;
+        let open = self.pool.named_tab(&args, cx)?;
         let Args { actions } = parse(&args)?;
         let _turn = open.turn.clone().lock_owned().await;
         for (at, action) in actions.iter().enumerate() {
-            // The first action may have led to another host, which was not asked about.
-            let open = if at == 0 || PageAction::only_looks(&action.action) {
-                Ok(open.clone())
-            } else {
-                self.pool.allowed_tab(NAME, &args, cx)
-            };
-            let done = match open {
-                Ok(open) => action.perform(&open.tab).await,
+            // The action before, or another call, may have led to a host that was not asked about.
+            let looks = PageAction::only_looks(&action.action);
+            let allowed = if looks { Ok(()) } else { self.pool.check_host(NAME, &args, &open) };
+            let done = match allowed {
+                Ok(()) => action.perform(&open.tab).await,
                 Err(failure) => Err(ActionError::Arguments(failure)),
             };
             let why = match done {

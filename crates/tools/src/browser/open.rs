@@ -10,7 +10,7 @@ use updraft_run::{EffectClass, PreparedCall, ToolOutput, ToolSpec};
 use updraft_workspace::Place;
 
 use super::GROUP;
-use super::pool::BrowserPool;
+use super::pool::{BrowserPool, OpenTab};
 use super::report::{BrowserFault, reply};
 use crate::builtin::{parse, spec};
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
@@ -50,23 +50,36 @@ impl BrowserOpen {
         // It is not sent, but pages of one document tell their parts by it.
         address.set_fragment(url.split_once('#').map(|(_, fragment)| fragment));
         let url = address.as_str();
+        let is_new = tab.is_none();
         let open = match tab {
             Some(_) => self.pool.named_tab(&args, cx)?,
             None => self.pool.open_tab(cx).await.map_err(|error| BrowserFault::of(&error, url))?,
         };
         let _turn = open.turn.clone().lock_owned().await;
+        let shown = self.show(&open, url).await;
+        if shown.is_err() && is_new {
+            // Nobody was told of this tab.
+            let _ = open.tab.close().await;
+            self.pool.forget_tab(open.tab.id());
+        }
+        shown
+    }
+
+    async fn show(&self, open: &OpenTab, url: &str) -> Result<ToolOutput, BrowserFault> {
         match open.tab.open(url).await {
             Ok(view) => {
                 let status = view.status.filter(|status| *status >= 400).map(|status| format!("status {status}"));
                 let loading = (!view.is_loaded).then(|| "it is still loading".to_owned());
                 let head: Vec<String> = status.into_iter().chain(loading).collect();
-                self.pool.page_after(&open, &head.join(", ")).await
+                self.pool.page_after(open, &head.join(", ")).await
             }
             Err(Error::IsDownload { .. }) => {
                 let arrived = open.of.browser.wait_download_end().await;
                 arrived.map_err(|error| BrowserFault::of(&error, url))?;
-                self.pool.page(&open, "The address is a download, not a page.").await
+                self.pool.page(open, "The address is a download, not a page.").await
             }
+            // The page is there, and waits for the answer.
+            Err(Error::DialogOpen { .. }) => self.pool.page_after(open, "").await,
             Err(error) => Err(BrowserFault::of(&error, url)),
         }
     }

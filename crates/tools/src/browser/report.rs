@@ -34,12 +34,16 @@ impl BrowserFault {
     pub(super) fn of(error: &Error, url: &str) -> Self {
         let why = chain(error);
         match error {
-            Error::NoBrowser { .. } => BrowserFault::Own(Failure::new(
+            Error::NoBrowser { .. } | Error::OnlySnap { .. } => BrowserFault::Own(Failure::new(
                 FailureKind::Config,
                 format!("{why} (`program` under `[browser]` in the settings, or UPDRAFT_BROWSER)"),
             )),
             Error::Start { .. } | Error::NotStarted { .. } | Error::Io { .. } => {
                 BrowserFault::Own(Failure::new(FailureKind::Config, why))
+            }
+            // Nothing in them is a page's.
+            Error::NoSuchTab { .. } | Error::TooManyTabs { .. } => {
+                BrowserFault::Own(Failure::new(FailureKind::Tool, why))
             }
             _ => BrowserFault::OfPage { url: url.to_owned(), why },
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use updraft_browser::{Screenshot, ScreenshotArea};
-use updraft_run::{EffectClass, Failure, FailureKind, PictureRef, PreparedCall, Reply, ToolSpec};
+use updraft_run::{EffectClass, Failure, FailureKind, PictureRef, PreparedCall, Reply, ToolOutput, ToolSpec};
 use updraft_workspace::Place;
 
 use super::GROUP;
@@ -15,6 +15,7 @@ use crate::builtin::write_plan::{self, WritePlan};
 use crate::builtin::{parse, spec};
 use crate::picture::LARGEST_PICTURE;
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
+use crate::truncate;
 
 pub(super) struct BrowserScreenshot {
     spec: ToolSpec,
@@ -63,7 +64,14 @@ impl BrowserScreenshot {
         drop(turn);
         let cut = if is_cut { "; the page goes on below" } else { "" };
         if let Some(path) = path {
-            return Ok(save(path, png, args, cx, cut).await);
+            return Ok(match save(path, png, args, cx, cut).await {
+                Reply::Output(output) => {
+                    let origins = vec![truncate::line(&url, 200)];
+                    let output = ToolOutput { untrusted: true, origins, ..Arc::unwrap_or_clone(output) };
+                    Reply::Output(Arc::new(output))
+                }
+                other => other,
+            });
         }
         if png.len() as u64 > LARGEST_PICTURE {
             let why = format!("the picture has {} bytes; models are shown at most {LARGEST_PICTURE}", png.len());

@@ -42,9 +42,10 @@ impl BrowserScript {
     }
 
     async fn run(&self, args: Value, cx: &CallContext) -> Result<ToolOutput, BrowserFault> {
-        let open = self.pool.allowed_tab(NAME, &args, cx)?;
+        let open = self.pool.named_tab(&args, cx)?;
         let Args { script } = parse(&args)?;
         let _turn = open.turn.clone().lock_owned().await;
+        self.pool.check_host(NAME, &args, &open)?;
         let url = open.tab.url();
         let value = open.tab.evaluate(&script).await.map_err(|error| BrowserFault::of(&error, &url))?;
         self.pool.page(&open, &format!("value: {}", value.with_note())).await

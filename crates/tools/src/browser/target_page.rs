@@ -35,9 +35,9 @@ impl BrowserPool {
         }
     }
 
-    /// The tab of a call that was prepared by [`Self::sending`], if it still shows a page of the host that was allowed.
-    pub(super) fn allowed_tab(&self, tool: &str, args: &Value, cx: &CallContext) -> Result<OpenTab, Failure> {
-        let open = self.named_tab(args, cx)?;
+    /// Fails unless the tab still shows a page of the host that a call, prepared by [`Self::sending`], was allowed for.
+    /// Called while the tab is locked, before everything that sends: an earlier call may have led elsewhere.
+    pub(super) fn check_host(&self, tool: &str, args: &Value, open: &OpenTab) -> Result<(), Failure> {
         let host = host_of(&open.tab.url()).unwrap_or_default();
         match self.judged(&key(tool, args)) {
             Some(judged) if judged != host => {
@@ -49,7 +49,13 @@ impl BrowserPool {
                 );
                 Err(Failure::new(FailureKind::Security, why))
             }
-            Some(_) | None => Ok(open),
+            Some(_) => Ok(()),
+            // It was judged in an earlier process, where the tab of this name was another one, or so long ago that it is
+            // forgotten.
+            None => {
+                let why = "not done: read the page with browser_read and call again";
+                Err(Failure::new(FailureKind::Security, why))
+            }
         }
     }
 }

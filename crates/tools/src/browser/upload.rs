@@ -48,7 +48,7 @@ impl BrowserUpload {
     }
 
     async fn upload(&self, args: Value, cx: &CallContext) -> Result<ToolOutput, BrowserFault> {
-        let open = self.pool.allowed_tab(NAME, &args, cx)?;
+        let open = self.pool.named_tab(&args, cx)?;
         let Args { reference, paths } = parse(&args)?;
         let (place, most) = (cx.place.clone(), self.largest);
         let reading = tokio::task::spawn_blocking(move || {
@@ -57,6 +57,7 @@ impl BrowserUpload {
         let broken = |_| Failure::new(FailureKind::Tool, "the files could not be read");
         let files = reading.await.map_err(broken)??;
         let _turn = open.turn.clone().lock_owned().await;
+        self.pool.check_host(NAME, &args, &open)?;
         let url = open.tab.url();
         open.tab.upload(&reference, files).await.map_err(|error| BrowserFault::of(&error, &url))?;
         self.pool.page_after(&open, "").await

@@ -23,10 +23,11 @@ pub(crate) async fn browsing() -> Option<World> {
         return None;
     }
     let limits = ToolLimits::default();
-    let folder = tempfile::tempdir().unwrap().keep();
+    let folder = tempfile::tempdir().unwrap();
+    let profiles = folder.path().join("profiles");
     let web = WebConfig { loopback: true, ..WebConfig::default() };
-    let registry = Registry::standard(&limits).with_browser(options(folder), web, confinement().await?, &limits);
-    Some(World::of(registry, limits))
+    let registry = Registry::standard(&limits).with_browser(options(profiles), web, confinement().await?, &limits);
+    Some(World::within(folder, registry, limits))
 }
 
 #[expect(clippy::disallowed_methods, reason = "how tests are told which browser to use")]
@@ -197,8 +198,10 @@ async fn a_picture_of_a_page_is_shown_or_saved() {
     if let Some(path) = shot_path() {
         std::fs::write(path, &called.kept[0]).unwrap();
     }
-    let saved = world.text("browser_screenshot", json!({ "tab": "t1", "path": "shots/page.png", "whole": true })).await;
-    assert!(saved.starts_with("saved the picture as `shots/page.png`: "), "{saved}");
+    let save = json!({ "tab": "t1", "path": "shots/page.png", "whole": true });
+    let saved = world.output("browser_screenshot", save).await;
+    assert!(saved.text.starts_with("saved the picture as `shots/page.png`: "), "{}", saved.text);
+    assert!(saved.untrusted && saved.origins == [site.url("/picture")], "{:?}", saved.origins);
     assert!(world.content("shots/page.png").starts_with(b"\x89PNG"));
     world.dispatcher.release(None).await;
 }
@@ -218,8 +221,11 @@ async fn tabs_belong_to_their_run_and_end_with_it() {
         cx
     };
     let (one, two) = (of("one"), of("two"));
-    let made =
-        async |cx: &CallContext, name: &str, args: Value| world.dispatcher.call(&call(name, args), cx).await.reply;
+    let made = async |cx: &CallContext, name: &str, args: Value| {
+        let call = call(name, args);
+        world.dispatcher.prepare(&call, &world.place);
+        world.dispatcher.call(&call, cx).await.reply
+    };
     let text = async |cx: &CallContext, name: &str, args: Value| match made(cx, name, args).await {
         Reply::Output(output) => output.text.clone(),
         other => panic!("{other:?}"),
@@ -247,6 +253,30 @@ async fn tabs_belong_to_their_run_and_end_with_it() {
     let Reply::Failed(gone) = made(&one, "browser_read", json!({ "tab": "t1" })).await else { panic!("it is gone") };
     assert!(gone.message.contains("there is no tab `t1`: open the page again"), "{}", gone.message);
     assert!(text(&two, "browser_read", json!({ "tab": "t2" })).await.contains("Oslo"), "the other run's is not");
+    world.dispatcher.release(None).await;
+}
+
+#[tokio::test]
+async fn a_page_that_cannot_be_opened_leaves_no_tab() {
+    let Some(world) = browsing().await else { return };
+    let site = PageSite::serve(|request| match request.line.as_str() {
+        "GET /" => Some(html("<title>Asks</title><script>confirm('Stay?')</script>")),
+        _ => Some(Page { head: "Location: http://10.0.0.9/", body: String::new() }),
+    })
+    .await;
+    let refused = world.output("browser_open", json!({ "url": site.url("/away") })).await;
+    assert!(refused.is_error && refused.text.contains("not a public address"), "{}", refused.text);
+    assert_eq!(world.text("browser_tabs", json!({})).await, "no tab is open\n");
+    // One whose dialog waits is open, and stays so where another address fails in it.
+    let asks = world.text("browser_open", json!({ "url": site.url("/") })).await;
+    assert!(asks.starts_with("[tab t2 at") && asks.contains("confirm says \"Stay?\""), "{asks}");
+    world.output("browser_act", json!({ "tab": "t2", "actions": [{ "action": "accept" }] })).await;
+    let away = world.output("browser_open", json!({ "url": site.url("/away"), "tab": "t2" })).await;
+    assert!(away.is_error, "{}", away.text);
+    assert!(world.text("browser_tabs", json!({})).await.starts_with("t2 "));
+    // That a tab does not exist is said by us, not by a page.
+    let failure = world.failure("browser_tabs", json!({ "close": "t9" })).await;
+    assert!(failure.message.contains("there is no tab `t9`"), "{}", failure.message);
     world.dispatcher.release(None).await;
 }
 

@@ -34,7 +34,11 @@ impl World {
     }
 
     pub(crate) fn of(registry: Registry, limits: ToolLimits) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::within(tempfile::tempdir().unwrap(), registry, limits)
+    }
+
+    /// With the workspace in `work` of this folder.
+    pub(crate) fn within(folder: tempfile::TempDir, registry: Registry, limits: ToolLimits) -> Self {
         std::fs::create_dir(folder.path().join("work")).unwrap();
         let place = Place { workspace: Workspace::open(&folder.path().join("work")).unwrap() };
         Self { folder, place, dispatcher: Dispatcher::new(registry, limits) }
@@ -63,8 +67,11 @@ impl World {
         CallContext::new(self.place.clone(), "run/step/0/0/call.0")
     }
 
+    /// Prepares a call and makes it, as a run does.
     pub(crate) async fn call(&self, name: &str, args: Value) -> Reply {
-        self.dispatcher.call(&call(name, args), &self.cx()).await.reply
+        let call = call(name, args);
+        self.dispatcher.prepare(&call, &self.place);
+        self.dispatcher.call(&call, &self.cx()).await.reply
     }
 
     pub(crate) async fn output(&self, name: &str, args: Value) -> Arc<ToolOutput> {
