@@ -64,11 +64,14 @@ pub(super) fn units(passage: &Passage) -> Vec<QuotableUnit> {
 fn place_of(passage: &Passage, unit: &QuotableUnit, lines: &[&str]) -> Option<(u32, u32)> {
     let ((first, last), (from, to)) = (passage.lines?, unit.lines?);
     let is_row = |line: &&&str| line.trim_start().starts_with('|');
-    if lines.len() as u32 == last - first + 1 {
-        return Some((first + from, first + to));
+    if lines.len() as u32 == last.saturating_sub(first).saturating_add(1) {
+        return Some((first.saturating_add(from), first.saturating_add(to)));
     }
     let below = lines.len() as u32 - 1 - to;
-    if unit.form == UnitForm::Row && lines.iter().filter(is_row).count() == lines.len() && last >= first + below {
+    if unit.form == UnitForm::Row
+        && lines.iter().filter(is_row).count() == lines.len()
+        && last >= first.saturating_add(below)
+    {
         return Some((last - below, last - below));
     }
     Some((first, last))
