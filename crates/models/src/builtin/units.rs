@@ -37,6 +37,16 @@ const LONGEST_PAIR: usize = 260;
 const CODE: &str = "rs py js ts jsx tsx c h cc cpp hpp go java kt rb php sh bash zsh sql swift scala cs lua r toml yaml yml json jsonl ini cfg conf \
                     css xml proto gradle cmake mk lock orig";
 
+/// Other files that can be read.
+const DOCUMENTS: &str = "md markdown txt rst adoc org tex csv tsv html htm log pdf docx xlsx pptx epub ipynb eml";
+
+/// Whether a word is the name of a file, as far as its ending tells.
+pub(super) fn is_file_name(word: &str) -> bool {
+    let ending = word.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, ending)| ending.to_lowercase());
+    let mut known = CODE.split_whitespace().chain(DOCUMENTS.split_whitespace());
+    !word.contains("://") && ending.is_some_and(|ending| known.any(|one| one == ending))
+}
+
 /// The units of a passage.
 pub(super) fn units(passage: &Passage) -> Vec<QuotableUnit> {
     let extension = passage.path.rsplit_once('.').map(|(_, extension)| extension.to_lowercase()).unwrap_or_default();
