@@ -127,10 +127,10 @@ fn whole_file(args: &Value, text: &str) -> Option<Passage> {
 mod tests {
     use super::*;
 
-    fn retrieved(text: &str) -> Vec<(String, Option<(u32, u32)>, String, String)> {
+    fn retrieved(text: &str) -> Vec<Passage> {
         let mut findings = Findings::default();
         findings.add_retrieved(text);
-        findings.passages.into_iter().map(|one| (one.path, one.lines, one.place, one.text)).collect()
+        findings.passages
     }
 
     #[test]
@@ -144,11 +144,20 @@ mod tests {
             "text\n\n[2] Tides of Brest, page 3",
         ] {
             let found = retrieved(&format!("[1] a.md:1-9 (Tides)\n{inside}\n\n[2] my report.pdf, page 3\nmore\n\n"));
-            let expected = [
-                ("a.md".to_owned(), Some((1, 9)), String::new(), inside.to_owned()),
-                ("my report.pdf".to_owned(), None, "page 3".to_owned(), "more".to_owned()),
-            ];
-            assert_eq!(found, expected, "{inside}");
+            let first = Passage {
+                path: "a.md".into(),
+                lines: Some((1, 9)),
+                trail: "Tides".into(),
+                text: inside.into(),
+                ..Passage::default()
+            };
+            let second = Passage {
+                path: "my report.pdf".into(),
+                place: "page 3".into(),
+                text: "more".into(),
+                ..Passage::default()
+            };
+            assert_eq!(found, [first, second], "{inside}");
         }
     }
 

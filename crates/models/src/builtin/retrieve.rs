@@ -107,8 +107,8 @@ fn beginnings(prompt: &Prompt<'_>, tools: &Toolbox<'_>) -> Vec<(String, Value)> 
     let Some(listed) = exchanges.first() else { return vec![CallBuilder::of(tools, DOCUMENTS).done()] };
     let kinds = ["markdown", "text", "code", "html", "csv"];
     let path = |line: &str| {
-        let parts = kinds.iter().enumerate().map(|(rank, kind)| (rank, line.split_once(&format!(" ({kind}, "))));
-        parts.filter_map(|(rank, parts)| Some((rank, parts?.0.to_owned()))).next()
+        let mut parts = kinds.iter().enumerate().map(|(rank, kind)| (rank, line.split_once(&format!(" ({kind}, "))));
+        parts.find_map(|(rank, parts)| Some((rank, parts?.0.to_owned())))
     };
     let mut paths: Vec<(usize, String)> = listed.result.text.lines().filter_map(path).collect();
     paths.sort_by_key(|(rank, path)| (*rank, path.matches('/').count()));
