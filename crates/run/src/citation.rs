@@ -5,6 +5,7 @@ mod check;
 mod entry;
 mod excerpt;
 mod quotation;
+mod reference;
 
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +13,7 @@ pub(crate) use check::check;
 pub(crate) use entry::entries;
 pub(crate) use excerpt::{Reading, ReadingLog};
 pub use quotation::find_quotation;
+use reference::references;
 
 /// One citation of an answer, and whether it holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,42 +94,43 @@ impl Citation {
     }
 }
 
-/// Marks each citation that does not hold, in the text and in the list: `[2]` becomes `[2: not found in the source]`.
-/// Code is left as it is.
+/// Marks each citation that does not hold, in the text and in the list: `[2]` becomes `[2: not found in the source]`. If a
+/// number is listed twice, it is marked in the text only if neither holds. Code and links are left as they are.
+///
+/// `citations` are those of this text, in the order of its list.
 pub(crate) fn mark(text: &str, citations: &[Citation]) -> String {
-    let faults: Vec<(u32, String)> = citations.iter().filter_map(|one| Some((one.n, one.finding.fault()?))).collect();
-    if faults.is_empty() {
+    let fault = |citation: &Citation| citation.finding.fault();
+    if !citations.iter().any(|one| fault(one).is_some()) {
         return text.to_owned();
     }
+    let listed = entries(text);
+    let holds_once = |n: u32| citations.iter().any(|one| one.n == n && fault(one).is_none());
     let mut fence = entry::Fence::default();
-    let lines = text
-        .split_inclusive('\n')
-        .map(|line| if fence.is_code(line) { line.to_owned() } else { mark_line(line, &faults) });
+    let lines = text.split_inclusive('\n').enumerate().map(|(at, line)| {
+        if fence.is_code(line) {
+            return line.to_owned();
+        }
+        match listed.iter().zip(citations).find(|(entry, _)| entry.line == at) {
+            Some((_, own)) => mark_line(line, 1, |_| fault(own)),
+            None => mark_line(line, usize::MAX, |n| {
+                citations.iter().find(|one| one.n == n && !holds_once(n)).and_then(fault)
+            }),
+        }
+    });
     lines.collect()
 }
 
-fn mark_line(line: &str, faults: &[(u32, String)]) -> String {
+/// Marks the first `most` references of a line that have a fault.
+fn mark_line(line: &str, most: usize, fault: impl Fn(u32) -> Option<String>) -> String {
     let mut marked = String::new();
-    let mut is_code = false;
-    let mut rest = line;
-    while let Some(at) = rest.find(['[', '`']) {
-        let (before, from) = rest.split_at(at);
-        marked.push_str(before);
-        let is_index = before.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ')' | ']'));
-        if from.starts_with('`') {
-            is_code = !is_code;
-        } else if let Some((n, after)) =
-            entry::number(from).filter(|(_, after)| !is_code && !is_index && !after.starts_with('('))
-            && let Some((_, fault)) = faults.iter().find(|(faulty, _)| *faulty == n)
-        {
-            marked.extend(["[", &n.to_string(), ": ", fault, "]"]);
-            rest = after;
-            continue;
+    let mut from = 0;
+    for reference in references(line).into_iter().filter(|reference| !reference.is_link_target).take(most) {
+        if let Some(fault) = fault(reference.n) {
+            marked.extend([&line[from..reference.range.start], "[", &reference.n.to_string(), ": ", &fault, "]"]);
+            from = reference.range.end;
         }
-        marked.push_str(&from[..1]);
-        rest = &from[1..];
     }
-    marked + rest
+    marked + &line[from..]
 }
 
 #[cfg(test)]

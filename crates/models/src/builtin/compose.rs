@@ -40,7 +40,9 @@ struct Quote {
 pub(super) fn answer_part(part: &QuestionPart, findings: &Findings, parts: usize) -> Value {
     let most = (MOST_QUOTES / parts.max(1)).max(2);
     if part.is_overview() {
-        let quotes = choose(introductions(findings), most, 0.3);
+        let introductions = beginnings(findings, |unit| unit.opens_file);
+        let quotes = if introductions.is_empty() { beginnings(findings, |_| true) } else { introductions };
+        let quotes = choose(quotes, most, 0.3);
         let remark = if quotes.is_empty() { words::NOTHING_TO_QUOTE.to_owned() } else { String::new() };
         return data("", &quotes, &remark);
     }
@@ -259,15 +261,20 @@ fn ranked(part: &QuestionPart, findings: &Findings, unknown: &[&Term]) -> Vec<Qu
     quotes
 }
 
-/// The first sentences of files, which say what the folder is about; the README's before others.
-fn introductions(findings: &Findings) -> Vec<Quote> {
+/// Whether something found introduces its file.
+pub(super) fn has_introduction(findings: &Findings) -> bool {
+    !beginnings(findings, |unit| unit.opens_file).is_empty()
+}
+
+/// The first of such units in each file, which say what the folder is about; the README's before others.
+fn beginnings(findings: &Findings, is_such: impl Fn(&QuotableUnit) -> bool) -> Vec<Quote> {
     let part = QuestionPart::default();
     let mut quotes: Vec<Quote> = Vec::new();
     for (rank, passage) in findings.passages.iter().enumerate() {
         let name = passage.path.rsplit('/').next().unwrap_or_default().to_lowercase();
         let is_readme = name.starts_with("readme");
         for (at, unit) in
-            units(passage).iter().filter(|unit| unit.opens_file && !unit.text.contains("](http")).enumerate()
+            units(passage).iter().filter(|unit| is_such(unit) && !unit.text.contains("](http")).enumerate()
         {
             let score = if is_readme { 2.0 } else { 1.0 } / (1.0 + 0.2 * at as f64 + 0.1 * rank as f64);
             quotes.push(Quote { score, ..Quote::of(passage, unit, &part) });

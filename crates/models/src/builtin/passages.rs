@@ -41,8 +41,13 @@ impl Findings {
     fn add_retrieved(&mut self, text: &str) {
         let mut number = 0;
         let mut current: Option<Passage> = None;
+        // An empty line ends each passage; other lines with a number are part of one.
+        let mut is_apart = true;
         for line in text.lines() {
-            if let Some(passage) = line.strip_prefix(&format!("[{}] ", number + 1)).map(head) {
+            let next =
+                Some(line).filter(|_| is_apart).and_then(|line| line.strip_prefix(&format!("[{}] ", number + 1)));
+            is_apart = line.is_empty();
+            if let Some(passage) = next.and_then(head) {
                 number += 1;
                 self.passages.extend(current.replace(passage));
             } else if let Some(words) = line.strip_prefix("[these words occur nowhere: ") {
@@ -62,26 +67,40 @@ impl Findings {
     }
 }
 
-/// Reads `docs/a.md:12-24 (Tides › Brest)`, or `report.pdf, page 3`.
-fn head(text: &str) -> Passage {
-    let ends = text.match_indices(" (").map(|(at, _)| at).chain([text.len()]);
-    for end in ends {
-        let trail = text[end..].trim_start_matches(" (").trim_end_matches(')').to_owned();
-        if let Some((path, lines)) =
-            text[..end].rsplit_once(':').and_then(|(path, lines)| Some((path, line_range(lines)?)))
-        {
-            return Passage { path: path.to_owned(), lines: Some(lines), trail, ..Passage::default() };
+/// Reads `docs/a.md:12-24 (Tides › Brest)`, `report.pdf, page 3`, or a path alone.
+fn head(text: &str) -> Option<Passage> {
+    let ends: Vec<usize> = text.match_indices(" (").map(|(at, _)| at).chain([text.len()]).collect();
+    let trail = |end: usize| text[end..].trim_start_matches(" (").trim_end_matches(')').to_owned();
+    for end in &ends {
+        let lines = text[..*end].rsplit_once(':').and_then(|(path, lines)| Some((path, line_range(lines)?)));
+        if let Some((path, lines)) = lines.filter(|(path, _)| has_extension(path) || !path.contains([',', '.'])) {
+            return Some(Passage {
+                path: path.to_owned(),
+                lines: Some(lines),
+                trail: trail(*end),
+                ..Passage::default()
+            });
         }
-        if let Some((path, place)) = text[..end].rsplit_once(", ").filter(|(path, _)| path.contains('.')) {
-            return Passage { path: path.to_owned(), place: place.to_owned(), trail, ..Passage::default() };
+        if let Some((path, place)) = text[..*end].rsplit_once(", ").filter(|(path, _)| has_extension(path)) {
+            let (path, place) = (path.to_owned(), place.to_owned());
+            return Some(Passage { path, place, trail: trail(*end), ..Passage::default() });
         }
     }
-    Passage { path: text.to_owned(), ..Passage::default() }
+    let end = ends.into_iter().find(|end| has_extension(&text[..*end]))?;
+    Some(Passage { path: text[..end].to_owned(), trail: trail(end), ..Passage::default() })
 }
 
+/// Whether the text ends as the name of a file or an address does; `Smith, J. Nature 3` does not.
+fn has_extension(text: &str) -> bool {
+    let is_extension = |end: &str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let name = text.rsplit('/').next().unwrap_or(text);
+    (text.contains('/') && !text.contains(' ')) || name.rsplit_once('.').is_some_and(|(_, end)| is_extension(end))
+}
+
+/// Reads `12-24` or `12`.
 fn line_range(text: &str) -> Option<(u32, u32)> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
-    Some((first.parse().ok()?, last.parse().ok()?))
+    Some((first.parse().ok()?, last.parse().ok()?)).filter(|(first, last)| first <= last)
 }
 
 /// Reads `path:12: text`.
@@ -102,4 +121,57 @@ fn whole_file(args: &Value, text: &str) -> Option<Passage> {
         .join("\n");
     let last = text.lines().count().max(1) as u32;
     Some(Passage { path, lines: Some((1, last)), text, ..Passage::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn retrieved(text: &str) -> Vec<Passage> {
+        let mut findings = Findings::default();
+        findings.add_retrieved(text);
+        findings.passages
+    }
+
+    #[test]
+    fn a_numbered_line_inside_a_passage_is_part_of_it() {
+        for inside in [
+            "text\n[2] Smith, J. Nature 3:145-49",
+            "text\n\n[2] Smith, J. Nature 3:145-49",
+            "text\n\n[2] Smith, J. Nature 3:145-149",
+            "text\n[2] b.md:1-2",
+            "text\n\n[3] b.md:1-2",
+            "text\n\n[2] Tides of Brest, page 3",
+        ] {
+            let found = retrieved(&format!("[1] a.md:1-9 (Tides)\n{inside}\n\n[2] my report.pdf, page 3\nmore\n\n"));
+            let first = Passage {
+                path: "a.md".into(),
+                lines: Some((1, 9)),
+                trail: "Tides".into(),
+                text: inside.into(),
+                ..Passage::default()
+            };
+            let second = Passage {
+                path: "my report.pdf".into(),
+                place: "page 3".into(),
+                text: "more".into(),
+                ..Passage::default()
+            };
+            assert_eq!(found, [first, second], "{inside}");
+        }
+    }
+
+    #[test]
+    fn the_heads_that_the_tool_writes_are_read() {
+        for (written, path, trail) in [
+            ("docs/a (1).md:3 (Tides › Brest (high))", "docs/a (1).md", "Tides › Brest (high"),
+            ("Makefile:1-4", "Makefile", ""),
+            ("Meeting notes:1-4", "Meeting notes", ""),
+            ("https://example.org/tides, part 2", "https://example.org/tides", ""),
+            ("book.epub (Title)", "book.epub", "Title"),
+        ] {
+            let read = head(written).map(|one| (one.path, one.trail));
+            assert_eq!(read, Some((path.to_owned(), trail.to_owned())), "{written}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Takes a goal apart: what each part of it asks about.
 
 use super::matching::{self, Word};
+use super::units;
 
 /// The most parts that are looked for one by one.
 pub(super) const MOST_PARTS: usize = 3;
@@ -12,6 +13,8 @@ pub(super) struct QuestionPart {
     pub(super) query: String,
     /// Its telling words.
     pub(super) terms: Vec<Term>,
+    /// The files that it asks about as a whole: `What is in a.txt?`
+    pub(super) files: Vec<String>,
 }
 
 /// A telling word of a question.
@@ -45,7 +48,7 @@ impl QuestionPart {
         // In a goal in capitals, or without any, capitals do not mark names.
         let capitals = words.iter().filter(|word| word.is_capital()).count();
         let capitals_tell = capitals * 3 < words.len() * 2 || words.len() < 5;
-        let mut part = Self { query: clause.trim().to_owned(), terms: Vec::new() };
+        let mut part = Self { query: clause.trim().to_owned(), ..Self::default() };
         for (at, word) in words.iter().enumerate() {
             let is_quoted = clause.contains(&format!("`{}`", word.text));
             let is_known = part.terms.iter().any(|term| term.lower == word.lower);
@@ -54,6 +57,14 @@ impl QuestionPart {
                 let is_name = (is_quoted || is_marked || word.is_identifier()) && !is_kind_word(&word.lower);
                 part.terms.push(Term { word: word.text.clone(), lower: word.lower.clone(), is_name });
             }
+        }
+        let files = files_in(clause);
+        let is_of_file = |term: &Term| {
+            CONTENT_WORDS.contains(&term.lower.as_str())
+                || files.iter().flat_map(|file| matching::words(file)).any(|word| word.lower == term.lower)
+        };
+        if part.terms.iter().all(is_of_file) {
+            part.files = files;
         }
         part
     }
@@ -65,6 +76,18 @@ impl QuestionPart {
             self.terms.push(name.clone());
         }
     }
+}
+
+/// Words that ask for all that a file says.
+const CONTENT_WORDS: [&str; 10] =
+    ["say", "says", "contain", "contains", "content", "contents", "inside", "written", "file", "document"];
+
+/// The files that a clause names.
+fn files_in(clause: &str) -> Vec<String> {
+    let is_around = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '/' | '.'));
+    let names = clause.split_whitespace().map(|token| token.trim_matches(is_around).trim_end_matches('.'));
+    let names = names.map(|name| name.trim_start_matches("./")).filter(|name| units::is_file_name(name));
+    names.map(str::to_owned).collect()
 }
 
 /// Takes a goal apart. There is always a part.
@@ -165,6 +188,19 @@ mod tests {
             ("What does WalkState::Skip do?", vec![vec!["WalkState", "Skip"]]),
         ] {
             assert_eq!(words_of(goal), expected, "{goal}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_asked_about_as_a_whole_or_for_something_in_it() {
+        for (goal, expected) in [
+            ("What is in a.txt?", vec!["a.txt"]),
+            ("What does `./docs/a.md` say?", vec!["docs/a.md"]),
+            ("Summarise notes.md.", vec!["notes.md"]),
+            ("Which license is in Cargo.toml?", vec![]),
+            ("What does e.g. this do?", vec![]),
+        ] {
+            assert_eq!(parts_of(goal)[0].files, expected, "{goal}");
         }
     }
 }

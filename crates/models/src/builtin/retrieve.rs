@@ -13,6 +13,7 @@ use crate::{Prompt, TaskBrief};
 const RETRIEVE: &str = "retrieve";
 const SEARCH: &str = "search_files";
 const READ: &str = "read_file";
+const DOCUMENTS: &str = "list_documents";
 
 /// Passages that are asked for.
 const PASSAGES: u64 = 16;
@@ -20,6 +21,8 @@ const PASSAGES: u64 = 16;
 const LINES: u64 = 200;
 /// Files handed over with the goal that are read whole.
 const MOST_FILES: usize = 6;
+/// Documents whose beginnings stand for a folder that has no README.
+const MOST_BEGINNINGS: usize = 3;
 /// What introduces a folder.
 const README: &str = "README.md";
 
@@ -53,20 +56,25 @@ fn find(prompt: &Prompt<'_>, parts: &[QuestionPart], of: usize) -> ModelAnswer {
         }
         return conversation::calling(prompt, all);
     }
-    let answers: Vec<Value> = calls
-        .iter()
-        .map(|(part, calls)| {
-            let mut findings = Findings::default();
-            for (tool, args) in calls {
-                let exchanges = conversation::exchanges(prompt.messages, tool);
-                exchanges
-                    .iter()
-                    .filter(|exchange| exchange.call.args == *args)
-                    .for_each(|exchange| findings.add(exchange));
+    let mut answers: Vec<Value> = Vec::new();
+    for (mut part, calls) in calls {
+        let mut findings = findings_of(prompt, &calls);
+        let is_asked = |passage: &Passage| part.files.iter().any(|file| is_named(&passage.path, file));
+        if findings.passages.iter().any(is_asked) {
+            findings.passages.retain(is_asked);
+            part.terms.clear();
+        } else if part.is_overview() && brief.files.is_empty() && !compose::has_introduction(&findings) {
+            let next = beginnings(prompt, &tools);
+            let is_made = |(tool, args): &(String, Value)| {
+                conversation::exchanges(prompt.messages, tool).iter().any(|exchange| exchange.call.args == *args)
+            };
+            if !next.iter().all(is_made) && !conversation::must_answer(prompt.messages) {
+                return conversation::calling(prompt, next);
             }
-            compose::answer_part(part, &findings, of)
-        })
-        .collect();
+            findings.passages.splice(0..0, findings_of(prompt, &next).passages);
+        }
+        answers.push(compose::answer_part(&part, &findings, of));
+    }
     let is_for_others = matches!(brief.agent.as_str(), "retriever" | "researcher")
         && brief.writes.iter().any(|name| !name.contains("answer"));
     if is_for_others {
@@ -75,17 +83,59 @@ fn find(prompt: &Prompt<'_>, parts: &[QuestionPart], of: usize) -> ModelAnswer {
     conversation::giving(brief, &Value::String(compose::written(&answers)))
 }
 
+/// What these calls found.
+fn findings_of(prompt: &Prompt<'_>, calls: &[(String, Value)]) -> Findings {
+    let mut findings = Findings::default();
+    for (tool, args) in calls {
+        let exchanges = conversation::exchanges(prompt.messages, tool);
+        exchanges.iter().filter(|exchange| exchange.call.args == *args).for_each(|exchange| findings.add(exchange));
+    }
+    findings
+}
+
+/// Whether a path is that of a file which is given with fewer folders, or with as many.
+fn is_named(path: &str, file: &str) -> bool {
+    path.strip_suffix(file).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
+}
+
+/// The calls that read the beginnings of a few documents: first the list of documents, then those that say most.
+fn beginnings(prompt: &Prompt<'_>, tools: &Toolbox<'_>) -> Vec<(String, Value)> {
+    if !tools.has(DOCUMENTS) || !tools.has(READ) {
+        return Vec::new();
+    }
+    let exchanges = conversation::exchanges(prompt.messages, DOCUMENTS);
+    let Some(listed) = exchanges.first() else { return vec![CallBuilder::of(tools, DOCUMENTS).done()] };
+    let kinds = ["markdown", "text", "code", "html", "csv"];
+    let path = |line: &str| {
+        let mut parts = kinds.iter().enumerate().map(|(rank, kind)| (rank, line.split_once(&format!(" ({kind}, "))));
+        parts.find_map(|(rank, parts)| Some((rank, parts?.0.to_owned())))
+    };
+    let mut paths: Vec<(usize, String)> = listed.result.text.lines().filter_map(path).collect();
+    paths.sort_by_key(|(rank, path)| (*rank, path.matches('/').count()));
+    let paths = paths.into_iter().take(MOST_BEGINNINGS);
+    paths.map(|(_, path)| CallBuilder::of(tools, READ).must(&["path"], path).done()).collect()
+}
+
 /// The calls that find what a part asks for. Files handed over are read whole; they may be outside of the index.
 fn calls_for(part: &QuestionPart, brief: &TaskBrief, tools: &Toolbox<'_>) -> Vec<(String, Value)> {
     let mut calls = Vec::new();
     let read = |path: &str| CallBuilder::of(tools, READ).must(&["path"], path).done();
     if tools.has(READ) {
         calls.extend(brief.files.iter().take(MOST_FILES).map(|path| read(path)));
-        if part.is_overview() && brief.files.is_empty() {
+        calls.extend(part.files.iter().take(MOST_FILES).map(|path| read(path)));
+        if part.is_overview() && brief.files.is_empty() && part.files.is_empty() {
             calls.push(read(README));
         }
     }
     let has_query = part.query.chars().any(char::is_alphanumeric);
+    if tools.has(RETRIEVE) {
+        // The file may be in a folder.
+        let retrieve = |file: &String| {
+            let call = CallBuilder::of(tools, RETRIEVE).must(&["query"], file.clone());
+            call.must(&["path"], format!("*/{file}")).done()
+        };
+        calls.extend(part.files.iter().take(MOST_FILES).map(retrieve));
+    }
     if tools.has(RETRIEVE) && has_query {
         calls.push(
             CallBuilder::of(tools, RETRIEVE)

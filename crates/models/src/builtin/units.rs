@@ -37,6 +37,16 @@ const LONGEST_PAIR: usize = 260;
 const CODE: &str = "rs py js ts jsx tsx c h cc cpp hpp go java kt rb php sh bash zsh sql swift scala cs lua r toml yaml yml json jsonl ini cfg conf \
                     css xml proto gradle cmake mk lock orig";
 
+/// Other files that can be read.
+const DOCUMENTS: &str = "md markdown txt rst adoc org tex csv tsv html htm log pdf docx xlsx pptx epub ipynb eml";
+
+/// Whether a word is the name of a file, as far as its ending tells.
+pub(super) fn is_file_name(word: &str) -> bool {
+    let ending = word.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, ending)| ending.to_lowercase());
+    let mut known = CODE.split_whitespace().chain(DOCUMENTS.split_whitespace());
+    !word.contains("://") && ending.is_some_and(|ending| known.any(|one| one == ending))
+}
+
 /// The units of a passage.
 pub(super) fn units(passage: &Passage) -> Vec<QuotableUnit> {
     let extension = passage.path.rsplit_once('.').map(|(_, extension)| extension.to_lowercase()).unwrap_or_default();
@@ -64,11 +74,14 @@ pub(super) fn units(passage: &Passage) -> Vec<QuotableUnit> {
 fn place_of(passage: &Passage, unit: &QuotableUnit, lines: &[&str]) -> Option<(u32, u32)> {
     let ((first, last), (from, to)) = (passage.lines?, unit.lines?);
     let is_row = |line: &&&str| line.trim_start().starts_with('|');
-    if lines.len() as u32 == last - first + 1 {
-        return Some((first + from, first + to));
+    if lines.len() as u32 == last.saturating_sub(first).saturating_add(1) {
+        return Some((first.saturating_add(from), first.saturating_add(to)));
     }
     let below = lines.len() as u32 - 1 - to;
-    if unit.form == UnitForm::Row && lines.iter().filter(is_row).count() == lines.len() && last >= first + below {
+    if unit.form == UnitForm::Row
+        && lines.iter().filter(is_row).count() == lines.len()
+        && last >= first.saturating_add(below)
+    {
         return Some((last - below, last - below));
     }
     Some((first, last))

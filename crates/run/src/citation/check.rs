@@ -9,7 +9,7 @@ const OFF: u32 = 1;
 
 /// Checks a citation. A source that was not read is no fault if some of what was read is forgotten.
 pub(crate) fn check(entry: CitationEntry, readings: &[Reading], has_forgotten: bool) -> Citation {
-    let CitationEntry { n, source, place, quote } = entry;
+    let CitationEntry { n, source, place, quote, .. } = entry;
     let (mut finding, mut hash) = (CitationFinding::Unread, None);
     if quote.is_empty() {
         return Citation { n, source, place, quote, hash, finding: CitationFinding::Unquoted };
@@ -41,12 +41,12 @@ fn rank(finding: &CitationFinding) -> u8 {
 }
 
 fn compare(excerpt: &Excerpt<'_>, place: &str, quote: &str) -> CitationFinding {
-    let mut spans = find_quotation(excerpt.text, quote);
+    let mut spans = find_quotation(&excerpt.text, quote);
     if spans.is_empty() {
         // Several quotations in one entry.
         let pieces: Vec<&str> = quote.split(['"', '“', '”', '„', '«', '»']).step_by(2).collect();
         let found: Vec<_> =
-            pieces.iter().filter_map(|piece| find_quotation(excerpt.text, piece).into_iter().next()).collect();
+            pieces.iter().filter_map(|piece| find_quotation(&excerpt.text, piece).into_iter().next()).collect();
         if pieces.len() > 1 && found.len() == pieces.len() {
             spans = found;
         }

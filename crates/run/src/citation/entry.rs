@@ -1,6 +1,8 @@
 //! Reads the list of citations in an answer: `[1]: docs/tides.md:12-14 "quoted words"`, and the ways in which models write
 //! it instead.
 
+use super::reference::{Reference, references};
+
 /// A citation as an answer gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CitationEntry {
@@ -9,6 +11,8 @@ pub(crate) struct CitationEntry {
     pub(crate) source: String,
     pub(crate) place: String,
     pub(crate) quote: String,
+    /// The line of the answer that it begins in, from 0.
+    pub(crate) line: usize,
 }
 
 /// What encloses quoted words.
@@ -22,22 +26,32 @@ const PLACE_WORDS: [&str; 16] = [
 ];
 
 /// The citations that an answer lists, unless none of them quotes anything: then it is a list of links. What is inside of
-/// code fences is not read.
+/// code fences is not read, nor where the links of a text lead: `[1]: https://example.org "Title"` for `[text][1]`.
 pub(crate) fn entries(text: &str) -> Vec<CitationEntry> {
     let mut fence = Fence::default();
-    let mut blocks: Vec<(u32, Vec<&str>)> = Vec::new();
+    let mut blocks: Vec<(usize, u32, Vec<&str>)> = Vec::new();
     let mut is_open = false;
-    for line in text.lines() {
+    let mut uses: Vec<(usize, Reference)> = Vec::new();
+    for (at, line) in text.lines().enumerate() {
         if fence.is_code(line) || line.trim().is_empty() {
             is_open = false;
-        } else if let Some((n, rest)) = numbered(line) {
-            blocks.push((n, vec![rest]));
+            continue;
+        }
+        uses.extend(references(line).into_iter().map(|reference| (at, reference)));
+        if let Some((n, rest)) = numbered(line) {
+            blocks.push((at, n, vec![rest]));
             is_open = true;
-        } else if let Some((_, lines)) = blocks.last_mut().filter(|_| is_open) {
+        } else if let Some((.., lines)) = blocks.last_mut().filter(|_| is_open) {
             lines.push(line.trim());
         }
     }
-    let entries: Vec<CitationEntry> = blocks.iter().filter_map(|(n, lines)| CitationEntry::read(*n, lines)).collect();
+    let mut entries: Vec<CitationEntry> =
+        blocks.iter().filter_map(|(at, n, lines)| CitationEntry::read(*n, lines, *at)).collect();
+    uses.retain(|(at, _)| !entries.iter().any(|entry| entry.line == *at));
+    entries.retain(|entry| {
+        let mut uses = uses.iter().filter(|(_, reference)| reference.n == entry.n).peekable();
+        uses.peek().is_none() || uses.any(|(_, reference)| !reference.is_link_target)
+    });
     if entries.iter().any(|entry| !entry.quote.is_empty()) { entries } else { Vec::new() }
 }
 
@@ -74,7 +88,7 @@ fn numbered(line: &str) -> Option<(u32, &str)> {
 }
 
 impl CitationEntry {
-    fn read(n: u32, lines: &[&str]) -> Option<Self> {
+    fn read(n: u32, lines: &[&str], line: usize) -> Option<Self> {
         let first = lines.first()?;
         let (head, quote) = if let Some((at, quote)) = quoted(&lines.join("\n")) {
             (first.get(..at).unwrap_or(first), quote)
@@ -86,7 +100,7 @@ impl CitationEntry {
         let is_bare = source.contains(char::is_whitespace) || place.is_empty();
         let is_source =
             is_address(source) || has_extension(source) || (source.contains('/') && !source.contains(' ')) || !is_bare;
-        let entry = Self { n, source: source.to_owned(), place, quote };
+        let entry = Self { n, source: source.to_owned(), place, quote, line };
         (is_source && source.chars().any(char::is_alphanumeric)).then_some(entry)
     }
 }

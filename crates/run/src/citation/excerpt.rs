@@ -1,5 +1,7 @@
 //! What tools returned from a source: the excerpts in which quoted words must stand.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -46,7 +48,7 @@ impl ReadingLog {
 /// A text from one source.
 #[derive(Debug)]
 pub(super) struct Excerpt<'a> {
-    pub(super) text: &'a str,
+    pub(super) text: Cow<'a, str>,
     /// The number of its first line in the source, if known.
     pub(super) first_line: Option<u32>,
     /// The number of its last line, if the lines in between need not be those of the source.
@@ -83,13 +85,22 @@ impl Reading {
         let output = &*self.output;
         let null = Value::Null;
         let value = output.value.as_ref().unwrap_or(&null);
+        // The text of a search also has the lines around its matches.
+        if let Some(matches) = value["matches"].as_array() {
+            let hits = hits(&output.text, matches.iter().flat_map(named).filter(|name| is_same(name, source)));
+            if !hits.is_empty() {
+                return hits;
+            }
+        }
         if let Some(list) = output.value.as_ref().and_then(|value| LISTS.iter().find_map(|name| value[name].as_array()))
         {
-            return list
-                .iter()
-                .filter(|entry| named(entry).any(|name| is_same(name, source)))
-                .filter_map(passage)
-                .collect();
+            let mut entries =
+                list.iter().filter_map(|entry| Some((entry, named(entry).next()?, passage(entry)?))).peekable();
+            // A list whose entries have other keys is read as text.
+            if entries.peek().is_some() {
+                let is_own = |entry: &Value| named(entry).any(|name| is_same(name, source));
+                return entries.filter(|(entry, ..)| is_own(entry)).map(|(.., excerpt)| excerpt).collect();
+            }
         }
         let mut names =
             named(value).chain(named(&self.args)).chain(output.origins.iter().map(String::as_str)).peekable();
@@ -97,7 +108,7 @@ impl Reading {
             let first_line = value["start_line"].as_u64().and_then(|line| u32::try_from(line).ok());
             return vec![Excerpt { first_line, hash: hash_of(output.value.as_ref()), ..plain(&output.text) }];
         }
-        let hits: Vec<Excerpt<'a>> = output.text.lines().filter_map(|line| hit(line, source)).collect();
+        let hits = hits(&output.text, [source]);
         if !hits.is_empty() {
             return hits;
         }
@@ -113,7 +124,7 @@ fn named(value: &Value) -> impl Iterator<Item = &str> {
 }
 
 fn plain(text: &str) -> Excerpt<'_> {
-    Excerpt { text, first_line: None, last_line: None, page: None, sheet: None, hash: None }
+    Excerpt { text: Cow::Borrowed(text), first_line: None, last_line: None, page: None, sheet: None, hash: None }
 }
 
 fn hash_of(value: Option<&Value>) -> Option<&str> {
@@ -129,9 +140,9 @@ fn passage(entry: &Value) -> Option<Excerpt<'_>> {
     // A table repeats its header, and blank lines may be missing.
     let is_verbatim = first_line
         .zip(last_line)
-        .is_some_and(|(first, last)| text.lines().count() as u32 == last - first.min(last) + 1);
+        .is_some_and(|(first, last)| text.lines().count() as u32 == (last - first.min(last)).saturating_add(1));
     Some(Excerpt {
-        text,
+        text: Cow::Borrowed(text),
         first_line,
         last_line: last_line.filter(|_| !is_verbatim),
         page: place["page"].as_u64(),
@@ -140,12 +151,29 @@ fn passage(entry: &Value) -> Option<Excerpt<'_>> {
     })
 }
 
+/// The lines of a search in these files. Lines that follow each other in the file are one excerpt.
+fn hits<'a, 'b>(text: &'a str, paths: impl IntoIterator<Item = &'b str>) -> Vec<Excerpt<'a>> {
+    let paths: BTreeSet<&str> = paths.into_iter().collect();
+    let mut found: Vec<Excerpt<'a>> = Vec::new();
+    for path in paths {
+        let mut next = None;
+        for (number, line) in text.lines().filter_map(|line| hit(line, path)) {
+            match found.last_mut().filter(|_| next == Some(number)) {
+                Some(last) => last.text.to_mut().extend(["\n", line]),
+                None => found.push(Excerpt { first_line: Some(number), ..plain(line) }),
+            }
+            next = number.checked_add(1);
+        }
+    }
+    found
+}
+
 /// A line of a search, `path:12: text`, or `path-12- text` for the lines around a match.
-fn hit<'a>(line: &'a str, source: &str) -> Option<Excerpt<'a>> {
-    let rest = line.strip_prefix(source)?;
+fn hit<'a>(line: &'a str, path: &str) -> Option<(u32, &'a str)> {
+    let rest = line.strip_prefix(path)?;
     let mark = rest.chars().next().filter(|c| matches!(c, ':' | '-'))?;
     let (number, text) = rest[1..].split_once(mark)?;
-    Some(Excerpt { first_line: Some(number.parse().ok()?), ..plain(text) })
+    Some((number.parse().ok()?, text))
 }
 
 /// Whether two names are of one source. A path may be given from another folder, an address without its fragment.

@@ -10,7 +10,7 @@ use crate::reply::ToolOutput;
 
 fn one(line: &str) -> Option<(u32, String, String, String)> {
     let read = entries(line);
-    let [CitationEntry { n, source, place, quote }] = read.as_slice() else { return None };
+    let [CitationEntry { n, source, place, quote, .. }] = read.as_slice() else { return None };
     Some((*n, source.clone(), place.clone(), quote.clone()))
 }
 
@@ -49,8 +49,17 @@ fn other_lists_and_code_are_not_read_as_citations() {
         "```\n[1]: docs/tides.md:12 \"high water\"\n```",
         "see a[1] in src/main.rs:3 \"x\"",
         "[high]: docs/tides.md:12 \"high water\"",
+        "See the [tide tables][1].\n\n[1]: https://example.org \"Tide tables\"",
     ] {
         assert_eq!(entries(text), Vec::new(), "{text}");
+    }
+}
+
+#[test]
+fn a_number_in_the_text_makes_a_link_target_a_citation() {
+    for text in ["High water [1], see the [tables][1].", "High water [2][1].", ""] {
+        let text = format!("{text}\n\n[1]: https://example.org \"high water\"");
+        assert_eq!(entries(&text).len(), 1, "{text}");
     }
 }
 
@@ -130,15 +139,41 @@ fn a_citation_holds_only_in_its_source_and_at_its_place() {
 }
 
 #[test]
+fn lines_around_a_match_and_neighbouring_lines_can_be_quoted() {
+    let text = "src/a.rs-6- /// Opens\nsrc/a.rs:7: /// the lock\nsrc/a.rs-8- fn open() {}\n--\nsrc/a.rs:20: lock();\nb.md:3: see src/a.rs\n";
+    let matches = json!([
+        { "path": "src/a.rs", "line": 7, "text": "/// the lock" },
+        { "path": "src/a.rs", "line": 20, "text": "lock();" },
+        { "path": "b.md", "line": 3, "text": "see src/a.rs" },
+    ]);
+    for args in [json!({ "pattern": "lock" }), json!({ "pattern": "lock", "path": "src/a.rs" })] {
+        let readings = [reading(args, text, json!({ "matches": matches }))];
+        for (line, expected) in [
+            ("[1]: src/a.rs:8 \"fn open() {}\"", CitationFinding::Holds),
+            ("[1]: ./src/a.rs:6-7 \"Opens the lock\"", CitationFinding::Holds),
+            ("[1]: src/a.rs:1 \"Opens the lock\"", CitationFinding::Elsewhere { at: "lines 6-7".into() }),
+            ("[1]: src/a.rs:8-20 \"fn open() {} lock();\"", CitationFinding::NotFound),
+            ("[1]: src/a.rs:3 \"see src/a.rs\"", CitationFinding::NotFound),
+        ] {
+            assert_eq!(finding(&readings, line), expected, "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_list_with_other_keys_is_read_as_text() {
+    let value = json!({ "results": [{ "link": "https://example.org/a", "description": "High water at noon." }] });
+    let readings = [reading(json!({ "q": "tides" }), &value.to_string(), value)];
+    assert_eq!(finding(&readings, "[1]: https://example.org/a \"High water at noon\""), CitationFinding::Holds);
+    assert_eq!(finding(&readings, "[1]: https://example.org/b \"High water at noon\""), CitationFinding::Unread);
+}
+
+fn citation(n: u32, finding: CitationFinding) -> Citation {
+    Citation { n, source: "a.md".into(), place: String::new(), quote: "x".into(), hash: None, finding }
+}
+
+#[test]
 fn what_does_not_hold_is_marked_in_the_text_and_in_the_list() {
-    let citation = |n: u32, finding: CitationFinding| Citation {
-        n,
-        source: "a.md".into(),
-        place: String::new(),
-        quote: "x".into(),
-        hash: None,
-        finding,
-    };
     let citations = [citation(1, CitationFinding::Holds), citation(2, CitationFinding::NotFound)];
     let text = "True [1], false [2], a[2] and `[2]`.\n```\n[2]\n```\n[1]: a.md \"x\"\n[2]: a.md \"x\"";
     assert_eq!(
@@ -147,4 +182,18 @@ fn what_does_not_hold_is_marked_in_the_text_and_in_the_list() {
          [2: not found in the source]: a.md \"x\""
     );
     assert_eq!(entries("[2: not found in the source]: a.md \"x\""), Vec::new());
+}
+
+#[test]
+fn of_a_number_listed_twice_only_the_false_line_is_marked() {
+    let text = "One [1].\n[1]: a.md \"x\"\n\nTwo [1][2].\n[1]: a.md \"y\"\n[2]: a.md \"y [1]\"\n";
+    let of_first =
+        |finding| [citation(1, finding), citation(1, CitationFinding::NotFound), citation(2, CitationFinding::Unread)];
+    assert_eq!(
+        mark(text, &of_first(CitationFinding::Holds)),
+        "One [1].\n[1]: a.md \"x\"\n\nTwo [1][2: source not read].\n[1: not found in the source]: a.md \"y\"\n\
+         [2: source not read]: a.md \"y [1]\"\n"
+    );
+    let marked = mark(text, &of_first(CitationFinding::NotFound));
+    assert!(marked.starts_with("One [1: not found in the source].\n"), "{marked}");
 }

@@ -109,3 +109,27 @@ fn every_part_that_the_files_answer_is_covered() {
         assert!(said.contains(part), "{part} is missing: {said}");
     }
 }
+
+#[test]
+fn a_file_that_is_named_is_quoted() {
+    let world = stations().with("a.txt", "Bread is baked at dawn by two people.\n").with("b/list.txt", "eggs\nmilk\n");
+    let said = answer(&world, "What is in a.txt?");
+    assert_eq!(said, "- [1] a.txt:1: \"Bread is baked at dawn by two people.\"");
+    let said = answer(&world, "What does b/list.txt contain?");
+    assert_eq!(said, "- [1] b/list.txt:1-2: \"eggs milk\"");
+    let said = answer(&world, "What does kestrel.md say?");
+    assert!(said.starts_with("- [1] docs/kestrel.md:"), "{said}");
+    assert!(!answer(&world, "What is in missing.txt?").contains('"'));
+}
+
+#[test]
+fn a_folder_without_a_readme_is_introduced_by_its_first_documents() {
+    let world = World::new()
+        .with("src/bake.rs", "fn bake() {}\n")
+        .with("notes/plan.txt", "Bread is baked at dawn by two people.\n")
+        .with("list.txt", "eggs\n");
+    let said = answer(&world, "What does this project do?");
+    assert_eq!(said, "- [1] notes/plan.txt:1: \"Bread is baked at dawn by two people.\"");
+    let said = answer(&World::new().with("list.txt", "eggs\n"), "What does this project do?");
+    assert_eq!(said, "- [1] list.txt:1: \"eggs\"");
+}
