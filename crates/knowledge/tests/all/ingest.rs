@@ -138,9 +138,11 @@ fn what_could_not_be_read_is_tried_again_if_that_is_wanted() {
     let pass = |options: &IngestOptions<'_>| {
         world.index().ingest(std::slice::from_ref(&root), options, &mut |_| {}, &Cancel::default()).unwrap()
     };
-    let stopped = |path: &std::path::Path, bytes: &[u8]| match path.ends_with("a.md") {
-        true => Err(ReadError::Stopped("the sandbox did not start".to_owned())),
-        false => read_here(path, bytes),
+    let stopped = |path: &std::path::Path, bytes: &[u8]| {
+        if path.ends_with("b.md") {
+            return read_here(path, bytes);
+        }
+        Err(ReadError::Stopped("the sandbox did not start".to_owned()))
     };
     pass(&IngestOptions { read: &stopped, ..IngestOptions::new(&root, later()) });
     let usual = IngestOptions::new(&root, later());
