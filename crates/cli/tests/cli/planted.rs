@@ -77,7 +77,9 @@ impl Planted {
         let quality = dice.pick(&["nominal flow", "idle speed", "rated output", "mean drift"]);
         let good = dice.pick(&["lamps", "anchors", "saddles", "bolts"]);
         let role = dice.pick(&["curator", "harbourmaster", "treasurer", "stationmaster"]);
-        let names = dice.names(4);
+        // People are named differently from what is asked about: a word that stands in a file is never denied.
+        let mut names = dice.names(7);
+        let people = names.split_off(4);
         let (file, pattern, question) = match dice.below(7) {
             0 => (
                 "docs/machines.md",
@@ -120,8 +122,7 @@ impl Planted {
             ),
         };
         let values = if pattern.contains("{value} is the") {
-            let last = dice.names(3);
-            last.iter().map(|last| format!("{} {last}", dice.pick(&["Ada", "Boris", "Clara", "Emil"]))).collect()
+            people.iter().map(|last| format!("{} {last}", dice.pick(&["Ada", "Boris", "Clara", "Emil"]))).collect()
         } else {
             (0..3).map(|n| (100 * (n + 1) + dice.below(100)).to_string()).collect()
         };
