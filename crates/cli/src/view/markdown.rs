@@ -19,12 +19,30 @@ pub(crate) fn render(text: &str, columns: usize, paint: Paint) -> String {
     if serde_json::from_str::<serde_json::Value>(&text).is_ok() {
         return text.trim_end().to_owned();
     }
+    let text = with_citations(&text);
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut page = MarkdownPage::new(columns.clamp(20, WIDEST), paint);
     for event in Parser::new_ext(&text, options) {
         page.take(event);
     }
     page.end()
+}
+
+/// Keeps a list of citations (`[1]: notes.md:3 "quoted words"`) readable: Markdown would take each line for the target of a
+/// link and not show it. Targets that a link uses as `[text][1]` stay what they are.
+fn with_citations(text: &str) -> String {
+    let is_citation = |line: &str| {
+        let label = line.strip_prefix('[').and_then(|rest| rest.split_once("]: ")).map(|(label, _)| label);
+        label.is_some_and(|label| {
+            label.starts_with(|c: char| c.is_ascii_digit()) && !text.contains(&format!("][{label}]"))
+        })
+    };
+    let mut is_code = false;
+    let shown = |line: &str| {
+        is_code ^= line.trim_start().starts_with("```");
+        if !is_code && is_citation(line) { format!("\\{line}") } else { line.to_owned() }
+    };
+    text.split('\n').map(shown).collect::<Vec<_>>().join("\n")
 }
 
 /// The page while it is rendered.

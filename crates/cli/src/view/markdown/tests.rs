@@ -80,3 +80,13 @@ fn data_and_wide_characters_are_kept() {
     assert_eq!(plain(data, 80), data);
     assert_eq!(plain("日本語のとても長い文章です、折り返します", 20), "日本語のとても長い文\n章です、折り返します");
 }
+
+#[test]
+fn citations_are_shown_with_their_words_and_links_stay_links() {
+    let cited =
+        "It is 2.05 m [1], signed [2: not found].\n\n[1]: tides.csv:3 \"Brest\"\n[2: not found]: a.md:1 \"Ada\"\n";
+    let expected =
+        "It is 2.05 m [1], signed [2: not found].\n\n[1]: tides.csv:3 \"Brest\"\n[2: not found]: a.md:1 \"Ada\"";
+    assert_eq!(plain(cited, 80), expected);
+    assert_eq!(plain("See [the tides][1].\n\n[1]: https://example.org\n", 80), "See the tides (https://example.org).");
+}
