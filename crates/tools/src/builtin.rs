@@ -52,7 +52,7 @@ pub(crate) fn standard(limits: &ToolLimits) -> [Arc<dyn Tool>; 8] {
         Arc::new(ask_user::AskUser::new()),
         Arc::new(list_files::ListFiles::new(limits)),
         Arc::new(read_file::ReadFile::new(limits, None)),
-        Arc::new(search_files::SearchFiles::new(limits)),
+        Arc::new(search_files::SearchFiles::new(limits, None)),
     ]
 }
 
@@ -76,9 +76,11 @@ pub(crate) fn web(web: WebConfig) -> [Arc<dyn Tool>; 2] {
     [Arc::new(web_search::WebSearch::new(&web)), web_fetch::tool(web)]
 }
 
-/// The tools that search the workspace's documents by words and meaning.
-pub(crate) fn knowledge(index: &Arc<WorkspaceIndex>) -> [Arc<dyn Tool>; 3] {
+/// The tools that search the workspace's documents by words and meaning, and `search_files`, which has the index rank
+/// what it finds.
+pub(crate) fn knowledge(index: &Arc<WorkspaceIndex>, limits: &ToolLimits) -> [Arc<dyn Tool>; 4] {
     [
+        Arc::new(search_files::SearchFiles::new(limits, Some(Arc::clone(index)))),
         Arc::new(retrieve::Retrieve::new(Arc::clone(index))),
         Arc::new(list_documents::ListDocuments::new(Arc::clone(index))),
         Arc::new(ingest_document::IngestDocument::new(Arc::clone(index))),

@@ -81,10 +81,11 @@ impl Registry {
         self
     }
 
-    /// Adds `retrieve`, `list_documents` and `ingest_document`, which use the workspace's index.
+    /// Adds `retrieve`, `list_documents` and `ingest_document`, which use the workspace's index. `search_files` asks it
+    /// which of too many matches matter most.
     #[must_use]
-    pub fn with_index(mut self, index: &Arc<WorkspaceIndex>) -> Self {
-        for tool in builtin::knowledge(index) {
+    pub fn with_index(mut self, index: &Arc<WorkspaceIndex>, limits: &ToolLimits) -> Self {
+        for tool in builtin::knowledge(index, limits) {
             self.insert_own(tool);
         }
         self

@@ -57,7 +57,7 @@ pub(crate) async fn registry(
         .with_commands(confinement.clone())
         .with_web(web.clone())
         .with_python(confinement.clone(), python(settings))
-        .with_index(&index)
+        .with_index(&index, &limits)
         .with_browser(browser(folders, settings), web, confinement.clone(), &limits);
     let listing = dropins::of(folders, workspace, settings, confinement).register(&mut registry, look).await;
     Ok((registry, listing))

@@ -69,7 +69,9 @@ fn line(progress: &WorkProgress, with_bar: bool) -> String {
     let percent = (share.clamp(0.0, 1.0) * 100.0).floor();
     let done = (share.clamp(0.0, 1.0) * BAR as f64).floor() as usize;
     let bar = if with_bar { format!("{}{} ", "█".repeat(done), "░".repeat(BAR - done)) } else { String::new() };
-    format!("{bar}{percent:3.0} %  {what}  {rate}  {left} left")
+    let beginning = format!("{bar}{percent:3.0} %  {what}");
+    // Before anything is done, nobody knows how long it takes.
+    if *share > 0.0 { format!("{beginning}  {rate}  {left} left") } else { beginning }
 }
 
 /// `512 B`, `3.4 KB`, `12.0 MB`.
@@ -96,5 +98,7 @@ mod tests {
         };
         assert_eq!(line(&progress, false), " 25 %  indexing 120 of 480 files  7.4 MB/s  1 min 15 s left");
         assert!(line(&progress, true).starts_with("███░░░░░░░░░  25 %"));
+        let begun = WorkProgress { what: "making vectors: 0 of 9".into(), share: 0.0, ..progress };
+        assert_eq!(line(&begun, false), "  0 %  making vectors: 0 of 9");
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::matching::{self, Word};
 use super::passages::{Findings, Passage};
 use super::question::{QuestionPart, Term};
-use super::units::{QuotableUnit, UnitForm, units};
+use super::units::{self, QuotableUnit, UnitForm, units};
 use super::words;
 
 /// The most quotations in an answer, and the most from one file.
@@ -243,7 +243,9 @@ fn ranked(part: &QuestionPart, findings: &Findings, unknown: &[&Term]) -> Vec<Qu
             let length = if words < 4.0 { 0.6 } else { 1.0 / (0.85 + 0.15 * (words / 20.0).max(0.5)) };
             let form = if unit.form == UnitForm::Code { 0.6 } else { 1.0 };
             let origin = if passage.path.contains("test") {
-                0.8
+                0.7
+            } else if units::is_code(&passage.path) && !part.is_about_code() {
+                0.85
             } else if passage.path.to_lowercase().ends_with(".md") {
                 1.15
             } else {

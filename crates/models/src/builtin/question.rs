@@ -43,6 +43,11 @@ impl QuestionPart {
         phrases.iter().any(|phrase| lower.contains(phrase))
     }
 
+    /// Whether it names something that is written in code, such as `run_to_end`; otherwise documents answer it better.
+    pub(super) fn is_about_code(&self) -> bool {
+        self.terms.iter().flat_map(|term| matching::words(&term.word)).any(|word| word.is_identifier())
+    }
+
     fn of(clause: &str) -> Self {
         let words = matching::words(clause);
         // In a goal in capitals, or without any, capitals do not mark names.

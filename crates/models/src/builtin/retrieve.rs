@@ -17,6 +17,8 @@ const DOCUMENTS: &str = "list_documents";
 
 /// Passages that are asked for.
 const PASSAGES: u64 = 16;
+/// Passages of documents that are asked for as well, before all others.
+const DOCUMENT_PASSAGES: u64 = 6;
 /// Lines that are asked for, if only lines can be searched.
 const LINES: u64 = 200;
 /// Files handed over with the goal that are read whole.
@@ -137,12 +139,12 @@ fn calls_for(part: &QuestionPart, brief: &TaskBrief, tools: &Toolbox<'_>) -> Vec
         calls.extend(part.files.iter().take(MOST_FILES).map(retrieve));
     }
     if tools.has(RETRIEVE) && has_query {
-        calls.push(
-            CallBuilder::of(tools, RETRIEVE)
-                .must(&["query"], part.query.clone())
-                .may_count(&["limit"], PASSAGES)
-                .done(),
-        );
+        let query = || CallBuilder::of(tools, RETRIEVE).must(&["query"], part.query.clone());
+        if !part.is_about_code() {
+            let documents = query().must(&["kind"], "markdown").may_count(&["limit"], DOCUMENT_PASSAGES);
+            calls.push(documents.done());
+        }
+        calls.push(query().may_count(&["limit"], PASSAGES).done());
     } else if tools.has(SEARCH) && !part.is_overview() {
         let words: Vec<&str> = part.terms.iter().map(|term| term.lower.as_str()).collect();
         let pattern = format!("(?i)({})", words.join("|"));

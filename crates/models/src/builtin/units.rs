@@ -47,10 +47,15 @@ pub(super) fn is_file_name(word: &str) -> bool {
     !word.contains("://") && ending.is_some_and(|ending| known.any(|one| one == ending))
 }
 
+/// Whether a file's lines are code or settings.
+pub(super) fn is_code(path: &str) -> bool {
+    let extension = path.rsplit_once('.').map(|(_, extension)| extension.to_lowercase());
+    extension.is_some_and(|extension| CODE.split_whitespace().any(|known| known == extension))
+}
+
 /// The units of a passage.
 pub(super) fn units(passage: &Passage) -> Vec<QuotableUnit> {
-    let extension = passage.path.rsplit_once('.').map(|(_, extension)| extension.to_lowercase()).unwrap_or_default();
-    let is_code = CODE.split_whitespace().any(|known| known == extension);
+    let is_code = is_code(&passage.path);
     let mut splitter = UnitSplitter { units: Vec::new(), block: Vec::new(), header: None, in_fence: false };
     let lines: Vec<&str> = passage.text.lines().collect();
     for (at, line) in lines.iter().enumerate() {

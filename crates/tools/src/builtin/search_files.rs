@@ -1,13 +1,14 @@
 //! `search_files`: finds the lines that match a regular expression.
 
+mod best_first;
 mod hits;
 
 use std::io::Read;
+use std::sync::Arc;
 
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 use updraft_run::{EffectClass, Failure, FailureKind, PreparedCall, ToolOutput, ToolSpec};
 use updraft_workspace::{
     HiddenFiles, LinkPolicy, Place, Walk, WalkEntry, WorkspacePath,
@@ -18,6 +19,7 @@ use super::{parse, reply, spec, whole, write_plan};
 use crate::limits::ToolLimits;
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 use crate::truncate;
+use crate::workspace_index::WorkspaceIndex;
 use hits::LineMatches;
 
 /// Most bytes of a compiled expression. Search time grows with this size times the text, so it is well below the
@@ -31,6 +33,8 @@ const SNIFFED: usize = 8 << 10;
 pub(super) struct SearchFiles {
     spec: ToolSpec,
     limits: ToolLimits,
+    /// Says which files come first if there are more matches than may be returned.
+    index: Option<Arc<WorkspaceIndex>>,
 }
 
 #[derive(Deserialize)]
@@ -45,7 +49,7 @@ struct Args {
 }
 
 impl SearchFiles {
-    pub(super) fn new(limits: &ToolLimits) -> Self {
+    pub(super) fn new(limits: &ToolLimits, index: Option<Arc<WorkspaceIndex>>) -> Self {
         let parameters = json!({
             "type": "object",
             "properties": {
@@ -58,49 +62,81 @@ impl SearchFiles {
             "required": ["pattern"],
             "additionalProperties": false
         });
-        let description = "Search the files of the workspace for a regular expression. Returns `path:line: text` for each matching line. Hidden files, binary files and files that git ignores are left out; files that are too large are named.";
-        Self { spec: spec("search_files", description, parameters), limits: limits.clone() }
+        let description = "Search the files of the workspace for a regular expression. Returns `path:line: text` for each matching line. If there are more matches than the limit, the most relevant files come first. Hidden files, binary files and files that git ignores are left out; files that are too large are named.";
+        Self { spec: spec("search_files", description, parameters), limits: limits.clone(), index }
     }
 
-    fn search(&self, args: &Value, place: &Place, cancel: &CancellationToken) -> Result<ToolOutput, Failure> {
+    fn search(&self, args: &Value, cx: &CallContext) -> Result<ToolOutput, Failure> {
+        let (place, cancel) = (&cx.place, &cx.cancel);
         let args: Args = parse(args)?;
         let regex = compile(&args.pattern, args.ignore_case.unwrap_or(false))?;
         let start = args.path.map_or(Ok(WorkspacePath::root()), |path| place.workspace.locate(&path))?;
         let limit = args.limit.map_or(self.limits.matches, |limit| self.limits.matches.min(limit as usize));
-        let mut hits = LineMatches::new(limit, args.context.unwrap_or(0).min(10) as usize);
+        let hits = || LineMatches::new(limit, args.context.unwrap_or(0).min(10) as usize);
 
         if !place.workspace.about(&start, LinkPolicy::Inside)?.is_folder() {
             let bytes = self.read(&start, place).map_err(|unread| unread.failure(&start))?;
+            let mut hits = hits();
             hits.search(&start, &bytes, &regex, cancel);
             return Ok(hits.output());
         }
-        let mut walk = Walk::new(&place.workspace, &start, true, HiddenFiles::LeftOut, self.limits.walked)?;
+        let walk = || Walk::new(&place.workspace, &start, true, HiddenFiles::LeftOut, self.limits.walked);
+        let found = self.search_all(&mut walk()?, &[], hits(), (&regex, cx));
+        if !found.is_full() {
+            return Ok(found.output());
+        }
+        let index = self.index.as_deref();
+        let best = index.map(|index| best_first::files(index, &args.pattern, &start, cx)).unwrap_or_default();
+        if best.is_empty() {
+            return Ok(found.output());
+        }
+        Ok(self.search_all(&mut walk()?, &best, hits(), (&regex, cx)).output())
+    }
+
+    /// Searches some files first, and then the other files of a walk, until there are enough matches.
+    fn search_all(
+        &self,
+        walk: &mut Walk<'_>,
+        first: &[(WorkspacePath, u64)],
+        mut hits: LineMatches,
+        (regex, cx): (&Regex, &CallContext),
+    ) -> LineMatches {
         let mut left = self.limits.searched;
-        for found in walk.by_ref() {
-            if cancel.is_cancelled() || hits.is_full() {
-                break;
-            }
-            // A link's content is found under the path of its target.
-            let WalkEntry::File { path, bytes, is_link: false } = found else { continue };
+        let mut search = |hits: &mut LineMatches, path: &WorkspacePath, bytes: u64| {
             // Smaller files may still fit.
             if bytes > left && bytes <= self.limits.file as u64 {
                 hits.cut_short();
-                continue;
+                return;
             }
-            match self.read(&path, place) {
+            match self.read(path, &cx.place) {
                 Ok(content) => {
                     left -= (content.len() as u64).min(left);
-                    hits.search(&path, &content, &regex, cancel);
+                    hits.search(path, &content, regex, &cx.cancel);
                 }
-                Err(FileSkipReason::TooLarge { .. }) => hits.leave_out(&path),
+                Err(FileSkipReason::TooLarge { .. }) => hits.leave_out(path),
                 // The file is unreadable, binary, or was removed meanwhile: there is nothing to find.
                 Err(FileSkipReason::Other(_)) => {}
+            }
+        };
+        for (path, bytes) in first {
+            search(&mut hits, path, *bytes);
+        }
+        while !cx.cancel.is_cancelled() && !hits.is_full() {
+            match walk.next() {
+                // A link's content is found under the path of its target.
+                Some(WalkEntry::File { path, bytes, is_link: false }) => {
+                    if !first.iter().any(|(other, _)| *other == path) {
+                        search(&mut hits, &path, bytes);
+                    }
+                }
+                Some(_) => {}
+                None => break,
             }
         }
         if walk.is_cut() {
             hits.cut_short();
         }
-        Ok(hits.output())
+        hits
     }
 
     /// Reads a file as UTF-8, or nearly so, unless it is too large or not text.
@@ -169,7 +205,7 @@ impl Tool for SearchFiles {
     }
 
     fn call<'a>(&'a self, args: Value, cx: &'a CallContext) -> ToolFuture<'a> {
-        Box::pin(async move { reply(self.search(&args, &cx.place, &cx.cancel)) })
+        Box::pin(async move { reply(self.search(&args, cx)) })
     }
 }
 

@@ -28,7 +28,7 @@ fn library(files: &[(&str, &str)]) -> Library {
         embedder: None,
     };
     let limits = ToolLimits::default();
-    let registry = Registry::standard(&limits).with_index(&Arc::new(WorkspaceIndex::new(config)));
+    let registry = Registry::standard(&limits).with_index(&Arc::new(WorkspaceIndex::new(config)), &limits);
     let world = World::of(registry, limits);
     for (name, text) in files {
         world.put(name, text);
@@ -93,6 +93,25 @@ async fn the_index_follows_the_files_and_leaves_out_what_searches_leave_out() {
     assert_eq!(library.paths("loom").await, ["new.md"]);
     let listed = library.world.output("list_documents", json!({})).await;
     assert_eq!(listed.text, "new.md (markdown, 14 bytes)\n");
+}
+
+#[tokio::test]
+async fn of_too_many_lines_those_of_the_most_relevant_files_come_first() {
+    let passing = format!("{}the loom, in passing\n", "about other things altogether, at length\n".repeat(40));
+    let about = "# The loom\n\nThe loom is a loom: every loom weaves.\n";
+    let library = library(&[("a.md", &passing), ("b.md", &passing), ("z/loom.md", about)]);
+    let lines = async |args: Value| {
+        let output = library.world.output("search_files", args).await;
+        let matches = output.value.as_ref().unwrap()["matches"].as_array().unwrap().clone();
+        matches.iter().map(|line| line["path"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let in_order = ["a.md", "b.md", "z/loom.md", "z/loom.md"];
+    assert_eq!(lines(json!({ "pattern": "[lL]oom", "limit": 1 })).await, ["a.md"], "there is no index yet");
+    library.find(json!({ "query": "loom" })).await;
+    assert_eq!(lines(json!({ "pattern": "[lL]oom", "limit": 2 })).await, ["z/loom.md", "z/loom.md"]);
+    assert_eq!(lines(json!({ "pattern": "loom", "limit": 1 })).await, ["z/loom.md"]);
+    assert_eq!(lines(json!({ "pattern": "[lL]oom" })).await, in_order, "all fit, so they come in order");
+    assert_eq!(lines(json!({ "pattern": "passing", "limit": 1, "path": "b.md" })).await, ["b.md"]);
 }
 
 #[tokio::test]

@@ -29,7 +29,8 @@ impl World {
             read: Arc::new(read_here),
             embedder: None,
         };
-        let registry = Registry::standard(&ToolLimits::default()).with_index(&Arc::new(WorkspaceIndex::new(config)));
+        let limits = ToolLimits::default();
+        let registry = Registry::standard(&limits).with_index(&Arc::new(WorkspaceIndex::new(config)), &limits);
         let dispatcher = Dispatcher::new(registry, ToolLimits::default());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         Self { folder, dispatcher, runtime }
