@@ -1,7 +1,7 @@
 //! Ten steps at once with a dollar to spend, killed twice, against providers that bill all they can.
 //!
 //! The moments of the kills come from a seed that is printed; `UPDRAFT_BILL_SEED` repeats them, and
-//! `UPDRAFT_BILL_ROUNDS` asks for more.
+//! `UPDRAFT_BILL_ROUNDS` asks for more, and for every price.
 
 use std::time::Duration;
 
@@ -54,7 +54,13 @@ fn a_dollar_holds_where_ollama_bills_thinking_on_top() {
 
 fn holds(fake: Fake, ways: &[Reasoning]) {
     let seed = environment("UPDRAFT_BILL_SEED").unwrap_or_else(|| u64::from(std::process::id()));
-    for round in 0..environment("UPDRAFT_BILL_ROUNDS").unwrap_or(1) {
+    let Some(rounds) = environment("UPDRAFT_BILL_ROUNDS") else {
+        for (reasoning, price) in ways.iter().zip(PRICES.iter().cycle()) {
+            a_dollar_holds(fake, *price, *reasoning, seed);
+        }
+        return;
+    };
+    for round in 0..rounds {
         for reasoning in ways {
             for price in PRICES {
                 a_dollar_holds(fake, price, *reasoning, seed + round);
