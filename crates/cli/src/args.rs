@@ -193,6 +193,7 @@ const RUN_EXAMPLES: &str = "Examples:
   updraft run \"What does this project do, and how does it survive a crash?\"
   updraft run --model openai/gpt-5.4-mini --budget 0.50 \"Find the slowest test\"
   updraft run --agent coder --yes \"Rename the function parse to read\"
+  updraft run --require \"cargo test passes\" \"Fix the failing test\"
   updraft run --plan plan.json \"Carry out the plan\"
   git diff | updraft run --agent reviewer \"Review this\"
   updraft run --continue \"And which test is the second slowest?\"
@@ -242,6 +243,10 @@ pub(crate) struct RunArgs {
     /// A shared variable to start with (repeatable)
     #[arg(long = "var", value_name = "NAME=JSON", value_parser = variable)]
     pub(crate) variables: Vec<(String, serde_json::Value)>,
+    /// What must hold at the end (repeatable): "cargo test passes", "file report.md exists", "report.json fits
+    /// schema.json", "citations hold", or free text
+    #[arg(long, value_name = "REQUIREMENT")]
+    pub(crate) require: Vec<String>,
     #[command(flatten)]
     pub(crate) permission: PermissionFlags,
     #[command(flatten)]

@@ -24,6 +24,7 @@ mod markdown;
 pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod permissions;
+mod proof;
 pub(crate) mod replay;
 pub(crate) mod resume;
 pub(crate) mod rm;

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use updraft_engine::{DriveResult, Engine, RunHandle, RunSender, command_to_go_on, waiting_for, why_stopped};
 use updraft_journal::Journal;
-use updraft_run::{FailureKind, Input, Run, RunId, RunPhase};
+use updraft_run::{FailureKind, Input, Run, RunId, RunPhase, Status};
 
 use crate::args::{PermissionFlags, SpendingFlags};
 use crate::fault::{CliError, CliExitCode, CliResult};
@@ -154,6 +154,11 @@ fn say_ending(id: &RunId, run: &Run, ending: &RunEnding, face: &RunDisplay) {
     }
 }
 
+/// Prints what was required, and what was found about it.
+fn say_proof(run: &Run, face: &RunDisplay) {
+    view::proof_lines(run, view::size().1, Paint::for_stderr()).iter().for_each(|line| face.say(line));
+}
+
 fn over(
     (id, run, journal): (&RunId, &Run, &Journal),
     answer: &str,
@@ -173,14 +178,29 @@ fn over(
     }
     let Some(why) = failed else {
         say_ending(id, run, &ending, face);
+        say_proof(run, face);
+        if run.status() == Status::Unproved {
+            out::note(&format!("{} in {}", Paint::for_stderr().yellow("done, unproved,"), view::figures(run)));
+            out::note(&format!("  hint: `updraft show {id} --proof` shows what is missing"));
+            return CliExitCode::Done;
+        }
         face.say_dim(&format!("done in {}", view::figures(run)));
         face.say_dim(&format!("see more with `updraft show {id}`"));
         return CliExitCode::Done;
     };
-    let word = if why.kind == FailureKind::Cancelled { "was cancelled" } else { "failed" };
+    let word = match why.kind {
+        FailureKind::Cancelled => "was cancelled",
+        FailureKind::NotDone => "is not done",
+        _ => "failed",
+    };
     out::note(&format!("{}: run {id} {word}: {}", paint.red("error"), out::harmless(&why.message)));
     say_ending(id, run, &ending, face);
+    say_proof(run, face);
     face.say_dim(&format!("after {}", view::figures(run)));
+    if why.kind == FailureKind::NotDone {
+        out::note(&format!("  hint: `updraft show {id} --proof` shows the evidence"));
+        return CliExitCode::Failed;
+    }
     out::note(&format!("  hint: `updraft show {id}` shows which step failed, `updraft events {id}` what happened"));
     // A run that could not even start has a configuration problem, not a failure of the model.
     if why.kind == FailureKind::Config { CliExitCode::Config } else { CliExitCode::Failed }

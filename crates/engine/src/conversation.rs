@@ -17,6 +17,7 @@ use updraft_run::{
 use crate::context::{self, Snapshot, WorkspaceContext};
 use crate::history;
 use crate::prompt_texts::PromptKit;
+use crate::proof_prompt;
 use crate::turn_messages::{note_in_words, results};
 
 /// The sources of a prompt besides the run: the prompt texts, and the journal for pictures.
@@ -164,6 +165,7 @@ impl Conversation {
 
     /// A separate question about the conversation: a judgement of the step's result, or a summary of the conversation.
     pub(crate) fn aside(&self, run: &Run, step: &Step, kit: &PromptKit, kind: EffectKind) -> Self {
+        let proves = step.role == StepRole::Prove;
         let mut aside = Self {
             visit: self.visit,
             context: self.context,
@@ -174,13 +176,15 @@ impl Conversation {
             system: self.system.clone(),
             tools: Arc::from([]),
             messages: Vec::new(),
-            schema: (kind == EffectKind::Judge).then(verdict_schema),
+            schema: (kind == EffectKind::Judge).then(|| if proves { proof_prompt::schema() } else { verdict_schema() }),
             is_cut: false,
             brief: TaskBrief { aside: Some(kind), ..self.brief.clone() },
             chain: Sha256::digest(self.system.as_bytes()).into(),
             draft: RequestDraft::default(),
         };
-        if kind == EffectKind::Judge {
+        if kind == EffectKind::Judge && proves {
+            aside.push(Message::User(proof_prompt::question(run, kit).into()));
+        } else if kind == EffectKind::Judge {
             let result = step.last_answer().map(|answer| answer.text.as_str()).unwrap_or_default();
             let task = if step.spec.prompt.is_empty() { &step.spec.description } else { &step.spec.prompt };
             let text = kit.say("judge", &[("goal", &run.goal().text), ("task", task), ("result", result)]);
@@ -361,6 +365,8 @@ fn opening(run: &Run, step: &Step, kit: &PromptKit, context: &WorkspaceContext) 
             &[("goal", goal), ("instructions", &instructions), ("context", &words), ("variables", &inputs)],
         ),
         StepRole::Distill => kit.say("distill", &[("files", &run.goal().files.join("\n")), ("goal", goal)]),
+        // It asks nothing but the separate question about requirements in free text.
+        StepRole::Prove => String::new(),
         StepRole::Work => match run.goal().mode {
             RunMode::Agent(_) => kit.say(
                 "query",

@@ -98,6 +98,7 @@ fn step_of(event: &Event) -> Option<StepId> {
         Event::Wrote { step, .. }
         | Event::Cited { step, .. }
         | Event::Judged { step, .. }
+        | Event::Proved { step, .. }
         | Event::Advised { step, .. }
         | Event::StepDone { step, .. }
         | Event::StepFailed { step, .. }

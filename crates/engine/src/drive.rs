@@ -219,6 +219,7 @@ impl NextActions {
                 | Event::Told { .. }
                 | Event::Profiled { .. }
                 | Event::Planned { .. }
+                | Event::Required { .. }
                 | Event::Held { .. }
                 | Event::Begun { .. }
                 | Event::Noted { .. }
@@ -229,6 +230,7 @@ impl NextActions {
                 | Event::Advised { .. }
                 | Event::Wrote { .. }
                 | Event::Cited { .. }
+                | Event::Proved { .. }
                 | Event::StepDone { .. }
                 | Event::Halted { .. }
                 | Event::StepSkipped { .. }

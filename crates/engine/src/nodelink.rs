@@ -113,7 +113,8 @@ fn edges(report: &RunReport) -> Vec<Value> {
 
 fn status(own: &str) -> &str {
     match own {
-        "done" => "completed",
+        "done" | "unproved" => "completed",
+        "not_done" => "failed",
         other => other,
     }
 }

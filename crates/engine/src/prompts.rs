@@ -30,6 +30,7 @@ const COMPILED_IN: &[(&str, &str)] = compiled_in![
     "pivot",
     "plan",
     "plan-faults",
+    "proof",
     "query",
     "repeated-call",
     "renewed",
@@ -123,7 +124,12 @@ mod tests {
 
     #[test]
     fn every_place_of_a_template_is_filled_and_every_value_has_a_place() {
-        let sources = [include_str!("conversation.rs"), include_str!("context.rs"), include_str!("turn_messages.rs")];
+        let sources = [
+            include_str!("conversation.rs"),
+            include_str!("context.rs"),
+            include_str!("proof_prompt.rs"),
+            include_str!("turn_messages.rs"),
+        ];
         let filled: Vec<_> = sources.into_iter().flat_map(filled_in).collect();
         for (name, values) in &filled {
             let (_, template) = COMPILED_IN.iter().find(|(known, _)| known == name).unwrap();

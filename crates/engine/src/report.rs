@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use updraft_journal::{Journal, RunSummary};
 use updraft_run::{
-    Cost, Effect, Event, Ledger, Record, Reply, Run, RunId, RunPhase, Step, StepId, StepState, Timestamp,
+    Cost, Effect, Event, Ledger, ProofFinding, ProofState, Record, Reply, Requirement, Run, RunId, RunPhase, Step, StepId, StepState, Timestamp,
     ToolCallOutcome, argument_lines,
 };
 
@@ -55,7 +55,7 @@ impl RunReport {
             ended = record.at;
             for event in &record.events {
                 match event {
-                    Event::Wanted { id, effect: Effect::Ask } => {
+                    Event::Wanted { id, effect: Effect::Ask | Effect::Prepare } => {
                         began.entry(id.step.clone()).or_insert(record.at);
                     }
                     Event::StepDone { step, .. }
@@ -122,6 +122,7 @@ impl RunReport {
             "events": self.run.events(),
             "answer": self.answer(),
             "failure": failure_of(&self.run),
+            "requirements": requirements(&self.run),
             "stopped": crate::why_stopped(&self.run),
             "statistics": self.statistics(),
             "variables": self.run.variables().iter().map(|(name, v)| (name.clone(), (*v.value).clone())).collect::<serde_json::Map<_, _>>(),
@@ -130,6 +131,16 @@ impl RunReport {
             "steps": self.steps.iter().map(StepReport::to_json).collect::<Vec<_>>(),
         })
     }
+}
+
+/// The requirements of a run and what was found about each, as JSON.
+pub fn requirements(run: &Run) -> Vec<Value> {
+    let one = |(one, found): (&Requirement, Option<&ProofFinding>)| {
+        json!({ "requirement": one.text, "check": one.how(), "from_goal": one.derived,
+                "state": found.map_or(ProofState::Unproved, |found| found.state),
+                "why": found.map(|found| found.why.as_str()) })
+    };
+    run.proof().findings().map(one).collect()
 }
 
 impl StepReport {

@@ -116,7 +116,7 @@ pub(crate) fn run_id(row: &Row<'_>, column: usize) -> rusqlite::Result<RunId> {
 /// Finished runs whose last record is older than `before`.
 pub(crate) fn finished(connection: &Connection, before: Timestamp) -> rusqlite::Result<Vec<RunId>> {
     let mut statement = connection.prepare_cached(
-        "SELECT name FROM runs r WHERE status IN ('done', 'failed', 'cancelled') AND ?1 >
+        "SELECT name FROM runs r WHERE status IN ('done', 'unproved', 'not_done', 'failed', 'cancelled') AND ?1 >
          coalesce((SELECT at FROM records WHERE id >= r.id << 40 AND id < (r.id + 1) << 40 ORDER BY id DESC LIMIT 1),
          created)
          ORDER BY created, id",

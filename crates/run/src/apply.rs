@@ -3,9 +3,11 @@
 
 mod effect;
 mod graph;
+mod proof;
 mod step;
 mod taint;
 
+pub(crate) use proof::tail;
 pub use taint::{DOCUMENTS, paths_meet};
 
 use std::sync::Arc;
@@ -84,6 +86,7 @@ impl Run {
             Event::Told { message } => self.was_told(message),
             Event::Profiled { files } => self.profile = Some(Arc::new(files.clone())),
             Event::Planned { graph, because } => self.planned(graph, because),
+            Event::Required { requirements } => self.required(requirements),
             Event::Wanted { id, effect } => self.wanted(id, effect),
             Event::Reserved { id, ceiling } => self.reserved(id, *ceiling),
             Event::Held { id, ceiling } => self.held(id, *ceiling),
@@ -106,6 +109,7 @@ impl Run {
             }
             Event::Cited { step, citations } => self.with_step(step, |step| step.citations.clone_from(citations)),
             Event::Judged { step, verdict } => self.judged(step, verdict),
+            Event::Proved { findings, .. } => self.proof.findings.clone_from(findings),
             Event::StepDone { step, output, .. } => self.step_done(step, output.as_deref()),
             Event::Halted { step, ask, why } => self.step_halted(step, ask.as_ref(), why),
             Event::StepFailed { step, why } => self.step_ended(step, StepState::Failed(why.clone())),
@@ -147,6 +151,7 @@ impl Run {
 
     fn started(&mut self, start: &RunStart) {
         self.goal = start.goal.clone();
+        self.proof.requirements.clone_from(&start.goal.requirements);
         // If the goal quotes earlier answers, only the part in `asked` is the user's own text.
         if self.goal.origins.is_empty() || !self.goal.asked.is_empty() {
             self.users_words.push(self.goal.own_words().to_owned());

@@ -9,10 +9,12 @@ mod citations;
 mod conclude;
 mod control;
 mod failed_step;
+mod findings;
 mod finish;
 mod incomplete_answer;
 mod judge;
 mod plan;
+mod prove;
 mod reservation;
 mod review;
 mod server_questions;
@@ -177,7 +179,7 @@ impl Run {
             return self.enter(*at);
         }
         if self.unfinished == 0 {
-            return self.finish();
+            return self.begin_proof().unwrap_or_else(|| self.finish());
         }
         // Every step that could continue without the halted ones has done so.
         if self.halted > 0 && self.open.is_empty() {

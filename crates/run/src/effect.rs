@@ -19,6 +19,9 @@ pub enum Effect {
     Ask,
     /// Call the tool that the model asked for at this address. Its `EffectClass` says whether it may be done again.
     Call,
+    /// Look at the calls that the run makes itself (`Run::own_calls`), without any effect. The reply is an answer with
+    /// these calls. No model is asked. May be done again.
+    Prepare,
     /// Put a question to a person. May be asked again.
     Question {
         /// What to ask.
@@ -60,7 +63,7 @@ impl Effect {
     pub fn is_patient(&self) -> bool {
         match self {
             Effect::Question { .. } | Effect::Approval { .. } | Effect::Timer { .. } => true,
-            Effect::Ask | Effect::Call => false,
+            Effect::Ask | Effect::Call | Effect::Prepare => false,
         }
     }
 }

@@ -14,7 +14,9 @@ use crate::graph::Graph;
 use crate::id::{EffectAddress, RunId, StepId};
 use crate::message::{ToolCall, is_false};
 use crate::origins::Origins;
+use crate::proof::ProofFinding;
 use crate::reply::{Failure, Reply};
+use crate::requirement::Requirement;
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +53,11 @@ pub enum Event {
         graph: Arc<Graph>,
         /// Why there is a new plan.
         because: PlanReason,
+    },
+    /// The planner took requirements from the goal.
+    Required {
+        /// They are added to those that were given.
+        requirements: Vec<Requirement>,
     },
     /// The run wants something from a model, a tool, a person or a clock.
     Wanted {
@@ -174,6 +181,13 @@ pub enum Event {
         step: StepId,
         /// The verdict.
         verdict: Judgement,
+    },
+    /// The requirements were checked.
+    Proved {
+        /// The step that checked them.
+        step: StepId,
+        /// What was found, one entry for each requirement.
+        findings: Vec<ProofFinding>,
     },
     /// A step succeeded.
     StepDone {
@@ -315,6 +329,8 @@ pub enum PlanReason {
     First,
     /// A step failed or its result was rejected.
     Failed(StepId),
+    /// The work is done, and its requirements are checked.
+    Proof,
 }
 
 /// How a step's result was judged.
@@ -414,6 +430,7 @@ impl Event {
             Event::Told { .. } => "told",
             Event::Profiled { .. } => "profiled",
             Event::Planned { .. } => "planned",
+            Event::Required { .. } => "required",
             Event::Wanted { .. } => "wanted",
             Event::Reserved { .. } => "reserved",
             Event::Held { .. } => "held",
@@ -428,6 +445,7 @@ impl Event {
             Event::Wrote { .. } => "wrote",
             Event::Cited { .. } => "cited",
             Event::Judged { .. } => "judged",
+            Event::Proved { .. } => "proved",
             Event::StepDone { .. } => "step_done",
             Event::Halted { .. } => "halted",
             Event::StepFailed { .. } => "step_failed",

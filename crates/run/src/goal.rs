@@ -11,6 +11,7 @@ use crate::id::{ContentHash, Cost, Millis, RunId};
 use crate::message::is_false;
 use crate::origins::Origins;
 use crate::reply::PictureRef;
+use crate::requirement::Requirement;
 use crate::rights::NarrowedRights;
 use crate::role::AgentRole;
 use crate::rules::Rules;
@@ -46,6 +47,9 @@ pub struct Goal {
     /// The run that this one follows up on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follows: Option<RunId>,
+    /// What must hold when the run ends. The planner may find more in the goal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<Requirement>,
 }
 
 impl Goal {

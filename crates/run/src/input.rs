@@ -336,6 +336,7 @@ fn told_by(event: &Event) -> Option<Input> {
         Event::Forked { .. }
         | Event::Profiled { .. }
         | Event::Planned { .. }
+        | Event::Required { .. }
         | Event::Wanted { .. }
         | Event::Held { .. }
         | Event::Interrupted { .. }
@@ -345,6 +346,7 @@ fn told_by(event: &Event) -> Option<Input> {
         | Event::Wrote { .. }
         | Event::Cited { .. }
         | Event::Judged { .. }
+        | Event::Proved { .. }
         | Event::StepDone { .. }
         | Event::Halted { .. }
         | Event::StepFailed { .. }

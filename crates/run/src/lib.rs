@@ -28,6 +28,7 @@
 //! | which events and inputs there are | `event.rs`, `input.rs` |
 //! | how decisions are made | `decide.rs`, then `decide/turn.rs`, `decide/calls.rs`, `decide/conclude.rs` |
 //! | the state, and how events change it | `state.rs`, `step.rs`, `apply.rs` |
+//! | requirements and their proof | `requirement.rs`, `proof.rs`, `decide/prove.rs` |
 //! | graphs | `graph.rs`, `graph/check.rs`, `graph/read.rs` |
 //! | reading models' text | `answer_calls.rs`, `extract.rs`, `citation.rs`, and the crate updraft-lenient |
 
@@ -57,8 +58,10 @@ mod message;
 mod nesting_limit;
 mod origins;
 mod permission;
+mod proof;
 mod read_rules;
 mod reply;
+mod requirement;
 mod rights;
 mod role;
 mod rules;
@@ -91,11 +94,13 @@ pub use message::{FinishReason, Message, ModelAnswer, Picture, Price, TokenUsage
 pub use nesting_limit::{DEEPEST, is_too_deep};
 pub use origins::{Origins, STRANGE_DEFINITIONS, STRANGE_WORKSPACE};
 pub use permission::{ApprovalRequest, Permission};
+pub use proof::{CallEnd, CallFact, Evidence, FileFact, Proof, ProofFinding, ProofState};
 pub use read_rules::ReadRules;
 pub use reply::{
     ApprovalScope, BlobRef, Failure, FailureKind, FileChange, FileKind, FileMetadata, PictureRef, Reply, ToolOutput,
     UnlistedCount, Verdict, error_chain,
 };
+pub use requirement::{Check, Requirement};
 pub use rights::{NarrowedRights, Rights, RightsLayer};
 pub use role::AgentRole;
 pub use rules::{Rule, Rules};

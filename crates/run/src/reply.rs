@@ -260,6 +260,8 @@ pub enum FailureKind {
     InDoubt,
     /// Settings or credentials are missing or wrong.
     Config,
+    /// The work is finished, and a requirement is not met.
+    NotDone,
 }
 
 impl FailureKind {
@@ -279,6 +281,7 @@ impl FailureKind {
             FailureKind::Cancelled => "cancelled",
             FailureKind::InDoubt => "in_doubt",
             FailureKind::Config => "config",
+            FailureKind::NotDone => "not_done",
         }
     }
 }

@@ -14,9 +14,9 @@ use crate::goal::{AgentCard, Budget, BudgetLimit, Ceiling, Goal, Roster, RunSett
 use crate::id::{EffectAddress, Millis, StepId, Timestamp};
 use crate::message::ToolCall;
 use crate::origins::Origins;
+use crate::proof::Proof;
 use crate::reply::{Failure, FailureKind, Reply};
 use crate::rules::Rule;
-use crate::status::Status;
 use crate::step::{Step, StepState};
 use crate::users_own_calls::ComparableCall;
 
@@ -85,6 +85,8 @@ pub struct Run {
     pub(crate) is_imported: bool,
     /// What tools returned: citations are checked against it.
     pub(crate) readings: ReadingLog,
+    /// The requirements, and what is known about them.
+    pub(crate) proof: Proof,
     /// When something last happened.
     pub(crate) clock: Timestamp,
     /// Working time so far.
@@ -407,26 +409,6 @@ impl Run {
         }
     }
 
-    /// Its status.
-    pub fn status(&self) -> Status {
-        match &self.phase {
-            RunPhase::New => Status::New,
-            RunPhase::Running if self.busy == 0 && !self.open.is_empty() => Status::Waiting,
-            RunPhase::Running => Status::Running,
-            RunPhase::Paused => Status::Paused,
-            RunPhase::Exhausted(_) => Status::Exhausted,
-            RunPhase::Cancelling { .. } => Status::Cancelling,
-            RunPhase::Over { failed: Some(why), .. } if why.kind == crate::FailureKind::Cancelled => Status::Cancelled,
-            RunPhase::Over { failed: Some(_), .. } => Status::Failed,
-            RunPhase::Over { failed: None, .. } => Status::Done,
-        }
-    }
-
-    /// Its status as one word.
-    pub fn status_word(&self) -> &'static str {
-        self.status().as_str()
-    }
-
     /// Whether an effect may be begun now.
     pub fn may_begin(&self, id: &EffectAddress) -> bool {
         let Some(open) = self.open.get(id) else { return false };
@@ -483,7 +465,7 @@ impl Run {
             return false;
         }
         match open.effect {
-            Effect::Question { .. } | Effect::Approval { .. } | Effect::Timer { .. } => true,
+            Effect::Prepare | Effect::Question { .. } | Effect::Approval { .. } | Effect::Timer { .. } => true,
             Effect::Call if !self.is_paid(id) => !self.class_of(id).is_repeatable(),
             Effect::Ask | Effect::Call => self.needs_estimates() && !matches!(open.funds, Funds::Reserved(_)),
         }

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use crate::reply::FailureKind;
+use crate::state::{Run, RunPhase};
+
 /// The status of a run. It is enough to decide whether to wait, to help or to resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -24,6 +27,10 @@ pub enum Status {
     Failed,
     /// It succeeded.
     Done,
+    /// It ended well, but nothing shows that all its requirements are met.
+    Unproved,
+    /// It ended, and a requirement is not met.
+    NotDone,
     /// What the journal holds of the run is damaged or missing.
     Damaged,
     /// A newer version wrote a status that this version does not know.
@@ -32,7 +39,7 @@ pub enum Status {
 
 impl Status {
     /// The statuses that are written to the journal.
-    const WRITTEN: [Status; 7] = [
+    const WRITTEN: [Status; 9] = [
         Status::Running,
         Status::Waiting,
         Status::Paused,
@@ -40,6 +47,8 @@ impl Status {
         Status::Cancelled,
         Status::Failed,
         Status::Done,
+        Status::Unproved,
+        Status::NotDone,
     ];
 
     /// The word for it.
@@ -54,8 +63,29 @@ impl Status {
             Status::Cancelled => "cancelled",
             Status::Failed => "failed",
             Status::Done => "done",
+            Status::Unproved => "unproved",
+            Status::NotDone => "not_done",
             Status::Damaged => "damaged",
             Status::Unknown => "unknown",
+        }
+    }
+
+    /// In words for people.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Status::Unproved => "done, unproved",
+            Status::NotDone => "not done",
+            Status::New
+            | Status::Running
+            | Status::Waiting
+            | Status::Paused
+            | Status::Exhausted
+            | Status::Cancelling
+            | Status::Cancelled
+            | Status::Failed
+            | Status::Done
+            | Status::Damaged
+            | Status::Unknown => self.as_str(),
         }
     }
 
@@ -66,12 +96,36 @@ impl Status {
 
     /// Whether nothing more will happen in the run.
     pub fn is_final(self) -> bool {
-        matches!(self, Status::Cancelled | Status::Failed | Status::Done)
+        matches!(self, Status::Cancelled | Status::Failed | Status::Done | Status::Unproved | Status::NotDone)
     }
 }
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
+    }
+}
+
+impl Run {
+    /// Its status.
+    pub fn status(&self) -> Status {
+        match &self.phase {
+            RunPhase::New => Status::New,
+            RunPhase::Running if self.busy == 0 && !self.open.is_empty() => Status::Waiting,
+            RunPhase::Running => Status::Running,
+            RunPhase::Paused => Status::Paused,
+            RunPhase::Exhausted(_) => Status::Exhausted,
+            RunPhase::Cancelling { .. } => Status::Cancelling,
+            RunPhase::Over { failed: Some(why), .. } if why.kind == FailureKind::Cancelled => Status::Cancelled,
+            RunPhase::Over { failed: Some(why), .. } if why.kind == FailureKind::NotDone => Status::NotDone,
+            RunPhase::Over { failed: Some(_), .. } => Status::Failed,
+            RunPhase::Over { failed: None, .. } if !self.proof.is_complete() => Status::Unproved,
+            RunPhase::Over { failed: None, .. } => Status::Done,
+        }
+    }
+
+    /// Its status as one word.
+    pub fn status_word(&self) -> &'static str {
+        self.status().as_str()
     }
 }

@@ -87,6 +87,8 @@ pub enum StepRole {
     Plan,
     /// It profiles the files handed over.
     Distill,
+    /// It checks the requirements when the work is done.
+    Prove,
 }
 
 /// The phase of a step.

@@ -5,6 +5,7 @@ mod ask_model;
 mod ask_user;
 mod bench;
 pub(crate) mod changes;
+mod check_result;
 mod edit_file;
 mod ingest_document;
 mod list_documents;
@@ -42,14 +43,15 @@ pub use run_command::USUAL_TIME;
 pub(crate) use run_command::{WAIT_FOR_OTHERS, aside_in_words, now};
 pub use write_plan::changed_lines;
 
-/// The tools for files, and for questions to the user and to other models.
-pub(crate) fn standard(limits: &ToolLimits) -> [Arc<dyn Tool>; 8] {
+/// The tools for files, for questions to the user and to other models, and for the proof of a run.
+pub(crate) fn standard(limits: &ToolLimits) -> [Arc<dyn Tool>; 9] {
     [
         Arc::new(append_line::AppendLine::new(limits)),
         Arc::new(edit_file::EditFile::new(limits)),
         Arc::new(write_file::WriteFile::new(limits)),
         Arc::new(ask_model::AskModel::new()),
         Arc::new(ask_user::AskUser::new()),
+        Arc::new(check_result::CheckResult::new(limits)),
         Arc::new(list_files::ListFiles::new(limits)),
         Arc::new(read_file::ReadFile::new(limits, None)),
         Arc::new(search_files::SearchFiles::new(limits, None)),

@@ -37,6 +37,11 @@ pub(crate) enum StatusWord {
     Cancelled,
     Failed,
     Done,
+    /// It ended well, but nothing shows that all its requirements are met
+    Unproved,
+    /// It ended, and a requirement is not met
+    #[value(name = "not_done")]
+    NotDone,
     /// Its process ended before the run did
     Interrupted,
 }
@@ -51,6 +56,9 @@ pub(crate) struct ShowArgs {
     /// Show the sources that the answer cites instead, and whether the quoted words hold
     #[arg(long, conflicts_with = "prompts")]
     pub(crate) sources: bool,
+    /// Show instead what was required, and the evidence for each requirement, compared with the files as they are now
+    #[arg(long, conflicts_with_all = ["prompts", "sources"])]
+    pub(crate) proof: bool,
     /// Write the prompts into this folder
     #[arg(long, value_name = "DIR", requires = "prompts", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,

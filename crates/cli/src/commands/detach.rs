@@ -74,6 +74,9 @@ fn command(id: &RunId, args: &args::RunArgs, workspace: &Path) -> Result<Command
     for (name, value) in &args.variables {
         flag("--var", Some(format!("{name}={value}")));
     }
+    for requirement in &args.require {
+        flag("--require", Some(requirement.clone()));
+    }
     flag("--network", args.confine.network.as_ref().map(ToString::to_string));
     flag("--level", args.confine.level.clone());
     for (name, paths) in [("--read", &args.confine.readable), ("--write", &args.confine.writable)] {

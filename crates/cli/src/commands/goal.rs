@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use updraft_run::{BlobRef, Goal, Graph, PictureRef, RunMode};
+use updraft_run::{BlobRef, Goal, Graph, PictureRef, Requirement, RunMode};
 use updraft_tools::{LARGEST_PICTURE, mime_of};
 use updraft_workbench::NewGoal;
 
@@ -71,7 +71,9 @@ pub(super) fn goal(args: &args::RunArgs, text: String, workspace: &Path) -> Resu
         None => RunMode::Plan,
     };
     let variables = args.variables.iter().cloned().collect();
-    let goal = Goal { text, files, pictures, variables, mode, ..Goal::default() };
+    let requirements = args.require.iter().filter(|text| !text.trim().is_empty());
+    let requirements = requirements.map(|text| Requirement::parse(text)).collect();
+    let goal = Goal { text, files, pictures, variables, mode, requirements, ..Goal::default() };
     Ok(NewGoal { goal, pictures: bytes, plan: None })
 }
 

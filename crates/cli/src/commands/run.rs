@@ -10,7 +10,7 @@ use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::{self, AppFolders};
 use crate::signals::Signals;
 use crate::view::RunDisplay;
-use crate::{drive_run, journal, log, runtime};
+use crate::{drive_run, journal, log, out, runtime};
 
 mod follow_up;
 mod plan_only;
@@ -42,6 +42,9 @@ pub(crate) fn run(folders: &AppFolders, mut args: args::RunArgs) -> CliResult {
     {
         plan_only::print(graph, args.output.json);
         return Ok(CliExitCode::Done);
+    }
+    for requirement in &new.goal.requirements {
+        face.say_dim(&format!("requires {}: {}", out::short(&requirement.text, 200), requirement.how()));
     }
     if args.detach {
         return detach::detach(folders, &args, &text, &folder);

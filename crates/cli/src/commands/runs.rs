@@ -63,20 +63,20 @@ pub(crate) fn run(folders: &AppFolders, args: &RunsArgs) -> CliResult {
     let folders = |run: &RunSummary| folder(&run.workspace, &here);
     let folder_width = runs.iter().map(|run| view::width(&folders(run))).max().unwrap_or_default().min(FOLDER);
     let mut out = out::many();
+    let word_width = runs.iter().map(|run| in_words(run).len()).max().unwrap_or_default().max(11);
     for run in &runs {
-        let word = word(run);
-        let shown = format!("{word:11}");
-        let shown = match word {
+        let shown = format!("{:word_width$}", in_words(run));
+        let shown = match word(run) {
             "done" => paint.green(&shown),
-            "failed" | "interrupted" | "damaged" => paint.red(&shown),
+            "failed" | "not_done" | "interrupted" | "damaged" => paint.red(&shown),
             "running" => paint.cyan(&shown),
-            "waiting" | "paused" | "exhausted" => paint.yellow(&shown),
+            "waiting" | "paused" | "exhausted" | "unproved" => paint.yellow(&shown),
             _ => paint.dim(&shown),
         };
         let when = time_format::since(run.created, now);
         let folder = view::column(&folders(run), folder_width);
         let folder = if folders(run) == HERE { paint.bold(&folder) } else { paint.dim(&folder) };
-        let used = run.id.as_str().len() + 11 + 10 + folder_width + 8;
+        let used = run.id.as_str().len() + word_width + 10 + folder_width + 8;
         let goal =
             view::cut(&out::short(&run.goal, 200), columns.map_or(80, |columns| columns.saturating_sub(used).max(12)));
         let line = format!("{}  {shown}  {when:>10}  {folder}  {goal}", run.id);
@@ -109,12 +109,19 @@ fn status(word: StatusWord) -> Status {
         StatusWord::Cancelled => Status::Cancelled,
         StatusWord::Failed => Status::Failed,
         StatusWord::Done => Status::Done,
+        StatusWord::Unproved => Status::Unproved,
+        StatusWord::NotDone => Status::NotDone,
     }
 }
 
 /// The status of a run, also if its process ended without recording one.
 pub(crate) fn word(run: &RunSummary) -> &'static str {
     if run.was_cut_off() { "interrupted" } else { run.status.as_str() }
+}
+
+/// The same in words for people.
+pub(crate) fn in_words(run: &RunSummary) -> &'static str {
+    if run.was_cut_off() { "interrupted" } else { run.status.in_words() }
 }
 
 /// The sandbox level that a run began with.

@@ -1,13 +1,13 @@
-//! `updraft show`: prints a run's graph, summary and costs; every prompt it sent; or the sources it cites.
+//! `updraft show`: prints a run's graph, summary and costs; every prompt it sent; the sources it cites; or its proof.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use updraft_engine::{RunReport, SentPrompt, command_to_go_on, prompts_of, waiting_for, why_stopped};
 use updraft_journal::Journal;
-use updraft_run::{Ledger, Level, RunId};
+use updraft_run::{FailureKind, Ledger, Level, RunId};
 
-use super::{aside, runs, sources};
+use super::{aside, proof, runs, sources};
 use crate::args::ShowArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::AppFolders;
@@ -25,6 +25,9 @@ pub(crate) fn run(folders: &AppFolders, args: &ShowArgs) -> CliResult {
     if args.sources {
         sources::print(&report, args.json);
         return Ok(CliExitCode::Done);
+    }
+    if args.proof {
+        return proof::print(&journal, &report, args.json);
     }
     if args.json {
         let mut whole = report.to_json();
@@ -50,7 +53,7 @@ fn in_words(report: &RunReport, ending: &RunEnding) -> String {
     let paint = Paint::for_stdout();
     let head = &report.head;
     let mut lines = vec![
-        format!("{}  {}", paint.bold(head.id.as_str()), runs::word(head)),
+        format!("{}  {}", paint.bold(head.id.as_str()), runs::in_words(head)),
         format!("  goal       {}", out::short(report.run.goal().own_words(), 200)),
         format!("  model      {}", report.run.settings().model),
         format!("  workspace  {}", head.workspace),
@@ -79,6 +82,11 @@ fn in_words(report: &RunReport, ending: &RunEnding) -> String {
         lines.push(String::new());
         lines.extend(changed.iter().map(|line| format!("  {line}")));
     }
+    let proved = view::proof_lines(&report.run, view::size().1.saturating_sub(2), paint);
+    if !proved.is_empty() {
+        lines.push(String::new());
+        lines.extend(proved.iter().map(|line| format!("  {line}")));
+    }
     for wait in waiting_for(&report.run) {
         let text = |key: &str| wait[key].as_str().unwrap_or_default().to_owned();
         lines.push(format!("\n{} {}: {}", paint.yellow("waits for"), text("kind"), out::harmless(&text("text"))));
@@ -90,7 +98,8 @@ fn in_words(report: &RunReport, ending: &RunEnding) -> String {
         lines.push(format!("\nleft out: {}", out::harmless(omitted)));
     }
     if let Some(why) = updraft_engine::failure_of(&report.run) {
-        lines.push(format!("\n{}: {} ({})", paint.red("failed"), out::harmless(&why.message), why.kind.name()));
+        let word = if why.kind == FailureKind::NotDone { "not done" } else { "failed" };
+        lines.push(format!("\n{}: {} ({})", paint.red(word), out::harmless(&why.message), why.kind.name()));
     }
     if let Some(why) = why_stopped(&report.run) {
         lines.push(format!("\n{}: {}", paint.yellow("not done"), out::harmless(&why)));

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use updraft_engine::{Statistics, StepReport, ToolCallCount};
 use updraft_run::{
-    Effect, Event, Judgement, Ledger, Note, Origins, PlanReason, Reply, Rules, Run, ToolCallOutcome, outcome_words,
+    Effect, Event, Judgement, Ledger, Note, Origins, PlanReason, ProofState, Reply, Rules, Run, ToolCallOutcome, outcome_words,
 };
 
 use crate::out::{Paint, short};
@@ -154,12 +154,18 @@ pub(crate) fn event_words(event: &Event) -> String {
         Event::Planned { graph, because } => {
             let why = match because {
                 PlanReason::Failed(step) => format!(" because `{step}` failed"),
+                PlanReason::Proof => " to check the requirements".to_owned(),
                 _ => String::new(),
             };
             let names: Vec<&str> = graph.steps.iter().take(12).map(|step| step.id.as_str()).collect();
             format!("{}{why}: {}", count(graph.steps.len() as u64, "step"), names.join(", "))
         }
+        Event::Required { requirements } => {
+            let texts: Vec<String> = requirements.iter().map(|one| short(&one.text, 80)).collect();
+            texts.join("; ")
+        }
         Event::Wanted { id, effect } => match effect {
+            Effect::Prepare => format!("{id}  a look at its own calls"),
             Effect::Ask => format!("{id}  a model's answer"),
             Effect::Call => format!("{id}  a tool call"),
             Effect::Question { text, .. } => format!("{id}  a person's answer: {}", short(text, 120)),
@@ -191,6 +197,10 @@ pub(crate) fn event_words(event: &Event) -> String {
         Event::Wrote { step, name, value, .. } => format!("{step}  {name} = {}", short(&value.to_string(), 120)),
         Event::Cited { step, citations } => format!("{step}  {}", citation_words(citations)),
         Event::Judged { step, verdict } => format!("{step}  {}", verdict_words(verdict)),
+        Event::Proved { findings, .. } => {
+            let proved = findings.iter().filter(|found| found.state == ProofState::Proved).count();
+            format!("{proved} of {}", count(findings.len() as u64, "requirement"))
+        }
         Event::StepDone { step, best_effort, .. } => {
             format!("{step}{}", if *best_effort { "  as far as it came" } else { "" })
         }

@@ -4,11 +4,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Map, Value, json};
-use updraft_engine::{RunWatcher, Statistics, failure_of, waiting_for, why_stopped};
+use updraft_engine::{RunWatcher, Statistics, failure_of, requirements, waiting_for, why_stopped};
 use updraft_models::Delta;
 use updraft_run::{
     BudgetLimit, Effect, EffectAddress, EffectKind, Event, PlanReason, Record, Reply, Run, RunId, RunPhase,
-    ToolCallOutcome, argument_lines, outcome_words,
+    StepRole, ToolCallOutcome, argument_lines, outcome_words,
 };
 
 use crate::fault::{CliError, CliExitCode};
@@ -88,7 +88,7 @@ fn lines(event: &Event, run: &Run) -> Vec<JsonEvent> {
     match event {
         Event::Started(start) => one(
             "run.started",
-            json!({ "goal": start.goal.text, "files": start.goal.files, "mode": start.goal.mode, "model": start.settings.model,
+            json!({ "goal": start.goal.text, "files": start.goal.files, "mode": start.goal.mode, "model": start.settings.model, "requirements": start.goal.requirements,
                     "workspace": start.settings.workspace, "sandbox": start.settings.sandbox, "budget": start.budget }),
         ),
         Event::Forked { from, at, .. } => one("run.forked", json!({ "from": from, "at_event": at })),
@@ -98,6 +98,7 @@ fn lines(event: &Event, run: &Run) -> Vec<JsonEvent> {
             PlanReason::Failed(step) => one("run.planned", json!({ "steps": graph.steps, "because": step })),
             _ => one("run.planned", json!({ "steps": graph.steps })),
         },
+        Event::Required { requirements } => one("run.required", json!({ "requirements": requirements })),
         Event::Wanted { id, effect } => wanted(id, effect, run),
         Event::Replied { id, reply, .. } => replied(id, reply, run),
         Event::Rejected { id, why } => {
@@ -114,6 +115,9 @@ fn lines(event: &Event, run: &Run) -> Vec<JsonEvent> {
         ),
         Event::Cited { step, citations } => one("step.cited", json!({ "step": step, "citations": citations })),
         Event::Judged { step, verdict } => one("step.judged", json!({ "step": step, "verdict": verdict })),
+        Event::Proved { step, findings } => {
+            one("run.proved", json!({ "step": step, "requirements": requirements(run), "findings": findings }))
+        }
         Event::StepDone { step, best_effort, .. } => {
             let found = run.step(step);
             let output = found.and_then(|step| step.output.as_deref());
@@ -151,7 +155,7 @@ fn lines(event: &Event, run: &Run) -> Vec<JsonEvent> {
         Event::Finished { answer, .. } => one(
             "run.finished",
             json!({ "status": run.status_word(), "answer": answer, "failure": failure_of(run), "refused": refused(run),
-                    "statistics": Statistics::of(run) }),
+                    "requirements": requirements(run), "statistics": Statistics::of(run) }),
         ),
         _ => Vec::new(),
     }
@@ -165,7 +169,7 @@ fn refused(run: &Run) -> Vec<Value> {
 fn wanted(id: &EffectAddress, effect: &Effect, run: &Run) -> Vec<JsonEvent> {
     let step = &id.step;
     let item = match effect {
-        Effect::Ask if id.kind == EffectKind::Ask && id.turn == 0 => {
+        Effect::Ask | Effect::Prepare if id.kind == EffectKind::Ask && id.turn == 0 => {
             let spec = run.step(step).map(|step| step.spec.clone());
             let (agent, description) =
                 spec.map(|spec| (spec.agent.clone(), spec.description.clone())).unwrap_or_default();
@@ -211,6 +215,10 @@ fn replied(id: &EffectAddress, reply: &Reply, run: &Run) -> Vec<JsonEvent> {
     let step = &id.step;
     let completed = |item: Value| line("item.completed", json!({ "item": item }));
     match reply {
+        // The calls that the run makes itself are reported one by one.
+        Reply::Answer(_) if run.step(step).is_some_and(|step| step.role == StepRole::Prove) && id.kind == EffectKind::Ask => {
+            Vec::new()
+        }
         Reply::Answer(answer) => {
             let mut all = Vec::new();
             if !answer.reasoning.is_empty() {

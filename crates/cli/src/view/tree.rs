@@ -156,7 +156,7 @@ impl Drawing {
             Event::Wanted { id, effect } => {
                 let row = self.rows.entry(id.step.clone()).or_default();
                 match effect {
-                    Effect::Ask => row.asks(id, at),
+                    Effect::Ask | Effect::Prepare => row.asks(id, at),
                     Effect::Call => row.calls(id, words_of(run, id)),
                     Effect::Question { text, .. } => row.note = format!("? {text}"),
                     Effect::Approval { why, .. } => row.note = format!("? {why}"),

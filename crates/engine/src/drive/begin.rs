@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use updraft_journal::Blob;
 use updraft_run::{
-    Effect, EffectAddress, EffectFacts, EffectKind, Event, Failure, FailureKind, Funds, Input, Record, Reply, Step,
-    ToolCall,
+    Effect, EffectAddress, EffectFacts, EffectKind, Event, Failure, FailureKind, Funds, Input, ModelAnswer, Record, Reply,
+    Step, ToolCall,
 };
 use updraft_tools::CallLog;
 
@@ -66,11 +66,20 @@ impl RunDriver {
                         self.inbox.queued.push(Input::Replied { id, attempt, reply, prepared: Vec::new() }.into());
                     }
                 },
+                Effect::Prepare => self.prepare_own_calls(&id),
                 // Its cost is not reserved yet, or it waits for a person or a clock.
                 Effect::Ask | Effect::Question { .. } | Effect::Approval { .. } | Effect::Timer { .. } => {}
             }
         }
         self.begin_recorded(careful).await
+    }
+
+    /// Looks at the calls that the run makes itself, and passes them to the run as an answer.
+    fn prepare_own_calls(&mut self, id: &EffectAddress) {
+        let calls = self.run.own_calls(id);
+        let prepared = calls.iter().map(|call| self.look_at(&id.step, call)).collect();
+        let reply = Reply::Answer(Arc::new(ModelAnswer { calls, ..ModelAnswer::default() }));
+        self.inbox.queued.push(Input::Replied { id: id.clone(), attempt: self.attempt(id), reply, prepared }.into());
     }
 
     /// Begins reads inside this process while their `Wanted` event is still being written. Reads that end at once are

@@ -56,6 +56,7 @@ fn line(run_id: &RunId, event: &Event, run: &Run) {
         | Event::Told { .. }
         | Event::Profiled { .. }
         | Event::Planned { .. }
+        | Event::Required { .. }
         | Event::Wanted { .. }
         | Event::Reserved { .. }
         | Event::Held { .. }
@@ -67,6 +68,7 @@ fn line(run_id: &RunId, event: &Event, run: &Run) {
         | Event::Wrote { .. }
         | Event::Cited { .. }
         | Event::Judged { .. }
+        | Event::Proved { .. }
         | Event::Halted { .. }
         | Event::Compacted { .. }
         | Event::Marked { .. }

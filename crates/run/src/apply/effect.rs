@@ -32,12 +32,13 @@ impl Run {
         self.count_outer(id, before);
         let Some(at) = self.step_index.get(&id.step).copied() else { return };
         match id.kind {
-            EffectKind::Ask => self.turn_begins(at, id.turn),
+            EffectKind::Ask => self.turn_begins(at, id.turn, *effect != Effect::Prepare),
             EffectKind::Call => {
                 let is_call = matches!(effect, Effect::Call);
                 if is_call {
                     self.additive_call_begins(id);
                     self.call_may_write(at, id);
+                    self.call_is_wanted(id);
                 }
                 self.fill_slot(at, id, if is_call { CallSlot::Open } else { CallSlot::Asked });
                 if self.is_paid(id) {
@@ -65,8 +66,10 @@ impl Run {
         }
     }
 
-    fn turn_begins(&mut self, at: usize, turn: u32) {
-        self.count_turn(at);
+    fn turn_begins(&mut self, at: usize, turn: u32, is_question: bool) {
+        if is_question {
+            self.count_turn(at);
+        }
         if turn == 0 {
             self.steps[at].opening = Some(Arc::new(self.opening_of(&self.steps[at])));
         }
@@ -333,6 +336,7 @@ impl Run {
     pub(super) fn replied(&mut self, id: &EffectAddress, reply: &Reply, prepared: &[PreparedCall]) {
         let begun = self.open.get(id).is_some_and(|open| open.begun.is_some());
         let is_paid = self.is_paid(id);
+        self.call_has_replied(id, reply);
         let was_cut_off = match reply {
             Reply::InDoubt { .. } | Reply::TimedOut { .. } => true,
             // We stopped it, but the provider may bill what it had written.
@@ -344,7 +348,7 @@ impl Run {
         let Some(open) = self.close(id, was_cut_off) else { return };
         let Some(at) = self.step_index.get(&id.step).copied() else { return };
         let usage = match reply {
-            Reply::Answer(answer) => Some(&answer.usage),
+            Reply::Answer(answer) => Some(&answer.usage).filter(|_| open.effect != Effect::Prepare),
             Reply::Output(output) => output.usage.as_deref().filter(|_| is_paid),
             Reply::Failed(why) => why.usage.as_deref(),
             Reply::Said(_) | Reply::Verdict(_) | Reply::TimedOut { .. } | Reply::Cancelled | Reply::InDoubt { .. } => {
@@ -373,6 +377,7 @@ impl Run {
         }
         match id.kind {
             EffectKind::Ask => {
+                self.step_has_answered(id);
                 let step = &mut self.steps[at];
                 match answered(reply) {
                     Ok(answer) => step.hear(answer),

@@ -14,6 +14,7 @@ impl Run {
         let role = |spec: &StepSpec| match because {
             PlanReason::Goal if spec.id.as_str() == "plan" => StepRole::Plan,
             PlanReason::Goal if spec.id.as_str() == "distill" => StepRole::Distill,
+            PlanReason::Proof => StepRole::Prove,
             PlanReason::Goal | PlanReason::First | PlanReason::Failed(_) => StepRole::Work,
         };
         if let PlanReason::Failed(_) = because {
@@ -43,7 +44,7 @@ impl Run {
         let rejected: BTreeSet<usize> = rejected.flat_map(|at| self.built_on(at)).collect();
         for (at, step) in self.steps.iter_mut().enumerate() {
             step.superseded |= Some(at) == failed || rejected.contains(&at);
-            if step.role != StepRole::Work || step.has_ended() {
+            if !matches!(step.role, StepRole::Work | StepRole::Prove) || step.has_ended() {
                 continue;
             }
             if !step.has_begun() {

@@ -51,9 +51,9 @@ impl Run {
             let why = format!("called `{name}` {repeats} times with the same arguments");
             return fail(step, Failure::new(FailureKind::ModelBehavior, why));
         }
-        let decided: Vec<Event> = (0..calls.len()).map(|n| self.decide_call(step, turn, n as u32, &calls)).collect();
-        if let Some(stopped) = self.call_limit_reached(step, &decided) {
-            return stopped;
+        let decided = self.decide_calls(step, turn, &calls);
+        if let [Event::Exhausted { .. } | Event::StepFailed { .. }] = decided.as_slice() {
+            return decided;
         }
         let mut events = Vec::with_capacity(calls.len() + 1);
         if told_of_last_turn(step.conversation.iter().rev().skip(1)) {
@@ -65,6 +65,12 @@ impl Run {
         }
         events.extend(decided);
         events
+    }
+
+    /// Decides about each call of an answer, or stops if no more calls may be made.
+    pub(super) fn decide_calls(&self, step: &Step, turn: u32, calls: &[ToolCall]) -> Vec<Event> {
+        let decided: Vec<Event> = (0..calls.len()).map(|n| self.decide_call(step, turn, n as u32, calls)).collect();
+        self.call_limit_reached(step, &decided).unwrap_or(decided)
     }
 
     /// What follows if the run or the step may not make this many more calls. Returns `None` if it may.
@@ -127,6 +133,9 @@ impl Run {
 
     /// Decides whether a call of a step's model is permitted.
     fn permission(&self, step: &Step, call: (&ToolCall, &PreparedCall), beside: &[ComparableCall]) -> Permission {
+        if let Some(own) = Self::own_card(step) {
+            return self.permission_for(step, &own, call, beside);
+        }
         let Some(agent) = self.card(&step.spec.agent) else { return Permission::Denied(missing_agent(step)) };
         self.permission_for(step, agent, call, beside)
     }

@@ -28,7 +28,7 @@ impl Run {
         match step.role {
             StepRole::Plan => return self.conclude_plan(step, turn, answer),
             StepRole::Distill => return conclude_profile(step, answer),
-            StepRole::Work => {}
+            StepRole::Work | StepRole::Prove => {}
         }
         if let Some(why) = failure_mark(&step.spec.writes, answer) {
             return self.retry_or_fail(step, why);

@@ -159,7 +159,7 @@ impl Run {
             closing.retain(|event| !matches!(event, Event::Replied { id, .. } if self.is_inquiry(id)));
         }
         match (&open.effect, of_it) {
-            (Effect::Question { .. } | Effect::Approval { .. } | Effect::Timer { .. }, _) => {}
+            (Effect::Prepare | Effect::Question { .. } | Effect::Approval { .. } | Effect::Timer { .. }, _) => {}
             (_, Some(RecoveryOutcome::Happened(reply))) => {
                 events.extend(closing);
                 events.push(said(id, open, reply.clone()));
@@ -304,7 +304,9 @@ fn said_next(id: &EffectAddress, open: &OpenEffect, reply: Reply) -> Event {
 fn given_for(effect: &Effect, verdict: &Verdict) -> Verdict {
     let origins = match effect {
         Effect::Approval { origins, .. } => origins.clone(),
-        Effect::Ask | Effect::Call | Effect::Question { .. } | Effect::Timer { .. } => Origins::default(),
+        Effect::Ask | Effect::Call | Effect::Prepare | Effect::Question { .. } | Effect::Timer { .. } => {
+            Origins::default()
+        }
     };
     Verdict { origins, ..verdict.clone() }
 }

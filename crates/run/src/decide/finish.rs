@@ -14,7 +14,7 @@ const LONGEST_ANSWER: usize = 256 * 1024;
 impl Run {
     /// Finishes a run in which nothing is left to do.
     pub(super) fn finish(&self) -> Vec<Event> {
-        vec![Event::Finished { answer: self.answer(), failed: self.failure() }]
+        vec![Event::Finished { answer: self.answer(), failed: self.failure().or_else(|| self.unmet()) }]
     }
 
     /// Ends the cancelling when all effects that had begun have ended.
@@ -67,7 +67,10 @@ impl Run {
         let says_nothing = |step: &Step| self.is_review(step) && step.output.as_deref().is_none_or(str::is_empty);
         let is_last = |step: &&Step| {
             // A step that a new plan replaced also used the result.
-            let goes_on = |next: &Step| (next.state == StepState::Done && !self.is_review(next)) || next.superseded;
+            let goes_on = |next: &Step| {
+                let uses_it = next.state == StepState::Done && !self.is_review(next) && next.role != StepRole::Prove;
+                uses_it || next.superseded
+            };
             let used = self.dependants(step).any(goes_on);
             let is_result = step.role == StepRole::Work && step.state == StepState::Done && !step.superseded;
             is_result && !used && !builds_on_rejected(step)
@@ -76,10 +79,10 @@ impl Run {
     }
 
     /// Why the run counts as failed: the first step of the work that failed and was not replaced by a new plan.
-    fn failure(&self) -> Option<Failure> {
+    pub(super) fn failure(&self) -> Option<Failure> {
         let is_work = |step: &&Step| step.role == StepRole::Work;
         let work = self.steps().filter(is_work).find_map(failure_of);
-        work.or_else(|| self.steps().find_map(failure_of))
+        work.or_else(|| self.steps().filter(|step| step.role != StepRole::Prove).find_map(failure_of))
     }
 
     /// The last text of a step, or otherwise the last good result of its tools.

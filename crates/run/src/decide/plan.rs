@@ -11,6 +11,7 @@ use crate::graph::{Graph, GraphContext, StepSpec};
 use crate::id::StepId;
 use crate::message::{FinishReason, ModelAnswer};
 use crate::reply::{Failure, FailureKind};
+use crate::requirement::Requirement;
 use crate::role::AgentRole;
 use crate::state::{Run, RunPhase};
 use crate::step::{ConversationEntry, Step, StepRole, StepState};
@@ -69,8 +70,11 @@ impl Run {
             untrusted: step.is_untrusted(),
             origins: step.origins.clone(),
         });
+        let requirements = plan_in(&answer.text).map(|plan| requirements_in(&plan)).unwrap_or_default();
+        let required = (!requirements.is_empty()).then_some(Event::Required { requirements });
         let done = Event::StepDone { step: step.spec.id.clone(), best_effort: false, output: None };
-        words.into_iter().chain([done, Event::Planned { graph: Arc::new(graph), because }]).collect()
+        let planned = Event::Planned { graph: Arc::new(graph), because };
+        words.into_iter().chain([done]).chain(required).chain([planned]).collect()
     }
 
     /// A plan with one step, used if the planner answers in prose or a router's plan cannot be carried out. The
@@ -157,6 +161,15 @@ fn plan_in(text: &str) -> Result<serde_json::Value, Vec<String>> {
     let repaired = repair_with(text, Some(&schema)).map(|repaired| repaired.value);
     let plan = repaired.filter(|value| whole_object(text).is_some() || Graph::has_steps(value));
     plan.ok_or_else(|| vec!["the answer contains no plan; answer with the plan as one JSON object".into()])
+}
+
+/// How many requirements a plan may name: more are a list of wishes.
+const MOST_REQUIREMENTS: usize = 20;
+
+/// The requirements that a plan names beside its steps.
+fn requirements_in(plan: &serde_json::Value) -> Vec<Requirement> {
+    let listed = plan.get("requirements").and_then(serde_json::Value::as_array);
+    listed.into_iter().flatten().filter_map(Requirement::from_plan).take(MOST_REQUIREMENTS).collect()
 }
 
 /// Makes a step id from an agent's name.

@@ -6,7 +6,7 @@ use crate::id::EffectKind;
 use crate::message::FinishReason;
 use crate::reply::{Failure, FailureKind, Reply};
 use crate::state::Run;
-use crate::step::{ConversationEntry, Step, StepState, ToolCallOutcome};
+use crate::step::{ConversationEntry, Step, StepRole, StepState, ToolCallOutcome};
 
 use super::conclude::run_again;
 use super::failed_step::fail;
@@ -14,12 +14,16 @@ use super::failed_step::fail;
 impl Run {
     /// Begins a visit of a step.
     pub(super) fn enter(&self, at: usize) -> Vec<Event> {
-        self.ask(&self.steps[at], 0)
+        let step = &self.steps[at];
+        if step.role == StepRole::Prove { Self::prepare_checks(step, 0) } else { self.ask(step, 0) }
     }
 
     /// Decides about a step that something happened to.
     pub(super) fn attend(&self, at: usize) -> Vec<Event> {
         let step = &self.steps[at];
+        if step.role == StepRole::Prove {
+            return self.attend_proof(step);
+        }
         if let Some(trouble) = &step.trouble {
             return fail(step, trouble.clone());
         }

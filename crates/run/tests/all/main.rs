@@ -19,6 +19,7 @@ mod own;
 mod permissions;
 mod plain_text;
 mod planning;
+mod proof;
 mod properties;
 mod recovery;
 mod results;

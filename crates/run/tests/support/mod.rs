@@ -291,6 +291,10 @@ impl World {
         let step = self.run.step(&id.step)?;
         match open.effect {
             Effect::Ask => self.says.get(id.step.as_str())?.get(step.ledger.turns as usize - 1).cloned(),
+            Effect::Prepare => {
+                let calls = self.run.own_calls(id);
+                Some(Reply::Answer(Arc::new(ModelAnswer { calls, ..ModelAnswer::default() })))
+            }
             Effect::Call => self.gives.get(&self.run.call_at(id)?.name).cloned(),
             _ => None,
         }
@@ -377,7 +381,7 @@ fn line(event: &Event) -> Option<String> {
             });
             format!("planned because {}: {}", json(because), steps.collect::<Vec<_>>().join(", "))
         }
-        Event::Wanted { id, effect: Effect::Ask | Effect::Call } => format!("wants {id}"),
+        Event::Wanted { id, effect: Effect::Ask | Effect::Call | Effect::Prepare } => format!("wants {id}"),
         Event::Wanted { id, effect } => format!("wants {id}: {}", json(effect)),
         Event::Reserved { id, ceiling } => format!("reserves {} for {id}", ceiling.tokens),
         Event::Held { id, .. } => format!("holds {id}"),
@@ -397,6 +401,14 @@ fn line(event: &Event) -> Option<String> {
             format!("{step} cites {}", citations.iter().map(cited).collect::<Vec<_>>().join(", "))
         }
         Event::Judged { step, verdict } => format!("{step} judged: {}", json(verdict)),
+        Event::Required { requirements } => {
+            let how: Vec<String> = requirements.iter().map(updraft_run::Requirement::how).collect();
+            format!("requires {}", how.join(", "))
+        }
+        Event::Proved { step, findings } => {
+            let found = |one: &updraft_run::ProofFinding| format!("{} {}", json(&one.state), one.why.trim()).trim().to_owned();
+            format!("{step} finds {}", findings.iter().map(found).collect::<Vec<_>>().join(", "))
+        }
         Event::StepDone { step, best_effort, .. } => {
             format!("{step} done{}", if *best_effort { ", as well as it could" } else { "" })
         }

@@ -24,11 +24,12 @@ pub(super) fn result(view: &RunView) -> CallToolResult {
     data["statistics"] = view.statistics.clone();
     let text = match view.status {
         Status::Done => view.answer.clone(),
+        Status::Unproved => format!("{}\n\n({})", view.answer, view.message),
         _ if view.answer.trim().is_empty() => in_words(view),
         _ => format!("{}\n\nSo far:\n{}", in_words(view), view.answer),
     };
     let mut result = both(text, data);
-    if matches!(view.status, Status::Failed | Status::Cancelled) {
+    if matches!(view.status, Status::Failed | Status::NotDone | Status::Cancelled) {
         result.is_error = Some(true);
     }
     result

@@ -14,7 +14,7 @@ const POLL: u64 = 1_000;
 pub(super) fn task(view: &RunView) -> Task {
     let status = match view.status {
         Status::Waiting => TaskStatus::InputRequired,
-        Status::Done | Status::Failed => TaskStatus::Completed,
+        Status::Done | Status::Unproved | Status::NotDone | Status::Failed => TaskStatus::Completed,
         Status::Cancelled => TaskStatus::Cancelled,
         _ => TaskStatus::Working,
     };
@@ -28,7 +28,7 @@ pub(super) fn task(view: &RunView) -> Task {
 pub(super) fn detailed(view: &RunView) -> DetailedTask {
     let payload = match view.status {
         Status::Waiting => TaskPayload::InputRequired { input_requests: forms::requests(view) },
-        Status::Done | Status::Failed => TaskPayload::Completed { result: result(view) },
+        Status::Done | Status::Unproved | Status::NotDone | Status::Failed => TaskPayload::Completed { result: result(view) },
         Status::Cancelled => TaskPayload::Cancelled,
         _ => TaskPayload::Working,
     };

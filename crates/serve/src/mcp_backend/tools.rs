@@ -62,7 +62,7 @@ fn standing() -> Value {
     }, "required": ["id", "kind", "text"] } });
     json!({ "type": "object", "properties": {
         "run": { "type": "string" },
-        "status": { "enum": ["working", "waiting", "paused", "done", "failed", "cancelled"] },
+        "status": { "enum": ["working", "waiting", "paused", "done", "unproved", "not_done", "failed", "cancelled"] },
         "message": { "type": "string" },
         "goal": { "type": "string" },
         "steps": { "type": "integer" },

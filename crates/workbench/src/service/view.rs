@@ -3,7 +3,7 @@
 use serde_json::Value;
 use updraft_engine::{RunReport, command_to_go_on, failure_of, waiting_for, why_stopped};
 use updraft_journal::Journal;
-use updraft_run::{Run, RunId, RunPhase, Status, StepState};
+use updraft_run::{ProofFinding, ProofState, Run, RunId, RunPhase, Status, StepState};
 
 use super::service_types::{PendingQuestion, RunView};
 use crate::fault::Fault;
@@ -55,7 +55,8 @@ fn seen(run: &Run, is_owned: bool) -> Status {
 fn message(id: &RunId, run: &Run, status: Status, waits: &[PendingQuestion]) -> String {
     match status {
         Status::Done => "it is done".to_owned(),
-        Status::Failed | Status::Cancelled => failure_of(run).map(|why| why.message.clone()).unwrap_or_default(),
+        Status::Unproved => format!("it is done, unproved: {}", unproved(run).join("; ")),
+        Status::Failed | Status::NotDone | Status::Cancelled => failure_of(run).map(|why| why.message.clone()).unwrap_or_default(),
         Status::Waiting => waits.first().map_or_else(|| "it waits".to_owned(), |wait| wait.text.clone()),
         Status::Paused => match run.phase() {
             RunPhase::Exhausted(_) => {
@@ -67,6 +68,12 @@ fn message(id: &RunId, run: &Run, status: Status, waits: &[PendingQuestion]) -> 
         },
         _ => at_work(run),
     }
+}
+
+/// The requirements that nothing shows to be met.
+fn unproved(run: &Run) -> Vec<String> {
+    let is_open = |found: Option<&ProofFinding>| found.is_none_or(|found| found.state != ProofState::Proved);
+    run.proof().findings().filter(|(_, found)| is_open(*found)).map(|(one, _)| one.text.clone()).collect()
 }
 
 fn at_work(run: &Run) -> String {
