@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::confinement::Level;
+use crate::earlier::EarlierConversation;
 use crate::id::{ContentHash, Cost, Millis, RunId};
 use crate::message::is_false;
 use crate::origins::Origins;
@@ -46,6 +47,9 @@ pub struct Goal {
     /// The run that this one follows up on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follows: Option<RunId>,
+    /// What was said in the conversation before. Agents get it as messages. (Older journals have it in `text`.)
+    #[serde(default, skip_serializing_if = "EarlierConversation::is_empty")]
+    pub earlier: EarlierConversation,
 }
 
 impl Goal {

@@ -11,6 +11,8 @@ mod list_documents;
 mod list_files;
 pub(crate) mod outside_text;
 mod read_file;
+mod recall;
+mod remember;
 mod retrieve;
 mod run_command;
 mod run_python;
@@ -30,6 +32,7 @@ use updraft_run::{Failure, FailureKind, Reply, ToolOutput, ToolSpec};
 use crate::confinement::Confinement;
 use crate::document_reader::DocumentReader;
 use crate::limits::ToolLimits;
+use crate::memory_access::MemoryAccess;
 use crate::tool::Tool;
 use crate::web::WebConfig;
 use crate::worker::PythonConfig;
@@ -83,6 +86,11 @@ pub(crate) fn knowledge(index: &Arc<WorkspaceIndex>) -> [Arc<dyn Tool>; 3] {
         Arc::new(list_documents::ListDocuments::new(Arc::clone(index))),
         Arc::new(ingest_document::IngestDocument::new(Arc::clone(index))),
     ]
+}
+
+/// The tools that keep things for later runs and find them again.
+pub(crate) fn memory(memory: &Arc<MemoryAccess>) -> [Arc<dyn Tool>; 2] {
+    [Arc::new(remember::Remember::new(Arc::clone(memory))), Arc::new(recall::Recall::new(Arc::clone(memory)))]
 }
 
 /// The tools that benchmarks call.

@@ -12,6 +12,7 @@ use crate::confinement::Confinement;
 use crate::document_reader::DocumentReader;
 use crate::error::Error;
 use crate::limits::ToolLimits;
+use crate::memory_access::MemoryAccess;
 use crate::schema::Schema;
 use crate::tool::{Tool, ToolSource};
 use crate::web::WebConfig;
@@ -85,6 +86,15 @@ impl Registry {
     #[must_use]
     pub fn with_index(mut self, index: &Arc<WorkspaceIndex>) -> Self {
         for tool in builtin::knowledge(index) {
+            self.insert_own(tool);
+        }
+        self
+    }
+
+    /// Adds `remember` and `recall`, which use the long-term memory.
+    #[must_use]
+    pub fn with_memory(mut self, memory: &Arc<MemoryAccess>) -> Self {
+        for tool in builtin::memory(memory) {
             self.insert_own(tool);
         }
         self

@@ -51,6 +51,9 @@ pub(crate) struct ShowArgs {
     /// Show the sources that the answer cites instead, and whether the quoted words hold
     #[arg(long, conflicts_with = "prompts")]
     pub(crate) sources: bool,
+    /// Show what agents were told besides their tasks: each file, memory and skill with the reason and its size
+    #[arg(long, conflicts_with_all = ["prompts", "sources"])]
+    pub(crate) context: bool,
     /// Write the prompts into this folder
     #[arg(long, value_name = "DIR", requires = "prompts", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
@@ -74,7 +77,7 @@ pub(crate) struct EventsArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ResumeArgs {
     /// The run's id, any unique prefix of it, or `last` (default: the newest run of this folder)
     #[arg(value_name = "RUN", add = crate::complete::runs())]

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use updraft_engine::{RunReport, SentPrompt, command_to_go_on, prompts_of, waiting_for, why_stopped};
+use updraft_engine::{RunReport, SentPrompt, command_to_go_on, context_of, prompts_of, waiting_for, why_stopped};
 use updraft_journal::Journal;
 use updraft_run::{Ledger, Level, RunId};
 
-use super::{aside, runs, sources};
+use super::{aside, context, runs, sources};
 use crate::args::ShowArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::AppFolders;
@@ -24,6 +24,10 @@ pub(crate) fn run(folders: &AppFolders, args: &ShowArgs) -> CliResult {
     let report = RunReport::of(&journal, &id)?;
     if args.sources {
         sources::print(&report, args.json);
+        return Ok(CliExitCode::Done);
+    }
+    if args.context {
+        context::print(&context_of(&journal, &id)?, args.json);
         return Ok(CliExitCode::Done);
     }
     if args.json {
