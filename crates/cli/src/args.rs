@@ -30,7 +30,7 @@ pub(crate) use mcp::{
     McpAddArgs as McpAdd, McpArgs, McpCheckArgs as McpCheck, McpCommand, McpPromptArgs as McpPrompt,
     McpReadArgs as McpRead, McpServerArgs as McpServer, McpTrustArgs as McpTrust,
 };
-pub(crate) use memory::{ChatArgs, MemoryArgs, MemoryCommand, MemoryScopeWord};
+pub(crate) use memory::{ChatArgs, MemoryArgs, MemoryCommand, MemoryScopeWord, SkillsArgs};
 use models::thinking;
 pub(crate) use models::{ModelsArgs, ModelsCommand, PullArgs};
 pub(crate) use permissions::{ApproveArgs, PermissionFlags, PermissionsArgs, PermissionsCommand};
@@ -145,6 +145,8 @@ pub(crate) enum CliCommand {
     /// List tools with their schemas, or call one
     #[command(after_help = "Example:\n  updraft tools call read_file '{\"path\": \"README.md\"}'")]
     Tools(ToolsArgs),
+    /// List skills, folders with instructions for a kind of task; or check some
+    Skills(SkillsArgs),
     /// List agents and where they come from
     Agents(WorkspaceFlags),
     /// List providers, keys, models, prices and limits; or check one model

@@ -37,6 +37,7 @@ pub(crate) mod search;
 pub(crate) mod serve;
 mod service;
 pub(crate) mod show;
+pub(crate) mod skills;
 mod sources;
 mod stdin;
 pub(crate) mod tools;

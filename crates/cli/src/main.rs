@@ -90,6 +90,7 @@ fn dispatch(command: CliCommand) -> CliResult {
         CliCommand::Search(args) => c::search::run(&folders, &args),
         CliCommand::Memory(args) => c::memory::run(&folders, &args),
         CliCommand::Tools(args) => c::tools::run(&folders, args),
+        CliCommand::Skills(args) => c::skills::run(&folders, &args),
         CliCommand::Agents(args) => c::agents::run(&folders, &args),
         CliCommand::Models(args) => c::models::run(&folders, &args),
         CliCommand::Mcp(args) => c::mcp::run(&folders, args),

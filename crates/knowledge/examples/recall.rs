@@ -52,11 +52,13 @@ fn measure(data: &Path, embedder: Option<&dyn Embedder>) -> Result<(usize, usize
         let Some(store) = stores.get_mut(scenario) else { continue };
         let recalled = store.recall(&question, &[], 5, embedder)?;
         let wanted = answers.get(&line["id"].to_string()).cloned().unwrap_or_default();
-        let is_in = |text: &str| wanted.iter().any(|answer| text.to_lowercase().contains(&answer.to_lowercase()));
+        let is_in = |text: &str| wanted.iter().any(|answer| says(text, answer));
         if recalled.iter().any(|(memory, _)| is_in(&memory.content.text)) {
             found += 1;
         } else {
-            println!("not found: {question} ({})", wanted.join(" or "));
+            let is_there = store.list(&[])?.iter().any(|memory| is_in(&memory.content.text));
+            let why = if is_there { "not found" } else { "in no memory" };
+            println!("{why}: {question} ({})", wanted.join(" or "));
         }
     }
     Ok((found, questions.len()))
@@ -79,6 +81,17 @@ fn fill(store: &mut MemoryStore, conversations: &Path) -> Result<(), Problem> {
         }
     }
     Ok(())
+}
+
+/// Whether a text contains an answer as whole words, in BFCL's own comparison: without case and some signs.
+fn says(text: &str, answer: &str) -> bool {
+    let plain = |text: &str| text.replace([',', '.', '/', '-', '_', '*', '^', '(', ')'], "").to_lowercase();
+    let (text, answer) = (plain(text), plain(answer));
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(&answer).any(|(at, _)| {
+        let (before, after) = (text[..at].chars().next_back(), text[at + answer.len()..].chars().next());
+        !before.is_some_and(is_word) && !after.is_some_and(is_word)
+    })
 }
 
 /// A message cut after full stops, question marks and exclamation marks.

@@ -17,11 +17,14 @@ mod retrieve;
 mod run_command;
 mod run_python;
 mod search_files;
+mod use_skill;
 mod web_fetch;
 mod web_search;
 mod write_file;
 pub(crate) mod write_plan;
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -91,6 +94,11 @@ pub(crate) fn knowledge(index: &Arc<WorkspaceIndex>) -> [Arc<dyn Tool>; 3] {
 /// The tools that keep things for later runs and find them again.
 pub(crate) fn memory(memory: &Arc<MemoryAccess>) -> [Arc<dyn Tool>; 2] {
     [Arc::new(remember::Remember::new(Arc::clone(memory))), Arc::new(recall::Recall::new(Arc::clone(memory)))]
+}
+
+/// The tool that reads skills: the folder of each by its name.
+pub(crate) fn skills(skills: BTreeMap<String, PathBuf>) -> Arc<dyn Tool> {
+    Arc::new(use_skill::UseSkill::new(skills))
 }
 
 /// The tools that benchmarks call.

@@ -1,6 +1,7 @@
 //! The registry of tools by name.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -96,6 +97,15 @@ impl Registry {
     pub fn with_memory(mut self, memory: &Arc<MemoryAccess>) -> Self {
         for tool in builtin::memory(memory) {
             self.insert_own(tool);
+        }
+        self
+    }
+
+    /// Adds `use_skill`, which reads skills; the folder of each by its name. Without skills there is no such tool.
+    #[must_use]
+    pub fn with_skills(mut self, skills: BTreeMap<String, PathBuf>) -> Self {
+        if !skills.is_empty() {
+            self.insert_own(builtin::skills(skills));
         }
         self
     }

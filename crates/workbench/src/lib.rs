@@ -41,6 +41,7 @@ mod search_access;
 pub mod servers;
 pub mod service;
 pub mod settings;
+pub mod skills;
 mod start;
 pub mod time_format;
 pub mod tools;

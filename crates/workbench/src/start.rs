@@ -9,7 +9,7 @@ use crate::notice::Notice;
 use crate::servers::WantedTools;
 use crate::service::ENTRY_POINT;
 use crate::workbench::{RunEquipment, Workbench};
-use crate::{confinement, folders, knowledge, memory, model_access, tools};
+use crate::{confinement, folders, knowledge, memory, model_access, skills, tools};
 
 /// What a run is asked to do.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +40,8 @@ impl Workbench {
         let models = |wanted: &str| model_access::agents_model(wanted, asked, &chosen.spec, &self.access);
         let names: Vec<String> = agents.iter().map(|agent| agent.name.clone()).collect();
         let memory = memory::recalled(&self.folders, &self.folder, &self.settings, &new.goal, &names);
-        let background = Background { memory, skills: Vec::new() };
+        let skills = skills::usable(&skills::of(&self.folders, &self.folder, &self.settings));
+        let background = Background { memory, skills };
         let run = NewRun {
             settings: self.rules(&new.goal, &chosen.spec, level, kit),
             goal: new.goal,

@@ -1,4 +1,4 @@
-//! Arguments of `updraft memory` and `updraft chat`.
+//! Arguments of `updraft memory`, `updraft skills` and `updraft chat`.
 
 use std::path::PathBuf;
 
@@ -85,6 +85,15 @@ pub(crate) enum MemoryScopeWord {
     Workspace,
     /// One agent
     Agent,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SkillsArgs {
+    /// Check these folders instead, each a skill
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) folders: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) place: WorkspaceFlags,
 }
 
 #[derive(Clone, Debug, Args)]
