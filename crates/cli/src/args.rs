@@ -69,7 +69,9 @@ pub(crate) enum CliCommand {
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
     /// Talk line by line; every message continues the conversation
-    #[command(after_help = "Examples:\n  updraft chat\n  updraft chat --continue\n  printf 'What is here?\\nAnd the largest file?\\n' | updraft chat")]
+    #[command(
+        after_help = "Examples:\n  updraft chat\n  updraft chat --continue\n  printf 'What is here?\\nAnd the largest file?\\n' | updraft chat"
+    )]
     Chat(Box<ChatArgs>),
     /// List runs, newest first
     #[command(after_help = "Examples:\n  updraft runs --since 2d --status waiting\n  updraft runs --json | jq -r .run")]

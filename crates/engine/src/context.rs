@@ -126,7 +126,14 @@ impl WorkspaceContext {
     }
 
     /// The part of the prompt that describes the workspace, the given files and the earlier steps.
-    pub(crate) fn in_words(&self, kit: &PromptKit, agent: &str, handed_over: &str, history: &str, is_trusted: bool) -> String {
+    pub(crate) fn in_words(
+        &self,
+        kit: &PromptKit,
+        agent: &str,
+        handed_over: &str,
+        history: &str,
+        is_trusted: bool,
+    ) -> String {
         let mut files = self.files.join("\n");
         if self.more {
             files.push_str("\n…");

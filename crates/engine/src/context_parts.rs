@@ -48,8 +48,7 @@ pub fn context_of(journal: &Journal, id: &RunId) -> Result<Vec<ContextPart>, Err
         ControlFlow::Continue(())
     })?;
     let blob = run.settings().context.map(|hash| journal.blob(&hash)).transpose()?.flatten();
-    let context: WorkspaceContext =
-        blob.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+    let context: WorkspaceContext = blob.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
     let mut parts = in_snapshot(&context, run.settings().workspace_trusted);
     let earlier = &run.goal().earlier;
     if !earlier.summary.is_empty() || !earlier.pinned.is_empty() {
@@ -80,7 +79,12 @@ fn in_snapshot(context: &WorkspaceContext, is_trusted: bool) -> Vec<ContextPart>
     }
     for skill in &context.skills {
         let text = format!("{}{}", skill.name, skill.description);
-        parts.push(ContextPart::new("skill", &skill.name, format!("offered; its text is read when used ({})", skill.path), &text));
+        parts.push(ContextPart::new(
+            "skill",
+            &skill.name,
+            format!("offered; its text is read when used ({})", skill.path),
+            &text,
+        ));
     }
     let names = context.files.join("\n");
     let more = if context.more { "the first files of the workspace" } else { "the files of the workspace" };

@@ -9,9 +9,9 @@ use sha2::{Digest, Sha256};
 use updraft_journal::Journal;
 use updraft_models::{Prompt, RequestDraft, TaskBrief};
 use updraft_run::{
-    AgentCard, ContentHash, ConversationEntry, EarlierConversation, EffectKind, Judgement, Message, ModelAnswer, Note, Picture, PictureRef,
-    PriorVisit, Reply, Run, RunMode, Step, StepRole, StepState, ThinkingEffort, ToolCallOutcome, ToolSpec,
-    VisitOpening,
+    AgentCard, ContentHash, ConversationEntry, EarlierConversation, EffectKind, Judgement, Message, ModelAnswer, Note,
+    Picture, PictureRef, PriorVisit, Reply, Run, RunMode, Step, StepRole, StepState, ThinkingEffort, ToolCallOutcome,
+    ToolSpec, VisitOpening,
 };
 
 use crate::context::{self, Snapshot, WorkspaceContext};
@@ -109,7 +109,9 @@ impl Conversation {
             chain: hasher.finalize().into(),
             draft: RequestDraft::default(),
         };
-        earlier_messages(&run.goal().earlier, kit).into_iter().for_each(|message| conversation.push(message));
+        let earlier = earlier_messages(&run.goal().earlier, kit);
+        conversation.brief.earlier = earlier.len();
+        earlier.into_iter().for_each(|message| conversation.push(message));
         conversation.push(Message::User(opening(run, step, kit, context).into()));
         if let Some(shown) = from.pictures(run.goal().pictures.iter()) {
             conversation.push(shown);
@@ -160,8 +162,7 @@ impl Conversation {
                     let paths = paths.map(|path| format!("- `{path}`")).collect::<Vec<_>>();
                     let unknown = unknown.iter().map(|call| format!("- {call}")).collect::<Vec<_>>();
                     let (paths, unknown) = (list_or_none(&paths), list_or_none(&unknown));
-                    let text =
-                        kit.say("compacted", &[("summary", summary), ("paths", &paths), ("unknown", &unknown)]);
+                    let text = kit.say("compacted", &[("summary", summary), ("paths", &paths), ("unknown", &unknown)]);
                     self.push(Message::User(text.into()));
                 }
             }
@@ -183,7 +184,11 @@ impl Conversation {
             messages: Vec::new(),
             schema: (kind == EffectKind::Judge).then(verdict_schema),
             is_cut: false,
-            brief: TaskBrief { aside: Some(kind), ..self.brief.clone() },
+            brief: TaskBrief {
+                aside: Some(kind),
+                earlier: if kind == EffectKind::Judge { 0 } else { self.brief.earlier },
+                ..self.brief.clone()
+            },
             chain: Sha256::digest(self.system.as_bytes()).into(),
             draft: RequestDraft::default(),
         };
@@ -373,6 +378,7 @@ fn brief_of(run: &Run, step: &Step) -> TaskBrief {
         files: run.goal().files.clone(),
         visit: step.visit,
         aside: None,
+        earlier: 0,
     }
 }
 
@@ -381,7 +387,8 @@ fn opening(run: &Run, step: &Step, kit: &PromptKit, context: &WorkspaceContext) 
     let spec = &step.spec;
     let goal = &run.goal().text;
     let is_trusted = run.settings().workspace_trusted;
-    let words = context.in_words(kit, &spec.agent, &context::handed_over(run), &history::in_words(run, step), is_trusted);
+    let words =
+        context.in_words(kit, &spec.agent, &context::handed_over(run), &history::in_words(run, step), is_trusted);
     let instructions = context.instructions_in_words(kit, is_trusted);
     let frozen = step.opening.clone().unwrap_or_default();
     let inputs: serde_json::Map<String, Value> =

@@ -34,14 +34,14 @@ pub fn find_skills(folders: &[PathBuf]) -> Vec<FoundSkill> {
     let mut found: Vec<FoundSkill> = Vec::new();
     for folder in folders {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        let mut inside: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| file_in(path).is_some()).collect();
+        let mut inside: Vec<PathBuf> =
+            entries.map(|entry| entry.path()).filter(|path| file_in(path).is_some()).collect();
         inside.sort();
         for folder in inside {
             let skill = check_skill(&folder);
             let name = skill.as_ref().map(|skill| skill.name.clone());
-            let is_known = found.iter().any(|other| {
-                matches!((&other.skill, &name), (Ok(other), Ok(name)) if other.name == *name)
-            });
+            let is_known =
+                found.iter().any(|other| matches!((&other.skill, &name), (Ok(other), Ok(name)) if other.name == *name));
             if !is_known {
                 found.push(FoundSkill { folder, skill });
             }

@@ -173,8 +173,8 @@ impl MemoryStore {
         limit: usize,
         embedder: Option<&dyn Embedder>,
     ) -> Result<Vec<(Memory, f64)>, Error> {
-        let embedder = embedder
-            .filter(|embedder| self.index.embed(*embedder, &mut |_, _| {}, &Cancel::default()).is_ok());
+        let embedder =
+            embedder.filter(|embedder| self.index.embed(*embedder, &mut |_, _| {}, &Cancel::default()).is_ok());
         let kinds = scopes.iter().map(MemoryScope::key).collect();
         let request = SearchRequest {
             text: question.to_owned(),
@@ -324,7 +324,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut store = MemoryStore::open(&folder.path().join("memory.db")).unwrap();
         let first = store.add(&new("one", MemoryScope::User), Some("run/call.0"), 1).unwrap();
-        assert_eq!(store.add(&new("one, reworded", MemoryScope::User), Some("run/call.0"), 2).unwrap(), (first.0, false));
+        assert_eq!(
+            store.add(&new("one, reworded", MemoryScope::User), Some("run/call.0"), 2).unwrap(),
+            (first.0, false)
+        );
         assert_eq!(store.add(&new("one", MemoryScope::User), None, 3).unwrap(), (first.0, false));
         assert!(store.add(&new("one", MemoryScope::Agent("coder".into())), None, 4).unwrap().1);
     }

@@ -95,8 +95,8 @@ pub use origins::{Origins, STRANGE_DEFINITIONS, STRANGE_WORKSPACE};
 pub use permission::{ApprovalRequest, Permission};
 pub use read_rules::ReadRules;
 pub use reply::{
-    ApprovalScope, AttachedDocument, BlobRef, Failure, FailureKind, FileChange, FileKind, FileMetadata, PictureRef, Reply, ToolOutput,
-    UnlistedCount, Verdict, error_chain,
+    ApprovalScope, AttachedDocument, BlobRef, Failure, FailureKind, FileChange, FileKind, FileMetadata, PictureRef,
+    Reply, ToolOutput, UnlistedCount, Verdict, error_chain,
 };
 pub use rights::{NarrowedRights, Rights, RightsLayer};
 pub use role::AgentRole;

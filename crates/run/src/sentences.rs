@@ -19,7 +19,8 @@ pub(crate) fn call_description(tool: &str, prepared: &PreparedCall) -> String {
     if !prepared.writes.is_empty() {
         parts.push(format!("write {}", prepared.writes.join(", ")));
     }
-    let is_plain_read = parts.is_empty() && !(prepared.outside || prepared.sends || prepared.destroys || prepared.lasts);
+    let is_plain_read =
+        parts.is_empty() && !(prepared.outside || prepared.sends || prepared.destroys || prepared.lasts);
     if is_plain_read && !prepared.reads.is_empty() {
         parts.push(format!("read {}", prepared.reads.join(", ")));
     }

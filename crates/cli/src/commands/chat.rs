@@ -124,7 +124,18 @@ impl Chat<'_> {
         let ChatArgs { workspace, agent, plan, model, think, permission, spending, confine, output, .. } =
             self.args.clone();
         let agent = agent.or_else(|| (!plan).then(|| USUAL_AGENT.to_owned()));
-        args::RunArgs { workspace, agent, model, think, permission, spending, confine, output, goal: text.to_owned(), ..args::RunArgs::default() }
+        args::RunArgs {
+            workspace,
+            agent,
+            model,
+            think,
+            permission,
+            spending,
+            confine,
+            output,
+            goal: text.to_owned(),
+            ..args::RunArgs::default()
+        }
     }
 
     /// Carries out a command; false if the conversation is over.

@@ -33,7 +33,11 @@ pub(crate) fn run(folders: &AppFolders, args: &MemoryArgs) -> CliResult {
         }
         MemoryCommand::Show { id } => {
             let found = find(&memory, *id)?;
-            if args.place.json { out::json(&in_json(&found)) } else { out::print(&in_full(&found)) }
+            if args.place.json {
+                out::json(&in_json(&found))
+            } else {
+                out::print(&in_full(&found))
+            }
             Ok(CliExitCode::Done)
         }
         MemoryCommand::Add { text, scope, agent, pinned } => {
@@ -52,7 +56,9 @@ pub(crate) fn run(folders: &AppFolders, args: &MemoryArgs) -> CliResult {
             let pinned = pinned.unwrap_or(before.pinned);
             // What a person has read and written down again is theirs, wherever it came from.
             let content = match text {
-                Some(text) => NewMemory { run: before.run, step: before.step, ..own(text.clone(), before.scope, pinned)? },
+                Some(text) => {
+                    NewMemory { run: before.run, step: before.step, ..own(text.clone(), before.scope, pinned)? }
+                }
                 None => NewMemory { pinned, ..before },
             };
             memory.with(|store| store.edit(*id, &content)).map_err(failed)?;
@@ -100,7 +106,9 @@ fn list(memory: &MemoryAccess, args: &MemoryArgs, folder: &Path) -> CliResult {
     let found = stored(memory, &scopes(memory, args, folder)?)?;
     print(&found, args.place.json);
     if found.is_empty() && !args.place.json {
-        out::note("nothing is remembered here\n  hint: `updraft memory add \"…\"`, or agents do it with the tool `remember`");
+        out::note(
+            "nothing is remembered here\n  hint: `updraft memory add \"…\"`, or agents do it with the tool `remember`",
+        );
     }
     Ok(CliExitCode::Done)
 }
@@ -145,7 +153,9 @@ fn in_full(memory: &Memory) -> String {
     ];
     if !content.origins.is_empty() {
         lines.push(format!("  outside  {}", out::on_one_line(&content.origins.join(", "))));
-        lines.push("           not told on its own; `updraft memory edit` with your own words makes it yours".to_owned());
+        lines.push(
+            "           not told on its own; `updraft memory edit` with your own words makes it yours".to_owned(),
+        );
     }
     lines.join("\n") + "\n"
 }

@@ -126,7 +126,8 @@ impl RunDriver {
         let Reply::Output(output) = &reply else { return reply };
         let Some((step, prepared)) = self.run.step(&id.step).zip(self.run.prepared(id)) else { return reply };
         // Code reads its results itself; the agent sees the files when it touches them.
-        let attached = if id.inner.is_none() { folder_instructions::for_call(&self.run, step, prepared) } else { Vec::new() };
+        let attached =
+            if id.inner.is_none() { folder_instructions::for_call(&self.run, step, prepared) } else { Vec::new() };
         if attached.is_empty() {
             return reply;
         }

@@ -57,20 +57,30 @@ impl Recall {
         self.memory.count_use(&ids).map_err(|error| failed(&error))?;
         let turns = cx.around.earlier.as_ref().map(|read| read()).unwrap_or_default();
         let texts: Vec<String> = turns.iter().map(|(_, text)| text.clone()).collect();
-        let passages = if texts.is_empty() { Vec::new() } else { rank(&texts, &args.query, most).map_err(|error| failed(&error))? };
+        let passages = if texts.is_empty() {
+            Vec::new()
+        } else {
+            rank(&texts, &args.query, most).map_err(|error| failed(&error))?
+        };
         let mut text = String::new();
         for memory in &found {
             let _ = writeln!(text, "- {}", line(memory));
         }
         for (at, passage) in &passages {
-            let _ = writeln!(text, "- earlier in this step ({}):\n  {}", turns[*at].0, passage.trim().replace('\n', "\n  "));
+            let _ = writeln!(
+                text,
+                "- earlier in this step ({}):\n  {}",
+                turns[*at].0,
+                passage.trim().replace('\n', "\n  ")
+            );
         }
         if text.is_empty() {
             text.push_str("[nothing is remembered about this]\n");
         }
         let earlier: Vec<Value> =
             passages.iter().map(|(at, passage)| json!({ "address": turns[*at].0, "text": passage })).collect();
-        let origins: BTreeSet<String> = found.iter().flat_map(|memory| memory.content.origins.iter().cloned()).collect();
+        let origins: BTreeSet<String> =
+            found.iter().flat_map(|memory| memory.content.origins.iter().cloned()).collect();
         Ok(ToolOutput {
             text,
             value: Some(json!({ "memories": found, "earlier": earlier })),
@@ -85,7 +95,11 @@ impl Recall {
 fn line(memory: &Memory) -> String {
     let content = &memory.content;
     let since = jiff::Timestamp::from_second(memory.made).map(|at| at.strftime("%Y-%m-%d").to_string());
-    let from = if content.origins.is_empty() { String::new() } else { format!("; from {}, no instruction", content.origins.join(", ")) };
+    let from = if content.origins.is_empty() {
+        String::new()
+    } else {
+        format!("; from {}, no instruction", content.origins.join(", "))
+    };
     let text = content.text.replace('\n', "\n  ");
     format!("{text} [{}, {} {}{from}]", memory.id, content.scope.word(), since.unwrap_or_default())
 }

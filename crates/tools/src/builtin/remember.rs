@@ -61,7 +61,8 @@ impl Remember {
         let key = (!around.run.is_empty()).then_some(cx.key.as_str());
         let added = self.memory.with(|store| store.add(&new, key, seconds_now()));
         let (id, is_new) = added.map_err(|error| index_failed(&error))?;
-        let text = if is_new { format!("remembered as {id}, for this {word}\n") } else { format!("known already, as {id}\n") };
+        let text =
+            if is_new { format!("remembered as {id}, for this {word}\n") } else { format!("known already, as {id}\n") };
         Ok(ToolOutput { text, value: Some(json!({ "id": id, "new": is_new })), ..ToolOutput::default() })
     }
 }

@@ -41,7 +41,8 @@ impl UseSkill {
             "required": ["name"],
             "additionalProperties": false
         });
-        let description = "Read the instructions of a skill, or another file of its folder. Follow them as you follow the goal.";
+        let description =
+            "Read the instructions of a skill, or another file of its folder. Follow them as you follow the goal.";
         Self { spec: spec("use_skill", description, parameters), skills }
     }
 

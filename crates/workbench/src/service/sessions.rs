@@ -89,7 +89,8 @@ struct Conversation {
 impl Conversation {
     /// Moves the oldest turns into the summary.
     fn shorten(&mut self, most: usize, limits: ConversationLimits) {
-        let mut older = EarlierConversation { summary: std::mem::take(&mut self.summary), ..EarlierConversation::default() };
+        let mut older =
+            EarlierConversation { summary: std::mem::take(&mut self.summary), ..EarlierConversation::default() };
         while self.turns.len() > most {
             let Some((question, answer)) = self.turns.pop_front() else { break };
             older.add("user", &question);
@@ -101,7 +102,12 @@ impl Conversation {
 }
 
 impl Sessions {
-    pub(super) fn new(journal: Journal, workspace: String, limits: SessionLimits, conversation: ConversationLimits) -> Self {
+    pub(super) fn new(
+        journal: Journal,
+        workspace: String,
+        limits: SessionLimits,
+        conversation: ConversationLimits,
+    ) -> Self {
         Self { journal, scope: scope(&workspace), workspace, limits, conversation }
     }
 

@@ -5,8 +5,8 @@ use updraft_run::{ApprovalMode, Budget, Millis, Rules as CallRules, RunSettings 
 
 use super::browser::BrowserSettings;
 use super::knowledge::KnowledgeSettings;
-use super::memory::MemorySettings;
 use super::layer::SettingsLayer;
+use super::memory::MemorySettings;
 use super::models::ModelSettings;
 use super::reading::ReadingSettings;
 use super::rules;

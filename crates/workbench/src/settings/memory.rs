@@ -50,10 +50,7 @@ impl MemorySettings {
 
     /// The limits of conversations.
     pub fn conversation(&self) -> ConversationLimits {
-        ConversationLimits {
-            messages: self.messages.value as usize,
-            summary_words: self.summary_words.value as usize,
-        }
+        ConversationLimits { messages: self.messages.value as usize, summary_words: self.summary_words.value as usize }
     }
 
     /// Every setting: name, value as TOML, where it came from.
