@@ -12,6 +12,7 @@ mod files;
 mod json;
 mod knowledge;
 mod mcp;
+mod memory;
 mod models;
 mod permissions;
 mod runs;
@@ -29,6 +30,7 @@ pub(crate) use mcp::{
     McpAddArgs as McpAdd, McpArgs, McpCheckArgs as McpCheck, McpCommand, McpPromptArgs as McpPrompt,
     McpReadArgs as McpRead, McpServerArgs as McpServer, McpTrustArgs as McpTrust,
 };
+pub(crate) use memory::{ChatArgs, MemoryArgs, MemoryCommand, MemoryScopeWord, SkillsArgs};
 use models::thinking;
 pub(crate) use models::{ModelsArgs, ModelsCommand, PullArgs};
 pub(crate) use permissions::{ApproveArgs, PermissionFlags, PermissionsArgs, PermissionsCommand};
@@ -66,6 +68,11 @@ pub(crate) enum CliCommand {
     /// Plan and carry out a goal
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
+    /// Talk line by line; every message continues the conversation
+    #[command(
+        after_help = "Examples:\n  updraft chat\n  updraft chat --continue\n  printf 'What is here?\\nAnd the largest file?\\n' | updraft chat"
+    )]
+    Chat(Box<ChatArgs>),
     /// List runs, newest first
     #[command(after_help = "Examples:\n  updraft runs --since 2d --status waiting\n  updraft runs --json | jq -r .run")]
     Runs(RunsArgs),
@@ -132,9 +139,16 @@ pub(crate) enum CliCommand {
         after_help = "Examples:\n  updraft search how are crashes survived\n  updraft search --path 'docs/*.md' --limit 3 sandbox\n  updraft search --eval collections/*"
     )]
     Search(SearchArgs),
+    /// List, find, change and forget what is remembered between runs
+    #[command(
+        after_help = "Examples:\n  updraft memory\n  updraft memory add --scope user \"Answer in German\" --pinned\n  updraft memory forget 12"
+    )]
+    Memory(MemoryArgs),
     /// List tools with their schemas, or call one
     #[command(after_help = "Example:\n  updraft tools call read_file '{\"path\": \"README.md\"}'")]
     Tools(ToolsArgs),
+    /// List skills, folders with instructions for a kind of task; or check some
+    Skills(SkillsArgs),
     /// List agents and where they come from
     Agents(WorkspaceFlags),
     /// List providers, keys, models, prices and limits; or check one model
@@ -182,6 +196,7 @@ impl CliCommand {
     pub(crate) fn wants_json_events(&self) -> bool {
         match self {
             CliCommand::Run(args) => args.output.json,
+            CliCommand::Chat(args) => args.output.json,
             CliCommand::Resume(args) => args.output.json,
             CliCommand::Fork(args) => args.output.json,
             _ => false,
@@ -203,7 +218,7 @@ const SERVE_EXAMPLES: &str = "Examples:
   updraft serve
   updraft serve --listen 127.0.0.1:9000 --bridge";
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct RunArgs {
     /// What to do; `-` reads it from standard input
     pub(crate) goal: String,

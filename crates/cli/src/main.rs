@@ -66,6 +66,7 @@ fn dispatch(command: CliCommand) -> CliResult {
     let folders = AppFolders::find()?;
     match command {
         CliCommand::Run(args) => c::run::run(&folders, *args),
+        CliCommand::Chat(args) => c::chat::run(&folders, *args),
         CliCommand::Runs(args) => c::runs::run(&folders, &args),
         CliCommand::Show(args) => c::show::run(&folders, &args),
         CliCommand::Events(args) => c::events::run(&folders, &args),
@@ -87,7 +88,9 @@ fn dispatch(command: CliCommand) -> CliResult {
         CliCommand::Prune(args) => c::rm::prune(&folders, &args),
         CliCommand::Ingest(args) => c::ingest::run(&folders, &args),
         CliCommand::Search(args) => c::search::run(&folders, &args),
+        CliCommand::Memory(args) => c::memory::run(&folders, &args),
         CliCommand::Tools(args) => c::tools::run(&folders, args),
+        CliCommand::Skills(args) => c::skills::run(&folders, &args),
         CliCommand::Agents(args) => c::agents::run(&folders, &args),
         CliCommand::Models(args) => c::models::run(&folders, &args),
         CliCommand::Mcp(args) => c::mcp::run(&folders, args),

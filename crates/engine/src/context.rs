@@ -40,9 +40,23 @@ pub struct WorkspaceContext {
     /// instructions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub documents: Vec<(String, String)>,
-    /// Memory from earlier runs.
+    /// Memory from earlier runs: a list of objects with `id`, `text`, `scope`, `name`, `pinned` and `made`.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub memory: Value,
+    /// The skills that agents may use.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<SkillEntry>,
+}
+
+/// A skill as agents see it before they use it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkillEntry {
+    /// Its name.
+    pub name: String,
+    /// What it does and when to use it.
+    pub description: String,
+    /// Its folder.
+    pub path: String,
 }
 
 impl WorkspaceContext {
@@ -112,7 +126,14 @@ impl WorkspaceContext {
     }
 
     /// The part of the prompt that describes the workspace, the given files and the earlier steps.
-    pub(crate) fn in_words(&self, kit: &PromptKit, handed_over: &str, history: &str, is_trusted: bool) -> String {
+    pub(crate) fn in_words(
+        &self,
+        kit: &PromptKit,
+        agent: &str,
+        handed_over: &str,
+        history: &str,
+        is_trusted: bool,
+    ) -> String {
         let mut files = self.files.join("\n");
         if self.more {
             files.push_str("\n…");
@@ -121,7 +142,6 @@ impl WorkspaceContext {
         // The workspace may have lost its trust since the snapshot was taken.
         let distrusted = if is_trusted { String::new() } else { in_words(&self.instructions) };
         let documents = format!("{distrusted}\n\n{}", in_words(&self.documents));
-        let memory = if self.memory.is_null() { String::new() } else { self.memory.to_string() };
         let or_none = |text: &str| if text.trim().is_empty() { "none".to_owned() } else { text.trim().to_owned() };
         kit.say(
             "context",
@@ -130,9 +150,27 @@ impl WorkspaceContext {
                 ("files", &or_none(handed_over)),
                 ("documents", &or_none(&documents)),
                 ("history", &or_none(history)),
-                ("memory", &or_none(&memory)),
+                ("memory", &or_none(&self.memories_for(agent, kit))),
+                ("skills", &or_none(&self.skills_in_words(kit))),
             ],
         )
+    }
+
+    /// The memories for an agent, one a line.
+    fn memories_for(&self, agent: &str, kit: &PromptKit) -> String {
+        let text = |memory: &Value, key: &str| memory[key].as_str().unwrap_or_default().to_owned();
+        let is_for = |memory: &&Value| text(memory, "scope") != "agent" || text(memory, "name") == agent;
+        let memories = self.memory.as_array().into_iter().flatten().filter(is_for);
+        let line = |memory: &Value| format!("- {}", text(memory, "text").trim().replace('\n', "\n  "));
+        let lines = memories.map(line).collect::<Vec<_>>().join("\n");
+        if lines.is_empty() { lines } else { kit.say("memory", &[("memories", &lines)]) }
+    }
+
+    /// The skills, one a line.
+    fn skills_in_words(&self, kit: &PromptKit) -> String {
+        let line = |skill: &SkillEntry| format!("- `{}`: {}", skill.name, skill.description.trim().replace('\n', " "));
+        let lines = self.skills.iter().map(line).collect::<Vec<_>>().join("\n");
+        if lines.is_empty() { lines } else { kit.say("skills", &[("skills", &lines)]) }
     }
 
     /// The documented JSON form: intent, workspace, history, memory.
@@ -177,7 +215,7 @@ fn in_words(documents: &[(String, String)]) -> String {
 
 /// The first bytes of a regular file, as text. Links, pipes and devices are refused: an untrusted workspace must not be
 /// able to show a model files outside of it, nor make us wait.
-fn beginning_of(path: &Path, most: usize) -> Option<String> {
+pub(crate) fn beginning_of(path: &Path, most: usize) -> Option<String> {
     let file = updraft_tools::open_unlinked(path).ok()?;
     if !file.metadata().ok()?.is_file() {
         return None;

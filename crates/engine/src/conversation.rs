@@ -9,9 +9,9 @@ use sha2::{Digest, Sha256};
 use updraft_journal::Journal;
 use updraft_models::{Prompt, RequestDraft, TaskBrief};
 use updraft_run::{
-    AgentCard, ContentHash, ConversationEntry, EffectKind, Judgement, Message, ModelAnswer, Note, Picture, PictureRef,
-    PriorVisit, Reply, Run, RunMode, Step, StepRole, StepState, ThinkingEffort, ToolCallOutcome, ToolSpec,
-    VisitOpening,
+    AgentCard, ContentHash, ConversationEntry, EarlierConversation, EffectKind, Judgement, Message, ModelAnswer, Note,
+    Picture, PictureRef, PriorVisit, Reply, Run, RunMode, Step, StepRole, StepState, ThinkingEffort, ToolCallOutcome,
+    ToolSpec, VisitOpening,
 };
 
 use crate::context::{self, Snapshot, WorkspaceContext};
@@ -110,6 +110,9 @@ impl Conversation {
             chain: hasher.finalize().into(),
             draft: RequestDraft::default(),
         };
+        let earlier = earlier_messages(&run.goal().earlier, kit);
+        conversation.brief.earlier = earlier.len();
+        earlier.into_iter().for_each(|message| conversation.push(message));
         conversation.push(Message::User(opening(run, step, kit, context).into()));
         if let Some(shown) = from.pictures(run.goal().pictures.iter()) {
             conversation.push(shown);
@@ -156,7 +159,12 @@ impl Conversation {
                     }
                 }
                 ConversationEntry::Summary(summary) => {
-                    self.push(Message::User(kit.say("compacted", &[("summary", summary)]).into()));
+                    let (paths, unknown) = (step.compacted.paths.iter(), &step.compacted.unknown);
+                    let paths = paths.map(|path| format!("- `{path}`")).collect::<Vec<_>>();
+                    let unknown = unknown.iter().map(|call| format!("- {call}")).collect::<Vec<_>>();
+                    let (paths, unknown) = (list_or_none(&paths), list_or_none(&unknown));
+                    let text = kit.say("compacted", &[("summary", summary), ("paths", &paths), ("unknown", &unknown)]);
+                    self.push(Message::User(text.into()));
                 }
             }
         }
@@ -178,7 +186,11 @@ impl Conversation {
             messages: Vec::new(),
             schema: (kind == EffectKind::Judge).then(|| if proves { proof_prompt::schema() } else { verdict_schema() }),
             is_cut: false,
-            brief: TaskBrief { aside: Some(kind), ..self.brief.clone() },
+            brief: TaskBrief {
+                aside: Some(kind),
+                earlier: if kind == EffectKind::Judge { 0 } else { self.brief.earlier },
+                ..self.brief.clone()
+            },
             chain: Sha256::digest(self.system.as_bytes()).into(),
             draft: RequestDraft::default(),
         };
@@ -288,6 +300,31 @@ impl Conversation {
     }
 }
 
+/// What was said in the conversation before the goal, as messages. The summary of what came before them is part of the
+/// first.
+fn earlier_messages(earlier: &EarlierConversation, kit: &PromptKit) -> Vec<Message> {
+    let mut messages = Vec::new();
+    if !earlier.summary.is_empty() || !earlier.pinned.is_empty() {
+        let pinned = earlier.pinned.iter().map(|fact| format!("- {fact}")).collect::<Vec<_>>();
+        let text = kit.say("earlier", &[("summary", &earlier.summary), ("pinned", &list_or_none(&pinned))]);
+        messages.push(Message::User(text.into()));
+    }
+    for message in &earlier.history {
+        match message.role.as_str() {
+            "assistant" | "model" => {
+                let answer = ModelAnswer { text: message.content.clone(), ..ModelAnswer::default() };
+                messages.push(Message::Assistant(Arc::new(answer)));
+            }
+            _ => messages.push(Message::User(message.content.as_str().into())),
+        }
+    }
+    messages
+}
+
+fn list_or_none(lines: &[String]) -> String {
+    if lines.is_empty() { "none".to_owned() } else { lines.join("\n") }
+}
+
 /// An answer with its calls, for people.
 pub(crate) fn answer_in_words(answer: &ModelAnswer) -> String {
     let calls = answer.calls.iter().map(|call| format!("calls {}({})", call.name, call.args));
@@ -345,6 +382,7 @@ fn brief_of(run: &Run, step: &Step) -> TaskBrief {
         files: run.goal().files.clone(),
         visit: step.visit,
         aside: None,
+        earlier: 0,
     }
 }
 
@@ -353,7 +391,8 @@ fn opening(run: &Run, step: &Step, kit: &PromptKit, context: &WorkspaceContext) 
     let spec = &step.spec;
     let goal = &run.goal().text;
     let is_trusted = run.settings().workspace_trusted;
-    let words = context.in_words(kit, &context::handed_over(run), &history::in_words(run, step), is_trusted);
+    let words =
+        context.in_words(kit, &spec.agent, &context::handed_over(run), &history::in_words(run, step), is_trusted);
     let instructions = context.instructions_in_words(kit, is_trusted);
     let frozen = step.opening.clone().unwrap_or_default();
     let inputs: serde_json::Map<String, Value> =

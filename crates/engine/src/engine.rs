@@ -19,7 +19,7 @@ use crate::drive::{DriveResult, MailSender, OpenedRun, QueuedInput, RunDriver, l
 use crate::marks::MarkStore;
 use crate::perform::EffectPerformer;
 use crate::prompt_texts::{PromptKit, RosterTexts};
-use crate::start::{NewRun, PreparedRun};
+use crate::start::{Background, NewRun, PreparedRun};
 use crate::watcher::{NoWatcher, RunWatcher};
 
 /// The shortest time between two checks for inputs from other processes: short for a person, but no burden for a busy
@@ -104,9 +104,14 @@ impl Engine {
 
     /// Starts a run. When this returns, the goal is on disk.
     pub async fn start(&self, id: RunId, new: NewRun<'_>) -> Result<RunHandle, Error> {
+        self.start_with(id, new, Background::default()).await
+    }
+
+    /// Starts a run whose agents are told more than the goal and the workspace.
+    pub async fn start_with(&self, id: RunId, new: NewRun<'_>, background: Background) -> Result<RunHandle, Error> {
         // Taken before the tools are gathered, so that later changes are noticed.
         let heard = self.0.performer.snapshot().map(|snapshot| snapshot.version);
-        let PreparedRun { start, words, context, context_blob, pictures, kit } = new.prepare(&self.0)?;
+        let PreparedRun { start, words, context, context_blob, pictures, kit } = new.prepare(&self.0, background)?;
         let clock = self.0.run_clock();
         let now = clock.now();
         let head = RunHeader {

@@ -99,7 +99,7 @@ fn needs_quotes(value: &str) -> bool {
 }
 
 /// The fields of a mapping.
-fn fields(yaml: &str) -> Result<Vec<Field>, Misread> {
+pub(crate) fn fields(yaml: &str) -> Result<Vec<Field>, Misread> {
     let mut reader = Reader { events: Parser::new_from_str(yaml), line: 2 };
     loop {
         match reader.next()? {

@@ -12,7 +12,7 @@ use updraft_run::{
 
 use crate::Error;
 use crate::agents::Agents;
-use crate::context::WorkspaceContext;
+use crate::context::{SkillEntry, WorkspaceContext};
 use crate::drive::context_blob;
 use crate::engine::EngineInner;
 use crate::marks::MarkedFile;
@@ -44,6 +44,15 @@ pub struct NewRun<'a> {
     pub models: &'a (dyn Fn(&str) -> Option<String> + Sync),
     /// The bytes of the goal's pictures.
     pub pictures: Vec<Vec<u8>>,
+}
+
+/// What agents are told besides the goal and the workspace.
+#[derive(Clone, Debug, Default)]
+pub struct Background {
+    /// What is remembered from earlier runs: see [`WorkspaceContext::memory`].
+    pub memory: serde_json::Value,
+    /// The skills that agents may use.
+    pub skills: Vec<SkillEntry>,
 }
 
 pub(crate) struct PreparedRun {
@@ -103,13 +112,14 @@ impl NewRun<'_> {
         if is_there { Ok(()) } else { Err(Error::NobodyInRole { role: role.word() }) }
     }
 
-    pub(crate) fn prepare(self, engine: &EngineInner) -> Result<PreparedRun, Error> {
+    pub(crate) fn prepare(self, engine: &EngineInner, background: Background) -> Result<PreparedRun, Error> {
         self.check()?;
         let (roster, words) = self.build_roster();
         self.check_models(engine, &roster)?;
         let words_blob = Blob::new(serde_json::to_vec(&words).unwrap_or_default());
         let kit = engine.kit(words_blob.hash(), &roster, || Ok(PromptKit::new(&roster, words)))?;
-        let context = self.workspace_context(engine)?;
+        let mut context = self.workspace_context(engine)?;
+        (context.memory, context.skills) = (background.memory, background.skills);
         let context_blob = context_blob(&context);
         let roster = Arc::new(Roster { words: Some(words_blob.hash()), ..roster });
         let documents = users_documents(&context);

@@ -32,9 +32,17 @@ fn said(outcome: &ToolCallOutcome, kit: &PromptKit) -> String {
     match outcome {
         ToolCallOutcome::Replied(Reply::InDoubt { evidence }) => kit.say("in-doubt", &[("evidence", evidence)]),
         ToolCallOutcome::Replied(Reply::Output(output)) => {
-            let Some(changes) = output.changes_in_words() else { return output.text.clone() };
-            let text = output.text.trim_end_matches('\n');
-            if text.is_empty() { changes } else { format!("{text}\n{changes}") }
+            let text = match output.changes_in_words() {
+                None => output.text.clone(),
+                Some(changes) if output.text.trim_end_matches('\n').is_empty() => changes,
+                Some(changes) => format!("{}\n{changes}", output.text.trim_end_matches('\n')),
+            };
+            if output.attached.is_empty() {
+                return text;
+            }
+            let documents = output.attached.iter().map(|one| format!("--- {} ---\n\n{}", one.path, one.text.trim()));
+            let documents = documents.collect::<Vec<_>>().join("\n\n");
+            format!("{}\n\n{}", text.trim_end_matches('\n'), kit.say("attached", &[("documents", &documents)]))
         }
         ToolCallOutcome::Replied(_) | ToolCallOutcome::Rejected(_) => outcome_words(outcome).into_owned(),
     }

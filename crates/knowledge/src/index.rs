@@ -160,7 +160,7 @@ impl Index {
 }
 
 /// Whether the document was written: not if another process has stored the same content meanwhile.
-fn put_one(batch: &Transaction<'_>, document: &NewDocument) -> rusqlite::Result<bool> {
+pub(crate) fn put_one(batch: &Transaction<'_>, document: &NewDocument) -> rusqlite::Result<bool> {
     let mut find = batch.prepare_cached("SELECT id, hash, problem FROM documents WHERE path = ?1")?;
     let known: Option<(i64, Vec<u8>, Option<String>)> =
         find.query_row([&document.path], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()?;
@@ -205,7 +205,7 @@ fn put_one(batch: &Transaction<'_>, document: &NewDocument) -> rusqlite::Result<
     Ok(true)
 }
 
-fn remove_one(batch: &Transaction<'_>, id: i64) -> rusqlite::Result<usize> {
+pub(crate) fn remove_one(batch: &Transaction<'_>, id: i64) -> rusqlite::Result<usize> {
     let count = batch
         .prepare_cached(
             "SELECT count(*), ifnull(sum(length), 0), ifnull(sum(bytes), 0) FROM chunks WHERE document = ?1",

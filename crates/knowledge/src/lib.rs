@@ -26,6 +26,7 @@
 //! | words, stems, pairs of characters | `text.rs` |
 //! | bringing files in | `ingest.rs` |
 //! | searching | `search.rs` |
+//! | what is remembered between runs | `memory.rs` |
 //! | vectors | `vectors.rs` |
 //! | a model that makes them, feature `minilm` | `minilm.rs` |
 //! | measuring | `evaluate.rs` |
@@ -37,6 +38,7 @@ mod error;
 mod evaluate;
 mod index;
 mod ingest;
+mod memory;
 #[cfg(feature = "minilm")]
 mod minilm;
 mod pack;
@@ -52,6 +54,7 @@ pub use error::Error;
 pub use evaluate::{Collection, CollectionReport, SearchQuality};
 pub use index::Index;
 pub use ingest::{AdmitFile, IngestOptions, IngestProgress, IngestReport, LoadFile, ReadFile, read_here};
+pub use memory::{LONGEST_MEMORY, Memory, MemoryScope, MemoryStore, NewMemory, rank};
 #[cfg(feature = "minilm")]
 pub use minilm::MiniLm;
 pub use search::{

@@ -90,6 +90,13 @@ pub struct Prompt<'a> {
     pub brief: &'a TaskBrief,
 }
 
+impl Prompt<'_> {
+    /// The messages of the task, without those of an earlier part of the conversation.
+    pub(crate) fn own_messages(&self) -> &[Message] {
+        self.messages.get(self.brief.earlier..).unwrap_or_default()
+    }
+}
+
 impl<'a> Prompt<'a> {
     /// An empty prompt.
     pub fn empty(brief: &'a TaskBrief) -> Self {
@@ -154,4 +161,6 @@ pub struct TaskBrief {
     pub visit: u32,
     /// Set if the request is not a turn of the conversation, but a judgement or a summary.
     pub aside: Option<EffectKind>,
+    /// How many messages come before the task, from an earlier part of the conversation.
+    pub earlier: usize,
 }

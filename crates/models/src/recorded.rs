@@ -37,7 +37,7 @@ impl AnswerPlace {
             agent: prompt.brief.agent.clone(),
             step: prompt.brief.step.clone(),
             visit: prompt.brief.visit,
-            turn: turn_of(prompt.messages),
+            turn: turn_of(prompt.own_messages()),
             kind: prompt.brief.aside.unwrap_or(EffectKind::Ask),
         }
     }

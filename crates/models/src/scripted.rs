@@ -97,7 +97,7 @@ impl ScriptedModel {
         if let Some(message) = &line.fail {
             return Err(Error::Script { message: message.clone() });
         }
-        let turn = turn_of(prompt.messages);
+        let turn = turn_of(prompt.own_messages());
         let calls = line.calls.iter().enumerate();
         let mut answer = ModelAnswer {
             text: line.text(),

@@ -1,6 +1,7 @@
 //! Applies one event to the state of a run. It decides nothing and never fails, so every journal ever written still
 //! folds.
 
+mod compacted;
 mod effect;
 mod graph;
 mod proof;

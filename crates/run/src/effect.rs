@@ -162,6 +162,9 @@ pub struct PreparedCall {
     /// What it does cannot be undone by us.
     #[serde(default, skip_serializing_if = "is_false")]
     pub destroys: bool,
+    /// Later runs are told what it keeps, so text from outside could act on them.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub lasts: bool,
     /// It only adds or sends something, and neither destroys nor overwrites anything, according to a source that the
     /// user trusts. Such a call needs no approval if every argument is the user's own text (`users_own_calls.rs`).
     #[serde(default, skip_serializing_if = "is_false")]
@@ -220,6 +223,7 @@ impl Default for PreparedCall {
             because: None,
             sends: false,
             destroys: false,
+            lasts: false,
             adds: false,
             served: false,
             elsewhere: false,
@@ -239,10 +243,10 @@ impl Default for PreparedCall {
 impl PreparedCall {
     /// Whether it is a harmless read inside this process.
     pub fn is_plain(&self) -> bool {
-        let Self { class, writes, hosts, command, outside, sends, destroys, model, fault, .. } = self;
+        let Self { class, writes, hosts, command, outside, sends, destroys, lasts, model, fault, .. } = self;
         let touches_nothing = writes.is_empty() && hosts.is_empty() && command.is_none() && fault.is_none();
         let touches_nothing = touches_nothing && model.is_none();
-        *class == EffectClass::Pure && touches_nothing && !(*outside || *sends || *destroys)
+        *class == EffectClass::Pure && touches_nothing && !(*outside || *sends || *destroys || *lasts)
     }
 
     /// The tool that is really called by a call with this name.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::confinement::Level;
+use crate::earlier::EarlierConversation;
 use crate::id::{ContentHash, Cost, Millis, RunId};
 use crate::message::is_false;
 use crate::origins::Origins;
@@ -50,6 +51,9 @@ pub struct Goal {
     /// What must hold when the run ends. The planner may find more in the goal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<Requirement>,
+    /// What was said in the conversation before. Agents get it as messages. (Older journals have it in `text`.)
+    #[serde(default, skip_serializing_if = "EarlierConversation::is_empty")]
+    pub earlier: EarlierConversation,
 }
 
 impl Goal {

@@ -45,6 +45,7 @@ mod change_summary;
 mod citation;
 mod confinement;
 mod decide;
+mod earlier;
 mod effect;
 mod event;
 mod expected_cost;
@@ -80,6 +81,7 @@ pub use arguments::{CallMatcher, argument_lines};
 pub use budget::Ledger;
 pub use citation::{Citation, CitationFinding, find_quotation};
 pub use confinement::{Denial, Level, ResumeTerms, SharedTools};
+pub use earlier::{ConversationLimits, EarlierConversation, EarlierMessage};
 pub use effect::{Effect, EffectClass, EffectFacts, ExpectedWrite, Inquiry, PreparedCall, SimpleCommand};
 pub use event::{Event, Judgement, Note, PlanReason};
 pub use goal::{
@@ -97,8 +99,8 @@ pub use permission::{ApprovalRequest, Permission};
 pub use proof::{CallEnd, CallFact, Evidence, FileFact, Proof, ProofFinding, ProofState};
 pub use read_rules::ReadRules;
 pub use reply::{
-    ApprovalScope, BlobRef, Failure, FailureKind, FileChange, FileKind, FileMetadata, PictureRef, Reply, ToolOutput,
-    UnlistedCount, Verdict, error_chain,
+    ApprovalScope, AttachedDocument, BlobRef, Failure, FailureKind, FileChange, FileKind, FileMetadata, PictureRef,
+    Reply, ToolOutput, UnlistedCount, Verdict, error_chain,
 };
 pub use requirement::{Check, Requirement};
 pub use rights::{NarrowedRights, Rights, RightsLayer};
@@ -106,5 +108,7 @@ pub use role::AgentRole;
 pub use rules::{Rule, Rules};
 pub use state::{Funds, InnerCall, OpenEffect, Run, RunPhase, Variable};
 pub use status::Status;
-pub use step::{CallSlot, ConversationEntry, PriorVisit, Step, StepRole, StepState, ToolCallOutcome, VisitOpening};
+pub use step::{
+    CallSlot, CompactedFacts, ConversationEntry, PriorVisit, Step, StepRole, StepState, ToolCallOutcome, VisitOpening,
+};
 pub use think::ThinkingEffort;

@@ -97,14 +97,14 @@ impl Origins {
         self.0.iter().all(|place| known.contains(place))
     }
 
-    /// Whether text from these origins could misuse a call that sends data or cannot be undone. Text from hosts that
+    /// Whether text from these origins could misuse a call that sends data, cannot be undone or acts on later runs. Text from hosts that
     /// the user chose can only cause data to be sent to such hosts, which the user has allowed. This does not apply to
     /// a command that may reach any host and installs nothing.
     pub(crate) fn could_misuse(&self, prepared: &PreparedCall) -> bool {
         let is_chosen = |name: &String| name == REGISTRY || name.starts_with(ALLOWED_HOST);
         let is_known = !prepared.hosts.is_empty() || prepared.installs;
         let is_allowed = prepared.granted && is_known && !prepared.destroys && self.0.iter().all(is_chosen);
-        (prepared.sends || prepared.destroys) && !self.0.is_empty() && !is_allowed
+        (prepared.sends || prepared.destroys || prepared.lasts) && !self.0.is_empty() && !is_allowed
     }
 
     /// As part of a sentence: "the page https://example.org, MCP server fs".

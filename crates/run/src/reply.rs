@@ -112,6 +112,18 @@ pub struct ToolOutput {
     /// How many further changes are known but not listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more: Option<UnlistedCount>,
+    /// The user's instructions for the folders that the call touched, if the step had not been shown them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attached: Vec<AttachedDocument>,
+}
+
+/// A document of the workspace that is shown with the result of a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttachedDocument {
+    /// Relative to the workspace.
+    pub path: String,
+    /// What it says, cut to size.
+    pub text: String,
 }
 
 /// Changes that were made and are not listed.

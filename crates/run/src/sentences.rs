@@ -19,9 +19,13 @@ pub(crate) fn call_description(tool: &str, prepared: &PreparedCall) -> String {
     if !prepared.writes.is_empty() {
         parts.push(format!("write {}", prepared.writes.join(", ")));
     }
-    let is_plain_read = parts.is_empty() && !(prepared.outside || prepared.sends || prepared.destroys);
+    let is_plain_read =
+        parts.is_empty() && !(prepared.outside || prepared.sends || prepared.destroys || prepared.lasts);
     if is_plain_read && !prepared.reads.is_empty() {
         parts.push(format!("read {}", prepared.reads.join(", ")));
+    }
+    if parts.is_empty() && prepared.lasts {
+        parts.push("keep something".into());
     }
     if parts.is_empty() {
         parts.push("run".into());
@@ -88,6 +92,7 @@ pub(crate) fn possible_injection(tool: &str, prepared: &PreparedCall, origins: &
     let does = match (prepared.sends, prepared.destroys) {
         (true, true) => "can send data off this machine and cannot be undone",
         (true, false) => "can send data off this machine",
+        (false, false) if prepared.lasts => "later runs are told",
         (false, _) => "cannot be undone",
     };
     let later = prepared.because.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();

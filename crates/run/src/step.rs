@@ -1,5 +1,6 @@
 //! The state of one step of a graph: its phase, its conversation, and how its calls ended.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -12,7 +13,7 @@ use crate::graph::StepSpec;
 use crate::id::{EffectAddress, EffectKind, StepId};
 use crate::message::ModelAnswer;
 use crate::origins::Origins;
-use crate::reply::{Failure, Reply, Verdict};
+use crate::reply::{AttachedDocument, Failure, Reply, Verdict};
 
 /// One step of the graph, and its state.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +34,8 @@ pub struct Step {
     pub context: Option<crate::ContentHash>,
     /// The conversation of this visit.
     pub conversation: Vec<ConversationEntry>,
+    /// What is kept of the turns that summaries have replaced in this visit.
+    pub compacted: CompactedFacts,
     /// What it used.
     pub ledger: Ledger,
     /// Working time. Counted only if steps have a time limit.
@@ -65,6 +68,15 @@ pub struct Step {
     pub(crate) side_answer: Option<Arc<ModelAnswer>>,
     /// The last answer joined with the one that it continues.
     pub(crate) joined: Option<ConversationEntry>,
+}
+
+/// What is kept of turns that were replaced by a summary, whatever the summary says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CompactedFacts {
+    /// The files that calls named or changed.
+    pub paths: BTreeSet<String>,
+    /// The calls whose outcome is unknown, with the evidence there is.
+    pub unknown: Vec<String>,
 }
 
 /// What the first message of a visit is made of. It is frozen, so that the same message can be built again later.
@@ -160,6 +172,14 @@ pub enum ToolCallOutcome {
 }
 
 impl ToolCallOutcome {
+    /// The documents shown with it.
+    pub fn attached(&self) -> &[AttachedDocument] {
+        match self {
+            ToolCallOutcome::Replied(Reply::Output(output)) => &output.attached,
+            ToolCallOutcome::Replied(_) | ToolCallOutcome::Rejected(_) => &[],
+        }
+    }
+
     /// Whether it succeeded.
     pub fn is_good(&self) -> bool {
         match self {
@@ -253,6 +273,20 @@ impl Step {
     /// Whether it is at work.
     pub fn is_at_work(&self) -> bool {
         !self.has_ended() && !matches!(self.state, StepState::Waiting | StepState::Ready)
+    }
+
+    /// The documents that results of calls in its conversation have shown it.
+    pub fn documents_shown(&self) -> BTreeSet<&str> {
+        let slots = if let StepState::Acting { slots, .. } = &self.state { slots.as_slice() } else { &[] };
+        let open = slots.iter().filter_map(|slot| match slot {
+            CallSlot::Closed(outcome) => Some(outcome),
+            CallSlot::Undecided | CallSlot::Asked | CallSlot::Decided(_) | CallSlot::Open => None,
+        });
+        let told = self.conversation.iter().filter_map(|entry| match entry {
+            ConversationEntry::Results(outcomes) => Some(outcomes),
+            ConversationEntry::Answer(_) | ConversationEntry::Note(_) | ConversationEntry::Summary(_) => None,
+        });
+        told.flatten().chain(open).flat_map(ToolCallOutcome::attached).map(|one| one.path.as_str()).collect()
     }
 
     /// The last answer of its model; an answer and its continuation count as one.

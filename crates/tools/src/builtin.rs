@@ -12,15 +12,20 @@ mod list_documents;
 mod list_files;
 pub(crate) mod outside_text;
 mod read_file;
+mod recall;
+mod remember;
 mod retrieve;
 mod run_command;
 mod run_python;
 mod search_files;
+mod use_skill;
 mod web_fetch;
 mod web_search;
 mod write_file;
 pub(crate) mod write_plan;
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -31,6 +36,7 @@ use updraft_run::{Failure, FailureKind, Reply, ToolOutput, ToolSpec};
 use crate::confinement::Confinement;
 use crate::document_reader::DocumentReader;
 use crate::limits::ToolLimits;
+use crate::memory_access::MemoryAccess;
 use crate::tool::Tool;
 use crate::web::WebConfig;
 use crate::worker::PythonConfig;
@@ -87,6 +93,16 @@ pub(crate) fn knowledge(index: &Arc<WorkspaceIndex>, limits: &ToolLimits) -> [Ar
         Arc::new(list_documents::ListDocuments::new(Arc::clone(index))),
         Arc::new(ingest_document::IngestDocument::new(Arc::clone(index))),
     ]
+}
+
+/// The tools that keep things for later runs and find them again.
+pub(crate) fn memory(memory: &Arc<MemoryAccess>) -> [Arc<dyn Tool>; 2] {
+    [Arc::new(remember::Remember::new(Arc::clone(memory))), Arc::new(recall::Recall::new(Arc::clone(memory)))]
+}
+
+/// The tool that reads skills: the folder of each by its name.
+pub(crate) fn skills(skills: BTreeMap<String, PathBuf>) -> Arc<dyn Tool> {
+    Arc::new(use_skill::UseSkill::new(skills))
 }
 
 /// The tools that benchmarks call.

@@ -1,6 +1,7 @@
 //! The registry of tools by name.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -12,6 +13,7 @@ use crate::confinement::Confinement;
 use crate::document_reader::DocumentReader;
 use crate::error::Error;
 use crate::limits::ToolLimits;
+use crate::memory_access::MemoryAccess;
 use crate::schema::Schema;
 use crate::tool::{Tool, ToolSource};
 use crate::web::WebConfig;
@@ -87,6 +89,24 @@ impl Registry {
     pub fn with_index(mut self, index: &Arc<WorkspaceIndex>, limits: &ToolLimits) -> Self {
         for tool in builtin::knowledge(index, limits) {
             self.insert_own(tool);
+        }
+        self
+    }
+
+    /// Adds `remember` and `recall`, which use the long-term memory.
+    #[must_use]
+    pub fn with_memory(mut self, memory: &Arc<MemoryAccess>) -> Self {
+        for tool in builtin::memory(memory) {
+            self.insert_own(tool);
+        }
+        self
+    }
+
+    /// Adds `use_skill`, which reads skills; the folder of each by its name. Without skills there is no such tool.
+    #[must_use]
+    pub fn with_skills(mut self, skills: BTreeMap<String, PathBuf>) -> Self {
+        if !skills.is_empty() {
+            self.insert_own(builtin::skills(skills));
         }
         self
     }

@@ -224,6 +224,8 @@ pub struct RunContext {
     pub run: String,
     /// The step's id.
     pub step: String,
+    /// The step's agent.
+    pub agent: String,
     /// The shared variables that the step got.
     pub variables: Arc<Vec<(String, Arc<Value>)>>,
     /// Builds the documented context: intent, workspace, history, memory.
@@ -237,6 +239,10 @@ pub struct RunContext {
     /// Whether the call was judged as reaching outside ([`PreparedCall::outside`]) and was allowed. If it was not
     /// judged so, but other calls have made it reach outside since, it is refused.
     pub reaches_outside: bool,
+    /// Where text from outside came from that could be in the arguments; empty if they are the user's own words.
+    pub origins: Vec<String>,
+    /// Reads what the step's earlier turns said: where each was, and its text.
+    pub earlier: Option<Arc<dyn Fn() -> Vec<(String, String)> + Send + Sync>>,
     /// The handle that an earlier attempt at this call recorded to find its work again.
     pub handle: Option<String>,
 }

@@ -83,6 +83,11 @@ impl AppFolders {
         self.data.join("journal.db")
     }
 
+    /// What is remembered between runs.
+    pub fn memory(&self) -> PathBuf {
+        self.data.join("memory.db")
+    }
+
     /// The user's settings file.
     pub fn settings(&self) -> PathBuf {
         self.config.join("config.toml")
@@ -102,7 +107,8 @@ impl AppFolders {
             };
             names.iter().flat_map(both).flatten().collect()
         };
-        [all(&self.config, &in_config), all(&self.state, &in_state)].concat()
+        let in_data = ["memory.db", "memory.db-wal"];
+        [all(&self.config, &in_config), all(&self.state, &in_state), all(&self.data, &in_data)].concat()
     }
 
     /// Where files that other programs would run later are kept until someone approves them.

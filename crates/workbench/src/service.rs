@@ -36,7 +36,7 @@ pub use service_types::{
     RunRequest, RunView, SearchHit, WorkspaceFileChange,
 };
 use sessions::Sessions;
-pub use sessions::{SessionLimits, sweep_conversations, with_conversation};
+pub use sessions::{SessionLimits, sweep_conversations};
 
 use crate::fault::Fault;
 use crate::flags::Flags;
@@ -73,7 +73,12 @@ impl UpdraftService {
         bench.prepare().await?;
         let (engine, dispatcher) = (bench.engine().await?.clone(), bench.dispatcher().await?.clone());
         let limits = bench.settings.effective.serving.sessions();
-        let sessions = Sessions::new(engine.journal().clone(), folder.display().to_string(), limits);
+        let sessions = Sessions::new(
+            engine.journal().clone(),
+            folder.display().to_string(),
+            limits,
+            bench.settings.effective.memory.conversation(),
+        );
         sessions.take_over(&folders.state.join("sessions")).await;
         let files = WorkspaceFiles {
             dispatcher,

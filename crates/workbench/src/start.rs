@@ -1,6 +1,6 @@
 //! Starting a run.
 
-use updraft_engine::{Agents, NewRun, RunHandle};
+use updraft_engine::{Agents, Background, NewRun, RunHandle};
 use updraft_models::{ModelChoice, is_purpose};
 use updraft_run::{Goal, Graph, Level, RunId, RunMode, RunSettings as Rules};
 
@@ -9,7 +9,7 @@ use crate::notice::Notice;
 use crate::servers::WantedTools;
 use crate::service::ENTRY_POINT;
 use crate::workbench::{RunEquipment, Workbench};
-use crate::{confinement, folders, knowledge, model_access, tools};
+use crate::{confinement, folders, knowledge, memory, model_access, skills, tools};
 
 /// What a run is asked to do.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +38,10 @@ impl Workbench {
         let tools = |wanted: &[String]| kit.dispatcher.registry().specs_for(wanted);
         let only_reads = |name: &str| tools::only_reads(&kit.dispatcher, name);
         let models = |wanted: &str| model_access::agents_model(wanted, asked, &chosen.spec, &self.access);
+        let names: Vec<String> = agents.iter().map(|agent| agent.name.clone()).collect();
+        let memory = memory::recalled(&self.folders, &self.folder, &self.settings, &new.goal, &names);
+        let skills = skills::usable(&skills::of(&self.folders, &self.folder, &self.settings));
+        let background = Background { memory, skills };
         let run = NewRun {
             settings: self.rules(&new.goal, &chosen.spec, level, kit),
             goal: new.goal,
@@ -50,7 +54,7 @@ impl Workbench {
             models: &models,
             pictures: new.pictures,
         };
-        Ok(kit.engine.start(id, run).await?)
+        Ok(kit.engine.start_with(id, run, background).await?)
     }
 
     /// Reports every fault that can be found before anything is started; `faults` are those already found in the plan.

@@ -12,7 +12,7 @@ use updraft_tools::{BrowserOptions, CacheUse, Dispatcher, DropInListing, Registr
 use crate::fault::Fault;
 use crate::folders::AppFolders;
 use crate::settings::WorkspaceSettings;
-use crate::{confinement, dropins, knowledge, search_access};
+use crate::{confinement, dropins, knowledge, memory, search_access, skills};
 
 /// The tools of a workspace: built-in and drop-in.
 pub async fn dispatcher(
@@ -58,6 +58,8 @@ pub(crate) async fn registry(
         .with_web(web.clone())
         .with_python(confinement.clone(), python(settings))
         .with_index(&index, &limits)
+        .with_skills(skills::by_name(&skills::of(folders, workspace, settings)))
+        .with_memory(&Arc::new(memory::access(folders, workspace, settings)))
         .with_browser(browser(folders, settings), web, confinement.clone(), &limits);
     let listing = dropins::of(folders, workspace, settings, confinement).register(&mut registry, look).await;
     Ok((registry, listing))

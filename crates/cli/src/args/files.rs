@@ -12,6 +12,8 @@ pub(crate) enum ExportFormat {
     NodeLink,
     /// A document for people
     Markdown,
+    /// The conversation up to this run, as `agent_memory.json` of other programs (`MEMORY_FILE` reads it)
+    Memory,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -59,6 +59,9 @@ pub(crate) struct ShowArgs {
     /// Show instead what was required, and the evidence for each requirement, compared with the files as they are now
     #[arg(long, conflicts_with_all = ["prompts", "sources"])]
     pub(crate) proof: bool,
+    /// Show what agents were told besides their tasks: each file, memory and skill with the reason and its size
+    #[arg(long, conflicts_with_all = ["prompts", "sources", "proof"])]
+    pub(crate) context: bool,
     /// Write the prompts into this folder
     #[arg(long, value_name = "DIR", requires = "prompts", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
@@ -82,7 +85,7 @@ pub(crate) struct EventsArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ResumeArgs {
     /// The run's id, any unique prefix of it, or `last` (default: the newest run of this folder)
     #[arg(value_name = "RUN", add = crate::complete::runs())]

@@ -6,12 +6,15 @@ use std::path::{Path, PathBuf};
 
 use updraft_engine::{EdgeList, RunReport, node_link};
 use updraft_journal::{Journal, RunFilter};
-use updraft_run::{RunId, Timestamp};
+use updraft_run::{ConversationLimits, RunId, Timestamp};
+use updraft_workbench::Flags;
 
 use super::markdown;
+use super::run::follow_up::FollowUp;
 use crate::args::{EdgeNames, ExportArgs, ExportFormat};
 use crate::fault::{CliError, CliExitCode, CliResult};
-use crate::folders::AppFolders;
+use crate::folders::{self, AppFolders};
+use crate::settings::WorkspaceSettings;
 use crate::{journal, out, time_format};
 
 pub(crate) fn run(folders: &AppFolders, args: &ExportArgs) -> CliResult {
@@ -41,10 +44,17 @@ pub(crate) fn run(folders: &AppFolders, args: &ExportArgs) -> CliResult {
     Ok(CliExitCode::Done)
 }
 
+/// The limits of conversations in the current folder.
+fn limits() -> Result<ConversationLimits, CliError> {
+    let folder = folders::workspace(None)?;
+    let settings = WorkspaceSettings::load(&AppFolders::find()?, &folder, &Flags::default())?;
+    Ok(settings.effective.memory.conversation())
+}
+
 fn file_of(folder: &Path, id: &RunId, created: Timestamp, format: ExportFormat) -> PathBuf {
     let extension = match format {
         ExportFormat::Jsonl => "jsonl",
-        ExportFormat::NodeLink => "json",
+        ExportFormat::NodeLink | ExportFormat::Memory => "json",
         ExportFormat::Markdown => "md",
     };
     folder.join(time_format::day(created)).join(format!("session_{id}.{extension}"))
@@ -67,6 +77,7 @@ fn write(journal: &Journal, id: &RunId, args: &ExportArgs, to: &mut dyn Write) -
                 .map_err(std::io::Error::from)
                 .and_then(|()| to.write_all(b"\n"))
         }
+        ExportFormat::Memory => to.write_all(FollowUp::after(journal, id).in_json(limits()?).as_bytes()),
         ExportFormat::Markdown => to.write_all(markdown::of(&RunReport::of(journal, id)?).as_bytes()),
     };
     match written.and_then(|()| to.flush()) {

@@ -12,7 +12,7 @@ use crate::signals::Signals;
 use crate::view::RunDisplay;
 use crate::{drive_run, journal, log, out, runtime};
 
-mod follow_up;
+pub(crate) mod follow_up;
 mod plan_only;
 
 use follow_up::FollowUp;
@@ -26,17 +26,34 @@ pub(crate) fn run(folders: &AppFolders, mut args: args::RunArgs) -> CliResult {
     let text = goal::text(&args.goal)?;
     let folder = folders::workspace(args.workspace.as_deref())?;
     stdin::add_stdin(&mut args, &folder)?;
+    let follow_up = args.continues.then(|| FollowUp::find(folders, &folder)).transpose()?;
+    if args.detach {
+        let bench = Workbench::open(folders, &folder, flags(&args), RunCallbacks::default())?;
+        check(&bench, &args, &text, follow_up)?;
+        return detach::detach(folders, &args, &text, &folder);
+    }
+    let id = match &args.id {
+        Some(id) => RunId::parse(id).map_err(|bad| CliError::usage(bad.to_string()))?,
+        None => journal::new_id()?,
+    };
+    start(folders, &args, &text, follow_up, id)
+}
+
+/// Starts a run with a goal, drives it, and reports how it ended.
+pub(crate) fn start(
+    folders: &AppFolders,
+    args: &args::RunArgs,
+    text: &str,
+    follow_up: Option<FollowUp>,
+    id: RunId,
+) -> CliResult {
+    let folder = folders::workspace(args.workspace.as_deref())?;
     let (face, stop) = (RunDisplay::of(&args.output), CancellationToken::new());
     let watch = if args.plan_only { plan_only::until_planned(&stop) } else { face.watch.clone() };
     let attendance = RunCallbacks { watch, stop: stop.clone(), tell: face.tell() };
-    let bench = Workbench::open(folders, &folder, flags(&args), attendance)?;
-    let (plan, unread) = args.plan.as_deref().map(goal::plan).transpose()?.unzip();
-    let follow_up = args.continues.then(|| FollowUp::find(folders, &folder)).transpose()?;
-    let mut new = NewGoal { plan, ..goal::goal(&args, text.clone(), &folder)? };
-    if let Some(earlier) = follow_up {
-        new.goal = earlier.add_to(new.goal);
-    }
-    bench.check(&new, unread.unwrap_or_default())?;
+    let bench = Workbench::open(folders, &folder, flags(args), attendance)?;
+    let converses = follow_up.is_some();
+    let new = check(&bench, args, text, follow_up)?;
     if args.plan_only
         && let Some(graph) = &new.plan
     {
@@ -46,26 +63,40 @@ pub(crate) fn run(folders: &AppFolders, mut args: args::RunArgs) -> CliResult {
     for requirement in &new.goal.requirements {
         face.say_dim(&format!("requires {}: {}", out::short(&requirement.text, 200), requirement.how()));
     }
-    if args.detach {
-        return detach::detach(folders, &args, &text, &folder);
-    }
-    let id = match &args.id {
-        Some(id) => RunId::parse(id).map_err(|bad| CliError::usage(bad.to_string()))?,
-        None => journal::new_id()?,
-    };
     log::begin(folders, &bench.settings.effective.log.value);
     runtime::block_on(async {
         let mut signals = Signals::listen(stop)?;
-        let handle = Box::pin(bench.start(id, new)).await?;
+        let handle = Box::pin(bench.start(id.clone(), new)).await?;
         let ended = if args.plan_only {
             plan_only::conclude(Box::pin(handle.drive()).await?, face.json)
         } else {
             drive_run::drive_and_ask(bench.engine().await?, handle, &face, &mut signals).await
         };
         bench.close().await;
+        let kept = if converses {
+            follow_up::keep(bench.journal()?, &id, bench.settings.effective.memory.conversation())
+        } else {
+            Ok(())
+        };
         bench.journal()?.clone().close().await;
-        ended
+        kept.and(ended)
     })
+}
+
+/// The goal with its plan and the conversation it continues, after everything was checked that can be checked before.
+fn check(
+    bench: &Workbench,
+    args: &args::RunArgs,
+    text: &str,
+    follow_up: Option<FollowUp>,
+) -> Result<NewGoal, CliError> {
+    let (plan, unread) = args.plan.as_deref().map(goal::plan).transpose()?.unzip();
+    let mut new = NewGoal { plan, ..goal::goal(args, text.to_owned(), &bench.folder)? };
+    if let Some(earlier) = follow_up {
+        new.goal = earlier.add_to(new.goal, bench.settings.effective.memory.conversation());
+    }
+    bench.check(&new, unread.unwrap_or_default())?;
+    Ok(new)
 }
 
 /// The flags that override settings.

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use updraft_engine::{RunReport, SentPrompt, command_to_go_on, prompts_of, waiting_for, why_stopped};
+use updraft_engine::{RunReport, SentPrompt, command_to_go_on, context_of, prompts_of, waiting_for, why_stopped};
 use updraft_journal::Journal;
 use updraft_run::{FailureKind, Ledger, Level, RunId};
 
-use super::{aside, proof, runs, sources};
+use super::{aside, context, proof, runs, sources};
 use crate::args::ShowArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::AppFolders;
@@ -28,6 +28,10 @@ pub(crate) fn run(folders: &AppFolders, args: &ShowArgs) -> CliResult {
     }
     if args.proof {
         return proof::print(&journal, &report, args.json);
+    }
+    if args.context {
+        context::print(&context_of(&journal, &id)?, args.json);
+        return Ok(CliExitCode::Done);
     }
     if args.json {
         let mut whole = report.to_json();

@@ -80,8 +80,8 @@ fn a_follow_up_knows_what_was_said_and_where_it_came_from() {
     let model = world.script(
         "s.json",
         &json!({"rules": [
-            {"when": {"contains": "Answer: By hand."}, "answer": {"text": "Both are known."}},
-            {"when": {"contains": "Answer: It is a loom."}, "answer": {"text": "By hand."}},
+            {"when": {"contains": "What do you know?"}, "answer": {"text": "Both are known."}},
+            {"when": {"contains": "How is it made?"}, "answer": {"text": "By hand."}},
             {"when": {"turn": 0}, "answer": {"calls": [{"name": "read_file", "args": {"path": "a.txt"}}]}},
         ], "default": {"text": "It is a loom."}}),
     );
@@ -91,7 +91,9 @@ fn a_follow_up_knows_what_was_said_and_where_it_came_from() {
     let first = world.last();
     assert_eq!(run(&["--continue", "How is it made?"]).out, "By hand.\n");
     let second = world.updraft(&["events", "--json"]).json()[0]["event"]["started"]["goal"].clone();
-    assert_eq!((second["asked"].as_str(), second["follows"].as_str()), (Some("How is it made?"), Some(first.as_str())));
+    assert_eq!((second["text"].as_str(), second["follows"].as_str()), (Some("How is it made?"), Some(first.as_str())));
+    let said = json!([{"role": "user", "content": "What is it?"}, {"role": "assistant", "content": "It is a loom."}]);
+    assert_eq!(second["earlier"]["history"], said);
     assert_eq!(second["mode"], json!({ "agent": "coder" }), "the same agent goes on");
     assert!(
         second["origins"].to_string().contains("files"),
@@ -100,8 +102,13 @@ fn a_follow_up_knows_what_was_said_and_where_it_came_from() {
     assert_eq!(run(&["--continue", "What do you know?"]).out, "Both are known.\n");
     let third = world.updraft(&["show"]).code(0).out;
     assert!(third.contains("goal       What do you know?"), "{third}");
-    let goal = world.updraft(&["events", "--json"]).json()[0]["event"]["started"]["goal"]["text"].to_string();
-    assert_eq!((goal.matches("User: ").count(), goal.matches("What is it?").count()), (2, 1), "{goal}");
+    let prompt = world.updraft(&["show", "--prompts"]).code(0).out;
+    let (before, task) = prompt.split_once("[assistant]\nBy hand.").unwrap();
+    assert!(
+        before.contains("[user]\nWhat is it?\n\n[assistant]\nIt is a loom.\n\n[user]\nHow is it made?"),
+        "{prompt}"
+    );
+    assert!(task.contains("What do you know?") && !task.contains("loom"), "{task}");
 }
 
 #[test]

@@ -61,7 +61,15 @@ impl World {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_updraft"));
         command.args(args).current_dir(self.ws()).env("UPDRAFT_HOME", self.home()).env("NO_COLOR", "1");
-        let ours = ["UPDRAFT_MODEL", "CI", "COMPLETE", "OPENAI_BASE_URL", "OLLAMA_HOST", "GOOGLE_CLOUD_PROJECT"];
+        let ours = [
+            "UPDRAFT_MODEL",
+            "MEMORY_FILE",
+            "CI",
+            "COMPLETE",
+            "OPENAI_BASE_URL",
+            "OLLAMA_HOST",
+            "GOOGLE_CLOUD_PROJECT",
+        ];
         let keys = ["OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "ANTHROPIC_API_KEY", "VERTEX_ACCESS_TOKEN"];
         for name in ours.into_iter().chain(keys) {
             command.env_remove(name);

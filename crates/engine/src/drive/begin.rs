@@ -254,7 +254,10 @@ impl RunDriver {
     }
 
     fn refresh_context(&mut self) {
-        let context = WorkspaceContext::of(&self.run);
+        let mut context = WorkspaceContext::of(&self.run);
+        // What was recalled when the run began stays: it is about the goal, and prompts change as little as possible.
+        let before = &self.briefing.context.context;
+        (context.memory, context.skills) = (before.memory.clone(), before.skills.clone());
         let blob = context_blob(&context);
         if blob.hash() != self.briefing.context.hash {
             self.briefing.context = Snapshot { hash: blob.hash(), context: Arc::new(context) };

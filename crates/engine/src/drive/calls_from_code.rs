@@ -11,6 +11,7 @@ use updraft_tools::{ASK_MODEL, Caller, Consultation, RunContext};
 
 use super::next_inputs::refuse_deep;
 use super::{QueuedInput, RunDriver};
+use crate::earlier_turns::replaced_turns;
 use crate::history::{EndedStep, PastStep, behind};
 use crate::perform::EffectPerformer;
 
@@ -169,6 +170,8 @@ impl RunDriver {
             let history: Vec<PastStep> = before.iter().map(EndedStep::past_step).collect();
             context.to_json(&intent, &history)
         };
+        let (journal, run, own) = (self.engine.journal.clone(), self.id.clone(), id.step.clone());
+        let earlier = move || replaced_turns(&journal, &run, &own);
         let agent = self.briefing.kit.agent(&step.spec.agent);
         let caller = CallRequestSender {
             under: id.clone(),
@@ -179,12 +182,15 @@ impl RunDriver {
         RunContext {
             run: self.id.to_string(),
             step: id.step.to_string(),
+            agent: step.spec.agent.clone(),
             variables,
             context: Some(Arc::new(told)),
             read_rules: Arc::new(self.run.read_rules(&id.step)),
             tools: agent.map(|agent| Arc::clone(&agent.tools)).unwrap_or_default(),
             caller: Some(Arc::new(caller)),
             reaches_outside: self.run.prepared(id).is_some_and(|prepared| prepared.outside),
+            origins: self.run.origins_kept_by(id).names().to_vec(),
+            earlier: Some(Arc::new(earlier)),
             handle: self.run.open().get(id).and_then(|open| open.handle.clone()).filter(|handle| !handle.is_empty()),
         }
     }

@@ -14,6 +14,7 @@ use updraft_run::{
 use super::{CallRequest, QueuedInput, RunDriver};
 use crate::Error;
 use crate::effects::{EffectResult, FinishedEffect};
+use crate::folder_instructions;
 use crate::perform::without_own_hosts;
 
 /// How long running effects may take to end when the process is told to stop, so that those that are nearly done can
@@ -114,10 +115,23 @@ impl RunDriver {
                 self.briefing.is_stale |= self.run.class_of(&id) != EffectClass::Pure;
                 self.unwritten.blobs.extend(called.overflow.map(Blob::new));
                 self.unwritten.blobs.extend(called.kept.into_iter().map(Blob::new));
-                (with_bounded_value(called.reply), Vec::new())
+                (self.with_instructions(&id, with_bounded_value(called.reply)), Vec::new())
             }
         };
         Input::Replied { id, attempt, reply, prepared }.into()
+    }
+
+    /// The reply with the user's instructions for the folders that the call has touched.
+    fn with_instructions(&self, id: &EffectAddress, reply: Reply) -> Reply {
+        let Reply::Output(output) = &reply else { return reply };
+        let Some((step, prepared)) = self.run.step(&id.step).zip(self.run.prepared(id)) else { return reply };
+        // Code reads its results itself; the agent sees the files when it touches them.
+        let attached =
+            if id.inner.is_none() { folder_instructions::for_call(&self.run, step, prepared) } else { Vec::new() };
+        if attached.is_empty() {
+            return reply;
+        }
+        Reply::Output(ToolOutput { attached, ..ToolOutput::clone(output) }.into())
     }
 
     /// The answer with the full tool names in its calls, so that the journal is unambiguous.

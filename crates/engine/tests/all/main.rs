@@ -14,6 +14,7 @@ mod injection;
 mod marking;
 mod power_cut;
 mod processes;
+mod recollection;
 #[path = "../recorder/mod.rs"]
 mod recorder;
 mod replay;

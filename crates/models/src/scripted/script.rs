@@ -157,11 +157,11 @@ impl Script {
 
     /// The line that answers this prompt, the same in every process.
     pub(super) fn line_for(&self, prompt: &Prompt<'_>) -> Result<&ScriptAnswer, Error> {
-        let turn = turn_of(prompt.messages);
+        let turn = turn_of(prompt.own_messages());
         let (line, why) = match self {
             Script::List { lines, .. } => (lines.get(turn), format!("it ends after {} answers", lines.len())),
             Script::Rules { rules, default, .. } => {
-                let rule = choose(rules, prompt.brief, prompt.messages);
+                let rule = choose(rules, prompt.brief, prompt.own_messages());
                 (
                     rule.map(|at| &rules[at].answer).or(default.as_ref()),
                     "no rule fits, and there is no default".to_owned(),

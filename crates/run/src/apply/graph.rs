@@ -125,6 +125,7 @@ fn fresh(spec: &StepSpec, role: StepRole) -> Step {
         opening: None,
         context: None,
         conversation: Vec::new(),
+        compacted: crate::step::CompactedFacts::default(),
         ledger: Ledger::default(),
         worked: crate::Millis::default(),
         origins: crate::Origins::default(),

@@ -64,6 +64,7 @@ impl Run {
         step.citations.clear();
         step.outdated_by = None;
         step.conversation.clear();
+        step.compacted = crate::step::CompactedFacts::default();
         step.pending.clear();
         step.prepared.clear();
         step.trouble = None;
@@ -214,6 +215,7 @@ impl Run {
     pub(super) fn compacted(&mut self, id: &StepId, upto: u32, summary: &str) {
         self.with_step(id, |step| {
             let rest = step.conversation.split_off((upto as usize).min(step.conversation.len()));
+            step.compacted.add(&step.conversation);
             // Notes to the model are kept word for word; its answers and results are summarised.
             step.conversation.retain(|entry| matches!(entry, ConversationEntry::Note(_)));
             step.conversation.push(ConversationEntry::Summary(summary.into()));

@@ -212,6 +212,15 @@ impl Run {
         origins
     }
 
+    /// The origins of what a call keeps for later runs: none if every word of it is the user's own.
+    pub fn origins_kept_by(&self, id: &EffectAddress) -> Origins {
+        let (Some(step), Some(prepared)) = (self.step(&id.step), self.prepared_at(id)) else {
+            return Origins::of(UNNAMED);
+        };
+        let is_own = self.call_at(id).is_some_and(|call| self.is_users_own(&call, prepared));
+        if is_own { Origins::default() } else { self.origins_around(step, prepared) }
+    }
+
     /// The origins in the files that a call reads.
     fn origins_of_files(&self, prepared: &PreparedCall) -> Origins {
         let mut origins = Origins::default();

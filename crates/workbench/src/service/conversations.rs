@@ -50,11 +50,10 @@ impl Conversations {
             Some(session) => session.clone(),
             None => self.sessions.begin().await?,
         };
-        let (text, origins) = self.sessions.put(&session, &query.work.goal).await?;
+        let (earlier, origins) = self.sessions.earlier(&session).await?;
         // Listens before the run starts, so that no event is missed.
         let heard = self.heard.listen();
-        let asked = if text == query.work.goal { String::new() } else { query.work.goal.clone() };
-        let id = self.runs.start(Goal { origins, asked, ..goal(&query.work, text) }).await?;
+        let id = self.runs.start(Goal { origins, earlier, ..goal(&query.work, query.work.goal.clone()) }).await?;
         self.sessions.asked(&session, id.as_str(), &query.work.goal).await?;
         self.wait(id, (query, session), listener, heard).await
     }

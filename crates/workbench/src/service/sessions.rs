@@ -7,15 +7,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 use updraft_journal::{Change, Journal, StoredValue};
-use updraft_run::Origins;
+use updraft_run::{ConversationLimits, EarlierConversation, Origins};
 
 use crate::fault::Fault;
 use crate::flags::Flags;
 use crate::folders::{AppFolders, unguessable};
 use crate::settings::WorkspaceSettings;
-
-/// The prompt for a question that continues a conversation.
-const CONVERSATION: &str = include_str!("conversation.md");
 
 /// The prefix of the scopes that conversations are stored under.
 const SCOPE: &str = "sessions ";
@@ -69,6 +66,7 @@ pub(super) struct Sessions {
     workspace: String,
     scope: String,
     limits: SessionLimits,
+    conversation: ConversationLimits,
 }
 
 /// The questions and answers of a conversation, oldest first.
@@ -83,11 +81,34 @@ struct Conversation {
     /// The origins of text in the answers.
     #[serde(default, skip_serializing_if = "Origins::is_empty")]
     origins: Origins,
+    /// What was said before `turns`, in a few words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    summary: String,
+}
+
+impl Conversation {
+    /// Moves the oldest turns into the summary.
+    fn shorten(&mut self, most: usize, limits: ConversationLimits) {
+        let mut older =
+            EarlierConversation { summary: std::mem::take(&mut self.summary), ..EarlierConversation::default() };
+        while self.turns.len() > most {
+            let Some((question, answer)) = self.turns.pop_front() else { break };
+            older.add("user", &question);
+            older.add("assistant", &answer);
+        }
+        older.fold(ConversationLimits { messages: 0, ..limits });
+        self.summary = older.summary;
+    }
 }
 
 impl Sessions {
-    pub(super) fn new(journal: Journal, workspace: String, limits: SessionLimits) -> Self {
-        Self { journal, scope: scope(&workspace), workspace, limits }
+    pub(super) fn new(
+        journal: Journal,
+        workspace: String,
+        limits: SessionLimits,
+        conversation: ConversationLimits,
+    ) -> Self {
+        Self { journal, scope: scope(&workspace), workspace, limits, conversation }
     }
 
     /// Begins a conversation under an id that cannot be guessed. If there are too many, the one that was idle longest
@@ -102,13 +123,18 @@ impl Sessions {
         Ok(id)
     }
 
-    /// The question as the agents get it, with the conversation so far, and the origins of text in it: an answer may
-    /// repeat text of a web page, which must not count as the user's own words.
-    pub(super) async fn put(&self, id: &str, question: &str) -> Result<(String, Origins), Fault> {
-        let question = question.to_owned();
+    /// The conversation so far, and the origins of text in it: an answer may repeat text of a web page, which must not
+    /// count as the user's own words.
+    pub(super) async fn earlier(&self, id: &str) -> Result<(EarlierConversation, Origins), Fault> {
+        let limits = self.conversation;
         let put = move |said: &mut Conversation| {
-            let turns = said.turns.iter().map(|(question, answer)| (question.as_str(), answer.as_str()));
-            (with_conversation(&question, &turns.collect::<Vec<_>>()), said.origins.clone())
+            let mut earlier = EarlierConversation { summary: said.summary.clone(), ..EarlierConversation::default() };
+            for (question, answer) in &said.turns {
+                earlier.add("user", question);
+                earlier.add("assistant", answer);
+            }
+            earlier.fold(limits);
+            (earlier, said.origins.clone())
         };
         let put = self.change(id, put).await?;
         put.ok_or_else(|| Fault::usage("this session is not known or has expired; omit `session` to start a new one"))
@@ -136,7 +162,7 @@ impl Sessions {
     /// Remembers the answer to a question and its origins; without an answer, forgets the question. Does nothing if the
     /// conversation is gone or the answer is already known.
     pub(super) async fn answered(&self, id: &str, run: &str, answer: Option<(&str, &Origins)>) -> Result<(), Fault> {
-        let (most, run) = (self.limits.turns, run.to_owned());
+        let (most, run, limits) = (self.limits.turns, run.to_owned(), self.conversation);
         let answer = answer.map(|(answer, origins)| (short(answer), origins.clone()));
         let take = move |said: &mut Conversation| {
             let Some(at) = said.open.iter().position(|(open, _)| *open == run) else { return };
@@ -144,9 +170,7 @@ impl Sessions {
             if let Some((answer, origins)) = &answer {
                 said.origins.merge(origins);
                 said.turns.push_back((question, answer.clone()));
-                while said.turns.len() > most {
-                    said.turns.pop_front();
-                }
+                said.shorten(most, limits);
             }
         };
         self.change(id, take).await.map(drop)
@@ -202,18 +226,6 @@ fn known(stored: &StoredValue, workspace: &str, age: Duration) -> Option<Convers
     (said.workspace == workspace).then_some(said)
 }
 
-/// The question as the agents get it in a conversation: with the earlier questions and answers, oldest first, each
-/// shortened to the limit.
-pub fn with_conversation(question: &str, turns: &[(&str, &str)]) -> String {
-    if turns.is_empty() {
-        return question.to_owned();
-    }
-    let said = turns.iter().map(|(question, answer)| format!("User: {}\n\nAnswer: {}", short(question), short(answer)));
-    let said = said.collect::<Vec<_>>().join("\n\n");
-    let (before, after) = CONVERSATION.trim().split_once("{said}").unwrap_or((CONVERSATION, ""));
-    format!("{}{said}{after}", before.replace("{question}", question))
-}
-
 fn short(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{} […]", &text[..end]),
@@ -233,7 +245,11 @@ mod tests {
     fn sessions(folder: &tempfile::TempDir, workspace: &str, limits: SessionLimits) -> Sessions {
         let journal =
             Journal::open(&folder.path().join("journal.db"), updraft_journal::JournalOptions::default()).unwrap();
-        Sessions::new(journal, workspace.to_owned(), limits)
+        Sessions::new(journal, workspace.to_owned(), limits, ConversationLimits::default())
+    }
+
+    fn said(earlier: &EarlierConversation) -> Vec<String> {
+        earlier.history.iter().map(|message| format!("{}: {}", message.role, message.content)).collect()
     }
 
     async fn say(sessions: &Sessions, id: &str, question: &str, answer: &str) {
@@ -246,15 +262,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let before = sessions(&folder, "/workspace", LIMITS);
         let id = before.begin().await.unwrap();
-        assert_eq!(before.put(&id, "What is it?").await.unwrap().0, "What is it?");
+        assert!(before.earlier(&id).await.unwrap().0.is_empty());
         say(&before, &id, "What is it?", "A loom.").await;
         drop(before);
         let after = sessions(&folder, "/workspace", LIMITS);
-        let (put, origins) = after.put(&id, "Who made it?").await.unwrap();
-        assert!(put.starts_with("Who made it?") && put.contains("User: What is it?\n\nAnswer: A loom."), "{put}");
+        let (earlier, origins) = after.earlier(&id).await.unwrap();
+        assert_eq!(said(&earlier), ["user: What is it?", "assistant: A loom."]);
         assert_eq!(origins.names(), [PAGE], "what it was made of is not forgotten");
         let elsewhere = sessions(&folder, "/elsewhere", LIMITS);
-        assert!(elsewhere.put(&id, "Who made it?").await.unwrap_err().message.contains("omit `session`"));
+        assert!(elsewhere.earlier(&id).await.unwrap_err().message.contains("omit `session`"));
     }
 
     #[tokio::test]
@@ -264,7 +280,7 @@ mod tests {
         let id = before.begin().await.unwrap();
         before.asked(&id, "one", "Which colour?").await.unwrap();
         before.asked(&id, "two", "Which size?").await.unwrap();
-        assert_eq!(before.put(&id, "And now?").await.unwrap(), ("And now?".to_owned(), Origins::default()));
+        assert_eq!(before.earlier(&id).await.unwrap(), (EarlierConversation::default(), Origins::default()));
         drop(before);
         let after = sessions(&folder, "/workspace", LIMITS);
         assert_eq!(after.open(&id).unwrap(), ["one", "two"]);
@@ -272,9 +288,8 @@ mod tests {
         after.answered(&id, "one", Some(("Blue.", &Origins::default()))).await.unwrap();
         after.answered(&id, "one", Some(("Red.", &Origins::default()))).await.unwrap();
         assert!(after.open(&id).unwrap().is_empty());
-        let (put, _) = after.put(&id, "And now?").await.unwrap();
-        assert!(put.contains("User: Which colour?\n\nAnswer: Blue."), "{put}");
-        assert!(!put.contains("size") && !put.contains("Red"), "{put}");
+        let (earlier, _) = after.earlier(&id).await.unwrap();
+        assert_eq!(said(&earlier), ["user: Which colour?", "assistant: Blue."]);
     }
 
     #[tokio::test]
@@ -283,20 +298,20 @@ mod tests {
         let patient = sessions(&folder, "/workspace", LIMITS);
         let id = patient.begin().await.unwrap();
         let hasty = sessions(&folder, "/workspace", SessionLimits { age: Duration::ZERO, ..LIMITS });
-        assert!(hasty.put(&id, "Still there?").await.unwrap_err().message.contains("expired"));
-        assert!(patient.put(&id, "Still there?").await.is_ok());
+        assert!(hasty.earlier(&id).await.unwrap_err().message.contains("expired"));
+        assert!(patient.earlier(&id).await.is_ok());
         hasty.sweep().await;
-        assert!(patient.put(&id, "Still there?").await.is_err());
+        assert!(patient.earlier(&id).await.is_err());
     }
 
     #[tokio::test]
     async fn what_the_journal_cannot_do_is_no_fault_of_whoever_asks() {
         let folder = tempfile::tempdir().unwrap();
         let sessions = sessions(&folder, "/workspace", LIMITS);
-        assert_eq!(sessions.put("unknown", "?").await.unwrap_err().kind, Kind::Usage);
+        assert_eq!(sessions.earlier("unknown").await.unwrap_err().kind, Kind::Usage);
         sessions.journal.clone().close().await;
         assert_eq!(sessions.begin().await.unwrap_err().kind, Kind::Failed);
-        assert_eq!(sessions.put("unknown", "?").await.unwrap_err().kind, Kind::Failed);
+        assert_eq!(sessions.earlier("unknown").await.unwrap_err().kind, Kind::Failed);
     }
 
     #[tokio::test]
@@ -305,9 +320,9 @@ mod tests {
         let sessions = sessions(&folder, "/workspace", SessionLimits { most: 2, ..LIMITS });
         let (first, second) = (sessions.begin().await.unwrap(), sessions.begin().await.unwrap());
         assert_eq!((first.len(), first == second), (32, false));
-        sessions.put(&first, "?").await.unwrap();
+        sessions.earlier(&first).await.unwrap();
         sessions.begin().await.unwrap();
-        assert!(sessions.put(&first, "?").await.is_ok() && sessions.put(&second, "?").await.is_err());
+        assert!(sessions.earlier(&first).await.is_ok() && sessions.earlier(&second).await.is_err());
     }
 
     #[tokio::test]
@@ -319,7 +334,7 @@ mod tests {
         );
         let (first, second) = (roomy.begin().await.unwrap(), roomy.begin().await.unwrap());
         narrow.begin().await.unwrap();
-        assert!(roomy.put(&first, "?").await.is_ok() && roomy.put(&second, "?").await.is_ok());
+        assert!(roomy.earlier(&first).await.is_ok() && roomy.earlier(&second).await.is_ok());
     }
 
     #[tokio::test]
@@ -330,9 +345,10 @@ mod tests {
         for n in 0..=LIMITS.turns {
             say(&sessions, &id, &format!("question {n}."), &"x".repeat(LONGEST + 5)).await;
         }
-        let (put, _) = sessions.put(&id, "go on").await.unwrap();
-        assert!(!put.contains("question 0.") && put.contains("question 1."));
-        assert!(put.contains("[…]") && put.len() < (LONGEST + 100) * (LIMITS.turns + 1));
+        let (earlier, _) = sessions.earlier(&id).await.unwrap();
+        assert_eq!(earlier.history.len(), 2 * LIMITS.turns);
+        assert!(earlier.summary.starts_with("User: question 0.\nAnswer: xxx"), "{}", earlier.summary);
+        assert!(earlier.history[1].content.ends_with("[…]"));
     }
 
     #[tokio::test]
@@ -347,6 +363,6 @@ mod tests {
         let of_another = sessions(&folder, "/elsewhere", LIMITS);
         of_another.take_over(&old).await;
         let sessions = sessions(&folder, "/workspace", LIMITS);
-        assert!(sessions.put(id, "Who made it?").await.unwrap().0.contains("Answer: A loom.") && !old.exists());
+        assert!(sessions.earlier(id).await.unwrap().0.history[1].content == "A loom." && !old.exists());
     }
 }

@@ -6,6 +6,7 @@ use updraft_run::{ApprovalMode, Budget, Millis, Rules as CallRules, RunSettings 
 use super::browser::BrowserSettings;
 use super::knowledge::KnowledgeSettings;
 use super::layer::SettingsLayer;
+use super::memory::MemorySettings;
 use super::models::ModelSettings;
 use super::reading::ReadingSettings;
 use super::rules;
@@ -128,6 +129,8 @@ pub struct EffectiveSettings {
     pub(crate) undo_commands: SettingValue<bool>,
     /// Which model makes vectors of what is indexed.
     pub(crate) knowledge: KnowledgeSettings,
+    /// What is recalled and kept of earlier runs and messages.
+    pub memory: MemorySettings,
 }
 
 impl Default for EffectiveSettings {
@@ -171,6 +174,7 @@ impl Default for EffectiveSettings {
             sandbox: SandboxSettings::default(),
             undo_commands: SettingValue::default_of(true),
             knowledge: KnowledgeSettings::default(),
+            memory: MemorySettings::default(),
         }
     }
 }
@@ -229,6 +233,7 @@ impl EffectiveSettings {
         self.search.take(&mut taking, &written.search)?;
         self.reading.take(&mut taking, &written.reading)?;
         self.knowledge.take(&mut taking, &written.knowledge)?;
+        self.memory.take(&mut taking, &written.memory)?;
         self.tools.take(&mut taking, &written.tools)?;
         self.serving.take(&mut taking, written)?;
         self.models.take(layer, taking.ignored)?;
@@ -319,6 +324,7 @@ impl EffectiveSettings {
         rows.extend(self.search.list());
         rows.extend(self.reading.list());
         rows.extend(self.knowledge.list());
+        rows.extend(self.memory.list());
         rows.extend(self.tools.list());
         rows.extend(self.serving.list());
         rows.extend(self.models.list());

@@ -8,6 +8,7 @@ use updraft_run::{ApprovalMode, Budget, Cost, Millis};
 
 use super::browser::WrittenBrowser;
 use super::knowledge::WrittenKnowledge;
+use super::memory::WrittenMemory;
 use super::models::{WrittenLimit, WrittenPrice, WrittenProfile, WrittenProvider};
 use super::reading::WrittenReading;
 use super::rules::WrittenRules;
@@ -69,6 +70,7 @@ pub(crate) struct WrittenSettings {
     pub(crate) sandbox: WrittenSandbox,
     pub(crate) undo: WrittenUndo,
     pub(crate) knowledge: WrittenKnowledge,
+    pub(crate) memory: WrittenMemory,
 }
 
 /// The tables `[budget]` and `[step_budget]`.

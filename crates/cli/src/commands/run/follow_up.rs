@@ -1,29 +1,44 @@
-//! `--continue`: adds the earlier questions and answers of this folder to the new goal.
+//! Continuing a conversation: what was said in earlier runs of a folder, as the new run's agents get it.
 
-use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use updraft_engine::failure_of;
-use updraft_run::{Goal, Origins, Run, RunId, RunMode};
-use updraft_workbench::{SessionLimits, with_conversation};
+use updraft_journal::Journal;
+use updraft_run::{ConversationLimits, EarlierConversation, Goal, Origins, Run, RunId, RunMode};
 
 use crate::fault::CliError;
-use crate::folders::AppFolders;
+use crate::folders::{self, AppFolders};
 use crate::journal;
 
+/// How many runs of older versions, which kept no messages, are read back.
+const MOST_RUNS: usize = 20;
+
 /// The conversation that a goal continues.
-pub(super) struct FollowUp {
-    follows: RunId,
-    /// Goals and answers, oldest first.
-    turns: VecDeque<(String, String)>,
-    /// The origins of text in the answers, which must not count as the user's own words because it is in their goal.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FollowUp {
+    pub(crate) follows: Option<RunId>,
+    pub(crate) earlier: EarlierConversation,
+    /// The origins of text in the answers, which must not count as the user's own words.
     origins: Origins,
-    mode: RunMode,
+    mode: Option<RunMode>,
+}
+
+/// The file that other programs know as `agent_memory.json`.
+#[derive(Default, Serialize, Deserialize)]
+struct ConversationFile {
+    #[serde(flatten)]
+    earlier: EarlierConversation,
+    #[serde(default, skip_serializing_if = "Origins::is_empty")]
+    origins: Origins,
 }
 
 impl FollowUp {
-    /// Reads the newest run of a folder, and the runs that it continued.
-    pub(super) fn find(folders: &AppFolders, workspace: &Path) -> Result<Self, CliError> {
+    /// The newest conversation of a folder: from `MEMORY_FILE` if that is set, otherwise that of the newest run.
+    pub(crate) fn find(folders: &AppFolders, workspace: &Path) -> Result<Self, CliError> {
+        if let Some(file) = memory_file() {
+            return Self::from_file(&file);
+        }
         let journal = journal::open_with_runs(folders)?;
         let newest = journal::newest_in(&journal, workspace)?;
         if journal.head(&newest)?.is_owned() {
@@ -31,34 +46,77 @@ impl FollowUp {
                 "`updraft tell {newest} \"…\"` sends it a message; `updraft events {newest} --follow` follows it"
             )));
         }
-        let mut found =
-            Self { follows: newest.clone(), turns: VecDeque::new(), origins: Origins::default(), mode: RunMode::Plan };
-        let (mut next, most) = (Some(newest), SessionLimits::default().turns);
-        while let Some(id) = next.take().filter(|_| found.turns.len() < most) {
+        Ok(Self::after(&journal, &newest))
+    }
+
+    /// The conversation up to the end of a run.
+    pub(crate) fn after(journal: &Journal, last: &RunId) -> Self {
+        let mut found = Self { follows: Some(last.clone()), ..Self::default() };
+        let (mut next, mut turns) = (Some(last.clone()), Vec::new());
+        while let Some(id) = next.take().filter(|_| turns.len() < MOST_RUNS) {
             // If an earlier run was removed, the conversation begins after it.
             let Ok(records) = journal.load(&id) else { break };
             let run = Run::fold(records);
-            if found.turns.is_empty() {
-                found.mode = run.goal().mode.clone();
-            }
+            found.mode.get_or_insert_with(|| run.goal().mode.clone());
             found.origins.merge(&run.origins());
-            found.turns.push_front((run.goal().own_words().to_owned(), answer(&run)));
-            next.clone_from(&run.goal().follows);
+            turns.push((run.goal().own_words().to_owned(), answer(&run)));
+            if run.goal().earlier.is_empty() {
+                next.clone_from(&run.goal().follows);
+            } else {
+                found.earlier = run.goal().earlier.clone();
+            }
         }
-        Ok(found)
+        for (question, answer) in turns.iter().rev() {
+            found.earlier.add("user", question);
+            found.earlier.add("assistant", answer);
+        }
+        found
+    }
+
+    /// The conversation in a file; empty if there is no file yet.
+    pub(crate) fn from_file(file: &Path) -> Result<Self, CliError> {
+        let text = match std::fs::read_to_string(file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(CliError::file("read", file, &error)),
+        };
+        let read: ConversationFile = serde_json::from_str(&text).map_err(|error| {
+            CliError::usage(format!("`{}` is not a conversation: {error}", file.display()))
+                .hint("expected an object with `summary` and `history`, a list of objects with `role` and `content`")
+        })?;
+        Ok(Self { earlier: read.earlier, origins: read.origins, ..Self::default() })
+    }
+
+    /// The conversation as the text of such a file.
+    pub(crate) fn in_json(&self, limits: ConversationLimits) -> String {
+        let mut earlier = self.earlier.clone();
+        earlier.fold(limits);
+        let file = ConversationFile { earlier, origins: self.origins.clone() };
+        serde_json::to_string_pretty(&file).unwrap_or_default() + "\n"
     }
 
     /// The goal with the conversation. The same agent works on it as before, unless another is named.
-    pub(super) fn add_to(&self, goal: Goal) -> Goal {
-        let turns: Vec<(&str, &str)> = self.turns.iter().map(|(asked, said)| (asked.as_str(), said.as_str())).collect();
-        let text = with_conversation(&goal.text, &turns);
+    pub(crate) fn add_to(&self, goal: Goal, limits: ConversationLimits) -> Goal {
         let mode = match (&goal.mode, &self.mode) {
-            (RunMode::Plan, RunMode::Agent(_) | RunMode::Swarm) => self.mode.clone(),
+            (RunMode::Plan, Some(before @ (RunMode::Agent(_) | RunMode::Swarm))) => before.clone(),
             (named, _) => named.clone(),
         };
-        let (follows, origins) = (Some(self.follows.clone()), self.origins.clone());
-        Goal { asked: goal.text.clone(), text, mode, follows, origins, ..goal }
+        let mut earlier = self.earlier.clone();
+        earlier.fold(limits);
+        Goal { mode, earlier, follows: self.follows.clone(), origins: self.origins.clone(), ..goal }
     }
+}
+
+/// The file that conversations are kept in, if the user has set one.
+pub(crate) fn memory_file() -> Option<PathBuf> {
+    folders::set("MEMORY_FILE").map(PathBuf::from)
+}
+
+/// Keeps the conversation up to the end of a run in the file that the user has set, if there is one.
+pub(crate) fn keep(journal: &Journal, last: &RunId, limits: ConversationLimits) -> Result<(), CliError> {
+    let Some(file) = memory_file() else { return Ok(()) };
+    let file = std::path::absolute(&file).map_err(|error| CliError::file("write", &file, &error))?;
+    Ok(folders::replace_private(&file, FollowUp::after(journal, last).in_json(limits).as_bytes())?)
 }
 
 /// A run's answer, or words for why there is none.

@@ -1,0 +1,252 @@
+//! `updraft chat`: a conversation line by line. Every message is a run that continues the one before.
+
+use std::io::{BufRead, IsTerminal};
+use std::sync::mpsc;
+
+use tokio_util::sync::CancellationToken;
+use updraft_run::RunId;
+
+use super::run::follow_up::{FollowUp, memory_file};
+use super::{memory, resume, run};
+use crate::args::{self, ChatArgs};
+use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::folders::{self, AppFolders};
+use crate::out::{self, Paint};
+use crate::signals::Signals;
+use crate::{journal, runtime};
+
+/// The agent that answers if none is named.
+const USUAL_AGENT: &str = "coder";
+
+const HELP: &str = "\
+/new          begin another conversation; this one stays in `updraft runs`
+/model NAME   use another model from here on
+/memory       list what is remembered between conversations
+/pin TEXT     keep this word for word, however long the conversation becomes
+/help         show this
+/quit         leave, as Ctrl-D does; `updraft chat --continue` goes on
+Ctrl-C stops the answer that is being made.";
+
+/// A conversation in progress.
+struct Chat<'a> {
+    folders: &'a AppFolders,
+    args: ChatArgs,
+    /// What was said so far.
+    follow_up: FollowUp,
+    /// Whether the last message was answered.
+    ending: CliExitCode,
+}
+
+/// What a line asks for.
+enum Line {
+    Message(String),
+    Command(String, String),
+    Nothing,
+}
+
+pub(crate) fn run(folders: &AppFolders, args: ChatArgs) -> CliResult {
+    let folder = folders::workspace(args.workspace.as_deref())?;
+    let follow_up = match (args.continues, memory_file()) {
+        (_, Some(file)) => FollowUp::from_file(&file)?,
+        (true, None) => resumed(folders, &folder)?,
+        (false, None) => FollowUp::default(),
+    };
+    let mut chat = Chat { folders, args, follow_up, ending: CliExitCode::Done };
+    let mut lines = LineReader::start();
+    let is_terminal = std::io::stdin().is_terminal();
+    if is_terminal && !chat.args.output.quiet {
+        out::note("Say what you want done. /help lists commands, Ctrl-D leaves.");
+    }
+    loop {
+        if is_terminal {
+            out::draw(&Paint::for_stderr().bold("> "));
+        }
+        let Some(line) = lines.next(is_terminal)? else { break };
+        match parse(&line) {
+            Line::Nothing => {}
+            Line::Message(text) => {
+                if let Err(fault) = chat.say(&text) {
+                    // The conversation goes on at a terminal; a script must see that something failed.
+                    crate::complain(&fault);
+                    chat.ending = fault.code;
+                }
+                if chat.ending == CliExitCode::Terminated {
+                    break;
+                }
+            }
+            Line::Command(name, rest) => {
+                if !chat.obey(&name, &rest) {
+                    break;
+                }
+            }
+        }
+    }
+    if is_terminal {
+        out::note("");
+        return Ok(CliExitCode::Done);
+    }
+    Ok(chat.ending)
+}
+
+/// The newest conversation of a folder. If its last answer was cut off, that run is finished first.
+fn resumed(folders: &AppFolders, folder: &std::path::Path) -> Result<FollowUp, CliError> {
+    let journal = journal::open_with_runs(folders)?;
+    let newest = journal::newest_in(&journal, folder)?;
+    if journal.head(&newest)?.was_cut_off() {
+        out::note(&format!("continuing where run {newest} was interrupted"));
+        let args = args::ResumeArgs { run: Some(newest.to_string()), ..args::ResumeArgs::default() };
+        resume::run(folders, &args)?;
+    }
+    FollowUp::find(folders, folder)
+}
+
+impl Chat<'_> {
+    /// Has a message answered.
+    fn say(&mut self, text: &str) -> Result<(), CliError> {
+        let id = journal::new_id()?;
+        let follow_up = self.follow_up.clone();
+        let ended = run::start(self.folders, &self.run_args(text), text, Some(follow_up), id.clone());
+        self.take(&id)?;
+        self.ending = ended?;
+        Ok(())
+    }
+
+    /// Adds what was said in a run to the conversation, if it has begun.
+    fn take(&mut self, id: &RunId) -> Result<(), CliError> {
+        let journal = journal::open_with_runs(self.folders)?;
+        if journal.head(id).is_ok() {
+            self.follow_up = FollowUp::after(&journal, id);
+        }
+        Ok(())
+    }
+
+    fn run_args(&self, text: &str) -> args::RunArgs {
+        let ChatArgs { workspace, agent, plan, model, think, permission, spending, confine, output, .. } =
+            self.args.clone();
+        let agent = agent.or_else(|| (!plan).then(|| USUAL_AGENT.to_owned()));
+        args::RunArgs {
+            workspace,
+            agent,
+            model,
+            think,
+            permission,
+            spending,
+            confine,
+            output,
+            goal: text.to_owned(),
+            ..args::RunArgs::default()
+        }
+    }
+
+    /// Carries out a command; false if the conversation is over.
+    fn obey(&mut self, name: &str, rest: &str) -> bool {
+        match (name, rest) {
+            ("quit" | "exit", _) => return false,
+            ("help", _) => out::note(HELP),
+            ("new", _) => {
+                self.follow_up = FollowUp::default();
+                out::note("a new conversation");
+            }
+            ("model", "") => out::note(self.args.model.as_deref().unwrap_or("auto")),
+            ("model", model) => {
+                self.args.model = Some(model.to_owned());
+                out::note(&format!("{} from here on", out::on_one_line(model)));
+            }
+            ("pin", "") => out::note("expected a text: /pin The licence is MIT."),
+            ("pin", fact) => {
+                self.follow_up.earlier.pin(fact);
+                out::note("kept word for word");
+            }
+            ("memory", _) => {
+                let place = args::WorkspaceFlags { workspace: self.args.workspace.clone(), json: false };
+                let listed = memory::run(self.folders, &args::MemoryArgs { command: None, place, all: false });
+                if let Err(fault) = listed {
+                    crate::complain(&fault);
+                }
+            }
+            _ => out::note(&format!("/{} is not a command\n{HELP}", out::on_one_line(name))),
+        }
+        true
+    }
+}
+
+fn parse(line: &str) -> Line {
+    let line = line.trim();
+    match line.strip_prefix('/') {
+        _ if line.is_empty() => Line::Nothing,
+        // A path such as /etc/hosts is no command.
+        Some(command) => {
+            let (name, rest) = command.split_once(' ').unwrap_or((command, ""));
+            if name.is_empty() || !name.chars().all(|c| c.is_ascii_lowercase()) {
+                return Line::Message(line.to_owned());
+            }
+            Line::Command(name.to_owned(), rest.trim().to_owned())
+        }
+        None => Line::Message(line.to_owned()),
+    }
+}
+
+/// Reads lines on a thread of its own, one at a time and only when asked: a question of a run reads standard input too.
+struct LineReader {
+    ask: mpsc::Sender<()>,
+    lines: tokio::sync::mpsc::UnboundedReceiver<std::io::Result<Option<String>>>,
+    /// A line was asked for and has not come yet.
+    is_waiting: bool,
+}
+
+impl LineReader {
+    fn start() -> Self {
+        let (ask, asked) = mpsc::channel();
+        let (send, lines) = tokio::sync::mpsc::unbounded_channel();
+        std::thread::spawn(move || {
+            while asked.recv().is_ok() {
+                let mut line = String::new();
+                let read = std::io::stdin().lock().read_line(&mut line);
+                if send.send(read.map(|bytes| (bytes > 0).then_some(line))).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { ask, lines, is_waiting: false }
+    }
+
+    /// The next line; `None` at the end of the input, or when a signal says so. At a terminal, Ctrl-C only drops the line.
+    fn next(&mut self, is_terminal: bool) -> Result<Option<String>, CliError> {
+        if !self.is_waiting {
+            let _ = self.ask.send(());
+            self.is_waiting = true;
+        }
+        loop {
+            let lines = &mut self.lines;
+            let came = runtime::block_on(async move {
+                let mut signals = Signals::listen(CancellationToken::new())?;
+                tokio::select! {
+                    line = lines.recv() => Ok(Ok(line)),
+                    code = signals.first() => Ok(Err(code)),
+                }
+            })?;
+            match came {
+                Err(CliExitCode::Interrupted) if is_terminal => out::draw("\n(Ctrl-D leaves)\n> "),
+                Err(_) => return Ok(None),
+                Ok(line) => {
+                    self.is_waiting = false;
+                    let line = line.unwrap_or(Ok(None));
+                    return line.map_err(|error| CliError::failed(format!("could not read standard input: {error}")));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_a_message_and_a_slash_word_is_a_command() {
+        let is_command = |line: &str| matches!(parse(line), Line::Command(..));
+        assert!(is_command("/quit") && is_command("/model openai/gpt-5") && is_command("/pin a b"));
+        assert!(!is_command("/etc/hosts says what?") && !is_command("what is /etc?") && !is_command("/"));
+        assert!(matches!(parse("  "), Line::Nothing));
+    }
+}

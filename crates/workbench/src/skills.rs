@@ -1,0 +1,43 @@
+//! The skills of a workspace: which folders are looked at, and which skills agents may use.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use updraft_engine::{FoundSkill, SkillEntry, find_skills};
+
+use crate::folders::AppFolders;
+use crate::settings::WorkspaceSettings;
+use crate::tools;
+
+/// The folders of a workspace that hold skills: ours, and those that other programs use.
+const FOLDERS: [&str; 3] = [".updraft/skills", ".agents/skills", ".claude/skills"];
+
+/// All skills, the user's own first, with what is wrong with those that cannot be used. Skills are instructions, so a
+/// workspace's count only if it is trusted and no run has written text from outside to them.
+pub fn of(folders: &AppFolders, workspace: &Path, settings: &WorkspaceSettings) -> Vec<FoundSkill> {
+    let mut all = vec![folders.config.join("skills")];
+    if settings.trust_state.is_trusted() {
+        all.extend(FOLDERS.iter().map(|folder| workspace.join(folder)));
+    }
+    let mut found = find_skills(&all);
+    let marks = tools::marks(folders).book(&workspace.display().to_string()).all().unwrap_or_default();
+    for skill in &mut found {
+        let inside = skill.folder.strip_prefix(workspace).map(|path| path.display().to_string());
+        let is_marked = |path: &str| marks.iter().any(|mark| updraft_run::paths_meet(&mark.path, path));
+        if inside.is_ok_and(|path| is_marked(&path)) {
+            skill.skill = Err(vec!["a run has written text from outside to it (`updraft permissions`)".to_owned()]);
+        }
+    }
+    found
+}
+
+/// The skills that agents may use.
+pub(crate) fn usable(found: &[FoundSkill]) -> Vec<SkillEntry> {
+    found.iter().filter_map(|one| one.skill.clone().ok()).collect()
+}
+
+/// The folder of each skill by its name.
+pub(crate) fn by_name(found: &[FoundSkill]) -> BTreeMap<String, PathBuf> {
+    let named = found.iter().filter_map(|one| Some((one.skill.as_ref().ok()?.name.clone(), one.folder.clone())));
+    named.collect()
+}
