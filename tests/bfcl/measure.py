@@ -87,7 +87,7 @@ def directly(case, args):
         "model": args.model,
         "messages": case["question"][0],
         "tools": [{"type": "function", "function": one} for one in tools(case)],
-        "max_tokens": 300,
+        "max_tokens": 160,
     }
     request = urllib.request.Request(f"{args.address}/v1/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"})
     try:

@@ -63,7 +63,9 @@ pub(crate) struct CliArgs {
     pub(crate) command: CliCommand,
 }
 
+// The arguments of a command are described only where that command is used: at every start, all of them would be in memory.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum CliCommand {
     /// Plan and carry out a goal
     #[command(after_help = RUN_EXAMPLES)]
@@ -408,5 +410,18 @@ mod tests {
     fn the_arguments_are_consistent() {
         use clap::CommandFactory;
         CliArgs::command().debug_assert();
+    }
+
+    /// A doc comment on a flattened struct would replace what its command says about itself.
+    #[test]
+    fn what_a_command_says_about_itself_stays_when_its_arguments_are_added() {
+        use clap::CommandFactory;
+        let about = |command: &clap::Command| -> Vec<_> {
+            command.get_subcommands().map(|one| (one.get_name().to_owned(), one.get_about().cloned())).collect()
+        };
+        let listed = CliArgs::command();
+        let mut built = listed.clone();
+        built.build();
+        assert_eq!(about(&built)[..about(&listed).len()], about(&listed));
     }
 }

@@ -8,7 +8,7 @@ use updraft_run::Level;
 
 use crate::time_format;
 
-/// What agents' commands may do beyond the settings.
+// What agents' commands may do beyond the settings.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ConfineFlags {
     /// What network agents' commands can reach: none, allow:HOST,…, or host (everything)
@@ -28,7 +28,7 @@ pub(crate) struct ConfineFlags {
     pub(crate) no_sandbox: bool,
 }
 
-/// Further limits for one command, which override the settings.
+// Further limits for one command, which override the settings.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct BoundsFlags {
     /// An environment variable to pass on; `MY_*` for all with this prefix (repeatable)

@@ -6,7 +6,7 @@ use updraft_run::{ApprovalMode, ApprovalScope};
 
 use super::shared::{RunName, WorkspaceFlags};
 
-/// Who decides about calls that reach beyond workspace and sandbox.
+// Who decides about calls that reach beyond workspace and sandbox.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PermissionFlags {
     /// What agents may do: `read-only` changes nothing; `workspace` asks before a call that leaves workspace and

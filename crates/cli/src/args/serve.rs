@@ -21,7 +21,7 @@ pub(crate) struct McpServeArgs {
     pub(crate) served: ServedRunFlags,
 }
 
-/// The host names and web origins that are accepted over HTTP.
+// The host names and web origins that are accepted over HTTP.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct HttpAccessFlags {
     /// A host name to accept besides those of this machine (repeatable)
@@ -32,7 +32,7 @@ pub(crate) struct HttpAccessFlags {
     pub(crate) origins: Vec<String>,
 }
 
-/// The workspace that is served, and settings for its runs.
+// The workspace that is served, and settings for its runs.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ServedRunFlags {
     /// The folder it works in (default: the current one)

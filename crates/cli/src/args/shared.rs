@@ -8,7 +8,7 @@ use updraft_run::{Budget, Cost, Millis};
 
 use crate::time_format;
 
-/// What a run may spend.
+// What a run may spend.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SpendingFlags {
     /// Spend at most this many dollars
@@ -41,7 +41,7 @@ impl SpendingFlags {
     }
 }
 
-/// What is printed while a run proceeds.
+// What is printed while a run proceeds.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct OutputFlags {
     /// Print one JSON event per line on standard output
@@ -52,7 +52,7 @@ pub(crate) struct OutputFlags {
     pub(crate) quiet: bool,
 }
 
-/// A run by its name.
+// A run by its name.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RunName {
     /// The run's id, any unique prefix of it, or `last`
@@ -60,7 +60,7 @@ pub(crate) struct RunName {
     pub(crate) run: String,
 }
 
-/// A run by its name, or the newest of the current folder.
+// A run by its name, or the newest of the current folder.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RunOrNewest {
     /// The run's id, any unique prefix of it, or `last` (default: the newest run of this folder)
@@ -68,7 +68,7 @@ pub(crate) struct RunOrNewest {
     pub(crate) run: Option<String>,
 }
 
-/// A workspace, and the output format.
+// A workspace, and the output format.
 #[derive(Debug, Args)]
 pub(crate) struct WorkspaceFlags {
     /// The workspace (default: the current folder)
