@@ -262,6 +262,8 @@ pub enum FailureKind {
     Config,
     /// The work is finished, and a requirement is not met.
     NotDone,
+    /// A guardrail stopped it.
+    Guardrail,
 }
 
 impl FailureKind {
@@ -282,6 +284,7 @@ impl FailureKind {
             FailureKind::InDoubt => "in_doubt",
             FailureKind::Config => "config",
             FailureKind::NotDone => "not_done",
+            FailureKind::Guardrail => "guardrail",
         }
     }
 }
