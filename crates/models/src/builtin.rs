@@ -75,7 +75,7 @@ fn answer(prompt: &Prompt<'_>) -> ModelAnswer {
     match prompt.brief.aside {
         Some(EffectKind::Compact) => return agents::summarise(prompt),
         Some(EffectKind::Judge) => return agents::judge(),
-        Some(EffectKind::Ask | EffectKind::Call | EffectKind::Approve) | None => {}
+        Some(EffectKind::Ask | EffectKind::Call | EffectKind::Approve | EffectKind::Guard) | None => {}
     }
     match prompt.brief.role {
         AgentRole::Planner => plan::plan(prompt),

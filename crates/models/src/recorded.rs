@@ -49,7 +49,7 @@ impl fmt::Display for AnswerPlace {
         match kind {
             EffectKind::Judge => f.write_str("the judgement")?,
             EffectKind::Compact => write!(f, "the summary at turn {turn}")?,
-            EffectKind::Ask | EffectKind::Call | EffectKind::Approve => write!(f, "turn {turn}")?,
+            EffectKind::Ask | EffectKind::Call | EffectKind::Approve | EffectKind::Guard => write!(f, "turn {turn}")?,
         }
         write!(f, " of agent `{agent}`, step `{step}`")?;
         if *visit > 0 { write!(f, ", visit {visit}") } else { Ok(()) }

@@ -58,6 +58,9 @@ impl Run {
         if id.inner.is_some() {
             return self.inner_at(id)?.requested.as_ref().map(|(call, _)| call.clone());
         }
+        if id.kind == crate::EffectKind::Guard {
+            return self.guard_call(id);
+        }
         let step = self.step(&id.step).filter(|step| step.visit == id.visit)?;
         let answer = step.last_answer()?;
         self.calls_in(step, answer).get(id.n as usize).cloned()

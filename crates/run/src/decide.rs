@@ -11,6 +11,7 @@ mod control;
 mod failed_step;
 mod findings;
 mod finish;
+mod guard;
 mod incomplete_answer;
 mod judge;
 mod plan;
@@ -175,7 +176,8 @@ impl Run {
         if let Some(at) = self.failed_unhandled.first().filter(|_| self.replanning.is_none()) {
             return self.after_failure(*at);
         }
-        if let Some(at) = self.ready.first().filter(|_| self.running < self.settings.parallel.max(1)) {
+        let may_enter = self.running < self.settings.parallel.max(1) && !self.is_goal_checked();
+        if let Some(at) = self.ready.first().filter(|_| may_enter) {
             return self.enter(*at);
         }
         if self.unfinished == 0 {

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::confinement::Level;
 use crate::earlier::EarlierConversation;
+use crate::guard::GuardedPoints;
 use crate::id::{ContentHash, Cost, Millis, RunId};
 use crate::message::is_false;
 use crate::origins::Origins;
@@ -275,6 +276,9 @@ pub struct RunSettings {
     /// What commands were granted when the run began. Absent in runs from before this was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grants: Option<CommandGrants>,
+    /// The points at which guardrails stand.
+    #[serde(skip_serializing_if = "GuardedPoints::is_empty")]
+    pub guards: GuardedPoints,
 }
 
 /// What commands are granted beyond the workspace.
@@ -382,6 +386,7 @@ impl Default for RunSettings {
             think: ThinkingEffort::Auto,
             sandbox: Level::Unknown,
             grants: None,
+            guards: GuardedPoints::default(),
         }
     }
 }

@@ -98,15 +98,18 @@ pub enum EffectKind {
     Judge,
     /// A summary of older turns.
     Compact,
+    /// A check by the guardrails: of the goal before a step's first question, or of its answer.
+    Guard,
 }
 
 impl EffectKind {
-    const ALL: [(EffectKind, &'static str); 5] = [
+    const ALL: [(EffectKind, &'static str); 6] = [
         (EffectKind::Ask, "ask"),
         (EffectKind::Call, "call"),
         (EffectKind::Approve, "approve"),
         (EffectKind::Judge, "judge"),
         (EffectKind::Compact, "compact"),
+        (EffectKind::Guard, "guard"),
     ];
 
     fn name(self) -> &'static str {
@@ -116,6 +119,7 @@ impl EffectKind {
             EffectKind::Approve => "approve",
             EffectKind::Judge => "judge",
             EffectKind::Compact => "compact",
+            EffectKind::Guard => "guard",
         }
     }
 }

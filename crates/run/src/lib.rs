@@ -52,6 +52,7 @@ mod expected_cost;
 mod extract;
 mod goal;
 mod graph;
+mod guard;
 mod id;
 mod input;
 mod inquiry;
@@ -89,6 +90,7 @@ pub use goal::{
     RunMode, RunSettings, RunStart,
 };
 pub use graph::{Graph, GraphContext, StepSpec, close_to};
+pub use guard::{CHECK_GUARDRAILS, GuardedPoints};
 pub use id::{BadId, ContentHash, Cost, EffectAddress, EffectKind, Millis, RunId, StepId, Timestamp};
 pub use input::{ForkChange, Input, Record, RecoveryFinding, RecoveryOutcome};
 pub use inquiry::FormField;

@@ -274,6 +274,8 @@ pub enum FailureKind {
     Config,
     /// The work is finished, and a requirement is not met.
     NotDone,
+    /// A guardrail stopped it.
+    Guardrail,
 }
 
 impl FailureKind {
@@ -294,6 +296,7 @@ impl FailureKind {
             FailureKind::InDoubt => "in_doubt",
             FailureKind::Config => "config",
             FailureKind::NotDone => "not_done",
+            FailureKind::Guardrail => "guardrail",
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::budget::Ledger;
 use crate::citation::ReadingLog;
 use crate::effect::{Effect, EffectClass, EffectFacts, Inquiry, PreparedCall};
 use crate::expected_cost::Bills;
+use crate::guard::GuardVerdict;
 use crate::goal::{AgentCard, Budget, BudgetLimit, Ceiling, Goal, Roster, RunSettings};
 use crate::id::{EffectAddress, Millis, StepId, Timestamp};
 use crate::message::ToolCall;
@@ -85,6 +86,8 @@ pub struct Run {
     pub(crate) is_imported: bool,
     /// What tools returned: citations are checked against it.
     pub(crate) readings: ReadingLog,
+    /// What the guardrails said about the goal.
+    pub(crate) input_guard: Option<GuardVerdict>,
     /// The requirements, and what is known about them.
     pub(crate) proof: Proof,
     /// When something last happened.
@@ -449,6 +452,7 @@ impl Run {
 
     pub(crate) fn prepared_at(&self, id: &EffectAddress) -> Option<&PreparedCall> {
         match id.inner {
+            None if id.kind == crate::EffectKind::Guard => Some(Self::guard_prepared()),
             Some(_) => self.inner_at(id)?.requested.as_ref().map(|(_, prepared)| prepared),
             None => self.step(&id.step)?.prepared.get(id.n as usize),
         }

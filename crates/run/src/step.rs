@@ -10,6 +10,7 @@ use crate::citation::Citation;
 use crate::effect::PreparedCall;
 use crate::event::{Judgement, Note};
 use crate::graph::StepSpec;
+use crate::guard::GuardVerdict;
 use crate::id::{EffectAddress, EffectKind, StepId};
 use crate::message::ModelAnswer;
 use crate::origins::Origins;
@@ -66,6 +67,8 @@ pub struct Step {
     pub(crate) pending: Vec<Note>,
     /// The answer of the judge or summariser, until it is decided about.
     pub(crate) side_answer: Option<Arc<ModelAnswer>>,
+    /// What the guardrails said about the last answer.
+    pub(crate) guard: Option<GuardVerdict>,
     /// The last answer joined with the one that it continues.
     pub(crate) joined: Option<ConversationEntry>,
 }

@@ -5,6 +5,7 @@ mod ask_model;
 mod ask_user;
 mod bench;
 pub(crate) mod changes;
+pub(crate) mod check_guardrails;
 mod check_result;
 mod edit_file;
 mod ingest_document;

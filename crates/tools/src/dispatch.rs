@@ -133,6 +133,11 @@ impl Dispatcher {
         {
             return self.truncate_reply(Reply::Failed(why));
         }
+        if !is_of_run(&entry)
+            && let Some(why) = self.registry().guardrails().before_call(call, cx).await
+        {
+            return self.truncate_reply(Reply::Failed(why));
+        }
         let watch = match may_change_workspace(&entry) {
             Some(is_unseen) => Some(self.witness.watch(is_unseen, cx).await),
             None => None,
@@ -235,6 +240,11 @@ impl Dispatcher {
 /// instead.
 fn goes_by_name(entry: &RegistryEntry) -> bool {
     entry.tool.traits().group == "sandbox" || matches!(entry.tool.source(), ToolSource::File(_))
+}
+
+/// Whether the run itself calls this tool, to check its own work.
+fn is_of_run(entry: &RegistryEntry) -> bool {
+    entry.tool.traits().group == "proof"
 }
 
 /// Whether a call may change the workspace, and if so, whether it may change files that its output does not list.

@@ -12,6 +12,7 @@ use crate::builtin::{self, NapMode};
 use crate::confinement::Confinement;
 use crate::document_reader::DocumentReader;
 use crate::error::Error;
+use crate::guardrails::Guardrails;
 use crate::limits::ToolLimits;
 use crate::memory_access::MemoryAccess;
 use crate::schema::Schema;
@@ -31,6 +32,8 @@ pub struct Registry {
     short: BTreeMap<String, String>,
     /// The tools that may change or be removed during a run.
     changing: BTreeSet<String>,
+    /// What every call, goal and answer is checked by.
+    guardrails: Guardrails,
 }
 
 #[derive(Clone)]
@@ -133,6 +136,19 @@ impl Registry {
             self.insert_own(tool);
         }
         self
+    }
+
+    /// Sets the guardrails, and adds `check_guardrails`, by which the run checks goals and answers.
+    #[must_use]
+    pub fn with_guardrails(mut self, guardrails: Guardrails) -> Self {
+        self.insert_own(Arc::new(builtin::check_guardrails::CheckGuardrails::new(guardrails.clone())));
+        self.guardrails = guardrails;
+        self
+    }
+
+    /// What every call, goal and answer is checked by.
+    pub fn guardrails(&self) -> &Guardrails {
+        &self.guardrails
     }
 
     /// Adds a tool from any source: its name, description and schema are checked, and the schema compiled.

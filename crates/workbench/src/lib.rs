@@ -29,6 +29,7 @@ mod fault;
 mod flags;
 pub mod folders;
 mod fork;
+mod guardrails;
 pub mod journal;
 pub mod knowledge;
 mod list_file;

@@ -9,7 +9,7 @@ use crate::notice::Notice;
 use crate::servers::WantedTools;
 use crate::service::ENTRY_POINT;
 use crate::workbench::{RunEquipment, Workbench};
-use crate::{confinement, folders, knowledge, memory, model_access, skills, tools};
+use crate::{confinement, folders, guardrails, knowledge, memory, model_access, skills, tools};
 
 /// What a run is asked to do.
 #[derive(Clone, Debug, Default)]
@@ -88,6 +88,7 @@ impl Workbench {
         rules.sandbox = level;
         rules.grants = Some(confinement::grants(&self.settings, &self.flags.confine));
         rules.strange_tools = kit.dispatcher.registry().strange();
+        rules.guards = guardrails::points(kit.dispatcher.registry().guardrails());
         rules.query_turns = self.own_turns(goal);
         rules.least_turns = self.flags.budget.turns.map(|turns| u32::try_from(turns).unwrap_or(u32::MAX));
         tools::name_in_full(&kit.dispatcher, &kit.servers, &mut rules);

@@ -7,12 +7,12 @@ use updraft_engine::MarkStore;
 use updraft_mcp::Servers;
 use updraft_run::{EffectClass, Rule};
 use updraft_tools::worker::PythonConfig;
-use updraft_tools::{BrowserOptions, CacheUse, Dispatcher, DropInListing, Registry, WebConfig};
+use updraft_tools::{BrowserOptions, CacheUse, Dispatcher, DropInListing, Guardrails, Registry, WebConfig};
 
 use crate::fault::Fault;
 use crate::folders::AppFolders;
 use crate::settings::WorkspaceSettings;
-use crate::{confinement, dropins, knowledge, memory, search_access, skills};
+use crate::{confinement, dropins, guardrails, knowledge, memory, search_access, skills};
 
 /// The tools of a workspace: built-in and drop-in.
 pub async fn dispatcher(
@@ -61,7 +61,11 @@ pub(crate) async fn registry(
         .with_skills(skills::by_name(&skills::of(folders, workspace, settings)))
         .with_memory(&Arc::new(memory::access(folders, workspace, settings)))
         .with_browser(browser(folders, settings), web, confinement.clone(), &limits);
-    let listing = dropins::of(folders, workspace, settings, confinement).register(&mut registry, look).await;
+    let mut listing =
+        dropins::of(folders, workspace, settings, confinement.clone()).register(&mut registry, look).await;
+    let (guardrails, faults) = guardrails::load(folders, workspace, settings, confinement, look).await;
+    listing.files.extend(faults);
+    let registry = if guardrails.is_empty() { registry } else { registry.with_guardrails(Guardrails::new(guardrails)) };
     Ok((registry, listing))
 }
 

@@ -26,10 +26,24 @@ fn words(one: &Requirement, found: Option<&ProofFinding>) -> String {
     let text = out::short(&one.text, 200);
     let Some(found) = found else { return format!("{text}: not checked") };
     let shown = match found.state {
-        ProofState::Proved => found.evidence.first().map(evidence_words).unwrap_or_default(),
+        ProofState::Proved => found.evidence.first().map(short_words).unwrap_or_default(),
         ProofState::Failed | ProofState::Unproved => found.why.lines().next().unwrap_or_default().to_owned(),
     };
     if shown.is_empty() { text } else { format!("{text}: {}", out::short(&shown, 200)) }
+}
+
+/// A piece of evidence beside its requirement, which mostly names the command or file already.
+fn short_words(evidence: &Evidence) -> String {
+    match evidence {
+        Evidence::Call { at, exit: Some(exit), .. } => format!("exit code {exit} ({at})"),
+        Evidence::File { at, hash, .. } => format!("SHA-256 {} ({at})", start_of(hash)),
+        other => evidence_words(other),
+    }
+}
+
+/// The first digits of a hash.
+fn start_of(hash: &str) -> &str {
+    &hash[..hash.floor_char_boundary(12)]
 }
 
 /// A piece of evidence in a few words.
@@ -37,7 +51,7 @@ pub(crate) fn evidence_words(evidence: &Evidence) -> String {
     match evidence {
         Evidence::Call { at, what, exit: Some(exit), .. } => format!("`{what}` exit code {exit} ({at})"),
         Evidence::Call { at, what, exit: None, .. } => format!("{what} ({at})"),
-        Evidence::File { at, path, hash } => format!("{path} SHA-256 {} ({at})", &hash[..hash.len().min(12)]),
+        Evidence::File { at, path, hash } => format!("{path} SHA-256 {} ({at})", start_of(hash)),
         Evidence::Answer { at, quote } => format!("\"{quote}\" ({at})"),
         Evidence::Citation { citation, .. } => format!("[{}] {}", citation.n, citation.source_and_place()),
         _ => String::new(),

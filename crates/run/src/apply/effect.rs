@@ -7,6 +7,7 @@ use crate::citation::Reading;
 use crate::effect::{Effect, EffectFacts, PreparedCall};
 use crate::event::Judgement;
 use crate::goal::{ApprovalMode, Ceiling, RunMode};
+use crate::guard::{GuardVerdict, is_before_work};
 use crate::id::{EffectAddress, EffectKind, StepId};
 use crate::message::{ModelAnswer, ToolCall};
 use crate::origins::Origins;
@@ -50,6 +51,7 @@ impl Run {
             EffectKind::Approve => self.fill_slot(at, id, CallSlot::Asked),
             EffectKind::Judge => self.aside_begins(at, StepState::Judging { turn: id.turn }),
             EffectKind::Compact => self.aside_begins(at, StepState::Compacting { turn: id.turn }),
+            EffectKind::Guard => self.guard_begins(at, id.turn),
         }
     }
 
@@ -82,6 +84,7 @@ impl Run {
             self.ready.remove(&at);
         }
         step.state = StepState::Thinking { turn };
+        step.guard = None;
         let pending = std::mem::take(&mut step.pending);
         step.conversation.extend(pending.into_iter().map(ConversationEntry::Note));
         self.attention.remove(&at);
@@ -110,6 +113,16 @@ impl Run {
     fn aside_begins(&mut self, at: usize, state: StepState) {
         self.count_turn(at);
         self.steps[at].state = state;
+        self.attention.remove(&at);
+    }
+
+    /// The guardrails are asked: about the goal before the step begins, or about its answer.
+    fn guard_begins(&mut self, at: usize, turn: u32) {
+        if !self.steps[at].is_at_work() {
+            self.running += 1;
+            self.ready.remove(&at);
+        }
+        self.steps[at].state = StepState::Judging { turn };
         self.attention.remove(&at);
     }
 
@@ -396,6 +409,15 @@ impl Run {
                 let verdict = if let Reply::Verdict(verdict) = reply { verdict.clone() } else { refused() };
                 self.remember(&open.effect, &verdict);
                 self.fill_slot(at, id, CallSlot::Decided(verdict));
+            }
+            EffectKind::Guard => {
+                let (verdict, step) = (GuardVerdict::of(reply), &mut self.steps[at]);
+                if is_before_work(step) {
+                    self.input_guard = Some(verdict);
+                } else {
+                    step.guard = Some(verdict);
+                }
+                self.attention.insert(at);
             }
             EffectKind::Judge | EffectKind::Compact => {
                 let step = &mut self.steps[at];

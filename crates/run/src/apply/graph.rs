@@ -142,6 +142,7 @@ fn fresh(spec: &StepSpec, role: StepRole) -> Step {
         trouble: None,
         pending: Vec::new(),
         side_answer: None,
+        guard: None,
         joined: None,
     }
 }

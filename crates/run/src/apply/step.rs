@@ -69,6 +69,7 @@ impl Run {
         step.prepared.clear();
         step.trouble = None;
         step.side_answer = None;
+        step.guard = None;
         step.state = StepState::Waiting;
         self.attention.remove(&at);
         self.failed_unhandled.remove(&at);

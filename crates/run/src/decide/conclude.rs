@@ -60,6 +60,9 @@ impl Run {
         if let Some(events) = self.after_false_citations(step, turn, &extracted.found) {
             return events;
         }
+        if let Some(events) = self.after_guard(step, turn) {
+            return events;
+        }
         if self.card(&step.spec.agent).is_some_and(|card| card.reflect == ReflectionMode::Model) {
             return self.want_judge(step, turn);
         }

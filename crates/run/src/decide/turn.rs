@@ -2,6 +2,7 @@
 
 use crate::effect::Effect;
 use crate::event::{Event, Note};
+use crate::guard::is_before_work;
 use crate::id::EffectKind;
 use crate::message::FinishReason;
 use crate::reply::{Failure, FailureKind, Reply};
@@ -15,6 +16,9 @@ impl Run {
     /// Begins a visit of a step.
     pub(super) fn enter(&self, at: usize) -> Vec<Event> {
         let step = &self.steps[at];
+        if let Some(events) = self.before_work(step) {
+            return events;
+        }
         if step.role == StepRole::Prove { Self::prepare_checks(step, 0) } else { self.ask(step, 0) }
     }
 
@@ -36,6 +40,12 @@ impl Run {
             },
             StepState::Acting { turn, slots } if slots.is_empty() => self.after_results(step, *turn),
             StepState::Acting { turn, slots } => self.after_verdicts(step, *turn, slots),
+            StepState::Judging { .. } if is_before_work(step) => {
+                self.before_work(step).unwrap_or_else(|| self.ask(step, 0))
+            }
+            StepState::Judging { turn } if step.side_answer.is_none() && step.guard.is_some() => {
+                step.last_answer().map(|answer| self.conclude(step, *turn, answer)).unwrap_or_default()
+            }
             StepState::Judging { .. } => self.after_judgement(step),
             StepState::Compacting { .. } => after_summary(step, self.settings.compact_keep),
             StepState::Waiting
@@ -107,6 +117,9 @@ impl Run {
                 &[]
             }
         };
+        if let Some(events) = self.after_stopped_call(step, outcomes) {
+            return events;
+        }
         let mut events = Vec::new();
         if !outcomes.is_empty() && outcomes.iter().all(has_failed) {
             events.push(Event::Advised { step: step.spec.id.clone(), note: Note::AllToolsFailed });

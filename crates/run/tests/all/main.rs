@@ -10,6 +10,7 @@ mod crash;
 mod cut_off;
 mod going_on;
 mod graph;
+mod guardrails;
 mod inquiries;
 mod journals;
 mod marks;

@@ -41,12 +41,13 @@ impl TrustState {
     pub fn ignored(&self) -> Vec<String> {
         match self {
             TrustState::Trusted => Vec::new(),
-            TrustState::Changed => vec!["its agents, prompts, .env, MCP servers and prices".into()],
+            TrustState::Changed => vec!["its agents, prompts, guardrails, .env, MCP servers and prices".into()],
             TrustState::Stranger(files) => {
                 let mut words: Vec<String> = Vec::new();
                 let mut add = |is_there: bool, word: &str| words.extend(is_there.then(|| word.to_owned()));
                 add(files.iter().any(|file| file.starts_with(".updraft/agents/")), "what its agents would widen");
                 add(files.iter().any(|file| file.starts_with(".updraft/prompts/")), "its prompts");
+                add(files.iter().any(|file| file.starts_with(".updraft/guardrails/")), "its guardrails");
                 add(files.iter().any(|file| file == ".env"), "its .env");
                 add(files.iter().any(|file| servers::is_list(file)), "its MCP servers");
                 words
@@ -148,11 +149,11 @@ pub fn too_much(folder: &Path) -> Fault {
     )
 }
 
-/// Settings, agents and prompts.
+/// Settings, agents, prompts and guardrails.
 fn settings_of(workspace: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = [".env", ".updraft/config.toml"].map(PathBuf::from).into();
     found.retain(|file| workspace.join(file).is_file());
-    for folder in [".updraft/agents", ".updraft/prompts"].map(Path::new) {
+    for folder in [".updraft/agents", ".updraft/prompts", ".updraft/guardrails"].map(Path::new) {
         let entries = std::fs::read_dir(workspace.join(folder)).into_iter().flatten().flatten();
         found.extend(entries.map(|entry| folder.join(entry.file_name())));
     }

@@ -1,0 +1,86 @@
+//! Guardrails: nothing behind one begins before it has answered, and what it says counts.
+
+use std::sync::Arc;
+
+use crate::support::{World, at, calls, given, gives, gives_value, plan, says, start};
+use serde_json::json;
+use updraft_run::{
+    Failure, FailureKind, GuardedPoints, Reply, RunMode, RunSettings, RunStart, Status, ToolOutput,
+};
+
+fn guarded(mut start: RunStart, input: bool, output: bool) -> RunStart {
+    let guards = GuardedPoints { input, output };
+    start.settings = Arc::new(RunSettings { guards, ..(*start.settings).clone() });
+    start
+}
+
+/// What the guardrails say against something.
+fn objects(action: &str, why: &str) -> Reply {
+    let Reply::Output(output) = gives_value(why, json!({ "passed": false, "action": action })) else { panic!() };
+    Reply::Output(Arc::new(ToolOutput { is_error: true, ..(*output).clone() }))
+}
+
+#[test]
+fn the_goal_is_checked_before_the_planner_is_asked() {
+    let mut world = World::of(guarded(start(RunMode::Plan), true, false))
+        .says("plan", [plan(&["a"])])
+        .says("a", [says("done")])
+        .go();
+    assert_eq!(world.open(), ["plan/0/0/guard.0"]);
+    world.reply(&at("plan/0/0/guard.0"), gives("passed: tone"));
+    world.work();
+    assert_eq!((world.run.status(), world.answer().as_str()), (Status::Done, "done"));
+}
+
+#[test]
+fn a_goal_that_is_stopped_asks_no_model_and_starts_no_step() {
+    let mut world = World::of(guarded(given(&["a", "b", "c < a b"]), true, false)).go();
+    assert_eq!(world.open(), ["a/0/0/guard.0"], "only one check, and nothing beside it");
+    world.reply(&at("a/0/0/guard.0"), objects("stop", "the guardrail `secrets`: it contains a secret"));
+    insta::assert_snapshot!(world.last(), @r#"
+    a/0/0/guard.0 gives the guardrail `secrets`: it contains a secret
+    a failed (guardrail): the guardrail `secrets`: it contains a secret
+    c skipped because of a
+    a judged: "give_up"
+    b failed (guardrail): the guardrail `secrets`: it contains a secret
+    b judged: "give_up"
+    finished:  [guardrail: step `a` failed: the guardrail `secrets`: it contains a secret]
+    "#);
+    assert_eq!(world.run.ledger().turns, 0);
+}
+
+#[test]
+fn an_answer_is_sent_back_and_only_what_passes_is_used() {
+    let mut world = World::of(guarded(given(&["a", "b < a"]), false, true))
+        .says("a", [says("too long"), says("short")])
+        .says("b", [says("end")])
+        .go();
+    assert_eq!(world.open(), ["a/0/0/guard.0"], "the next step waits for the check");
+    world.reply(&at("a/0/0/guard.0"), objects("correct", "the guardrail `length`: at most 5 characters"));
+    world.work();
+    world.reply(&at("a/0/1/guard.0"), gives("passed"));
+    world.work();
+    world.reply(&at("b/0/0/guard.0"), gives("passed"));
+    assert_eq!((world.run.status(), world.answer().as_str()), (Status::Done, "end"));
+    assert!(world.transcript().contains("tells a: {\"unfit\":{\"what\":\"the guardrail `length`: at most 5 characters\"}}"));
+}
+
+#[test]
+fn an_answer_that_never_passes_or_cannot_be_checked_fails_its_step() {
+    let mut world = World::of(guarded(given(&["a"]), false, true)).says("a", [says("x"), says("y"), says("z")]).go();
+    for turn in 0..3 {
+        world.reply(&at(&format!("a/0/{turn}/guard.0")), objects("correct", "no"));
+        world.work();
+    }
+    assert_eq!(world.run.status(), Status::Failed);
+    let mut world = World::of(guarded(given(&["a"]), false, true)).says("a", [says("x")]).go();
+    world.reply(&at("a/0/0/guard.0"), Reply::Failed(Failure::new(FailureKind::Tool, "it crashed")));
+    assert!(world.last().contains("a failed (guardrail): the guardrails could not be checked: failed: it crashed"));
+}
+
+#[test]
+fn a_call_that_a_guardrail_stops_ends_its_step() {
+    let stopped = Failure::new(FailureKind::Guardrail, "the guardrail `pushes` does not allow this call");
+    let world = World::of(given(&["a"])).says("a", [calls(&["send x"])]).gives("send", Reply::Failed(stopped)).go();
+    assert!(world.transcript().contains("a failed (guardrail): the guardrail `pushes` does not allow this call"));
+}

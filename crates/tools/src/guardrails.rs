@@ -1,0 +1,309 @@
+//! Guardrails: checks of what goes into a run, of each call before it is made, and of what agents answer.
+//!
+//! A check is a rule that a model judges, a function of the user's, or built in: secrets, length, words, a schema. Nothing
+//! that a guardrail stands before begins until it has answered.
+
+mod secrets;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use updraft_run::{Failure, FailureKind, Inquiry, Reply, ToolCall};
+
+use crate::schema::Schema;
+use crate::tool::{CallContext, Consultation, Tool};
+
+pub(crate) use secrets::secrets_in;
+
+/// The most characters of a text that a model is shown: what is longer is checked by its beginning and end.
+const SHOWN: usize = 24_000;
+/// The most tokens of a verdict.
+const VERDICT: u64 = 400;
+
+/// Where a guardrail stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GuardPoint {
+    /// Before the first question to a model: the goal and its files.
+    Input,
+    /// Before each call.
+    Call,
+    /// After each answer of a step, before anything uses it.
+    Output,
+}
+
+/// What happens if a check finds something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuardAction {
+    /// The step fails, and with it what depends on it.
+    Stop,
+    /// The agent is told why, and tries again.
+    Correct,
+    /// A person decides.
+    Ask,
+}
+
+/// What a guardrail checks.
+#[derive(Clone)]
+pub enum GuardCheck {
+    /// A model judges whether this rule is kept.
+    Rule(String),
+    /// There are no keys, tokens or passwords.
+    Secrets,
+    /// There are at most this many characters.
+    Length(usize),
+    /// None of these words occurs, whatever their case.
+    Words(Vec<String>),
+    /// It is JSON that fits a schema.
+    Schema(Arc<Schema>),
+    /// A function of the user's finds nothing.
+    Function(Arc<dyn Tool>),
+}
+
+/// One guardrail.
+#[derive(Clone)]
+pub struct Guardrail {
+    /// The name of its file.
+    pub name: String,
+    /// Where it stands.
+    pub points: Vec<GuardPoint>,
+    /// What happens if it finds something.
+    pub action: GuardAction,
+    /// What it checks.
+    pub check: GuardCheck,
+    /// Only calls of these tools; all if empty.
+    pub tools: Vec<String>,
+}
+
+/// What a guardrail found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GuardFinding {
+    pub(crate) guardrail: String,
+    pub(crate) action: GuardAction,
+    pub(crate) why: String,
+}
+
+/// All guardrails of a run. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Guardrails(Arc<Vec<Guardrail>>);
+
+impl Guardrails {
+    /// These guardrails.
+    pub fn new(all: Vec<Guardrail>) -> Self {
+        Self(Arc::new(all))
+    }
+
+    /// Whether one stands at this point.
+    pub fn stand_at(&self, point: GuardPoint) -> bool {
+        self.0.iter().any(|one| one.points.contains(&point))
+    }
+
+    /// The names of those at a point.
+    pub(crate) fn names_at(&self, point: GuardPoint) -> Vec<&str> {
+        self.0.iter().filter(|one| one.points.contains(&point)).map(|one| one.name.as_str()).collect()
+    }
+
+    /// The first thing that a guardrail finds in a text. A person who is asked and agrees lets it pass.
+    pub(crate) async fn judge(&self, point: GuardPoint, text: &str, cx: &CallContext) -> Option<GuardFinding> {
+        self.first(point, text, None, cx).await
+    }
+
+    /// The failure of a call that a guardrail does not let pass.
+    pub(crate) async fn before_call(&self, call: &ToolCall, cx: &CallContext) -> Option<Failure> {
+        if !self.stand_at(GuardPoint::Call) {
+            return None;
+        }
+        let text = format!("{} {}", call.name, call.args);
+        let found = self.first(GuardPoint::Call, &text, Some(call), cx).await?;
+        let GuardFinding { guardrail, action, why } = found;
+        let kind = if action == GuardAction::Stop { FailureKind::Guardrail } else { FailureKind::Security };
+        Some(Failure::new(kind, format!("the guardrail `{guardrail}` does not allow this call: {why}")))
+    }
+
+    async fn first(
+        &self,
+        point: GuardPoint,
+        text: &str,
+        call: Option<&ToolCall>,
+        cx: &CallContext,
+    ) -> Option<GuardFinding> {
+        let concerns = |one: &&Guardrail| {
+            let is_meant = call.is_none_or(|call| one.tools.is_empty() || one.tools.contains(&call.name));
+            one.points.contains(&point) && is_meant
+        };
+        for one in self.0.iter().filter(concerns) {
+            let (action, why) = match one.finding(point, text, call, cx).await {
+                Ok(None) => continue,
+                Ok(Some((action, why))) => (action.unwrap_or(one.action), why),
+                // A guardrail that cannot answer lets nothing pass.
+                Err(why) => (one.action, format!("it could not be checked: {why}")),
+            };
+            let found = GuardFinding { guardrail: one.name.clone(), action, why };
+            if action == GuardAction::Ask && found.is_let_pass(point, cx).await {
+                continue;
+            }
+            return Some(found);
+        }
+        None
+    }
+}
+
+/// What a check found: another action than the guardrail's usual one, and why.
+type Finding = Option<(Option<GuardAction>, String)>;
+
+impl Guardrail {
+    async fn finding(
+        &self,
+        point: GuardPoint,
+        text: &str,
+        call: Option<&ToolCall>,
+        cx: &CallContext,
+    ) -> Result<Finding, String> {
+        let plain = |why: String| Ok(Some((None, why)));
+        match &self.check {
+            GuardCheck::Rule(rule) => by_model(&self.name, rule, text, cx).await,
+            GuardCheck::Secrets => match secrets_in(text).as_slice() {
+                [] => Ok(None),
+                found => plain(format!("it contains a secret: {}", found.join(", "))),
+            },
+            GuardCheck::Length(most) => match text.chars().count() {
+                own if own > *most => plain(format!("it has {own} characters; at most {most} are allowed")),
+                _ => Ok(None),
+            },
+            GuardCheck::Words(words) => {
+                let lower = text.to_lowercase();
+                let found = words.iter().find(|word| lower.contains(&word.to_lowercase()));
+                found.map_or(Ok(None), |word| plain(format!("it contains \"{word}\"")))
+            }
+            GuardCheck::Schema(schema) => match serde_json::from_str::<Value>(text.trim()) {
+                Ok(value) => schema.judge(&value).err().map_or(Ok(None), |mismatch| plain(mismatch.to_string())),
+                Err(error) => plain(format!("it is not JSON: {error}")),
+            },
+            GuardCheck::Function(tool) => by_function(tool.as_ref(), point, text, call, cx).await,
+        }
+    }
+}
+
+impl GuardFinding {
+    /// Asks a person whether it may go on.
+    async fn is_let_pass(&self, point: GuardPoint, cx: &CallContext) -> bool {
+        let Some(caller) = &cx.around.caller else { return false };
+        let what = match point {
+            GuardPoint::Input => "Start with this goal all the same?",
+            GuardPoint::Call => "Make this call all the same?",
+            GuardPoint::Output => "Use this answer all the same?",
+        };
+        let inquiry = Inquiry {
+            from: format!("the guardrail `{}`", self.guardrail),
+            text: format!("{}. {what}", self.why),
+            key: Some(format!("{}:{}", self.guardrail, self.why)),
+            ..Inquiry::default()
+        };
+        matches!(caller.inquire(inquiry).await, Reply::Said(_))
+    }
+}
+
+/// Asks a model whether a rule is kept.
+async fn by_model(name: &str, rule: &str, text: &str, cx: &CallContext) -> Result<Finding, String> {
+    let Some(caller) = &cx.around.caller else { return Err("no model can be asked here".to_owned()) };
+    let shown = crate::truncate::head_and_tail(text, SHOWN).unwrap_or_else(|| text.to_owned());
+    let consultation = Consultation {
+        from: format!("the guardrail `{name}`"),
+        model: None,
+        system: include_str!("guardrails/judge.md").replace("{{rule}}", rule.trim()),
+        messages: vec![("user".to_owned(), format!("<<<\n{shown}\n>>>"))],
+        max_tokens: VERDICT,
+    };
+    let said = match caller.consult(consultation).await {
+        Reply::Output(output) if !output.is_error => output.text.clone(),
+        Reply::Failed(why) => return Err(why.message),
+        _ => return Err("the model that was asked gave no answer".to_owned()),
+    };
+    let start = said.find('{').unwrap_or_default();
+    let end = said.rfind('}').map_or(said.len(), |end| end + 1);
+    let verdict: Map<String, Value> = said
+        .get(start..end)
+        .and_then(|object| serde_json::from_str(object).ok())
+        .ok_or_else(|| format!("the model that was asked gave no verdict, but said: {}", crate::truncate::line(&said, 200)))?;
+    match verdict.get("ok").and_then(Value::as_bool) {
+        Some(true) => Ok(None),
+        Some(false) => {
+            let why = verdict.get("why").and_then(Value::as_str).unwrap_or("it breaks the rule").to_owned();
+            Ok(Some((None, why)))
+        }
+        None => Err("the model that was asked gave no verdict".to_owned()),
+    }
+}
+
+/// Calls a function: no result, `true` or an empty text lets it pass; a text says why not; an object may name the action.
+async fn by_function(
+    tool: &dyn Tool,
+    point: GuardPoint,
+    text: &str,
+    call: Option<&ToolCall>,
+    cx: &CallContext,
+) -> Result<Finding, String> {
+    let known = [
+        ("text", json!(text)),
+        ("when", json!(point_name(point))),
+        ("tool", json!(call.map(|call| &call.name))),
+        ("arguments", json!(call.map(|call| &call.args))),
+    ];
+    let taken = tool.spec().parameters["properties"].as_object().cloned().unwrap_or_default();
+    let args: Map<String, Value> =
+        known.into_iter().filter(|(name, _)| taken.contains_key(*name)).map(|(name, value)| (name.to_owned(), value)).collect();
+    let output = match tool.call(Value::Object(args), cx).await {
+        Reply::Output(output) if output.is_error => return Err(output.text.trim().to_owned()),
+        Reply::Output(output) => output,
+        Reply::Failed(why) => return Err(why.message),
+        Reply::TimedOut { limit } => return Err(format!("it took longer than {} s", limit.0.div_ceil(1000))),
+        _ => return Err("it did not end".to_owned()),
+    };
+    let result = output.value.clone().unwrap_or_else(|| Value::String(output.text.trim().to_owned()));
+    Ok(match result {
+        Value::Null | Value::Bool(true) => None,
+        Value::Bool(false) => Some((None, "the check did not accept it".to_owned())),
+        Value::String(why) if why.trim().is_empty() => None,
+        Value::String(why) => Some((None, why)),
+        Value::Object(own) if own.get("ok") == Some(&Value::Bool(true)) => None,
+        Value::Object(own) => {
+            let why = own.get("why").and_then(Value::as_str).unwrap_or("the check did not accept it").to_owned();
+            Some((own.get("action").and_then(Value::as_str).and_then(GuardAction::parse), why))
+        }
+        other => return Err(format!("it returned {other}; expected nothing, a text, or an object with `why`")),
+    })
+}
+
+impl GuardAction {
+    /// Parses its name in a file.
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "stop" => Some(Self::Stop),
+            "correct" => Some(Self::Correct),
+            "ask" => Some(Self::Ask),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::Correct => "correct",
+            Self::Ask => "ask",
+        }
+    }
+}
+
+impl GuardPoint {
+    /// Parses its name in a file.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Input, Self::Call, Self::Output].into_iter().find(|point| point_name(*point) == word)
+    }
+}
+
+fn point_name(point: GuardPoint) -> &'static str {
+    match point {
+        GuardPoint::Input => "input",
+        GuardPoint::Call => "call",
+        GuardPoint::Output => "output",
+    }
+}
