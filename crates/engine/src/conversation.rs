@@ -9,9 +9,9 @@ use sha2::{Digest, Sha256};
 use updraft_journal::Journal;
 use updraft_models::{Prompt, RequestDraft, TaskBrief};
 use updraft_run::{
-    AgentCard, ContentHash, ConversationEntry, EarlierConversation, EarlierMessage, EffectKind, Judgement, Message, ModelAnswer, Note,
-    Picture, PictureRef, PriorVisit, Reply, Run, RunMode, Step, StepRole, StepState, ThinkingEffort, ToolCallOutcome,
-    ToolSpec, VisitOpening,
+    AgentCard, ContentHash, ConversationEntry, EarlierConversation, EarlierMessage, EffectKind, Judgement, Message,
+    ModelAnswer, Note, Picture, PictureRef, PriorVisit, Reply, Run, RunMode, Step, StepRole, StepState, ThinkingEffort,
+    ToolCallOutcome, ToolSpec, VisitOpening,
 };
 
 use crate::context::{self, Snapshot, WorkspaceContext};
