@@ -38,7 +38,10 @@ impl Workbench {
         let tools = |wanted: &[String]| kit.dispatcher.registry().specs_for(wanted);
         let only_reads = |name: &str| tools::only_reads(&kit.dispatcher, name);
         let models = |wanted: &str| model_access::agents_model(wanted, asked, &chosen.spec, &self.access);
-        let names: Vec<String> = agents.iter().map(|agent| agent.name.clone()).collect();
+        let names: Vec<String> = match &new.goal.mode {
+            RunMode::Agent(name) => vec![name.clone()],
+            RunMode::Plan | RunMode::Swarm | RunMode::Given => agents.iter().map(|agent| agent.name.clone()).collect(),
+        };
         let memory = memory::recalled(&self.folders, &self.folder, &self.settings, &new.goal, &names);
         let skills = skills::usable(&skills::of(&self.folders, &self.folder, &self.settings));
         let background = Background { memory, skills };

@@ -12,9 +12,13 @@ use super::{ConfineFlags, PermissionFlags};
 pub(crate) struct MemoryArgs {
     #[command(subcommand)]
     pub(crate) command: Option<MemoryCommand>,
-    #[command(flatten)]
-    pub(crate) place: WorkspaceFlags,
-    /// Everything, also what is for other folders and agents
+    /// The workspace (default: the current folder)
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Print JSON, one object per line
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Everything, also what is for other folders
     #[arg(long, global = true)]
     pub(crate) all: bool,
 }

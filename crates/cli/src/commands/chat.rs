@@ -158,8 +158,9 @@ impl Chat<'_> {
                 out::note("kept word for word");
             }
             ("memory", _) => {
-                let place = args::WorkspaceFlags { workspace: self.args.workspace.clone(), json: false };
-                let listed = memory::run(self.folders, &args::MemoryArgs { command: None, place, all: false });
+                let workspace = self.args.workspace.clone();
+                let listed = args::MemoryArgs { command: None, workspace, json: false, all: false };
+                let listed = memory::run(self.folders, &listed);
                 if let Err(fault) = listed {
                     crate::complain(&fault);
                 }

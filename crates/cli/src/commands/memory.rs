@@ -20,7 +20,7 @@ use crate::time_format;
 const LONGEST_IMPORT: u64 = 64 << 20;
 
 pub(crate) fn run(folders: &AppFolders, args: &MemoryArgs) -> CliResult {
-    let folder = folders::workspace(args.place.workspace.as_deref())?;
+    let folder = folders::workspace(args.workspace.as_deref())?;
     let settings = WorkspaceSettings::load(folders, &folder, &Flags::default())?;
     let memory = memory::access(folders, &folder, &settings);
     match args.command.as_ref().unwrap_or(&MemoryCommand::List) {
@@ -28,12 +28,12 @@ pub(crate) fn run(folders: &AppFolders, args: &MemoryArgs) -> CliResult {
         MemoryCommand::Search { query, limit } => {
             let scopes = scopes(&memory, args, &folder)?;
             let found = memory.find(&query.join(" "), &scopes, *limit as usize).map_err(failed)?;
-            print(&found, args.place.json);
+            print(&found, args.json);
             Ok(CliExitCode::Done)
         }
         MemoryCommand::Show { id } => {
             let found = find(&memory, *id)?;
-            if args.place.json {
+            if args.json {
                 out::json(&in_json(&found))
             } else {
                 out::print(&in_full(&found))
@@ -104,8 +104,8 @@ fn scopes(memory: &MemoryAccess, args: &MemoryArgs, folder: &Path) -> Result<Vec
 
 fn list(memory: &MemoryAccess, args: &MemoryArgs, folder: &Path) -> CliResult {
     let found = stored(memory, &scopes(memory, args, folder)?)?;
-    print(&found, args.place.json);
-    if found.is_empty() && !args.place.json {
+    print(&found, args.json);
+    if found.is_empty() && !args.json {
         out::note(
             "nothing is remembered here\n  hint: `updraft memory add \"…\"`, or agents do it with the tool `remember`",
         );

@@ -68,7 +68,8 @@ fn a_skill_is_one_file_offered_by_name_and_read_when_it_is_used() {
     world.file(".updraft/skills/Bad/SKILL.md", "---\nname: Bad\ndescription: x\n---\n");
     let listed = world.updraft(&["skills"]).code(0).out;
     assert!(listed.contains("weave  Weaves cloth.") && listed.contains("Bad: not usable"), "{listed}");
-    world.updraft(&["skills", ".updraft/skills/Bad"]).code(1).says("is not in lower case");
+    let checked = world.updraft(&["skills", ".updraft/skills/Bad"]).code(1).out;
+    assert!(checked.contains("the name `Bad` is not in lower case"), "{checked}");
 
     let uses = |args: Value| json!({ "calls": [{ "name": "use_skill", "args": args }] });
     let script = json!([
