@@ -9,7 +9,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use updraft_journal::{Batch, Blob, Journal, Lease, RunHeader};
 use updraft_run::{
-    ContentHash, Effect, ForkChange, Input, Record, RecoveryFinding, RecoveryOutcome, Roster, Run, RunId, Timestamp,
+    ContentHash, EarlierRuns, Effect, ForkChange, Input, Record, RecoveryFinding, RecoveryOutcome, Roster, Run, RunId,
+    Timestamp,
 };
 
 use crate::Error;
@@ -104,9 +105,14 @@ impl Engine {
 
     /// Starts a run. When this returns, the goal is on disk.
     pub async fn start(&self, id: RunId, new: NewRun<'_>) -> Result<RunHandle, Error> {
+        self.start_after(id, new, EarlierRuns::default()).await
+    }
+
+    /// Starts a run that takes something over from earlier runs.
+    pub async fn start_after(&self, id: RunId, new: NewRun<'_>, earlier: EarlierRuns) -> Result<RunHandle, Error> {
         // Taken before the tools are gathered, so that later changes are noticed.
         let heard = self.0.performer.snapshot().map(|snapshot| snapshot.version);
-        let PreparedRun { start, words, context, context_blob, pictures, kit } = new.prepare(&self.0)?;
+        let PreparedRun { start, words, context, context_blob, pictures, kit } = new.prepare(&self.0, earlier)?;
         let clock = self.0.run_clock();
         let now = clock.now();
         let head = RunHeader {
@@ -149,6 +155,15 @@ impl Engine {
             ControlFlow::Continue(())
         })?;
         Ok(run)
+    }
+
+    pub(crate) fn performer(&self) -> &Arc<dyn EffectPerformer> {
+        &self.0.performer
+    }
+
+    /// The texts that a run's agents had.
+    pub(crate) fn texts_of(&self, id: &RunId, run: &Run) -> Result<Option<RosterTexts>, Error> {
+        self.0.roster_texts(id, run)
     }
 
     /// Makes a run that begins with the first `at` events of another. When this returns, the fork and its changes are

@@ -16,6 +16,7 @@
 //! | answers of people to a run's questions | `response.rs` |
 //! | undoing a run's changes | `undo.rs`, then `undo/plan.rs` and `undo/carry_out.rs` |
 
+mod agent_record;
 mod agents;
 mod ask_model;
 mod call_audit;
@@ -28,12 +29,14 @@ mod drive;
 mod effects;
 mod engine;
 mod error;
+mod finished_steps;
 mod front_matter;
 mod history;
 mod marks;
 mod nodelink;
 mod outage;
 mod perform;
+mod plan_prompt;
 mod prompt_texts;
 mod prompts;
 mod read_untrusted;
@@ -49,6 +52,7 @@ mod turn_messages;
 mod undo;
 mod watcher;
 
+pub use agent_record::{AgentRecord, AgentTally};
 pub use agents::{Agent, Agents, FolderTrust};
 pub use call_audit::{ApprovalRecord, CallAudit, touched};
 pub use changed_files::{ChangedFile, changed_files};
@@ -57,6 +61,7 @@ pub use diff::{RunDiff, StepDiff, diff};
 pub use drive::DriveResult;
 pub use engine::{Engine, EngineOptions, RunHandle, RunSender};
 pub use error::Error;
+pub use finished_steps::{FinishedRun, FinishedStep};
 pub use history::PastStep;
 pub use marks::{MarkStore, MarkedFile, UndoRemains, WorkspaceMarks};
 pub use nodelink::{EdgeList, node_link};

@@ -29,7 +29,12 @@ const COMPILED_IN: &[(&str, &str)] = compiled_in![
     "more-turns",
     "pivot",
     "plan",
+    "plan-changed",
     "plan-faults",
+    "plan-small",
+    "plan-small-again",
+    "plan-small-faults",
+    "planner-small",
     "query",
     "repeated-call",
     "renewed",
@@ -123,7 +128,13 @@ mod tests {
 
     #[test]
     fn every_place_of_a_template_is_filled_and_every_value_has_a_place() {
-        let sources = [include_str!("conversation.rs"), include_str!("context.rs"), include_str!("turn_messages.rs")];
+        let sources = [
+            include_str!("conversation.rs"),
+            include_str!("context.rs"),
+            include_str!("turn_messages.rs"),
+            include_str!("plan_prompt.rs"),
+            include_str!("prompt_texts.rs"),
+        ];
         let filled: Vec<_> = sources.into_iter().flat_map(filled_in).collect();
         for (name, values) in &filled {
             let (_, template) = COMPILED_IN.iter().find(|(known, _)| known == name).unwrap();

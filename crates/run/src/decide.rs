@@ -12,7 +12,9 @@ mod failed_step;
 mod finish;
 mod incomplete_answer;
 mod judge;
+mod kept_result;
 mod plan;
+mod plan_approval;
 mod reservation;
 mod review;
 mod server_questions;
@@ -118,7 +120,7 @@ impl Run {
             Input::Tell { message } => vec![Event::Told { message: message.clone() }],
             Input::Answer { id, text } => self.hear_answer(id.as_ref(), text),
             Input::Decline { id, by, dismissed } => self.hear_decline(id.as_ref(), by, *dismissed),
-            Input::Verdict { id, verdict } => self.hear_verdict(id.as_ref(), verdict),
+            Input::Verdict { id, verdict } => self.hear_verdict_or_plan(id.as_ref(), verdict),
             // The time that passed is already counted; `settle` checks it.
             Input::Due => Vec::new(),
             Input::Pause => self.pause(),
@@ -140,6 +142,7 @@ impl Run {
             }
             Input::Import => vec![Event::Imported],
             Input::Adopt { settings } => self.adopt(settings),
+            Input::EditPlan { graph, models, by } => self.edit_plan(graph, models, by),
         }
     }
 
@@ -173,8 +176,9 @@ impl Run {
         if let Some(at) = self.failed_unhandled.first().filter(|_| self.replanning.is_none()) {
             return self.after_failure(*at);
         }
-        if let Some(at) = self.ready.first().filter(|_| self.running < self.settings.parallel.max(1)) {
-            return self.enter(*at);
+        let may_enter = self.running < self.settings.parallel.max(1) && self.plan_approval.is_none();
+        if let Some(at) = self.ready.first().filter(|_| may_enter) {
+            return self.keep(*at).unwrap_or_else(|| self.enter(*at));
         }
         if self.unfinished == 0 {
             return self.finish();

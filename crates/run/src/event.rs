@@ -51,6 +51,9 @@ pub enum Event {
         graph: Arc<Graph>,
         /// Why there is a new plan.
         because: PlanReason,
+        /// Why this is not the planner's plan but a single step, if it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instead: Option<String>,
     },
     /// The run wants something from a model, a tool, a person or a clock.
     Wanted {
@@ -185,6 +188,9 @@ pub enum Event {
         /// Its output, if it wrote no variable that holds it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<String>,
+        /// The earlier run that the result was taken from; the step was not carried out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept_from: Option<RunId>,
     },
     /// A step cannot continue for now: its turns are used up, or its model is not available. It continues where it
     /// stopped when the run is resumed.
@@ -285,6 +291,11 @@ pub enum Event {
         /// Which limit.
         which: BudgetLimit,
     },
+    /// Steps may name more models from here on.
+    Named {
+        /// Their names, with what each stands for.
+        models: BTreeMap<String, String>,
+    },
     /// The run is over.
     Finished {
         /// The final answer.
@@ -315,6 +326,8 @@ pub enum PlanReason {
     First,
     /// A step failed or its result was rejected.
     Failed(StepId),
+    /// A person changed the plan before it began, or asked for another.
+    Revised,
 }
 
 /// How a step's result was judged.
@@ -444,6 +457,7 @@ impl Event {
             Event::Adopted { .. } => "adopted",
             Event::Cancelled { .. } => "cancelled",
             Event::Exhausted { .. } => "exhausted",
+            Event::Named { .. } => "named",
             Event::Finished { .. } => "finished",
         }
     }

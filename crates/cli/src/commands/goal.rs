@@ -72,7 +72,7 @@ pub(super) fn goal(args: &args::RunArgs, text: String, workspace: &Path) -> Resu
     };
     let variables = args.variables.iter().cloned().collect();
     let goal = Goal { text, files, pictures, variables, mode, ..Goal::default() };
-    Ok(NewGoal { goal, pictures: bytes, plan: None })
+    Ok(NewGoal { goal, pictures: bytes, plan_first: args.plan_first, ..NewGoal::default() })
 }
 
 /// A file that is a picture, and its bytes.

@@ -93,7 +93,10 @@ fn lines(event: &Event, run: &Run) -> Vec<JsonEvent> {
         ),
         Event::Forked { from, at, .. } => one("run.forked", json!({ "from": from, "at_event": at })),
         Event::Told { message } => one("run.told", json!({ "message": message })),
-        Event::Planned { graph, because } => match because {
+        Event::Planned { graph, instead: Some(why), .. } => {
+            one("run.planned", json!({ "steps": graph.steps, "instead_of_a_plan": why }))
+        }
+        Event::Planned { graph, because, .. } => match because {
             PlanReason::Goal => Vec::new(),
             PlanReason::Failed(step) => one("run.planned", json!({ "steps": graph.steps, "because": step })),
             _ => one("run.planned", json!({ "steps": graph.steps })),
@@ -114,13 +117,14 @@ fn lines(event: &Event, run: &Run) -> Vec<JsonEvent> {
         ),
         Event::Cited { step, citations } => one("step.cited", json!({ "step": step, "citations": citations })),
         Event::Judged { step, verdict } => one("step.judged", json!({ "step": step, "verdict": verdict })),
-        Event::StepDone { step, best_effort, .. } => {
+        Event::StepDone { step, best_effort, kept_from, .. } => {
             let found = run.step(step);
             let output = found.and_then(|step| step.output.as_deref());
             let turns = found.map_or(0, |step| step.ledger.requests());
             one(
                 "step.completed",
-                json!({ "step": step, "agent": agent(step), "output": output, "turns": turns, "best_effort": best_effort }),
+                json!({ "step": step, "agent": agent(step), "output": output, "turns": turns, "best_effort": best_effort,
+                        "kept_from": kept_from }),
             )
         }
         Event::Halted { step, why, .. } => {

@@ -51,9 +51,15 @@ impl ProgressPrinter {
             format!("{step} ({agent})")
         };
         Some(match event {
-            Event::Planned { graph, because } => {
+            Event::Planned { graph, because, instead } => {
                 let steps = describe::count(graph.steps.len() as u64, "step");
                 match because {
+                    PlanReason::First | PlanReason::Failed(_) | PlanReason::Revised if instead.is_some() => {
+                        let why = instead.as_deref().unwrap_or_default();
+                        format!("planned one step instead of a plan: {}", out::short(why, 300))
+                    }
+                    PlanReason::Revised if graph.steps.is_empty() => "the plan was refused".to_owned(),
+                    PlanReason::Revised => format!("planned as you want it: {steps}"),
                     PlanReason::Failed(step) => format!("planned again because `{step}` failed: {steps}"),
                     PlanReason::First => format!("planned: {steps}"),
                     _ => return None,
@@ -93,6 +99,7 @@ impl ProgressPrinter {
                 format!("↻ planning again because of {step}: {}", out::short(why, 200))
             }
             Event::Told { message } => format!("you said: {}", out::short(message, 200)),
+            Event::StepDone { step, kept_from: Some(run), .. } => format!("✓ {} kept from {run}", named(step)),
             Event::StepDone { step, best_effort, .. } => {
                 let turns = run.step(step).map_or(0, |step| step.ledger.turns);
                 let cut = if *best_effort { ", cut short" } else { "" };

@@ -39,6 +39,7 @@ mod money;
 mod networkx;
 mod outage;
 mod permissions;
+mod plans;
 mod planted;
 mod python;
 mod race;

@@ -23,3 +23,4 @@ mod support;
 #[path = "../../../journal/tests/support/tape.rs"]
 mod tape;
 mod told;
+mod worfbench;

@@ -21,7 +21,7 @@ impl Run {
     pub(super) fn attend(&self, at: usize) -> Vec<Event> {
         let step = &self.steps[at];
         if let Some(trouble) = &step.trouble {
-            return fail(step, trouble.clone());
+            return self.after_planner_failed(step, trouble).unwrap_or_else(|| fail(step, trouble.clone()));
         }
         match &step.state {
             StepState::Thinking { turn } => match step.spoken().next() {
