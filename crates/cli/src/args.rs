@@ -35,7 +35,8 @@ use models::thinking;
 pub(crate) use models::{ModelsArgs, ModelsCommand, PullArgs};
 pub(crate) use permissions::{ApproveArgs, PermissionFlags, PermissionsArgs, PermissionsCommand};
 pub(crate) use runs::{
-    AnswerArgs, CancelArgs, DenyArgs, EventsArgs, ResumeArgs, RunsArgs, ShowArgs, StatusWord, TellArgs,
+    AnswerArgs, CancelArgs, DenyArgs, EventsArgs, RerunArgs, ResumeArgs, RunsArgs, ShowArgs, StatsArgs, StatusWord,
+    TellArgs,
 };
 pub(crate) use sandbox::{AsideArgs, AsideCommand, ExecArgs, ProbeArgs, SandboxArgs, SandboxCommand};
 pub(crate) use serve::{BridgeArgs, HttpAccessFlags, McpServeArgs, ServeArgs, ServedRunFlags};
@@ -111,6 +112,11 @@ pub(crate) enum CliCommand {
         after_help = "Examples:\n  updraft fork last --at 12\n  updraft fork 7k2m --at 30 --set figures='[1,2]' --model openai/gpt-5.4"
     )]
     Fork(Box<ForkArgs>),
+    /// Run a run's plan again, and keep the results of steps that nothing has changed for
+    #[command(
+        after_help = "Examples:\n  updraft rerun last --dry-run\n  updraft rerun 7k2m --goal \"The same for 2027\"\n  updraft rerun 7k2m --plan plan.json"
+    )]
+    Rerun(Box<RerunArgs>),
     /// Show where two runs differ, step by step
     Diff(DiffArgs),
     /// Undo what a run changed in its workspace
@@ -126,6 +132,8 @@ pub(crate) enum CliCommand {
     /// Read a run from a file that `export` wrote, or from NetworkX node-link data
     #[command(after_help = "Examples:\n  updraft import run.jsonl\n  updraft import session_7k2m.json --id copy")]
     Import(ImportArgs),
+    /// Show how agents and models did in the newest runs: steps, failures, retries, costs
+    Stats(StatsArgs),
     /// Remove a run from the journal
     Rm(RmArgs),
     /// Remove runs that ended long ago
@@ -201,6 +209,7 @@ impl CliCommand {
             CliCommand::Chat(args) => args.output.json,
             CliCommand::Resume(args) => args.output.json,
             CliCommand::Fork(args) => args.output.json,
+            CliCommand::Rerun(args) => args.output.json && !args.dry_run,
             _ => false,
         }
     }
@@ -211,6 +220,7 @@ const RUN_EXAMPLES: &str = "Examples:
   updraft run --model openai/gpt-5.4-mini --budget 0.50 \"Find the slowest test\"
   updraft run --agent coder --yes \"Rename the function parse to read\"
   updraft run --require \"cargo test passes\" \"Fix the failing test\"
+  updraft run --plan-first \"Split main.rs into modules\"
   updraft run --plan plan.json \"Carry out the plan\"
   git diff | updraft run --agent reviewer \"Review this\"
   updraft run --continue \"And which test is the second slowest?\"
@@ -251,9 +261,13 @@ pub(crate) struct RunArgs {
     /// Run this plan instead of making one (our JSON or NetworkX node-link data)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) plan: Option<PathBuf>,
-    /// Check the plan, print it as a table, and stop; with --json, print it in the form that --plan reads
+    /// Print the plan with the model, price range and rights of each step, and stop; with --json, print it in the form
+    /// that --plan reads
     #[arg(long)]
     pub(crate) plan_only: bool,
+    /// Show the plan and ask before its first step begins; until then the run may only read
+    #[arg(long, conflicts_with_all = ["agent", "plan", "plan_only"])]
+    pub(crate) plan_first: bool,
     /// Follow up on the newest run of this folder; agents get its questions and answers so far
     #[arg(long = "continue", conflicts_with = "plan")]
     pub(crate) continues: bool,

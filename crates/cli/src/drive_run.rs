@@ -14,13 +14,34 @@ use crate::settings;
 use crate::signals::Signals;
 use crate::view::{self, AskResult, RunDisplay, RunEnding};
 
+/// How driving a run ended.
+pub(crate) enum Driven {
+    /// Nothing more can be done for it here; this has been reported.
+    Ended(CliExitCode),
+    /// Its plan waits for approval.
+    PlanWaits(Box<DriveResult>),
+}
+
 /// Drives a run until it is over, or until nothing can be done for it here.
 pub(crate) async fn drive_and_ask(
+    engine: &Engine,
+    handle: RunHandle,
+    face: &RunDisplay,
+    signals: &mut Signals,
+) -> CliResult {
+    match drive_until_plan(engine, handle, face, signals).await? {
+        Driven::Ended(code) => Ok(code),
+        Driven::PlanWaits(rested) => Ok(conclude(&rested, engine.journal(), face, signals)),
+    }
+}
+
+/// The same, but a plan that waits for approval is left to the caller.
+pub(crate) async fn drive_until_plan(
     engine: &Engine,
     mut handle: RunHandle,
     face: &RunDisplay,
     signals: &mut Signals,
-) -> CliResult {
+) -> Result<Driven, CliError> {
     loop {
         let (id, sender) = (handle.id().clone(), handle.sender());
         let driven = tokio::select! {
@@ -35,15 +56,19 @@ pub(crate) async fn drive_and_ask(
                 return Err(in_words(error, &id));
             }
         };
+        if !rested.was_stopped && rested.run.plan_approval().is_some() {
+            face.settle();
+            return Ok(Driven::PlanWaits(Box::new(rested)));
+        }
         let asks = !rested.was_stopped && face.can_ask && is_waiting(&rested.run);
         if !asks {
             face.settle();
-            return Ok(conclude(&rested, engine.journal(), face, signals));
+            return Ok(Driven::Ended(conclude(&rested, engine.journal(), face, signals)));
         }
         face.make_way();
         let Some(said) = ask(rested.run.clone(), signals).await else {
             let stopped = DriveResult { was_stopped: true, ..rested };
-            return Ok(conclude(&stopped, engine.journal(), face, signals));
+            return Ok(Driven::Ended(conclude(&stopped, engine.journal(), face, signals)));
         };
         match said {
             AskResult::Said(inputs) => {
@@ -56,7 +81,9 @@ pub(crate) async fn drive_and_ask(
                     handle.send(input);
                 }
             }
-            AskResult::Nothing => return Ok(conclude(&rested, engine.journal(), face, signals)),
+            AskResult::Nothing => {
+                return Ok(Driven::Ended(conclude(&rested, engine.journal(), face, signals)));
+            }
         }
     }
 }
@@ -120,6 +147,9 @@ pub(crate) fn conclude(rested: &DriveResult, journal: &Journal, face: &RunDispla
     let DriveResult { id, run, was_stopped } = rested;
     if face.json {
         view::json_at_rest(id, run, *was_stopped);
+    }
+    if let Some(why) = run.planned_instead() {
+        face.say(&format!("planned one step instead of a plan: {}", out::harmless(why)));
     }
     for omitted in run.omitted() {
         face.say(&format!("left out: {}", out::harmless(omitted)));
@@ -255,7 +285,12 @@ fn needs_person(id: &RunId, run: &Run) -> CliExitCode {
         for argument in wait["arguments"].as_array().into_iter().flatten().filter_map(|line| line.as_str()) {
             out::note(&format!("  {}", out::harmless(argument)));
         }
-        if kind == "question" {
+        if run.plan_approval().is_some_and(|id| at == id.to_string()) {
+            out::note(&format!(
+                "  hint: `updraft resume {id}` carries it out, `updraft resume {id} --plan FILE` another one; \
+                 `updraft deny {id} --because WHY` asks for a better one, `updraft cancel {id}` ends the run"
+            ));
+        } else if kind == "question" {
             let which = if several { format!(" --id {at}") } else { String::new() };
             out::note(&format!("  hint: `updraft answer {id} \"…\"{which}`, then `updraft resume {id}`"));
         } else {

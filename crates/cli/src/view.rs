@@ -18,7 +18,7 @@ use std::sync::Arc;
 use updraft_engine::{NoWatcher, RunWatcher};
 use updraft_workbench::{Notice, Tell};
 
-pub(crate) use ask::{AskResult, ask, confirm, inquire};
+pub(crate) use ask::{AskResult, PlanAnswer, ask, ask_about_plan, confirm, inquire};
 pub(crate) use describe::{count, event_words, figures, graph_lines};
 pub(crate) use fit::{column, cut, size, width};
 pub(crate) use json::{SCHEMA, at_rest as json_at_rest, error as json_error};

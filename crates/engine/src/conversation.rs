@@ -16,6 +16,7 @@ use updraft_run::{
 
 use crate::context::{self, Snapshot, WorkspaceContext};
 use crate::history;
+use crate::plan_prompt;
 use crate::prompt_texts::PromptKit;
 use crate::proof_prompt;
 use crate::turn_messages::{note_in_words, results};
@@ -72,6 +73,8 @@ pub(crate) struct Conversation {
     /// The next answer continues the last one.
     is_cut: bool,
     brief: TaskBrief,
+    /// It is the conversation with a planner whose model is small: each question stands alone.
+    briefly: bool,
     /// A hash over everything the model has been told, each message chained to the ones before.
     chain: [u8; 32],
     /// The conversation in the provider's form.
@@ -84,7 +87,12 @@ impl Conversation {
         let context = &*snapshot.context;
         let kit = from.kit;
         let equipped = kit.agent(&step.spec.agent);
-        let system = equipped.map_or_else(|| Arc::from(""), |agent| agent.system.clone());
+        let briefly = step.role == StepRole::Plan && run.settings().plans_briefly();
+        let system = if briefly {
+            kit.small_planner.clone()
+        } else {
+            equipped.map_or_else(|| Arc::from(""), |agent| agent.system.clone())
+        };
         let tools = equipped.map_or_else(|| Arc::from([]), |agent| agent.tools.clone());
         let mut hasher = Sha256::new();
         hasher.update(system.as_bytes());
@@ -107,9 +115,14 @@ impl Conversation {
             schema: schema_of(run, step),
             is_cut: false,
             brief: brief_of(run, step),
+            briefly,
             chain: hasher.finalize().into(),
             draft: RequestDraft::default(),
         };
+        if briefly {
+            conversation.ask_briefly(run, step, kit);
+            return conversation;
+        }
         let earlier = earlier_messages(&run.goal().earlier, kit);
         conversation.brief.earlier = earlier.len();
         earlier.into_iter().for_each(|message| conversation.push(message));
@@ -123,14 +136,27 @@ impl Conversation {
 
     /// Whether this is still the conversation of the step in its current state, with the texts of this kit.
     pub(crate) fn fits(&self, step: &Step, kit: &PromptKit) -> bool {
-        let same_words = kit.agent(&step.spec.agent).is_none_or(|agent| Arc::ptr_eq(&agent.system, &self.system));
+        let own = kit.agent(&step.spec.agent).map(|agent| &agent.system);
+        let own = if self.briefly { Some(&kit.small_planner) } else { own };
+        let same_words = own.is_none_or(|system| Arc::ptr_eq(system, &self.system));
         let same_summary = match (&self.summary, summary(step)) {
             (None, None) => true,
             // A later summary may have the same text but replace more entries.
             (Some(own), Some(theirs)) => Arc::ptr_eq(own, theirs),
             (Some(_), None) | (None, Some(_)) => false,
         };
-        self.visit == step.visit && same_words && same_summary && self.consumed <= step.conversation.len()
+        let same_question = !self.briefly || self.consumed == step.conversation.len();
+        self.visit == step.visit
+            && same_question
+            && same_words
+            && same_summary
+            && self.consumed <= step.conversation.len()
+    }
+
+    /// Asks a small planner with everything it needs to know and nothing of what it answered before.
+    fn ask_briefly(&mut self, run: &Run, step: &Step, kit: &PromptKit) {
+        self.push(Message::User(plan_prompt::short_question(run, step, kit).into()));
+        self.consumed = step.conversation.len();
     }
 
     /// Appends what has been said since.
@@ -191,6 +217,7 @@ impl Conversation {
                 earlier: if kind == EffectKind::Judge { 0 } else { self.brief.earlier },
                 ..self.brief.clone()
             },
+            briefly: false,
             chain: Sha256::digest(self.system.as_bytes()).into(),
             draft: RequestDraft::default(),
         };
@@ -342,7 +369,8 @@ fn schema_of(run: &Run, step: &Step) -> Option<Arc<Value>> {
     if run.is_review(step) {
         return Some(verdict_schema());
     }
-    run.roster().agent(&step.spec.agent).and_then(|card| card.schema.clone()).map(Arc::new)
+    let own = run.roster().agent(&step.spec.agent).and_then(|card| card.schema.clone()).map(Arc::new);
+    own.or_else(|| (step.role == StepRole::Plan).then(|| plan_prompt::schema(run)))
 }
 
 /// The schema of a verdict.
@@ -406,7 +434,14 @@ fn opening(run: &Run, step: &Step, kit: &PromptKit, context: &WorkspaceContext) 
     let mut text = match step.role {
         StepRole::Plan => kit.say(
             "plan",
-            &[("goal", goal), ("instructions", &instructions), ("context", &words), ("variables", &inputs)],
+            &[
+                ("goal", goal),
+                ("instructions", &instructions),
+                ("context", &words),
+                ("variables", &inputs),
+                ("models", &plan_prompt::models_in_words(run)),
+                ("record", &plan_prompt::record_in_words(run)),
+            ],
         ),
         StepRole::Distill => kit.say("distill", &[("files", &run.goal().files.join("\n")), ("goal", goal)]),
         // It asks nothing but the separate question about requirements in free text.
@@ -441,6 +476,10 @@ fn opening(run: &Run, step: &Step, kit: &PromptKit, context: &WorkspaceContext) 
             ),
         },
     };
+    if let Some(repeated) = run.earlier_runs().repeated.as_ref().filter(|_| step.role == StepRole::Plan) {
+        text.push_str("\n\n");
+        text.push_str(&plan_prompt::repeated_in_words(kit, repeated));
+    }
     for message in run.told().iter().take(frozen.told) {
         text.push_str("\n\n");
         text.push_str(&kit.say("told", &[("message", message)]));

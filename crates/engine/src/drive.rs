@@ -22,6 +22,7 @@ use updraft_run::{BudgetLimit, EffectAddress, Event, Input, Record, Reply, Run, 
 
 use self::parts::{Briefing, CodeCalls, Inbox, Position, Unwritten, Work};
 use crate::Error;
+use crate::agent_record;
 use crate::clock::RunClock;
 use crate::effects::RunningEffects;
 use crate::engine::EngineInner;
@@ -178,6 +179,7 @@ impl RunDriver {
         // A run that waits for a person keeps what its tools hold.
         if self.run.is_over() {
             self.engine.performer.release(&self.id.to_string()).await;
+            agent_record::note(&self.engine.journal, &self.id, &self.run).await;
         }
         self.engine.journal.release(self.position.lease).await?;
         Ok(DriveResult { id: self.id, run: self.run, was_stopped })
@@ -241,6 +243,7 @@ impl NextActions {
                 | Event::Tightened { .. }
                 | Event::Imported
                 | Event::Adopted { .. }
+                | Event::Named { .. }
                 | Event::Exhausted { .. } => {}
             }
         }

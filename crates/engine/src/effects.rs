@@ -167,6 +167,8 @@ pub(crate) fn failed(error: &updraft_models::Error) -> Reply {
         return Reply::TimedOut { limit: Millis(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)) };
     }
     let kind = match error {
+        // Another prompt may fit.
+        updraft_models::Error::Refused { .. } if error.is_too_long() => FailureKind::Model,
         updraft_models::Error::Config { .. }
         | updraft_models::Error::Unknown { .. }
         | updraft_models::Error::Refused { .. } => FailureKind::Config,

@@ -156,6 +156,15 @@ impl Engine {
         Ok(run)
     }
 
+    pub(crate) fn performer(&self) -> &Arc<dyn EffectPerformer> {
+        &self.0.performer
+    }
+
+    /// The texts that a run's agents had.
+    pub(crate) fn texts_of(&self, id: &RunId, run: &Run) -> Result<Option<RosterTexts>, Error> {
+        self.0.roster_texts(id, run)
+    }
+
     /// Makes a run that begins with the first `at` events of another. When this returns, the fork and its changes are
     /// on disk. If `at` is inside one decision, the cut is moved to the end of that decision, because half a decision
     /// is not a valid state.

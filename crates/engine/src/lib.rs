@@ -16,6 +16,7 @@
 //! | answers of people to a run's questions | `response.rs` |
 //! | undoing a run's changes | `undo.rs`, then `undo/plan.rs` and `undo/carry_out.rs` |
 
+mod agent_record;
 mod agents;
 mod ask_model;
 mod call_audit;
@@ -30,6 +31,7 @@ mod earlier_turns;
 mod effects;
 mod engine;
 mod error;
+mod finished_steps;
 mod folder_instructions;
 mod front_matter;
 mod guardrail_file;
@@ -38,6 +40,7 @@ mod marks;
 mod nodelink;
 mod outage;
 mod perform;
+mod plan_prompt;
 mod prompt_texts;
 mod prompts;
 mod proof_prompt;
@@ -56,6 +59,7 @@ mod turn_messages;
 mod undo;
 mod watcher;
 
+pub use agent_record::{AgentRecord, AgentTally};
 pub use agents::{Agent, Agents, FolderTrust};
 pub use call_audit::{ApprovalRecord, CallAudit, touched};
 pub use changed_files::{ChangedFile, changed_files};
@@ -65,6 +69,7 @@ pub use diff::{RunDiff, StepDiff, diff};
 pub use drive::DriveResult;
 pub use engine::{Engine, EngineOptions, RunHandle, RunSender};
 pub use error::Error;
+pub use finished_steps::{FinishedRun, FinishedStep};
 pub use guardrail_file::GuardrailFile;
 pub use history::PastStep;
 pub use marks::{MarkStore, MarkedFile, UndoRemains, WorkspaceMarks};

@@ -9,6 +9,7 @@ use updraft_run::{AgentCard, AgentRole, ReflectionMode, Roster, ToolSpec};
 use updraft_tools::Registry;
 
 use crate::agents::{self, Agent, Agents};
+use crate::plan_prompt::{carries_out_steps, works_in_sequence};
 use crate::prompts::{self, Prompts};
 
 /// The texts of a roster, as they are stored in one blob.
@@ -120,6 +121,8 @@ pub(crate) fn participants<'a>(agents: &'a Agents, only: Option<&str>) -> Vec<&'
 pub(crate) struct PromptKit {
     /// The templates.
     pub prompts: BTreeMap<String, String>,
+    /// The system prompt of a planner whose model is small.
+    pub small_planner: Arc<str>,
     agents: BTreeMap<String, AgentPreamble>,
 }
 
@@ -138,13 +141,22 @@ impl PromptKit {
         let purposes: Vec<String> =
             words.agents.iter().map(|(name, agent)| format!("- `{name}`: {}", agent.purpose)).collect();
         let purposes = purposes.join("\n");
+        let with_tools = listed(roster, &words, carries_out_steps, |_, own| {
+            let tools = if own.wants.is_empty() { "none".to_owned() } else { own.wants.join(", ") };
+            format!("{} Tools: {tools}.", own.purpose)
+        });
         let agents = roster.agents.iter().filter_map(|card| {
             let own = words.agents.get(&card.name)?;
-            let system = prompts::fill(&own.prompt, &[("agents", &purposes)]);
+            let system = prompts::fill(&own.prompt, &[("agents", &purposes), ("agents_with_tools", &with_tools)]);
             let tools = words.tools.iter().filter(|spec| card.tools.contains(&spec.name)).cloned();
             Some((card.name.clone(), AgentPreamble { system: system.into(), tools: tools.collect() }))
         });
-        Self { agents: agents.collect(), prompts: words.prompts }
+        let agents = agents.collect();
+        let mut kit = Self { agents, small_planner: Arc::from(""), prompts: BTreeMap::new() };
+        let briefly = listed(roster, &words, works_in_sequence, |_, own| brief_purpose(own));
+        kit.prompts = words.prompts;
+        kit.small_planner = kit.say("planner-small", &[("agents", &briefly)]).into();
+        kit
     }
 
     /// The beginning of every prompt to this agent.
@@ -157,4 +169,32 @@ impl PromptKit {
         let text = self.prompts.get(template).map(String::as_str).or_else(|| prompts::compiled_in(template));
         text.map(|text| prompts::fill(text, values)).unwrap_or_default()
     }
+}
+
+/// A line for each agent of such a role.
+fn listed(
+    roster: &Roster,
+    words: &RosterTexts,
+    is_one: fn(AgentRole) -> bool,
+    line: fn(&AgentCard, &AgentTexts) -> String,
+) -> String {
+    let cards = roster.agents.iter().filter(|card| is_one(card.role()));
+    let own = cards.filter_map(|card| Some((card, words.agents.get(&card.name)?)));
+    let lines: Vec<String> = own.map(|(card, own)| format!("- `{}`: {}", card.name, line(card, own))).collect();
+    lines.join("\n")
+}
+
+/// How many characters of an agent's purpose a small planner is shown.
+const BRIEF_PURPOSE: usize = 90;
+/// How many of its tools or groups are named to a small planner.
+const BRIEF_TOOLS: usize = 3;
+
+/// An agent's purpose and tools, for a planner whose model is small.
+fn brief_purpose(own: &AgentTexts) -> String {
+    let purpose = own.purpose.trim().trim_end_matches('.');
+    let end = purpose.floor_char_boundary(BRIEF_PURPOSE);
+    let purpose =
+        if end < purpose.len() { purpose[..end].rsplit_once(' ').map_or(purpose, |(words, _)| words) } else { purpose };
+    let tools: Vec<&str> = own.wants.iter().map(String::as_str).take(BRIEF_TOOLS).collect();
+    if tools.is_empty() { purpose.to_owned() } else { format!("{purpose} ({})", tools.join(", ")) }
 }

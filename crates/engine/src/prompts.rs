@@ -32,7 +32,12 @@ const COMPILED_IN: &[(&str, &str)] = compiled_in![
     "more-turns",
     "pivot",
     "plan",
+    "plan-changed",
     "plan-faults",
+    "plan-small",
+    "plan-small-again",
+    "plan-small-faults",
+    "planner-small",
     "proof",
     "query",
     "repeated-call",
@@ -132,6 +137,8 @@ mod tests {
             include_str!("conversation.rs"),
             include_str!("context.rs"),
             include_str!("proof_prompt.rs"),
+            include_str!("plan_prompt.rs"),
+            include_str!("prompt_texts.rs"),
             include_str!("turn_messages.rs"),
         ];
         let filled: Vec<_> = sources.into_iter().flat_map(filled_in).collect();

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use updraft_journal::{Journal, RunSummary};
 use updraft_run::{
-    Cost, Effect, Event, Ledger, ProofFinding, ProofState, Record, Reply, Requirement, Run, RunId, RunPhase, Step, StepId, StepState, Timestamp,
-    ToolCallOutcome, argument_lines,
+    Cost, Effect, Event, Ledger, ProofFinding, ProofState, Record, Reply, Requirement, Run, RunId, RunPhase, Step,
+    StepId, StepState, Timestamp, ToolCallOutcome, argument_lines,
 };
 
 use crate::Error;
@@ -127,8 +127,10 @@ impl RunReport {
             "statistics": self.statistics(),
             "variables": self.run.variables().iter().map(|(name, v)| (name.clone(), (*v.value).clone())).collect::<serde_json::Map<_, _>>(),
             "waiting_for": waiting_for(&self.run),
+            "planned_instead": self.run.planned_instead(),
+            "repeats": self.run.earlier_runs().repeated.as_ref().map(|repeated| &repeated.of),
             "omitted": self.run.omitted().collect::<Vec<_>>(),
-            "steps": self.steps.iter().map(StepReport::to_json).collect::<Vec<_>>(),
+            "steps": self.steps.iter().map(|step| step.to_json(&self.run)).collect::<Vec<_>>(),
         })
     }
 }
@@ -154,12 +156,13 @@ impl StepReport {
         }
     }
 
-    fn to_json(&self) -> Value {
+    fn to_json(&self, run: &Run) -> Value {
         let spec = &self.step.spec;
         let ledger = &self.step.ledger;
         json!({
             "id": spec.id, "agent": spec.agent, "description": spec.description, "prompt": spec.prompt,
             "reads": spec.reads, "writes": spec.writes, "after": spec.after,
+            "model": run.model_for(spec), "kept": run.is_kept(&spec.id),
             "status": self.step.status(), "output": self.step.output.as_deref(), "error": self.error(),
             "visits": self.step.visit + u32::from(self.began.is_some()),
             "turns": ledger.requests(), "calls": ledger.calls, "tools": self.tools,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use updraft_journal::Blob;
 use updraft_run::{
-    AgentRole, Budget, Goal, Graph, GraphContext, Roster, RunMode, RunSettings, RunStart, STRANGE_WORKSPACE, ToolSpec,
-    close_to, paths_meet,
+    AgentRole, Budget, EarlierRuns, Goal, Graph, GraphContext, Roster, RunMode, RunSettings, RunStart,
+    STRANGE_WORKSPACE, ToolSpec, close_to, paths_meet,
 };
 
 use crate::Error;
@@ -53,6 +53,8 @@ pub struct Background {
     pub memory: serde_json::Value,
     /// The skills that agents may use.
     pub skills: Vec<SkillEntry>,
+    /// What the run takes over from earlier runs.
+    pub earlier: EarlierRuns,
 }
 
 pub(crate) struct PreparedRun {
@@ -87,7 +89,10 @@ impl NewRun<'_> {
         if let Some(plan) = &self.plan {
             let variables = self.goal.variables.keys().map(String::as_str).collect();
             let max_steps = self.settings.max_steps as usize;
-            let around = GraphContext { agents: names, variables, max_steps, ..GraphContext::default() };
+            // Before the start, the models are not known yet.
+            let models = &self.settings.models;
+            let models = (!models.is_empty()).then(|| models.keys().map(String::as_str).collect());
+            let around = GraphContext { agents: names, variables, max_steps, models, ..GraphContext::default() };
             let faults = plan.faults(&around);
             if !faults.is_empty() {
                 return Err(Error::Plan(faults));
@@ -119,12 +124,14 @@ impl NewRun<'_> {
         let words_blob = Blob::new(serde_json::to_vec(&words).unwrap_or_default());
         let kit = engine.kit(words_blob.hash(), &roster, || Ok(PromptKit::new(&roster, words)))?;
         let mut context = self.workspace_context(engine)?;
+        let earlier = background.earlier;
         (context.memory, context.skills) = (background.memory, background.skills);
         let context_blob = context_blob(&context);
         let roster = Arc::new(Roster { words: Some(words_blob.hash()), ..roster });
         let documents = users_documents(&context);
         let settings = Arc::new(RunSettings { context: Some(context_blob.hash()), documents, ..self.settings });
-        let start = RunStart { goal: self.goal, roster, settings, budget: self.budget, plan: self.plan.map(Arc::new) };
+        let start =
+            RunStart { goal: self.goal, roster, settings, budget: self.budget, plan: self.plan.map(Arc::new), earlier };
         let pictures = self.pictures.into_iter().map(Blob::new).collect();
         Ok(PreparedRun { start, words: Some(words_blob), context: Arc::new(context), context_blob, pictures, kit })
     }

@@ -77,6 +77,21 @@ impl DiscoveryQuery {
         tokio::time::timeout(LONGEST_WAIT, asked).await.ok().flatten()
     }
 
+    /// Asks for the size of the context window: first as in `ask`, then in the server's list of models.
+    pub(crate) async fn ask_window(self, client: &Client, base: &Url, headers: &HeaderMap, model: &str) -> Option<u64> {
+        let found = self.ask(client, base, headers, model).await?;
+        if found.context.is_some() || self != DiscoveryQuery::Props {
+            return found.context;
+        }
+        let asked = async {
+            let request = client.get(crate::endpoint::below(base, "/models")).headers(headers.clone());
+            let response = request.send().await.ok()?.error_for_status().ok()?;
+            let listed: Value = serde_json::from_slice(&short_body(response).await?).ok()?;
+            window_of(&listed, model)
+        };
+        tokio::time::timeout(LONGEST_WAIT, asked).await.ok().flatten()
+    }
+
     fn understand(self, said: &Value) -> DiscoveredModel {
         let by = |has: bool| if has { ToolCallStyle::Native } else { ToolCallStyle::Text };
         match self {
@@ -103,6 +118,15 @@ impl DiscoveryQuery {
     }
 }
 
+/// The context window of a model in a list of models: llama.cpp, vLLM and others each have a name of their own for it.
+fn window_of(listed: &Value, model: &str) -> Option<u64> {
+    let models = listed["data"].as_array()?;
+    let is_meant = |one: &&Value| one["id"] == model;
+    let own = models.iter().find(is_meant).or_else(|| models.first().filter(|_| models.len() == 1))?;
+    let names = ["/meta/n_ctx", "/max_model_len", "/context_length", "/context_window", "/max_context_length"];
+    names.iter().find_map(|name| own.pointer(name)?.as_u64().filter(|length| *length > 0))
+}
+
 /// The context length, whose key begins with the model's family.
 fn context_of(facts: &Value) -> Option<u64> {
     let mut facts = facts.as_object()?.iter();
@@ -112,6 +136,13 @@ fn context_of(facts: &Value) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_of_models_tells_the_window() {
+        let listed = json!({"data": [{"id": "a", "meta": {"n_ctx": 4096}}, {"id": "b", "max_model_len": 32768}]});
+        assert_eq!((window_of(&listed, "a"), window_of(&listed, "b")), (Some(4_096), Some(32_768)));
+        assert_eq!((window_of(&listed, "c"), window_of(&Value::Null, "a")), (None, None));
+    }
 
     #[test]
     fn what_a_server_does_not_say_stays_open() {

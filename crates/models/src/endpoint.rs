@@ -45,6 +45,8 @@ pub struct ModelTuning {
     pub tools: Option<ToolCallStyle>,
     /// Whether it accepts pictures; discovered if it is `None`.
     pub sees: Option<bool>,
+    /// Size of its context window in tokens; discovered if it is `None`.
+    pub window: Option<u64>,
 }
 
 /// Parses and checks an address: nothing is sent to an invalid one, and it must not contain secrets.

@@ -115,6 +115,11 @@ impl Error {
             || matches!(self, Error::Refused { message, .. } if hint::is_about_key(message))
     }
 
+    /// Whether the request was refused because it is longer than the model's context window.
+    pub fn is_too_long(&self) -> bool {
+        matches!(self, Error::Refused { message, .. } if hint::is_too_long(message))
+    }
+
     /// Whether, and why, the model is not available at the moment.
     pub fn outage(&self) -> Option<Outage> {
         match self {

@@ -2,6 +2,8 @@
 //!
 //! A model that failed is moved to the end for a while, so that the next request does not wait for it again.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -58,6 +60,10 @@ impl Model for FallbackChain {
 
     fn sees(&self) -> Option<bool> {
         self.models.first().and_then(|model| model.sees())
+    }
+
+    fn window(&self) -> Pin<Box<dyn Future<Output = Option<u64>> + Send + '_>> {
+        Box::pin(async move { self.models.first()?.window().await })
     }
 
     fn hosts(&self) -> Vec<String> {

@@ -26,6 +26,11 @@ pub trait Model: Send + Sync {
         None
     }
 
+    /// Size of its context window in tokens; `None` if that is unknown. Its server may be asked.
+    fn window(&self) -> Pin<Box<dyn Future<Output = Option<u64>> + Send + '_>> {
+        Box::pin(std::future::ready(None))
+    }
+
     /// The remote hosts that receive the prompt; empty if nothing is sent.
     fn hosts(&self) -> Vec<String> {
         Vec::new()

@@ -1,5 +1,7 @@
 //! A model behind HTTP, for all dialects: sends requests, reads streamed answers, and retries if that costs nothing.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
 
 use reqwest::header::{CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
@@ -104,11 +106,12 @@ impl RemoteModel {
     /// The features of the model. If they are unknown, the server is asked once.
     async fn manner(&self) -> ModelFeatures {
         let KnownFeatures { tools, sees, local, ask } = self.known;
+        let said = self.endpoint.tuning.window;
         let known = |found: discover::DiscoveredModel| ModelFeatures {
             tools: tools.or(found.tools).unwrap_or_default(),
             sees: sees.or(found.sees).unwrap_or(!local),
             local,
-            window: found.context,
+            window: said.or(found.context),
             closes: found.closes,
         };
         let Some(question) = ask.filter(|question| question.says_more() || tools.is_none() || sees.is_none()) else {
@@ -339,6 +342,19 @@ impl Model for RemoteModel {
         self.known.sees
     }
 
+    fn window(&self) -> Pin<Box<dyn Future<Output = Option<u64>> + Send + '_>> {
+        let Endpoint { provider, model, .. } = &self.endpoint;
+        Box::pin(async move {
+            if let Some(window) = self.manner().await.window {
+                return Some(window);
+            }
+            match self.known.ask {
+                Some(question) => question.ask_window(&self.client, &self.base, &self.headers, model).await,
+                None => prices::context_window(provider, model),
+            }
+        })
+    }
+
     fn hosts(&self) -> Vec<String> {
         let host = match self.base.host() {
             Some(url::Host::Domain(name)) if name == "localhost" || name.ends_with(".localhost") => None,
@@ -360,7 +376,7 @@ impl Model for RemoteModel {
     ) -> ModelFuture<'a> {
         Box::pin(async move {
             let manner = self.manner().await;
-            let tuned = self.tuned(prompt);
+            let tuned = within(self.tuned(prompt), manner.window);
             let omitted = self.omitted(prompt, &tuned, manner);
             // The address of a conversation in memory distinguishes it from others that fail at the same time.
             let salt = std::ptr::from_ref(draft) as u64;
@@ -383,7 +399,7 @@ impl Model for RemoteModel {
     }
 
     fn ceiling(&self, prompt: &Prompt<'_>) -> Ceiling {
-        let tuned = self.tuned(prompt);
+        let tuned = within(self.tuned(prompt), self.found.get().and_then(|manner| manner.window));
         let usage =
             TokenUsage { input: prompt.estimated_tokens(), output: self.dialect.cap(&tuned), ..TokenUsage::default() };
         Ceiling { tokens: usage.tokens(), cost: self.price().map(|price| price.ceiling(&usage)) }
@@ -419,6 +435,12 @@ impl RemoteModel {
         let max_output = max_output.map_or(prompt.max_output, |cap| cap.min(prompt.max_output));
         Prompt { max_output, think, ..prompt.clone() }
     }
+}
+
+/// The prompt with a limit on the answer that leaves room for the question in a small context window.
+fn within(prompt: Prompt<'_>, window: Option<u64>) -> Prompt<'_> {
+    let most = window.map_or(u64::MAX, |window| window / 2);
+    Prompt { max_output: prompt.max_output.min(most), ..prompt }
 }
 
 /// Whether the provider may have begun to answer, and so to charge.

@@ -41,7 +41,7 @@ impl ModelSpec {
             let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
             spec.set(key, value).map_err(|what| Error::Config {
                 what: format!("`{setting}` in the model `{text}`: {what}"),
-                hint: "write settings as `think=high&temperature=0.2&max_output=4096&tools=text&images=no&base=URL`"
+                hint: "write settings as `think=high&temperature=0.2&max_output=4096&tools=text&images=no&window=8192&base=URL`"
                     .to_owned(),
             })?;
         }
@@ -80,6 +80,7 @@ impl ModelSpec {
                     _ => return Err("expected yes, no or auto".to_owned()),
                 }
             }
+            "window" => tuning.window = Some(value.parse().map_err(|_| "expected a number of tokens")?),
             _ => return Err("no such setting".to_owned()),
         }
         Ok(())
@@ -88,7 +89,7 @@ impl ModelSpec {
 
 impl fmt::Display for ModelSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ModelTuning { think, temperature, max_output, tools, sees } = &self.tuning;
+        let ModelTuning { think, temperature, max_output, tools, sees, window } = &self.tuning;
         f.write_str(&self.provider)?;
         if !self.name.is_empty() {
             write!(f, "/{}", self.name)?;
@@ -111,6 +112,7 @@ impl fmt::Display for ModelSpec {
             ("max_output", max_output.map(|number| number.to_string())),
             ("tools", tools),
             ("images", sees.map(|sees| if sees { "yes" } else { "no" }.to_owned())),
+            ("window", window.map(|number| number.to_string())),
             ("base", self.base.clone()),
         ];
         let mut sign = '?';
@@ -134,7 +136,7 @@ mod tests {
             "builtin",
             "openai/gpt-5-mini",
             "gemini/gemini-2.5-flash?think=low&temperature=0.2&max_output=4096",
-            "openai-compatible/org/qwen?tools=text&images=no&base=http://127.0.0.1:1234/v1",
+            "openai-compatible/org/qwen?tools=text&images=no&window=4096&base=http://127.0.0.1:1234/v1",
         ] {
             assert_eq!(ModelSpec::parse(text).unwrap().to_string(), text);
         }

@@ -44,6 +44,7 @@ fn start(plan: Graph) -> RunStart {
         settings: Arc::new(RunSettings::default()),
         budget: updraft_run::Budget::default(),
         plan: Some(Arc::new(plan)),
+        earlier: updraft_run::EarlierRuns::default(),
     }
 }
 

@@ -86,7 +86,10 @@ impl Run {
             }
             Event::Told { message } => self.was_told(message),
             Event::Profiled { files } => self.profile = Some(Arc::new(files.clone())),
-            Event::Planned { graph, because } => self.planned(graph, because),
+            Event::Planned { graph, because, instead } => {
+                self.instead.clone_from(instead);
+                self.planned(graph, because);
+            }
             Event::Required { requirements } => self.required(requirements),
             Event::Wanted { id, effect } => self.wanted(id, effect),
             Event::Reserved { id, ceiling } => self.reserved(id, *ceiling),
@@ -111,7 +114,12 @@ impl Run {
             Event::Cited { step, citations } => self.with_step(step, |step| step.citations.clone_from(citations)),
             Event::Judged { step, verdict } => self.judged(step, verdict),
             Event::Proved { findings, .. } => self.proof.findings.clone_from(findings),
-            Event::StepDone { step, output, .. } => self.step_done(step, output.as_deref()),
+            Event::StepDone { step, output, kept_from, .. } => {
+                if kept_from.is_some() {
+                    self.kept.insert(step.clone());
+                }
+                self.step_done(step, output.as_deref());
+            }
             Event::Halted { step, ask, why } => self.step_halted(step, ask.as_ref(), why),
             Event::StepFailed { step, why } => self.step_ended(step, StepState::Failed(why.clone())),
             Event::StepSkipped { step, because } => {
@@ -139,10 +147,12 @@ impl Run {
                 self.is_imported = false;
             }
             Event::Cancelled { by } => self.cancelled(by),
+            Event::Named { models } => Arc::make_mut(&mut self.settings).models.extend(models.clone()),
             Event::Exhausted { which } => self.phase = RunPhase::Exhausted(*which),
             Event::Finished { answer, failed } => {
                 self.phase = RunPhase::Over { answer: answer.as_str().into(), failed: failed.clone() };
                 self.open.clear();
+                self.plan_approval = None;
                 self.held.clear();
                 self.interrupted_asks.clear();
                 self.busy = 0;
@@ -160,6 +170,7 @@ impl Run {
         self.roster = start.roster.clone();
         self.settings = start.settings.clone();
         self.budget = start.budget.clone();
+        self.earlier = start.earlier.clone();
         for (name, value) in &start.goal.variables {
             let variable = Variable { value: Arc::new(value.clone()), origins: Origins::default(), by: None };
             self.variables.insert(name.clone(), variable);

@@ -14,7 +14,9 @@ mod finish;
 mod guard;
 mod incomplete_answer;
 mod judge;
+mod kept_result;
 mod plan;
+mod plan_approval;
 mod prove;
 mod reservation;
 mod review;
@@ -121,7 +123,7 @@ impl Run {
             Input::Tell { message } => vec![Event::Told { message: message.clone() }],
             Input::Answer { id, text } => self.hear_answer(id.as_ref(), text),
             Input::Decline { id, by, dismissed } => self.hear_decline(id.as_ref(), by, *dismissed),
-            Input::Verdict { id, verdict } => self.hear_verdict(id.as_ref(), verdict),
+            Input::Verdict { id, verdict } => self.hear_verdict_or_plan(id.as_ref(), verdict),
             // The time that passed is already counted; `settle` checks it.
             Input::Due => Vec::new(),
             Input::Pause => self.pause(),
@@ -143,6 +145,7 @@ impl Run {
             }
             Input::Import => vec![Event::Imported],
             Input::Adopt { settings } => self.adopt(settings),
+            Input::EditPlan { graph, models, by } => self.edit_plan(graph, models, by),
         }
     }
 
@@ -176,9 +179,10 @@ impl Run {
         if let Some(at) = self.failed_unhandled.first().filter(|_| self.replanning.is_none()) {
             return self.after_failure(*at);
         }
-        let may_enter = self.running < self.settings.parallel.max(1) && !self.is_goal_checked();
+        let may_enter =
+            self.running < self.settings.parallel.max(1) && self.plan_approval.is_none() && !self.is_goal_checked();
         if let Some(at) = self.ready.first().filter(|_| may_enter) {
-            return self.enter(*at);
+            return self.keep(*at).unwrap_or_else(|| self.enter(*at));
         }
         if self.unfinished == 0 {
             return self.begin_proof().unwrap_or_else(|| self.finish());

@@ -53,6 +53,9 @@ pub enum Event {
         graph: Arc<Graph>,
         /// Why there is a new plan.
         because: PlanReason,
+        /// Why this is not the planner's plan but a single step, if it is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instead: Option<String>,
     },
     /// The planner took requirements from the goal.
     Required {
@@ -199,6 +202,9 @@ pub enum Event {
         /// Its output, if it wrote no variable that holds it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<String>,
+        /// The earlier run that the result was taken from; the step was not carried out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept_from: Option<RunId>,
     },
     /// A step cannot continue for now: its turns are used up, or its model is not available. It continues where it
     /// stopped when the run is resumed.
@@ -299,6 +305,11 @@ pub enum Event {
         /// Which limit.
         which: BudgetLimit,
     },
+    /// Steps may name more models from here on.
+    Named {
+        /// Their names, with what each stands for.
+        models: BTreeMap<String, String>,
+    },
     /// The run is over.
     Finished {
         /// The final answer.
@@ -331,6 +342,8 @@ pub enum PlanReason {
     Failed(StepId),
     /// The work is done, and its requirements are checked.
     Proof,
+    /// A person changed the plan before it began, or asked for another.
+    Revised,
 }
 
 /// How a step's result was judged.
@@ -462,6 +475,7 @@ impl Event {
             Event::Adopted { .. } => "adopted",
             Event::Cancelled { .. } => "cancelled",
             Event::Exhausted { .. } => "exhausted",
+            Event::Named { .. } => "named",
             Event::Finished { .. } => "finished",
         }
     }

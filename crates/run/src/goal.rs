@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::confinement::Level;
 use crate::earlier::EarlierConversation;
+use crate::earlier_runs::EarlierRuns;
 use crate::guard::GuardedPoints;
 use crate::id::{ContentHash, Cost, Millis, RunId};
 use crate::message::is_false;
@@ -279,6 +280,26 @@ pub struct RunSettings {
     /// The points at which guardrails stand.
     #[serde(skip_serializing_if = "GuardedPoints::is_empty")]
     pub guards: GuardedPoints,
+    /// The context window of the planner's model in tokens, if its server or the table of models knows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
+    /// The models that steps may name: purposes and profiles of the user, with what each stands for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub models: BTreeMap<String, String>,
+    /// A person approves each plan of the planner before its steps begin; until the first is approved, nothing may be
+    /// changed.
+    #[serde(skip_serializing_if = "is_false")]
+    pub plan_first: bool,
+}
+
+/// A planner with a context window of at most this many tokens gets a short prompt and plans a sequence.
+const SMALL_WINDOW: u64 = 8_192;
+
+impl RunSettings {
+    /// Whether the planner's model is small, so that it is asked briefly and for a simpler plan.
+    pub fn plans_briefly(&self) -> bool {
+        self.window.is_some_and(|window| window <= SMALL_WINDOW)
+    }
 }
 
 /// What commands are granted beyond the workspace.
@@ -387,6 +408,9 @@ impl Default for RunSettings {
             sandbox: Level::Unknown,
             grants: None,
             guards: GuardedPoints::default(),
+            window: None,
+            models: BTreeMap::new(),
+            plan_first: false,
         }
     }
 }
@@ -494,4 +518,7 @@ pub struct RunStart {
     /// The graph, if the user gave one; it has been checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Arc<crate::graph::Graph>>,
+    /// What is taken over from earlier runs.
+    #[serde(default, skip_serializing_if = "EarlierRuns::is_empty")]
+    pub earlier: EarlierRuns,
 }

@@ -2,6 +2,7 @@
 
 mod check;
 mod read;
+mod schema;
 
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +32,9 @@ pub struct StepSpec {
     /// Steps that must be done first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<StepId>,
+    /// The model it uses, by a name of `RunSettings::models`; absent if the agent's or the run's is used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 impl StepSpec {
@@ -44,6 +48,7 @@ impl StepSpec {
             reads: Vec::new(),
             writes: Vec::new(),
             after: Vec::new(),
+            model: None,
         }
     }
 }

@@ -72,11 +72,8 @@ impl GuardVerdict {
 }
 
 /// What is known about a check: it changes nothing, and may be made again.
-static PREPARED: LazyLock<PreparedCall> = LazyLock::new(|| PreparedCall {
-    class: EffectClass::Idempotent,
-    elsewhere: true,
-    ..PreparedCall::default()
-});
+static PREPARED: LazyLock<PreparedCall> =
+    LazyLock::new(|| PreparedCall { class: EffectClass::Idempotent, elsewhere: true, ..PreparedCall::default() });
 
 impl Run {
     /// The call that checks a text, at the address of a check.

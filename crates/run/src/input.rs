@@ -181,6 +181,17 @@ pub enum Input {
         /// The settings that hold from here on.
         settings: std::sync::Arc<crate::goal::RunSettings>,
     },
+    /// A person changed the plan that waits for approval, and approves it.
+    EditPlan {
+        /// The whole plan.
+        graph: std::sync::Arc<crate::graph::Graph>,
+        /// Models that it names and that the run does not know yet, with what each stands for.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        models: BTreeMap<String, String>,
+        /// Who.
+        #[serde(default)]
+        by: String,
+    },
 }
 
 impl Input {
@@ -207,7 +218,8 @@ impl Input {
             | Input::Tighten { .. }
             | Input::Reload { .. }
             | Input::Import
-            | Input::Adopt { .. } => None,
+            | Input::Adopt { .. }
+            | Input::EditPlan { .. } => None,
         }
     }
 }
@@ -355,6 +367,7 @@ fn told_by(event: &Event) -> Option<Input> {
         | Event::Compacted { .. }
         | Event::Cancelled { .. }
         | Event::Exhausted { .. }
+        | Event::Named { .. }
         | Event::Finished { .. } => None,
     }
 }

@@ -12,7 +12,7 @@
 //! let agents = vec![AgentCard { name: "thinker".into(), ..AgentCard::default() }];
 //! let roster = Arc::new(Roster { agents, ..Roster::default() });
 //! let settings = Arc::new(RunSettings::default());
-//! let start = RunStart { goal, roster, settings, budget: Default::default(), plan: None };
+//! let start = RunStart { goal, roster, settings, budget: Default::default(), plan: None, earlier: Default::default() };
 //!
 //! let mut run = Run::default();
 //! let record = run.advance(Input::Start(Box::new(start)), Timestamp(0));
@@ -46,6 +46,7 @@ mod citation;
 mod confinement;
 mod decide;
 mod earlier;
+mod earlier_runs;
 mod effect;
 mod event;
 mod expected_cost;
@@ -83,6 +84,7 @@ pub use budget::Ledger;
 pub use citation::{Citation, CitationFinding, find_quotation};
 pub use confinement::{Denial, Level, ResumeTerms, SharedTools};
 pub use earlier::{ConversationLimits, EarlierConversation, EarlierMessage};
+pub use earlier_runs::{EarlierRuns, KeptResult, RepeatedRun};
 pub use effect::{Effect, EffectClass, EffectFacts, ExpectedWrite, Inquiry, PreparedCall, SimpleCommand};
 pub use event::{Event, Judgement, Note, PlanReason};
 pub use goal::{

@@ -55,7 +55,8 @@ impl Run {
 
     /// The rights of an agent in this run.
     pub(crate) fn rights<'a>(&'a self, agent: &'a AgentCard) -> Rights<'a> {
-        Rights::of(&self.settings, &self.remembered).agent(agent)
+        let rights = Rights::of(&self.settings, &self.remembered).agent(agent);
+        if self.awaits_first_approval() { rights.until_the_plan_is_approved() } else { rights }
     }
 
     /// The rules about reading that a step's agent has, the run's included.

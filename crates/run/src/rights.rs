@@ -92,6 +92,16 @@ impl<'a> Rights<'a> {
         self.child(RightsLayer { whose: &card.name, mode: card.narrowed.mode, read_only, rules: &card.narrowed.rules })
     }
 
+    /// The rights before a person has approved the plan: nothing may be changed.
+    #[must_use]
+    pub(crate) fn until_the_plan_is_approved(mut self) -> Self {
+        if let Some(run) = self.layers.first_mut() {
+            (run.mode, run.read_only) = (Some(ApprovalMode::ReadOnly), true);
+        }
+        self.cannot_ask = Some("the plan of this run is not approved yet");
+        self
+    }
+
     /// The rights of code that an agent runs. Code cannot wait for a person.
     #[must_use]
     pub fn code(mut self) -> Self {

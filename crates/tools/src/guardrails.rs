@@ -220,10 +220,10 @@ async fn by_model(name: &str, rule: &str, text: &str, cx: &CallContext) -> Resul
     };
     let start = said.find('{').unwrap_or_default();
     let end = said.rfind('}').map_or(said.len(), |end| end + 1);
-    let verdict: Map<String, Value> = said
-        .get(start..end)
-        .and_then(|object| serde_json::from_str(object).ok())
-        .ok_or_else(|| format!("the model that was asked gave no verdict, but said: {}", crate::truncate::line(&said, 200)))?;
+    let verdict: Map<String, Value> =
+        said.get(start..end).and_then(|object| serde_json::from_str(object).ok()).ok_or_else(|| {
+            format!("the model that was asked gave no verdict, but said: {}", crate::truncate::line(&said, 200))
+        })?;
     match verdict.get("ok").and_then(Value::as_bool) {
         Some(true) => Ok(None),
         Some(false) => {
@@ -249,8 +249,11 @@ async fn by_function(
         ("arguments", json!(call.map(|call| &call.args))),
     ];
     let taken = tool.spec().parameters["properties"].as_object().cloned().unwrap_or_default();
-    let args: Map<String, Value> =
-        known.into_iter().filter(|(name, _)| taken.contains_key(*name)).map(|(name, value)| (name.to_owned(), value)).collect();
+    let args: Map<String, Value> = known
+        .into_iter()
+        .filter(|(name, _)| taken.contains_key(*name))
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect();
     let output = match tool.call(Value::Object(args), cx).await {
         Reply::Output(output) if output.is_error => return Err(output.text.trim().to_owned()),
         Reply::Output(output) => output,

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `workbench.rs` | the workbench of one folder: `open`, and the parts that runs share |
 //! | `start.rs`, `resume.rs`, `fork.rs`, `adopt.rs` | starting, resuming, forking and adopting a run |
+//! | `outlook.rs`, `repeat.rs` | what a plan will use and cost; which results of a run are kept when it is repeated |
 //! | `flags.rs` | settings from the command line, which override all others |
 //! | `notice.rs`, `fault.rs` | messages for the user, and errors |
 //! | `folders.rs`, `untrusted.rs`, `list_file.rs`, `time_format.rs` | folders, environment; small files; times |
@@ -36,6 +37,8 @@ mod list_file;
 pub mod memory;
 pub mod model_access;
 mod notice;
+mod outlook;
+mod repeat;
 mod resume;
 pub mod sandbox_probe;
 mod search_access;
@@ -54,6 +57,8 @@ pub use flags::{Bounds, Confine, Flags};
 pub use folders::AppFolders;
 pub use fork::{Fork, UNKNOWN_MODEL, may_fork};
 pub use notice::{Notice, Tell};
+pub use outlook::StepOutlook;
+pub use repeat::{Repeat, RepeatChange, StepVerdict};
 pub use resume::{ResumeOutcome, StoredRun, folder_of};
 pub use service::{SessionLimits, UpdraftService};
 pub use settings::WorkspaceSettings;

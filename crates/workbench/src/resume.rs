@@ -78,6 +78,9 @@ impl Workbench {
         let mut bench = Self::with(folders, folder, flags, settings, attendance);
         bench.purpose = Purpose::OneRun { grants_rights: says_rights };
         bench.use_journal((*journal).clone());
+        if run.awaits_first_approval() {
+            bench.hold_to_reading();
+        }
         for notice in notices {
             bench.tell(Notice::Rights(notice));
         }

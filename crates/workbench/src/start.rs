@@ -1,10 +1,14 @@
 //! Starting a run.
 
-use updraft_engine::{Agents, Background, NewRun, RunHandle};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use updraft_engine::{AgentRecord, Agents, Background, NewRun, RunHandle};
 use updraft_models::{ModelChoice, is_purpose};
-use updraft_run::{Goal, Graph, Level, RunId, RunMode, RunSettings as Rules};
+use updraft_run::{AgentRole, EarlierRuns, Goal, Graph, Level, RepeatedRun, RunId, RunMode, RunSettings as Rules};
 
 use crate::fault::Fault;
+use crate::model_access::agents_model;
 use crate::notice::Notice;
 use crate::servers::WantedTools;
 use crate::service::ENTRY_POINT;
@@ -20,6 +24,10 @@ pub struct NewGoal {
     pub pictures: Vec<Vec<u8>>,
     /// The plan, if there is one already.
     pub plan: Option<Graph>,
+    /// A person approves the plan before its steps begin. The workbench must be held to reading until then.
+    pub plan_first: bool,
+    /// The run that this one repeats, if it repeats one.
+    pub repeated: Option<Arc<RepeatedRun>>,
 }
 
 impl Workbench {
@@ -38,15 +46,20 @@ impl Workbench {
         let tools = |wanted: &[String]| kit.dispatcher.registry().specs_for(wanted);
         let only_reads = |name: &str| tools::only_reads(&kit.dispatcher, name);
         let models = |wanted: &str| model_access::agents_model(wanted, asked, &chosen.spec, &self.access);
+        let models_named = self.model_names(new.plan.as_ref()).await?;
+        let window = self.planner_window(&agents, &new).await;
+        let settings = self.rules(&new.goal, &chosen.spec, level, kit);
+        let settings = Rules { models: models_named, window, plan_first: new.plan_first, ..settings };
+        let earlier = EarlierRuns { record: self.record(&new.goal)?, repeated: new.repeated };
         let names: Vec<String> = match &new.goal.mode {
             RunMode::Agent(name) => vec![name.clone()],
             RunMode::Plan | RunMode::Swarm | RunMode::Given => agents.iter().map(|agent| agent.name.clone()).collect(),
         };
         let memory = memory::recalled(&self.folders, &self.folder, &self.settings, &new.goal, &names);
         let skills = skills::usable(&skills::of(&self.folders, &self.folder, &self.settings));
-        let background = Background { memory, skills };
+        let background = Background { memory, skills, earlier };
         let run = NewRun {
-            settings: self.rules(&new.goal, &chosen.spec, level, kit),
+            settings,
             goal: new.goal,
             budget: self.settings.effective.budget(),
             plan: new.plan,
@@ -58,6 +71,30 @@ impl Workbench {
             pictures: new.pictures,
         };
         Ok(kit.engine.start_with(id, run, background).await?)
+    }
+
+    /// The context window of the model that will plan, if it is known. A server on this machine is asked.
+    async fn planner_window(&self, agents: &Agents, new: &NewGoal) -> Option<u64> {
+        let role = match new.goal.mode {
+            RunMode::Plan => AgentRole::Planner,
+            RunMode::Swarm => AgentRole::Router,
+            RunMode::Agent(_) | RunMode::Given => return None,
+        };
+        let planner = agents.in_role(role).filter(|_| new.plan.is_none())?;
+        let (asked, chosen) = (self.asked_model().ok()?, self.model().await.ok()?);
+        let own = planner.model.as_ref().and_then(|name| agents_model(name, asked, &chosen.spec, &self.access));
+        match own.filter(|own| *own != chosen.spec) {
+            Some(own) => updraft_models::resolve(&own, &self.access).ok()?.window().await,
+            None => chosen.model.window().await,
+        }
+    }
+
+    /// How the agents did in earlier runs, for a run that is planned.
+    fn record(&self, goal: &Goal) -> Result<BTreeMap<String, String>, Fault> {
+        match goal.mode {
+            RunMode::Plan | RunMode::Swarm => Ok(AgentRecord::load(self.journal()?)?.lines()),
+            RunMode::Agent(_) | RunMode::Given => Ok(BTreeMap::new()),
+        }
     }
 
     /// Reports every fault that can be found before anything is started; `faults` are those already found in the plan.
@@ -88,6 +125,7 @@ impl Workbench {
         model.clone_into(&mut rules.model);
         rules.workspace = self.folder.display().to_string();
         rules.workspace_trusted = self.settings.trust_state.is_trusted();
+        rules.approvals = self.approvals();
         rules.sandbox = level;
         rules.grants = Some(confinement::grants(&self.settings, &self.flags.confine));
         rules.strange_tools = kit.dispatcher.registry().strange();

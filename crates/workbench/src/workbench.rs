@@ -9,7 +9,7 @@ use updraft_engine::{Agents, Engine, EngineOptions, NoWatcher, Prompts, RealPerf
 use updraft_journal::Journal;
 use updraft_mcp::Servers;
 use updraft_models::{ModelAccess, ModelChoice, choose};
-use updraft_run::{Input, Level, Rules};
+use updraft_run::{ApprovalMode, Input, Level, Rules};
 use updraft_tools::Dispatcher;
 
 use crate::fault::Fault;
@@ -59,6 +59,8 @@ pub struct Workbench {
     level: OnceCell<Level>,
     equipment: OnceCell<RunEquipment>,
     left_out_told: Once,
+    /// The mode of the settings, while the tools are held to reading because no plan is approved.
+    held: Option<ApprovalMode>,
 }
 
 /// Which runs the tools of a workbench are for.
@@ -112,7 +114,28 @@ impl Workbench {
             level: OnceCell::new(),
             equipment: OnceCell::new(),
             left_out_told: Once::new(),
+            held: None,
         }
+    }
+
+    /// Holds the tools to reading until a plan is approved: commands see a workspace that they cannot change, and no
+    /// server is started. To be called before the first run. Runs record the mode of the settings all the same.
+    pub fn hold_to_reading(&mut self) {
+        let approvals = &mut self.settings.effective.approvals.value;
+        self.held.get_or_insert(*approvals);
+        *approvals = ApprovalMode::ReadOnly;
+    }
+
+    /// Ends that, because the plan is approved now.
+    pub fn allow_changes(&mut self) {
+        if let Some(approvals) = self.held.take() {
+            self.settings.effective.approvals.value = approvals;
+        }
+    }
+
+    /// Who decides about calls, by the settings.
+    pub(crate) fn approvals(&self) -> ApprovalMode {
+        self.held.unwrap_or(self.settings.effective.approvals.value)
     }
 
     pub(crate) fn tell(&self, notice: Notice) {

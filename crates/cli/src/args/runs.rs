@@ -99,6 +99,9 @@ pub(crate) struct ResumeArgs {
     /// For a run with a damaged journal: discard the damaged events and all later ones, and continue before them
     #[arg(long, conflicts_with = "all")]
     pub(crate) from_damaged: bool,
+    /// For a run whose plan waits for approval: use this plan instead, and approve it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "all")]
+    pub(crate) plan: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) permission: PermissionFlags,
     #[command(flatten)]
@@ -107,6 +110,42 @@ pub(crate) struct ResumeArgs {
     pub(crate) confine: ConfineFlags,
     #[command(flatten)]
     pub(crate) output: OutputFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RerunArgs {
+    #[command(flatten)]
+    pub(crate) run: RunOrNewest,
+    /// Pursue this goal instead; the planner changes the plan as little as it can
+    #[arg(long, value_name = "GOAL")]
+    pub(crate) goal: Option<String>,
+    /// Use this plan instead
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) plan: Option<PathBuf>,
+    /// Carry out this step again although nothing has changed for it (repeatable)
+    #[arg(long, value_name = "STEP")]
+    pub(crate) again: Vec<String>,
+    /// Only show what would be kept and what would be done again
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Use this model; steps that used another are done again
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) permission: PermissionFlags,
+    #[command(flatten)]
+    pub(crate) spending: SpendingFlags,
+    #[command(flatten)]
+    pub(crate) confine: ConfineFlags,
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StatsArgs {
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -74,7 +74,7 @@ pub(super) fn goal(args: &args::RunArgs, text: String, workspace: &Path) -> Resu
     let requirements = args.require.iter().filter(|text| !text.trim().is_empty());
     let requirements = requirements.map(|text| Requirement::parse(text)).collect();
     let goal = Goal { text, files, pictures, variables, mode, requirements, ..Goal::default() };
-    Ok(NewGoal { goal, pictures: bytes, plan: None })
+    Ok(NewGoal { goal, pictures: bytes, plan_first: args.plan_first, ..NewGoal::default() })
 }
 
 /// A file that is a picture, and its bytes.

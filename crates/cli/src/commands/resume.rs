@@ -5,10 +5,12 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use updraft_engine::DriveResult;
 use updraft_journal::{Journal, RunFilter, Status};
-use updraft_run::{Run, RunId};
+use updraft_run::{Input, Run, RunId};
 use updraft_workbench::{Flags, ResumeOutcome, RunCallbacks, StoredRun, Workbench, folder_of};
 
+use super::plan_approval::{self, PlanDecision};
 use crate::args::ResumeArgs;
+use crate::drive_run::Driven;
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::{self, AppFolders};
 use crate::signals::Signals;
@@ -68,7 +70,7 @@ async fn all(folders: &AppFolders, journal: Journal, args: &ResumeArgs) -> CliRe
     Ok(worst)
 }
 
-async fn resume_run(folders: &AppFolders, journal: &Journal, id: &RunId, args: &ResumeArgs) -> CliResult {
+pub(super) async fn resume_run(folders: &AppFolders, journal: &Journal, id: &RunId, args: &ResumeArgs) -> CliResult {
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
     let face = RunDisplay::of(&args.output);
@@ -77,17 +79,43 @@ async fn resume_run(folders: &AppFolders, journal: &Journal, id: &RunId, args: &
     }
     // The followed process may have changed the run's rights, so the workbench is opened again each time.
     let mut has_followed = false;
+    let mut edited = args.plan.as_deref();
     loop {
-        let (bench, adopts) = open(folders, journal, id, args, &face, &stop, has_followed).await?;
-        let ended = Box::pin(resume_or_follow(&bench, id, adopts, args, &face, &mut signals)).await;
+        let (mut bench, adopts) = open(folders, journal, id, args, &face, &stop, has_followed).await?;
+        let approval = plan_approval::decide(&bench, id, edited.take(), &face, &mut signals).await?;
+        let (approves, verdict) = match approval {
+            PlanDecision::None => (false, None),
+            PlanDecision::Send { input, approves } => (approves, Some(input)),
+            PlanDecision::Stop(code) => return Ok(code),
+        };
+        if approves {
+            bench.allow_changes();
+        }
+        let ended = Box::pin(resume_or_follow(&bench, id, adopts, args, verdict, (&face, &mut signals))).await;
         // Always, because other runs may follow in this process.
         bench.close().await;
-        if let Some(code) = ended? {
-            return Ok(code);
+        match ended? {
+            Followed::Ended(code) => return Ok(code),
+            Followed::PlanWaits(rested) if !face.can_ask => {
+                return Ok(drive_run::conclude(&rested, journal, &face, &signals));
+            }
+            Followed::PlanWaits(_) => {}
+            Followed::Left => {
+                face.say("its process ended before the run did; continuing the run here");
+                has_followed = true;
+            }
         }
-        face.say("its process ended before the run did; continuing the run here");
-        has_followed = true;
     }
+}
+
+/// How resuming or following a run ended.
+enum Followed {
+    /// Nothing more can be done for it here.
+    Ended(CliExitCode),
+    /// Its plan waits for approval.
+    PlanWaits(Box<DriveResult>),
+    /// The process that drove it ended before the run did.
+    Left,
 }
 
 /// Opens the workbench for a run as it is now; also returns whether the run is to be adopted.
@@ -123,28 +151,32 @@ async fn open(
     Ok((bench, adopts))
 }
 
-/// Resumes a run, or follows it while another process drives it. Returns `None` if that process ended before the run
-/// did.
+/// Resumes a run, or follows it while another process drives it.
 async fn resume_or_follow(
     bench: &Workbench,
     id: &RunId,
     adopts: bool,
     args: &ResumeArgs,
-    face: &RunDisplay,
-    signals: &mut Signals,
-) -> Result<Option<CliExitCode>, CliError> {
-    let then = vec![drive_run::resume_input(&args.permission, &args.spending)];
+    verdict: Option<Input>,
+    (face, signals): (&RunDisplay, &mut Signals),
+) -> Result<Followed, CliError> {
+    let then = verdict.into_iter().chain([drive_run::resume_input(&args.permission, &args.spending)]).collect();
     let resumed = if adopts { bench.adopt(id, then).await? } else { bench.resume(id, then).await? };
     match resumed {
         ResumeOutcome::Here(handle) => {
             if handle.run().is_over() {
                 face.say(&format!("run {id} has already ended; this is its result"));
             }
-            drive_run::drive_and_ask(bench.engine().await?, *handle, face, signals).await.map(Some)
+            let driven = drive_run::drive_until_plan(bench.engine().await?, *handle, face, signals).await?;
+            Ok(match driven {
+                Driven::Ended(code) => Followed::Ended(code),
+                Driven::PlanWaits(rested) => Followed::PlanWaits(rested),
+            })
         }
         ResumeOutcome::Elsewhere { pid } => {
             face.say(&format!("run {id} is being run by process {pid}; following it (Ctrl-C only stops following)"));
-            follow(bench.journal()?, id, face, signals).await
+            let ended = follow(bench.journal()?, id, face, signals).await?;
+            Ok(ended.map_or(Followed::Left, Followed::Ended))
         }
     }
 }

@@ -4,13 +4,14 @@ use tokio_util::sync::CancellationToken;
 use updraft_run::RunId;
 use updraft_workbench::{Flags, NewGoal, RunCallbacks, Workbench};
 
-use super::{detach, goal, stdin};
+use super::{detach, goal, plan_table, resume, stdin};
 use crate::args;
+use crate::drive_run::{self, Driven};
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::{self, AppFolders};
 use crate::signals::Signals;
 use crate::view::RunDisplay;
-use crate::{drive_run, journal, log, out, runtime};
+use crate::{journal, log, out, runtime};
 
 pub(crate) mod follow_up;
 mod plan_only;
@@ -51,13 +52,17 @@ pub(crate) fn start(
     let (face, stop) = (RunDisplay::of(&args.output), CancellationToken::new());
     let watch = if args.plan_only { plan_only::until_planned(&stop) } else { face.watch.clone() };
     let attendance = RunCallbacks { watch, stop: stop.clone(), tell: face.tell() };
-    let bench = Workbench::open(folders, &folder, flags(args), attendance)?;
+    let mut bench = Workbench::open(folders, &folder, flags(args), attendance)?;
+    if args.plan_first {
+        bench.hold_to_reading();
+    }
     let converses = follow_up.is_some();
     let new = check(&bench, args, text, follow_up)?;
     if args.plan_only
         && let Some(graph) = &new.plan
     {
-        plan_only::print(graph, args.output.json);
+        let outlook = runtime::block_on(async { Ok(bench.outlook(graph).await?) })?;
+        plan_table::print(graph, &outlook, args.output.json);
         return Ok(CliExitCode::Done);
     }
     for requirement in &new.goal.requirements {
@@ -68,9 +73,18 @@ pub(crate) fn start(
         let mut signals = Signals::listen(stop)?;
         let handle = Box::pin(bench.start(id.clone(), new)).await?;
         let ended = if args.plan_only {
-            plan_only::conclude(Box::pin(handle.drive()).await?, face.json)
+            plan_only::conclude(&bench, Box::pin(handle.drive()).await?, face.json).await
         } else {
-            drive_run::drive_and_ask(bench.engine().await?, handle, &face, &mut signals).await
+            let driven = drive_run::drive_until_plan(bench.engine().await?, handle, &face, &mut signals).await?;
+            match driven {
+                Driven::Ended(code) => Ok(code),
+                Driven::PlanWaits(_) if face.can_ask => {
+                    // From here on the run is resumed with tools that may change something.
+                    bench.close().await;
+                    Box::pin(resume::resume_run(folders, bench.journal()?, &id, &resume_args(args))).await
+                }
+                Driven::PlanWaits(rested) => Ok(drive_run::conclude(&rested, bench.journal()?, &face, &signals)),
+            }
         };
         bench.close().await;
         let kept = if converses {
@@ -110,5 +124,20 @@ fn flags(args: &args::RunArgs) -> Flags {
         budget: args.spending.budget(),
         confine: args.confine.flags(),
         ..Flags::default()
+    }
+}
+
+/// The arguments with which a run continues after its plan was shown.
+fn resume_args(args: &args::RunArgs) -> args::ResumeArgs {
+    args::ResumeArgs {
+        run: None,
+        all: false,
+        workspace: None,
+        from_damaged: false,
+        plan: None,
+        permission: args.permission.clone(),
+        spending: args::SpendingFlags::default(),
+        confine: args.confine.clone(),
+        output: args.output.clone(),
     }
 }

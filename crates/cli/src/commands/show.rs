@@ -72,6 +72,12 @@ fn in_words(report: &RunReport, ending: &RunEnding) -> String {
     if level != Level::Unknown {
         lines.push(format!("  sandbox    {level}"));
     }
+    if let Some(repeated) = &report.run.earlier_runs().repeated {
+        lines.push(format!("  repeats    {}", repeated.of));
+    }
+    if let Some(why) = report.run.planned_instead() {
+        lines.push(format!("  planned    one step instead of a plan: {}", out::short(why, 300)));
+    }
     if let Some(parent) = &head.parent {
         lines.push(format!("  forked     from {parent}"));
     }

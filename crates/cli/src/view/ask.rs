@@ -141,6 +141,34 @@ fn approval(step: &str, why: &str, arguments: &[String], offered: &AlwaysOffer<'
     }
 }
 
+/// What the user says about a plan.
+pub(crate) enum PlanAnswer {
+    Go,
+    Edit,
+    /// Another plan is wanted, for this reason.
+    Refuse(String),
+    Stop,
+}
+
+/// Asks the user about a plan that was just shown.
+pub(crate) fn ask_about_plan() -> PlanAnswer {
+    forget_typed_ahead();
+    out::note("");
+    loop {
+        out::draw("carry it out? [g: go, e: edit it in your editor, s: stop, or n and what to change] ");
+        let Some(line) = read_line() else { return PlanAnswer::Stop };
+        let line = line.trim();
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match word.to_lowercase().as_str() {
+            "g" | "go" | "y" | "yes" => return PlanAnswer::Go,
+            "e" | "edit" => return PlanAnswer::Edit,
+            "s" | "stop" | "q" => return PlanAnswer::Stop,
+            "n" | "no" => return PlanAnswer::Refuse(rest.trim().to_owned()),
+            _ => {}
+        }
+    }
+}
+
 /// A yes-or-no question. No answer means no.
 pub(crate) fn confirm(text: &str) -> bool {
     out::draw(&format!("{text} [y/N] "));

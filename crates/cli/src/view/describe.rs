@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use updraft_engine::{Statistics, StepReport, ToolCallCount};
 use updraft_run::{
-    Effect, Event, Judgement, Ledger, Note, Origins, PlanReason, ProofState, Reply, Rules, Run, ToolCallOutcome, outcome_words,
+    Effect, Event, Judgement, Ledger, Note, Origins, PlanReason, ProofState, Reply, Rules, Run, ToolCallOutcome,
+    outcome_words,
 };
 
 use crate::out::{Paint, short};
@@ -105,6 +106,13 @@ pub(crate) fn graph_lines(steps: &[StepReport], run: &Run, paint: Paint) -> Vec<
                 let _ = write!(text, "  {}", cost(ledger));
             }
         }
+        let model = run.model_for(spec);
+        if model != run.settings().model {
+            let _ = write!(text, "  {}", short(model, 60));
+        }
+        if run.is_kept(&spec.id) {
+            text.push_str("  kept");
+        }
         let indent = "  ".repeat(depth);
         if !step.tools.is_empty() {
             let tools = short(&ToolCallCount::in_words(&step.tools), 160);
@@ -151,11 +159,13 @@ pub(crate) fn event_words(event: &Event) -> String {
         Event::Forked { from, at, .. } => format!("from {from}, first {at} events"),
         Event::Told { message } => short(message, 160),
         Event::Profiled { files } => short(&files.to_string(), 160),
-        Event::Planned { graph, because } => {
-            let why = match because {
-                PlanReason::Failed(step) => format!(" because `{step}` failed"),
-                PlanReason::Proof => " to check the requirements".to_owned(),
-                _ => String::new(),
+        Event::Planned { graph, because, instead } => {
+            let why = match (because, instead) {
+                (_, Some(why)) => format!(" instead of a plan: {}", short(why, 160)),
+                (PlanReason::Failed(step), None) => format!(" because `{step}` failed"),
+                (PlanReason::Revised, None) => " as a person wants it".to_owned(),
+                (PlanReason::Proof, None) => " to check the requirements".to_owned(),
+                (_, None) => String::new(),
             };
             let names: Vec<&str> = graph.steps.iter().take(12).map(|step| step.id.as_str()).collect();
             format!("{}{why}: {}", count(graph.steps.len() as u64, "step"), names.join(", "))
@@ -201,6 +211,7 @@ pub(crate) fn event_words(event: &Event) -> String {
             let proved = findings.iter().filter(|found| found.state == ProofState::Proved).count();
             format!("{proved} of {}", count(findings.len() as u64, "requirement"))
         }
+        Event::StepDone { step, kept_from: Some(run), .. } => format!("{step}  kept from {run}"),
         Event::StepDone { step, best_effort, .. } => {
             format!("{step}{}", if *best_effort { "  as far as it came" } else { "" })
         }
@@ -222,6 +233,7 @@ pub(crate) fn event_words(event: &Event) -> String {
         Event::Imported => String::new(),
         Event::Adopted { settings } => format!("in {}, with {}", settings.workspace, settings.model),
         Event::Cancelled { by } => format!("by {by}"),
+        Event::Named { models } => models.keys().cloned().collect::<Vec<_>>().join(", "),
         Event::Exhausted { which } => format!("the limit on {}", which.flag().0),
         Event::Finished { answer, failed } => match failed {
             Some(why) => format!("failed: {}", short(&why.message, 160)),

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use updraft_engine::{RunWatcher, Statistics, failure_of, requirements, waiting_for, why_stopped};
 use updraft_models::Delta;
 use updraft_run::{
-    BudgetLimit, Effect, EffectAddress, EffectKind, Event, PlanReason, Record, Reply, Run, RunId, RunPhase,
-    StepRole, ToolCallOutcome, argument_lines, outcome_words,
+    BudgetLimit, Effect, EffectAddress, EffectKind, Event, PlanReason, Record, Reply, Run, RunId, RunPhase, StepRole,
+    ToolCallOutcome, argument_lines, outcome_words,
 };
 
 use crate::fault::{CliError, CliExitCode};
@@ -93,7 +93,10 @@ fn lines(event: &Event, run: &Run) -> Vec<JsonEvent> {
         ),
         Event::Forked { from, at, .. } => one("run.forked", json!({ "from": from, "at_event": at })),
         Event::Told { message } => one("run.told", json!({ "message": message })),
-        Event::Planned { graph, because } => match because {
+        Event::Planned { graph, instead: Some(why), .. } => {
+            one("run.planned", json!({ "steps": graph.steps, "instead_of_a_plan": why }))
+        }
+        Event::Planned { graph, because, .. } => match because {
             PlanReason::Goal => Vec::new(),
             PlanReason::Failed(step) => one("run.planned", json!({ "steps": graph.steps, "because": step })),
             _ => one("run.planned", json!({ "steps": graph.steps })),
@@ -118,13 +121,14 @@ fn lines(event: &Event, run: &Run) -> Vec<JsonEvent> {
         Event::Proved { step, findings } => {
             one("run.proved", json!({ "step": step, "requirements": requirements(run), "findings": findings }))
         }
-        Event::StepDone { step, best_effort, .. } => {
+        Event::StepDone { step, best_effort, kept_from, .. } => {
             let found = run.step(step);
             let output = found.and_then(|step| step.output.as_deref());
             let turns = found.map_or(0, |step| step.ledger.requests());
             one(
                 "step.completed",
-                json!({ "step": step, "agent": agent(step), "output": output, "turns": turns, "best_effort": best_effort }),
+                json!({ "step": step, "agent": agent(step), "output": output, "turns": turns, "best_effort": best_effort,
+                        "kept_from": kept_from }),
             )
         }
         Event::Halted { step, why, .. } => {
@@ -216,7 +220,9 @@ fn replied(id: &EffectAddress, reply: &Reply, run: &Run) -> Vec<JsonEvent> {
     let completed = |item: Value| line("item.completed", json!({ "item": item }));
     match reply {
         // The calls that the run makes itself are reported one by one.
-        Reply::Answer(_) if run.step(step).is_some_and(|step| step.role == StepRole::Prove) && id.kind == EffectKind::Ask => {
+        Reply::Answer(_)
+            if run.step(step).is_some_and(|step| step.role == StepRole::Prove) && id.kind == EffectKind::Ask =>
+        {
             Vec::new()
         }
         Reply::Answer(answer) => {

@@ -51,19 +51,28 @@ impl ProgressPrinter {
             format!("{step} ({agent})")
         };
         Some(match event {
-            Event::Planned { graph, because } => {
+            Event::Planned { graph, because, instead } => {
                 let steps = describe::count(graph.steps.len() as u64, "step");
                 match because {
+                    PlanReason::First | PlanReason::Failed(_) | PlanReason::Revised if instead.is_some() => {
+                        let why = instead.as_deref().unwrap_or_default();
+                        format!("planned one step instead of a plan: {}", out::short(why, 300))
+                    }
+                    PlanReason::Revised if graph.steps.is_empty() => "the plan was refused".to_owned(),
+                    PlanReason::Revised => format!("planned as you want it: {steps}"),
                     PlanReason::Failed(step) => format!("planned again because `{step}` failed: {steps}"),
                     PlanReason::First => format!("planned: {steps}"),
                     _ => return None,
                 }
             }
             Event::Required { requirements } => {
-                let lines = requirements.iter().map(|one| format!("requires {}: {}", out::short(&one.text, 200), one.how()));
+                let lines =
+                    requirements.iter().map(|one| format!("requires {}: {}", out::short(&one.text, 200), one.how()));
                 lines.collect::<Vec<_>>().join("\n")
             }
-            Event::Wanted { id, effect: Effect::Ask | Effect::Prepare } if id.kind == EffectKind::Ask && id.turn == 0 => {
+            Event::Wanted { id, effect: Effect::Ask | Effect::Prepare }
+                if id.kind == EffectKind::Ask && id.turn == 0 =>
+            {
                 self.began().entry(id.step.clone()).or_insert(record.at);
                 let what = run.step(&id.step).map(|step| out::short(&step.spec.description, 200)).unwrap_or_default();
                 let colon = if what.is_empty() { "" } else { ": " };
@@ -97,6 +106,7 @@ impl ProgressPrinter {
                 format!("↻ planning again because of {step}: {}", out::short(why, 200))
             }
             Event::Told { message } => format!("you said: {}", out::short(message, 200)),
+            Event::StepDone { step, kept_from: Some(run), .. } => format!("✓ {} kept from {run}", named(step)),
             Event::StepDone { step, best_effort, .. } => {
                 let turns = run.step(step).map_or(0, |step| step.ledger.turns);
                 let cut = if *best_effort { ", cut short" } else { "" };

@@ -47,7 +47,10 @@ fn a_function_is_asked_before_each_call_and_after_each_answer() {
 #[test]
 fn a_model_judges_a_rule_and_a_call_that_breaks_it_stops_the_step() {
     let world = World::new();
-    world.config("guardrails/no-push.md", "---\nwhen: call\ntools: [run_command]\n---\nNothing is pushed to a remote.\n");
+    world.config(
+        "guardrails/no-push.md",
+        "---\nwhen: call\ntools: [run_command]\n---\nNothing is pushed to a remote.\n",
+    );
     let rules = json!({"rules": [
         {"when": {"contains": "git push"}, "answer": {"json": {"ok": false, "why": "it pushes to a remote"}}},
         {"when": {"contains": "<<<"}, "answer": {"json": {"ok": true, "why": ""}}},

@@ -43,6 +43,7 @@ mod money;
 mod networkx;
 mod outage;
 mod permissions;
+mod plans;
 mod planted;
 mod proof;
 mod python;

@@ -146,7 +146,7 @@ fn a_given_plan_is_checked_and_printed_without_a_model() {
         .to_string(),
     );
     let ran = world.updraft(&["run", "--plan-only", "--json", "--plan", plan.to_str().unwrap(), "go"]).code(0);
-    assert_eq!(ran.value(), json!({"steps": [{"id": "T1", "agent": "thinker", "prompt": "think"}]}));
+    assert_eq!(ran.value()["steps"], json!([{"id": "T1", "agent": "thinker", "prompt": "think"}]));
 }
 
 #[test]

@@ -253,5 +253,5 @@ fn a_plan_is_printed_as_a_table_and_as_a_file() {
     find  retriever  Find the figures  -        figures  -
     plot  coder      Plot them         figures  chart    find
     ");
-    assert_eq!(world.updraft(&[&args[..], &["--json"]].concat()).code(0).value(), plan);
+    assert_eq!(world.updraft(&[&args[..], &["--json"]].concat()).code(0).value()["steps"], plan["steps"]);
 }

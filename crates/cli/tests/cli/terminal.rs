@@ -23,6 +23,15 @@ impl Terminal {
     }
 
     pub(crate) fn of_width(world: &World, columns: usize, args: &[&str]) -> Self {
+        Self::start(world, columns, &[], args)
+    }
+
+    /// With these variables in its environment.
+    pub(crate) fn with(world: &World, variables: &[(&str, &str)], args: &[&str]) -> Self {
+        Self::start(world, 160, variables, args)
+    }
+
+    fn start(world: &World, columns: usize, variables: &[(&str, &str)], args: &[&str]) -> Self {
         let quoted: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
         let program = env!("CARGO_BIN_EXE_updraft");
         let line = format!("stty cols {columns} rows 24; exec {program} {}", quoted.join(" "));
@@ -32,6 +41,7 @@ impl Terminal {
             .env("UPDRAFT_HOME", world.home())
             .env("TERM", "xterm")
             .env_remove("CI")
+            .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -14,13 +14,13 @@ const READER: &str = "---\nname: reader\npurpose: Reads files.\ntools: [read_fil
 const FORM: &str = r#"{"type": "object", "properties": {"animal": {"type": "string", "maxLength": 12}, "legs": {"type": "integer", "minimum": 0, "maximum": 12}, "sound": {"enum": ["bark", "meow", "moo"]}}, "required": ["animal", "legs", "sound"], "additionalProperties": false}"#;
 
 /// A home, a workspace, and a model that `auto` finds by the address alone.
-struct Place<'s> {
+pub(crate) struct Place<'s> {
     folder: TempDir,
     server: &'s Served,
 }
 
 impl<'s> Place<'s> {
-    fn new(server: &'s Served) -> Self {
+    pub(crate) fn new(server: &'s Served) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let agents = folder.path().join("home/agents");
         std::fs::create_dir_all(&agents).unwrap();
@@ -36,10 +36,15 @@ impl<'s> Place<'s> {
     }
 
     fn updraft(&self, arguments: &[&str]) -> Output {
+        self.updraft_with(arguments, "80")
+    }
+
+    /// With this limit on each answer.
+    pub(crate) fn updraft_with(&self, arguments: &[&str], max_output: &str) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_updraft"));
         command.args(arguments).current_dir(self.folder.path().join("ws")).env_clear();
         command.env("UPDRAFT_HOME", self.folder.path().join("home")).env("NO_COLOR", "1");
-        command.env("OPENAI_BASE_URL", format!("{}/v1", self.server.address)).env("UPDRAFT_MAX_OUTPUT", "80");
+        command.env("OPENAI_BASE_URL", format!("{}/v1", self.server.address)).env("UPDRAFT_MAX_OUTPUT", max_output);
         command.output().unwrap()
     }
 

@@ -12,4 +12,5 @@
 
 mod goals;
 mod measure;
+mod plans;
 mod server;

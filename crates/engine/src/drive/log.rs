@@ -23,7 +23,7 @@ fn line(run_id: &RunId, event: &Event, run: &Run) {
             let settings = &start.settings;
             info!(run = %run_id, model = settings.model, workspace = settings.workspace, "run started");
         }
-        Event::Planned { graph, because } if *because != PlanReason::Goal => {
+        Event::Planned { graph, because, .. } if *because != PlanReason::Goal => {
             info!(run = %run_id, steps = graph.steps.len(), "planned");
         }
         Event::Wanted { id, effect: Effect::Ask } if id.kind == EffectKind::Ask && id.turn == 0 => {
@@ -74,6 +74,7 @@ fn line(run_id: &RunId, event: &Event, run: &Run) {
         | Event::Marked { .. }
         | Event::Confined { .. }
         | Event::Tightened { .. }
+        | Event::Named { .. }
         | Event::Reloaded { .. }
         | Event::Imported
         | Event::Adopted { .. } => {}

@@ -24,3 +24,4 @@ mod support;
 #[path = "../../../journal/tests/support/tape.rs"]
 mod tape;
 mod told;
+mod worfbench;

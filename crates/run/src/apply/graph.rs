@@ -15,9 +15,9 @@ impl Run {
             PlanReason::Goal if spec.id.as_str() == "plan" => StepRole::Plan,
             PlanReason::Goal if spec.id.as_str() == "distill" => StepRole::Distill,
             PlanReason::Proof => StepRole::Prove,
-            PlanReason::Goal | PlanReason::First | PlanReason::Failed(_) => StepRole::Work,
+            PlanReason::Goal | PlanReason::First | PlanReason::Failed(_) | PlanReason::Revised => StepRole::Work,
         };
-        if let PlanReason::Failed(_) = because {
+        if let PlanReason::Failed(_) | PlanReason::Revised = because {
             self.drop_what_has_not_begun();
         }
         let first = self.steps.len();

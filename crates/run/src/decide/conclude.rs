@@ -101,7 +101,7 @@ impl Run {
             untrusted: step.is_untrusted(),
             origins: step.origins.clone(),
         });
-        wrote.chain([Event::StepDone { step: id.clone(), best_effort: false, output }]).collect()
+        wrote.chain([Event::StepDone { step: id.clone(), best_effort: false, output, kept_from: None }]).collect()
     }
 
     /// What follows for a step that has used a result which was sent back in the meantime: it is entered again with the

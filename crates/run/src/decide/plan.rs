@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use updraft_lenient::{repair_with, whole_object};
 
-use crate::event::{Event, Note, PlanReason};
+use crate::event::{Event, Judgement, Note, PlanReason};
 use crate::goal::{RunMode, RunStart};
 use crate::graph::{Graph, GraphContext, StepSpec};
 use crate::id::StepId;
@@ -14,7 +14,7 @@ use crate::reply::{Failure, FailureKind};
 use crate::requirement::Requirement;
 use crate::role::AgentRole;
 use crate::state::{Run, RunPhase};
-use crate::step::{ConversationEntry, Step, StepRole, StepState};
+use crate::step::{ConversationEntry, PriorVisit, Step, StepRole, StepState};
 
 use super::failed_step::fail;
 
@@ -33,14 +33,19 @@ impl Run {
                 (Arc::new(first_steps(AgentRole::Planner, start)), PlanReason::Goal)
             }
         };
-        events.push(Event::Planned { graph, because });
+        events.push(Event::Planned { graph, because, instead: None });
         events
     }
 
-    /// The planner has answered: the plan is checked, and accepted or sent back with its faults.
+    /// The planner has answered: the plan is checked, and accepted or sent back with its faults. A planner that gives no
+    /// plan that can be carried out is replaced by a single step.
     pub(super) fn conclude_plan(&self, step: &Step, turn: u32, answer: &ModelAnswer) -> Vec<Event> {
-        let graph = match plan_in(&answer.text).and_then(|plan| Graph::checked(&plan, &self.surroundings())) {
-            Ok(graph) => graph,
+        match plan_in(&answer.text).and_then(|plan| Graph::checked(&plan, &self.surroundings())) {
+            Ok(graph) => {
+                let requirements = plan_in(&answer.text).map(|plan| requirements_in(&plan)).unwrap_or_default();
+                let required = (!requirements.is_empty()).then_some(Event::Required { requirements });
+                required.into_iter().chain(self.accept_plan(step, turn, graph, None)).collect()
+            }
             Err(faults) => {
                 // A planner that has answered in prose twice will not write a plan the third time.
                 let is_prose = prose_answers(step) > 1;
@@ -48,51 +53,62 @@ impl Run {
                     || step.corrections() + 1 >= self.settings.plan_attempts
                     || turn + 1 >= self.turns_of(step);
                 let faults = the_first(faults);
-                let Some(graph) = self.one_step(step, answer).filter(|_| is_last) else {
-                    let why = Failure::new(FailureKind::Json, format!("the plan has faults: {}", faults.join("; ")));
-                    if is_last {
-                        return fail(step, why);
-                    }
+                let why = Failure::new(FailureKind::Json, format!("the plan has faults: {}", faults.join("; ")));
+                if !is_last {
                     return self.correct(step, turn, Note::PlanFaults { faults }, &why);
-                };
-                graph
+                }
+                // Words that are no plan may already be the answer, so the one step is given them.
+                let words = Some(answer.text.trim()).filter(|text| !text.is_empty() && plan_in(text).is_err());
+                self.plan_one_step(step, turn, words, &why).unwrap_or_else(|| fail(step, why))
             }
-        };
-        let because = match self.replanning {
-            Some(failed) => PlanReason::Failed(self.steps[failed].spec.id.clone()),
-            None => PlanReason::First,
-        };
-        let reads_words = graph.steps.iter().any(|step| step.reads.iter().any(|name| name == PLANNER_WORDS));
-        let words = reads_words.then(|| Event::Wrote {
-            step: step.spec.id.clone(),
-            name: PLANNER_WORDS.into(),
-            value: serde_json::Value::String(answer.text.clone()),
-            untrusted: step.is_untrusted(),
-            origins: step.origins.clone(),
-        });
-        let requirements = plan_in(&answer.text).map(|plan| requirements_in(&plan)).unwrap_or_default();
-        let required = (!requirements.is_empty()).then_some(Event::Required { requirements });
-        let done = Event::StepDone { step: step.spec.id.clone(), best_effort: false, output: None };
-        let planned = Event::Planned { graph: Arc::new(graph), because };
-        words.into_iter().chain([done]).chain(required).chain([planned]).collect()
+        }
     }
 
-    /// A plan with one step, used if the planner answers in prose or a router's plan cannot be carried out. The
-    /// planner's answer is passed on to that step, because it may already be the answer.
-    fn one_step(&self, planner: &Step, answer: &ModelAnswer) -> Option<Graph> {
-        let is_silent = answer.text.trim().is_empty();
-        if self.goal.mode != RunMode::Swarm && (is_silent || plan_in(&answer.text).is_ok()) {
+    /// The planner's model failed. The first plan becomes a single step; a later one leaves what had failed as it was.
+    pub(super) fn after_planner_failed(&self, step: &Step, why: &Failure) -> Option<Vec<Event>> {
+        let is_first = self.replanning.is_none() && step.role == StepRole::Plan;
+        if !is_first || why.kind != FailureKind::Model {
             return None;
         }
+        self.plan_one_step(step, step.turn(), None, why)
+    }
+
+    /// Ends the planner's visit with its plan.
+    fn accept_plan(&self, step: &Step, turn: u32, graph: Graph, instead: Option<String>) -> Vec<Event> {
+        let is_revised = matches!(&step.carried, Some(PriorVisit { judgement: Judgement::Pivot { .. }, .. }));
+        let because = match self.replanning {
+            Some(failed) => PlanReason::Failed(self.steps[failed].spec.id.clone()),
+            None if is_revised => PlanReason::Revised,
+            None => PlanReason::First,
+        };
+        let id = step.spec.id.clone();
+        let done = Event::StepDone { step: id, best_effort: false, output: None, kept_from: None };
+        let asks = self.ask_about_plan(step, turn, &graph);
+        let planned = Event::Planned { graph: Arc::new(graph), because, instead };
+        [done, planned].into_iter().chain(asks).collect()
+    }
+
+    /// A plan with one step, for a planner that gives no plan that can be carried out.
+    fn plan_one_step(&self, planner: &Step, turn: u32, words: Option<&str>, why: &Failure) -> Option<Vec<Event>> {
         let agent = self.roster.in_role(AgentRole::Generalist).or_else(|| self.roster.in_role(AgentRole::Thinker))?;
         let id = if planner.visit == 0 { named("answer") } else { named(&format!("answer.{}", planner.visit)) };
         let mut step = StepSpec::new(id, &agent.name);
         step.description = "Answer the goal in one step".into();
         step.prompt.clone_from(&self.goal.text);
-        if !is_silent {
+        let mut events = Vec::new();
+        if let Some(words) = words {
             step.reads = vec![PLANNER_WORDS.into()];
+            events.push(Event::Wrote {
+                step: planner.spec.id.clone(),
+                name: PLANNER_WORDS.into(),
+                value: serde_json::Value::String(words.to_owned()),
+                untrusted: planner.is_untrusted(),
+                origins: planner.origins.clone(),
+            });
         }
-        Some(Graph { steps: vec![step] })
+        let instead = format!("`{}` gave no plan that can be carried out ({why})", planner.spec.agent);
+        events.extend(self.accept_plan(planner, turn, Graph { steps: vec![step] }, Some(instead)));
+        Some(events)
     }
 
     /// What a plan is checked against in the current state.
@@ -111,7 +127,8 @@ impl Run {
             }
         }
         let agents = self.roster.agents.iter().map(|agent| agent.name.as_str()).collect();
-        GraphContext { agents, variables, begun, max_steps: self.settings.max_steps as usize }
+        let models = Some(self.settings.models.keys().map(String::as_str).collect());
+        GraphContext { agents, variables, begun, max_steps: self.settings.max_steps as usize, models }
     }
 }
 
@@ -123,7 +140,8 @@ pub(super) fn conclude_profile(step: &Step, answer: &ModelAnswer) -> Vec<Event> 
     let files = whole_object(&answer.text)
         .map_or_else(|| serde_json::Value::String(answer.text.trim().to_owned()), serde_json::Value::Object);
     let output = Some(answer.text.trim().to_owned());
-    vec![Event::Profiled { files }, Event::StepDone { step: step.spec.id.clone(), best_effort: false, output }]
+    let done = Event::StepDone { step: step.spec.id.clone(), best_effort: false, output, kept_from: None };
+    vec![Event::Profiled { files }, done]
 }
 
 /// How often a planner has answered without a plan.

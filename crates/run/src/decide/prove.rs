@@ -53,7 +53,7 @@ impl Run {
         spec.description = "Check the requirements".into();
         spec.after = last.iter().map(|step| step.spec.id.clone()).collect();
         let graph = Arc::new(Graph { steps: vec![spec] });
-        Some(vec![Event::Planned { graph, because: PlanReason::Proof }])
+        Some(vec![Event::Planned { graph, because: PlanReason::Proof, instead: None }])
     }
 
     /// The calls that the run makes itself at an address where `Effect::Prepare` is wanted.
@@ -197,7 +197,7 @@ impl Run {
         let feedback = in_words(&unmet);
         let mut events = vec![Event::Proved { step: id.clone(), findings: findings.clone() }];
         let Some(first) = makers.first() else {
-            events.push(Event::StepDone { step: id, best_effort: false, output: None });
+            events.push(Event::StepDone { step: id, best_effort: false, output: None, kept_from: None });
             return events;
         };
         let back = |maker: &&Step| Event::Judged {

@@ -29,7 +29,7 @@ impl Run {
             return self.attend_proof(step);
         }
         if let Some(trouble) = &step.trouble {
-            return fail(step, trouble.clone());
+            return self.after_planner_failed(step, trouble).unwrap_or_else(|| fail(step, trouble.clone()));
         }
         match &step.state {
             StepState::Thinking { turn } => match step.spoken().next() {

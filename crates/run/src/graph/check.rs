@@ -17,6 +17,8 @@ pub struct GraphContext<'a> {
     pub begun: BTreeMap<&'a StepId, bool>,
     /// How many steps a graph may have.
     pub max_steps: usize,
+    /// The names of models that steps may use; `None` if they are not known yet and checked later.
+    pub models: Option<Vec<&'a str>>,
 }
 
 /// The longest prompt or description of a step. A longer one is not a plan.
@@ -170,6 +172,13 @@ fn check_step(step: &StepSpec, around: &GraphContext<'_>, places: &BTreeMap<&Ste
     if !around.agents.contains(&step.agent.as_str()) {
         let close = close_to(&step.agent, &around.agents);
         faults.push(format!("step `{id}` names the agent `{}`, which does not exist; there is {close}", step.agent));
+    }
+    if let (Some(model), Some(known)) = (&step.model, &around.models)
+        && !known.contains(&model.as_str())
+    {
+        let there =
+            if known.is_empty() { "no model to choose; leave it out".to_owned() } else { close_to(model, known) };
+        faults.push(format!("step `{id}` names the model `{model}`, which is not set up; there is {there}"));
     }
     for earlier in &step.after {
         match (places.contains_key(earlier), around.begun.get(earlier)) {

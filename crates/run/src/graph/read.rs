@@ -16,11 +16,31 @@ impl Graph {
 
     /// Reads and checks a plan. Names everything that cannot be read and everything that is inconsistent at once.
     pub fn checked(plan: &Value, around: &GraphContext<'_>) -> Result<Graph, Vec<String>> {
-        let (graph, mut faults) = Graph::read_what_can_be(plan);
+        let (mut graph, mut faults) = Graph::read_what_can_be(plan);
+        if nodes_of(plan).is_some_and(|(nodes, holder)| is_sequence(nodes, holder)) {
+            graph.rename_beside(around);
+        }
         if !graph.steps.is_empty() || faults.is_empty() {
             faults.extend(graph.faults(around));
         }
         if faults.is_empty() { Ok(graph) } else { Err(faults) }
+    }
+
+    /// Gives the steps of a sequence other names if an earlier sequence has used theirs.
+    fn rename_beside(&mut self, around: &GraphContext<'_>) {
+        let is_taken = |steps: &[StepSpec]| steps.iter().any(|step| around.begun.contains_key(&step.id));
+        let first = self.steps.clone();
+        let mut round = 0;
+        while is_taken(&self.steps) {
+            round += 1;
+            let renamed = first.iter().map(|step| StepSpec {
+                id: StepId::parse(&format!("{}.{round}", step.id)).unwrap_or_else(|_| step.id.clone()),
+                reads: step.reads.iter().map(|name| format!("{name}.{round}")).collect(),
+                writes: step.writes.iter().map(|name| format!("{name}.{round}")).collect(),
+                ..step.clone()
+            });
+            self.steps = renamed.collect();
+        }
     }
 
     /// Whether a value contains a list of steps, in any form that can be read.
@@ -35,6 +55,13 @@ impl Graph {
             let fault = "the plan has no steps: expected an object with a list `steps`, each with `id`, `agent`, `prompt`, \
                          `reads`, `writes`, `after`";
             return (Graph::default(), vec![fault.into()]);
+        };
+        let named;
+        let nodes = if is_sequence(nodes, holder) {
+            named = nodes.iter().enumerate().map(in_sequence).collect();
+            &named
+        } else {
+            nodes
         };
         let mut steps = Vec::with_capacity(nodes.len());
         for (place, node) in nodes.iter().enumerate() {
@@ -66,26 +93,55 @@ fn nodes_of(plan: &Value) -> Option<Nodes<'_>> {
     }
 }
 
+/// Whether the steps name neither themselves nor what they read, write or wait for: then their order is the plan.
+fn is_sequence(nodes: &[Value], holder: Option<&Map<String, Value>>) -> bool {
+    let has_edges = holder.is_some_and(|object| object.contains_key("edges") || object.contains_key("links"));
+    let is_bare = |node: &Value| {
+        let has = |keys: &[&str]| keys.iter().any(|key| node.get(*key).is_some());
+        has(&AGENT) && has(&TASK) && ![&ID[..], &AFTER, &READS, &WRITES].into_iter().any(has)
+    };
+    !nodes.is_empty() && !has_edges && nodes.iter().all(is_bare)
+}
+
+/// A step of a sequence with its names: it reads what the step before it writes.
+fn in_sequence((place, node): (usize, &Value)) -> Value {
+    let mut node = node.clone();
+    node["id"] = format!("step_{}", place + 1).into();
+    node["writes"] = serde_json::json!([format!("result_{}", place + 1)]);
+    if place > 0 {
+        node["reads"] = serde_json::json!([format!("result_{place}")]);
+    }
+    node
+}
+
+/// The names by which plans of models, people and other tools call the parts of a step.
+const ID: [&str; 3] = ["id", "step_id", "name"];
+const AGENT: [&str; 3] = ["agent", "agent_name", "agent_type"];
+const TASK: [&str; 4] = ["prompt", "agent_prompt", "instruction", "task"];
+const AFTER: [&str; 3] = ["after", "depends_on", "dependencies"];
+const READS: [&str; 2] = ["reads", "inputs"];
+const WRITES: [&str; 2] = ["writes", "outputs"];
+
 /// Returns `None` for the artificial root of node-link data.
 fn step_of(node: &Value, place: usize) -> Result<Option<StepSpec>, String> {
     let Value::Object(node) = node else {
         return Err(format!("step {} is not an object", place + 1));
     };
-    let id = text(node, &["id", "step_id", "name"]).ok_or_else(|| format!("step {} has no `id`", place + 1))?;
+    let id = text(node, &ID).ok_or_else(|| format!("step {} has no `id`", place + 1))?;
     if id == "ROOT" {
         return Ok(None);
     }
     let id = StepId::parse(&id).map_err(|bad| bad.to_string())?;
-    let agent =
-        text(node, &["agent", "agent_name", "agent_type"]).ok_or_else(|| format!("step `{id}` names no `agent`"))?;
-    let after = names(node, &["after", "depends_on", "dependencies"], &id)?;
+    let agent = text(node, &AGENT).ok_or_else(|| format!("step `{id}` names no `agent`"))?;
+    let after = names(node, &AFTER, &id)?;
     let after = after.iter().filter(|name| *name != "ROOT").map(|name| StepId::parse(name));
     Ok(Some(StepSpec {
         agent: plain_agent(&agent),
         description: text(node, &["description"]).unwrap_or_default(),
-        prompt: text(node, &["prompt", "agent_prompt", "instruction", "task"]).unwrap_or_default(),
-        reads: names(node, &["reads", "inputs"], &id)?,
-        writes: names(node, &["writes", "outputs"], &id)?,
+        prompt: text(node, &TASK).unwrap_or_default(),
+        reads: names(node, &READS, &id)?,
+        writes: names(node, &WRITES, &id)?,
+        model: text(node, &["model"]).map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()),
         after: after.collect::<Result<_, _>>().map_err(|bad| format!("step `{id}`: {bad}"))?,
         id,
     }))

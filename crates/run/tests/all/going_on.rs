@@ -15,6 +15,7 @@ fn began(settings: RunSettings) -> Run {
         settings: Arc::new(settings),
         budget: Budget::default(),
         plan: None,
+        earlier: updraft_run::EarlierRuns::default(),
     };
     let mut run = Run::default();
     run.advance(Input::Start(Box::new(start)), Timestamp(0));

@@ -8,7 +8,8 @@ use updraft_run::{Graph, GraphContext, StepSpec};
 
 fn around() -> GraphContext<'static> {
     let variables = BTreeSet::from(["given"]);
-    GraphContext { agents: vec!["coder", "planner", "thinker"], variables, begun: BTreeMap::new(), max_steps: 100_000 }
+    let agents = vec!["coder", "planner", "thinker"];
+    GraphContext { agents, variables, begun: BTreeMap::new(), max_steps: 100_000, models: Some(vec!["fast"]) }
 }
 
 fn step(name: &str, reads: &[&str], writes: &[&str], after: &[&str]) -> StepSpec {

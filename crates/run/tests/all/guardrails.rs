@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use crate::support::{World, at, calls, given, gives, gives_value, plan, says, start};
 use serde_json::json;
-use updraft_run::{
-    Failure, FailureKind, GuardedPoints, Reply, RunMode, RunSettings, RunStart, Status, ToolOutput,
-};
+use updraft_run::{Failure, FailureKind, GuardedPoints, Reply, RunMode, RunSettings, RunStart, Status, ToolOutput};
 
 fn guarded(mut start: RunStart, input: bool, output: bool) -> RunStart {
     let guards = GuardedPoints { input, output };
@@ -62,7 +60,9 @@ fn an_answer_is_sent_back_and_only_what_passes_is_used() {
     world.work();
     world.reply(&at("b/0/0/guard.0"), gives("passed"));
     assert_eq!((world.run.status(), world.answer().as_str()), (Status::Done, "end"));
-    assert!(world.transcript().contains("tells a: {\"unfit\":{\"what\":\"the guardrail `length`: at most 5 characters\"}}"));
+    assert!(
+        world.transcript().contains("tells a: {\"unfit\":{\"what\":\"the guardrail `length`: at most 5 characters\"}}")
+    );
 }
 
 #[test]

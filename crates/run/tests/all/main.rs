@@ -1,6 +1,7 @@
 //! All integration tests of this crate in one program, which is built and linked once.
 
 mod bills;
+mod broken_plans;
 mod budgets;
 mod citations;
 mod code;
@@ -19,10 +20,12 @@ mod outage;
 mod own;
 mod permissions;
 mod plain_text;
+mod plan_first;
 mod planning;
 mod proof;
 mod properties;
 mod recovery;
+mod repeated;
 mod results;
 mod review;
 mod rights;

@@ -6,9 +6,10 @@ use crate::support::{World, at, calls, cancel_step, gives, model_fails, plan, sa
 use updraft_run::{RunMode, RunSettings, RunStart};
 
 #[test]
-fn a_faulty_plan_is_sent_back_with_its_faults_three_times_at_most() {
+fn a_faulty_plan_is_sent_back_with_its_faults_and_then_replaced_by_one_step() {
     let world = World::of(start(RunMode::Plan))
         .says("plan", [plan(&["a:wizard"]), says("no plan"), plan(&["a < a"]), plan(&["a"])])
+        .says("answer", [says("done alone")])
         .go();
     insta::assert_snapshot!(world.transcript(), @r#"
     started: the goal
@@ -21,10 +22,27 @@ fn a_faulty_plan_is_sent_back_with_its_faults_three_times_at_most() {
     tells plan: {"plan_faults":{"faults":["the answer contains no plan; answer with the plan as one JSON object"]}}
     wants plan/0/2/ask.0
     plan/0/2/ask.0 says "{\"steps\":[{\"id\":\"a\",\"agent\":\"thinker\",\"after\":[\"a\"]}]}"
-    plan failed (json): the plan has faults: the step `a` waits for itself
-    plan judged: "give_up"
-    finished:  [json: step `plan` failed: the plan has faults: the step `a` waits for itself]
+    plan done
+    planned because "first": answer (one step: `planner` gave no plan that can be carried out (the plan has faults: the step `a` waits for itself))
+    wants answer/0/0/ask.0
+    answer/0/0/ask.0 says "done alone"
+    answer done
+    finished: done alone
     "#);
+}
+
+#[test]
+fn a_planner_whose_model_fails_is_replaced_by_one_step_and_says_so() {
+    let world = World::of(start(RunMode::Plan))
+        .says("plan", [model_fails("too long")])
+        .says("answer", [says("done alone")])
+        .go();
+    assert_eq!((world.answer().as_str(), world.run.status_word()), ("done alone", "done"));
+    assert!(
+        world.run.planned_instead().is_some_and(|why| why.contains("too long")),
+        "{:?}",
+        world.run.planned_instead()
+    );
 }
 
 #[test]

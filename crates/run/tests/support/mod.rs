@@ -62,6 +62,7 @@ pub fn start(mode: RunMode) -> RunStart {
         settings: Arc::new(RunSettings::default()),
         budget: Budget::default(),
         plan: None,
+        earlier: updraft_run::EarlierRuns::default(),
     }
 }
 
@@ -374,12 +375,13 @@ fn line(event: &Event) -> Option<String> {
     Some(match event {
         Event::Begun { .. } => return None,
         Event::Started(start) => format!("started: {}", start.goal.text),
-        Event::Planned { graph, because } => {
+        Event::Planned { graph, because, instead } => {
             let steps = graph.steps.iter().map(|step| {
                 let after: Vec<&str> = step.after.iter().map(StepId::as_str).collect();
                 if after.is_empty() { step.id.to_string() } else { format!("{} < {}", step.id, after.join(" ")) }
             });
-            format!("planned because {}: {}", json(because), steps.collect::<Vec<_>>().join(", "))
+            let instead = instead.as_ref().map(|why| format!(" (one step: {why})")).unwrap_or_default();
+            format!("planned because {}: {}{instead}", json(because), steps.collect::<Vec<_>>().join(", "))
         }
         Event::Wanted { id, effect: Effect::Ask | Effect::Call | Effect::Prepare } => format!("wants {id}"),
         Event::Wanted { id, effect } => format!("wants {id}: {}", json(effect)),
@@ -406,7 +408,8 @@ fn line(event: &Event) -> Option<String> {
             format!("requires {}", how.join(", "))
         }
         Event::Proved { step, findings } => {
-            let found = |one: &updraft_run::ProofFinding| format!("{} {}", json(&one.state), one.why.trim()).trim().to_owned();
+            let found =
+                |one: &updraft_run::ProofFinding| format!("{} {}", json(&one.state), one.why.trim()).trim().to_owned();
             format!("{step} finds {}", findings.iter().map(found).collect::<Vec<_>>().join(", "))
         }
         Event::StepDone { step, best_effort, .. } => {

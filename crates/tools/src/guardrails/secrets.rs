@@ -71,8 +71,20 @@ const RANDOM: f64 = 3.5;
 
 /// What such values often are instead: names of things, paths, versions, hashes of packages.
 const HARMLESS: [&str; 14] = [
-    "example", "sample", "dummy", "placeholder", "changeme", "your", "xxxx", "test_", "none", "null", "undefined",
-    "process.env", "getenv", "12345678",
+    "example",
+    "sample",
+    "dummy",
+    "placeholder",
+    "changeme",
+    "your",
+    "xxxx",
+    "test_",
+    "none",
+    "null",
+    "undefined",
+    "process.env",
+    "getenv",
+    "12345678",
 ];
 
 /// The kinds of secrets in a text, each once, with the beginning of the value.

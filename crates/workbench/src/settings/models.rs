@@ -24,6 +24,7 @@ pub(crate) struct WrittenProfile {
     max_output: Option<u64>,
     tools: Option<String>,
     images: Option<bool>,
+    window: Option<u64>,
 }
 
 /// A table `[providers.NAME]`: a provider's address, and the variable that holds its key.
@@ -161,6 +162,7 @@ impl WrittenProfile {
             ("max_output", self.max_output.map(|number| number.to_string())),
             ("tools", self.tools.clone()),
             ("images", self.images.map(|images| if images { "yes" } else { "no" }.to_owned())),
+            ("window", self.window.map(|number| number.to_string())),
         ];
         let settings: Vec<String> =
             settings.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", value?))).collect();

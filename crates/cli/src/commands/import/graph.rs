@@ -53,6 +53,7 @@ pub(super) async fn import(folders: &AppFolders, args: &ImportArgs, text: &str) 
     let (goal, plan) = session.start();
     let created = session.created().unwrap_or_else(time_format::now);
     let start = RunStart {
+        earlier: updraft_run::EarlierRuns::default(),
         goal,
         roster: Arc::new(taking_all(&roster, &session)),
         settings: Arc::new(rules),

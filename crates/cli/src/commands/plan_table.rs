@@ -1,0 +1,74 @@
+//! A plan as a table: who does what with which model, at what price, and what each step may do.
+
+use std::io::IsTerminal as _;
+
+use updraft_run::Graph;
+use updraft_workbench::StepOutlook;
+
+use crate::{out, view};
+
+const HEAD: [&str; 9] = ["step", "agent", "model", "price", "rights", "reads", "writes", "after", "description"];
+
+/// Prints a plan: as a table, or as a file for `--plan`.
+pub(super) fn print(plan: &Graph, outlook: &[StepOutlook], as_json: bool) {
+    if as_json {
+        out::pretty(&json(plan, outlook));
+        return;
+    }
+    let columns = std::io::stdout().is_terminal().then(|| view::size().1);
+    lines(plan, outlook, columns).iter().for_each(|line| out::line(line));
+}
+
+/// The plan in the form that `--plan` reads, with the outlook of each step beside it.
+fn json(plan: &Graph, outlook: &[StepOutlook]) -> serde_json::Value {
+    let mut value = serde_json::to_value(plan).unwrap_or_default();
+    value["outlook"] = serde_json::to_value(outlook).unwrap_or_default();
+    value
+}
+
+/// A row for each step, fitted to the columns of the terminal.
+pub(super) fn lines(plan: &Graph, outlook: &[StepOutlook], columns: Option<usize>) -> Vec<String> {
+    let list = |names: &[String]| if names.is_empty() { "-".to_owned() } else { names.join(", ") };
+    let rows = plan.steps.iter().map(|step| {
+        let own = outlook.iter().find(|own| own.step == step.id);
+        let after: Vec<String> = step.after.iter().map(ToString::to_string).collect();
+        [
+            step.id.to_string(),
+            step.agent.clone(),
+            own.map(|own| model(&own.model)).unwrap_or_default(),
+            own.map(price).unwrap_or_default(),
+            own.map(|own| own.rights.clone()).unwrap_or_default(),
+            list(&step.reads),
+            list(&step.writes),
+            list(&after),
+            out::short(&step.description, 200),
+        ]
+    });
+    let rows: Vec<[String; 9]> = std::iter::once(HEAD.map(str::to_owned)).chain(rows).collect();
+    let mut widths: Vec<usize> =
+        (0..9).map(|n| rows.iter().map(|row| view::width(&row[n])).max().unwrap_or_default()).collect();
+    while columns.is_some_and(|columns| widths.iter().sum::<usize>() + 16 > columns) {
+        let widest = (0..9).filter(|n| widths[*n] > 5).max_by_key(|n| widths[*n]);
+        let Some(widest) = widest else { break };
+        widths[widest] -= 1;
+    }
+    let line = |row: &[String; 9]| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| view::column(cell, *width));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
+/// A model without its settings and fallbacks.
+fn model(text: &str) -> String {
+    let first = text.split(" | ").next().unwrap_or(text);
+    out::short(first.split('?').next().unwrap_or(first), 60)
+}
+
+fn price(outlook: &StepOutlook) -> String {
+    match outlook.price {
+        None => "unknown".to_owned(),
+        Some((_, most)) if most.0 == 0 => "free".to_owned(),
+        Some((least, most)) => format!("{least} to {most}"),
+    }
+}

@@ -1,0 +1,102 @@
+//! `updraft rerun`: repeats a run, and carries out only what has changed.
+
+use tokio_util::sync::CancellationToken;
+use updraft_journal::Journal;
+use updraft_run::{RunId, StepId};
+use updraft_workbench::{Flags, RepeatChange, RunCallbacks, StepVerdict, StoredRun, Workbench};
+
+use super::goal;
+use crate::args::RerunArgs;
+use crate::fault::{CliError, CliExitCode, CliResult};
+use crate::folders::AppFolders;
+use crate::signals::Signals;
+use crate::view::{self, RunDisplay};
+use crate::{drive_run, journal, log, out, runtime};
+
+pub(crate) fn run(folders: &AppFolders, args: RerunArgs) -> CliResult {
+    let journal = journal::open_with_runs(folders)?;
+    let of = journal::find_run_here(&journal, args.run.run.as_deref())?;
+    if args.goal.as_ref().is_some_and(|goal| goal.trim().is_empty()) {
+        return Err(CliError::usage("the goal is empty; leave --goal out to keep the old one"));
+    }
+    runtime::block_on(async {
+        let ended = Box::pin(rerun(folders, &journal, &of, args)).await;
+        journal.close().await;
+        ended
+    })
+}
+
+async fn rerun(folders: &AppFolders, journal: &Journal, of: &RunId, args: RerunArgs) -> CliResult {
+    let old = journal::load(journal, of)?;
+    if !old.is_over() {
+        return Err(CliError::usage(format!("run {of} has not ended; it is {}", old.status()))
+            .hint(format!("`updraft resume {of}` continues it")));
+    }
+    let stop = CancellationToken::new();
+    let mut signals = Signals::listen(stop.clone())?;
+    let face = RunDisplay::of(&args.output);
+    let model = args.model.clone().unwrap_or_else(|| old.settings().model.clone());
+    let flags = Flags {
+        model: Some(model),
+        approvals: args.permission.approvals(),
+        budget: args.spending.budget(),
+        confine: args.confine.flags(),
+        ..Flags::default()
+    };
+    let attendance = RunCallbacks { watch: face.watch.clone(), stop, tell: face.tell() };
+    let bench = Workbench::open_for(&StoredRun::new(&old, journal)?, folders, flags, attendance)?;
+    log::begin(folders, &bench.settings.effective.log.value);
+    let repeat = Box::pin(bench.repeat(of, change(&args)?)).await?;
+    bench.check(&repeat.new, Vec::new())?;
+    if args.dry_run {
+        print(&repeat.verdicts, args.output.json);
+        bench.close().await;
+        return Ok(CliExitCode::Done);
+    }
+    for line in lines(&repeat.verdicts) {
+        face.say(&line);
+    }
+    let id = journal::new_id()?;
+    face.say(&format!("run {id} repeats {of}"));
+    let handle = Box::pin(bench.start(id, repeat.new)).await?;
+    let ended = drive_run::drive_and_ask(bench.engine().await?, handle, &face, &mut signals).await;
+    bench.close().await;
+    ended
+}
+
+fn change(args: &RerunArgs) -> Result<RepeatChange, CliError> {
+    let plan = match &args.plan {
+        None => None,
+        Some(file) => {
+            let (plan, faults) = goal::plan(file)?;
+            if !faults.is_empty() {
+                return Err(updraft_engine::Error::Plan(faults).into());
+            }
+            Some(plan)
+        }
+    };
+    let again = args.again.iter().map(|step| StepId::parse(step)).collect::<Result<_, _>>();
+    let again = again.map_err(|bad| CliError::usage(bad.to_string()))?;
+    Ok(RepeatChange { goal: args.goal.clone(), plan, again })
+}
+
+fn print(verdicts: &[StepVerdict], as_json: bool) {
+    if as_json {
+        out::pretty(&serde_json::json!({ "steps": verdicts }));
+    } else {
+        lines(verdicts).iter().for_each(|line| out::line(line));
+    }
+}
+
+/// One line for each step: kept, or again and why.
+fn lines(verdicts: &[StepVerdict]) -> Vec<String> {
+    let wide = verdicts.iter().map(|verdict| view::width(verdict.step.as_str())).max().unwrap_or_default();
+    let line = |StepVerdict { step, agent, again }: &StepVerdict| {
+        let name = format!("{} ({agent})", view::column(step.as_str(), wide));
+        match again {
+            None => format!("kept   {name}"),
+            Some(why) => format!("again  {name}: {}", out::harmless(why)),
+        }
+    };
+    verdicts.iter().map(line).collect()
+}

@@ -1,0 +1,104 @@
+//! Builds what a planner is told: the goal with everything the plan may rely on, or a short question for a small model.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use updraft_run::{AgentCard, AgentRole, Graph, Judgement, Note, RepeatedRun, Run, Step};
+
+use crate::prompt_texts::PromptKit;
+
+/// How many characters of a goal, and of each fault, a small model is shown.
+const SHORT_TEXT: usize = 1_200;
+/// How many faults of its plan a small model is told.
+const FEW_FAULTS: usize = 5;
+/// How many names of files or variables a small model is shown.
+const FEW_NAMES: usize = 10;
+
+/// The schema of a planner's answer.
+pub(crate) fn schema(run: &Run) -> Arc<Value> {
+    let names = |is_one: fn(AgentRole) -> bool| -> Vec<&str> {
+        let cards = run.roster().agents.iter().filter(|card| is_one(card.role()));
+        cards.map(|card| card.name.as_str()).collect()
+    };
+    if run.settings().plans_briefly() {
+        return Arc::new(Graph::sequence_schema(&names(works_in_sequence)));
+    }
+    let models: Vec<&str> = models_to_choose(run).map(|(name, _)| name).collect();
+    Arc::new(Graph::schema(&names(carries_out_steps), &models))
+}
+
+/// Whether agents of a role carry out steps of plans.
+pub(crate) fn carries_out_steps(role: AgentRole) -> bool {
+    match role {
+        AgentRole::Work | AgentRole::Judge | AgentRole::Thinker | AgentRole::Generalist => true,
+        AgentRole::Planner | AgentRole::Router | AgentRole::Distiller => false,
+    }
+}
+
+/// Whether a small model may plan with agents of a role. A verdict at the end of a sequence would be taken for its result.
+pub(crate) fn works_in_sequence(role: AgentRole) -> bool {
+    carries_out_steps(role) && role != AgentRole::Judge
+}
+
+/// The models that a planner may choose from; none if all names mean the same.
+fn models_to_choose(run: &Run) -> impl Iterator<Item = (&str, &str)> {
+    let models = &run.settings().models;
+    let is_choice = models.values().any(|model| Some(model) != models.values().next());
+    models.iter().filter(move |_| is_choice).map(|(name, model)| (name.as_str(), model.as_str()))
+}
+
+/// The models as a planner is told about them.
+pub(crate) fn models_in_words(run: &Run) -> String {
+    let lines: Vec<String> = models_to_choose(run).map(|(name, model)| format!("- `{name}`: {model}")).collect();
+    if lines.is_empty() { "There is no choice: leave `model` out.".to_owned() } else { lines.join("\n") }
+}
+
+/// How agents did in earlier runs.
+pub(crate) fn record_in_words(run: &Run) -> String {
+    let known =
+        |card: &AgentCard| run.earlier_runs().record.get(&card.name).map(|line| format!("- `{}`: {line}", card.name));
+    let lines: Vec<String> = run.roster().agents.iter().filter_map(known).collect();
+    if lines.is_empty() { "Nothing is known yet.".to_owned() } else { lines.join("\n") }
+}
+
+/// What is added for a planner that changes the plan of an earlier run.
+pub(crate) fn repeated_in_words(kit: &PromptKit, repeated: &RepeatedRun) -> String {
+    let plan = serde_json::to_string_pretty(&*repeated.plan).unwrap_or_default();
+    kit.say("plan-changed", &[("goal", &repeated.goal), ("plan", &plan)])
+}
+
+/// The whole question for a small model.
+pub(crate) fn short_question(run: &Run, step: &Step, kit: &PromptKit) -> String {
+    let listed = |names: Vec<&str>| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let files = run.goal().files.iter().map(String::as_str).take(FEW_NAMES).collect();
+    let known = run.variables().keys().map(String::as_str).take(FEW_NAMES).collect();
+    let mut text = kit.say(
+        "plan-small",
+        &[("goal", &short(&run.goal().text)), ("files", &listed(files)), ("variables", &listed(known))],
+    );
+    let faults = step.conversation.iter().rev().find_map(|entry| match entry {
+        updraft_run::ConversationEntry::Note(Note::PlanFaults { faults }) => Some(faults),
+        _ => None,
+    });
+    if let Some(faults) = faults {
+        let lines: Vec<String> = faults.iter().take(FEW_FAULTS).map(|fault| format!("- {}", short(fault))).collect();
+        text.push_str("\n\n");
+        text.push_str(&kit.say("plan-small-faults", &[("faults", &lines.join("\n"))]));
+    }
+    let why = step.carried.as_ref().and_then(|carried| match &carried.judgement {
+        Judgement::Replan { why } => Some(why),
+        Judgement::Pivot { feedback } | Judgement::Retry { feedback } => Some(feedback),
+        _ => None,
+    });
+    if let Some(why) = why {
+        text.push_str("\n\n");
+        text.push_str(&kit.say("plan-small-again", &[("why", &short(why))]));
+    }
+    text
+}
+
+/// The beginning of a text.
+fn short(text: &str) -> String {
+    let end = text.floor_char_boundary(SHORT_TEXT);
+    if end < text.len() { format!("{}…", &text[..end]) } else { text.to_owned() }
+}

@@ -1,0 +1,79 @@
+//! Repeated runs: results of steps that nothing has changed for are kept, without a model call.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::support::{World, calls, gives, id, says, start};
+use serde_json::{Value, json};
+use updraft_run::{EarlierRuns, Graph, KeptResult, RepeatedRun, RunId, RunMode, RunStart, StepSpec};
+
+fn step(name: &str, reads: &[&str], writes: &[&str]) -> StepSpec {
+    let own = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+    StepSpec { reads: own(reads), writes: own(writes), ..StepSpec::new(id(name), "thinker") }
+}
+
+fn plan() -> Graph {
+    Graph { steps: vec![step("a", &[], &["x"]), step("b", &["x"], &["y"]), step("c", &["y"], &[])] }
+}
+
+fn result(spec: StepSpec, wrote: &[(&str, Value)], output: Option<&str>, used_tools: bool) -> KeptResult {
+    let wrote = wrote.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    KeptResult { spec, wrote, output: output.map(str::to_owned), origins: updraft_run::Origins::default(), used_tools }
+}
+
+/// A run that repeats one in which `a` gave 1, `b` gave 2 and `c` said "two", without the results of `lost`.
+fn repeat(lost: &[&str], used_tools: bool) -> RunStart {
+    let [a, b, c] = <[StepSpec; 3]>::try_from(plan().steps).unwrap();
+    let all = [
+        result(a, &[("x", json!(1))], None, used_tools),
+        result(b, &[("y", json!(2))], None, used_tools),
+        result(c, &[], Some("two"), used_tools),
+    ];
+    let results = all.into_iter().filter(|kept| !lost.contains(&kept.spec.id.as_str())).collect();
+    let variables = BTreeMap::from([("x".to_owned(), json!(1)), ("y".to_owned(), json!(2))]);
+    let of = RunId::parse("before").unwrap();
+    let repeated = RepeatedRun { of, goal: "the goal".into(), plan: Arc::new(plan()), results, variables };
+    let earlier = EarlierRuns { repeated: Some(Arc::new(repeated)), ..EarlierRuns::default() };
+    RunStart { plan: Some(Arc::new(plan())), earlier, ..start(RunMode::Given) }
+}
+
+#[test]
+fn a_run_that_nothing_has_changed_for_asks_nobody() {
+    let world = World::of(repeat(&[], true));
+    assert_eq!((world.answer().as_str(), world.run.status_word(), world.run.ledger().turns), ("two", "done", 0));
+    assert!(world.run.is_kept(&id("a")) && world.run.is_kept(&id("c")));
+}
+
+#[test]
+fn a_step_that_gets_the_same_input_keeps_its_result() {
+    let world = World::of(repeat(&["a"], false)).says("a", [says("{\"x\": 1}")]).go();
+    assert_eq!((world.answer().as_str(), world.run.ledger().turns), ("two", 1));
+}
+
+#[test]
+fn a_step_that_gets_another_input_is_carried_out() {
+    let world = World::of(repeat(&["a"], false)).says("a", [says("{\"x\": 5}")]).says("b", [says("{\"y\": 2}")]).go();
+    assert_eq!((world.answer().as_str(), world.run.ledger().turns), ("two", 2), "y is the same again, so c is kept");
+    assert!(!world.run.is_kept(&id("b")) && world.run.is_kept(&id("c")));
+}
+
+#[test]
+fn behind_a_step_that_used_tools_a_step_with_tools_is_carried_out() {
+    let mut world = World::of(repeat(&["a"], true))
+        .says("a", [calls(&["read z"]), says("{\"x\": 1}")])
+        .says("b", [says("{\"y\": 2}")])
+        .says("c", [says("three")]);
+    world.gives.insert("read".into(), gives("Z"));
+    world.work();
+    assert_eq!(world.answer(), "three", "what `a` did may have changed what the others read");
+}
+
+#[test]
+fn a_changed_step_is_carried_out_and_the_others_are_kept() {
+    let mut start = repeat(&[], false);
+    let mut changed = plan();
+    changed.steps[1].prompt = "do it better".into();
+    start.plan = Some(Arc::new(changed));
+    let world = World::of(start).says("b", [says("{\"y\": 9}")]).says("c", [says("nine")]).go();
+    assert_eq!((world.answer().as_str(), world.run.is_kept(&id("a"))), ("nine", true));
+}
