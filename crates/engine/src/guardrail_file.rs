@@ -55,7 +55,9 @@ impl GuardrailFile {
             return at_first("`when` is missing: `input`, `call`, `output`, or several of them");
         }
         match own.check.as_str() {
-            "rule" if own.rule.is_empty() => at_first("the rule is missing: write below the front matter what a model checks"),
+            "rule" if own.rule.is_empty() => {
+                at_first("the rule is missing: write below the front matter what a model checks")
+            }
             "length" if own.most.is_none() => at_first("`most` is missing: the most characters"),
             "words" if own.words.is_empty() => at_first("`words` is missing: the words that may not occur"),
             "schema" if own.schema.is_none() => at_first("`schema` is missing: the file with the JSON Schema"),
@@ -83,7 +85,9 @@ impl GuardrailFile {
             "words" => self.words = list()?,
             "schema" => self.schema = Some(text()?),
             "tools" => self.tools = list()?,
-            other => return Err(format!("unknown field `{other}`; known: when, action, check, most, words, schema, tools")),
+            other => {
+                return Err(format!("unknown field `{other}`; known: when, action, check, most, words, schema, tools"));
+            }
         }
         Ok(())
     }

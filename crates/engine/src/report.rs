@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use updraft_journal::{Journal, RunSummary};
 use updraft_run::{
-    Cost, Effect, Event, Ledger, ProofFinding, ProofState, Record, Reply, Requirement, Run, RunId, RunPhase, Step, StepId, StepState, Timestamp,
-    ToolCallOutcome, argument_lines,
+    Cost, Effect, Event, Ledger, ProofFinding, ProofState, Record, Reply, Requirement, Run, RunId, RunPhase, Step,
+    StepId, StepState, Timestamp, ToolCallOutcome, argument_lines,
 };
 
 use crate::Error;
@@ -123,6 +123,7 @@ impl RunReport {
             "answer": self.answer(),
             "failure": failure_of(&self.run),
             "requirements": requirements(&self.run),
+            "assumptions": self.run.assumptions(),
             "stopped": crate::why_stopped(&self.run),
             "statistics": self.statistics(),
             "variables": self.run.variables().iter().map(|(name, v)| (name.clone(), (*v.value).clone())).collect::<serde_json::Map<_, _>>(),

@@ -226,7 +226,8 @@ impl Run {
             let more = if more == 0 { String::new() } else { format!(" and {more} more") };
             return Some(format!("{name}{more} changed since"));
         }
-        let (by, when) = self.proof.unlisted.as_ref().filter(|_| call.covers.as_ref().is_none_or(|paths| !paths.is_empty()))?;
+        let (by, when) =
+            self.proof.unlisted.as_ref().filter(|_| call.covers.as_ref().is_none_or(|paths| !paths.is_empty()))?;
         is_later(by, *when).then(|| format!("`{by}` may have changed files since, which are not listed"))
     }
 

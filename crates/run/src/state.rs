@@ -6,12 +6,13 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::arguments::CallMatcher;
+use crate::assumption::Assumption;
 use crate::budget::Ledger;
 use crate::citation::ReadingLog;
 use crate::effect::{Effect, EffectClass, EffectFacts, Inquiry, PreparedCall};
 use crate::expected_cost::Bills;
-use crate::guard::GuardVerdict;
 use crate::goal::{AgentCard, Budget, BudgetLimit, Ceiling, Goal, Roster, RunSettings};
+use crate::guard::GuardVerdict;
 use crate::id::{EffectAddress, Millis, StepId, Timestamp};
 use crate::message::ToolCall;
 use crate::origins::Origins;
@@ -86,6 +87,8 @@ pub struct Run {
     pub(crate) is_imported: bool,
     /// What tools returned: citations are checked against it.
     pub(crate) readings: ReadingLog,
+    /// What agents assumed because nobody could be asked.
+    pub(crate) assumptions: Vec<Assumption>,
     /// What the guardrails said about the goal.
     pub(crate) input_guard: Option<GuardVerdict>,
     /// The requirements, and what is known about them.

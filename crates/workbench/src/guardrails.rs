@@ -50,7 +50,8 @@ pub(crate) async fn load(
                 }
             }
         }
-        let (functions, more) = functions(folder, dropins::of(folders, workspace, settings, confinement.clone()), look).await;
+        let (functions, more) =
+            functions(folder, dropins::of(folders, workspace, settings, confinement.clone()), look).await;
         found.extend(functions);
         faults.extend(more);
     }

@@ -38,9 +38,11 @@ impl Workbench {
         let tools = |wanted: &[String]| kit.dispatcher.registry().specs_for(wanted);
         let only_reads = |name: &str| tools::only_reads(&kit.dispatcher, name);
         let models = |wanted: &str| model_access::agents_model(wanted, asked, &chosen.spec, &self.access);
+        let mut goal = new.goal;
+        goal.requirements.extend(self.settings.effective.working.requirements());
         let run = NewRun {
-            settings: self.rules(&new.goal, &chosen.spec, level, kit),
-            goal: new.goal,
+            settings: self.rules(&goal, &chosen.spec, level, kit),
+            goal,
             budget: self.settings.effective.budget(),
             plan: new.plan,
             agents: &agents,

@@ -58,6 +58,7 @@ pub(crate) async fn registry(
         .with_web(web.clone())
         .with_python(confinement.clone(), python(settings))
         .with_index(&index)
+        .with_checks(settings.effective.working.checks.value.clone())
         .with_browser(browser(folders, settings), web, confinement.clone(), &limits);
     let mut listing =
         dropins::of(folders, workspace, settings, confinement.clone()).register(&mut registry, look).await;

@@ -19,7 +19,9 @@ pub(super) fn print(journal: &Journal, report: &RunReport, as_json: bool) -> Cli
         return Ok(CliExitCode::Done);
     }
     if requirements.is_empty() {
-        out::note("nothing was required of this run\n  hint: `updraft run --require \"cargo test passes\" …` requires something");
+        out::note(
+            "nothing was required of this run\n  hint: `updraft run --require \"cargo test passes\" …` requires something",
+        );
     }
     let paint = Paint::for_stdout();
     for one in &requirements {

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use updraft_engine::{Statistics, StepReport, ToolCallCount};
 use updraft_run::{
-    Effect, Event, Judgement, Ledger, Note, Origins, PlanReason, ProofState, Reply, Rules, Run, ToolCallOutcome, outcome_words,
+    Effect, Event, Judgement, Ledger, Note, Origins, PlanReason, ProofState, Reply, Rules, Run, ToolCallOutcome,
+    outcome_words,
 };
 
 use crate::out::{Paint, short};

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use updraft_engine::{RunWatcher, Statistics, failure_of, requirements, waiting_for, why_stopped};
 use updraft_models::Delta;
 use updraft_run::{
-    BudgetLimit, Effect, EffectAddress, EffectKind, Event, PlanReason, Record, Reply, Run, RunId, RunPhase,
-    StepRole, ToolCallOutcome, argument_lines, outcome_words,
+    BudgetLimit, Effect, EffectAddress, EffectKind, Event, PlanReason, Record, Reply, Run, RunId, RunPhase, StepRole,
+    ToolCallOutcome, argument_lines, outcome_words,
 };
 
 use crate::fault::{CliError, CliExitCode};
@@ -155,7 +155,7 @@ fn lines(event: &Event, run: &Run) -> Vec<JsonEvent> {
         Event::Finished { answer, .. } => one(
             "run.finished",
             json!({ "status": run.status_word(), "answer": answer, "failure": failure_of(run), "refused": refused(run),
-                    "requirements": requirements(run), "statistics": Statistics::of(run) }),
+                    "requirements": requirements(run), "assumptions": run.assumptions(), "statistics": Statistics::of(run) }),
         ),
         _ => Vec::new(),
     }
@@ -216,7 +216,9 @@ fn replied(id: &EffectAddress, reply: &Reply, run: &Run) -> Vec<JsonEvent> {
     let completed = |item: Value| line("item.completed", json!({ "item": item }));
     match reply {
         // The calls that the run makes itself are reported one by one.
-        Reply::Answer(_) if run.step(step).is_some_and(|step| step.role == StepRole::Prove) && id.kind == EffectKind::Ask => {
+        Reply::Answer(_)
+            if run.step(step).is_some_and(|step| step.role == StepRole::Prove) && id.kind == EffectKind::Ask =>
+        {
             Vec::new()
         }
         Reply::Answer(answer) => {

@@ -60,10 +60,13 @@ impl ProgressPrinter {
                 }
             }
             Event::Required { requirements } => {
-                let lines = requirements.iter().map(|one| format!("requires {}: {}", out::short(&one.text, 200), one.how()));
+                let lines =
+                    requirements.iter().map(|one| format!("requires {}: {}", out::short(&one.text, 200), one.how()));
                 lines.collect::<Vec<_>>().join("\n")
             }
-            Event::Wanted { id, effect: Effect::Ask | Effect::Prepare } if id.kind == EffectKind::Ask && id.turn == 0 => {
+            Event::Wanted { id, effect: Effect::Ask | Effect::Prepare }
+                if id.kind == EffectKind::Ask && id.turn == 0 =>
+            {
                 self.began().entry(id.step.clone()).or_insert(record.at);
                 let what = run.step(&id.step).map(|step| out::short(&step.spec.description, 200)).unwrap_or_default();
                 let colon = if what.is_empty() { "" } else { ": " };

@@ -47,7 +47,10 @@ fn a_function_is_asked_before_each_call_and_after_each_answer() {
 #[test]
 fn a_model_judges_a_rule_and_a_call_that_breaks_it_stops_the_step() {
     let world = World::new();
-    world.config("guardrails/no-push.md", "---\nwhen: call\ntools: [run_command]\n---\nNothing is pushed to a remote.\n");
+    world.config(
+        "guardrails/no-push.md",
+        "---\nwhen: call\ntools: [run_command]\n---\nNothing is pushed to a remote.\n",
+    );
     let rules = json!({"rules": [
         {"when": {"contains": "git push"}, "answer": {"json": {"ok": false, "why": "it pushes to a remote"}}},
         {"when": {"contains": "<<<"}, "answer": {"json": {"ok": true, "why": ""}}},
@@ -63,7 +66,8 @@ fn a_person_is_asked_and_without_one_the_run_waits() {
     let world = World::new();
     world.config("guardrails/tone.md", "---\nwhen: input\naction: ask\ncheck: words\nwords: [hurry]\n---\n");
     let model = world.script("s.json", &json!({"default": {"text": "done"}}));
-    world.updraft(&["run", "--model", &model, "--agent", "coder", "hurry up"]).code(3).says("it contains \"hurry\"");
+    let ran = world.updraft(&["run", "--model", &model, "--agent", "coder", "hurry up"]).code(3);
+    ran.says("the guardrail `tone`: it contains \"hurry\". Start with this goal all the same?");
     let id = world.last();
     world.updraft(&["answer", &id, "yes"]).code(0);
     assert_eq!(world.updraft(&["resume", &id]).code(0).out, "done\n");

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use updraft_journal::Blob;
 use updraft_run::{
-    Effect, EffectAddress, EffectFacts, EffectKind, Event, Failure, FailureKind, Funds, Input, ModelAnswer, Record, Reply,
-    Step, ToolCall,
+    Effect, EffectAddress, EffectFacts, EffectKind, Event, Failure, FailureKind, Funds, Input, ModelAnswer, Record,
+    Reply, Step, ToolCall,
 };
 use updraft_tools::CallLog;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::actions::Action;
+use crate::assumption::Assumption;
 use crate::citation::Reading;
 use crate::effect::{Effect, EffectFacts, PreparedCall};
 use crate::event::Judgement;
@@ -434,6 +435,10 @@ impl Run {
         self.close(id, false);
         if why.kind == FailureKind::Unapproved && self.settings.approvals == ApprovalMode::Refuse {
             self.unapproved.push((id.step.clone(), why.message.clone()));
+        }
+        if why.kind == FailureKind::Assumed {
+            let made = self.call_at(id).and_then(|call| Assumption::of(&id.step, &call));
+            self.assumptions.extend(made);
         }
         if let Some(at) = self.step_index.get(&id.step).copied() {
             self.fill_slot(at, id, CallSlot::Closed(ToolCallOutcome::Rejected(why.clone())));

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use crate::support::{World, at, calls, given, gives, gives_value, plan, says, start};
 use serde_json::json;
-use updraft_run::{
-    Failure, FailureKind, GuardedPoints, Reply, RunMode, RunSettings, RunStart, Status, ToolOutput,
-};
+use updraft_run::{Failure, FailureKind, GuardedPoints, Reply, RunMode, RunSettings, RunStart, Status, ToolOutput};
 
 fn guarded(mut start: RunStart, input: bool, output: bool) -> RunStart {
     let guards = GuardedPoints { input, output };
@@ -62,7 +60,9 @@ fn an_answer_is_sent_back_and_only_what_passes_is_used() {
     world.work();
     world.reply(&at("b/0/0/guard.0"), gives("passed"));
     assert_eq!((world.run.status(), world.answer().as_str()), (Status::Done, "end"));
-    assert!(world.transcript().contains("tells a: {\"unfit\":{\"what\":\"the guardrail `length`: at most 5 characters\"}}"));
+    assert!(
+        world.transcript().contains("tells a: {\"unfit\":{\"what\":\"the guardrail `length`: at most 5 characters\"}}")
+    );
 }
 
 #[test]
@@ -76,6 +76,19 @@ fn an_answer_that_never_passes_or_cannot_be_checked_fails_its_step() {
     let mut world = World::of(guarded(given(&["a"]), false, true)).says("a", [says("x")]).go();
     world.reply(&at("a/0/0/guard.0"), Reply::Failed(Failure::new(FailureKind::Tool, "it crashed")));
     assert!(world.last().contains("a failed (guardrail): the guardrails could not be checked: failed: it crashed"));
+}
+
+#[test]
+fn a_person_who_is_asked_decides() {
+    for (said, status) in [("yes", Status::Done), ("no", Status::Failed)] {
+        let mut world = World::of(guarded(given(&["a"]), true, true)).says("a", [says("x")]).go();
+        world.reply(&at("a/0/0/guard.0"), objects("ask", "it is odd"));
+        assert_eq!((world.run.status(), world.open()), (Status::Waiting, vec!["a/0/0/guard.1".to_owned()]));
+        world.feed(updraft_run::Input::Answer { id: None, text: said.into() });
+        world.gives.insert("check_guardrails".into(), gives("passed"));
+        world.work();
+        assert_eq!(world.run.status(), status);
+    }
 }
 
 #[test]

@@ -107,7 +107,9 @@ fn a_command_that_fails_sends_the_work_back_with_its_last_lines() {
     world.reply(&at("proof/0/0/call.0"), exits(101, "test sums ... FAILED"));
     world.work();
     let carried = world.records.iter().flat_map(|record| &record.events).find_map(|event| match event {
-        updraft_run::Event::Judged { verdict: updraft_run::Judgement::Retry { feedback }, .. } => Some(feedback.clone()),
+        updraft_run::Event::Judged { verdict: updraft_run::Judgement::Retry { feedback }, .. } => {
+            Some(feedback.clone())
+        }
         _ => None,
     });
     insta::assert_snapshot!(carried.unwrap(), @r"
@@ -123,12 +125,9 @@ fn a_command_that_fails_sends_the_work_back_with_its_last_lines() {
 
 #[test]
 fn what_is_never_met_ends_the_run_as_not_done() {
-    let mut world =
-        world(&["cargo test passes", "be kind"]).says("a", [says("again"), says("and again")]).says("proof", [
-            judges(&json!([])),
-            judges(&json!([])),
-            judges(&json!([])),
-        ]);
+    let mut world = world(&["cargo test passes", "be kind"])
+        .says("a", [says("again"), says("and again")])
+        .says("proof", [judges(&json!([])), judges(&json!([])), judges(&json!([]))]);
     world.work();
     for visit in 0..3 {
         world.reply(&at(&format!("proof/{visit}/0/call.0")), exits(1, "no"));
@@ -149,14 +148,17 @@ fn evidence_in_free_text_must_exist_fit_and_be_fresh() {
         .gives("read", gives("12 of 12 passed"))
         .gives("fetch", crate::support::fails("no"))
         .says("a", [calls(&["read x", "fetch y"]), says("All parts are here.")]);
-    world.says.insert("proof".into(), vec![judges(&json!([
-        entry(1, "a/0/0/call.0", "12 of 12 passed"),
-        entry(2, "a/0/7/call.0", ""),
-        entry(3, "a/0/0/call.0", "13 passed"),
-        entry(4, "a/0/1/ask.0", "all parts"),
-        entry(5, "a/0/0/call.1", ""),
-        { "n": 6, "state": "met", "evidence": [], "why": "surely" },
-    ]))]);
+    world.says.insert(
+        "proof".into(),
+        vec![judges(&json!([
+            entry(1, "a/0/0/call.0", "12 of 12 passed"),
+            entry(2, "a/0/7/call.0", ""),
+            entry(3, "a/0/0/call.0", "13 passed"),
+            entry(4, "a/0/1/ask.0", "all parts"),
+            entry(5, "a/0/0/call.1", ""),
+            { "n": 6, "state": "met", "evidence": [], "why": "surely" },
+        ]))],
+    );
     world.work();
     let why: Vec<String> = world.run.proof().findings.iter().map(|found| found.why.clone()).collect();
     insta::assert_snapshot!(why.join("\n"), @r"
@@ -173,7 +175,8 @@ fn evidence_in_free_text_must_exist_fit_and_be_fresh() {
 
 #[test]
 fn a_test_that_ran_before_the_last_change_is_stale_evidence() {
-    let met = judges(&json!([{ "n": 1, "state": "met", "evidence": [{ "at": "a/0/0/call.0", "quote": "ok" }], "why": "" }]));
+    let met =
+        judges(&json!([{ "n": 1, "state": "met", "evidence": [{ "at": "a/0/0/call.0", "quote": "ok" }], "why": "" }]));
     let mut world = World::of(requiring(given(&["a"]), &["the tests were run"]))
         .prepares("run_python", command())
         .prepares("write", writes("src/a.rs"))
@@ -212,7 +215,8 @@ fn files_of_checks_and_caches_make_nothing_stale() {
     let mut world = world(&["cargo test passes", "pytest passes"]).go();
     let with = |path: &str| {
         let Reply::Output(output) = exits(0, "ok") else { panic!() };
-        let changes = vec![FileChange { path: path.into(), after: Some(ContentHash([9; 32])), ..FileChange::default() }];
+        let changes =
+            vec![FileChange { path: path.into(), after: Some(ContentHash([9; 32])), ..FileChange::default() }];
         Reply::Output(Arc::new(ToolOutput { changes, ..(*output).clone() }))
     };
     world.reply(&at("proof/0/0/call.0"), with("target/debug/x"));
@@ -252,14 +256,18 @@ fn a_command_that_nobody_may_run_leaves_the_run_unproved() {
     start.settings = Arc::new(settings);
     let world = World::of(start).prepares("run_command", command()).says("a", [says("done")]).go();
     assert_eq!(world.run.status(), Status::Unproved);
-    assert_eq!(world.run.proof().findings[0].why, "it was not checked: `run_command` is denied by `deny` in the settings");
+    assert_eq!(
+        world.run.proof().findings[0].why,
+        "it was not checked: `run_command` is denied by `deny` in the settings"
+    );
 }
 
 #[test]
 fn the_planner_takes_requirements_from_the_goal() {
     let Reply::Answer(planned) = plan(&["a"]) else { panic!() };
     let mut value: Value = serde_json::from_str(&planned.text).unwrap();
-    value["requirements"] = json!(["cargo test passes", { "text": "a report", "file": "report.md" }, "cargo test passes", 7]);
+    value["requirements"] =
+        json!(["cargo test passes", { "text": "a report", "file": "report.md" }, "cargo test passes", 7]);
     let mut world = World::of(requiring(start(RunMode::Plan), &["cargo test passes"]))
         .prepares("run_command", command())
         .says("plan", [says(&value.to_string())])
@@ -285,12 +293,15 @@ fn citations_must_exist_and_hold() {
         .go();
     assert_eq!((world.run.status(), world.answer().as_str()), (Status::Done, text));
     assert!(world.transcript().contains("- citations hold: the answer cites nothing"), "{}", world.transcript());
-    assert!(matches!(&world.run.proof().findings[0].evidence[0], Evidence::Citation { citation, .. } if citation.n == 1));
+    assert!(
+        matches!(&world.run.proof().findings[0].evidence[0], Evidence::Citation { citation, .. } if citation.n == 1)
+    );
 }
 
 #[test]
 fn a_run_that_fails_otherwise_is_not_checked() {
-    let mut world = World::of(requiring(given(&["a"]), &["make passes"])).says("a", [crate::support::model_fails("no")]).go();
+    let mut world =
+        World::of(requiring(given(&["a"]), &["make passes"])).says("a", [crate::support::model_fails("no")]).go();
     assert_eq!(world.run.status(), Status::Failed);
     assert!(world.run.proof().findings.is_empty());
     world.feed(Input::Pause);

@@ -406,7 +406,8 @@ fn line(event: &Event) -> Option<String> {
             format!("requires {}", how.join(", "))
         }
         Event::Proved { step, findings } => {
-            let found = |one: &updraft_run::ProofFinding| format!("{} {}", json(&one.state), one.why.trim()).trim().to_owned();
+            let found =
+                |one: &updraft_run::ProofFinding| format!("{} {}", json(&one.state), one.why.trim()).trim().to_owned();
             format!("{step} finds {}", findings.iter().map(found).collect::<Vec<_>>().join(", "))
         }
         Event::StepDone { step, best_effort, .. } => {

@@ -28,7 +28,9 @@ pub(super) fn task(view: &RunView) -> Task {
 pub(super) fn detailed(view: &RunView) -> DetailedTask {
     let payload = match view.status {
         Status::Waiting => TaskPayload::InputRequired { input_requests: forms::requests(view) },
-        Status::Done | Status::Unproved | Status::NotDone | Status::Failed => TaskPayload::Completed { result: result(view) },
+        Status::Done | Status::Unproved | Status::NotDone | Status::Failed => {
+            TaskPayload::Completed { result: result(view) }
+        }
         Status::Cancelled => TaskPayload::Cancelled,
         _ => TaskPayload::Working,
     };

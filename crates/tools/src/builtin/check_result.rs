@@ -131,7 +131,8 @@ fn check(args: &Value, place: &Place) -> Result<ToolOutput, Failure> {
 
 /// The schema in a file. A schema that cannot be used is a failure of the check, not of what is checked.
 fn schema_in(place: &Place, file: &str) -> Result<Schema, Failure> {
-    let unusable = |why: String| Failure::new(FailureKind::Validation, format!("the schema `{file}` cannot be used: {why}"));
+    let unusable =
+        |why: String| Failure::new(FailureKind::Validation, format!("the schema `{file}` cannot be used: {why}"));
     let located = place.workspace.locate(file)?;
     let opened = place.workspace.open_file(&located, LinkPolicy::Inside);
     let (opened, _) = opened.map_err(|_| unusable("there is no such file".to_owned()))?;

@@ -56,7 +56,9 @@ fn message(id: &RunId, run: &Run, status: Status, waits: &[PendingQuestion]) -> 
     match status {
         Status::Done => "it is done".to_owned(),
         Status::Unproved => format!("it is done, unproved: {}", unproved(run).join("; ")),
-        Status::Failed | Status::NotDone | Status::Cancelled => failure_of(run).map(|why| why.message.clone()).unwrap_or_default(),
+        Status::Failed | Status::NotDone | Status::Cancelled => {
+            failure_of(run).map(|why| why.message.clone()).unwrap_or_default()
+        }
         Status::Waiting => waits.first().map_or_else(|| "it waits".to_owned(), |wait| wait.text.clone()),
         Status::Paused => match run.phase() {
             RunPhase::Exhausted(_) => {

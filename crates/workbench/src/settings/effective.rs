@@ -15,6 +15,7 @@ use super::serving::ServeSettings;
 use super::spending::SpendingLimits;
 use super::tools::ToolSettings;
 use super::web::WebSettings;
+use super::working::WorkingSettings;
 use crate::fault::Fault;
 use crate::time_format;
 
@@ -128,6 +129,8 @@ pub struct EffectiveSettings {
     pub(crate) undo_commands: SettingValue<bool>,
     /// Which model makes vectors of what is indexed.
     pub(crate) knowledge: KnowledgeSettings,
+    /// Whether people are asked, what must be proved, and what runs after edits.
+    pub working: WorkingSettings,
 }
 
 impl Default for EffectiveSettings {
@@ -171,6 +174,7 @@ impl Default for EffectiveSettings {
             sandbox: SandboxSettings::default(),
             undo_commands: SettingValue::default_of(true),
             knowledge: KnowledgeSettings::default(),
+            working: WorkingSettings::default(),
         }
     }
 }
@@ -230,6 +234,7 @@ impl EffectiveSettings {
         self.reading.take(&mut taking, &written.reading)?;
         self.knowledge.take(&mut taking, &written.knowledge)?;
         self.tools.take(&mut taking, &written.tools)?;
+        self.working.take(&mut taking, written);
         self.serving.take(&mut taking, written)?;
         self.models.take(layer, taking.ignored)?;
         self.sandbox.take(layer, taking.ignored)?;
@@ -270,6 +275,7 @@ impl EffectiveSettings {
             rules: self.rules.clone(),
             step_budget: self.step_budget.budget(),
             think: self.think.value,
+            assume: self.working.assume.value,
             ..Rules::default()
         }
     }
@@ -319,6 +325,7 @@ impl EffectiveSettings {
         rows.extend(self.search.list());
         rows.extend(self.reading.list());
         rows.extend(self.knowledge.list());
+        rows.extend(self.working.list());
         rows.extend(self.tools.list());
         rows.extend(self.serving.list());
         rows.extend(self.models.list());
