@@ -127,6 +127,17 @@ impl Run {
         self.attention.remove(&at);
     }
 
+    /// The guardrails have answered, or a person instead.
+    fn guard_has_replied(&mut self, at: usize, reply: &Reply) {
+        let (verdict, step) = (GuardVerdict::of(reply), &mut self.steps[at]);
+        if is_before_work(step) {
+            self.input_guard = Some(verdict);
+        } else {
+            step.guard = Some(verdict);
+        }
+        self.attention.insert(at);
+    }
+
     fn count_turn(&mut self, at: usize) {
         self.ledger.turns += 1;
         self.steps[at].ledger.turns += 1;
@@ -411,15 +422,7 @@ impl Run {
                 self.remember(&open.effect, &verdict);
                 self.fill_slot(at, id, CallSlot::Decided(verdict));
             }
-            EffectKind::Guard => {
-                let (verdict, step) = (GuardVerdict::of(reply), &mut self.steps[at]);
-                if is_before_work(step) {
-                    self.input_guard = Some(verdict);
-                } else {
-                    step.guard = Some(verdict);
-                }
-                self.attention.insert(at);
-            }
+            EffectKind::Guard => self.guard_has_replied(at, reply),
             EffectKind::Judge | EffectKind::Compact => {
                 let step = &mut self.steps[at];
                 match answered(reply) {
