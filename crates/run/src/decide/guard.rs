@@ -48,16 +48,16 @@ impl Run {
             Some(GuardVerdict::Correct(why) | GuardVerdict::Stopped(why)) => Some(fail(step, stopped(why))),
         }
     }
+}
 
-    /// The end of a step of which a guardrail stopped a call.
-    pub(super) fn after_stopped_call(&self, step: &Step, outcomes: &[ToolCallOutcome]) -> Option<Vec<Event>> {
-        outcomes.iter().find_map(|outcome| match outcome {
-            ToolCallOutcome::Replied(Reply::Failed(why)) if why.kind == FailureKind::Guardrail => {
-                Some(fail(step, why.clone()))
-            }
-            ToolCallOutcome::Replied(_) | ToolCallOutcome::Rejected(_) => None,
-        })
-    }
+/// The end of a step of which a guardrail stopped a call.
+pub(super) fn after_stopped_call(step: &Step, outcomes: &[ToolCallOutcome]) -> Option<Vec<Event>> {
+    outcomes.iter().find_map(|outcome| match outcome {
+        ToolCallOutcome::Replied(Reply::Failed(why)) if why.kind == FailureKind::Guardrail => {
+            Some(fail(step, why.clone()))
+        }
+        ToolCallOutcome::Replied(_) | ToolCallOutcome::Rejected(_) => None,
+    })
 }
 
 fn check(step: &Step, turn: u32) -> Vec<Event> {
