@@ -278,6 +278,9 @@ pub(crate) struct RunArgs {
     /// schema.json", "citations hold", or free text
     #[arg(long, value_name = "REQUIREMENT")]
     pub(crate) require: Vec<String>,
+    /// Ask no questions: agents state what they assume instead, and the summary lists it
+    #[arg(long)]
+    pub(crate) assume: bool,
     #[command(flatten)]
     pub(crate) permission: PermissionFlags,
     #[command(flatten)]

@@ -24,7 +24,7 @@ pub(crate) use fit::{column, cut, size, width};
 pub(crate) use json::{SCHEMA, at_rest as json_at_rest, error as json_error};
 pub(crate) use markdown::render;
 pub(crate) use progress::{ProgressLine, WorkProgress, bytes};
-pub(crate) use proof::{evidence_words, proof_lines};
+pub(crate) use proof::{assumption_lines, evidence_words, proof_lines};
 pub(crate) use summary::RunEnding;
 
 use crate::args::OutputFlags;

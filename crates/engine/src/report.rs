@@ -123,6 +123,7 @@ impl RunReport {
             "answer": self.answer(),
             "failure": failure_of(&self.run),
             "requirements": requirements(&self.run),
+            "assumptions": self.run.assumptions(),
             "stopped": crate::why_stopped(&self.run),
             "statistics": self.statistics(),
             "variables": self.run.variables().iter().map(|(name, v)| (name.clone(), (*v.value).clone())).collect::<serde_json::Map<_, _>>(),

@@ -277,6 +277,9 @@ pub struct RunSettings {
     /// What commands were granted when the run began. Absent in runs from before this was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grants: Option<CommandGrants>,
+    /// Nobody is asked questions: agents state what they assume instead.
+    #[serde(skip_serializing_if = "is_false")]
+    pub assume: bool,
     /// The points at which guardrails stand.
     #[serde(skip_serializing_if = "GuardedPoints::is_empty")]
     pub guards: GuardedPoints,
@@ -407,6 +410,7 @@ impl Default for RunSettings {
             think: ThinkingEffort::Auto,
             sandbox: Level::Unknown,
             grants: None,
+            assume: false,
             guards: GuardedPoints::default(),
             window: None,
             models: BTreeMap::new(),

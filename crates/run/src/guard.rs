@@ -46,6 +46,8 @@ pub(crate) enum GuardVerdict {
     Passed,
     /// The agent is to try again, for this reason.
     Correct(String),
+    /// A person decides, for this reason.
+    Ask(String),
     /// It goes no further, for this reason.
     Stopped(String),
 }
@@ -58,18 +60,23 @@ impl GuardVerdict {
             Reply::Output(output) if !output.is_error => Self::Passed,
             Reply::Output(output) => {
                 let action = output.value.as_ref().and_then(|value| value.get("action")?.as_str());
-                if action == Some("correct") { Self::Correct(words()) } else { Self::Stopped(words()) }
+                match action {
+                    Some("correct") => Self::Correct(words()),
+                    Some("ask") => Self::Ask(words()),
+                    Some(_) | None => Self::Stopped(words()),
+                }
             }
-            Reply::Answer(_)
-            | Reply::Said(_)
-            | Reply::Verdict(_)
-            | Reply::Failed(_)
-            | Reply::TimedOut { .. }
-            | Reply::Cancelled
-            | Reply::InDoubt { .. } => Self::Stopped(format!("the guardrails could not be checked: {}", words())),
+            Reply::Said(text) if matches!(text.trim().to_lowercase().as_str(), YES | "y") => Self::Passed,
+            Reply::Said(_) | Reply::Verdict(_) => Self::Stopped("a person did not let it pass".to_owned()),
+            Reply::Answer(_) | Reply::Failed(_) | Reply::TimedOut { .. } | Reply::Cancelled | Reply::InDoubt { .. } => {
+                Self::Stopped(format!("the guardrails could not be checked: {}", words()))
+            }
         }
     }
 }
+
+/// The answer that lets something pass.
+pub(crate) const YES: &str = "yes";
 
 /// What is known about a check: it changes nothing, and may be made again.
 static PREPARED: LazyLock<PreparedCall> =

@@ -276,6 +276,8 @@ pub enum FailureKind {
     NotDone,
     /// A guardrail stopped it.
     Guardrail,
+    /// Nobody was asked, and the agent goes on with an assumption.
+    Assumed,
 }
 
 impl FailureKind {
@@ -297,6 +299,7 @@ impl FailureKind {
             FailureKind::Config => "config",
             FailureKind::NotDone => "not_done",
             FailureKind::Guardrail => "guardrail",
+            FailureKind::Assumed => "assumed",
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::arguments::CallMatcher;
+use crate::assumption::Assumption;
 use crate::budget::Ledger;
 use crate::citation::ReadingLog;
 use crate::earlier_runs::EarlierRuns;
@@ -87,6 +88,8 @@ pub struct Run {
     pub(crate) is_imported: bool,
     /// What tools returned: citations are checked against it.
     pub(crate) readings: ReadingLog,
+    /// What agents assumed because nobody could be asked.
+    pub(crate) assumptions: Vec<Assumption>,
     /// What the guardrails said about the goal.
     pub(crate) input_guard: Option<GuardVerdict>,
     /// The requirements, and what is known about them.

@@ -1,6 +1,7 @@
 //! Turns one tool call of a model into a reply. Never waits for a person: the run decides whether a call is allowed.
 
 mod attempt;
+mod edit_checks;
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,6 +19,7 @@ use crate::limits::ToolLimits;
 use crate::registry::{Registry, RegistryEntry};
 use crate::tool::{CallContext, Tool, ToolSource};
 use crate::truncate;
+use edit_checks::EditsUnderWay;
 
 /// Most bytes of a failure's message, which a model reads.
 const MESSAGE: usize = 8 << 10;
@@ -29,6 +31,7 @@ pub struct Dispatcher {
     snapshot: Arc<RwLock<RegistrySnapshot>>,
     limits: ToolLimits,
     witness: ChangeWitness,
+    edits: EditsUnderWay,
 }
 
 /// The set of tools at one moment.
@@ -63,7 +66,12 @@ impl Dispatcher {
     /// Creates a dispatcher for these tools.
     pub fn new(registry: Registry, limits: ToolLimits) -> Self {
         let snapshot = RegistrySnapshot { registry: Arc::new(registry), version: 0 };
-        Self { snapshot: Arc::new(RwLock::new(snapshot)), limits, witness: ChangeWitness::default() }
+        Self {
+            snapshot: Arc::new(RwLock::new(snapshot)),
+            limits,
+            witness: ChangeWitness::default(),
+            edits: EditsUnderWay::default(),
+        }
     }
 
     /// Sets the witness that records what tools change by themselves. Share one among all dispatchers of a process:
@@ -133,11 +141,13 @@ impl Dispatcher {
         {
             return self.truncate_reply(Reply::Failed(why));
         }
+        let registry = self.registry();
         if !is_of_run(&entry)
-            && let Some(why) = self.registry().guardrails().before_call(call, cx).await
+            && let Some(why) = registry.guardrails().before_call(call, cx).await
         {
             return self.truncate_reply(Reply::Failed(why));
         }
+        let edit = self.edits.begin(&entry.tool.spec().name, registry.checks());
         let watch = match may_change_workspace(&entry) {
             Some(is_unseen) => Some(self.witness.watch(is_unseen, cx).await),
             None => None,
@@ -149,7 +159,10 @@ impl Dispatcher {
         let fitted = self.truncate_reply(from_outside(&entry, reply));
         let called = CallResult { kept: cx.kept(), ..fitted };
         debug!(tool = call.name, cut = called.overflow.is_some(), "tool replied");
-        called
+        match edit {
+            Some(edit) => self.with_checks(edit, called, registry.checks(), cx).await,
+            None => called,
+        }
     }
 
     /// Releases what tools hold for a run that is over, or for all runs.

@@ -102,7 +102,7 @@ impl Guardrails {
         self.0.iter().filter(|one| one.points.contains(&point)).map(|one| one.name.as_str()).collect()
     }
 
-    /// The first thing that a guardrail finds in a text. A person who is asked and agrees lets it pass.
+    /// The first thing that a guardrail finds in a goal or an answer.
     pub(crate) async fn judge(&self, point: GuardPoint, text: &str, cx: &CallContext) -> Option<GuardFinding> {
         self.first(point, text, None, cx).await
     }
@@ -138,7 +138,8 @@ impl Guardrails {
                 Err(why) => (one.action, format!("it could not be checked: {why}")),
             };
             let found = GuardFinding { guardrail: one.name.clone(), action, why };
-            if action == GuardAction::Ask && found.is_let_pass(point, cx).await {
+            // About goals and answers the run asks, and waits without a process.
+            if action == GuardAction::Ask && point == GuardPoint::Call && found.is_let_pass(cx).await {
                 continue;
             }
             return Some(found);
@@ -184,17 +185,12 @@ impl Guardrail {
 }
 
 impl GuardFinding {
-    /// Asks a person whether it may go on.
-    async fn is_let_pass(&self, point: GuardPoint, cx: &CallContext) -> bool {
+    /// Asks a person whether a call may be made.
+    async fn is_let_pass(&self, cx: &CallContext) -> bool {
         let Some(caller) = &cx.around.caller else { return false };
-        let what = match point {
-            GuardPoint::Input => "Start with this goal all the same?",
-            GuardPoint::Call => "Make this call all the same?",
-            GuardPoint::Output => "Use this answer all the same?",
-        };
         let inquiry = Inquiry {
             from: format!("the guardrail `{}`", self.guardrail),
-            text: format!("{}. {what}", self.why),
+            text: format!("{}. Make this call all the same?", self.why),
             key: Some(format!("{}:{}", self.guardrail, self.why)),
             ..Inquiry::default()
         };
@@ -261,8 +257,7 @@ async fn by_function(
         Reply::TimedOut { limit } => return Err(format!("it took longer than {} s", limit.0.div_ceil(1000))),
         _ => return Err("it did not end".to_owned()),
     };
-    let result = output.value.clone().unwrap_or_else(|| Value::String(output.text.trim().to_owned()));
-    Ok(match result {
+    Ok(match output.value.clone().unwrap_or_default() {
         Value::Null | Value::Bool(true) => None,
         Value::Bool(false) => Some((None, "the check did not accept it".to_owned())),
         Value::String(why) if why.trim().is_empty() => None,

@@ -34,6 +34,8 @@ pub struct Registry {
     changing: BTreeSet<String>,
     /// What every call, goal and answer is checked by.
     guardrails: Guardrails,
+    /// Commands that are run after an agent has edited files.
+    checks: Vec<String>,
 }
 
 #[derive(Clone)]
@@ -144,6 +146,16 @@ impl Registry {
         self.insert_own(Arc::new(builtin::check_guardrails::CheckGuardrails::new(guardrails.clone())));
         self.guardrails = guardrails;
         self
+    }
+
+    /// Sets the commands that are run after an agent has edited files.
+    #[must_use]
+    pub fn with_checks(self, checks: Vec<String>) -> Self {
+        Self { checks, ..self }
+    }
+
+    pub(crate) fn checks(&self) -> &[String] {
+        &self.checks
     }
 
     /// What every call, goal and answer is checked by.

@@ -23,6 +23,8 @@ pub struct Flags {
     pub probe: Option<bool>,
     /// Whether identical requests are answered from a cache.
     pub cache: Option<bool>,
+    /// Whether agents state an assumption instead of asking.
+    pub assume: Option<bool>,
     /// What a run may spend.
     pub budget: Budget,
     /// What agents' commands may do.
@@ -70,6 +72,7 @@ impl Flags {
             think: said(self.think.clone()),
             probe: said(self.probe),
             cache: said(self.cache),
+            assume: said(self.assume),
             budget: self.budget.clone().into(),
             sandbox: self.confine.written(&self.bounds)?,
             ..WrittenSettings::default()

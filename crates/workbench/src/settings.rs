@@ -19,6 +19,7 @@ mod spending;
 mod tools;
 mod trust;
 mod web;
+mod working;
 mod written;
 
 use std::path::{Path, PathBuf};

@@ -46,9 +46,11 @@ impl Workbench {
         let tools = |wanted: &[String]| kit.dispatcher.registry().specs_for(wanted);
         let only_reads = |name: &str| tools::only_reads(&kit.dispatcher, name);
         let models = |wanted: &str| model_access::agents_model(wanted, asked, &chosen.spec, &self.access);
+        let mut goal = new.goal.clone();
+        goal.requirements.extend(self.settings.effective.working.requirements());
         let models_named = self.model_names(new.plan.as_ref()).await?;
         let window = self.planner_window(&agents, &new).await;
-        let settings = self.rules(&new.goal, &chosen.spec, level, kit);
+        let settings = self.rules(&goal, &chosen.spec, level, kit);
         let settings = Rules { models: models_named, window, plan_first: new.plan_first, ..settings };
         let earlier = EarlierRuns { record: self.record(&new.goal)?, repeated: new.repeated };
         let names: Vec<String> = match &new.goal.mode {
@@ -60,7 +62,7 @@ impl Workbench {
         let background = Background { memory, skills, earlier };
         let run = NewRun {
             settings,
-            goal: new.goal,
+            goal,
             budget: self.settings.effective.budget(),
             plan: new.plan,
             agents: &agents,

@@ -60,6 +60,7 @@ pub(crate) async fn registry(
         .with_index(&index, &limits)
         .with_skills(skills::by_name(&skills::of(folders, workspace, settings)))
         .with_memory(&Arc::new(memory::access(folders, workspace, settings)))
+        .with_checks(settings.effective.working.checks.value.clone())
         .with_browser(browser(folders, settings), web, confinement.clone(), &limits);
     let mut listing =
         dropins::of(folders, workspace, settings, confinement.clone()).register(&mut registry, look).await;

@@ -90,6 +90,7 @@ fn command(id: &RunId, args: &args::RunArgs, workspace: &Path) -> Result<Command
     let switches = [
         ("--swarm", args.swarm),
         ("--continue", args.continues),
+        ("--assume", args.assume),
         ("--read-only", args.permission.read_only),
         ("--yes", args.permission.yes),
         ("--no-probe", args.no_probe),

@@ -121,6 +121,7 @@ fn flags(args: &args::RunArgs) -> Flags {
         think: args.think.clone(),
         probe: args.no_probe.then_some(false),
         cache: args.cache.then_some(true),
+        assume: args.assume.then_some(true),
         budget: args.spending.budget(),
         confine: args.confine.flags(),
         ..Flags::default()

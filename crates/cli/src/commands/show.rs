@@ -92,7 +92,9 @@ fn in_words(report: &RunReport, ending: &RunEnding) -> String {
         lines.push(String::new());
         lines.extend(changed.iter().map(|line| format!("  {line}")));
     }
-    let proved = view::proof_lines(&report.run, view::size().1.saturating_sub(2), paint);
+    let columns = view::size().1.saturating_sub(2);
+    let mut proved = view::assumption_lines(&report.run, columns, paint);
+    proved.extend(view::proof_lines(&report.run, columns, paint));
     if !proved.is_empty() {
         lines.push(String::new());
         lines.extend(proved.iter().map(|line| format!("  {line}")));

@@ -45,6 +45,11 @@ pub(crate) fn call_words(call: &ToolCall) -> String {
         "web_fetch" => format!("fetch {}", line("url")),
         "web_search" => format!("search the web: {}", line("query")),
         "browser_open" => format!("open {}", line("url")),
+        "check_guardrails" => "check by the guardrails".to_owned(),
+        "check_result" => match text("path") {
+            Some(path) => format!("check {path}"),
+            None => format!("check the result by {}", line("schema")),
+        },
         "ask_user" => format!("ask you: {}", line("question")),
         "ask_model" => format!("ask {}: {}", text("model").unwrap_or("a model"), line("question")),
         name => format!("{name}({})", arguments(&call.args)),

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use updraft_engine::{Statistics, StepReport, ToolCallCount};
 use updraft_run::{
-    Effect, Event, Judgement, Ledger, Note, Origins, PlanReason, ProofState, Reply, Rules, Run, ToolCallOutcome,
-    outcome_words,
+    Effect, Event, Judgement, Ledger, Note, Origins, PlanReason, ProofFinding, ProofState, Reply, Requirement, Rules,
+    Run, ToolCallOutcome, outcome_words,
 };
 
 use crate::out::{Paint, short};
@@ -170,10 +170,7 @@ pub(crate) fn event_words(event: &Event) -> String {
             let names: Vec<&str> = graph.steps.iter().take(12).map(|step| step.id.as_str()).collect();
             format!("{}{why}: {}", count(graph.steps.len() as u64, "step"), names.join(", "))
         }
-        Event::Required { requirements } => {
-            let texts: Vec<String> = requirements.iter().map(|one| short(&one.text, 80)).collect();
-            texts.join("; ")
-        }
+        Event::Required { requirements } => requirement_words(requirements),
         Event::Wanted { id, effect } => match effect {
             Effect::Prepare => format!("{id}  a look at its own calls"),
             Effect::Ask => format!("{id}  a model's answer"),
@@ -207,10 +204,7 @@ pub(crate) fn event_words(event: &Event) -> String {
         Event::Wrote { step, name, value, .. } => format!("{step}  {name} = {}", short(&value.to_string(), 120)),
         Event::Cited { step, citations } => format!("{step}  {}", citation_words(citations)),
         Event::Judged { step, verdict } => format!("{step}  {}", verdict_words(verdict)),
-        Event::Proved { findings, .. } => {
-            let proved = findings.iter().filter(|found| found.state == ProofState::Proved).count();
-            format!("{proved} of {}", count(findings.len() as u64, "requirement"))
-        }
+        Event::Proved { findings, .. } => finding_words(findings),
         Event::StepDone { step, kept_from: Some(run), .. } => format!("{step}  kept from {run}"),
         Event::StepDone { step, best_effort, .. } => {
             format!("{step}{}", if *best_effort { "  as far as it came" } else { "" })
@@ -240,6 +234,15 @@ pub(crate) fn event_words(event: &Event) -> String {
             None => short(answer, 160),
         },
     }
+}
+
+fn requirement_words(requirements: &[Requirement]) -> String {
+    requirements.iter().map(|one| short(&one.text, 80)).collect::<Vec<_>>().join("; ")
+}
+
+fn finding_words(findings: &[ProofFinding]) -> String {
+    let proved = findings.iter().filter(|found| found.state == ProofState::Proved).count();
+    format!("{proved} of {}", count(findings.len() as u64, "requirement"))
 }
 
 /// Files in which other runs left text from outside.

@@ -159,7 +159,7 @@ fn lines(event: &Event, run: &Run) -> Vec<JsonEvent> {
         Event::Finished { answer, .. } => one(
             "run.finished",
             json!({ "status": run.status_word(), "answer": answer, "failure": failure_of(run), "refused": refused(run),
-                    "requirements": requirements(run), "statistics": Statistics::of(run) }),
+                    "requirements": requirements(run), "assumptions": run.assumptions(), "statistics": Statistics::of(run) }),
         ),
         _ => Vec::new(),
     }

@@ -8,6 +8,16 @@ use crate::out::{self, Paint};
 /// Columns for the label, as in the summary at the end of a run.
 const LABEL: usize = 9;
 
+/// What agents assumed because nobody was asked, at most `columns` wide.
+pub(crate) fn assumption_lines(run: &Run, columns: usize, paint: Paint) -> Vec<String> {
+    let lines = run.assumptions().iter().enumerate().map(|(n, one)| {
+        let label = if n == 0 { format!("{:LABEL$}", "assumed") } else { " ".repeat(LABEL) };
+        let words = format!("{} ({})", out::short(&one.assumption, 200), out::short(&one.question, 200));
+        format!("{}{}", paint.dim(&label), cut(&words, columns.saturating_sub(LABEL)))
+    });
+    lines.collect()
+}
+
 /// A line for each requirement, at most `columns` wide; none if nothing was required.
 pub(crate) fn proof_lines(run: &Run, columns: usize, paint: Paint) -> Vec<String> {
     let lines = run.proof().findings().enumerate().map(|(n, (one, found))| {

@@ -66,7 +66,8 @@ fn a_person_is_asked_and_without_one_the_run_waits() {
     let world = World::new();
     world.config("guardrails/tone.md", "---\nwhen: input\naction: ask\ncheck: words\nwords: [hurry]\n---\n");
     let model = world.script("s.json", &json!({"default": {"text": "done"}}));
-    world.updraft(&["run", "--model", &model, "--agent", "coder", "hurry up"]).code(3).says("it contains \"hurry\"");
+    let ran = world.updraft(&["run", "--model", &model, "--agent", "coder", "hurry up"]).code(3);
+    ran.says("the guardrail `tone`: it contains \"hurry\". Start with this goal all the same?");
     let id = world.last();
     world.updraft(&["answer", &id, "yes"]).code(0);
     assert_eq!(world.updraft(&["resume", &id]).code(0).out, "done\n");

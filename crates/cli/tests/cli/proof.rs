@@ -129,3 +129,34 @@ fn a_planner_names_requirements_and_a_schema_is_checked() {
         .says("✓ variable figures fits schema.json");
     assert!(world.updraft(&["show", "last", "--proof"]).out.contains("(from the goal)"));
 }
+
+#[test]
+fn a_checker_says_after_an_edit_what_is_wrong() {
+    let world = World::new();
+    world.config("config.toml", "checks = [\"grep -q end b.txt || { echo b.txt has no end; exit 1; }\"]\n");
+    let rules = json!({"rules": [
+        {"when": {"turn": 0}, "answer": {"calls": [writes("b.txt", "begin\n"), writes("c.txt", "c\n")]}},
+        {"when": {"contains": "b.txt has no end"}, "answer": {"calls": [writes("b.txt", "end\n")]}},
+    ], "default": {"text": "written"}});
+    let model = world.script("s.json", &rules);
+    world.updraft(&["run", "--model", &model, "--agent", "coder", "--yes", "write it"]).code(0);
+    assert_eq!(std::fs::read_to_string(world.ws().join("b.txt")).unwrap(), "end\n");
+    let events = world.updraft(&["events", "last", "--json"]).out;
+    assert_eq!(events.matches("found problems]").count(), 1, "once for both edits of the turn: {events}");
+    assert_eq!(events.matches("found nothing]").count(), 1);
+}
+
+#[test]
+fn with_assume_nobody_is_asked_and_the_summary_says_what_was_assumed() {
+    let world = World::new();
+    let ask = json!({"name": "ask_user", "args": {"question": "Which port?", "assumption": "8080"}});
+    let model = world.script("s.json", &json!([{"calls": [ask]}, {"text": "It listens on 8080 (assumed)."}]));
+    let run = |more: &[&str]| {
+        world.updraft(&[&["run", "--model", &model, "--agent", "clarification"][..], more, &["serve"]].concat())
+    };
+    run(&[]).code(3).says("Which port?");
+    run(&["--assume"]).code(0).says("assumed  8080 (Which port?)");
+    let ended = run(&["--assume", "--json"]).code(0).json();
+    let finished = ended.iter().find(|event| event["type"] == "run.finished").unwrap();
+    assert_eq!(finished["assumptions"][0]["assumption"], "8080");
+}

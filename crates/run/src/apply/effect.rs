@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::actions::Action;
+use crate::assumption::Assumption;
 use crate::citation::Reading;
 use crate::effect::{Effect, EffectFacts, PreparedCall};
 use crate::event::Judgement;
@@ -128,6 +129,17 @@ impl Run {
         }
         self.steps[at].state = StepState::Judging { turn };
         self.attention.remove(&at);
+    }
+
+    /// The guardrails have answered, or a person instead.
+    fn guard_has_replied(&mut self, at: usize, reply: &Reply) {
+        let (verdict, step) = (GuardVerdict::of(reply), &mut self.steps[at]);
+        if is_before_work(step) {
+            self.input_guard = Some(verdict);
+        } else {
+            step.guard = Some(verdict);
+        }
+        self.attention.insert(at);
     }
 
     fn count_turn(&mut self, at: usize) {
@@ -418,15 +430,7 @@ impl Run {
                 self.remember(&open.effect, &verdict);
                 self.fill_slot(at, id, CallSlot::Decided(verdict));
             }
-            EffectKind::Guard => {
-                let (verdict, step) = (GuardVerdict::of(reply), &mut self.steps[at]);
-                if is_before_work(step) {
-                    self.input_guard = Some(verdict);
-                } else {
-                    step.guard = Some(verdict);
-                }
-                self.attention.insert(at);
-            }
+            EffectKind::Guard => self.guard_has_replied(at, reply),
             EffectKind::Judge | EffectKind::Compact => {
                 let step = &mut self.steps[at];
                 match answered(reply) {
@@ -442,6 +446,10 @@ impl Run {
         self.close(id, false);
         if why.kind == FailureKind::Unapproved && self.settings.approvals == ApprovalMode::Refuse {
             self.unapproved.push((id.step.clone(), why.message.clone()));
+        }
+        if why.kind == FailureKind::Assumed {
+            let made = self.call_at(id).and_then(|call| Assumption::of(&id.step, &call));
+            self.assumptions.extend(made);
         }
         if let Some(at) = self.step_index.get(&id.step).copied() {
             self.fill_slot(at, id, CallSlot::Closed(ToolCallOutcome::Rejected(why.clone())));

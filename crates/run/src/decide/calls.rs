@@ -1,6 +1,7 @@
 //! Decides about the calls of a turn: repeated calls are stopped; each other call is allowed, asked about or refused.
 
 use crate::answer_calls::ASK_USER;
+use crate::assumption::Assumption;
 use crate::effect::{Effect, EffectClass, PreparedCall};
 use crate::event::{Event, Note};
 use crate::id::{EffectAddress, EffectKind};
@@ -121,6 +122,9 @@ impl Run {
         let before = calls.iter().zip(&step.prepared).take(n as usize);
         let beside: Vec<ComparableCall> = before.filter_map(|(call, prepared)| additive_call(call, prepared)).collect();
         match self.permission(step, (call, prepared), &beside) {
+            Permission::Allowed if call.name == ASK_USER && self.settings.assume => {
+                Event::Rejected { id, why: Assumption::instead_of_asking(call) }
+            }
             Permission::Allowed if call.name == ASK_USER => Event::Wanted { id, effect: question(call) },
             Permission::Allowed => Event::Wanted { id, effect: Effect::Call },
             Permission::Asked(ApprovalRequest { why, origins, always, insists, like }) => {

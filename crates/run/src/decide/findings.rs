@@ -12,7 +12,7 @@ use crate::requirement::{Check, Requirement};
 use crate::state::Run;
 use crate::step::{Step, ToolCallOutcome};
 
-use super::prove::CheckRun;
+use super::prove::{CheckRun, runs_of};
 
 /// How much of a failed command's output the agent is shown, in bytes.
 const LAST_LINES: usize = 2_000;
@@ -47,7 +47,7 @@ impl Run {
         let said = step.side_answer.as_ref().and_then(|answer| whole_object(&answer.text));
         let trouble = step.trouble.as_ref().map(ToString::to_string);
         let found = self.proof.requirements.iter().enumerate().map(|(n, one)| {
-            if let Some(run) = self.runs_of(step, n).last() {
+            if let Some(run) = runs_of(step, n).last() {
                 return self.found_by_call(one, run);
             }
             if self.is_still_proved(n) {

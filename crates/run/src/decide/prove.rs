@@ -129,7 +129,7 @@ impl Run {
 
     /// Whether a check must be made in this visit: it was not made yet, its outcome is unknown, or it is stale.
     fn is_due(&self, step: &Step, n: usize) -> bool {
-        let runs = self.runs_of(step, n);
+        let runs = runs_of(step, n);
         let Some((at, outcome)) = runs.last() else { return !self.is_still_proved(n) };
         let is_open = match outcome {
             ToolCallOutcome::Replied(Reply::InDoubt { .. } | Reply::Cancelled) => true,
@@ -148,24 +148,6 @@ impl Run {
         };
         let found = self.proof.findings.get(n).filter(|found| holds_on && found.state == ProofState::Proved);
         found.is_some_and(|found| found.evidence.iter().all(|one| self.stale(one).is_none()))
-    }
-
-    /// Every time a check was made in this visit.
-    pub(super) fn runs_of<'a>(&self, step: &'a Step, n: usize) -> Vec<CheckRun<'a>> {
-        let key = call_id(n);
-        let (mut turn, mut calls, mut found): (u32, &[ToolCall], Vec<CheckRun<'a>>) = (0, &[], Vec::new());
-        for entry in &step.conversation {
-            match entry {
-                ConversationEntry::Answer(answer) => (turn, calls) = (turn + 1, answer.calls.as_slice()),
-                ConversationEntry::Results(outcomes) => {
-                    let own = calls.iter().zip(outcomes).zip(0..).filter(|((call, _), _)| call.id == key);
-                    let address = step.address(turn.saturating_sub(1), EffectKind::Call);
-                    found.extend(own.map(|((_, outcome), at)| (address.sibling(EffectKind::Call, at), outcome)));
-                }
-                ConversationEntry::Note(_) | ConversationEntry::Summary(_) => {}
-            }
-        }
-        found
     }
 
     /// The call that checks a requirement; `None` if no call does.
@@ -241,6 +223,24 @@ impl Run {
         let why = || format!("{} of {all} {what} {are} not met: {}", failed.len(), failed.join("; "));
         (!failed.is_empty()).then(|| Failure::new(FailureKind::NotDone, why()))
     }
+}
+
+/// Every time a check was made in this visit.
+pub(super) fn runs_of(step: &Step, n: usize) -> Vec<CheckRun<'_>> {
+    let key = call_id(n);
+    let (mut turn, mut calls, mut found): (u32, &[ToolCall], Vec<CheckRun<'_>>) = (0, &[], Vec::new());
+    for entry in &step.conversation {
+        match entry {
+            ConversationEntry::Answer(answer) => (turn, calls) = (turn + 1, answer.calls.as_slice()),
+            ConversationEntry::Results(outcomes) => {
+                let own = calls.iter().zip(outcomes).zip(0..).filter(|((call, _), _)| call.id == key);
+                let address = step.address(turn.saturating_sub(1), EffectKind::Call);
+                found.extend(own.map(|((_, outcome), at)| (address.sibling(EffectKind::Call, at), outcome)));
+            }
+            ConversationEntry::Note(_) | ConversationEntry::Summary(_) => {}
+        }
+    }
+    found
 }
 
 /// The id of the call that checks a requirement.

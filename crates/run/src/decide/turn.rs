@@ -11,6 +11,7 @@ use crate::step::{ConversationEntry, Step, StepRole, StepState, ToolCallOutcome}
 
 use super::conclude::run_again;
 use super::failed_step::fail;
+use super::guard::after_stopped_call;
 
 impl Run {
     /// Begins a visit of a step.
@@ -117,7 +118,7 @@ impl Run {
                 &[]
             }
         };
-        if let Some(events) = self.after_stopped_call(step, outcomes) {
+        if let Some(events) = after_stopped_call(step, outcomes) {
             return events;
         }
         let mut events = Vec::new();

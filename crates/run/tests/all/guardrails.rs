@@ -79,6 +79,19 @@ fn an_answer_that_never_passes_or_cannot_be_checked_fails_its_step() {
 }
 
 #[test]
+fn a_person_who_is_asked_decides() {
+    for (said, status) in [("yes", Status::Done), ("no", Status::Failed)] {
+        let mut world = World::of(guarded(given(&["a"]), true, true)).says("a", [says("x")]).go();
+        world.reply(&at("a/0/0/guard.0"), objects("ask", "it is odd"));
+        assert_eq!((world.run.status(), world.open()), (Status::Waiting, vec!["a/0/0/guard.1".to_owned()]));
+        world.feed(updraft_run::Input::Answer { id: None, text: said.into() });
+        world.gives.insert("check_guardrails".into(), gives("passed"));
+        world.work();
+        assert_eq!(world.run.status(), status);
+    }
+}
+
+#[test]
 fn a_call_that_a_guardrail_stops_ends_its_step() {
     let stopped = Failure::new(FailureKind::Guardrail, "the guardrail `pushes` does not allow this call");
     let world = World::of(given(&["a"])).says("a", [calls(&["send x"])]).gives("send", Reply::Failed(stopped)).go();

@@ -1,5 +1,6 @@
 //! All integration tests of this crate in one program, which is built and linked once.
 
+mod assumptions;
 mod bills;
 mod broken_plans;
 mod budgets;

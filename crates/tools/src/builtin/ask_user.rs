@@ -22,7 +22,8 @@ pub fn ask_user_spec() -> ToolSpec {
                     "items": { "type": "string" },
                     "maxItems": 20,
                     "description": "Answers to choose from. Omit if any text will do."
-                }
+                },
+                "assumption": { "type": "string", "description": "What you will assume if nobody can be asked." }
             },
             "required": ["question"],
             "additionalProperties": false

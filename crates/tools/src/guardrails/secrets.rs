@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use regex::{Regex, RegexSet};
+use regex::bytes::{Regex, RegexBuilder};
 
 /// A kind of secret: its name, its form, and how random its characters must be at least, in bits per character.
 type SecretKind = (&'static str, &'static str, f64);
@@ -89,22 +89,25 @@ const HARMLESS: [&str; 14] = [
 
 /// The kinds of secrets in a text, each once, with the beginning of the value.
 pub(crate) fn secrets_in(text: &str) -> Vec<String> {
-    let Some(patterns) = patterns() else { return Vec::new() };
+    let Some(patterns) = patterns() else { return vec!["unknown, because the patterns cannot be used".to_owned()] };
     let mut found: Vec<String> = Vec::new();
-    for at in patterns.set.matches(text) {
-        let (kind, _, least) = KINDS[at];
-        let is_random = |value: &&str| entropy(value) >= least && !is_example(value);
-        let values = patterns.each[at].captures_iter(text).filter_map(|found| found.iter().flatten().last());
-        if let Some(value) = values.map(|value| value.as_str()).find(is_random) {
+    for ((kind, _, least), pattern) in KINDS.iter().zip(&patterns.each) {
+        let is_random = |value: &&str| entropy(value) >= *least && !is_example(value);
+        if let Some(value) = values(pattern, text).find(is_random) {
             found.push(in_words(kind, value));
         }
     }
     if found.is_empty() {
-        let values = patterns.called.captures_iter(text).filter_map(|found| found.get(1));
-        let mut values = values.map(|value| value.as_str()).filter(|value| looks_random(value));
-        found.extend(values.next().map(|value| in_words("value that is called a secret", value)));
+        let value = values(&patterns.called, text).find(|value| looks_random(value));
+        found.extend(value.map(|value| in_words("value that is called a secret", value)));
     }
     found
+}
+
+/// What a pattern finds: its group, or all of it.
+fn values<'a>(pattern: &Regex, text: &'a str) -> impl Iterator<Item = &'a str> {
+    let found = pattern.captures_iter(text.as_bytes()).filter_map(|found| found.iter().flatten().last());
+    found.filter_map(|value| text.get(value.range())).collect::<Vec<_>>().into_iter()
 }
 
 /// The kind and the first characters: enough to find it, too little to use it.
@@ -133,7 +136,6 @@ fn entropy(value: &str) -> f64 {
 }
 
 struct SecretPatterns {
-    set: RegexSet,
     each: Vec<Regex>,
     called: Regex,
 }
@@ -142,12 +144,10 @@ struct SecretPatterns {
 fn patterns() -> Option<&'static SecretPatterns> {
     static PATTERNS: OnceLock<Option<SecretPatterns>> = OnceLock::new();
     let compile = || {
-        let forms = KINDS.iter().map(|(_, form, _)| *form);
-        Some(SecretPatterns {
-            set: regex::RegexSetBuilder::new(forms.clone()).size_limit(64 << 20).build().ok()?,
-            each: forms.map(Regex::new).collect::<Result<_, _>>().ok()?,
-            called: Regex::new(CALLED_SECRET).ok()?,
-        })
+        // Secrets are ASCII; patterns for all of Unicode would be a hundred times as large.
+        let pattern = |form: &str| RegexBuilder::new(form).unicode(false).build();
+        let each = KINDS.iter().map(|(_, form, _)| pattern(form)).collect::<Result<_, _>>().ok()?;
+        Some(SecretPatterns { each, called: pattern(CALLED_SECRET).ok()? })
     };
     PATTERNS.get_or_init(compile).as_ref()
 }

@@ -16,6 +16,7 @@ use super::serving::ServeSettings;
 use super::spending::SpendingLimits;
 use super::tools::ToolSettings;
 use super::web::WebSettings;
+use super::working::WorkingSettings;
 use crate::fault::Fault;
 use crate::time_format;
 
@@ -131,6 +132,8 @@ pub struct EffectiveSettings {
     pub(crate) knowledge: KnowledgeSettings,
     /// What is recalled and kept of earlier runs and messages.
     pub memory: MemorySettings,
+    /// Whether people are asked, what must be proved, and what runs after edits.
+    pub working: WorkingSettings,
 }
 
 impl Default for EffectiveSettings {
@@ -175,6 +178,7 @@ impl Default for EffectiveSettings {
             undo_commands: SettingValue::default_of(true),
             knowledge: KnowledgeSettings::default(),
             memory: MemorySettings::default(),
+            working: WorkingSettings::default(),
         }
     }
 }
@@ -235,6 +239,7 @@ impl EffectiveSettings {
         self.knowledge.take(&mut taking, &written.knowledge)?;
         self.memory.take(&mut taking, &written.memory)?;
         self.tools.take(&mut taking, &written.tools)?;
+        self.working.take(&mut taking, written);
         self.serving.take(&mut taking, written)?;
         self.models.take(layer, taking.ignored)?;
         self.sandbox.take(layer, taking.ignored)?;
@@ -275,6 +280,7 @@ impl EffectiveSettings {
             rules: self.rules.clone(),
             step_budget: self.step_budget.budget(),
             think: self.think.value,
+            assume: self.working.assume.value,
             ..Rules::default()
         }
     }
@@ -325,6 +331,7 @@ impl EffectiveSettings {
         rows.extend(self.reading.list());
         rows.extend(self.knowledge.list());
         rows.extend(self.memory.list());
+        rows.extend(self.working.list());
         rows.extend(self.tools.list());
         rows.extend(self.serving.list());
         rows.extend(self.models.list());

@@ -61,6 +61,7 @@ impl SettingsLayer {
             think: folders::set("UPDRAFT_THINK").map(unplaced),
             probe: parsed("UPDRAFT_PROBE", yes_or_no)?,
             cache: parsed("UPDRAFT_CACHE", yes_or_no)?,
+            assume: parsed("UPDRAFT_ASSUME", yes_or_no)?,
             approvals: parsed("UPDRAFT_APPROVALS", approvals)?,
             mode: parsed("UPDRAFT_MODE", |text| {
                 ApprovalMode::from_mode(text).ok_or_else(|| "expected `read-only`, `workspace` or `full`".into())
