@@ -65,3 +65,37 @@ impl CompactedFacts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::message::ModelAnswer;
+    use crate::reply::{FileChange, ToolOutput};
+
+    #[test]
+    fn files_that_were_named_or_changed_and_calls_without_an_outcome_are_kept() {
+        let call = |name: &str, args: Value| ToolCall { id: name.into(), name: name.into(), args, fault: None };
+        let calls = vec![
+            call("read_file", json!({ "path": "src/a.rs" })),
+            call("run_command", json!({ "command": "make" })),
+            call("move", json!({ "from": "old.txt", "files": ["x.md", "y.md"], "path": "." })),
+        ];
+        let changed = FileChange { path: "out/b.o".into(), ..FileChange::default() };
+        let output = ToolOutput { changes: vec![changed], ..ToolOutput::default() };
+        let outcomes = vec![
+            ToolCallOutcome::Replied(Reply::Output(Arc::default())),
+            ToolCallOutcome::Replied(Reply::Output(output.into())),
+            ToolCallOutcome::Replied(Reply::InDoubt { evidence: "it had begun".into() }),
+        ];
+        let answer = Arc::new(ModelAnswer { calls, ..ModelAnswer::default() });
+        let mut facts = CompactedFacts::default();
+        facts.add(&[ConversationEntry::Answer(answer), ConversationEntry::Results(outcomes)]);
+        let paths: Vec<&str> = facts.paths.iter().map(String::as_str).collect();
+        assert_eq!(paths, ["old.txt", "out/b.o", "src/a.rs", "x.md", "y.md"]);
+        assert_eq!(facts.unknown, ["`move`: it had begun"]);
+    }
+}
