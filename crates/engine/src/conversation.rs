@@ -111,7 +111,9 @@ impl Conversation {
         };
         let earlier = earlier_messages(&run.goal().earlier, kit);
         conversation.brief.earlier = earlier.len();
-        earlier.into_iter().for_each(|message| conversation.push(message));
+        for message in earlier {
+            conversation.push(message);
+        }
         conversation.push(Message::User(opening(run, step, kit, context).into()));
         if let Some(shown) = from.pictures(run.goal().pictures.iter()) {
             conversation.push(shown);

@@ -24,7 +24,9 @@ impl CompactedFacts {
             match entry {
                 ConversationEntry::Answer(answer) => {
                     calls = &answer.calls;
-                    calls.iter().for_each(|call| self.add_paths(&call.args));
+                    for call in calls {
+                        self.add_paths(&call.args);
+                    }
                 }
                 ConversationEntry::Results(outcomes) => {
                     for (at, outcome) in outcomes.iter().enumerate() {
@@ -38,11 +40,8 @@ impl CompactedFacts {
 
     fn add_paths(&mut self, args: &Value) {
         let named = PATHS.iter().filter_map(|name| args.get(name));
-        let texts = named.flat_map(|value| match value {
-            Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
-            value => value.as_str().into_iter().collect::<Vec<_>>(),
-        });
-        for path in texts {
+        let texts = named.flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice));
+        for path in texts.filter_map(Value::as_str) {
             self.add_path(path);
         }
     }
@@ -57,7 +56,9 @@ impl CompactedFacts {
     fn add_outcome(&mut self, call: Option<&ToolCall>, outcome: &ToolCallOutcome) {
         let ToolCallOutcome::Replied(reply) = outcome else { return };
         if let Reply::Output(output) = reply {
-            output.changes.iter().for_each(|change| self.add_path(&change.path));
+            for change in &output.changes {
+                self.add_path(&change.path);
+            }
         }
         if let (Reply::InDoubt { evidence }, true) = (reply, self.unknown.len() < MOST_CALLS) {
             let name = call.map_or("a call", |call| call.name.as_str());
