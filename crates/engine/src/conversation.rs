@@ -9,9 +9,9 @@ use sha2::{Digest, Sha256};
 use updraft_journal::Journal;
 use updraft_models::{Prompt, RequestDraft, TaskBrief};
 use updraft_run::{
-    AgentCard, ContentHash, ConversationEntry, EarlierConversation, EarlierMessage, EffectKind, Judgement, Message,
-    ModelAnswer, Note, Picture, PictureRef, PriorVisit, Reply, Run, RunMode, Step, StepRole, StepState, ThinkingEffort,
-    ToolCallOutcome, ToolSpec, VisitOpening,
+    AgentCard, ContentHash, ConversationEntry, EffectKind, Judgement, Message, ModelAnswer, Note, Picture, PictureRef,
+    PriorVisit, Reply, Run, RunMode, Step, StepRole, StepState, ThinkingEffort, ToolCallOutcome, ToolSpec,
+    VisitOpening,
 };
 
 use crate::context::{self, Snapshot, WorkspaceContext};
@@ -19,7 +19,7 @@ use crate::history;
 use crate::plan_prompt;
 use crate::prompt_texts::PromptKit;
 use crate::proof_prompt;
-use crate::turn_messages::{note_in_words, results};
+use crate::turn_messages::{earlier_messages, list_or_none, note_in_words, results};
 
 /// The sources of a prompt besides the run: the prompt texts, and the journal for pictures.
 #[derive(Clone, Copy)]
@@ -125,7 +125,9 @@ impl Conversation {
         }
         let earlier = earlier_messages(&run.goal().earlier, kit);
         conversation.brief.earlier = earlier.len();
-        earlier.into_iter().for_each(|message| conversation.push(message));
+        for message in earlier {
+            conversation.push(message);
+        }
         conversation.push(Message::User(opening(run, step, kit, context).into()));
         if let Some(shown) = from.pictures(run.goal().pictures.iter()) {
             conversation.push(shown);
@@ -325,36 +327,6 @@ impl Conversation {
         self.chain = hasher.finalize().into();
         self.messages.push(message);
     }
-}
-
-/// What was said in the conversation before the goal, as messages. The summary of what came before them is part of the
-/// first.
-fn earlier_messages(earlier: &EarlierConversation, kit: &PromptKit) -> Vec<Message> {
-    let mut messages = Vec::new();
-    let mut history = earlier.history.iter().filter(|message| !message.content.trim().is_empty()).peekable();
-    // Providers expect that the user speaks first.
-    let begins_with_answer = history.peek().is_some_and(|first| is_answer(first));
-    if !earlier.summary.is_empty() || !earlier.pinned.is_empty() || begins_with_answer {
-        let pinned = earlier.pinned.iter().map(|fact| format!("- {fact}")).collect::<Vec<_>>();
-        let text = kit.say("earlier", &[("summary", &earlier.summary), ("pinned", &list_or_none(&pinned))]);
-        messages.push(Message::User(text.into()));
-    }
-    messages.extend(history.map(|message| {
-        if is_answer(message) {
-            let answer = ModelAnswer { text: message.content.clone(), ..ModelAnswer::default() };
-            return Message::Assistant(Arc::new(answer));
-        }
-        Message::User(message.content.as_str().into())
-    }));
-    messages
-}
-
-fn is_answer(message: &EarlierMessage) -> bool {
-    matches!(message.role.as_str(), "assistant" | "model")
-}
-
-fn list_or_none(lines: &[String]) -> String {
-    if lines.is_empty() { "none".to_owned() } else { lines.join("\n") }
 }
 
 /// An answer with its calls, for people.

@@ -60,7 +60,7 @@ pub fn check_skill(folder: &Path) -> Result<SkillEntry, Vec<String>> {
     if fields.is_empty() {
         return Err(one("the front matter is empty; expected `name` and `description`"));
     }
-    let mut faults = Vec::new();
+    let mut faults: Vec<String> = unusual_values(front);
     let value = |key: &str| fields.iter().find(|field| field.key == key).map(|field| &field.value);
     for field in fields.iter().filter(|field| !FIELDS.contains(&field.key.as_str())) {
         faults.push(format!("`{}` is not a field of a skill; expected {}", field.key, FIELDS.join(", ")));
@@ -89,6 +89,22 @@ fn file_in(folder: &Path) -> Option<PathBuf> {
 /// The front matter and what follows it.
 fn split(text: &str) -> Option<(&str, &str)> {
     text.strip_prefix("---")?.split_once("---")
+}
+
+/// Values in forms that the reference reader refuses: lists and maps on one line, and types.
+fn unusual_values(front: &str) -> Vec<String> {
+    // Lines below `metadata` are fields too; below any other field they may be text.
+    let mut in_metadata = false;
+    let mut faults = Vec::new();
+    for line in front.lines() {
+        let is_inside = line.starts_with([' ', '\t']);
+        let Some((key, value)) = line.split_once(':').filter(|_| !is_inside || in_metadata) else { continue };
+        in_metadata = is_inside || key == "metadata";
+        if value.trim_start().starts_with(['[', '{', '!']) {
+            faults.push(format!("`{}` has a value in another form than plain text or indented lines", key.trim()));
+        }
+    }
+    faults
 }
 
 fn required<'a>(key: &str, value: Option<&'a Node>, faults: &mut Vec<String>) -> &'a str {

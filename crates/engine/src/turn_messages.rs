@@ -1,9 +1,43 @@
-//! What a model is told between turns: the results of its calls, and notes.
+//! What a model is told besides its task: earlier messages of the conversation, the results of its calls, and notes.
+
+use std::sync::Arc;
 
 use serde_json::json;
-use updraft_run::{Message, ModelAnswer, Note, Reply, ToolCallOutcome, ToolResult, outcome_words};
+use updraft_run::{
+    EarlierConversation, EarlierMessage, Message, ModelAnswer, Note, Reply, ToolCallOutcome, ToolResult, outcome_words,
+};
 
 use crate::prompt_texts::PromptKit;
+
+/// What was said in the conversation before the goal, as messages. The summary of what came before them is part of the
+/// first.
+pub(crate) fn earlier_messages(earlier: &EarlierConversation, kit: &PromptKit) -> Vec<Message> {
+    let mut messages = Vec::new();
+    let mut history = earlier.history.iter().filter(|message| !message.content.trim().is_empty()).peekable();
+    // Providers expect that the user speaks first.
+    let begins_with_answer = history.peek().is_some_and(|first| is_answer(first));
+    if !earlier.summary.is_empty() || !earlier.pinned.is_empty() || begins_with_answer {
+        let pinned = earlier.pinned.iter().map(|fact| format!("- {fact}")).collect::<Vec<_>>();
+        let text = kit.say("earlier", &[("summary", &earlier.summary), ("pinned", &list_or_none(&pinned))]);
+        messages.push(Message::User(text.into()));
+    }
+    messages.extend(history.map(|message| {
+        if is_answer(message) {
+            let answer = ModelAnswer { text: message.content.clone(), ..ModelAnswer::default() };
+            return Message::Assistant(Arc::new(answer));
+        }
+        Message::User(message.content.as_str().into())
+    }));
+    messages
+}
+
+fn is_answer(message: &EarlierMessage) -> bool {
+    matches!(message.role.as_str(), "assistant" | "model")
+}
+
+pub(crate) fn list_or_none(lines: &[String]) -> String {
+    if lines.is_empty() { "none".to_owned() } else { lines.join("\n") }
+}
 
 /// The results of an answer's calls: in the provider's form, or as text if the calls were text.
 pub(crate) fn results(answer: Option<&ModelAnswer>, outcomes: &[ToolCallOutcome], kit: &PromptKit) -> Message {

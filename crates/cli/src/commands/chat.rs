@@ -33,7 +33,7 @@ struct Chat<'a> {
     args: ChatArgs,
     /// What was said so far.
     follow_up: FollowUp,
-    /// Whether the last message was answered.
+    /// How the first message ended that was not answered.
     ending: CliExitCode,
 }
 
@@ -65,12 +65,15 @@ pub(crate) fn run(folders: &AppFolders, args: ChatArgs) -> CliResult {
         match parse(&line) {
             Line::Nothing => {}
             Line::Message(text) => {
-                if let Err(fault) = chat.say(&text) {
-                    // The conversation goes on at a terminal; a script must see that something failed.
+                // The conversation goes on; a script sees by the exit code that a message was not answered.
+                let code = chat.say(&text).unwrap_or_else(|fault| {
                     crate::complain(&fault);
-                    chat.ending = fault.code;
+                    fault.code
+                });
+                if chat.ending == CliExitCode::Done {
+                    chat.ending = code;
                 }
-                if chat.ending == CliExitCode::Terminated {
+                if code == CliExitCode::Terminated {
                     break;
                 }
             }
@@ -102,13 +105,12 @@ fn resumed(folders: &AppFolders, folder: &std::path::Path) -> Result<FollowUp, C
 
 impl Chat<'_> {
     /// Has a message answered.
-    fn say(&mut self, text: &str) -> Result<(), CliError> {
+    fn say(&mut self, text: &str) -> CliResult {
         let id = journal::new_id()?;
         let follow_up = self.follow_up.clone();
         let ended = run::start(self.folders, &self.run_args(text), text, Some(follow_up), id.clone());
         self.take(&id)?;
-        self.ending = ended?;
-        Ok(())
+        ended
     }
 
     /// Adds what was said in a run to the conversation, if it has begun.

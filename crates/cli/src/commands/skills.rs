@@ -48,7 +48,9 @@ fn print(folder: &Path, skill: &Result<updraft_engine::SkillEntry, Vec<String>>,
         }
         Err(faults) => {
             out::line(&format!("{}: {}", out::on_one_line(&shown), paint.red("not usable")));
-            faults.iter().for_each(|fault| out::line(&format!("  {}", out::on_one_line(fault))));
+            for fault in faults {
+                out::line(&format!("  {}", out::on_one_line(fault)));
+            }
         }
     }
 }
