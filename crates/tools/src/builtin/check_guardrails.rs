@@ -96,7 +96,7 @@ fn content(file: &str, place: &Place) -> Option<String> {
     let (opened, _) = place.workspace.open_file(&located, LinkPolicy::Inside).ok()?;
     let mut bytes = Vec::new();
     opened.take(FILE).read_to_end(&mut bytes).ok()?;
-    updraft_workspace::text::decode(&bytes).map(|(text, _)| text.to_string())
+    updraft_workspace::text::decode(&bytes).map(|(text, _)| text)
 }
 
 fn output(text: String, value: Value, is_error: bool) -> ToolOutput {

@@ -1,6 +1,7 @@
 //! Runs the user's checkers after an agent has edited files, and appends what they say to the result: once for all edits of a
 //! turn.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -80,7 +81,7 @@ impl Dispatcher {
             match checked.reply {
                 Reply::Output(said) => {
                     let how = if said.is_error { "found problems" } else { "found nothing" };
-                    output.text.push_str(&format!("\n[after the edit, `{command}` {how}]\n"));
+                    let _ = writeln!(output.text, "\n[after the edit, `{command}` {how}]");
                     if said.is_error {
                         let shown = truncate::head_and_tail(&said.text, SHOWN);
                         output.text.push_str(shown.as_deref().unwrap_or(&said.text));
@@ -93,9 +94,11 @@ impl Dispatcher {
                         .or_else(|| is_partial.then(|| format!("what `{command}` changed is listed in part")));
                 }
                 Reply::Failed(why) => {
-                    output.text.push_str(&format!("\n[after the edit, `{command}` could not be run: {why}]\n"));
+                    let _ = writeln!(output.text, "\n[after the edit, `{command}` could not be run: {why}]");
                 }
-                _ => output.text.push_str(&format!("\n[after the edit, `{command}` did not end]\n")),
+                _ => {
+                    let _ = writeln!(output.text, "\n[after the edit, `{command}` did not end]");
+                }
             }
         }
         result
