@@ -33,6 +33,7 @@ const COMPILED_IN: &[(&str, &str)] = compiled_in![
     "plan-faults",
     "plan-small",
     "plan-small-again",
+    "plan-small-examples",
     "plan-small-faults",
     "planner-small",
     "query",

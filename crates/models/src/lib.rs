@@ -64,6 +64,7 @@ mod recorded;
 mod refusal;
 mod remote;
 mod resolve;
+mod response_content;
 mod responses;
 mod retry;
 mod scripted;

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use reqwest::header::{CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Request, Response, Url};
 use tokio::sync::OnceCell;
 use updraft_run::{Ceiling, ModelAnswer, Price, ThinkingEffort, TokenUsage};
@@ -17,6 +17,7 @@ use crate::discover::{self, DiscoveryQuery};
 use crate::endpoint::{Endpoint, ModelTuning, below, parse_base};
 use crate::features::{self, ModelFeatures, ToolCallStyle};
 use crate::json_repair::legible;
+use crate::response_content::{ResponseContent, content_type};
 use crate::retry::{AttemptError, RetryPolicy};
 use crate::scripted::tell;
 use crate::silence_timer::SilenceTimer;
@@ -448,29 +449,6 @@ fn within(prompt: Prompt<'_>, window: Option<u64>) -> Prompt<'_> {
 enum AnswerStart {
     No,
     Perhaps,
-}
-
-/// The content of a successful response, according to its headers.
-enum ResponseContent {
-    Parts,
-    Whole,
-    Page,
-    /// Compressed in a way that was not requested.
-    Packed(String),
-}
-
-fn content_type(response: &Response) -> ResponseContent {
-    let header = |name| response.headers().get(name).map(HeaderValue::as_bytes).unwrap_or_default();
-    let (packed, value) = (header(CONTENT_ENCODING), header(CONTENT_TYPE));
-    if !packed.is_empty() && !packed.eq_ignore_ascii_case(b"identity") {
-        ResponseContent::Packed(refusal::shorten(&String::from_utf8_lossy(packed)))
-    } else if value.starts_with(b"application/json") {
-        ResponseContent::Whole
-    } else if value.starts_with(b"text/html") {
-        ResponseContent::Page
-    } else {
-        ResponseContent::Parts
-    }
 }
 
 /// Files are read and written on a thread that may block.

@@ -176,7 +176,7 @@ impl Run {
         if let Some(at) = self.failed_unhandled.first().filter(|_| self.replanning.is_none()) {
             return self.after_failure(*at);
         }
-        let may_enter = self.running < self.settings.parallel.max(1) && self.plan_approval.is_none();
+        let may_enter = self.running < self.settings.parallel.max(1) && self.plan.approval.is_none();
         if let Some(at) = self.ready.first().filter(|_| may_enter) {
             return self.keep(*at).unwrap_or_else(|| self.enter(*at));
         }

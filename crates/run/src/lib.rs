@@ -50,6 +50,7 @@ mod event;
 mod expected_cost;
 mod extract;
 mod goal;
+mod grants;
 mod graph;
 mod id;
 mod input;
@@ -58,6 +59,7 @@ mod message;
 mod nesting_limit;
 mod origins;
 mod permission;
+mod plan_status;
 mod read_rules;
 mod reply;
 mod rights;
@@ -82,9 +84,9 @@ pub use earlier_runs::{EarlierRuns, KeptResult, RepeatedRun};
 pub use effect::{Effect, EffectClass, EffectFacts, ExpectedWrite, Inquiry, PreparedCall, SimpleCommand};
 pub use event::{Event, Judgement, Note, PlanReason};
 pub use goal::{
-    AgentCard, ApprovalMode, Budget, BudgetLimit, Ceiling, CommandGrants, Goal, GrantFlags, ReflectionMode, Roster,
-    RunMode, RunSettings, RunStart,
+    AgentCard, ApprovalMode, Budget, BudgetLimit, Ceiling, Goal, ReflectionMode, Roster, RunMode, RunSettings, RunStart,
 };
+pub use grants::{CommandGrants, GrantFlags};
 pub use graph::{Graph, GraphContext, StepSpec, close_to};
 pub use id::{BadId, ContentHash, Cost, EffectAddress, EffectKind, Millis, RunId, StepId, Timestamp};
 pub use input::{ForkChange, Input, Record, RecoveryFinding, RecoveryOutcome};

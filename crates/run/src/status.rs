@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::state::Run;
+
 /// The status of a run. It is enough to decide whether to wait, to help or to resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -73,5 +75,12 @@ impl Status {
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
+    }
+}
+
+impl Run {
+    /// Its status as one word.
+    pub fn status_word(&self) -> &'static str {
+        self.status().as_str()
     }
 }

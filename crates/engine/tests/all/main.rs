@@ -17,6 +17,7 @@ mod processes;
 #[path = "../recorder/mod.rs"]
 mod recorder;
 mod replay;
+mod small_planner;
 mod steer;
 #[path = "../support/mod.rs"]
 mod support;
