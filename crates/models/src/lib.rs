@@ -67,6 +67,7 @@ mod resolve;
 mod response_content;
 mod responses;
 mod retry;
+mod schema_support;
 mod scripted;
 mod silence_timer;
 mod spec;

@@ -11,7 +11,7 @@ use updraft_run::{Ceiling, ModelAnswer, Price, ThinkingEffort, TokenUsage};
 
 use crate::access::is_local;
 use crate::answer_builder::AnswerBuilder;
-use crate::cache::{AnswerCache, CacheKey};
+use crate::cache::{CacheKey, keep, look_up};
 use crate::dialect::Dialect;
 use crate::discover::{self, DiscoveryQuery};
 use crate::endpoint::{Endpoint, ModelTuning, below, parse_base};
@@ -19,6 +19,7 @@ use crate::features::{self, ModelFeatures, ToolCallStyle};
 use crate::json_repair::legible;
 use crate::response_content::{ResponseContent, content_type};
 use crate::retry::{AttemptError, RetryPolicy};
+use crate::schema_support::SchemaSupport;
 use crate::scripted::tell;
 use crate::silence_timer::SilenceTimer;
 use crate::stream_splitter::StreamSplitter;
@@ -50,6 +51,7 @@ pub(crate) struct RemoteModel {
     known: KnownFeatures,
     found: OnceCell<ModelFeatures>,
     prices: prices::CachedPrice,
+    schemas: SchemaSupport,
     /// The key for rate limits: the model and the API key.
     account: String,
 }
@@ -101,6 +103,7 @@ impl RemoteModel {
             endpoint,
             found: OnceCell::new(),
             prices: prices::CachedPrice::default(),
+            schemas: SchemaSupport::default(),
         })
     }
 
@@ -391,11 +394,16 @@ impl Model for RemoteModel {
             }
             let bounds = StringBounds::within(tuned.max_output);
             let bounded = tuned.schema.filter(|_| manner.local).map(|schema| bounds.on(schema));
-            let prompt = Prompt { schema: bounded.as_ref().or(tuned.schema), ..tuned };
+            let schema = self.schemas.allowed(bounded.as_ref().or(tuned.schema));
+            let mut prompt = Prompt { schema, ..tuned };
             draft.extend(&self.whose(manner), &*self.dialect, manner, &prompt)?;
-            let body = draft.finished(&*self.dialect, &prompt)?;
-            let answer = self.ask_until_answered(&prompt, body, salt, hear).await?;
-            Ok(ModelAnswer { omitted, ..answer })
+            loop {
+                let body = draft.finished(&*self.dialect, &prompt)?;
+                match self.ask_until_answered(&prompt, body, salt, hear).await {
+                    Err(error) if self.schemas.is_refused(&prompt, &error) => prompt.schema = None,
+                    answered => return Ok(ModelAnswer { omitted, ..answered? }),
+                }
+            }
         })
     }
 
@@ -449,18 +457,6 @@ fn within(prompt: Prompt<'_>, window: Option<u64>) -> Prompt<'_> {
 enum AnswerStart {
     No,
     Perhaps,
-}
-
-/// Files are read and written on a thread that may block.
-async fn look_up(cache: &AnswerCache, key: &CacheKey) -> Option<ModelAnswer> {
-    let (cache, key) = (cache.clone(), *key);
-    tokio::task::spawn_blocking(move || cache.get(&key)).await.ok().flatten()
-}
-
-async fn keep(cache: &AnswerCache, key: CacheKey, answer: &ModelAnswer) {
-    let (cache, answer) = (cache.clone(), answer.clone());
-    // If storing fails, the model is asked again the next time.
-    let _ = tokio::task::spawn_blocking(move || cache.put(&key, &answer)).await;
 }
 
 /// A wait in words.
