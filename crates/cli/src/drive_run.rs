@@ -15,7 +15,7 @@ use crate::signals::Signals;
 use crate::view::{self, AskResult, RunDisplay, RunEnding};
 
 /// How driving a run ended.
-pub(crate) enum Driven {
+pub(crate) enum DriveOutcome {
     /// Nothing more can be done for it here; this has been reported.
     Ended(CliExitCode),
     /// Its plan waits for approval.
@@ -30,8 +30,8 @@ pub(crate) async fn drive_and_ask(
     signals: &mut Signals,
 ) -> CliResult {
     match drive_until_plan(engine, handle, face, signals).await? {
-        Driven::Ended(code) => Ok(code),
-        Driven::PlanWaits(rested) => Ok(conclude(&rested, engine.journal(), face, signals)),
+        DriveOutcome::Ended(code) => Ok(code),
+        DriveOutcome::PlanWaits(rested) => Ok(conclude(&rested, engine.journal(), face, signals)),
     }
 }
 
@@ -41,7 +41,7 @@ pub(crate) async fn drive_until_plan(
     mut handle: RunHandle,
     face: &RunDisplay,
     signals: &mut Signals,
-) -> Result<Driven, CliError> {
+) -> Result<DriveOutcome, CliError> {
     loop {
         let (id, sender) = (handle.id().clone(), handle.sender());
         let driven = tokio::select! {
@@ -58,17 +58,17 @@ pub(crate) async fn drive_until_plan(
         };
         if !rested.was_stopped && rested.run.plan_approval().is_some() {
             face.settle();
-            return Ok(Driven::PlanWaits(Box::new(rested)));
+            return Ok(DriveOutcome::PlanWaits(Box::new(rested)));
         }
         let asks = !rested.was_stopped && face.can_ask && is_waiting(&rested.run);
         if !asks {
             face.settle();
-            return Ok(Driven::Ended(conclude(&rested, engine.journal(), face, signals)));
+            return Ok(DriveOutcome::Ended(conclude(&rested, engine.journal(), face, signals)));
         }
         face.make_way();
         let Some(said) = ask(rested.run.clone(), signals).await else {
             let stopped = DriveResult { was_stopped: true, ..rested };
-            return Ok(Driven::Ended(conclude(&stopped, engine.journal(), face, signals)));
+            return Ok(DriveOutcome::Ended(conclude(&stopped, engine.journal(), face, signals)));
         };
         match said {
             AskResult::Said(inputs) => {
@@ -82,7 +82,7 @@ pub(crate) async fn drive_until_plan(
                 }
             }
             AskResult::Nothing => {
-                return Ok(Driven::Ended(conclude(&rested, engine.journal(), face, signals)));
+                return Ok(DriveOutcome::Ended(conclude(&rested, engine.journal(), face, signals)));
             }
         }
     }

@@ -14,6 +14,7 @@ use updraft_run::{
     VisitOpening,
 };
 
+use crate::answer_schema::{schema_of, verdict_schema};
 use crate::context::{self, Snapshot, WorkspaceContext};
 use crate::history;
 use crate::plan_prompt;
@@ -157,6 +158,10 @@ impl Conversation {
 
     /// Asks a small planner with everything it needs to know and nothing of what it answered before.
     fn ask_briefly(&mut self, run: &Run, step: &Step, kit: &PromptKit) {
+        for (goal, plan) in plan_prompt::examples(run, kit) {
+            self.push(Message::User(goal.into()));
+            self.push(Message::Assistant(Arc::new(ModelAnswer { text: plan, ..ModelAnswer::default() })));
+        }
         self.push(Message::User(plan_prompt::short_question(run, step, kit).into()));
         self.consumed = step.conversation.len();
     }
@@ -334,28 +339,6 @@ pub(crate) fn answer_in_words(answer: &ModelAnswer) -> String {
     let calls = answer.calls.iter().map(|call| format!("calls {}({})", call.name, call.args));
     let text = Some(answer.text.clone()).filter(|text| !text.is_empty());
     text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
-}
-
-/// The schema that a step's answer must fit, if there is one.
-fn schema_of(run: &Run, step: &Step) -> Option<Arc<Value>> {
-    if run.is_review(step) {
-        return Some(verdict_schema());
-    }
-    let own = run.roster().agent(&step.spec.agent).and_then(|card| card.schema.clone()).map(Arc::new);
-    own.or_else(|| (step.role == StepRole::Plan).then(|| plan_prompt::schema(run)))
-}
-
-/// The schema of a verdict.
-fn verdict_schema() -> Arc<Value> {
-    Arc::new(json!({
-        "type": "object",
-        "properties": {
-            "feedback": { "type": "string" },
-            "verdict": { "type": "string", "enum": ["accept", "retry", "pivot", "replan"] },
-        },
-        "required": ["verdict", "feedback"],
-        "additionalProperties": false,
-    }))
 }
 
 fn pictures_of(outcome: &ToolCallOutcome) -> &[PictureRef] {

@@ -53,7 +53,7 @@ struct MadeCall {
 
 /// What is read from the journal.
 #[derive(Default)]
-struct History {
+struct StepHistory {
     run: Run,
     open: BTreeMap<EffectAddress, (ToolCall, PreparedCall)>,
     calls: BTreeMap<StepId, Vec<MadeCall>>,
@@ -68,14 +68,14 @@ struct History {
 impl Engine {
     /// The steps of a run that were done, each compared with today's files. Changes nothing.
     pub async fn finished_steps(&self, id: &RunId) -> Result<FinishedRun, Error> {
-        let mut history = History::default();
+        let mut history = StepHistory::default();
         self.journal().read(id, 0, &mut |_, record: Record| {
             history.follow(&record);
             ControlFlow::Continue(())
         })?;
         let texts = self.texts_of(id, &history.run)?;
         let workspace = history.run.settings().workspace.clone();
-        let files = WorkspaceFiles::look(Path::new(&workspace), &history.changed);
+        let files = FilesToday::look(Path::new(&workspace), &history.changed);
         let mut steps = Vec::new();
         let is_done = |id: &&StepId| {
             let step = history.run.step(id);
@@ -89,7 +89,7 @@ impl Engine {
         Ok(FinishedRun { steps, texts, run: history.run })
     }
 
-    async fn finished_step(&self, history: &History, id: &StepId, files: &WorkspaceFiles) -> Option<FinishedStep> {
+    async fn finished_step(&self, history: &StepHistory, id: &StepId, files: &FilesToday) -> Option<FinishedStep> {
         let step = history.run.step(id)?;
         let calls = history.calls.get(id).map(Vec::as_slice).unwrap_or_default();
         let mut outdated = history.overwritten_input(id);
@@ -113,10 +113,10 @@ impl Engine {
     /// Why the result of a call would be another today.
     async fn outdated_by(
         &self,
-        history: &History,
+        history: &StepHistory,
         step: &StepId,
         made: &MadeCall,
-        files: &WorkspaceFiles,
+        files: &FilesToday,
     ) -> Option<String> {
         let changed = |path: &str| format!("`{path}` has changed");
         if let Some(path) = made.changes.iter().map(|change| &change.path).find(|path| !files.is_as_left(path)) {
@@ -146,7 +146,7 @@ impl Engine {
     }
 }
 
-impl History {
+impl StepHistory {
     fn follow(&mut self, record: &Record) {
         self.run.pass(record);
         for event in &record.events {
@@ -199,14 +199,14 @@ impl History {
 }
 
 /// The files of a workspace as they are today.
-struct WorkspaceFiles {
+struct FilesToday {
     /// When each file was last changed, in milliseconds, for files that are not as the run left them.
     changed: Vec<(String, i64)>,
     /// The files that the run changed and that are still as it left them.
     as_left: BTreeSet<String>,
 }
 
-impl WorkspaceFiles {
+impl FilesToday {
     fn look(root: &Path, left: &BTreeMap<String, FileChange>) -> Self {
         let as_left: BTreeSet<String> =
             left.values().filter(|change| is_as_left(root, change)).map(|change| change.path.clone()).collect();

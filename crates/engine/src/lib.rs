@@ -18,6 +18,7 @@
 
 mod agent_record;
 mod agents;
+mod answer_schema;
 mod ask_model;
 mod call_audit;
 mod changed_files;

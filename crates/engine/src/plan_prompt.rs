@@ -67,15 +67,33 @@ pub(crate) fn repeated_in_words(kit: &PromptKit, repeated: &RepeatedRun) -> Stri
     kit.say("plan-changed", &[("goal", &repeated.goal), ("plan", &plan)])
 }
 
+/// The worked examples for a small model, as earlier questions and answers: a model that finds them in its instructions
+/// repeats them as its own plan. Examples with agents that this run does not have are left out.
+pub(crate) fn examples(run: &Run, kit: &PromptKit) -> Vec<(String, String)> {
+    let text = kit.say("plan-small-examples", &[]);
+    let is_known = |plan: &&str| {
+        let plan: Value = serde_json::from_str(plan).unwrap_or_default();
+        let mut steps = plan["steps"].as_array().into_iter().flatten();
+        steps.all(|step| step["agent"].as_str().is_some_and(|name| run.roster().agent(name).is_some()))
+    };
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let pairs = lines.chunks_exact(2).filter_map(|pair| Some((pair[0].strip_prefix("Goal:")?.trim(), pair[1])));
+    pairs
+        .filter(|(_, plan)| is_known(plan))
+        .map(|(goal, plan)| (question(kit, goal, &[], &[]), plan.to_owned()))
+        .collect()
+}
+
+fn question(kit: &PromptKit, goal: &str, files: &[&str], variables: &[&str]) -> String {
+    let listed = |names: &[&str]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    kit.say("plan-small", &[("goal", goal), ("files", &listed(files)), ("variables", &listed(variables))])
+}
+
 /// The whole question for a small model.
 pub(crate) fn short_question(run: &Run, step: &Step, kit: &PromptKit) -> String {
-    let listed = |names: Vec<&str>| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-    let files = run.goal().files.iter().map(String::as_str).take(FEW_NAMES).collect();
-    let known = run.variables().keys().map(String::as_str).take(FEW_NAMES).collect();
-    let mut text = kit.say(
-        "plan-small",
-        &[("goal", &short(&run.goal().text)), ("files", &listed(files)), ("variables", &listed(known))],
-    );
+    let files: Vec<&str> = run.goal().files.iter().map(String::as_str).take(FEW_NAMES).collect();
+    let known: Vec<&str> = run.variables().keys().map(String::as_str).take(FEW_NAMES).collect();
+    let mut text = question(kit, &short(&run.goal().text), &files, &known);
     let faults = step.conversation.iter().rev().find_map(|entry| match entry {
         updraft_run::ConversationEntry::Note(Note::PlanFaults { faults }) => Some(faults),
         _ => None,

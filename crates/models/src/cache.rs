@@ -188,3 +188,16 @@ fn create(path: &Path) -> io::Result<File> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
 }
+
+/// Files are read and written on a thread that may block.
+pub(crate) async fn look_up(cache: &AnswerCache, key: &CacheKey) -> Option<ModelAnswer> {
+    let (cache, key) = (cache.clone(), *key);
+    tokio::task::spawn_blocking(move || cache.get(&key)).await.ok().flatten()
+}
+
+/// Stores an answer.
+pub(crate) async fn keep(cache: &AnswerCache, key: CacheKey, answer: &ModelAnswer) {
+    let (cache, answer) = (cache.clone(), answer.clone());
+    // If storing fails, the model is asked again the next time.
+    let _ = tokio::task::spawn_blocking(move || cache.put(&key, &answer)).await;
+}

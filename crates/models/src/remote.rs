@@ -4,20 +4,22 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use reqwest::header::{CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Request, Response, Url};
 use tokio::sync::OnceCell;
 use updraft_run::{Ceiling, ModelAnswer, Price, ThinkingEffort, TokenUsage};
 
 use crate::access::is_local;
 use crate::answer_builder::AnswerBuilder;
-use crate::cache::{AnswerCache, CacheKey};
+use crate::cache::{CacheKey, keep, look_up};
 use crate::dialect::Dialect;
 use crate::discover::{self, DiscoveryQuery};
 use crate::endpoint::{Endpoint, ModelTuning, below, parse_base};
 use crate::features::{self, ModelFeatures, ToolCallStyle};
 use crate::json_repair::legible;
+use crate::response_content::{ResponseContent, content_type};
 use crate::retry::{AttemptError, RetryPolicy};
+use crate::schema_support::SchemaSupport;
 use crate::scripted::tell;
 use crate::silence_timer::SilenceTimer;
 use crate::stream_splitter::StreamSplitter;
@@ -49,6 +51,7 @@ pub(crate) struct RemoteModel {
     known: KnownFeatures,
     found: OnceCell<ModelFeatures>,
     prices: prices::CachedPrice,
+    schemas: SchemaSupport,
     /// The key for rate limits: the model and the API key.
     account: String,
 }
@@ -100,6 +103,7 @@ impl RemoteModel {
             endpoint,
             found: OnceCell::new(),
             prices: prices::CachedPrice::default(),
+            schemas: SchemaSupport::default(),
         })
     }
 
@@ -390,11 +394,16 @@ impl Model for RemoteModel {
             }
             let bounds = StringBounds::within(tuned.max_output);
             let bounded = tuned.schema.filter(|_| manner.local).map(|schema| bounds.on(schema));
-            let prompt = Prompt { schema: bounded.as_ref().or(tuned.schema), ..tuned };
+            let schema = self.schemas.allowed(bounded.as_ref().or(tuned.schema));
+            let mut prompt = Prompt { schema, ..tuned };
             draft.extend(&self.whose(manner), &*self.dialect, manner, &prompt)?;
-            let body = draft.finished(&*self.dialect, &prompt)?;
-            let answer = self.ask_until_answered(&prompt, body, salt, hear).await?;
-            Ok(ModelAnswer { omitted, ..answer })
+            loop {
+                let body = draft.finished(&*self.dialect, &prompt)?;
+                match self.ask_until_answered(&prompt, body, salt, hear).await {
+                    Err(error) if self.schemas.is_refused(&prompt, &error) => prompt.schema = None,
+                    answered => return Ok(ModelAnswer { omitted, ..answered? }),
+                }
+            }
         })
     }
 
@@ -448,41 +457,6 @@ fn within(prompt: Prompt<'_>, window: Option<u64>) -> Prompt<'_> {
 enum AnswerStart {
     No,
     Perhaps,
-}
-
-/// The content of a successful response, according to its headers.
-enum ResponseContent {
-    Parts,
-    Whole,
-    Page,
-    /// Compressed in a way that was not requested.
-    Packed(String),
-}
-
-fn content_type(response: &Response) -> ResponseContent {
-    let header = |name| response.headers().get(name).map(HeaderValue::as_bytes).unwrap_or_default();
-    let (packed, value) = (header(CONTENT_ENCODING), header(CONTENT_TYPE));
-    if !packed.is_empty() && !packed.eq_ignore_ascii_case(b"identity") {
-        ResponseContent::Packed(refusal::shorten(&String::from_utf8_lossy(packed)))
-    } else if value.starts_with(b"application/json") {
-        ResponseContent::Whole
-    } else if value.starts_with(b"text/html") {
-        ResponseContent::Page
-    } else {
-        ResponseContent::Parts
-    }
-}
-
-/// Files are read and written on a thread that may block.
-async fn look_up(cache: &AnswerCache, key: &CacheKey) -> Option<ModelAnswer> {
-    let (cache, key) = (cache.clone(), *key);
-    tokio::task::spawn_blocking(move || cache.get(&key)).await.ok().flatten()
-}
-
-async fn keep(cache: &AnswerCache, key: CacheKey, answer: &ModelAnswer) {
-    let (cache, answer) = (cache.clone(), answer.clone());
-    // If storing fails, the model is asked again the next time.
-    let _ = tokio::task::spawn_blocking(move || cache.put(&key, &answer)).await;
 }
 
 /// A wait in words.

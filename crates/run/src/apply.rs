@@ -15,7 +15,8 @@ use std::sync::Arc;
 
 use crate::confinement::Level;
 use crate::event::{Event, Judgement};
-use crate::goal::{ApprovalMode, Budget, GrantFlags, RunStart};
+use crate::goal::{ApprovalMode, Budget, RunStart};
+use crate::grants::GrantFlags;
 use crate::id::Timestamp;
 use crate::input::{Input, Record};
 use crate::origins::Origins;
@@ -86,10 +87,7 @@ impl Run {
             }
             Event::Told { message } => self.was_told(message),
             Event::Profiled { files } => self.profile = Some(Arc::new(files.clone())),
-            Event::Planned { graph, because, instead } => {
-                self.instead.clone_from(instead);
-                self.planned(graph, because);
-            }
+            Event::Planned { graph, because, instead } => self.planned(graph, because, instead.as_deref()),
             Event::Required { requirements } => self.required(requirements),
             Event::Wanted { id, effect } => self.wanted(id, effect),
             Event::Reserved { id, ceiling } => self.reserved(id, *ceiling),
@@ -115,9 +113,7 @@ impl Run {
             Event::Judged { step, verdict } => self.judged(step, verdict),
             Event::Proved { findings, .. } => self.proof.findings.clone_from(findings),
             Event::StepDone { step, output, kept_from, .. } => {
-                if kept_from.is_some() {
-                    self.kept.insert(step.clone());
-                }
+                self.plan.kept.extend(kept_from.as_ref().map(|_| step.clone()));
                 self.step_done(step, output.as_deref());
             }
             Event::Halted { step, ask, why } => self.step_halted(step, ask.as_ref(), why),
@@ -152,7 +148,7 @@ impl Run {
             Event::Finished { answer, failed } => {
                 self.phase = RunPhase::Over { answer: answer.as_str().into(), failed: failed.clone() };
                 self.open.clear();
-                self.plan_approval = None;
+                self.plan.approval = None;
                 self.held.clear();
                 self.interrupted_asks.clear();
                 self.busy = 0;
@@ -170,7 +166,7 @@ impl Run {
         self.roster = start.roster.clone();
         self.settings = start.settings.clone();
         self.budget = start.budget.clone();
-        self.earlier = start.earlier.clone();
+        self.plan.earlier = start.earlier.clone();
         for (name, value) in &start.goal.variables {
             let variable = Variable { value: Arc::new(value.clone()), origins: Origins::default(), by: None };
             self.variables.insert(name.clone(), variable);

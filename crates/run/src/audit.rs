@@ -47,7 +47,7 @@ impl Run {
             }
         }
         // The planner has ended when a person is asked about its plan.
-        for id in self.open.keys().filter(|id| Some(*id) != self.plan_approval.as_ref()) {
+        for id in self.open.keys().filter(|id| Some(*id) != self.plan.approval.as_ref()) {
             if !self.step(&id.step).is_some_and(|step| step.is_at_work() && step.visit == id.visit) {
                 faults.push(format!("{id} is open, and its step is not at work on it"));
             }

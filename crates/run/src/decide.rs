@@ -180,7 +180,7 @@ impl Run {
             return self.after_failure(*at);
         }
         let may_enter =
-            self.running < self.settings.parallel.max(1) && self.plan_approval.is_none() && !self.is_goal_checked();
+            self.running < self.settings.parallel.max(1) && self.plan.approval.is_none() && !self.is_goal_checked();
         if let Some(at) = self.ready.first().filter(|_| may_enter) {
             return self.keep(*at).unwrap_or_else(|| self.enter(*at));
         }

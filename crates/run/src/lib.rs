@@ -53,6 +53,7 @@ mod event;
 mod expected_cost;
 mod extract;
 mod goal;
+mod grants;
 mod graph;
 mod guard;
 mod id;
@@ -62,6 +63,7 @@ mod message;
 mod nesting_limit;
 mod origins;
 mod permission;
+mod plan_status;
 mod proof;
 mod read_rules;
 mod reply;
@@ -90,9 +92,9 @@ pub use earlier_runs::{EarlierRuns, KeptResult, RepeatedRun};
 pub use effect::{Effect, EffectClass, EffectFacts, ExpectedWrite, Inquiry, PreparedCall, SimpleCommand};
 pub use event::{Event, Judgement, Note, PlanReason};
 pub use goal::{
-    AgentCard, ApprovalMode, Budget, BudgetLimit, Ceiling, CommandGrants, Goal, GrantFlags, ReflectionMode, Roster,
-    RunMode, RunSettings, RunStart,
+    AgentCard, ApprovalMode, Budget, BudgetLimit, Ceiling, Goal, ReflectionMode, Roster, RunMode, RunSettings, RunStart,
 };
+pub use grants::{CommandGrants, GrantFlags};
 pub use graph::{Graph, GraphContext, StepSpec, close_to};
 pub use guard::{CHECK_GUARDRAILS, GuardedPoints};
 pub use id::{BadId, ContentHash, Cost, EffectAddress, EffectKind, Millis, RunId, StepId, Timestamp};

@@ -9,7 +9,6 @@ use crate::arguments::CallMatcher;
 use crate::assumption::Assumption;
 use crate::budget::Ledger;
 use crate::citation::ReadingLog;
-use crate::earlier_runs::EarlierRuns;
 use crate::effect::{Effect, EffectClass, EffectFacts, Inquiry, PreparedCall};
 use crate::expected_cost::Bills;
 use crate::goal::{AgentCard, Budget, BudgetLimit, Ceiling, Goal, Roster, RunSettings};
@@ -17,6 +16,7 @@ use crate::guard::GuardVerdict;
 use crate::id::{EffectAddress, Millis, StepId, Timestamp};
 use crate::message::ToolCall;
 use crate::origins::Origins;
+use crate::plan_status::PlanStatus;
 use crate::proof::Proof;
 use crate::reply::{Failure, FailureKind, Reply};
 use crate::rules::Rule;
@@ -99,16 +99,7 @@ pub struct Run {
     /// Working time so far.
     pub(crate) worked: Millis,
     pub(crate) events: u64,
-    /// What is taken over from earlier runs.
-    pub(crate) earlier: EarlierRuns,
-    /// Why the plan is a single step instead of the planner's plan.
-    pub(crate) instead: Option<String>,
-    /// Where a person is asked about the plan, while the answer is missing.
-    pub(crate) plan_approval: Option<EffectAddress>,
-    /// A person has approved a plan.
-    pub(crate) plan_approved: bool,
-    /// The steps whose results were taken from an earlier run.
-    pub(crate) kept: BTreeSet<StepId>,
+    pub(crate) plan: PlanStatus,
 }
 
 /// The phase of a run as a whole.
@@ -321,31 +312,6 @@ impl Run {
     pub(crate) fn is_inquiry(&self, id: &EffectAddress) -> bool {
         let is_question = |open: &OpenEffect| matches!(open.effect, Effect::Question { .. });
         id.inner.is_some() && self.open.get(id).is_some_and(is_question)
-    }
-
-    /// What it takes over from earlier runs.
-    pub fn earlier_runs(&self) -> &EarlierRuns {
-        &self.earlier
-    }
-
-    /// Why its plan is a single step instead of the planner's plan, if it is.
-    pub fn planned_instead(&self) -> Option<&str> {
-        self.instead.as_deref()
-    }
-
-    /// Where a person is asked to approve the plan, while the answer is missing.
-    pub fn plan_approval(&self) -> Option<&EffectAddress> {
-        self.plan_approval.as_ref()
-    }
-
-    /// Whether nothing may be changed yet, because no plan has been approved.
-    pub fn awaits_first_approval(&self) -> bool {
-        self.settings.plan_first && !self.plan_approved
-    }
-
-    /// Whether a step's result was taken from an earlier run.
-    pub fn is_kept(&self, step: &StepId) -> bool {
-        self.kept.contains(step)
     }
 
     /// How many events it has.

@@ -35,7 +35,7 @@ pub struct StepVerdict {
 
 /// A repetition that can be started.
 #[derive(Clone, Debug)]
-pub struct Repeat {
+pub struct Repetition {
     /// What to start.
     pub new: NewGoal,
     /// What becomes of each step, in the order of the plan. With another goal, the plan may still change.
@@ -44,7 +44,7 @@ pub struct Repeat {
 
 impl Workbench {
     /// Looks at a run and finds out what a repetition would do. Starts nothing.
-    pub async fn repeat(&self, id: &RunId, change: RepeatChange) -> Result<Repeat, Fault> {
+    pub async fn repeat(&self, id: &RunId, change: RepeatChange) -> Result<Repetition, Fault> {
         let finished = self.engine().await?.finished_steps(id).await?;
         let run = &finished.run;
         let old = plan_of(run);
@@ -88,7 +88,7 @@ impl Workbench {
             plan_first: false,
             repeated: Some(Arc::new(repeated)),
         };
-        Ok(Repeat { new, verdicts })
+        Ok(Repetition { new, verdicts })
     }
 
     /// Why steps of the plan are carried out again, for those that are by themselves.

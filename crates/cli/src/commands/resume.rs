@@ -10,7 +10,7 @@ use updraft_workbench::{Flags, ResumeOutcome, RunCallbacks, StoredRun, Workbench
 
 use super::plan_approval::{self, PlanDecision};
 use crate::args::ResumeArgs;
-use crate::drive_run::Driven;
+use crate::drive_run::DriveOutcome;
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::{self, AppFolders};
 use crate::signals::Signals;
@@ -95,12 +95,12 @@ pub(super) async fn resume_run(folders: &AppFolders, journal: &Journal, id: &Run
         // Always, because other runs may follow in this process.
         bench.close().await;
         match ended? {
-            Followed::Ended(code) => return Ok(code),
-            Followed::PlanWaits(rested) if !face.can_ask => {
+            FollowOutcome::Ended(code) => return Ok(code),
+            FollowOutcome::PlanWaits(rested) if !face.can_ask => {
                 return Ok(drive_run::conclude(&rested, journal, &face, &signals));
             }
-            Followed::PlanWaits(_) => {}
-            Followed::Left => {
+            FollowOutcome::PlanWaits(_) => {}
+            FollowOutcome::Left => {
                 face.say("its process ended before the run did; continuing the run here");
                 has_followed = true;
             }
@@ -109,7 +109,7 @@ pub(super) async fn resume_run(folders: &AppFolders, journal: &Journal, id: &Run
 }
 
 /// How resuming or following a run ended.
-enum Followed {
+enum FollowOutcome {
     /// Nothing more can be done for it here.
     Ended(CliExitCode),
     /// Its plan waits for approval.
@@ -159,7 +159,7 @@ async fn resume_or_follow(
     args: &ResumeArgs,
     verdict: Option<Input>,
     (face, signals): (&RunDisplay, &mut Signals),
-) -> Result<Followed, CliError> {
+) -> Result<FollowOutcome, CliError> {
     let then = verdict.into_iter().chain([drive_run::resume_input(&args.permission, &args.spending)]).collect();
     let resumed = if adopts { bench.adopt(id, then).await? } else { bench.resume(id, then).await? };
     match resumed {
@@ -169,14 +169,14 @@ async fn resume_or_follow(
             }
             let driven = drive_run::drive_until_plan(bench.engine().await?, *handle, face, signals).await?;
             Ok(match driven {
-                Driven::Ended(code) => Followed::Ended(code),
-                Driven::PlanWaits(rested) => Followed::PlanWaits(rested),
+                DriveOutcome::Ended(code) => FollowOutcome::Ended(code),
+                DriveOutcome::PlanWaits(rested) => FollowOutcome::PlanWaits(rested),
             })
         }
         ResumeOutcome::Elsewhere { pid } => {
             face.say(&format!("run {id} is being run by process {pid}; following it (Ctrl-C only stops following)"));
             let ended = follow(bench.journal()?, id, face, signals).await?;
-            Ok(ended.map_or(Followed::Left, Followed::Ended))
+            Ok(ended.map_or(FollowOutcome::Left, FollowOutcome::Ended))
         }
     }
 }

@@ -6,7 +6,7 @@ use updraft_workbench::{Flags, NewGoal, RunCallbacks, Workbench};
 
 use super::{detach, goal, plan_table, resume, stdin};
 use crate::args;
-use crate::drive_run::{self, Driven};
+use crate::drive_run::{self, DriveOutcome};
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::{self, AppFolders};
 use crate::signals::Signals;
@@ -77,13 +77,13 @@ pub(crate) fn start(
         } else {
             let driven = drive_run::drive_until_plan(bench.engine().await?, handle, &face, &mut signals).await?;
             match driven {
-                Driven::Ended(code) => Ok(code),
-                Driven::PlanWaits(_) if face.can_ask => {
+                DriveOutcome::Ended(code) => Ok(code),
+                DriveOutcome::PlanWaits(_) if face.can_ask => {
                     // From here on the run is resumed with tools that may change something.
                     bench.close().await;
                     Box::pin(resume::resume_run(folders, bench.journal()?, &id, &resume_args(args))).await
                 }
-                Driven::PlanWaits(rested) => Ok(drive_run::conclude(&rested, bench.journal()?, &face, &signals)),
+                DriveOutcome::PlanWaits(rested) => Ok(drive_run::conclude(&rested, bench.journal()?, &face, &signals)),
             }
         };
         bench.close().await;

@@ -130,7 +130,7 @@ fn a_planner_without_a_plan_is_replaced_by_one_step_and_everybody_is_told() {
 fn stats_count_how_agents_did_and_the_planner_is_told() {
     let world = World::new();
     let model = model(&world);
-    world.updraft(&["stats"]).code(0).says("no run has ended yet");
+    world.updraft(&["stats"]).code(2).says("there are no runs yet");
     world.updraft(&["run", "--model", &model, "tell me"]).code(0);
     world.updraft(&["run", "--model", &model, "tell me"]).code(0);
     let stats = world.updraft(&["stats", "--json"]).code(0).json();

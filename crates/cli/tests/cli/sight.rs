@@ -247,11 +247,11 @@ fn a_plan_is_printed_as_a_table_and_as_a_file() {
         {"id": "plot", "agent": "coder", "description": "Plot them", "prompt": "y", "reads": ["figures"], "writes": ["chart"], "after": ["find"]},
     ]});
     let file = world.file("plan.json", &plan.to_string());
-    let args = ["run", "--plan-only", "--plan", file.to_str().unwrap(), "go"];
+    let args = ["run", "--plan-only", "--model", "builtin", "--plan", file.to_str().unwrap(), "go"];
     insta::assert_snapshot!(world.updraft(&args).code(0).out, @r"
-    step  agent      description       reads    writes   after
-    find  retriever  Find the figures  -        figures  -
-    plot  coder      Plot them         figures  chart    find
+    step  agent      model    price  rights                                          reads    writes   after  description
+    find  retriever  builtin  free   reads only, web, MCP servers                    -        figures  -      Find the figures
+    plot  coder      builtin  free   changes files, runs commands, web, MCP servers  figures  chart    find   Plot them
     ");
     assert_eq!(world.updraft(&[&args[..], &["--json"]].concat()).code(0).value()["steps"], plan["steps"]);
 }

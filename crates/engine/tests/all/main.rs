@@ -18,6 +18,7 @@ mod recollection;
 #[path = "../recorder/mod.rs"]
 mod recorder;
 mod replay;
+mod small_planner;
 mod steer;
 #[path = "../support/mod.rs"]
 mod support;

@@ -51,7 +51,7 @@ impl Run {
             }
             // No call can be asked about there: it is the plan.
             EffectKind::Approve if self.steps[at].role == StepRole::Plan && self.steps[at].has_ended() => {
-                self.plan_approval = Some(id.clone());
+                self.plan.approval = Some(id.clone());
             }
             EffectKind::Approve => self.fill_slot(at, id, CallSlot::Asked),
             EffectKind::Judge => self.aside_begins(at, StepState::Judging { turn: id.turn }),
@@ -315,7 +315,7 @@ impl Run {
         let open = self.open.remove(id)?;
         self.held.remove(id);
         self.interrupted_asks.remove(id);
-        self.plan_approval = self.plan_approval.take().filter(|asked| asked != id);
+        self.plan.approval = self.plan.approval.take().filter(|asked| asked != id);
         self.busy = self.busy.saturating_sub(u32::from(was_busy));
         self.count_outer(id, before);
         if let Funds::Reserved(ceiling) = open.funds {
@@ -375,8 +375,8 @@ impl Run {
             Reply::Failed(why) => begun && why.kind == FailureKind::InDoubt,
             Reply::Answer(_) | Reply::Output(_) | Reply::Said(_) | Reply::Verdict(_) => false,
         };
-        if self.plan_approval.as_ref() == Some(id) {
-            self.plan_approved |= matches!(reply, Reply::Verdict(verdict) if verdict.allow);
+        if self.plan.approval.as_ref() == Some(id) {
+            self.plan.is_approved |= matches!(reply, Reply::Verdict(verdict) if verdict.allow);
         }
         let Some(open) = self.close(id, was_cut_off) else { return };
         let Some(at) = self.step_index.get(&id.step).copied() else { return };

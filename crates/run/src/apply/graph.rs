@@ -10,7 +10,8 @@ use crate::state::Run;
 use crate::step::{Step, StepRole, StepState};
 
 impl Run {
-    pub(super) fn planned(&mut self, graph: &Arc<Graph>, because: &PlanReason) {
+    pub(super) fn planned(&mut self, graph: &Arc<Graph>, because: &PlanReason, instead: Option<&str>) {
+        self.plan.instead = instead.map(str::to_owned);
         let role = |spec: &StepSpec| match because {
             PlanReason::Goal if spec.id.as_str() == "plan" => StepRole::Plan,
             PlanReason::Goal if spec.id.as_str() == "distill" => StepRole::Distill,

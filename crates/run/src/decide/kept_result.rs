@@ -8,7 +8,7 @@ use crate::step::{Step, StepRole};
 impl Run {
     /// The events that give a step the result it had in the run that is repeated; `None` if it must be carried out.
     pub(super) fn keep(&self, at: usize) -> Option<Vec<Event>> {
-        let (step, repeated) = (&self.steps[at], self.earlier.repeated.as_ref()?);
+        let (step, repeated) = (&self.steps[at], self.plan.earlier.repeated.as_ref()?);
         let kept = self.kept_result(step, repeated)?;
         let id = &step.spec.id;
         let wrote = kept.wrote.iter().map(|(name, value)| Event::Wrote {

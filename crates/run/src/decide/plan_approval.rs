@@ -35,7 +35,7 @@ impl Run {
             let graph = Arc::new(Graph::default());
             events.push(Event::Planned { graph, because: PlanReason::Revised, instead: None });
             let verdict = Judgement::Pivot { feedback: self.refusal_in_words(verdict.because.trim()) };
-            let planner = self.plan_approval.iter().map(|id| id.step.clone());
+            let planner = self.plan.approval.iter().map(|id| id.step.clone());
             events.extend(planner.map(|step| Event::Judged { step, verdict: verdict.clone() }));
         }
         events
@@ -53,7 +53,7 @@ impl Run {
     /// A person gives the plan that waits for approval another form. A plan with faults changes nothing: the caller
     /// learns them from `edit_faults`.
     pub(super) fn edit_plan(&self, graph: &Arc<Graph>, models: &BTreeMap<String, String>, by: &str) -> Vec<Event> {
-        let Some((id, open)) = self.plan_approval.as_ref().and_then(|id| self.open.get_key_value(id)) else {
+        let Some((id, open)) = self.plan.approval.as_ref().and_then(|id| self.open.get_key_value(id)) else {
             return Vec::new();
         };
         if !self.edit_faults(graph, models).is_empty() {

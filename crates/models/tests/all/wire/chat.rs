@@ -201,3 +201,17 @@ async fn reasoning_that_is_counted_beside_the_answer_is_added() {
         assert_eq!(answer.usage, TokenUsage { input: 20, output, reasoning: 4, ..TokenUsage::default() });
     }
 }
+
+#[tokio::test]
+async fn a_server_that_refuses_a_schema_is_asked_without_it_from_then_on() {
+    let refusal = r#"{"error":{"message":"This response_format type is unavailable now"}}"#;
+    let answer = || stream(&says("{}"));
+    let server = Server::new(vec![status(400, "", refusal), answer(), answer()]).await;
+    let (model, mut talk) = (model(&server), Talk::new());
+    talk.schema = Some(json!({"type": "object"}));
+    for _ in 0..2 {
+        assert_eq!(talk.ask(&*model).await.unwrap().text, "{}");
+    }
+    let sent: Vec<bool> = server.bodies().iter().map(|body| body.contains("response_format")).collect();
+    assert_eq!(sent, [true, false, false]);
+}
