@@ -18,6 +18,7 @@
 
 mod agents;
 mod ask_model;
+mod bus;
 mod call_audit;
 mod changed_files;
 mod clock;
@@ -50,6 +51,7 @@ mod undo;
 mod watcher;
 
 pub use agents::{Agent, Agents, FolderTrust};
+pub use bus::{BusMessage, MessageKind, bus};
 pub use call_audit::{ApprovalRecord, CallAudit, touched};
 pub use changed_files::{ChangedFile, changed_files};
 pub use context::WorkspaceContext;
@@ -57,6 +59,7 @@ pub use diff::{RunDiff, StepDiff, diff};
 pub use drive::DriveResult;
 pub use engine::{Engine, EngineOptions, RunHandle, RunSender};
 pub use error::Error;
+pub use front_matter::read_yaml;
 pub use history::PastStep;
 pub use marks::{MarkStore, MarkedFile, UndoRemains, WorkspaceMarks};
 pub use nodelink::{EdgeList, node_link};

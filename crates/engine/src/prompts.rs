@@ -14,6 +14,7 @@ macro_rules! compiled_in {
 const COMPILED_IN: &[(&str, &str)] = compiled_in![
     "again",
     "all-tools-failed",
+    "choose",
     "compact",
     "compacted",
     "context",

@@ -154,4 +154,8 @@ pub struct TaskBrief {
     pub visit: u32,
     /// Set if the request is not a turn of the conversation, but a judgement or a summary.
     pub aside: Option<EffectKind>,
+    /// The names of the candidates that it chooses among.
+    pub candidates: Vec<String>,
+    /// The command that tells whether a candidate is good.
+    pub tests: Option<String>,
 }

@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use crate::confinement::Level;
 use crate::event::{Event, Judgement};
-use crate::goal::{ApprovalMode, Budget, GrantFlags, RunStart};
+use crate::goal::{ApprovalMode, Budget, RunStart};
+use crate::grants::GrantFlags;
 use crate::id::Timestamp;
 use crate::input::{Input, Record};
 use crate::origins::Origins;

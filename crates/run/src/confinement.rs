@@ -6,7 +6,8 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::event::Event;
-use crate::goal::{ApprovalMode, CommandGrants, GrantFlags};
+use crate::goal::ApprovalMode;
+use crate::grants::{CommandGrants, GrantFlags};
 use crate::state::Run;
 
 /// How strictly commands are confined.

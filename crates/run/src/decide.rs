@@ -16,6 +16,7 @@ mod plan;
 mod reservation;
 mod review;
 mod server_questions;
+mod swarm;
 mod turn;
 
 use crate::event::Event;

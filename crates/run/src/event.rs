@@ -247,7 +247,7 @@ pub enum Event {
         level: Level,
         /// The command-line flags about commands' rights that hold from here on; absent if they did not change.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        flags: Option<crate::goal::GrantFlags>,
+        flags: Option<crate::grants::GrantFlags>,
     },
     /// From here on, more calls are asked about or denied than when the run began.
     Tightened {

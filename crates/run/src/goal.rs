@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::confinement::Level;
+use crate::grants::CommandGrants;
 use crate::id::{ContentHash, Cost, Millis, RunId};
 use crate::message::is_false;
 use crate::origins::Origins;
@@ -120,6 +121,9 @@ pub struct AgentCard {
     /// JSON Schema that each of its results must fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
+    /// Words in a goal that ask for it, for a swarm whose router makes no plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keywords: Vec<String>,
 }
 
 /// The agents, prompts and tools a run began with, so that it continues with the same ones.
@@ -267,73 +271,24 @@ pub struct RunSettings {
     /// What commands were granted when the run began. Absent in runs from before this was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grants: Option<CommandGrants>,
-}
-
-/// What commands are granted beyond the workspace.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct CommandGrants {
-    /// The network: `none`, `host`, or `allow:` and hosts.
-    pub network: String,
-    /// More paths that commands may read.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub read: Vec<String>,
-    /// More paths that commands may write.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub write: Vec<String>,
-    /// The part that was given on the command line. It is kept when the run is continued, until the user says
-    /// otherwise.
-    #[serde(skip_serializing_if = "GrantFlags::is_empty")]
-    pub flags: GrantFlags,
-}
-
-/// What the command line said about commands' rights.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct GrantFlags {
-    /// `--network`.
+    /// The context window of the planner's model in tokens, if its server or the table of models knows it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub network: Option<String>,
-    /// `--read`, as real paths.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub read: Vec<String>,
-    /// `--write`, as real paths.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub write: Vec<String>,
-    /// `--level`, or `none` for `--no-sandbox`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub level: Option<Level>,
+    pub window: Option<u64>,
+    /// The models that steps may name: purposes and profiles of the user, with what each stands for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub models: BTreeMap<String, String>,
+    /// The folder outside of the workspace where candidates get their copies of it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub copies: String,
 }
 
-impl CommandGrants {
-    /// What is granted here but not in `there`.
-    #[must_use]
-    pub fn beyond(&self, there: &CommandGrants) -> CommandGrants {
-        let more = |ours: &[String], theirs: &[String]| -> Vec<String> {
-            ours.iter().filter(|path| !theirs.contains(path)).cloned().collect()
-        };
-        let network = if reaches_more(&self.network, &there.network) { self.network.clone() } else { String::new() };
-        let (read, write) = (more(&self.read, &there.read), more(&self.write, &there.write));
-        CommandGrants { network, read, write, flags: GrantFlags::default() }
-    }
-}
+/// A planner with a context window of at most this many tokens gets a short prompt and plans a sequence.
+const SMALL_WINDOW: u64 = 8_192;
 
-/// Whether one network setting reaches a host that the other does not.
-fn reaches_more(one: &str, other: &str) -> bool {
-    let hosts = |network: &str| -> Vec<String> {
-        network.strip_prefix("allow:").into_iter().flat_map(|hosts| hosts.split(',')).map(str::to_owned).collect()
-    };
-    match (one, other) {
-        ("none" | "", _) | (_, "host") => false,
-        ("host", _) => true,
-        (one, other) => hosts(one).iter().any(|host| !hosts(other).contains(host)),
-    }
-}
-
-impl GrantFlags {
-    /// Whether nothing was given.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+impl RunSettings {
+    /// Whether the planner's model is small, so that it is asked briefly and for a simpler plan.
+    pub fn plans_briefly(&self) -> bool {
+        self.window.is_some_and(|window| window <= SMALL_WINDOW)
     }
 }
 
@@ -374,6 +329,9 @@ impl Default for RunSettings {
             think: ThinkingEffort::Auto,
             sandbox: Level::Unknown,
             grants: None,
+            window: None,
+            models: BTreeMap::new(),
+            copies: String::new(),
         }
     }
 }

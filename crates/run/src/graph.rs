@@ -2,12 +2,14 @@
 
 mod check;
 mod read;
+mod tries;
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::StepId;
 
 pub use check::{GraphContext, close_to};
+pub use tries::{Tries, TryPlanner};
 
 /// One step as it was planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +33,12 @@ pub struct StepSpec {
     /// Steps that must be done first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<StepId>,
+    /// The model it uses, by a name of `RunSettings::models`; absent if the agent's or the run's is used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Its part in work that is done several times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tries: Option<Box<Tries>>,
 }
 
 impl StepSpec {
@@ -44,6 +52,8 @@ impl StepSpec {
             reads: Vec::new(),
             writes: Vec::new(),
             after: Vec::new(),
+            model: None,
+            tries: None,
         }
     }
 }

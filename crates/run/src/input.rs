@@ -153,7 +153,7 @@ pub enum Input {
         level: Level,
         /// The command-line flags about commands' rights that hold from here on; absent if they did not change.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        flags: Option<crate::goal::GrantFlags>,
+        flags: Option<crate::grants::GrantFlags>,
     },
     /// Ask about and deny these calls as well, because the user's settings have become stricter.
     Tighten {

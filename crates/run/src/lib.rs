@@ -49,6 +49,7 @@ mod event;
 mod expected_cost;
 mod extract;
 mod goal;
+mod grants;
 mod graph;
 mod id;
 mod input;
@@ -68,6 +69,7 @@ mod state;
 mod status;
 mod step;
 mod think;
+mod tries;
 mod users_own_calls;
 
 pub use actions::{Action, Actions};
@@ -80,10 +82,10 @@ pub use confinement::{Denial, Level, ResumeTerms, SharedTools};
 pub use effect::{Effect, EffectClass, EffectFacts, ExpectedWrite, Inquiry, PreparedCall, SimpleCommand};
 pub use event::{Event, Judgement, Note, PlanReason};
 pub use goal::{
-    AgentCard, ApprovalMode, Budget, BudgetLimit, Ceiling, CommandGrants, Goal, GrantFlags, ReflectionMode, Roster,
-    RunMode, RunSettings, RunStart,
+    AgentCard, ApprovalMode, Budget, BudgetLimit, Ceiling, Goal, ReflectionMode, Roster, RunMode, RunSettings, RunStart,
 };
-pub use graph::{Graph, GraphContext, StepSpec, close_to};
+pub use grants::{CommandGrants, GrantFlags};
+pub use graph::{Graph, GraphContext, StepSpec, Tries, TryPlanner, close_to};
 pub use id::{BadId, ContentHash, Cost, EffectAddress, EffectKind, Millis, RunId, StepId, Timestamp};
 pub use input::{ForkChange, Input, Record, RecoveryFinding, RecoveryOutcome};
 pub use inquiry::FormField;
@@ -103,3 +105,4 @@ pub use state::{Funds, InnerCall, OpenEffect, Run, RunPhase, Variable};
 pub use status::Status;
 pub use step::{CallSlot, ConversationEntry, PriorVisit, Step, StepRole, StepState, ToolCallOutcome, VisitOpening};
 pub use think::ThinkingEffort;
+pub use tries::KEEP_CANDIDATE;

@@ -1,9 +1,12 @@
 //! The built-in tools, one file each.
 
 mod append_line;
+mod apply_patch;
 mod ask_model;
 mod ask_user;
 mod bench;
+mod candidates;
+mod change_set;
 pub(crate) mod changes;
 mod edit_file;
 mod ingest_document;
@@ -20,6 +23,7 @@ mod web_search;
 mod write_file;
 pub(crate) mod write_plan;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -35,6 +39,7 @@ use crate::web::WebConfig;
 use crate::worker::PythonConfig;
 use crate::workspace_index::WorkspaceIndex;
 
+pub(crate) use apply_patch::APPLY_PATCH;
 pub use ask_model::ASK_MODEL;
 pub use ask_user::ask_user_spec;
 pub use bench::NapMode;
@@ -43,9 +48,10 @@ pub(crate) use run_command::{WAIT_FOR_OTHERS, aside_in_words, now};
 pub use write_plan::changed_lines;
 
 /// The tools for files, and for questions to the user and to other models.
-pub(crate) fn standard(limits: &ToolLimits) -> [Arc<dyn Tool>; 8] {
+pub(crate) fn standard(limits: &ToolLimits) -> [Arc<dyn Tool>; 9] {
     [
         Arc::new(append_line::AppendLine::new(limits)),
+        Arc::new(apply_patch::ApplyPatch::new(limits)),
         Arc::new(edit_file::EditFile::new(limits)),
         Arc::new(write_file::WriteFile::new(limits)),
         Arc::new(ask_model::AskModel::new()),
@@ -83,6 +89,11 @@ pub(crate) fn knowledge(index: &Arc<WorkspaceIndex>) -> [Arc<dyn Tool>; 3] {
         Arc::new(list_documents::ListDocuments::new(Arc::clone(index))),
         Arc::new(ingest_document::IngestDocument::new(Arc::clone(index))),
     ]
+}
+
+/// The tools that compare, test and keep candidates, whose copies of the workspace are below `copies`.
+pub(crate) fn candidates(copies: PathBuf, confinement: Confinement, limits: &ToolLimits) -> [Arc<dyn Tool>; 3] {
+    candidates::tools(copies, commands(confinement), limits)
 }
 
 /// The tools that benchmarks call.

@@ -1,5 +1,7 @@
 //! Starting a run.
 
+use std::collections::BTreeMap;
+
 use updraft_engine::{Agents, NewRun, RunHandle};
 use updraft_models::{ModelChoice, is_purpose};
 use updraft_run::{Goal, Graph, Level, RunId, RunMode, RunSettings as Rules};
@@ -20,6 +22,8 @@ pub struct NewGoal {
     pub pictures: Vec<Vec<u8>>,
     /// The plan, if there is one already.
     pub plan: Option<Graph>,
+    /// Models that the user named for steps of the plan.
+    pub models: Vec<String>,
 }
 
 impl Workbench {
@@ -38,8 +42,11 @@ impl Workbench {
         let tools = |wanted: &[String]| kit.dispatcher.registry().specs_for(wanted);
         let only_reads = |name: &str| tools::only_reads(&kit.dispatcher, name);
         let models = |wanted: &str| model_access::agents_model(wanted, asked, &chosen.spec, &self.access);
+        let mut settings = self.rules(&new.goal, &chosen.spec, level, kit);
+        settings.copies = tools::copies_of(&self.folders, &id);
+        settings.models = self.models_for_steps(&new);
         let run = NewRun {
-            settings: self.rules(&new.goal, &chosen.spec, level, kit),
+            settings,
             goal: new.goal,
             budget: self.settings.effective.budget(),
             plan: new.plan,
@@ -51,6 +58,14 @@ impl Workbench {
             pictures: new.pictures,
         };
         Ok(kit.engine.start(id, run).await?)
+    }
+
+    /// The models that steps may name: the user's profiles, and those that the user named for this run.
+    fn models_for_steps(&self, new: &NewGoal) -> BTreeMap<String, String> {
+        let mut models = self.access.profiles.clone();
+        let named = new.models.iter().filter(|name| !models.contains_key(*name)).cloned().collect::<Vec<_>>();
+        models.extend(named.into_iter().map(|name| (name.clone(), name)));
+        models
     }
 
     /// Reports every fault that can be found before anything is started; `faults` are those already found in the plan.

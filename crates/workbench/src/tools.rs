@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use updraft_engine::MarkStore;
 use updraft_mcp::Servers;
-use updraft_run::{EffectClass, Rule};
+use updraft_run::{EffectClass, Rule, RunId};
 use updraft_tools::worker::PythonConfig;
 use updraft_tools::{BrowserOptions, CacheUse, Dispatcher, DropInListing, Registry, WebConfig};
 
@@ -58,9 +58,20 @@ pub(crate) async fn registry(
         .with_web(web.clone())
         .with_python(confinement.clone(), python(settings))
         .with_index(&index)
+        .with_candidates(copies(folders), confinement.clone(), &limits)
         .with_browser(browser(folders, settings), web, confinement.clone(), &limits);
     let listing = dropins::of(folders, workspace, settings, confinement).register(&mut registry, look).await;
     Ok((registry, listing))
+}
+
+/// Where candidates get their copies of a workspace.
+fn copies(folders: &AppFolders) -> PathBuf {
+    folders.state.join("copies")
+}
+
+/// Where the candidates of a run get theirs.
+pub fn copies_of(folders: &AppFolders, run: &RunId) -> String {
+    copies(folders).join(run.as_str()).display().to_string()
 }
 
 /// Which browser the browser tools start.

@@ -51,6 +51,9 @@ pub(crate) struct ShowArgs {
     /// Show the sources that the answer cites instead, and whether the quoted words hold
     #[arg(long, conflicts_with = "prompts")]
     pub(crate) sources: bool,
+    /// Show the messages between you and the agents instead: tasks, results, feedback, questions
+    #[arg(long, conflicts_with_all = ["prompts", "sources"])]
+    pub(crate) bus: bool,
     /// Write the prompts into this folder
     #[arg(long, value_name = "DIR", requires = "prompts", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,

@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 use updraft_run::RunId;
-use updraft_workbench::{Flags, NewGoal, RunCallbacks, Workbench};
+use updraft_workbench::{Flags, RunCallbacks, Workbench};
 
 use super::{detach, goal, stdin};
 use crate::args;
@@ -32,7 +32,8 @@ pub(crate) fn run(folders: &AppFolders, mut args: args::RunArgs) -> CliResult {
     let bench = Workbench::open(folders, &folder, flags(&args), attendance)?;
     let (plan, unread) = args.plan.as_deref().map(goal::plan).transpose()?.unzip();
     let follow_up = args.continues.then(|| FollowUp::find(folders, &folder)).transpose()?;
-    let mut new = NewGoal { plan, ..goal::goal(&args, text.clone(), &folder)? };
+    let mut new = goal::goal(&args, text.clone(), &folder)?;
+    new.plan = plan.or(new.plan);
     if let Some(earlier) = follow_up {
         new.goal = earlier.add_to(new.goal);
     }

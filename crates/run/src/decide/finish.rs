@@ -77,9 +77,9 @@ impl Run {
 
     /// Why the run counts as failed: the first step of the work that failed and was not replaced by a new plan.
     fn failure(&self) -> Option<Failure> {
-        let is_work = |step: &&Step| step.role == StepRole::Work;
+        let is_work = |step: &&Step| step.role == StepRole::Work && !self.may_fail_alone(step);
         let work = self.steps().filter(is_work).find_map(failure_of);
-        work.or_else(|| self.steps().find_map(failure_of))
+        work.or_else(|| self.steps().filter(|step| !self.may_fail_alone(step)).find_map(failure_of))
     }
 
     /// The last text of a step, or otherwise the last good result of its tools.

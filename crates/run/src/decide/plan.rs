@@ -7,7 +7,7 @@ use updraft_lenient::{repair_with, whole_object};
 
 use crate::event::{Event, Note, PlanReason};
 use crate::goal::{RunMode, RunStart};
-use crate::graph::{Graph, GraphContext, StepSpec};
+use crate::graph::{Graph, GraphContext, StepSpec, TryPlanner};
 use crate::id::StepId;
 use crate::message::{FinishReason, ModelAnswer};
 use crate::reply::{Failure, FailureKind};
@@ -38,8 +38,9 @@ impl Run {
 
     /// The planner has answered: the plan is checked, and accepted or sent back with its faults.
     pub(super) fn conclude_plan(&self, step: &Step, turn: u32, answer: &ModelAnswer) -> Vec<Event> {
-        let graph = match plan_in(&answer.text).and_then(|plan| Graph::checked(&plan, &self.surroundings())) {
-            Ok(graph) => graph,
+        let checked = plan_in(&answer.text).and_then(|plan| Graph::checked(&plan, &self.surroundings()));
+        let graph = match checked.and_then(|graph| graph.with_tries(&self.try_planner(&|name| self.may_change(name)))) {
+            Ok(graph) => self.with_synthesis(graph),
             Err(faults) => {
                 // A planner that has answered in prose twice will not write a plan the third time.
                 let is_prose = prose_answers(step) > 1;
@@ -80,6 +81,9 @@ impl Run {
         if self.goal.mode != RunMode::Swarm && (is_silent || plan_in(&answer.text).is_ok()) {
             return None;
         }
+        if let Some(graph) = self.delegated_by_keywords(planner) {
+            return Some(graph);
+        }
         let agent = self.roster.in_role(AgentRole::Generalist).or_else(|| self.roster.in_role(AgentRole::Thinker))?;
         let id = if planner.visit == 0 { named("answer") } else { named(&format!("answer.{}", planner.visit)) };
         let mut step = StepSpec::new(id, &agent.name);
@@ -89,6 +93,17 @@ impl Run {
             step.reads = vec![PLANNER_WORDS.into()];
         }
         Some(Graph { steps: vec![step] })
+    }
+
+    /// What must be known to plan several tries of a step.
+    fn try_planner<'a>(&'a self, may_change: &'a dyn Fn(&str) -> bool) -> TryPlanner<'a> {
+        let chooser = self.roster.in_role(AgentRole::Chooser).map(|card| card.name.as_str());
+        TryPlanner { chooser, may_change, models: self.settings.models.keys().map(String::as_str).collect() }
+    }
+
+    /// Whether an agent has tools that could change the workspace.
+    fn may_change(&self, agent: &str) -> bool {
+        self.card(agent).is_some_and(|card| !card.read_only && !card.tools.is_empty())
     }
 
     /// What a plan is checked against in the current state.
@@ -160,7 +175,7 @@ fn plan_in(text: &str) -> Result<serde_json::Value, Vec<String>> {
 }
 
 /// Makes a step id from an agent's name.
-fn named(text: &str) -> StepId {
+pub(super) fn named(text: &str) -> StepId {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let plain: String = text.chars().filter(|c| fits(*c)).take(64).collect();
     StepId::parse(&plain).unwrap_or_else(|_| StepId::known("step"))
