@@ -10,7 +10,7 @@ use updraft_journal::Journal;
 use updraft_models::{Prompt, RequestDraft, TaskBrief};
 use updraft_run::{
     AgentCard, ContentHash, ConversationEntry, EffectKind, Judgement, Message, ModelAnswer, Note, Picture, PictureRef,
-    PriorVisit, Reply, Run, RunMode, Step, StepRole, StepState, ThinkingEffort, ToolCallOutcome, ToolSpec,
+    PriorVisit, Reply, Run, RunMode, Step, StepRole, StepState, ThinkingEffort, ToolCallOutcome, ToolSpec, Tries,
     VisitOpening,
 };
 
@@ -371,6 +371,11 @@ fn brief_of(run: &Run, step: &Step) -> TaskBrief {
         visit: step.visit,
         aside: None,
         earlier: 0,
+        candidates: run.candidates_of(step),
+        tests: match step.spec.tries.as_deref() {
+            Some(Tries::Choice { tests, .. }) => tests.clone(),
+            Some(Tries::Wanted { .. } | Tries::One { .. }) | None => None,
+        },
     }
 }
 
@@ -379,6 +384,9 @@ fn opening(run: &Run, step: &Step, kit: &PromptKit, context: &WorkspaceContext) 
     let spec = &step.spec;
     let goal = &run.goal().text;
     let is_trusted = run.settings().workspace_trusted;
+    let copied = run.is_in_copy(&spec.id);
+    let copied = copied.then(|| WorkspaceContext { root: run.workspace_of(&spec.id), ..context.clone() });
+    let context = copied.as_ref().unwrap_or(context);
     let words =
         context.in_words(kit, &spec.agent, &context::handed_over(run), &history::in_words(run, step), is_trusted);
     let instructions = context.instructions_in_words(kit, is_trusted);
@@ -434,6 +442,12 @@ fn opening(run: &Run, step: &Step, kit: &PromptKit, context: &WorkspaceContext) 
     if let Some(repeated) = run.earlier_runs().repeated.as_ref().filter(|_| step.role == StepRole::Plan) {
         text.push_str("\n\n");
         text.push_str(&plan_prompt::repeated_in_words(kit, repeated));
+    }
+    let candidates = run.candidates_of(step);
+    if !candidates.is_empty() {
+        let candidates: Vec<String> = candidates.iter().map(|name| format!("- `{name}`")).collect();
+        text.push_str("\n\n");
+        text.push_str(&kit.say("choose", &[("candidates", &candidates.join("\n"))]));
     }
     for message in run.told().iter().take(frozen.told) {
         text.push_str("\n\n");

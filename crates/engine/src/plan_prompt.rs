@@ -31,7 +31,7 @@ pub(crate) fn schema(run: &Run) -> Arc<Value> {
 pub(crate) fn carries_out_steps(role: AgentRole) -> bool {
     match role {
         AgentRole::Work | AgentRole::Judge | AgentRole::Thinker | AgentRole::Generalist => true,
-        AgentRole::Planner | AgentRole::Router | AgentRole::Distiller => false,
+        AgentRole::Planner | AgentRole::Router | AgentRole::Distiller | AgentRole::Chooser => false,
     }
 }
 

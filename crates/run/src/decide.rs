@@ -21,6 +21,7 @@ mod prove;
 mod reservation;
 mod review;
 mod server_questions;
+mod swarm;
 mod turn;
 
 use crate::event::Event;

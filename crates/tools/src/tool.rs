@@ -53,6 +53,13 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// If the arguments do not fit the schema, but are another known way to ask for the same: the tool name and
+    /// arguments that are meant. Models use the names that they were trained with.
+    fn otherwise(&self, args: &Value) -> Option<(String, Value)> {
+        let _ = args;
+        None
+    }
+
     /// What the call would touch. Has no effects; the arguments fit the schema.
     fn prepare(&self, args: &Value, place: &Place) -> PreparedCall {
         let _ = (args, place);

@@ -105,7 +105,8 @@ fn check(
     follow_up: Option<FollowUp>,
 ) -> Result<NewGoal, CliError> {
     let (plan, unread) = args.plan.as_deref().map(goal::plan).transpose()?.unzip();
-    let mut new = NewGoal { plan, ..goal::goal(args, text.to_owned(), &bench.folder)? };
+    let mut new = goal::goal(args, text.to_owned(), &bench.folder)?;
+    new.plan = plan.or(new.plan);
     if let Some(earlier) = follow_up {
         new.goal = earlier.add_to(new.goal, bench.settings.effective.memory.conversation());
     }

@@ -35,6 +35,7 @@ fn every_tool_of_ours_has_a_name_and_schema_that_pass() {
         names,
         [
             "append_line",
+            "apply_patch",
             "ask_model",
             "ask_user",
             "echo",
