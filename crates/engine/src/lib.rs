@@ -60,7 +60,7 @@ pub use diff::{RunDiff, StepDiff, diff};
 pub use drive::DriveResult;
 pub use engine::{Engine, EngineOptions, RunHandle, RunSender};
 pub use error::Error;
-pub use guardrail_file::GuardrailFile;
+pub use guardrail_file::{GuardrailFile, ReadGuardrail};
 pub use history::PastStep;
 pub use marks::{MarkStore, MarkedFile, UndoRemains, WorkspaceMarks};
 pub use nodelink::{EdgeList, node_link};
