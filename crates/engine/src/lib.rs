@@ -74,7 +74,7 @@ pub use engine::{Engine, EngineOptions, RunHandle, RunSender};
 pub use error::Error;
 pub use finished_steps::{FinishedRun, FinishedStep};
 pub use front_matter::read_yaml;
-pub use guardrail_file::GuardrailFile;
+pub use guardrail_file::{GuardrailFile, ReadGuardrail};
 pub use history::PastStep;
 pub use marks::{MarkStore, MarkedFile, UndoRemains, WorkspaceMarks};
 pub use nodelink::{EdgeList, node_link};
