@@ -86,6 +86,7 @@ fn command(id: &RunId, args: &args::RunArgs, workspace: &Path) -> Result<Command
     }
     let switches = [
         ("--swarm", args.swarm),
+        ("--plan-first", args.plan_first),
         ("--continue", args.continues),
         ("--read-only", args.permission.read_only),
         ("--yes", args.permission.yes),
