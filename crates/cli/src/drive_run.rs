@@ -186,8 +186,12 @@ fn say_ending(id: &RunId, run: &Run, ending: &RunEnding, face: &RunDisplay) {
 
 /// Prints what was assumed, what was required, and what was found about it.
 fn say_proof(run: &Run, face: &RunDisplay) {
-    view::assumption_lines(run, view::size().1, Paint::for_stderr()).iter().for_each(|line| face.say(line));
-    view::proof_lines(run, view::size().1, Paint::for_stderr()).iter().for_each(|line| face.say(line));
+    for line in view::assumption_lines(run, view::size().1, Paint::for_stderr()) {
+        face.say(&line);
+    }
+    for line in view::proof_lines(run, view::size().1, Paint::for_stderr()) {
+        face.say(&line);
+    }
 }
 
 fn over(

@@ -1,22 +1,20 @@
 //! Builds the prompts of a step. A prompt is a function of the run, the prompt texts and the context, so that it can be
 //! built again exactly.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use updraft_journal::Journal;
 use updraft_models::{Prompt, RequestDraft, TaskBrief};
 use updraft_run::{
-    AgentCard, ContentHash, ConversationEntry, EffectKind, Judgement, Message, ModelAnswer, Note, Picture, PictureRef,
-    PriorVisit, Reply, Run, RunMode, Step, StepRole, StepState, ThinkingEffort, ToolCallOutcome, ToolSpec, Tries,
-    VisitOpening,
+    AgentCard, ContentHash, ConversationEntry, EffectKind, Message, ModelAnswer, Note, Picture, PictureRef, Reply, Run,
+    Step, StepRole, ThinkingEffort, ToolCallOutcome, ToolSpec, Tries,
 };
 
 use crate::answer_schema::{schema_of, verdict_schema};
-use crate::context::{self, Snapshot, WorkspaceContext};
-use crate::history;
+use crate::context::Snapshot;
+use crate::opening::opening;
 use crate::plan_prompt;
 use crate::prompt_texts::PromptKit;
 use crate::proof_prompt;
@@ -377,148 +375,4 @@ fn brief_of(run: &Run, step: &Step) -> TaskBrief {
             Some(Tries::Wanted { .. } | Tries::One { .. }) | None => None,
         },
     }
-}
-
-/// The first message of a visit.
-fn opening(run: &Run, step: &Step, kit: &PromptKit, context: &WorkspaceContext) -> String {
-    let spec = &step.spec;
-    let goal = &run.goal().text;
-    let is_trusted = run.settings().workspace_trusted;
-    let copied = run.is_in_copy(&spec.id);
-    let copied = copied.then(|| WorkspaceContext { root: run.workspace_of(&spec.id), ..context.clone() });
-    let context = copied.as_ref().unwrap_or(context);
-    let words =
-        context.in_words(kit, &spec.agent, &context::handed_over(run), &history::in_words(run, step), is_trusted);
-    let instructions = context.instructions_in_words(kit, is_trusted);
-    let frozen = step.opening.clone().unwrap_or_default();
-    let inputs: serde_json::Map<String, Value> =
-        frozen.inputs.iter().map(|(name, value)| (name.clone(), (**value).clone())).collect();
-    let inputs = Value::Object(inputs).to_string();
-    let mut text = match step.role {
-        StepRole::Plan => kit.say(
-            "plan",
-            &[
-                ("goal", goal),
-                ("instructions", &instructions),
-                ("context", &words),
-                ("variables", &inputs),
-                ("models", &plan_prompt::models_in_words(run)),
-                ("record", &plan_prompt::record_in_words(run)),
-            ],
-        ),
-        StepRole::Distill => kit.say("distill", &[("files", &run.goal().files.join("\n")), ("goal", goal)]),
-        // It asks nothing but the separate question about requirements in free text.
-        StepRole::Prove => String::new(),
-        StepRole::Work => match run.goal().mode {
-            RunMode::Agent(_) => kit.say(
-                "query",
-                &[("goal", goal), ("instructions", &instructions), ("context", &words), ("inputs", &inputs)],
-            ),
-            RunMode::Plan | RunMode::Swarm | RunMode::Given if run.is_review(step) => kit.say(
-                "review",
-                &[
-                    ("goal", goal),
-                    ("instructions", &instructions),
-                    ("description", &spec.description),
-                    ("prompt", &spec.prompt),
-                    ("inputs", &inputs),
-                    ("context", &words),
-                ],
-            ),
-            RunMode::Plan | RunMode::Swarm | RunMode::Given => kit.say(
-                "step",
-                &[
-                    ("goal", goal),
-                    ("description", &spec.description),
-                    ("prompt", &spec.prompt),
-                    ("inputs", &inputs),
-                    ("writes", &spec.writes.join("\n")),
-                    ("instructions", &instructions),
-                    ("context", &words),
-                ],
-            ),
-        },
-    };
-    if let Some(repeated) = run.earlier_runs().repeated.as_ref().filter(|_| step.role == StepRole::Plan) {
-        text.push_str("\n\n");
-        text.push_str(&plan_prompt::repeated_in_words(kit, repeated));
-    }
-    let candidates = run.candidates_of(step);
-    if !candidates.is_empty() {
-        let candidates: Vec<String> = candidates.iter().map(|name| format!("- `{name}`")).collect();
-        text.push_str("\n\n");
-        text.push_str(&kit.say("choose", &[("candidates", &candidates.join("\n"))]));
-    }
-    for message in run.told().iter().take(frozen.told) {
-        text.push_str("\n\n");
-        text.push_str(&kit.say("told", &[("message", message)]));
-    }
-    if let Some(carried) = &step.carried {
-        text.push_str("\n\n");
-        text.push_str(&carried_in_words(run, carried, &frozen, kit));
-    }
-    text
-}
-
-fn carried_in_words(run: &Run, carried: &PriorVisit, frozen: &VisitOpening, kit: &PromptKit) -> String {
-    match &carried.judgement {
-        Judgement::Retry { feedback } => {
-            kit.say("feedback", &[("feedback", feedback), ("previous", &carried.previous)])
-        }
-        Judgement::Pivot { feedback } => kit.say("pivot", &[("feedback", feedback), ("previous", &carried.previous)]),
-        Judgement::Again { instruction } => {
-            kit.say("again", &[("instruction", instruction), ("previous", &as_json(&carried.previous))])
-        }
-        Judgement::Renewed { by } => kit.say("renewed", &[("step", by.as_str()), ("previous", &carried.previous)]),
-        Judgement::Replan { why } => {
-            let list = |wanted: &[&str], line: fn(&Step) -> String| {
-                let steps = frozen.outline.iter().filter(|(_, status)| wanted.contains(status));
-                let lines = steps.filter_map(|(id, _)| run.step(id)).map(line);
-                lines.collect::<Vec<_>>().join("\n")
-            };
-            let failed = list(&["failed", "skipped", "cancelled"], failed_in_words);
-            let done = list(&["completed", "running", "waiting"], planned_in_words);
-            let remaining = list(&["pending", "ready"], task_in_words);
-            kit.say("replan", &[("failed", &failed), ("why", why), ("done", &done), ("remaining", &remaining)])
-        }
-        Judgement::Accept | Judgement::GiveUp => String::new(),
-        _ => String::new(),
-    }
-}
-
-/// A text as a JSON value: JSON stays as it is, anything else becomes a string.
-fn as_json(text: &str) -> String {
-    let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
-    if is_json { text.to_owned() } else { Value::String(text.to_owned()).to_string() }
-}
-
-/// How many bytes of an earlier result a planner is shown.
-const MOST_OF_A_RESULT: usize = 2_000;
-
-/// A step of the plan in one line.
-fn planned_in_words(step: &Step) -> String {
-    let spec = &step.spec;
-    format!("- `{}` ({}): {}; writes {}", spec.id, spec.agent, spec.description, spec.writes.join(", "))
-}
-
-/// A step with its task, so that it can be planned again unchanged.
-fn task_in_words(step: &Step) -> String {
-    let spec = &step.spec;
-    let after: Vec<&str> = spec.after.iter().map(updraft_run::StepId::as_str).collect();
-    let task = json!({ "prompt": spec.prompt, "reads": spec.reads, "after": after });
-    format!("{}\n  {task}", planned_in_words(step))
-}
-
-/// A step that failed: its task, why it failed, and its output so far.
-fn failed_in_words(step: &Step) -> String {
-    let mut words = task_in_words(step);
-    if let StepState::Failed(why) = &step.state {
-        let _ = write!(words, "\n  failed: {why}");
-    }
-    if let Some(output) = step.output.as_deref().filter(|output| !output.is_empty()) {
-        let end = output.floor_char_boundary(MOST_OF_A_RESULT);
-        let cut = if end < output.len() { " (cut)" } else { "" };
-        let _ = write!(words, "\n  its result{cut}: {}", Value::String(output[..end].to_owned()));
-    }
-    words
 }

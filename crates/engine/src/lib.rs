@@ -40,6 +40,7 @@ mod guardrail_file;
 mod history;
 mod marks;
 mod nodelink;
+mod opening;
 mod outage;
 mod perform;
 mod plan_prompt;

@@ -138,6 +138,7 @@ mod tests {
         let sources = [
             include_str!("conversation.rs"),
             include_str!("context.rs"),
+            include_str!("opening.rs"),
             include_str!("proof_prompt.rs"),
             include_str!("plan_prompt.rs"),
             include_str!("prompt_texts.rs"),

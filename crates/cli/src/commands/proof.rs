@@ -36,7 +36,9 @@ pub(super) fn print(journal: &Journal, report: &RunReport, as_json: bool) -> Cli
             out::line(&format!("  {}", out::harmless(&one.how)));
         }
         for evidence in &one.evidence {
-            lines(evidence, paint).iter().for_each(|line| out::line(&format!("  {line}")));
+            for line in lines(evidence, paint) {
+                out::line(&format!("  {line}"));
+            }
         }
         if !one.why.is_empty() {
             out::harmless(&one.why).lines().for_each(|line| out::line(&format!("  {line}")));

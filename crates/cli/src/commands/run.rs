@@ -81,7 +81,7 @@ pub(crate) fn start(
                 DriveOutcome::PlanWaits(_) if face.can_ask => {
                     // From here on the run is resumed with tools that may change something.
                     bench.close().await;
-                    Box::pin(resume::resume_run(folders, bench.journal()?, &id, &resume_args(args))).await
+                    Box::pin(resume::resume_run(folders, bench.journal()?, id, &resume_args(args))).await
                 }
                 DriveOutcome::PlanWaits(rested) => Ok(drive_run::conclude(&rested, bench.journal()?, &face, &signals)),
             }

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use updraft_engine::{Statistics, StepReport, ToolCallCount};
 use updraft_run::{
-    Effect, Event, Judgement, Ledger, Note, Origins, PlanReason, ProofFinding, ProofState, Reply, Requirement, Rules,
-    Run, ToolCallOutcome, outcome_words,
+    Effect, Event, Graph, Judgement, Ledger, Note, Origins, PlanReason, ProofFinding, ProofState, Reply, Requirement,
+    Rules, Run, ToolCallOutcome, outcome_words,
 };
 
 use crate::out::{Paint, short};
@@ -159,17 +159,7 @@ pub(crate) fn event_words(event: &Event) -> String {
         Event::Forked { from, at, .. } => format!("from {from}, first {at} events"),
         Event::Told { message } => short(message, 160),
         Event::Profiled { files } => short(&files.to_string(), 160),
-        Event::Planned { graph, because, instead } => {
-            let why = match (because, instead) {
-                (_, Some(why)) => format!(" instead of a plan: {}", short(why, 160)),
-                (PlanReason::Failed(step), None) => format!(" because `{step}` failed"),
-                (PlanReason::Revised, None) => " as a person wants it".to_owned(),
-                (PlanReason::Proof, None) => " to check the requirements".to_owned(),
-                (_, None) => String::new(),
-            };
-            let names: Vec<&str> = graph.steps.iter().take(12).map(|step| step.id.as_str()).collect();
-            format!("{}{why}: {}", count(graph.steps.len() as u64, "step"), names.join(", "))
-        }
+        Event::Planned { graph, because, instead } => plan_words(graph, because, instead.as_deref()),
         Event::Required { requirements } => requirement_words(requirements),
         Event::Wanted { id, effect } => match effect {
             Effect::Prepare => format!("{id}  a look at its own calls"),
@@ -214,7 +204,9 @@ pub(crate) fn event_words(event: &Event) -> String {
         }
         Event::StepSkipped { step, because } => format!("{step}  because of {because}"),
         Event::StepCancelled { step } => step.to_string(),
-        Event::Compacted { step, upto, .. } => format!("{step}  {}", count(u64::from(*upto), "entry")),
+        Event::Compacted { step, upto, .. } => {
+            format!("{step}  {}", if *upto == 1 { "1 entry".to_owned() } else { format!("{upto} entries") })
+        }
         Event::Paused => String::new(),
         Event::Resumed { budget, approvals } => match (budget, approvals) {
             (None, None) => String::new(),
@@ -234,6 +226,18 @@ pub(crate) fn event_words(event: &Event) -> String {
             None => short(answer, 160),
         },
     }
+}
+
+fn plan_words(graph: &Graph, because: &PlanReason, instead: Option<&str>) -> String {
+    let why = match (because, instead) {
+        (_, Some(why)) => format!(" instead of a plan: {}", short(why, 160)),
+        (PlanReason::Failed(step), None) => format!(" because `{step}` failed"),
+        (PlanReason::Revised, None) => " as a person wants it".to_owned(),
+        (PlanReason::Proof, None) => " to check the requirements".to_owned(),
+        (_, None) => String::new(),
+    };
+    let names: Vec<&str> = graph.steps.iter().take(12).map(|step| step.id.as_str()).collect();
+    format!("{}{why}: {}", count(graph.steps.len() as u64, "step"), names.join(", "))
 }
 
 fn requirement_words(requirements: &[Requirement]) -> String {

@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use updraft_engine::{RunWatcher, Statistics, failure_of, requirements, waiting_for, why_stopped};
 use updraft_models::Delta;
 use updraft_run::{
-    BudgetLimit, Effect, EffectAddress, EffectKind, Event, PlanReason, Record, Reply, Run, RunId, RunPhase, StepRole,
-    ToolCallOutcome, argument_lines, outcome_words,
+    BudgetLimit, Effect, EffectAddress, EffectKind, Event, Graph, PlanReason, Record, Reply, Run, RunId, RunPhase,
+    StepRole, ToolCallOutcome, argument_lines, outcome_words,
 };
 
 use crate::fault::{CliError, CliExitCode};
@@ -93,14 +93,7 @@ fn lines(event: &Event, run: &Run) -> Vec<JsonEvent> {
         ),
         Event::Forked { from, at, .. } => one("run.forked", json!({ "from": from, "at_event": at })),
         Event::Told { message } => one("run.told", json!({ "message": message })),
-        Event::Planned { graph, instead: Some(why), .. } => {
-            one("run.planned", json!({ "steps": graph.steps, "instead_of_a_plan": why }))
-        }
-        Event::Planned { graph, because, .. } => match because {
-            PlanReason::Goal => Vec::new(),
-            PlanReason::Failed(step) => one("run.planned", json!({ "steps": graph.steps, "because": step })),
-            _ => one("run.planned", json!({ "steps": graph.steps })),
-        },
+        Event::Planned { graph, because, instead } => planned(graph, because, instead.as_deref()),
         Event::Required { requirements } => one("run.required", json!({ "requirements": requirements })),
         Event::Wanted { id, effect } => wanted(id, effect, run),
         Event::Replied { id, reply, .. } => replied(id, reply, run),
@@ -162,6 +155,16 @@ fn lines(event: &Event, run: &Run) -> Vec<JsonEvent> {
                     "requirements": requirements(run), "assumptions": run.assumptions(), "statistics": Statistics::of(run) }),
         ),
         _ => Vec::new(),
+    }
+}
+
+fn planned(graph: &Graph, because: &PlanReason, instead: Option<&str>) -> Vec<JsonEvent> {
+    let one = |fields| vec![line("run.planned", fields)];
+    match (because, instead) {
+        (_, Some(why)) => one(json!({ "steps": graph.steps, "instead_of_a_plan": why })),
+        (PlanReason::Goal, None) => Vec::new(),
+        (PlanReason::Failed(step), None) => one(json!({ "steps": graph.steps, "because": step })),
+        (_, None) => one(json!({ "steps": graph.steps })),
     }
 }
 

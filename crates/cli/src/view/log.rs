@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use updraft_engine::RunWatcher;
 use updraft_models::Delta;
 use updraft_run::{
-    Effect, EffectAddress, EffectKind, Event, Judgement, PlanReason, Record, Reply, Run, RunId, StepId, Timestamp,
-    argument_lines,
+    Effect, EffectAddress, EffectKind, Event, Graph, Judgement, PlanReason, Record, Reply, Run, RunId, StepId,
+    Timestamp, argument_lines,
 };
 
 use super::call::{CallEnd, call_words};
@@ -51,20 +51,7 @@ impl ProgressPrinter {
             format!("{step} ({agent})")
         };
         Some(match event {
-            Event::Planned { graph, because, instead } => {
-                let steps = describe::count(graph.steps.len() as u64, "step");
-                match because {
-                    PlanReason::First | PlanReason::Failed(_) | PlanReason::Revised if instead.is_some() => {
-                        let why = instead.as_deref().unwrap_or_default();
-                        format!("planned one step instead of a plan: {}", out::short(why, 300))
-                    }
-                    PlanReason::Revised if graph.steps.is_empty() => "the plan was refused".to_owned(),
-                    PlanReason::Revised => format!("planned as you want it: {steps}"),
-                    PlanReason::Failed(step) => format!("planned again because `{step}` failed: {steps}"),
-                    PlanReason::First => format!("planned: {steps}"),
-                    _ => return None,
-                }
-            }
+            Event::Planned { graph, because, instead } => return plan_line(graph, because, instead.as_deref()),
             Event::Required { requirements } => {
                 let lines =
                     requirements.iter().map(|one| format!("requires {}: {}", out::short(&one.text, 200), one.how()));
@@ -148,4 +135,19 @@ fn ended(id: &EffectAddress, end: &CallEnd, run: &Run) -> Option<String> {
     let CallEnd::Bad(why) = end else { return None };
     let words = said(id, run).map(|words| format!("{words}: ")).unwrap_or_default();
     Some(format!("  {}: ✗ {words}{}", id.step, out::short(why, 200)))
+}
+
+/// What is said about a new plan.
+fn plan_line(graph: &Graph, because: &PlanReason, instead: Option<&str>) -> Option<String> {
+    let steps = describe::count(graph.steps.len() as u64, "step");
+    Some(match (because, instead) {
+        (PlanReason::First | PlanReason::Failed(_) | PlanReason::Revised, Some(why)) => {
+            format!("planned one step instead of a plan: {}", out::short(why, 300))
+        }
+        (PlanReason::Revised, None) if graph.steps.is_empty() => "the plan was refused".to_owned(),
+        (PlanReason::Revised, None) => format!("planned as you want it: {steps}"),
+        (PlanReason::Failed(step), None) => format!("planned again because `{step}` failed: {steps}"),
+        (PlanReason::First, None) => format!("planned: {steps}"),
+        _ => return None,
+    })
 }

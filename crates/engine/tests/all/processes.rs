@@ -130,7 +130,7 @@ async fn a_running_run_hears_pause_and_lets_its_call_end() {
         paused.notified().await;
         gate.notify_one();
     };
-    let (rested, ()) = soon(async { tokio::join!(handle.drive(), steering) }).await;
+    let (rested, ()) = Box::pin(soon(async { tokio::join!(handle.drive(), steering) })).await;
     assert_eq!(rested.unwrap().run.status_word(), "paused");
     assert_eq!(other.head(&id("held")).unwrap().status, Status::Paused);
     send(&other, "held", "k", resume()).await;
@@ -226,7 +226,7 @@ async fn an_answer_reaches_a_run_that_still_works_on_something_else() {
         asked.notified().await;
         gate.notify_one();
     };
-    let (rested, ()) = soon(async { tokio::join!(handle.drive(), steering) }).await;
+    let (rested, ()) = Box::pin(soon(async { tokio::join!(handle.drive(), steering) })).await;
     let rested = rested.unwrap();
     assert_eq!(rested.run.status_word(), "done");
     assert!(rested.run.answer().contains("blue"), "{}", rested.run.answer());

@@ -9,7 +9,7 @@ use crate::support::{World, plan, says, start};
 
 fn swarm(goal: &str) -> RunStart {
     let mut start = start(RunMode::Swarm);
-    start.goal.text = goal.to_owned();
+    goal.clone_into(&mut start.goal.text);
     for card in &mut Arc::make_mut(&mut start.roster).agents {
         card.read_only = card.name == "researcher";
         card.keywords = match card.name.as_str() {

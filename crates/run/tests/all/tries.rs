@@ -8,14 +8,14 @@ use updraft_run::{AgentCard, AgentRole, Graph, RunMode, RunSettings, RunStart, T
 
 use crate::support::{World, calls, gives, id, says, start};
 
-fn wanted(plan: serde_json::Value) -> Result<Graph, Vec<String>> {
+fn wanted(plan: &serde_json::Value) -> Result<Graph, Vec<String>> {
     let planner =
         TryPlanner { chooser: Some("chooser"), may_change: &|agent| agent == "coder", models: vec!["a", "b"] };
-    Graph::read(&plan)?.with_tries(&planner)
+    Graph::read(plan)?.with_tries(&planner)
 }
 
 /// A start with an agent that chooses, and this plan.
-fn given(plan: serde_json::Value) -> RunStart {
+fn given(plan: &serde_json::Value) -> RunStart {
     let mut start = RunStart { plan: Some(Arc::new(wanted(plan).unwrap())), ..start(RunMode::Given) };
     let tools = ["keep_candidate".to_owned(), "read".to_owned()].into();
     let role = Some(AgentRole::Chooser);
@@ -32,7 +32,7 @@ fn a_step_with_candidates_becomes_tries_and_a_choice() {
         {"id": "fix-it", "agent": "coder", "prompt": "p", "reads": ["x"], "writes": ["done"], "candidates": 2, "tests": "make test"},
         {"id": "tell", "agent": "thinker", "reads": ["done"], "writes": ["answer"], "models": ["a", "b"]},
     ]});
-    let graph = wanted(plan).unwrap();
+    let graph = wanted(&plan).unwrap();
     let told: Vec<_> = graph
         .steps
         .iter()
@@ -63,7 +63,7 @@ fn what_cannot_be_tried_several_times_is_named() {
     let one = |extra: serde_json::Value| {
         let mut step = json!({"id": "s", "agent": "thinker", "prompt": "p"});
         step.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
-        wanted(json!({"steps": [step]})).map(|graph| graph.steps.len()).map_err(|faults| faults.join("; "))
+        wanted(&json!({"steps": [step]})).map(|graph| graph.steps.len()).map_err(|faults| faults.join("; "))
     };
     assert_eq!(one(json!({"candidates": 1})), Ok(1));
     assert_eq!(one(json!({"models": ["a"]})), Ok(1));
@@ -77,7 +77,7 @@ fn what_cannot_be_tried_several_times_is_named() {
 #[test]
 fn tries_work_in_copies_and_the_choice_must_keep_one() {
     let plan = json!({"steps": [{"id": "fix", "agent": "coder", "prompt": "p", "writes": ["done"], "candidates": 2}]});
-    let world = World::of(given(plan))
+    let world = World::of(given(&plan))
         .says("fix.1", [says("one")])
         .says("fix.2", [says("two")])
         .says("fix", [says("both are fine"), calls(&["keep_candidate run7/fix.2"]), says("two it is")])
@@ -98,12 +98,9 @@ fn a_try_that_fails_is_left_out_and_if_all_fail_the_step_has_failed() {
     let plan =
         json!({"steps": [{"id": "ask", "agent": "thinker", "prompt": "p", "writes": ["done"], "models": ["a", "b"]}]});
     let fails = || [says("{\"error\": \"no idea\"}"), says("{\"error\": \"no idea\"}")];
-    let world = World::of(given(plan.clone()))
-        .says("ask.1", fails())
-        .says("ask.2", [says("two")])
-        .says("ask", [says("two")])
-        .go();
+    let world =
+        World::of(given(&plan)).says("ask.1", fails()).says("ask.2", [says("two")]).says("ask", [says("two")]).go();
     assert_eq!((world.answer().as_str(), world.run.status_word()), ("two", "done"));
-    let world = World::of(given(plan)).says("ask.1", fails()).says("ask.2", fails()).go();
+    let world = World::of(given(&plan)).says("ask.1", fails()).says("ask.2", fails()).go();
     assert_eq!((world.status("ask"), world.run.status_word()), ("skipped", "failed"));
 }

@@ -98,6 +98,9 @@ async fn a_file_that_cannot_be_written_leaves_the_others_as_they_were() {
     assert_eq!(files(&world), before);
 }
 
+/// What happens between two parts of a patch.
+type Moment = fn(&World);
+
 #[tokio::test]
 async fn a_patch_that_was_cut_off_between_two_files_is_completed() {
     let world = several();
@@ -105,7 +108,6 @@ async fn a_patch_that_was_cut_off_between_two_files_is_completed() {
     let facts = world.dispatcher.facts(&call, &world.place).await;
     assert!(matches!(world.dispatcher.reconcile(&call, &facts, &world.place).await, RecoveryOutcome::DidNotHappen));
     // Each moment at which the process could have ended: so many of the files, in the order in which they are changed.
-    type Moment = fn(&World);
     let moments: [Moment; 4] = [
         |world| world.put("b.txt", "new\nrest\n"),
         |world| world.put("bin/run.sh", "echo 2\n"),

@@ -181,7 +181,7 @@ fn config(folder: &Path, name: &str) -> Result<Option<Value>, CliError> {
         return Ok(None);
     };
     let text = std::fs::read_to_string(&file).map_err(|error| CliError::file("read", &file, &error))?;
-    let value = if name.ends_with(".json") {
+    let value = if std::path::Path::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json")) {
         serde_json::from_str(&text).map_err(|error| error.to_string())
     } else {
         read_yaml(&text)

@@ -62,11 +62,11 @@ impl<'a> Source<'a> {
             let found = self.find(&[above.as_str()], from);
             from = found.ok_or_else(|| format!("the line after `@@` {}", self.why_not_found(&[above], from)))? + 1;
         }
-        let mut old: Vec<&str> = hunk.lines.iter().filter_map(HunkLine::old).collect();
+        let mut old: Vec<&str> = hunk.lines.iter().filter_map(HunkLine::before).collect();
         if old.is_empty() {
             // Without a line to go by, lines are added at the end.
             let start = if hunk.above.is_empty() || hunk.is_last { self.lines.len() } else { from };
-            let lines = hunk.lines.iter().filter_map(HunkLine::new).collect();
+            let lines = hunk.lines.iter().filter_map(HunkLine::after).collect();
             into.push(Replacement { start, len: 0, lines });
             return Ok(from);
         }
@@ -181,7 +181,7 @@ impl<'a> Source<'a> {
 
 impl HunkLine {
     /// The line in the file before the change.
-    fn old(&self) -> Option<&str> {
+    fn before(&self) -> Option<&str> {
         match self {
             HunkLine::Keep(line) | HunkLine::Remove(line) => Some(line),
             HunkLine::Add(_) => None,
@@ -189,7 +189,7 @@ impl HunkLine {
     }
 
     /// The line in the file after the change.
-    fn new(&self) -> Option<&str> {
+    fn after(&self) -> Option<&str> {
         match self {
             HunkLine::Keep(line) | HunkLine::Add(line) => Some(line),
             HunkLine::Remove(_) => None,

@@ -56,14 +56,14 @@ impl PatchPlanner<'_> {
         for section in &patch.sections {
             let path = self.place.workspace.locate_for_writing(&section.path)?;
             if is_left(&path) {
-                self.take(section, path, &mut files)?;
+                self.take(section, &path, &mut files)?;
             }
         }
         Ok(ChangeSet { writes: files.into_values().collect() })
     }
 
-    fn take(&self, section: &Section, path: WorkspacePath, files: &mut PlannedFiles) -> Result<(), Failure> {
-        let existing = self.file(&path, files)?;
+    fn take(&self, section: &Section, path: &WorkspacePath, files: &mut PlannedFiles) -> Result<(), Failure> {
+        let existing = self.file(path, files)?;
         let (moved_to, hunks) = match &section.change {
             SectionChange::Add { content } => {
                 let old = existing.after.as_deref().filter(|old| !old.is_empty());
@@ -72,12 +72,12 @@ impl PatchPlanner<'_> {
                 return self.put(path, content, None, files);
             }
             SectionChange::Delete => {
-                existing.after.take().map(drop).ok_or_else(|| missing(&path))?;
+                existing.after.take().map(drop).ok_or_else(|| missing(path))?;
                 return Ok(());
             }
             SectionChange::Update { moved_to, hunks } => (moved_to, hunks),
         };
-        let Some(bytes) = &existing.after else { return Err(missing(&path)) };
+        let Some(bytes) = &existing.after else { return Err(missing(path)) };
         let Some((content, encoding)) = text::decode(bytes) else {
             return failed(format!(
                 "nothing was changed: `{path}` is not text: expected UTF-8, or UTF-16 with a byte order mark"
@@ -92,17 +92,17 @@ impl PatchPlanner<'_> {
         };
         let Some(target) = moved_to else { return self.put(path, changed, None, files) };
         let target = self.place.workspace.locate_for_writing(target)?;
-        if target == path {
+        if target == *path {
             return self.put(path, changed, None, files);
         }
         let mode = existing.before.as_ref().map(|before| before.stamp.mode & 0o777);
         existing.after = None;
-        self.put(target, changed, mode, files)
+        self.put(&target, changed, mode, files)
     }
 
     fn put(
         &self,
-        path: WorkspacePath,
+        path: &WorkspacePath,
         content: Vec<u8>,
         mode: Option<u32>,
         files: &mut PlannedFiles,
@@ -110,7 +110,7 @@ impl PatchPlanner<'_> {
         if content.len() > self.most {
             return failed(format!("nothing was changed: `{path}` would have more than {} bytes", self.most));
         }
-        let file = self.file(&path, files)?;
+        let file = self.file(path, files)?;
         (file.after, file.mode) = (Some(content), mode.filter(|_| file.before.is_none()));
         Ok(())
     }

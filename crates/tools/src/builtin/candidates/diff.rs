@@ -59,7 +59,7 @@ impl Tool for CandidateDiff {
     }
 
     fn traits(&self) -> ToolTraits {
-        let time = Duration::from_secs(120);
+        let time = Duration::from_mins(2);
         ToolTraits { class: EffectClass::Pure, group: "candidates", time, blocking: true, ..ToolTraits::default() }
     }
 

@@ -75,7 +75,7 @@ impl Tool for KeepCandidate {
         ToolTraits {
             class: EffectClass::Checkable,
             group: "candidates",
-            time: Duration::from_secs(120),
+            time: Duration::from_mins(2),
             blocking: true,
             ..ToolTraits::default()
         }
