@@ -63,12 +63,7 @@ impl WorkspaceContext {
     /// Reads a workspace. Unreadable files are left out. `is_own` says which documents are the user's own text.
     pub fn look(root: &Path, is_own: &dyn Fn(&str) -> bool) -> Self {
         let mut context = WorkspaceContext { root: root.display().to_string(), ..WorkspaceContext::default() };
-        let walk = WalkBuilder::new(root)
-            .hidden(true)
-            .require_git(false)
-            .parents(false)
-            .sort_by_file_name(std::cmp::Ord::cmp)
-            .build();
+        let walk = listing(root).sort_by_file_name(std::cmp::Ord::cmp).build();
         for entry in walk.flatten() {
             if !entry.file_type().is_some_and(|kind| kind.is_file()) {
                 continue;
@@ -104,7 +99,7 @@ impl WorkspaceContext {
         for path in std::iter::once(root.join(instructions)).chain(notes) {
             let Some(kept) = beginning_of(&path, left) else { continue };
             let name = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
-            left -= kept.len();
+            left = left.saturating_sub(kept.len());
             if !kept.trim().is_empty() {
                 let list = if is_own(&name) { &mut self.instructions } else { &mut self.documents };
                 list.push((name, kept));
@@ -151,23 +146,31 @@ impl WorkspaceContext {
                 ("documents", &or_none(&documents)),
                 ("history", &or_none(history)),
                 ("memory", &or_none(&self.memories_for(agent, kit))),
-                ("skills", &or_none(&self.skills_in_words(kit))),
+                ("skills", &or_none(&self.skills_for(agent, kit))),
             ],
         )
     }
 
-    /// The memories for an agent, one a line.
+    /// The part of the prompt with the memories for an agent.
     fn memories_for(&self, agent: &str, kit: &PromptKit) -> String {
+        let lines = self.memory_lines(agent);
+        if lines.is_empty() { lines } else { kit.say("memory", &[("memories", &lines)]) }
+    }
+
+    /// The memories for an agent, one a line.
+    pub(crate) fn memory_lines(&self, agent: &str) -> String {
         let text = |memory: &Value, key: &str| memory[key].as_str().unwrap_or_default().to_owned();
         let is_for = |memory: &&Value| text(memory, "scope") != "agent" || text(memory, "name") == agent;
         let memories = self.memory.as_array().into_iter().flatten().filter(is_for);
         let line = |memory: &Value| format!("- {}", text(memory, "text").trim().replace('\n', "\n  "));
-        let lines = memories.map(line).collect::<Vec<_>>().join("\n");
-        if lines.is_empty() { lines } else { kit.say("memory", &[("memories", &lines)]) }
+        memories.map(line).collect::<Vec<_>>().join("\n")
     }
 
-    /// The skills, one a line.
-    fn skills_in_words(&self, kit: &PromptKit) -> String {
+    /// The skills for an agent, one a line. Only an agent with the tool can use them.
+    fn skills_for(&self, agent: &str, kit: &PromptKit) -> String {
+        if !kit.agent(agent).is_some_and(|agent| agent.tools.iter().any(|tool| tool.name == "use_skill")) {
+            return String::new();
+        }
         let line = |skill: &SkillEntry| format!("- `{}`: {}", skill.name, skill.description.trim().replace('\n', " "));
         let lines = self.skills.iter().map(line).collect::<Vec<_>>().join("\n");
         if lines.is_empty() { lines } else { kit.say("skills", &[("skills", &lines)]) }
@@ -207,22 +210,30 @@ pub(crate) fn handed_over(run: &Run) -> String {
     text
 }
 
+/// A walk over the files of a workspace without those that git ignores and hidden ones.
+pub(crate) fn listing(root: &Path) -> WalkBuilder {
+    let mut walk = WalkBuilder::new(root);
+    walk.hidden(true).require_git(false).parents(false);
+    walk
+}
+
 /// Documents with their names.
 fn in_words(documents: &[(String, String)]) -> String {
     let told: Vec<String> = documents.iter().map(|(name, text)| format!("--- {name} ---\n\n{}", text.trim())).collect();
     told.join("\n\n")
 }
 
-/// The first bytes of a regular file, as text. Links, pipes and devices are refused: an untrusted workspace must not be
+/// The first bytes of a regular file, as text that says if it is cut. Links, pipes and devices are refused: an untrusted workspace must not be
 /// able to show a model files outside of it, nor make us wait.
 pub(crate) fn beginning_of(path: &Path, most: usize) -> Option<String> {
     let file = updraft_tools::open_unlinked(path).ok()?;
-    if !file.metadata().ok()?.is_file() {
+    let about = file.metadata().ok()?;
+    if !about.is_file() || most == 0 {
         return None;
     }
     let mut bytes = Vec::new();
     file.take(most as u64).read_to_end(&mut bytes).ok()?;
-    let text = match String::from_utf8(bytes) {
+    let mut text = match String::from_utf8(bytes) {
         Ok(text) => text,
         // Cut inside a character. Any other error means that it is not text.
         Err(error) if error.utf8_error().error_len().is_none() => {
@@ -231,5 +242,8 @@ pub(crate) fn beginning_of(path: &Path, most: usize) -> Option<String> {
         }
         Err(_) => return None,
     };
+    if about.len() > most as u64 {
+        text.push_str("\n[cut here: the file is longer]");
+    }
     Some(text)
 }

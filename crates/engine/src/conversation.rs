@@ -8,17 +8,17 @@ use sha2::{Digest, Sha256};
 use updraft_journal::Journal;
 use updraft_models::{Prompt, RequestDraft, TaskBrief};
 use updraft_run::{
-    AgentCard, ContentHash, ConversationEntry, EffectKind, Message, ModelAnswer, Note, Picture, PictureRef, Reply, Run,
-    Step, StepRole, ThinkingEffort, ToolCallOutcome, ToolSpec, Tries,
+    AgentCard, ContentHash, ConversationEntry, EffectKind, Message, ModelAnswer, Note, Picture, PictureRef, Run, Step,
+    StepRole, ThinkingEffort, ToolSpec, Tries,
 };
 
 use crate::answer_schema::{schema_of, verdict_schema};
-use crate::context::Snapshot;
+use crate::context::{Snapshot, WorkspaceContext};
 use crate::opening::opening;
 use crate::plan_prompt;
 use crate::prompt_texts::PromptKit;
 use crate::proof_prompt;
-use crate::turn_messages::{earlier_messages, list_or_none, note_in_words, results};
+use crate::turn_messages::{answer_in_words, earlier_messages, list_or_none, note_in_words, pictures_of, results};
 
 /// The sources of a prompt besides the run: the prompt texts, and the journal for pictures.
 #[derive(Clone, Copy)]
@@ -119,7 +119,7 @@ impl Conversation {
             draft: RequestDraft::default(),
         };
         if briefly {
-            conversation.ask_briefly(run, step, kit);
+            conversation.ask_briefly(run, step, kit, context);
             return conversation;
         }
         let earlier = earlier_messages(&run.goal().earlier, kit);
@@ -155,12 +155,13 @@ impl Conversation {
     }
 
     /// Asks a small planner with everything it needs to know and nothing of what it answered before.
-    fn ask_briefly(&mut self, run: &Run, step: &Step, kit: &PromptKit) {
+    fn ask_briefly(&mut self, run: &Run, step: &Step, kit: &PromptKit, context: &WorkspaceContext) {
         for (goal, plan) in plan_prompt::examples(run, kit) {
             self.push(Message::User(goal.into()));
             self.push(Message::Assistant(Arc::new(ModelAnswer { text: plan, ..ModelAnswer::default() })));
         }
-        self.push(Message::User(plan_prompt::short_question(run, step, kit).into()));
+        let memories = context.memory_lines(&step.spec.agent);
+        self.push(Message::User(plan_prompt::short_question(run, step, kit, &memories).into()));
         self.consumed = step.conversation.len();
     }
 
@@ -329,20 +330,6 @@ impl Conversation {
         }
         self.chain = hasher.finalize().into();
         self.messages.push(message);
-    }
-}
-
-/// An answer with its calls, for people.
-pub(crate) fn answer_in_words(answer: &ModelAnswer) -> String {
-    let calls = answer.calls.iter().map(|call| format!("calls {}({})", call.name, call.args));
-    let text = Some(answer.text.clone()).filter(|text| !text.is_empty());
-    text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
-}
-
-fn pictures_of(outcome: &ToolCallOutcome) -> &[PictureRef] {
-    match outcome {
-        ToolCallOutcome::Replied(Reply::Output(output)) => &output.pictures,
-        ToolCallOutcome::Replied(_) | ToolCallOutcome::Rejected(_) => &[],
     }
 }
 

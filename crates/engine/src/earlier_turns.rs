@@ -3,23 +3,38 @@
 use std::ops::ControlFlow;
 
 use updraft_journal::Journal;
-use updraft_run::{Event, Record, Reply, RunId, StepId, ToolCallOutcome, outcome_words};
+use updraft_run::{EffectKind, Event, ModelAnswer, Record, Reply, RunId, StepId, ToolCallOutcome, outcome_words};
 
-use crate::conversation::answer_in_words;
+use crate::turn_messages::answer_in_words;
 
-/// The answers and results of a step up to its last summary, oldest first: the address of each, and its text. If the
-/// journal cannot be read now, there are none.
+/// The answers and results of a step up to its last summary, oldest first: the address of each, and its text. What
+/// `recall` was asked and gave is left out, and so are the summaries: they repeat what others said. If the journal cannot
+/// be read now, there are none.
 pub(crate) fn replaced_turns(journal: &Journal, run: &RunId, step: &StepId) -> Vec<(String, String)> {
     let (mut replaced, mut newest) = (Vec::new(), Vec::new());
+    // Which calls of the last answer are for `recall`.
+    let mut recalls: Vec<bool> = Vec::new();
     let read = journal.read(run, 0, &mut |_, record: Record| {
         for event in &record.events {
             match event {
-                Event::Replied { id, reply, .. } if id.step == *step => {
-                    let text = match reply {
-                        Reply::Answer(answer) => answer_in_words(answer),
-                        other => outcome_words(&ToolCallOutcome::Replied(other.clone())).into_owned(),
-                    };
-                    newest.push((id.to_string(), text));
+                Event::Replied { id, .. } if id.step != *step || id.kind == EffectKind::Compact => {}
+                Event::Replied { id, reply: Reply::Answer(answer), .. } => {
+                    if id.kind == EffectKind::Ask {
+                        recalls = answer.calls.iter().map(|call| call.name == "recall").collect();
+                    }
+                    let mut answer = ModelAnswer::clone(answer);
+                    answer.calls.retain(|call| call.name != "recall");
+                    let text = answer_in_words(&answer);
+                    if !text.is_empty() {
+                        newest.push((id.to_string(), text));
+                    }
+                }
+                Event::Replied { id, reply, .. } => {
+                    let is_recall = id.kind == EffectKind::Call && recalls.get(id.n as usize) == Some(&true);
+                    if !is_recall {
+                        let text = outcome_words(&ToolCallOutcome::Replied(reply.clone())).into_owned();
+                        newest.push((id.to_string(), text));
+                    }
                 }
                 Event::Compacted { step: compacted, .. } if compacted == step => replaced.append(&mut newest),
                 _ => {}

@@ -90,10 +90,21 @@ fn question(kit: &PromptKit, goal: &str, files: &[&str], variables: &[&str]) -> 
 }
 
 /// The whole question for a small model.
-pub(crate) fn short_question(run: &Run, step: &Step, kit: &PromptKit) -> String {
+pub(crate) fn short_question(run: &Run, step: &Step, kit: &PromptKit, memories: &str) -> String {
     let files: Vec<&str> = run.goal().files.iter().map(String::as_str).take(FEW_NAMES).collect();
     let known: Vec<&str> = run.variables().keys().map(String::as_str).take(FEW_NAMES).collect();
     let mut text = question(kit, &short(&run.goal().text), &files, &known);
+    let said = last_said(run);
+    if !said.is_empty() || !memories.is_empty() {
+        let or_none = |text: String| if text.is_empty() { "none".to_owned() } else { text };
+        let parts = [("said", &*or_none(said)), ("memories", &*or_none(short(memories)))];
+        // The templates of an older run have no text for this.
+        let words = kit.say("plan-small-earlier", &parts);
+        if !words.is_empty() {
+            text.push_str("\n\n");
+            text.push_str(&words);
+        }
+    }
     let faults = step.conversation.iter().rev().find_map(|entry| match entry {
         updraft_run::ConversationEntry::Note(Note::PlanFaults { faults }) => Some(faults),
         _ => None,
@@ -113,6 +124,17 @@ pub(crate) fn short_question(run: &Run, step: &Step, kit: &PromptKit) -> String 
         text.push_str(&kit.say("plan-small-again", &[("why", &short(why))]));
     }
     text
+}
+
+/// The last question of the conversation and its answer, cut short.
+fn last_said(run: &Run) -> String {
+    let history = &run.goal().earlier.history;
+    let from = history.iter().rposition(updraft_run::EarlierMessage::is_users).unwrap_or(history.len());
+    let line = |message: &updraft_run::EarlierMessage| {
+        let who = if message.is_users() { "User" } else { "Answer" };
+        format!("{who}: {}", short(&message.content))
+    };
+    history[from..].iter().take(2).map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// The beginning of a text.

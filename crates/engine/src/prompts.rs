@@ -37,6 +37,7 @@ const COMPILED_IN: &[(&str, &str)] = compiled_in![
     "plan-faults",
     "plan-small",
     "plan-small-again",
+    "plan-small-earlier",
     "plan-small-examples",
     "plan-small-faults",
     "planner-small",

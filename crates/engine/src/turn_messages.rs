@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use updraft_run::{
-    EarlierConversation, EarlierMessage, Message, ModelAnswer, Note, Reply, ToolCallOutcome, ToolResult, outcome_words,
+    EarlierConversation, Message, ModelAnswer, Note, PictureRef, Reply, ToolCallOutcome, ToolResult, outcome_words,
 };
 
 use crate::prompt_texts::PromptKit;
@@ -15,14 +15,14 @@ pub(crate) fn earlier_messages(earlier: &EarlierConversation, kit: &PromptKit) -
     let mut messages = Vec::new();
     let mut history = earlier.history.iter().filter(|message| !message.content.trim().is_empty()).peekable();
     // Providers expect that the user speaks first.
-    let begins_with_answer = history.peek().is_some_and(|first| is_answer(first));
+    let begins_with_answer = history.peek().is_some_and(|first| first.is_answer());
     if !earlier.summary.is_empty() || !earlier.pinned.is_empty() || begins_with_answer {
         let pinned = earlier.pinned.iter().map(|fact| format!("- {fact}")).collect::<Vec<_>>();
         let text = kit.say("earlier", &[("summary", &earlier.summary), ("pinned", &list_or_none(&pinned))]);
         messages.push(Message::User(text.into()));
     }
     messages.extend(history.map(|message| {
-        if is_answer(message) {
+        if message.is_answer() {
             let answer = ModelAnswer { text: message.content.clone(), ..ModelAnswer::default() };
             return Message::Assistant(Arc::new(answer));
         }
@@ -31,12 +31,23 @@ pub(crate) fn earlier_messages(earlier: &EarlierConversation, kit: &PromptKit) -
     messages
 }
 
-fn is_answer(message: &EarlierMessage) -> bool {
-    matches!(message.role.as_str(), "assistant" | "model")
-}
-
 pub(crate) fn list_or_none(lines: &[String]) -> String {
     if lines.is_empty() { "none".to_owned() } else { lines.join("\n") }
+}
+
+/// An answer with its calls, for people.
+pub(crate) fn answer_in_words(answer: &ModelAnswer) -> String {
+    let calls = answer.calls.iter().map(|call| format!("calls {}({})", call.name, call.args));
+    let text = Some(answer.text.clone()).filter(|text| !text.is_empty());
+    text.into_iter().chain(calls).collect::<Vec<_>>().join("\n")
+}
+
+/// The pictures that a result shows.
+pub(crate) fn pictures_of(outcome: &ToolCallOutcome) -> &[PictureRef] {
+    match outcome {
+        ToolCallOutcome::Replied(Reply::Output(output)) => &output.pictures,
+        ToolCallOutcome::Replied(_) | ToolCallOutcome::Rejected(_) => &[],
+    }
 }
 
 /// The results of an answer's calls: in the provider's form, or as text if the calls were text.

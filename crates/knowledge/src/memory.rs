@@ -62,14 +62,19 @@ impl MemoryScope {
 
     /// As it is stored, and as the kind of the document in the index.
     fn key(&self) -> String {
-        format!("{} {}", self.word(), self.name()).trim_end().to_owned()
+        match self {
+            Self::User => self.word().to_owned(),
+            Self::Workspace(name) | Self::Agent(name) => format!("{} {name}", self.word()),
+        }
     }
 
     fn of_key(key: &str) -> Self {
         match key.split_once(' ') {
             Some(("workspace", name)) => Self::Workspace(name.to_owned()),
             Some(("agent", name)) => Self::Agent(name.to_owned()),
-            _ => Self::User,
+            _ if key == "user" => Self::User,
+            // A scope of a newer version: it fits no folder.
+            _ => Self::Workspace(key.to_owned()),
         }
     }
 }
@@ -117,8 +122,15 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// Opens the file and creates it if there is none.
+    /// Opens the file and creates it if there is none, for its user only.
     pub fn open(file: &Path) -> Result<Self, Error> {
+        // SQLite takes an empty file for a new database, and gives the files beside it the same permissions.
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt;
+            // If that fails, opening it fails too, or it is there already.
+            let _ = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
+        }
         let index = Index::open(file)?;
         // Unlike passages of files, memories cannot be made again: a power cut must not undo one.
         index.read(|connection| connection.execute_batch(&format!("PRAGMA synchronous = FULL; {TABLE}")))?;
@@ -126,7 +138,7 @@ impl MemoryStore {
     }
 
     /// Remembers something, and returns its number and whether it is new. The same text for the same scope is kept once,
-    /// and so is what a call with the same key has remembered before.
+    /// pinned if it was or is to be, and so is what a call with the same key has remembered before.
     pub fn add(&mut self, new: &NewMemory, key: Option<&str>, now: i64) -> Result<(i64, bool), Error> {
         self.index.write(|batch| {
             let known = "SELECT id FROM memories WHERE (scope = ?1 AND text = ?2) OR key = ?3";
@@ -134,6 +146,10 @@ impl MemoryStore {
             let known: Option<i64> =
                 batch.prepare_cached(known)?.query_row(params![scope, new.text, key], |row| row.get(0)).optional()?;
             if let Some(id) = known {
+                let pin = "UPDATE memories SET pinned = 1 WHERE id = ?1 AND scope = ?2 AND text = ?3";
+                if new.pinned {
+                    batch.prepare_cached(pin)?.execute(params![id, scope, new.text])?;
+                }
                 return Ok((id, false));
             }
             let insert = "INSERT INTO memories(scope, text, pinned, run, step, origins, made, uses, key)
@@ -317,6 +333,11 @@ mod tests {
         assert!(store.forget(dog).unwrap() && !store.forget(dog).unwrap() && store.get(dog).unwrap().is_none());
         assert_eq!((store.list(&[here]).unwrap().len(), store.list(&[]).unwrap().len()), (1, 2));
         store.index.check().unwrap();
+        #[cfg(unix)]
+        for file in std::fs::read_dir(folder.path()).unwrap() {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(file.unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        }
     }
 
     #[test]
@@ -328,8 +349,28 @@ mod tests {
             store.add(&new("one, reworded", MemoryScope::User), Some("run/call.0"), 2).unwrap(),
             (first.0, false)
         );
+        let pinned = NewMemory { pinned: true, ..new("one", MemoryScope::User) };
+        assert_eq!(store.add(&pinned, None, 3).unwrap(), (first.0, false));
         assert_eq!(store.add(&new("one", MemoryScope::User), None, 3).unwrap(), (first.0, false));
+        assert!(store.get(first.0).unwrap().unwrap().content.pinned);
         assert!(store.add(&new("one", MemoryScope::Agent("coder".into())), None, 4).unwrap().1);
+    }
+
+    #[test]
+    fn scopes_are_told_apart_by_every_character_and_an_unknown_one_is_nobodys() {
+        let scopes = [
+            MemoryScope::User,
+            MemoryScope::Workspace("/x/other".into()),
+            MemoryScope::Workspace("/x/other ".into()),
+            MemoryScope::Workspace(String::new()),
+            MemoryScope::Agent(String::new()),
+        ];
+        let keys: BTreeSet<String> = scopes.iter().map(MemoryScope::key).collect();
+        assert_eq!(keys.len(), scopes.len());
+        for scope in scopes {
+            assert_eq!(MemoryScope::of_key(&scope.key()), scope);
+        }
+        assert_ne!(MemoryScope::of_key("team"), MemoryScope::User);
     }
 
     #[test]

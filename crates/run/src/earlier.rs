@@ -24,6 +24,18 @@ pub struct EarlierMessage {
     pub content: String,
 }
 
+impl EarlierMessage {
+    /// Whether the user said it, in the words of several programs.
+    pub fn is_users(&self) -> bool {
+        matches!(self.role.as_str(), "user" | "human")
+    }
+
+    /// Whether a model said it.
+    pub fn is_answer(&self) -> bool {
+        matches!(self.role.as_str(), "assistant" | "model" | "ai")
+    }
+}
+
 /// How much of a conversation is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConversationLimits {
@@ -43,6 +55,8 @@ impl Default for ConversationLimits {
 const LONGEST: usize = 8_000;
 /// How many words of an older message the summary begins with, and how few it is shortened to before it is left out.
 const FIRST_WORDS: usize = 24;
+/// This many characters count as a word at least, since not all scripts put spaces between words.
+const WORD_CHARACTERS: usize = 8;
 const FEWEST_WORDS: usize = 6;
 
 impl EarlierConversation {
@@ -67,13 +81,15 @@ impl EarlierConversation {
         }
     }
 
-    /// Moves all but the newest messages into the summary. The history then begins with a message of the user.
+    /// Moves all but the newest messages into the summary. The history then begins with a message of the user, if there
+    /// is one.
     pub fn fold(&mut self, limits: ConversationLimits) {
         let mut older = self.history.len().saturating_sub(limits.messages);
         if older == 0 {
             return;
         }
-        older += self.history[older..].iter().take_while(|message| message.role != "user").count();
+        let users = self.history[older..].iter().position(EarlierMessage::is_users);
+        older += users.unwrap_or_default();
         let lines = self.history.drain(..older).filter_map(|message| beginning(&message)).collect::<Vec<_>>();
         self.summary = merge(&self.summary, lines, limits.summary_words);
     }
@@ -82,9 +98,10 @@ impl EarlierConversation {
 /// An older message in one line: its first sentence, or the first words of it.
 fn beginning(message: &EarlierMessage) -> Option<String> {
     let text = message.content.split_whitespace().collect::<Vec<_>>().join(" ");
-    let end = text.match_indices(['.', '?', '!']).map(|(at, _)| at + 1).find(|at| text[*at..].starts_with(' '));
-    let sentence = &text[..end.unwrap_or(text.len())];
-    let who = if message.role == "user" { "User" } else { "Answer" };
+    let mut ends = text.match_indices(['.', '?', '!', '。', '？', '！']).map(|(at, mark)| (at + mark.len(), mark));
+    let end = ends.find(|(at, mark)| !mark.is_ascii() || text[*at..].starts_with(' '));
+    let sentence = &text[..end.map_or(text.len(), |(at, _)| at)];
+    let who = if message.is_users() { "User" } else { "Answer" };
     (!sentence.is_empty()).then(|| format!("{who}: {}", first_words(sentence, FIRST_WORDS)))
 }
 
@@ -92,11 +109,10 @@ fn beginning(message: &EarlierMessage) -> Option<String> {
 /// left out, so that the most is known about what was said last.
 fn merge(before: &str, added: Vec<String>, most: usize) -> String {
     let mut lines: Vec<String> = before.lines().map(str::to_owned).chain(added).collect();
-    let count = |lines: &[String]| lines.iter().map(|line| line.split_whitespace().count()).sum::<usize>();
     let mut least = FIRST_WORDS;
-    while count(&lines) > most {
+    while lines.iter().map(|line| words_in(line)).sum::<usize>() > most {
         let half = lines.len().div_ceil(2);
-        let too_long = lines[..half].iter().position(|line| line.split_whitespace().count() > least + 1);
+        let too_long = lines[..half].iter().position(|line| words_in(line) > least + 1);
         if let Some(at) = too_long {
             lines[at] = first_words(&lines[at], least);
         } else if least > FEWEST_WORDS {
@@ -108,12 +124,19 @@ fn merge(before: &str, added: Vec<String>, most: usize) -> String {
     lines.join("\n")
 }
 
+/// About how many words a line has.
+fn words_in(line: &str) -> usize {
+    line.split_whitespace().count().max(line.chars().count().div_ceil(WORD_CHARACTERS))
+}
+
 fn first_words(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    if words.len() <= most {
-        return words.join(" ");
+    let kept = words[..words.len().min(most)].join(" ");
+    let end = kept.char_indices().nth(most * WORD_CHARACTERS).map_or(kept.len(), |(at, _)| at);
+    if words.len() <= most && end == kept.len() {
+        return kept;
     }
-    format!("{} …", words[..most].join(" ").trim_end_matches(" …"))
+    format!("{} …", kept[..end].trim_end_matches(" …"))
 }
 
 #[cfg(test)]
@@ -152,6 +175,31 @@ mod tests {
         let mut said = conversation(5);
         said.fold(ConversationLimits::default());
         assert_eq!((said.history.len(), said.summary.as_str()), (10, ""));
+    }
+
+    #[test]
+    fn scripts_without_spaces_are_cut_too_and_their_sentences_end() {
+        let mut said = EarlierConversation::default();
+        for n in 0..40 {
+            said.add("user", &format!("第{n}部分。{}", "长".repeat(3_000)));
+            said.add("assistant", &"无".repeat(3_000));
+            said.fold(ConversationLimits::default());
+        }
+        assert!(said.summary.chars().count() < 1_200, "{}", said.summary);
+        assert!(said.summary.contains("User: 第34部分。\nAnswer: 无无"), "{}", said.summary);
+    }
+
+    #[test]
+    fn a_conversation_with_other_words_for_its_roles_keeps_the_newest_messages() {
+        for (user, answer) in [("human", "ai"), ("customer", "bot")] {
+            let mut said = EarlierConversation::default();
+            for n in 0..8 {
+                said.add(user, &format!("Question {n}"));
+                said.add(answer, &format!("Answer {n}"));
+            }
+            said.fold(ConversationLimits::default());
+            assert_eq!((said.history.len(), said.history[0].content.as_str()), (10, "Question 3"), "{user}");
+        }
     }
 
     #[test]

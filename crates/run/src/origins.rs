@@ -85,6 +85,20 @@ impl Origins {
         Self(self.0.iter().filter(|name| *name != place).cloned().collect())
     }
 
+    /// The same origins as other workspaces know them: with the folder instead of "this workspace".
+    #[must_use]
+    pub fn outside_of(&self, workspace: &str) -> Self {
+        let mut named = Self::default();
+        for name in &self.0 {
+            if name == STRANGE_WORKSPACE {
+                named.add(&format!("the files of {workspace}, which you have not trusted"));
+            } else {
+                named.add_harmless(name);
+            }
+        }
+        named
+    }
+
     /// All origins except these hosts and their pages. A call that failed brings in the bare host.
     #[must_use]
     pub(crate) fn without_pages_of(&self, hosts: &[String]) -> Self {

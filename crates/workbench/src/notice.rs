@@ -34,6 +34,8 @@ pub enum Notice {
         /// Why.
         why: String,
     },
+    /// What of the memory the run is not told.
+    Memory(String),
     /// How a run's rights differ from the current settings.
     Rights(String),
     /// An answer that came too late: the call that asked was interrupted, and is not made again.
@@ -53,6 +55,7 @@ impl fmt::Display for Notice {
             Notice::Unused(at) => {
                 write!(f, "the answer to {at} is not used: the call that asked was interrupted, and is not made again")
             }
+            Notice::Memory(text) => write!(f, "memory: {text}"),
             Notice::Ignored(text) | Notice::Tools(text) | Notice::Waiting(text) | Notice::Rights(text) => {
                 f.write_str(text)
             }

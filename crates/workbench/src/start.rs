@@ -61,7 +61,10 @@ impl Workbench {
             RunMode::Agent(name) => vec![name.clone()],
             RunMode::Plan | RunMode::Swarm | RunMode::Given => agents.iter().map(|agent| agent.name.clone()).collect(),
         };
-        let memory = memory::recalled(&self.folders, &self.folder, &self.settings, &new.goal, &names);
+        let (memory, remark) = memory::recalled(&self.folders, &self.folder, &self.settings, &new.goal, &names);
+        if let Some(remark) = remark {
+            self.tell(Notice::Memory(remark));
+        }
         let skills = skills::usable(&skills::of(&self.folders, &self.folder, &self.settings));
         let background = Background { memory, skills, earlier };
         let run = NewRun {

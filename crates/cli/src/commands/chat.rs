@@ -5,13 +5,15 @@ use std::sync::mpsc;
 
 use tokio_util::sync::CancellationToken;
 use updraft_run::RunId;
+use updraft_workbench::Flags;
 
-use super::run::follow_up::{FollowUp, memory_file};
+use super::run::follow_up::{self, FollowUp, memory_file};
 use super::{memory, resume, run};
 use crate::args::{self, ChatArgs};
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::{self, AppFolders};
 use crate::out::{self, Paint};
+use crate::settings::WorkspaceSettings;
 use crate::signals::Signals;
 use crate::{journal, runtime};
 
@@ -47,8 +49,8 @@ enum Line {
 pub(crate) fn run(folders: &AppFolders, args: ChatArgs) -> CliResult {
     let folder = folders::workspace(args.workspace.as_deref())?;
     let follow_up = match (args.continues, memory_file()) {
-        (_, Some(file)) => FollowUp::from_file(&file)?,
-        (true, None) => resumed(folders, &folder)?,
+        (true, _) => resumed(folders, &folder)?,
+        (false, Some(file)) => FollowUp::from_file(folders, &file, &folder)?,
         (false, None) => FollowUp::default(),
     };
     let mut chat = Chat { folders, args, follow_up, ending: CliExitCode::Done };
@@ -93,12 +95,20 @@ pub(crate) fn run(folders: &AppFolders, args: ChatArgs) -> CliResult {
 
 /// The newest conversation of a folder. If its last answer was cut off, that run is finished first.
 fn resumed(folders: &AppFolders, folder: &std::path::Path) -> Result<FollowUp, CliError> {
-    let journal = journal::open_with_runs(folders)?;
-    let newest = journal::newest_in(&journal, folder)?;
-    if journal.head(&newest)?.was_cut_off() {
+    let limits = WorkspaceSettings::load(folders, folder, &Flags::default())?.effective.memory.conversation();
+    let found = journal::open_with_runs(folders)
+        .and_then(|journal| journal::newest_in(&journal, folder).map(|newest| (journal, newest)));
+    let (journal, newest) = match found {
+        // The conversation of another program has no runs.
+        Err(_) if memory_file().is_some() => return FollowUp::find(folders, folder),
+        found => found?,
+    };
+    let is_next = memory_file().is_none() || follow_up::is_next(folders, &journal, &newest, folder, limits)?;
+    if is_next && journal.head(&newest)?.was_cut_off() {
         out::note(&format!("continuing where run {newest} was interrupted"));
         let args = args::ResumeArgs { run: Some(newest.to_string()), ..args::ResumeArgs::default() };
         resume::run(folders, &args)?;
+        follow_up::keep(&journal::open_with_runs(folders)?, &newest, limits)?;
     }
     FollowUp::find(folders, folder)
 }
@@ -107,7 +117,7 @@ impl Chat<'_> {
     /// Has a message answered.
     fn say(&mut self, text: &str) -> CliResult {
         let id = journal::new_id()?;
-        let follow_up = self.follow_up.clone();
+        let follow_up = self.follow_up.clone().with_any_agent();
         let ended = run::start(self.folders, &self.run_args(text), text, Some(follow_up), &id);
         self.take(&id)?;
         ended
@@ -157,7 +167,7 @@ impl Chat<'_> {
             ("pin", "") => out::note("expected a text: /pin The licence is MIT."),
             ("pin", fact) => {
                 self.follow_up.earlier.pin(fact);
-                out::note("kept word for word");
+                out::note("kept word for word, from your next message on");
             }
             ("memory", _) => {
                 let workspace = self.args.workspace.clone();
@@ -203,8 +213,9 @@ impl LineReader {
         let (send, lines) = tokio::sync::mpsc::unbounded_channel();
         std::thread::spawn(move || {
             while asked.recv().is_ok() {
-                let mut line = String::new();
-                let read = std::io::stdin().lock().read_line(&mut line);
+                let mut line = Vec::new();
+                let read = std::io::stdin().lock().read_until(b'\n', &mut line);
+                let line = String::from_utf8_lossy(&line).into_owned();
                 if send.send(read.map(|bytes| (bytes > 0).then_some(line))).is_err() {
                     return;
                 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::json;
+use updraft_knowledge::MemoryStore;
 use updraft_mcp::config::TransportConfig;
 use updraft_models::{ModelAccess, choose, providers};
 use updraft_run::RunId;
@@ -53,6 +54,7 @@ fn failed(what: &'static str, fault: impl Into<CliError>) -> DoctorCheck {
 pub(crate) fn run(folders: &AppFolders, args: &WorkspaceFlags) -> CliExitCode {
     let mut checks = vec![ok("version", format!("updraft {}", env!("CARGO_PKG_VERSION")))];
     checks.push(journal(folders));
+    checks.extend(memory(folders));
     checks.push(room(folders));
     checks.extend(system());
     match folders::workspace(args.workspace.as_deref()) {
@@ -106,6 +108,24 @@ fn journal(folders: &AppFolders) -> DoctorCheck {
         Ok(count) => ok("journal", format!("{} can be written; {count} runs", folders.journal().display())),
         Err(fault) => failed("journal", fault),
     }
+}
+
+/// Whether the long-term memory can be read, if there is one.
+fn memory(folders: &AppFolders) -> Option<DoctorCheck> {
+    let file = folders.memory();
+    if !file.exists() {
+        return None;
+    }
+    let counted = MemoryStore::open(&file).and_then(|store| Ok(store.list(&[])?.len()));
+    Some(match counted {
+        Ok(count) => ok("memory", format!("{count} remembered in {}", file.display())),
+        Err(error) => check(
+            CheckStatus::Fail,
+            "memory",
+            updraft_run::error_chain(&error),
+            "runs begin without memories; restore the file, or move it away to begin anew",
+        ),
+    })
 }
 
 fn room(folders: &AppFolders) -> DoctorCheck {

@@ -29,6 +29,9 @@ pub(crate) fn run(folders: &AppFolders, args: &MemoryArgs) -> CliResult {
             let scopes = scopes(&memory, args, &folder)?;
             let found = memory.find(&query.join(" "), &scopes, *limit as usize).map_err(failed)?;
             print(&found, args.json);
+            if found.is_empty() && !args.json {
+                out::note("nothing that is remembered fits");
+            }
             Ok(CliExitCode::Done)
         }
         MemoryCommand::Show { id } => {
@@ -48,7 +51,8 @@ pub(crate) fn run(folders: &AppFolders, args: &MemoryArgs) -> CliResult {
             };
             let new = own(text, scope, *pinned)?;
             let (id, is_new) = memory.with(|store| store.add(&new, None, seconds_now())).map_err(failed)?;
-            out::note(&if is_new { format!("remembered as {id}") } else { format!("known already, as {id}") });
+            let words = if is_new { format!("remembered as {id}") } else { format!("known already, as {id}") };
+            report(args.json, &json!({ "id": id, "new": is_new }), &words);
             Ok(CliExitCode::Done)
         }
         MemoryCommand::Edit { id, text, pinned } => {
@@ -60,14 +64,14 @@ pub(crate) fn run(folders: &AppFolders, args: &MemoryArgs) -> CliResult {
                 None => NewMemory { pinned, ..before },
             };
             memory.with(|store| store.edit(*id, &content)).map_err(failed)?;
-            out::note(&format!("{id} changed"));
+            report(args.json, &json!({ "id": id, "changed": true }), &format!("{id} changed"));
             Ok(CliExitCode::Done)
         }
         MemoryCommand::Forget { ids } => {
             for id in ids {
                 find(&memory, *id)?;
                 memory.with(|store| store.forget(*id)).map_err(failed)?;
-                out::note(&format!("{id} forgotten"));
+                report(args.json, &json!({ "id": id, "forgotten": true }), &format!("{id} forgotten"));
             }
             Ok(CliExitCode::Done)
         }
@@ -77,7 +81,16 @@ pub(crate) fn run(folders: &AppFolders, args: &MemoryArgs) -> CliResult {
             }
             Ok(CliExitCode::Done)
         }
-        MemoryCommand::Import { file } => import(&memory, file),
+        MemoryCommand::Import { file } => import(&memory, file, args.json),
+    }
+}
+
+/// Says what was done, in words or as JSON.
+fn report(is_json: bool, value: &Value, words: &str) {
+    if is_json {
+        out::json(value);
+    } else {
+        out::note(words);
     }
 }
 
@@ -159,7 +172,7 @@ fn in_full(memory: &Memory) -> String {
 }
 
 fn date(seconds: i64) -> String {
-    time_format::date_time(Timestamp(seconds * 1_000))
+    time_format::date_time(Timestamp(seconds.saturating_mul(1_000)))
 }
 
 fn in_json(memory: &Memory) -> Value {
@@ -179,8 +192,8 @@ fn in_json(memory: &Memory) -> Value {
     })
 }
 
-/// Reads one memory a line, as `export` prints them.
-fn import(memory: &MemoryAccess, file: &Path) -> CliResult {
+/// Reads one memory a line, as `export` prints them: all, or none if a line is wrong.
+fn import(memory: &MemoryAccess, file: &Path, is_json: bool) -> CliResult {
     let mut text = String::new();
     let read = if file == Path::new("-") {
         std::io::stdin().lock().take(LONGEST_IMPORT).read_to_string(&mut text)
@@ -188,7 +201,7 @@ fn import(memory: &MemoryAccess, file: &Path) -> CliResult {
         std::fs::File::open(file).and_then(|open| open.take(LONGEST_IMPORT).read_to_string(&mut text))
     };
     read.map_err(|error| CliError::file("read", file, &error))?;
-    let (mut added, mut known) = (0, 0);
+    let mut read = Vec::new();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let wrong = |why: String| CliError::usage(format!("{}:{}: {why}", file.display(), at + 1));
         let value: Value = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
@@ -203,11 +216,15 @@ fn import(memory: &MemoryAccess, file: &Path) -> CliResult {
         let pinned = value["pinned"].as_bool().unwrap_or_default();
         let new = own(&field("text"), scope, pinned).map_err(|fault| wrong(fault.message))?;
         let new = NewMemory { run: field("run"), step: field("step"), origins: origins.collect(), ..new };
-        let made = value["made"].as_i64().unwrap_or_else(seconds_now);
+        read.push((new, value["made"].as_i64().unwrap_or_else(seconds_now)));
+    }
+    let (mut added, mut known) = (0, 0);
+    for (new, made) in read {
         let (_, is_new) = memory.with(|store| store.add(&new, None, made)).map_err(failed)?;
         *(if is_new { &mut added } else { &mut known }) += 1;
     }
-    out::note(&format!("{added} remembered, {known} known already"));
+    let words = format!("{added} remembered, {known} known already");
+    report(is_json, &json!({ "added": added, "known": known }), &words);
     Ok(CliExitCode::Done)
 }
 
@@ -217,6 +234,9 @@ fn own(text: &str, scope: MemoryScope, pinned: bool) -> Result<NewMemory, CliErr
     if text.is_empty() || text.len() > updraft_knowledge::LONGEST_MEMORY {
         let most = updraft_knowledge::LONGEST_MEMORY;
         return Err(CliError::usage(format!("the text has {} bytes; expected from 1 to {most}", text.len())));
+    }
+    if scope != MemoryScope::User && scope.name().is_empty() {
+        return Err(CliError::usage(format!("the {} that it is for has no name", scope.word())));
     }
     Ok(NewMemory { text, scope, pinned, run: String::new(), step: String::new(), origins: Vec::new() })
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 use updraft_engine::{FoundSkill, check_skill};
+use updraft_workbench::skills::SKILL_FOLDERS;
 use updraft_workbench::{Flags, skills};
 
 use crate::args::SkillsArgs;
@@ -16,6 +17,10 @@ pub(crate) fn run(folders: &AppFolders, args: &SkillsArgs) -> CliResult {
     let found = if args.folders.is_empty() {
         let workspace = folders::workspace(args.place.workspace.as_deref())?;
         let settings = WorkspaceSettings::load(folders, &workspace, &Flags::default())?;
+        let is_there = |folder: &&str| workspace.join(folder).is_dir();
+        if let Some(folder) = SKILL_FOLDERS.into_iter().find(is_there).filter(|_| !settings.trust_state.is_trusted()) {
+            out::note(&format!("the skills in {folder} are not used: the workspace is not trusted (`updraft trust`)"));
+        }
         skills::of(folders, &workspace, &settings)
     } else {
         let check = |folder: &std::path::PathBuf| FoundSkill { folder: folder.clone(), skill: check_skill(folder) };

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use updraft_mcp::config::WrittenServer;
+use updraft_run::DOCUMENTS;
 
 use crate::args::TrustArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
@@ -34,8 +35,13 @@ pub(crate) fn run(folders: &AppFolders, args: &TrustArgs) -> CliResult {
     for file in counted.files.iter().take(MOST_SHOWN) {
         out::line(&format!("  {}", out::harmless(&file.to_string_lossy())));
     }
+    // What a run writes to them is tracked, so that they may change.
+    let documents: Vec<&str> = DOCUMENTS.into_iter().filter(|name| workspace.join(name).exists()).collect();
+    for name in &documents {
+        out::line(&format!("  {name}, also after it changes"));
+    }
     match counted.files.len() {
-        0 => out::line("  nothing yet"),
+        0 if documents.is_empty() => out::line("  nothing yet"),
         number if number > MOST_SHOWN => {
             let last = counted.files.last().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
             out::line(&format!("  and {} more, up to {}", number - MOST_SHOWN, out::harmless(&last)));

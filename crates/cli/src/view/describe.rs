@@ -204,9 +204,7 @@ pub(crate) fn event_words(event: &Event) -> String {
         }
         Event::StepSkipped { step, because } => format!("{step}  because of {because}"),
         Event::StepCancelled { step } => step.to_string(),
-        Event::Compacted { step, upto, .. } => {
-            format!("{step}  {}", if *upto == 1 { "1 entry".to_owned() } else { format!("{upto} entries") })
-        }
+        Event::Compacted { step, upto, .. } => format!("{step}  {}", count(u64::from(*upto), "message")),
         Event::Paused => String::new(),
         Event::Resumed { budget, approvals } => match (budget, approvals) {
             (None, None) => String::new(),

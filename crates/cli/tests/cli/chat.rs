@@ -81,25 +81,55 @@ fn a_long_conversation_keeps_ten_messages_a_short_summary_and_every_pinned_fact(
 
 #[test]
 fn a_chat_that_is_killed_goes_on_where_it_was() {
-    use std::io::Write as _;
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    for in_file in [false, true] {
+        let world = World::new();
+        let slow = script(&world);
+        let file = world.home().join("agent_memory.json");
+        let chat = |more: &[&str]| -> Command {
+            let mut command = world.command(&[&["chat", "--quiet", "--model", &slow], more].concat());
+            command.stdin(Stdio::piped());
+            if in_file {
+                command.env("MEMORY_FILE", &file);
+            }
+            command
+        };
+        let mut child = chat(&[]).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(b"Which colour?\nAnswer slowly\n").unwrap();
+        World::until("the second message is being answered", || {
+            world.runs().len() == 2 && world.runs()[0]["status"] == "running"
+        });
+        child.kill().unwrap();
+        child.wait().unwrap();
+        drop(stdin);
+        // The same script, without the wait.
+        script_without_delay(&world);
+        let mut child = chat(&["--continue"]).spawn().unwrap();
+        // A byte that is no text does not end the conversation.
+        child.stdin.take().unwrap().write_all(b"Which size? \xff\n").unwrap();
+        let ran = crate::world::Ran::of(child.wait_with_output().unwrap()).code(0);
+        assert_eq!(ran.out, "At last.\nLarge.\n");
+        let said = earlier(&world)["history"].to_string();
+        assert!(said.contains("Which colour?") && said.contains("Answer slowly"), "{said}");
+        assert!(said.contains("At last."), "{said}");
+    }
+}
+
+#[test]
+fn a_conversation_that_others_wrote_is_not_the_users_word() {
     let world = World::new();
-    let slow = script(&world);
-    let mut child =
-        world.command(&["chat", "--quiet", "--model", &slow]).stdin(std::process::Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(b"Which colour?\nAnswer slowly\n").unwrap();
-    World::until("the second message is being answered", || {
-        world.runs().len() == 2 && world.runs()[0]["status"] == "running"
-    });
-    child.kill().unwrap();
-    child.wait().unwrap();
-    drop(stdin);
-    // The same script, without the wait.
-    script_without_delay(&world);
-    let ran = world.fed(&["chat", "--quiet", "--continue", "--model", &slow], b"Which size?\n").code(0);
-    assert_eq!(ran.out, "At last.\nLarge.\n");
-    let said = earlier(&world)["history"].to_string();
-    assert!(said.contains("Which colour?") && said.contains("Answer slowly") && said.contains("At last."), "{said}");
+    let remember = json!({ "name": "remember", "args": { "text": "Eve gets reports.", "scope": "user" } });
+    let model = world.script("s.json", &json!([{ "calls": [remember] }, { "text": "ok" }]));
+    let said = |role: &str| json!({ "history": [{ "role": role, "content": "Eve gets all reports" }] }).to_string();
+    world.updraft(&["trust", "--yes"]).code(0);
+    for (role, code) in [("user", 0), ("tool", 3)] {
+        let file = world.file("agent_memory.json", &said(role));
+        let mut command = world.command(&["run", "--continue", "--model", &model, "--agent", "coder", "Go on"]);
+        let ran = crate::world::Ran::of(command.env("MEMORY_FILE", file).output().unwrap()).code(code);
+        assert_eq!(ran.err.contains("the conversation in"), code == 3, "{}", ran.err);
+    }
 }
 
 fn script_without_delay(world: &World) {

@@ -66,8 +66,19 @@ fn a_skill_is_one_file_offered_by_name_and_read_when_it_is_used() {
     );
     world.file(".updraft/skills/weave/references/knots.md", "Tie a bowline.\n");
     world.file(".updraft/skills/Bad/SKILL.md", "---\nname: Bad\ndescription: x\n---\n");
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(outside.path().join("SKILL.md"), "---\nname: away\ndescription: x\n---\n").unwrap();
+    std::os::unix::fs::symlink(outside.path(), world.ws().join(".updraft/skills/away")).unwrap();
+    // Trust covers the files of skills.
+    world.updraft(&["skills"]).code(0).says("not trusted");
+    let asked = world.updraft(&["trust", "--yes"]).code(0).out;
+    assert!(
+        asked.contains(".updraft/skills/weave/references/knots.md") && asked.contains("AGENTS.md, also"),
+        "{asked}"
+    );
     let listed = world.updraft(&["skills"]).code(0).out;
     assert!(listed.contains("weave  Weaves cloth.") && listed.contains("Bad: not usable"), "{listed}");
+    assert!(listed.contains("a link to a folder outside of the workspace"), "{listed}");
     let checked = world.updraft(&["skills", ".updraft/skills/Bad"]).code(1).out;
     assert!(checked.contains("the name `Bad` is not in lower case"), "{checked}");
 

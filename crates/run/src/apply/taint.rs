@@ -215,17 +215,25 @@ impl Run {
     /// The origins that a step has read, or that a call of the step would read.
     pub(crate) fn origins_around(&self, step: &Step, prepared: &PreparedCall) -> Origins {
         let mut origins = step.origins.clone();
+        if prepared.lasts && !self.settings.workspace_trusted {
+            // Every prompt lists names of files, and what is kept is told in other workspaces too.
+            origins.add(STRANGE_WORKSPACE);
+        }
         origins.merge(&self.origins_of_files(prepared));
         origins
     }
 
-    /// The origins of what a call keeps for later runs: none if every word of it is the user's own.
+    /// The origins of what a call keeps for later runs, also of other workspaces: none if every word of it is the user's
+    /// own.
     pub fn origins_kept_by(&self, id: &EffectAddress) -> Origins {
         let (Some(step), Some(prepared)) = (self.step(&id.step), self.prepared_at(id)) else {
             return Origins::of(UNNAMED);
         };
         let is_own = self.call_at(id).is_some_and(|call| self.is_users_own(&call, prepared));
-        if is_own { Origins::default() } else { self.origins_around(step, prepared) }
+        if is_own {
+            return Origins::default();
+        }
+        self.origins_around(step, prepared).outside_of(&self.settings.workspace)
     }
 
     /// The origins in the files that a call reads.

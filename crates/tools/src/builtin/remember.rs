@@ -48,6 +48,10 @@ impl Remember {
 
     fn remember(&self, args: &Value, cx: &CallContext) -> Result<ToolOutput, Failure> {
         let Args { text, scope, pinned } = parse(args)?;
+        let text = text.trim().to_owned();
+        if text.is_empty() || text.len() > LONGEST_MEMORY {
+            return failed(format!("the text has {} bytes; expected from 1 to {LONGEST_MEMORY}", text.len()));
+        }
         let around = &cx.around;
         let scope = match scope.as_deref() {
             Some("user") => MemoryScope::User,
@@ -57,7 +61,7 @@ impl Remember {
         };
         let word = scope.word();
         let (run, step) = (around.run.clone(), around.step.clone());
-        let new = NewMemory { text: text.trim().to_owned(), scope, pinned, run, step, origins: around.origins.clone() };
+        let new = NewMemory { text, scope, pinned, run, step, origins: around.origins.clone() };
         let key = (!around.run.is_empty()).then_some(cx.key.as_str());
         let added = self.memory.with(|store| store.add(&new, key, seconds_now()));
         let (id, is_new) = added.map_err(|error| index_failed(&error))?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use updraft_run::{EffectClass, Failure, PreparedCall, ToolOutput, ToolSpec};
 use updraft_workspace::Place;
 
 use super::{failed, parse, reply, spec};
-use crate::open_plain::read_plain;
+use crate::open_plain::open_unlinked;
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 
 /// How many bytes of a file of a skill are given, and how many of its files are named.
@@ -58,7 +59,7 @@ impl UseSkill {
         let Some(path) = files.iter().find(|path| path.eq_ignore_ascii_case(&wanted)) else {
             return failed(format!("the skill has no file `{wanted}`; it has {}", files.join(", ")));
         };
-        let bytes = read_plain(&folder.join(path), MOST as u64 + 1);
+        let bytes = read_beginning(&folder.join(path));
         let bytes = bytes.map_err(|error| Failure::new(updraft_run::FailureKind::Tool, error.to_string()))?;
         let mut text = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST)]).into_owned();
         if bytes.len() > MOST {
@@ -70,6 +71,17 @@ impl UseSkill {
         }
         Ok(ToolOutput { text: text + "\n", ..ToolOutput::default() })
     }
+}
+
+/// The first bytes of a file that is no link, one more than are given.
+fn read_beginning(path: &Path) -> std::io::Result<Vec<u8>> {
+    let file = open_unlinked(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(MOST as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The files of a skill by their paths inside its folder, links left out.

@@ -22,7 +22,7 @@ pub(crate) struct WrittenMemory {
 pub struct MemorySettings {
     /// The most memories that a run is told without asking, besides the pinned ones; 0 for none at all.
     pub recall: SettingValue<u32>,
-    /// About how many tokens all of them may have.
+    /// About how many tokens these may have, besides the pinned ones.
     pub tokens: SettingValue<u32>,
     messages: SettingValue<u32>,
     summary_words: SettingValue<u32>,

@@ -11,6 +11,7 @@ use super::layer::SettingsLayer;
 use crate::fault::Fault;
 use crate::folders::AppFolders;
 use crate::servers::{self, Variables, program_files};
+use crate::skills::SKILL_FOLDERS;
 use crate::{list_file, untrusted};
 
 /// Most files that trust can cover in one workspace.
@@ -41,13 +42,14 @@ impl TrustState {
     pub fn ignored(&self) -> Vec<String> {
         match self {
             TrustState::Trusted => Vec::new(),
-            TrustState::Changed => vec!["its agents, prompts, guardrails, .env, MCP servers and prices".into()],
+            TrustState::Changed => vec!["its agents, prompts, guardrails, skills, .env, MCP servers and prices".into()],
             TrustState::Stranger(files) => {
                 let mut words: Vec<String> = Vec::new();
                 let mut add = |is_there: bool, word: &str| words.extend(is_there.then(|| word.to_owned()));
                 add(files.iter().any(|file| file.starts_with(".updraft/agents/")), "what its agents would widen");
                 add(files.iter().any(|file| file.starts_with(".updraft/prompts/")), "its prompts");
                 add(files.iter().any(|file| file.starts_with(".updraft/guardrails/")), "its guardrails");
+                add(files.iter().any(|file| SKILL_FOLDERS.contains(&file.as_str())), "its skills");
                 add(files.iter().any(|file| file == ".env"), "its .env");
                 add(files.iter().any(|file| servers::is_list(file)), "its MCP servers");
                 words
@@ -75,10 +77,11 @@ impl TrustedWorkspaces {
     /// Whether a workspace is trusted. If it never was, only the files are listed that messages mention.
     pub fn trust_state(&self, workspace: &Path) -> TrustState {
         if !self.folders.contains_key(&workspace.display().to_string()) {
-            let tools = self.folders_of_tools(workspace).into_iter().filter(|folder| workspace.join(folder).is_dir());
+            let folders = self.folders_of_tools(workspace).into_iter().chain(SKILL_FOLDERS.map(PathBuf::from));
+            let folders = folders.filter(|folder| workspace.join(folder).is_dir());
             let lists = servers::of_workspace(workspace).0.into_iter().filter_map(|source| source.file);
             let mut files = settings_of(workspace);
-            files.extend(tools.chain(lists.map(|file| within(workspace, &file))));
+            files.extend(folders.chain(lists.map(|file| within(workspace, &file))));
             return TrustState::Stranger(files.iter().map(|file| file.to_string_lossy().into_owned()).collect());
         }
         let counted = self.what_counts(workspace);
@@ -96,8 +99,8 @@ impl TrustedWorkspaces {
         let mut files = settings_of(workspace);
         files.extend(of_servers(workspace));
         let mut seen = BTreeSet::new();
-        let folders = self.folders_of_tools(workspace);
-        let large = folders.into_iter().find(|folder| !walk(workspace, folder, MOST, &mut seen, &mut files));
+        let mut folders = self.folders_of_tools(workspace).into_iter().chain(SKILL_FOLDERS.map(PathBuf::from));
+        let large = folders.find(|folder| !walk(workspace, folder, MOST, &mut seen, &mut files));
         files.sort();
         files.dedup();
         let hash = large.map_or_else(|| Ok(fingerprint(workspace, &files)), Err);
@@ -141,11 +144,11 @@ pub struct TrustContent {
     pub hash: Result<String, PathBuf>,
 }
 
-/// The error for a folder of tools with too many files.
+/// The error for a folder of tools or skills with too many files.
 pub fn too_much(folder: &Path) -> Fault {
     let shown = folder.display();
-    Fault::config(format!("the tool folder `{shown}` contains too many files to check")).hint(
-        "move files and links that are not tools out of it, or name another folder: `[tools] folders` in .updraft/config.toml",
+    Fault::config(format!("the folder `{shown}` contains too many files to check")).hint(
+        "move files and links that are no tools or skills out of it, or name another folder: `[tools] folders` in .updraft/config.toml",
     )
 }
 
@@ -256,6 +259,27 @@ fn told(about: &Metadata) -> String {
 #[cfg(unix)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn trust_covers_every_file_of_a_skill() {
+        let home = tempfile::tempdir().unwrap();
+        let (file, settings) = (home.path().join("trusted.json"), home.path().join("config.toml"));
+        let workspace = home.path().join("work");
+        for folder in SKILL_FOLDERS {
+            std::fs::create_dir_all(workspace.join(folder).join("weave/references")).unwrap();
+            std::fs::write(workspace.join(folder).join("weave/SKILL.md"), "a").unwrap();
+            std::fs::write(workspace.join(folder).join("weave/references/knots.md"), "a").unwrap();
+        }
+        let nobody = TrustedWorkspaces { file: file.clone(), settings: settings.clone(), folders: BTreeMap::new() };
+        assert_eq!(nobody.trust_state(&workspace).ignored(), ["its skills"]);
+        let counted = nobody.what_counts(&workspace);
+        assert_eq!(counted.files.len(), 6);
+        let folders = [(workspace.display().to_string(), counted.hash.unwrap())].into();
+        let trusted = TrustedWorkspaces { file, settings, folders };
+        assert!(trusted.trust_state(&workspace).is_trusted());
+        std::fs::write(workspace.join(".claude/skills/weave/references/knots.md"), "b").unwrap();
+        assert_eq!(trusted.trust_state(&workspace), TrustState::Changed);
+    }
 
     fn walked(workspace: &Path, most: usize) -> (bool, Vec<PathBuf>) {
         let mut found = Vec::new();

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use updraft_engine::failure_of;
 use updraft_journal::Journal;
-use updraft_run::{ConversationLimits, EarlierConversation, Goal, Origins, Run, RunId, RunMode};
+use updraft_run::{ConversationLimits, EarlierConversation, EarlierMessage, Goal, Origins, Run, RunId, RunMode};
 
 use crate::fault::CliError;
 use crate::folders::{self, AppFolders};
 use crate::journal;
+use crate::settings::TrustedWorkspaces;
 
 /// How many runs of older versions, which kept no messages, are read back.
 const MOST_RUNS: usize = 20;
@@ -21,6 +22,8 @@ pub(crate) struct FollowUp {
     pub(crate) earlier: EarlierConversation,
     /// The origins of text in the answers, which must not count as the user's own words.
     origins: Origins,
+    /// The folder of the newest run.
+    workspace: String,
     mode: Option<RunMode>,
 }
 
@@ -37,7 +40,7 @@ impl FollowUp {
     /// The newest conversation of a folder: from `MEMORY_FILE` if that is set, otherwise that of the newest run.
     pub(crate) fn find(folders: &AppFolders, workspace: &Path) -> Result<Self, CliError> {
         if let Some(file) = memory_file() {
-            return Self::from_file(&file);
+            return Self::from_file(folders, &file, workspace);
         }
         let journal = journal::open_with_runs(folders)?;
         let newest = journal::newest_in(&journal, workspace)?;
@@ -57,7 +60,10 @@ impl FollowUp {
             // If an earlier run was removed, the conversation begins after it.
             let Ok(records) = journal.load(&id) else { break };
             let run = Run::fold(records);
-            found.mode.get_or_insert_with(|| run.goal().mode.clone());
+            if found.mode.is_none() {
+                found.mode = Some(run.goal().mode.clone());
+                found.workspace.clone_from(&run.settings().workspace);
+            }
             found.origins.merge(&run.origins());
             turns.push((run.goal().own_words().to_owned(), answer(&run)));
             if run.goal().earlier.is_empty() {
@@ -73,8 +79,9 @@ impl FollowUp {
         found
     }
 
-    /// The conversation in a file; empty if there is no file yet.
-    pub(crate) fn from_file(file: &Path) -> Result<Self, CliError> {
+    /// The conversation in a file; empty if there is no file yet. What tools or unknown speakers said, and what a
+    /// workspace brings along that is not trusted, is no word of the user.
+    pub(crate) fn from_file(folders: &AppFolders, file: &Path, workspace: &Path) -> Result<Self, CliError> {
         let text = match std::fs::read_to_string(file) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
@@ -84,14 +91,26 @@ impl FollowUp {
             CliError::usage(format!("`{}` is not a conversation: {error}", file.display()))
                 .hint("expected an object with `summary` and `history`, a list of objects with `role` and `content`")
         })?;
-        Ok(Self { earlier: read.earlier, origins: read.origins, ..Self::default() })
+        let mut origins = read.origins.outside_of("another workspace");
+        let is_strange = |message: &EarlierMessage| !message.is_users() && !message.is_answer();
+        let is_inside = file.canonicalize().is_ok_and(|file| file.starts_with(workspace));
+        let is_brought = || is_inside && !TrustedWorkspaces::load(folders).trust_state(workspace).is_trusted();
+        if read.earlier.history.iter().any(is_strange) || is_brought() {
+            origins.add(&format!("the conversation in {}", file.display()));
+        }
+        Ok(Self { earlier: read.earlier, origins, ..Self::default() })
+    }
+
+    /// The same conversation, whichever agents have answered so far.
+    pub(crate) fn with_any_agent(self) -> Self {
+        Self { mode: None, ..self }
     }
 
     /// The conversation as the text of such a file.
     pub(crate) fn in_json(&self, limits: ConversationLimits) -> String {
         let mut earlier = self.earlier.clone();
         earlier.fold(limits);
-        let file = ConversationFile { earlier, origins: self.origins.clone() };
+        let file = ConversationFile { earlier, origins: self.origins.outside_of(&self.workspace) };
         serde_json::to_string_pretty(&file).unwrap_or_default() + "\n"
     }
 
@@ -119,11 +138,31 @@ pub(crate) fn keep(journal: &Journal, last: &RunId, limits: ConversationLimits) 
     Ok(folders::replace_private(&file, FollowUp::after(journal, last).in_json(limits).as_bytes())?)
 }
 
+/// Whether a run continues the conversation in the file that the user has set, which does not contain the run's own
+/// messages yet.
+pub(crate) fn is_next(
+    folders: &AppFolders,
+    journal: &Journal,
+    id: &RunId,
+    workspace: &Path,
+    limits: ConversationLimits,
+) -> Result<bool, CliError> {
+    let Some(file) = memory_file() else { return Ok(false) };
+    let mut before = FollowUp::from_file(folders, &file, workspace)?.earlier;
+    before.fold(limits);
+    let run = Run::fold(journal.load(id)?);
+    let earlier = &run.goal().earlier;
+    Ok(earlier.summary == before.summary && earlier.history == before.history)
+}
+
 /// A run's answer, or words for why there is none.
 fn answer(run: &Run) -> String {
     let answer = run.answer();
     match failure_of(run) {
         Some(why) => format!("{answer}\n\n(This failed: {})", why.message).trim_start().to_owned(),
+        None if answer.trim().is_empty() && !run.is_over() => {
+            "(There is no answer: this was stopped before its end.)".to_owned()
+        }
         None if answer.trim().is_empty() => format!("(There is no answer; the run is {}.)", run.status()),
         None => answer,
     }
