@@ -129,8 +129,11 @@ pub(crate) enum CliCommand {
         after_help = "Examples:\n  updraft export last --format markdown\n  updraft export --all --format node-link --out sessions/"
     )]
     Export(ExportArgs),
-    /// Read a run from a file that `export` wrote, or from NetworkX node-link data
-    #[command(after_help = "Examples:\n  updraft import run.jsonl\n  updraft import session_7k2m.json --id copy")]
+    /// Read a run from a file that `export` wrote or from NetworkX node-link data; or agents, models and servers of a
+    /// project with `agent_config.yaml`
+    #[command(
+        after_help = "Examples:\n  updraft import run.jsonl\n  updraft import session_7k2m.json --id copy\n  updraft import ~/S16_NetworkX"
+    )]
     Import(ImportArgs),
     /// Show how agents and models did in the newest runs: steps, failures, retries, costs
     Stats(StatsArgs),
@@ -255,6 +258,15 @@ pub(crate) struct RunArgs {
     /// Use this one agent, without planning
     #[arg(long, value_name = "NAME", conflicts_with_all = ["swarm", "plan", "plan_only"])]
     pub(crate) agent: Option<String>,
+    /// Do it this many times, each in a copy of the folder; the best is kept
+    #[arg(long, value_name = "N", requires = "agent", value_parser = clap::value_parser!(u32).range(2..=10))]
+    pub(crate) candidates: Option<u32>,
+    /// Do it once with each of these models, and join the results or keep the best (repeatable, or with commas)
+    #[arg(long, value_name = "MODEL", requires = "agent", value_delimiter = ',', conflicts_with = "model")]
+    pub(crate) models: Vec<String>,
+    /// The command that chooses among candidates: the first for which it succeeds is kept
+    #[arg(long, value_name = "COMMAND", requires = "candidates")]
+    pub(crate) tests: Option<String>,
     /// Use a router and workers instead of a plan
     #[arg(long, conflicts_with_all = ["plan"])]
     pub(crate) swarm: bool,

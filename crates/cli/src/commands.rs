@@ -5,6 +5,7 @@ pub(crate) mod aside;
 pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod bridge;
+mod bus;
 pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod config;

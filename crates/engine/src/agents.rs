@@ -22,6 +22,7 @@ macro_rules! compiled_in {
 
 const COMPILED_IN: &[(&str, &str)] = compiled_in![
     "browser",
+    "chooser",
     "clarification",
     "coder",
     "distiller",
@@ -62,6 +63,10 @@ pub struct Agent {
     pub narrowed: NarrowedRights,
     /// JSON Schema of its results.
     pub schema: Option<Value>,
+    /// A shorter prompt for models with a small context window.
+    pub small: Option<String>,
+    /// Words in a goal that ask for it, for a swarm whose router makes no plan.
+    pub keywords: Vec<String>,
     /// Fields of its file that only other tools use.
     pub ignored: Vec<String>,
     /// Its prompt.

@@ -14,7 +14,7 @@ use crate::Error;
 use crate::undo::{ReportedChanges, changes_of};
 
 /// The tools whose output data contains a diff.
-const FILE_TOOLS: [&str; 3] = ["write_file", "edit_file", "append_line"];
+const FILE_TOOLS: [&str; 4] = ["write_file", "edit_file", "append_line", "apply_patch"];
 
 /// One call and what it touched.
 #[derive(Clone, Debug, Serialize)]

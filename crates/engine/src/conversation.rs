@@ -1,16 +1,15 @@
 //! Builds the prompts of a step. A prompt is a function of the run, the prompt texts and the context, so that it can be
 //! built again exactly.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use updraft_journal::Journal;
 use updraft_models::{Prompt, RequestDraft, TaskBrief};
 use updraft_run::{
     AgentCard, ContentHash, ConversationEntry, EffectKind, Judgement, Message, ModelAnswer, Note, Picture, PictureRef,
-    PriorVisit, Run, RunMode, Step, StepRole, StepState, ThinkingEffort, ToolSpec, VisitOpening,
+    PriorVisit, Run, RunMode, Step, StepRole, ThinkingEffort, ToolSpec, Tries, VisitOpening,
 };
 
 use crate::answer_schema::{schema_of, verdict_schema};
@@ -357,6 +356,11 @@ fn brief_of(run: &Run, step: &Step) -> TaskBrief {
         visit: step.visit,
         aside: None,
         earlier: 0,
+        candidates: run.candidates_of(step),
+        tests: match step.spec.tries.as_deref() {
+            Some(Tries::Choice { tests, .. }) => tests.clone(),
+            Some(Tries::Wanted { .. } | Tries::One { .. }) | None => None,
+        },
     }
 }
 
@@ -365,6 +369,9 @@ fn opening(run: &Run, step: &Step, kit: &PromptKit, context: &WorkspaceContext) 
     let spec = &step.spec;
     let goal = &run.goal().text;
     let is_trusted = run.settings().workspace_trusted;
+    let copied = run.is_in_copy(&spec.id);
+    let copied = copied.then(|| WorkspaceContext { root: run.workspace_of(&spec.id), ..context.clone() });
+    let context = copied.as_ref().unwrap_or(context);
     let words =
         context.in_words(kit, &spec.agent, &context::handed_over(run), &history::in_words(run, step), is_trusted);
     let instructions = context.instructions_in_words(kit, is_trusted);
@@ -421,6 +428,12 @@ fn opening(run: &Run, step: &Step, kit: &PromptKit, context: &WorkspaceContext) 
         text.push_str("\n\n");
         text.push_str(&plan_prompt::repeated_in_words(kit, repeated));
     }
+    let candidates = run.candidates_of(step);
+    if !candidates.is_empty() {
+        let candidates: Vec<String> = candidates.iter().map(|name| format!("- `{name}`")).collect();
+        text.push_str("\n\n");
+        text.push_str(&kit.say("choose", &[("candidates", &candidates.join("\n"))]));
+    }
     for message in run.told().iter().take(frozen.told) {
         text.push_str("\n\n");
         text.push_str(&kit.say("told", &[("message", message)]));
@@ -448,9 +461,9 @@ fn carried_in_words(run: &Run, carried: &PriorVisit, frozen: &VisitOpening, kit:
                 let lines = steps.filter_map(|(id, _)| run.step(id)).map(line);
                 lines.collect::<Vec<_>>().join("\n")
             };
-            let failed = list(&["failed", "skipped", "cancelled"], failed_in_words);
-            let done = list(&["completed", "running", "waiting"], planned_in_words);
-            let remaining = list(&["pending", "ready"], task_in_words);
+            let failed = list(&["failed", "skipped", "cancelled"], plan_prompt::failed_in_words);
+            let done = list(&["completed", "running", "waiting"], plan_prompt::planned_in_words);
+            let remaining = list(&["pending", "ready"], plan_prompt::task_in_words);
             kit.say("replan", &[("failed", &failed), ("why", why), ("done", &done), ("remaining", &remaining)])
         }
         Judgement::Accept | Judgement::GiveUp => String::new(),
@@ -462,35 +475,4 @@ fn carried_in_words(run: &Run, carried: &PriorVisit, frozen: &VisitOpening, kit:
 fn as_json(text: &str) -> String {
     let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
     if is_json { text.to_owned() } else { Value::String(text.to_owned()).to_string() }
-}
-
-/// How many bytes of an earlier result a planner is shown.
-const MOST_OF_A_RESULT: usize = 2_000;
-
-/// A step of the plan in one line.
-fn planned_in_words(step: &Step) -> String {
-    let spec = &step.spec;
-    format!("- `{}` ({}): {}; writes {}", spec.id, spec.agent, spec.description, spec.writes.join(", "))
-}
-
-/// A step with its task, so that it can be planned again unchanged.
-fn task_in_words(step: &Step) -> String {
-    let spec = &step.spec;
-    let after: Vec<&str> = spec.after.iter().map(updraft_run::StepId::as_str).collect();
-    let task = json!({ "prompt": spec.prompt, "reads": spec.reads, "after": after });
-    format!("{}\n  {task}", planned_in_words(step))
-}
-
-/// A step that failed: its task, why it failed, and its output so far.
-fn failed_in_words(step: &Step) -> String {
-    let mut words = task_in_words(step);
-    if let StepState::Failed(why) = &step.state {
-        let _ = write!(words, "\n  failed: {why}");
-    }
-    if let Some(output) = step.output.as_deref().filter(|output| !output.is_empty()) {
-        let end = output.floor_char_boundary(MOST_OF_A_RESULT);
-        let cut = if end < output.len() { " (cut)" } else { "" };
-        let _ = write!(words, "\n  its result{cut}: {}", Value::String(output[..end].to_owned()));
-    }
-    words
 }

@@ -3,6 +3,7 @@
 mod begin;
 mod calls_from_code;
 mod changing_tools;
+mod copies;
 mod log;
 mod marks;
 mod next_inputs;

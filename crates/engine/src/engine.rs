@@ -263,7 +263,7 @@ impl Engine {
                 continue;
             }
             let became = match run.call_at(id) {
-                Some(call) => self.0.performer.reconcile(&run.settings().workspace, &call, facts).await,
+                Some(call) => self.0.performer.reconcile(&run.workspace_of(&id.step), &call, facts).await,
                 None => RecoveryOutcome::CannotTell("the call is no longer known".into()),
             };
             found.push(RecoveryFinding { id: id.clone(), found: became });

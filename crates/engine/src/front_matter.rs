@@ -57,6 +57,12 @@ pub(crate) fn read(text: &str) -> Result<FrontMatter, Misread> {
     Ok(FrontMatter { fields, body: lines[closing + 1..].join("\n").trim().to_owned() })
 }
 
+/// Reads a file that is a YAML mapping, as JSON. Aliases are refused.
+pub fn read_yaml(text: &str) -> Result<Value, String> {
+    let fields = fields(text).map_err(|Misread { line, what }| format!("line {}: {what}", line.saturating_sub(1)))?;
+    Ok(Node::Map(fields).json())
+}
+
 /// The same lines, with quotes around sentences that YAML would cut short (` #` begins a comment) or misread.
 fn prose_in_quotes(lines: &[&str]) -> Vec<String> {
     let goes_on = |at: usize| lines.get(at + 1).is_some_and(|next| next.starts_with([' ', '\t']));

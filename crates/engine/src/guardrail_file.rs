@@ -28,10 +28,13 @@ pub struct GuardrailFile {
     pub rule: String,
 }
 
+/// A guardrail, or the name of its file and why it cannot be read.
+pub type ReadGuardrail = Result<GuardrailFile, (String, String)>;
+
 impl GuardrailFile {
     /// Reads every guardrail in a folder; for files that cannot be read, their name and the reason. A missing folder has
     /// none.
-    pub fn in_folder(folder: &Path) -> Result<Vec<Result<Self, (String, String)>>, Error> {
+    pub fn in_folder(folder: &Path) -> Result<Vec<ReadGuardrail>, Error> {
         let files = crate::agents::markdown_in(folder)?;
         let one = |(stem, text): (String, Result<String, Error>)| {
             let fault = |what: String| (format!("{stem}.md"), what);

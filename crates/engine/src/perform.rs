@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,6 +10,7 @@ use std::time::Duration;
 use updraft_models::{Model, ModelAccess};
 use updraft_run::{EffectFacts, Failure, FailureKind, PreparedCall, RecoveryOutcome, Reply, ToolCall};
 use updraft_tools::{CallContext, CallLog, CallResult, Dispatcher, Place, RegistrySnapshot, RunContext, Workspace};
+use updraft_workspace::WorkspaceCopy;
 
 use tokio_util::sync::CancellationToken;
 
@@ -36,6 +37,12 @@ pub trait EffectPerformer: Send + Sync {
     fn full_name(&self, called: &str) -> Option<String> {
         let _ = called;
         None
+    }
+
+    /// Copies a workspace to another folder, unless that has been done.
+    fn copy_workspace<'a>(&'a self, from: &'a str, to: &'a str) -> EffectFuture<'a, Result<(), Failure>> {
+        let _ = (from, to);
+        Box::pin(std::future::ready(Ok(())))
     }
 
     /// The current tools, if some of them may change during runs.
@@ -230,7 +237,17 @@ impl EffectPerformer for RealPerformer {
     }
 
     fn full_name(&self, called: &str) -> Option<String> {
-        self.dispatcher.registry().full_name(called).filter(|name| *name != called).map(str::to_owned)
+        self.dispatcher.registry().stand_in(called).map(str::to_owned)
+    }
+
+    fn copy_workspace<'a>(&'a self, from: &'a str, to: &'a str) -> EffectFuture<'a, Result<(), Failure>> {
+        Box::pin(async move {
+            let place = self.place(from)?;
+            let to = PathBuf::from(to);
+            let copying = tokio::task::spawn_blocking(move || WorkspaceCopy::make(&place.workspace, &to));
+            let failed = |_| Failure::new(FailureKind::Config, "the workspace could not be copied");
+            copying.await.map_err(failed)?
+        })
     }
 
     fn snapshot(&self) -> Option<RegistrySnapshot> {

@@ -98,6 +98,7 @@ fn card_of(agent: &Agent, tools: Vec<String>) -> AgentCard {
         read_only: agent.read_only,
         narrowed: agent.narrowed.clone(),
         schema: agent.schema.clone(),
+        keywords: agent.keywords.clone(),
     }
 }
 

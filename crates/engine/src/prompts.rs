@@ -15,6 +15,7 @@ const COMPILED_IN: &[(&str, &str)] = compiled_in![
     "again",
     "all-tools-failed",
     "attached",
+    "choose",
     "compact",
     "compacted",
     "context",

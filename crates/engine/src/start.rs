@@ -7,7 +7,7 @@ use std::sync::Arc;
 use updraft_journal::Blob;
 use updraft_run::{
     AgentRole, Budget, EarlierRuns, Goal, Graph, GraphContext, Roster, RunMode, RunSettings, RunStart,
-    STRANGE_WORKSPACE, ToolSpec, close_to, paths_meet,
+    STRANGE_WORKSPACE, ToolSpec, TryPlanner, close_to, paths_meet,
 };
 
 use crate::Error;
@@ -127,13 +127,27 @@ impl NewRun<'_> {
         let earlier = background.earlier;
         (context.memory, context.skills) = (background.memory, background.skills);
         let context_blob = context_blob(&context);
+        let plan = self.plan_with_tries()?;
         let roster = Arc::new(Roster { words: Some(words_blob.hash()), ..roster });
         let documents = users_documents(&context);
         let settings = Arc::new(RunSettings { context: Some(context_blob.hash()), documents, ..self.settings });
         let start =
-            RunStart { goal: self.goal, roster, settings, budget: self.budget, plan: self.plan.map(Arc::new), earlier };
+            RunStart { goal: self.goal, roster, settings, budget: self.budget, plan: plan.map(Arc::new), earlier };
         let pictures = self.pictures.into_iter().map(Blob::new).collect();
         Ok(PreparedRun { start, words: Some(words_blob), context: Arc::new(context), context_blob, pictures, kit })
+    }
+
+    /// The plan that was given, with a step for each try.
+    fn plan_with_tries(&self) -> Result<Option<Graph>, Error> {
+        let Some(plan) = self.plan.clone() else { return Ok(None) };
+        let may_change =
+            |name: &str| self.agents.get(name).is_some_and(|agent| !agent.read_only && !agent.tools.is_empty());
+        let planner = TryPlanner {
+            chooser: self.agents.in_role(AgentRole::Chooser).map(|agent| agent.name.as_str()),
+            may_change: &may_change,
+            models: self.settings.models.keys().map(String::as_str).collect(),
+        };
+        plan.with_tries(&planner).map(Some).map_err(Error::Plan)
     }
 
     /// The workspace as it is now. Its documents are the user's own text if it is trusted and no run has written text
@@ -154,11 +168,16 @@ impl NewRun<'_> {
             RunMode::Agent(name) => Some(name.as_str()),
             RunMode::Plan | RunMode::Swarm | RunMode::Given => None,
         };
-        let (mut roster, words) =
+        let (mut roster, mut words) =
             RosterTexts::gather(participants(self.agents, only), self.prompts, self.tools, self.only_reads);
         for card in &mut roster.agents {
             card.model =
                 card.model.take().and_then(|name| (self.models)(&name)).filter(|own| *own != self.settings.model);
+            let small = self.agents.get(&card.name).and_then(|agent| agent.small.as_ref());
+            let uses_small_model = card.model.is_none() && self.settings.plans_briefly();
+            if let (Some(small), Some(own)) = (small.filter(|_| uses_small_model), words.agents.get_mut(&card.name)) {
+                own.prompt.clone_from(small);
+            }
         }
         (roster, words)
     }

@@ -11,11 +11,13 @@
 //! | `question`, `matching` | what a goal asks about, and which words are forms of one |
 //! | `retrieve`, `passages` | calling tools, and reading what they returned |
 //! | `units`, `sentences`, `compose` | what can be quoted, what is chosen, and the answer |
+//! | `choose` | choosing among several results |
 //! | `agents` | what it does in place of agents that need a real model |
 //! | `conversation` | helpers to read the conversation and to build answers |
 //! | `words` | its fixed sentences |
 
 mod agents;
+mod choose;
 mod compose;
 mod conversation;
 mod matching;
@@ -82,6 +84,7 @@ fn answer(prompt: &Prompt<'_>) -> ModelAnswer {
         AgentRole::Router => plan::route(prompt),
         AgentRole::Distiller => agents::distil(prompt),
         AgentRole::Judge => agents::review(prompt),
+        AgentRole::Chooser => choose::choose(prompt),
         AgentRole::Work | AgentRole::Thinker | AgentRole::Generalist => work(prompt),
     }
 }

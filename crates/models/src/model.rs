@@ -168,4 +168,8 @@ pub struct TaskBrief {
     pub aside: Option<EffectKind>,
     /// How many messages come before the task, from an earlier part of the conversation.
     pub earlier: usize,
+    /// The names of the candidates that it chooses among.
+    pub candidates: Vec<String>,
+    /// The command that tells whether a candidate is good.
+    pub tests: Option<String>,
 }

@@ -380,7 +380,7 @@ impl Model for RemoteModel {
     ) -> ModelFuture<'a> {
         Box::pin(async move {
             let manner = self.manner().await;
-            let tuned = within(self.tuned(prompt), manner.window);
+            let tuned = within(&self.tuned(prompt), manner.window);
             let omitted = self.omitted(prompt, &tuned, manner);
             // The address of a conversation in memory distinguishes it from others that fail at the same time.
             let salt = std::ptr::from_ref(draft) as u64;
@@ -408,7 +408,7 @@ impl Model for RemoteModel {
     }
 
     fn ceiling(&self, prompt: &Prompt<'_>) -> Ceiling {
-        let tuned = within(self.tuned(prompt), self.found.get().and_then(|manner| manner.window));
+        let tuned = within(&self.tuned(prompt), self.found.get().and_then(|manner| manner.window));
         let usage =
             TokenUsage { input: prompt.estimated_tokens(), output: self.dialect.cap(&tuned), ..TokenUsage::default() };
         Ceiling { tokens: usage.tokens(), cost: self.price().map(|price| price.ceiling(&usage)) }
@@ -447,9 +447,9 @@ impl RemoteModel {
 }
 
 /// The prompt with a limit on the answer that leaves room for the question in a small context window.
-fn within(prompt: Prompt<'_>, window: Option<u64>) -> Prompt<'_> {
+fn within<'a>(prompt: &Prompt<'a>, window: Option<u64>) -> Prompt<'a> {
     let most = window.map_or(u64::MAX, |window| window / 2);
-    Prompt { max_output: prompt.max_output.min(most), ..prompt }
+    Prompt { max_output: prompt.max_output.min(most), ..prompt.clone() }
 }
 
 /// Whether the provider may have begun to answer, and so to charge.

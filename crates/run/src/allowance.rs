@@ -1,7 +1,7 @@
 //! What a step may use: its model and its turns, and which steps have stopped because they ran out.
 
 use crate::goal::RunMode;
-use crate::graph::StepSpec;
+use crate::graph::{StepSpec, Tries};
 use crate::id::StepId;
 use crate::reply::Failure;
 use crate::state::Run;
@@ -15,6 +15,10 @@ impl Run {
 
     /// The model that a step uses if it is planned like this.
     pub fn model_for(&self, spec: &StepSpec) -> &str {
+        if matches!(spec.tries.as_deref(), Some(Tries::Choice { tests: Some(_), .. })) {
+            // Tests choose, so no model has to: the one that is built in calls the tools.
+            return "builtin";
+        }
         let named = spec.model.as_ref().and_then(|name| self.settings.models.get(name));
         let own = || self.card(&spec.agent).and_then(|card| card.model.as_ref());
         let chosen = named.or_else(own).filter(|_| !self.settings.same_model);

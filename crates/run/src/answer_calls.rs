@@ -41,14 +41,9 @@ impl Run {
             })
             .collect();
         if calls.is_empty()
-            && let Some(code) = again(&answer.text).and_then(|again| again.code)
+            && let Some(args) = again(&answer.text).and_then(|again| again.code)
         {
-            calls.push(ToolCall {
-                id: "text.0".into(),
-                name: RUN_PYTHON.into(),
-                args: json!({ "code": code }),
-                fault: None,
-            });
+            calls.push(ToolCall { id: "text.0".into(), name: RUN_PYTHON.into(), args, fault: None });
         }
         Cow::Owned(calls)
     }
@@ -96,7 +91,8 @@ fn risky(repairs: &[Repair]) -> Option<String> {
 /// A step's request for another visit with an updated context.
 pub(crate) struct RerunRequest {
     pub(crate) instruction: String,
-    pub(crate) code: Option<String>,
+    /// The arguments of the call that runs its code: the code, or variants to try in turn.
+    pub(crate) code: Option<Value>,
 }
 
 /// Reads a `call_self` request out of an answer.
@@ -112,10 +108,23 @@ pub(crate) fn again(text: &str) -> Option<RerunRequest> {
         Value::Bool(true) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
             Some(RerunRequest {
                 instruction: inside("next_instruction").or_else(|| inside("instruction")).unwrap_or_default(),
-                code: inside("code"),
+                code: variants(wish.get("code_variants").or_else(|| value.get("code_variants")))
+                    .or_else(|| inside("code").map(|code| json!({ "code": code }))),
             })
         }
     }
+}
+
+/// Variants of code, as a list or by name in the order of the names: `{"CODE_1A": "…", "CODE_1B": "…"}`.
+fn variants(written: Option<&Value>) -> Option<Value> {
+    let codes: Vec<&Value> = match written? {
+        Value::Array(codes) => codes.iter().collect(),
+        Value::Object(codes) => codes.values().collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return None,
+    };
+    let is_code = |code: &&Value| code.as_str().is_some_and(|code| !code.trim().is_empty());
+    let codes: Vec<&Value> = codes.into_iter().filter(is_code).collect();
+    (!codes.is_empty()).then(|| json!({ "variants": codes }))
 }
 
 /// The outcome of a call as plain text, in one line or more.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::confinement::Level;
 use crate::event::{Event, Judgement};
-use crate::goal::{ApprovalMode, Budget, RunStart};
+use crate::goal::{ApprovalMode, Budget, RunSettings, RunStart};
 use crate::grants::GrantFlags;
 use crate::id::Timestamp;
 use crate::input::{Input, Record};
@@ -75,16 +75,7 @@ impl Run {
         self.events += 1;
         match event {
             Event::Started(start) => self.started(start),
-            Event::Forked { settings, goal, .. } => {
-                if let Some(settings) = settings {
-                    self.settings = settings.clone();
-                }
-                if let Some(goal) = goal {
-                    self.goal.text.clone_from(goal);
-                    self.goal.asked.clear();
-                    self.users_words = vec![goal.clone()];
-                }
-            }
+            Event::Forked { settings, goal, .. } => self.forked(settings.as_ref(), goal.as_ref()),
             Event::Told { message } => self.was_told(message),
             Event::Profiled { files } => self.profile = Some(Arc::new(files.clone())),
             Event::Planned { graph, because, instead } => self.planned(graph, because, instead.as_deref()),
@@ -172,6 +163,17 @@ impl Run {
             self.variables.insert(name.clone(), variable);
         }
         self.phase = RunPhase::Running;
+    }
+
+    fn forked(&mut self, settings: Option<&Arc<RunSettings>>, goal: Option<&String>) {
+        if let Some(settings) = settings {
+            self.settings = settings.clone();
+        }
+        if let Some(goal) = goal {
+            self.goal.text.clone_from(goal);
+            self.goal.asked.clear();
+            self.users_words = vec![goal.clone()];
+        }
     }
 
     fn resumed(&mut self, budget: Option<&Budget>, approvals: Option<ApprovalMode>) {

@@ -21,6 +21,7 @@ mod prove;
 mod reservation;
 mod review;
 mod server_questions;
+mod swarm;
 mod turn;
 
 use crate::event::Event;
@@ -79,12 +80,9 @@ impl Run {
             Input::Start(start) => self.begin(start),
             Input::Estimated { id, ceiling } => self.fund(id, *ceiling),
             Input::Begun { id, attempt, epoch, facts } if self.is_current(id, *attempt) && !self.has_begun(id) => {
-                match self.stale_approval(id) {
-                    Some(why) => vec![Event::Rejected { id: id.clone(), why }],
-                    None => {
-                        vec![Event::Begun { id: id.clone(), attempt: *attempt, epoch: *epoch, facts: facts.clone() }]
-                    }
-                }
+                let begun = || Event::Begun { id: id.clone(), attempt: *attempt, epoch: *epoch, facts: facts.clone() };
+                let stale = self.stale_approval(id).map(|why| Event::Rejected { id: id.clone(), why });
+                vec![stale.unwrap_or_else(begun)]
             }
             Input::Noted { id, handle }
                 if self.open.get(id).is_some_and(|open| open.handle.as_ref() != Some(handle)) =>

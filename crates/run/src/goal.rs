@@ -131,6 +131,9 @@ pub struct AgentCard {
     /// JSON Schema that each of its results must fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
+    /// Words in a goal that ask for it, for a swarm whose router makes no plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keywords: Vec<String>,
 }
 
 /// The agents, prompts and tools a run began with, so that it continues with the same ones.
@@ -294,6 +297,9 @@ pub struct RunSettings {
     /// changed.
     #[serde(skip_serializing_if = "is_false")]
     pub plan_first: bool,
+    /// The folder outside of the workspace where candidates get their copies of it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub copies: String,
 }
 
 /// A planner with a context window of at most this many tokens gets a short prompt and plans a sequence.
@@ -348,6 +354,7 @@ impl Default for RunSettings {
             window: None,
             models: BTreeMap::new(),
             plan_first: false,
+            copies: String::new(),
         }
     }
 }

@@ -3,12 +3,14 @@
 mod check;
 mod read;
 mod schema;
+mod tries;
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::StepId;
 
 pub use check::{GraphContext, close_to};
+pub use tries::{Tries, TryPlanner};
 
 /// One step as it was planned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +37,9 @@ pub struct StepSpec {
     /// The model it uses, by a name of `RunSettings::models`; absent if the agent's or the run's is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Its part in work that is done several times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tries: Option<Box<Tries>>,
 }
 
 impl StepSpec {
@@ -49,6 +54,7 @@ impl StepSpec {
             writes: Vec::new(),
             after: Vec::new(),
             model: None,
+            tries: None,
         }
     }
 }

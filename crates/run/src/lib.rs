@@ -77,6 +77,7 @@ mod state;
 mod status;
 mod step;
 mod think;
+mod tries;
 mod users_own_calls;
 
 pub use actions::{Action, Actions};
@@ -95,7 +96,7 @@ pub use goal::{
     AgentCard, ApprovalMode, Budget, BudgetLimit, Ceiling, Goal, ReflectionMode, Roster, RunMode, RunSettings, RunStart,
 };
 pub use grants::{CommandGrants, GrantFlags};
-pub use graph::{Graph, GraphContext, StepSpec, close_to};
+pub use graph::{Graph, GraphContext, StepSpec, Tries, TryPlanner, close_to};
 pub use guard::{CHECK_GUARDRAILS, GuardedPoints};
 pub use id::{BadId, ContentHash, Cost, EffectAddress, EffectKind, Millis, RunId, StepId, Timestamp};
 pub use input::{ForkChange, Input, Record, RecoveryFinding, RecoveryOutcome};
@@ -120,3 +121,4 @@ pub use step::{
     CallSlot, CompactedFacts, ConversationEntry, PriorVisit, Step, StepRole, StepState, ToolCallOutcome, VisitOpening,
 };
 pub use think::ThinkingEffort;
+pub use tries::KEEP_CANDIDATE;

@@ -24,12 +24,22 @@ pub enum AgentRole {
     Thinker,
     /// It pursues a whole goal alone, if no plan can be read.
     Generalist,
+    /// It decides among several results of one step.
+    Chooser,
 }
 
 impl AgentRole {
     /// All of them, in the order they are listed to people.
-    pub const ALL: [Self; 7] =
-        [Self::Work, Self::Judge, Self::Planner, Self::Router, Self::Distiller, Self::Thinker, Self::Generalist];
+    pub const ALL: [Self; 8] = [
+        Self::Work,
+        Self::Judge,
+        Self::Planner,
+        Self::Router,
+        Self::Distiller,
+        Self::Thinker,
+        Self::Generalist,
+        Self::Chooser,
+    ];
 
     /// Its name in an agent's file.
     pub fn word(self) -> &'static str {
@@ -41,6 +51,7 @@ impl AgentRole {
             Self::Distiller => "distiller",
             Self::Thinker => "thinker",
             Self::Generalist => "generalist",
+            Self::Chooser => "chooser",
         }
     }
 
@@ -52,7 +63,7 @@ impl AgentRole {
     /// Whether only one agent of a run may have it.
     pub fn is_for_one(self) -> bool {
         match self {
-            Self::Planner | Self::Router | Self::Distiller | Self::Generalist => true,
+            Self::Planner | Self::Router | Self::Distiller | Self::Generalist | Self::Chooser => true,
             Self::Work | Self::Judge | Self::Thinker => false,
         }
     }

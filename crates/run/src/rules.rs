@@ -14,7 +14,8 @@ use glob::{covers_some, path_fits, path_is_within, wild};
 const END: &str = "$";
 /// Our tools that write files, and those that read them. A rule that denies a path to one of them denies it to all,
 /// except that what may not be uploaded may still be read.
-const WRITERS: [&str; 5] = ["write_file", "edit_file", "append_line", "browser_save", "browser_screenshot"];
+const WRITERS: [&str; 6] =
+    ["write_file", "edit_file", "append_line", "apply_patch", "browser_save", "browser_screenshot"];
 const READERS: [&str; 4] = ["read_file", "search_files", RETRIEVE, UPLOAD];
 /// Our tool that gives files to a page.
 const UPLOAD: &str = "browser_upload";

@@ -1,9 +1,12 @@
 //! The built-in tools, one file each.
 
 mod append_line;
+mod apply_patch;
 mod ask_model;
 mod ask_user;
 mod bench;
+mod candidates;
+mod change_set;
 pub(crate) mod changes;
 pub(crate) mod check_guardrails;
 mod check_result;
@@ -43,6 +46,7 @@ use crate::web::WebConfig;
 use crate::worker::PythonConfig;
 use crate::workspace_index::WorkspaceIndex;
 
+pub(crate) use apply_patch::APPLY_PATCH;
 pub use ask_model::ASK_MODEL;
 pub use ask_user::ask_user_spec;
 pub use bench::NapMode;
@@ -51,9 +55,10 @@ pub(crate) use run_command::{WAIT_FOR_OTHERS, aside_in_words, now};
 pub use write_plan::changed_lines;
 
 /// The tools for files, for questions to the user and to other models, and for the proof of a run.
-pub(crate) fn standard(limits: &ToolLimits) -> [Arc<dyn Tool>; 9] {
+pub(crate) fn standard(limits: &ToolLimits) -> [Arc<dyn Tool>; 10] {
     [
         Arc::new(append_line::AppendLine::new(limits)),
+        Arc::new(apply_patch::ApplyPatch::new(limits)),
         Arc::new(edit_file::EditFile::new(limits)),
         Arc::new(write_file::WriteFile::new(limits)),
         Arc::new(ask_model::AskModel::new()),
@@ -104,6 +109,11 @@ pub(crate) fn memory(memory: &Arc<MemoryAccess>) -> [Arc<dyn Tool>; 2] {
 /// The tool that reads skills: the folder of each by its name.
 pub(crate) fn skills(skills: BTreeMap<String, PathBuf>) -> Arc<dyn Tool> {
     Arc::new(use_skill::UseSkill::new(skills))
+}
+
+/// The tools that compare, test and keep candidates, whose copies of the workspace are below `copies`.
+pub(crate) fn candidates(copies: PathBuf, confinement: Confinement, limits: &ToolLimits) -> [Arc<dyn Tool>; 3] {
+    candidates::tools(copies, commands(confinement), limits)
 }
 
 /// The tools that benchmarks call.

@@ -197,8 +197,12 @@ impl Dispatcher {
         if let Some(fault) = &call.fault {
             return invalid(format!("the arguments of `{}` could not be read: {fault}", call.name));
         }
-        let args = accepted(&entry, &call.args)?;
-        let Some((name, own)) = entry.tool.passes_on(&args) else { return Ok((entry, args)) };
+        let args = accepted(&entry, &call.args);
+        let meant = match &args {
+            Ok(args) => entry.tool.passes_on(args),
+            Err(_) => entry.tool.otherwise(&call.args),
+        };
+        let Some((name, own)) = meant else { return Ok((entry, args?)) };
         let meant = named(&registry, &name)?;
         let own = accepted(&meant, &own)?.into_owned();
         Ok((meant, Cow::Owned(own)))

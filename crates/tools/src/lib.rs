@@ -83,7 +83,9 @@ pub use picture::{LARGEST_PICTURE, mime_of};
 pub use private_file::replace_private;
 pub use registry::Registry;
 pub use schema::{Mismatch, Schema};
-pub use tool::{CallContext, CallLog, Caller, Consultation, RunContext, Tool, ToolFuture, ToolSource, ToolTraits};
+pub use tool::{
+    CallContext, CallLog, Caller, Consultation, ReadEarlierTurns, RunContext, Tool, ToolFuture, ToolSource, ToolTraits,
+};
 pub use updraft_workspace::{
     Error as WorkspaceError, HiddenFiles, PathContent, PathList, Place, WholeText, Workspace, WorkspacePath,
     is_draft_of_any,

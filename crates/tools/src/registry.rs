@@ -55,6 +55,8 @@ impl Registry {
         for tool in builtin::standard(limits) {
             registry.insert_own(tool);
         }
+        // Models that were trained with `apply_patch` call it even if they were not given it.
+        registry.shorten(builtin::APPLY_PATCH, "edit_file");
         registry
     }
 
@@ -126,6 +128,15 @@ impl Registry {
         limits: &ToolLimits,
     ) -> Self {
         for tool in browser::tools(options, web, confinement, limits) {
+            self.insert_own(tool);
+        }
+        self
+    }
+
+    /// Adds the tools that compare, test and keep candidates, whose copies of the workspace are below `copies`.
+    #[must_use]
+    pub fn with_candidates(mut self, copies: PathBuf, confinement: Confinement, limits: &ToolLimits) -> Self {
+        for tool in builtin::candidates(copies, confinement, limits) {
             self.insert_own(tool);
         }
         self
@@ -220,6 +231,11 @@ impl Registry {
         if self.tools.contains_key(called) {
             return Some(called);
         }
+        self.stand_in(called)
+    }
+
+    /// The tool that does what is asked for by a name, for agents that may not use the tool of that name.
+    pub fn stand_in(&self, called: &str) -> Option<&str> {
         self.short.get(called).map(String::as_str).filter(|name| self.tools.contains_key(*name))
     }
 

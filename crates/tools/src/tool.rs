@@ -53,6 +53,13 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// If the arguments do not fit the schema, but are another known way to ask for the same: the tool name and
+    /// arguments that are meant. Models use the names that they were trained with.
+    fn otherwise(&self, args: &Value) -> Option<(String, Value)> {
+        let _ = args;
+        None
+    }
+
     /// What the call would touch. Has no effects; the arguments fit the schema.
     fn prepare(&self, args: &Value, place: &Place) -> PreparedCall {
         let _ = (args, place);
@@ -217,6 +224,9 @@ impl CallContext {
     }
 }
 
+/// Reads what a step's earlier turns said: where each was, and its text.
+pub type ReadEarlierTurns = dyn Fn() -> Vec<(String, String)> + Send + Sync;
+
 /// The run that a call belongs to, as far as a tool may know it. Cheap to clone; empty for a call outside a run.
 #[derive(Clone, Default)]
 pub struct RunContext {
@@ -241,8 +251,8 @@ pub struct RunContext {
     pub reaches_outside: bool,
     /// Where text from outside came from that could be in the arguments; empty if they are the user's own words.
     pub origins: Vec<String>,
-    /// Reads what the step's earlier turns said: where each was, and its text.
-    pub earlier: Option<Arc<dyn Fn() -> Vec<(String, String)> + Send + Sync>>,
+    /// Reads the step's turns that a summary has replaced.
+    pub earlier: Option<Arc<ReadEarlierTurns>>,
     /// The handle that an earlier attempt at this call recorded to find its work again.
     pub handle: Option<String>,
 }

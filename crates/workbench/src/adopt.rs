@@ -34,6 +34,8 @@ impl Workbench {
             grants: Some(confinement::grants(&self.settings, &self.flags.confine)),
             query_turns: self.own_turns(handle.run().goal()),
             strange_tools: kit.dispatcher.registry().strange(),
+            copies: tools::copies_of(&self.folders, id),
+            models: self.access.profiles.clone(),
             ..self.settings.effective.rules()
         };
         tools::name_in_full(&kit.dispatcher, &kit.servers, &mut rules);

@@ -12,9 +12,9 @@ use updraft_run::{ForkChange, Input, Run, RunId, RunMode, RunSettings as Rules, 
 
 use crate::adopt::may_be_cut;
 use crate::fault::Fault;
-use crate::model_access;
 use crate::servers::WantedTools;
 use crate::workbench::Workbench;
+use crate::{model_access, tools};
 
 /// The model of an imported run that has ended: the real one is not known, and no model will be called.
 pub const UNKNOWN_MODEL: &str = "imported";
@@ -59,6 +59,13 @@ impl Workbench {
                 Some(Arc::new(Rules { model, same_model: true, ..(**copied.settings()).clone() }))
             }
             None => None,
+        };
+        let settings = if copied.steps().any(|step| step.spec.tries.is_some()) {
+            // The candidates of the copy do not share folders with those of the original.
+            let settings = settings.unwrap_or_else(|| Arc::clone(copied.settings()));
+            Some(Arc::new(Rules { copies: tools::copies_of(&self.folders, &to), ..(*settings).clone() }))
+        } else {
+            settings
         };
         let engine = if stays {
             // An engine that is told to stop only writes what it is given, and starts nothing.

@@ -82,6 +82,7 @@ impl Workbench {
         let goal = Goal { text, mode, asked: String::new(), ..run.goal().clone() };
         let pictures = self.pictures(run)?;
         let new = NewGoal {
+            models: run.settings().models.values().cloned().collect(),
             goal,
             pictures,
             plan: is_given.then_some(plan),

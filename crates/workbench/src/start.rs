@@ -28,6 +28,8 @@ pub struct NewGoal {
     pub plan_first: bool,
     /// The run that this one repeats, if it repeats one.
     pub repeated: Option<Arc<RepeatedRun>>,
+    /// Models that the user named for steps of the plan.
+    pub models: Vec<String>,
 }
 
 impl Workbench {
@@ -48,10 +50,12 @@ impl Workbench {
         let models = |wanted: &str| model_access::agents_model(wanted, asked, &chosen.spec, &self.access);
         let mut goal = new.goal.clone();
         goal.requirements.extend(self.settings.effective.working.requirements());
-        let models_named = self.model_names(new.plan.as_ref()).await?;
+        let mut models_named = self.model_names(new.plan.as_ref()).await?;
+        models_named.extend(self.models_for_steps(&new));
         let window = self.planner_window(&agents, &new).await;
         let settings = self.rules(&goal, &chosen.spec, level, kit);
-        let settings = Rules { models: models_named, window, plan_first: new.plan_first, ..settings };
+        let copies = tools::copies_of(&self.folders, &id);
+        let settings = Rules { models: models_named, window, plan_first: new.plan_first, copies, ..settings };
         let earlier = EarlierRuns { record: self.record(&new.goal)?, repeated: new.repeated };
         let names: Vec<String> = match &new.goal.mode {
             RunMode::Agent(name) => vec![name.clone()],
@@ -100,6 +104,14 @@ impl Workbench {
             RunMode::Plan | RunMode::Swarm => Ok(AgentRecord::load(self.journal()?)?.lines()),
             RunMode::Agent(_) | RunMode::Given => Ok(BTreeMap::new()),
         }
+    }
+
+    /// The models that steps may name: the user's profiles, and those that the user named for this run.
+    fn models_for_steps(&self, new: &NewGoal) -> BTreeMap<String, String> {
+        let mut models = self.access.profiles.clone();
+        let named = new.models.iter().filter(|name| !models.contains_key(*name)).cloned().collect::<Vec<_>>();
+        models.extend(named.into_iter().map(|name| (name.clone(), name)));
+        models
     }
 
     /// Reports every fault that can be found before anything is started; `faults` are those already found in the plan.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use updraft_engine::MarkStore;
 use updraft_mcp::Servers;
-use updraft_run::{EffectClass, Rule};
+use updraft_run::{EffectClass, Rule, RunId};
 use updraft_tools::worker::PythonConfig;
 use updraft_tools::{BrowserOptions, CacheUse, Dispatcher, DropInListing, Guardrails, Registry, WebConfig};
 
@@ -61,6 +61,7 @@ pub(crate) async fn registry(
         .with_skills(skills::by_name(&skills::of(folders, workspace, settings)))
         .with_memory(&Arc::new(memory::access(folders, workspace, settings)))
         .with_checks(settings.effective.working.checks.value.clone())
+        .with_candidates(copies(folders), confinement.clone(), &limits)
         .with_browser(browser(folders, settings), web, confinement.clone(), &limits);
     let mut listing =
         dropins::of(folders, workspace, settings, confinement.clone()).register(&mut registry, look).await;
@@ -68,6 +69,16 @@ pub(crate) async fn registry(
     listing.files.extend(faults);
     let registry = if guardrails.is_empty() { registry } else { registry.with_guardrails(Guardrails::new(guardrails)) };
     Ok((registry, listing))
+}
+
+/// Where candidates get their copies of a workspace.
+fn copies(folders: &AppFolders) -> PathBuf {
+    folders.state.join("copies")
+}
+
+/// Where the candidates of a run get theirs.
+pub fn copies_of(folders: &AppFolders, run: &RunId) -> String {
+    copies(folders).join(run.as_str()).display().to_string()
 }
 
 /// Which browser the browser tools start.

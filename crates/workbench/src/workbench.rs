@@ -118,8 +118,8 @@ impl Workbench {
         }
     }
 
-    /// Holds the tools to reading until a plan is approved: commands see a workspace that they cannot change, and no
-    /// server is started. To be called before the first run. Runs record the mode of the settings all the same.
+    /// Holds the tools to reading until a plan is approved: commands see a workspace that they cannot change, and servers
+    /// a folder of their own. To be called before the first run. Runs record the mode of the settings all the same.
     pub fn hold_to_reading(&mut self) {
         let approvals = &mut self.settings.effective.approvals.value;
         self.held.get_or_insert(*approvals);

@@ -104,6 +104,25 @@ impl Workspace {
         }
     }
 
+    /// Removes a file and returns once that is on disk. `existing` is the file as it was read; if it has changed since,
+    /// it stays.
+    pub fn remove(
+        &self,
+        path: &WorkspacePath,
+        existing: &PathContent,
+        reaches_outside: bool,
+    ) -> Result<WriteOutcome, Failure> {
+        let _alone = self.guard(path, reaches_outside)?;
+        let (folder, name) = split(path)?;
+        let folder = self.open_folder(&folder, LinkPolicy::Never)?;
+        let failed = |error| failure(path, &error);
+        if !existing.still_stands(&folder, name).map_err(failed)? {
+            return Ok(WriteOutcome::Overtaken);
+        }
+        folder.remove_file(name).and_then(|()| folder.sync()).map_err(failed)?;
+        Ok(WriteOutcome::Done(Vec::new()))
+    }
+
     /// Adds a line to a file and returns once it is on disk. If the last line has no line ending, it gets one first.
     pub fn append(&self, path: &WorkspacePath, line: &str, reaches_outside: bool) -> Result<Vec<FileChange>, Failure> {
         let _alone = self.guard(path, reaches_outside)?;

@@ -12,6 +12,7 @@
 //! | `path`, `walk`, `ignored`, `read_access` | paths inside, walking through them, and reading them, for tools and programs
 //! |
 //! | `unix`, `windows` | file system access, by descriptors or by names |
+//! | `copy` | copies of the workspace for candidates |
 //! | `stamp`, `scan`, `changes` | the state of one file or of all files at one moment; what changed |
 //! | `atomic`, `drafts`, `write_lock`, `restore` | atomic writes, one writer at a time, and restoring previous contents |
 //! | [`guarded_names`], `guarded` | files that other programs run later |
@@ -19,6 +20,7 @@
 
 mod atomic;
 mod changes;
+mod copy;
 mod drafts;
 mod error;
 mod guarded;
@@ -55,6 +57,7 @@ use windows as disk;
 
 pub use atomic::WriteOutcome;
 pub use changes::Changes;
+pub use copy::{CopyChange, WorkspaceCopy};
 pub use disk::{bytes_of, stamp_of};
 pub use drafts::{is_draft, is_draft_of_any};
 pub use error::Error;

@@ -47,8 +47,8 @@ pub(crate) struct ExportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
-    /// The file; `-` is standard input
-    #[arg(value_hint = ValueHint::FilePath)]
+    /// The file (`-` is standard input), or the folder of a project with `agent_config.yaml`
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) file: PathBuf,
     /// Import it under this id
     #[arg(long, value_name = "ID")]

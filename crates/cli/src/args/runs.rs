@@ -62,6 +62,9 @@ pub(crate) struct ShowArgs {
     /// Show what agents were told besides their tasks: each file, memory and skill with the reason and its size
     #[arg(long, conflicts_with_all = ["prompts", "sources", "proof"])]
     pub(crate) context: bool,
+    /// Show the messages between you and the agents instead: tasks, results, feedback, questions
+    #[arg(long, conflicts_with_all = ["prompts", "sources", "proof", "context"])]
+    pub(crate) bus: bool,
     /// Write the prompts into this folder
     #[arg(long, value_name = "DIR", requires = "prompts", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,

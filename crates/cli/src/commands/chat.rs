@@ -118,7 +118,7 @@ impl Chat<'_> {
     fn say(&mut self, text: &str) -> CliResult {
         let id = journal::new_id()?;
         let follow_up = self.follow_up.clone().with_any_agent();
-        let ended = run::start(self.folders, &self.run_args(text), text, Some(follow_up), id.clone());
+        let ended = run::start(self.folders, &self.run_args(text), text, Some(follow_up), &id);
         self.take(&id)?;
         ended
     }

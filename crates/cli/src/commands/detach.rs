@@ -65,6 +65,9 @@ fn command(id: &RunId, args: &args::RunArgs, workspace: &Path) -> Result<Command
     flag("--model", args.model.as_deref().map(model_access::model_spec));
     flag("--think", args.think.clone());
     flag("--agent", args.agent.clone());
+    flag("--candidates", args.candidates.map(|n| n.to_string()));
+    flag("--models", Some(args.models.join(",")).filter(|models| !models.is_empty()));
+    flag("--tests", args.tests.clone());
     flag("--mode", args.permission.mode.map(|mode| mode.mode().to_owned()));
     flag("--budget", args.spending.budget.map(|cost| (cost.0 as f64 / 1e9).to_string()));
     flag("--max-tokens", args.spending.max_tokens.map(|n| n.to_string()));
@@ -89,6 +92,7 @@ fn command(id: &RunId, args: &args::RunArgs, workspace: &Path) -> Result<Command
     }
     let switches = [
         ("--swarm", args.swarm),
+        ("--plan-first", args.plan_first),
         ("--continue", args.continues),
         ("--assume", args.assume),
         ("--read-only", args.permission.read_only),

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use updraft_run::{BlobRef, Goal, Graph, PictureRef, Requirement, RunMode};
+use updraft_run::{BlobRef, Goal, Graph, PictureRef, Requirement, RunMode, StepId, StepSpec, Tries};
 use updraft_tools::{LARGEST_PICTURE, mime_of};
 use updraft_workbench::NewGoal;
 
@@ -64,7 +64,9 @@ pub(super) fn goal(args: &args::RunArgs, text: String, workspace: &Path) -> Resu
             bytes.push(content);
         }
     }
+    let plan = several_tries(args, &text);
     let mode = match &args.agent {
+        Some(_) if plan.is_some() => RunMode::Given,
         Some(agent) => RunMode::Agent(agent.clone()),
         None if args.swarm => RunMode::Swarm,
         None if args.plan.is_some() => RunMode::Given,
@@ -74,7 +76,21 @@ pub(super) fn goal(args: &args::RunArgs, text: String, workspace: &Path) -> Resu
     let requirements = args.require.iter().filter(|text| !text.trim().is_empty());
     let requirements = requirements.map(|text| Requirement::parse(text)).collect();
     let goal = Goal { text, files, pictures, variables, mode, requirements, ..Goal::default() };
-    Ok(NewGoal { goal, pictures: bytes, plan_first: args.plan_first, ..NewGoal::default() })
+    let models = args.models.clone();
+    Ok(NewGoal { goal, pictures: bytes, plan, models, plan_first: args.plan_first, ..NewGoal::default() })
+}
+
+/// The plan for `--candidates` and `--models`: one step that is done several times.
+fn several_tries(args: &args::RunArgs, goal: &str) -> Option<Graph> {
+    let agent = args.agent.as_ref().filter(|_| args.candidates.is_some() || !args.models.is_empty())?;
+    let id = StepId::parse(agent).ok()?;
+    let tries = Tries::Wanted {
+        count: args.candidates.unwrap_or_default(),
+        models: args.models.clone(),
+        tests: args.tests.clone(),
+    };
+    let step = StepSpec { prompt: goal.to_owned(), tries: Some(Box::new(tries)), ..StepSpec::new(id, agent) };
+    Some(Graph { steps: vec![step] })
 }
 
 /// A file that is a picture, and its bytes.

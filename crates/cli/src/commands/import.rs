@@ -1,6 +1,7 @@
-//! `updraft import`: imports a run that `export` wrote, or node-link data of another tool.
+//! `updraft import`: imports a run that `export` wrote, node-link data of another tool, or the configuration of a project.
 
 mod graph;
+mod project;
 mod session;
 
 use std::fs::File;
@@ -18,6 +19,9 @@ use crate::{journal, out, runtime, time_format};
 const LONGEST_GRAPH: u64 = 1 << 30;
 
 pub(crate) fn run(folders: &AppFolders, args: &ImportArgs) -> CliResult {
+    if args.file.is_dir() {
+        return project::import(folders, &args.file);
+    }
     let cannot = |error: std::io::Error| CliError::usage(format!("`{}` cannot be read: {error}", args.file.display()));
     let mut lines: Box<dyn BufRead> = if args.file.as_os_str() == "-" {
         Box::new(std::io::stdin().lock())

@@ -37,9 +37,9 @@ pub(crate) fn run(folders: &AppFolders, args: &MemoryArgs) -> CliResult {
         MemoryCommand::Show { id } => {
             let found = find(&memory, *id)?;
             if args.json {
-                out::json(&in_json(&found))
+                out::json(&in_json(&found));
             } else {
-                out::print(&in_full(&found))
+                out::print(&in_full(&found));
             }
             Ok(CliExitCode::Done)
         }
@@ -49,7 +49,7 @@ pub(crate) fn run(folders: &AppFolders, args: &MemoryArgs) -> CliResult {
                 MemoryScopeWord::Workspace => MemoryScope::Workspace(folder.display().to_string()),
                 MemoryScopeWord::Agent => MemoryScope::Agent(agent.clone().unwrap_or_default()),
             };
-            let new = own(text.clone(), scope, *pinned)?;
+            let new = own(text, scope, *pinned)?;
             let (id, is_new) = memory.with(|store| store.add(&new, None, seconds_now())).map_err(failed)?;
             let words = if is_new { format!("remembered as {id}") } else { format!("known already, as {id}") };
             report(args.json, &json!({ "id": id, "new": is_new }), &words);
@@ -60,9 +60,7 @@ pub(crate) fn run(folders: &AppFolders, args: &MemoryArgs) -> CliResult {
             let pinned = pinned.unwrap_or(before.pinned);
             // What a person has read and written down again is theirs, wherever it came from.
             let content = match text {
-                Some(text) => {
-                    NewMemory { run: before.run, step: before.step, ..own(text.clone(), before.scope, pinned)? }
-                }
+                Some(text) => NewMemory { run: before.run, step: before.step, ..own(text, before.scope, pinned)? },
                 None => NewMemory { pinned, ..before },
             };
             memory.with(|store| store.edit(*id, &content)).map_err(failed)?;
@@ -216,7 +214,7 @@ fn import(memory: &MemoryAccess, file: &Path, is_json: bool) -> CliResult {
         };
         let origins = value["origins"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
         let pinned = value["pinned"].as_bool().unwrap_or_default();
-        let new = own(field("text"), scope, pinned).map_err(|fault| wrong(fault.message))?;
+        let new = own(&field("text"), scope, pinned).map_err(|fault| wrong(fault.message))?;
         let new = NewMemory { run: field("run"), step: field("step"), origins: origins.collect(), ..new };
         read.push((new, value["made"].as_i64().unwrap_or_else(seconds_now)));
     }
@@ -231,7 +229,7 @@ fn import(memory: &MemoryAccess, file: &Path, is_json: bool) -> CliResult {
 }
 
 /// Something that a person wants remembered.
-fn own(text: String, scope: MemoryScope, pinned: bool) -> Result<NewMemory, CliError> {
+fn own(text: &str, scope: MemoryScope, pinned: bool) -> Result<NewMemory, CliError> {
     let text = text.trim().to_owned();
     if text.is_empty() || text.len() > updraft_knowledge::LONGEST_MEMORY {
         let most = updraft_knowledge::LONGEST_MEMORY;

@@ -68,7 +68,9 @@ pub(super) async fn decide(
     let plan = plan_of(&run);
     let outlook = bench.outlook(&plan).await?;
     out::note(&format!("\nthe plan of run {id}:\n"));
-    plan_table::lines(&plan, &outlook, Some(view::size().1)).iter().for_each(|line| out::note(line));
+    for line in &plan_table::lines(&plan, &outlook, Some(view::size().1)) {
+        out::note(line);
+    }
     if let Some(why) = run.planned_instead() {
         out::note(&format!("\none step instead of a plan: {}", out::harmless(why)));
     }

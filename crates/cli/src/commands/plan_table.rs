@@ -16,7 +16,9 @@ pub(super) fn print(plan: &Graph, outlook: &[StepOutlook], as_json: bool) {
         return;
     }
     let columns = std::io::stdout().is_terminal().then(|| view::size().1);
-    lines(plan, outlook, columns).iter().for_each(|line| out::line(line));
+    for line in &lines(plan, outlook, columns) {
+        out::line(line);
+    }
 }
 
 /// The plan in the form that `--plan` reads, with the outlook of each step beside it.

@@ -84,7 +84,9 @@ fn print(verdicts: &[StepVerdict], as_json: bool) {
     if as_json {
         out::pretty(&serde_json::json!({ "steps": verdicts }));
     } else {
-        lines(verdicts).iter().for_each(|line| out::line(line));
+        for line in &lines(verdicts) {
+            out::line(line);
+        }
     }
 }
 

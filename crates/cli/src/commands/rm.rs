@@ -32,10 +32,11 @@ pub(crate) fn rm(folders: &AppFolders, args: &RmArgs) -> CliResult {
     })
 }
 
-/// Removes what was kept to undo the run.
+/// Removes what was kept to undo the run, and copies of the workspace that its candidates left.
 fn forget_undos(folders: &AppFolders, id: &RunId) {
     // Usually there is nothing; leftovers do no harm.
     let _ = std::fs::remove_dir_all(undo::records(folders).join(id.as_str()));
+    let _ = std::fs::remove_dir_all(updraft_workbench::tools::copies_of(folders, id));
 }
 
 async fn remove(journal: &Journal, id: &RunId, forced: bool) -> Result<(), CliError> {

@@ -37,7 +37,7 @@ pub(crate) fn run(folders: &AppFolders, mut args: args::RunArgs) -> CliResult {
         Some(id) => RunId::parse(id).map_err(|bad| CliError::usage(bad.to_string()))?,
         None => journal::new_id()?,
     };
-    start(folders, &args, &text, follow_up, id)
+    start(folders, &args, &text, follow_up, &id)
 }
 
 /// Starts a run with a goal, drives it, and reports how it ended.
@@ -46,7 +46,7 @@ pub(crate) fn start(
     args: &args::RunArgs,
     text: &str,
     follow_up: Option<FollowUp>,
-    id: RunId,
+    id: &RunId,
 ) -> CliResult {
     let folder = folders::workspace(args.workspace.as_deref())?;
     let (face, stop) = (RunDisplay::of(&args.output), CancellationToken::new());
@@ -88,7 +88,7 @@ pub(crate) fn start(
         };
         bench.close().await;
         let kept = if converses {
-            follow_up::keep(bench.journal()?, &id, bench.settings.effective.memory.conversation())
+            follow_up::keep(bench.journal()?, id, bench.settings.effective.memory.conversation())
         } else {
             Ok(())
         };
@@ -105,7 +105,8 @@ fn check(
     follow_up: Option<FollowUp>,
 ) -> Result<NewGoal, CliError> {
     let (plan, unread) = args.plan.as_deref().map(goal::plan).transpose()?.unzip();
-    let mut new = NewGoal { plan, ..goal::goal(args, text.to_owned(), &bench.folder)? };
+    let mut new = goal::goal(args, text.to_owned(), &bench.folder)?;
+    new.plan = plan.or(new.plan);
     if let Some(earlier) = follow_up {
         new.goal = earlier.add_to(new.goal, bench.settings.effective.memory.conversation());
     }

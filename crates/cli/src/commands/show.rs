@@ -1,4 +1,5 @@
-//! `updraft show`: prints a run's graph, summary and costs; every prompt it sent; the sources it cites; or its proof.
+//! `updraft show`: prints a run's graph, summary and costs; every prompt it sent; the sources it cites; its proof; or the
+//! messages between its agents.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +8,7 @@ use updraft_engine::{RunReport, SentPrompt, command_to_go_on, context_of, prompt
 use updraft_journal::Journal;
 use updraft_run::{FailureKind, Ledger, Level, RunId};
 
-use super::{aside, context, proof, runs, sources};
+use super::{aside, bus, context, proof, runs, sources};
 use crate::args::ShowArgs;
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::AppFolders;
@@ -20,6 +21,10 @@ pub(crate) fn run(folders: &AppFolders, args: &ShowArgs) -> CliResult {
     let id = journal::find_run_here(&journal, args.run.run.as_deref())?;
     if args.prompts {
         return prompts(&journal, &id, args.out.as_deref());
+    }
+    if args.bus {
+        bus::print(&journal, &id, args.json)?;
+        return Ok(CliExitCode::Done);
     }
     let report = RunReport::of(&journal, &id)?;
     if args.sources {

@@ -27,7 +27,9 @@ pub(crate) fn run(folders: &AppFolders, args: &StatsArgs) -> CliResult {
     }
     let head = ["agent", "model", "steps", "done", "failed", "retries", "turns", "tokens", "cost"].map(str::to_owned);
     let rows: Vec<[String; 9]> = std::iter::once(head).chain(tallies.iter().map(row)).collect();
-    lines(&rows).iter().for_each(|line| out::line(line));
+    for line in &lines(&rows) {
+        out::line(line);
+    }
     out::note(&format!("counted over the newest {}", view::count(record.runs() as u64, "run")));
     Ok(CliExitCode::Done)
 }

@@ -31,7 +31,8 @@ pub(crate) fn call_words(call: &ToolCall) -> String {
             }
         },
         "write_file" => format!("write {}", path()),
-        "edit_file" => format!("edit {}", path()),
+        "edit_file" if text("path").is_some() => format!("edit {}", path()),
+        "edit_file" | "apply_patch" => format!("patch {}", patched_files(&call.args)),
         "append_line" => format!("append to {}", path()),
         "list_files" => format!("list {}", path()),
         "search_files" => match text("path") {
@@ -62,6 +63,15 @@ fn first_line(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default().to_owned();
     if lines.next().is_some() { first + " …" } else { first }
+}
+
+/// The files that a patch names.
+fn patched_files(args: &Value) -> String {
+    let patch = ["patch", "input"].iter().find_map(|name| args[*name].as_str()).unwrap_or_default();
+    let headers = ["*** Add File: ", "*** Update File: ", "*** Delete File: "];
+    let path = |line: &str| headers.iter().find_map(|header| line.trim().strip_prefix(*header)).map(str::to_owned);
+    let paths: Vec<String> = patch.lines().filter_map(path).collect();
+    paths.join(", ")
 }
 
 /// The first line of code that is not a comment or import.

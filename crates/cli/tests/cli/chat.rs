@@ -1,5 +1,7 @@
 //! Conversations line by line: earlier messages are messages, and nothing is lost when the process ends.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -66,7 +68,7 @@ fn a_long_conversation_keeps_ten_messages_a_short_summary_and_every_pinned_fact(
     let model = script(&world);
     let mut input = "/pin The licence is MIT.\n".to_owned();
     for n in 0..9 {
-        input.push_str(&format!("Message {n} about part {n} of the engine. It goes on for a while.\n"));
+        let _ = writeln!(input, "Message {n} about part {n} of the engine. It goes on for a while.");
     }
     world.fed(&["chat", "--quiet", "--model", &model], input.as_bytes()).code(0);
     let earlier = earlier(&world);
@@ -79,7 +81,7 @@ fn a_long_conversation_keeps_ten_messages_a_short_summary_and_every_pinned_fact(
 
 #[test]
 fn a_chat_that_is_killed_goes_on_where_it_was() {
-    use std::io::Write;
+    use std::io::Write as _;
     use std::process::{Command, Stdio};
     for in_file in [false, true] {
         let world = World::new();

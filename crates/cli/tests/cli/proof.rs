@@ -136,7 +136,7 @@ fn a_checker_says_after_an_edit_what_is_wrong() {
     world.config("config.toml", "checks = [\"grep -q end b.txt || { echo b.txt has no end; exit 1; }\"]\n");
     let rules = json!({"rules": [
         {"when": {"turn": 0}, "answer": {"calls": [writes("b.txt", "begin\n"), writes("c.txt", "c\n")]}},
-        {"when": {"contains": "b.txt has no end"}, "answer": {"calls": [writes("b.txt", "end\n")]}},
+        {"when": {"contains": "stdout:\nb.txt has no end"}, "answer": {"calls": [writes("b.txt", "end\n")]}},
     ], "default": {"text": "written"}});
     let model = world.script("s.json", &rules);
     world.updraft(&["run", "--model", &model, "--agent", "coder", "--yes", "write it"]).code(0);

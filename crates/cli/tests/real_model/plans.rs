@@ -47,7 +47,7 @@ fn a_small_model_gives_valid_plans() {
         println!("{} {goal} -> {}", if is_own { "valid" } else { "NONE " }, steps.join(", "));
         let shown: Value =
             serde_json::from_slice(&place.updraft_with(&["show", "last", "--json"], "600").stdout).unwrap();
-        let planner = &shown["steps"].as_array().unwrap().iter().find(|step| step["id"] == "plan").unwrap();
+        let planner = shown["steps"].as_array().unwrap().iter().find(|step| step["id"] == "plan").unwrap();
         let (read, turns) = (planner["input_tokens"].as_u64().unwrap(), planner["turns"].as_u64().unwrap());
         longest = longest.max(read / turns.max(1));
     }

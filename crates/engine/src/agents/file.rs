@@ -11,7 +11,7 @@ use crate::Error;
 use crate::front_matter::{self, Field, Misread};
 
 /// The accepted names of fields: in lower case, without `_` and `-`.
-const FIELDS: [&str; 18] = [
+const FIELDS: [&str; 20] = [
     "name",
     "purpose",
     "description",
@@ -30,6 +30,8 @@ const FIELDS: [&str; 18] = [
     "deny",
     "disallowedtools",
     "schema",
+    "keywords",
+    "small",
 ];
 /// Parts of names of fields that limit an agent. An unknown field with such a name is an error and is never silently
 /// ignored.
@@ -110,6 +112,11 @@ impl Agent {
                 schema @ Value::Object(_) => self.schema = Some(schema),
                 _ => return Err("`schema` must be a JSON Schema object, as JSON or as YAML".into()),
             },
+            "keywords" => self.keywords.extend(words(field)?),
+            "small" => {
+                let text = field.value.text().map(str::trim).filter(|text| !text.is_empty());
+                self.small = Some(text.ok_or_else(|| not(field, "a short prompt, as text"))?.to_owned());
+            }
             // From Claude Code; its other modes allow more than an agent may do here by itself.
             "permissionmode" => self.read_only |= word(field)? == "plan",
             other => match FIELDS.iter().find(|known| strsim::osa_distance(known, other) == 1) {

@@ -54,7 +54,11 @@ impl RunDriver {
                     self.inbox.queued.push(Input::Begun { id, attempt, epoch, facts: EffectFacts::default() }.into());
                 }
                 Effect::Ask if matches!(open.funds, Funds::None) && self.run.needs_estimates() => self.estimate(&id)?,
-                Effect::Ask if self.run.may_begin(&id) => careful.extend(self.ask(&id)?),
+                Effect::Ask if self.run.may_begin(&id) => {
+                    if self.has_its_copy(&id).await {
+                        careful.extend(self.ask(&id)?);
+                    }
+                }
                 Effect::Call if self.run.is_paid(&id) => careful.extend(self.ask_other_model(&id)),
                 Effect::Call => match self.run.call_at(&id) {
                     Some(call) if self.run.class_of(&id).is_repeatable() => self.call(id, call),
@@ -128,7 +132,7 @@ impl RunDriver {
         }
         let calling = ToolCallSetup {
             performer: Arc::clone(&self.engine.performer),
-            workspace: self.run.settings().workspace.clone(),
+            workspace: self.run.workspace_of(&id.step),
             call,
             key: format!("{}/{id}", self.id),
             context: self.run_context(&id),

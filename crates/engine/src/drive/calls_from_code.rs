@@ -177,7 +177,7 @@ impl RunDriver {
             under: id.clone(),
             send: self.code.wishing.clone(),
             performer: Arc::clone(&self.engine.performer),
-            workspace: self.run.settings().workspace.clone(),
+            workspace: self.run.workspace_of(&id.step),
         };
         RunContext {
             run: self.id.to_string(),

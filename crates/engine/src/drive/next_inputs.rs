@@ -11,6 +11,7 @@ use updraft_run::{
     StepId, ToolCall, ToolOutput, ToolSpec, is_too_deep,
 };
 
+use super::copies::within_copy;
 use super::{CallRequest, QueuedInput, RunDriver};
 use crate::Error;
 use crate::effects::{EffectResult, FinishedEffect};
@@ -172,7 +173,8 @@ impl RunDriver {
     /// it out.
     pub(super) fn look_at(&self, step: &StepId, call: &ToolCall) -> PreparedCall {
         let performer = &self.engine.performer;
-        let prepared = performer.prepare(&self.run.settings().workspace, call);
+        let prepared = performer.prepare(&self.run.workspace_of(step), call);
+        let prepared = if self.run.is_in_copy(step) { within_copy(prepared) } else { prepared };
         if prepared.model.is_none() || prepared.hosts.is_empty() {
             return prepared;
         }

@@ -61,13 +61,13 @@ impl RunDriver {
         if all.is_empty() {
             return Ok(());
         }
-        let workspace = self.run.settings().workspace.clone();
         let epoch = self.position.lease.epoch();
         let mut begun = std::mem::take(&mut self.unwritten.deferred_inputs);
         let (mut calls, mut questions) = (Vec::new(), Vec::new());
         for one in all {
             let (id, attempt, facts) = match one {
                 WriteAheadEffect::Call(id, call) => {
+                    let workspace = self.run.workspace_of(&id.step);
                     let facts = self.engine.performer.facts(&workspace, &call).await;
                     let images = self.engine.performer.previous_contents(&workspace, &call).await;
                     self.unwritten.blobs.extend(images.into_iter().map(Blob::new));

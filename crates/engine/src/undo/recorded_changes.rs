@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 use updraft_journal::Journal;
 use updraft_run::{
-    EffectAddress, Event, FileChange, Record, Reply, RunId, StepId, Timestamp, ToolOutput, UnlistedCount,
+    EffectAddress, Event, FileChange, Record, Reply, RunId, StepId, StepSpec, Timestamp, ToolOutput, Tries,
+    UnlistedCount,
 };
 
 use crate::Error;
@@ -61,9 +62,17 @@ pub(crate) fn made(journal: &Journal, run: &RunId, which: &ChangeFilter) -> Resu
     let mut all = RunChanges::default();
     let mut told = ReportedChanges::default();
     let mut fault = None;
+    // What candidates changed in their copies is no change of the workspace.
+    let mut in_copies: BTreeSet<StepId> = BTreeSet::new();
     journal.read(run, 0, &mut |_, record: Record| {
         for event in &record.events {
             match event {
+                Event::Planned { graph, .. } => {
+                    let is_in_copy =
+                        |step: &&StepSpec| matches!(step.tries.as_deref(), Some(Tries::One { in_copy: true }));
+                    in_copies.extend(graph.steps.iter().filter(is_in_copy).map(|step| step.id.clone()));
+                }
+                Event::Begun { id, .. } | Event::Replied { id, .. } if in_copies.contains(&id.step) => {}
                 // Earlier changes were made by another run, or on another machine.
                 Event::Forked { .. } | Event::Imported => all = RunChanges::default(),
                 Event::Begun { id, .. } if which.has(id) => drop(all.begun.insert(id.clone())),

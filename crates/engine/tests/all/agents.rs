@@ -1,11 +1,13 @@
 //! Agents as files: whose role counts, and what the front matter of our own and of other tools' files is read as.
 
-#![allow(clippy::unwrap_used, reason = "a broken setting shall stop the test")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a broken setting shall stop the test")]
 
 use std::path::Path;
 
-use updraft_engine::{Agent, Agents, FolderTrust, Prompts, RosterTexts};
-use updraft_run::{AgentRole, Roster};
+use updraft_engine::{Agent, Agents, FolderTrust, NewRun, Prompts, RosterTexts};
+use updraft_run::{AgentRole, Roster, RunSettings};
+
+use crate::support::{World, by, calls, says, settings, specs, start, turn};
 
 /// The program's agents, and over them the files of some folders, the nearest last.
 fn with(folders: &[&[(&str, &str)]]) -> Agents {
@@ -189,4 +191,54 @@ fn values_nested_without_end_are_refused() {
         let said = fault(&text);
         assert!(said.contains("nested too deeply") || said.contains("recursion limit"), "{said}");
     }
+}
+
+#[tokio::test]
+async fn a_model_with_a_small_window_gets_the_short_prompts() {
+    let agents = Agents::compiled_in().unwrap();
+    for agent in agents.iter().filter(|agent| agent.role != Some(AgentRole::Planner)) {
+        let small = agent.small.as_ref().unwrap_or_else(|| panic!("{} has no short prompt", agent.name));
+        assert!(small.len() * 2 < agent.prompt.len(), "{}: {} bytes", agent.name, small.len());
+    }
+    let world = World::quick();
+    let engine = world.engine(|prompt| says(prompt.system));
+    for (window, wanted) in [(Some(4_096), &agents.get("coder").unwrap().small), (Some(200_000), &None), (None, &None)]
+    {
+        let settings = RunSettings { window, ..settings(&world.workspace()) };
+        let id = format!("window-{}", window.unwrap_or_default());
+        let rested = start(&engine, &id, by("coder", "go"), settings, None).await.drive().await.unwrap();
+        let wanted = wanted.clone().unwrap_or_else(|| agents.get("coder").unwrap().prompt.clone());
+        assert_eq!(rested.run.answer(), wanted, "{window:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_calls_apply_patch_by_habit_is_understood() {
+    let world = World::quick();
+    std::fs::write(world.workspace().join("a.txt"), "old\n").unwrap();
+    let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-old\n+new\n*** End Patch";
+    let engine = world.engine(move |prompt| match turn(prompt) {
+        0 => calls(&[("apply_patch", serde_json::json!({ "input": patch }))]),
+        _ => says("done"),
+    });
+    // An agent that has the file tools, but not `apply_patch` by name.
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("editor.md"), "---\npurpose: Edits.\ntools: [files]\n---\nEdit.\n").unwrap();
+    let mut agents = Agents::compiled_in().unwrap();
+    agents.override_from(folder.path(), FolderTrust::Full).unwrap();
+    let new = NewRun {
+        goal: by("editor", "edit it"),
+        settings: settings(&world.workspace()),
+        budget: updraft_run::Budget::default(),
+        plan: None,
+        agents: &agents,
+        prompts: &Prompts::compiled_in(),
+        tools: &specs,
+        models: &|_| None,
+        only_reads: &|_| false,
+        pictures: Vec::new(),
+    };
+    let rested = engine.start(updraft_run::RunId::parse("habit").unwrap(), new).await.unwrap().drive().await.unwrap();
+    assert_eq!(rested.run.answer(), "done");
+    assert_eq!(std::fs::read_to_string(world.workspace().join("a.txt")).unwrap(), "new\n");
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a broken test should stop")]
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
@@ -203,8 +204,8 @@ fn write_facts(world: &World) {
     for part in 0..10 {
         let mut text = String::new();
         for (at, name) in NAMES.iter().enumerate().skip(4 * part).take(4) {
-            text.push_str(&format!("Report {at}. The inspection took place in spring and nothing was damaged.\n\n"));
-            text.push_str(&format!("The door of the {name} opens with the code {}.\n\n", code(at)));
+            let _ = write!(text, "Report {at}. The inspection took place in spring and nothing was damaged.\n\n");
+            let _ = write!(text, "The door of the {name} opens with the code {}.\n\n", code(at));
         }
         std::fs::write(world.workspace().join(format!("part{part}.txt")), text).unwrap();
     }

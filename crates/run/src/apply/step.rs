@@ -121,6 +121,15 @@ impl Run {
         let output = output.map_or_else(|| self.written_by(&self.steps[at]), Arc::from);
         self.leave(at, StepState::Done);
         self.steps[at].output = Some(output);
+        self.release_dependants(at);
+        // The conversation is in the journal; the run keeps only its result.
+        self.steps[at].conversation = Vec::new();
+        self.steps[at].carried = None;
+        self.steps[at].opening = None;
+    }
+
+    /// The steps that waited for this one only may begin.
+    fn release_dependants(&mut self, at: usize) {
         let next = std::mem::take(&mut self.steps[at].next);
         for place in &next {
             let later = &mut self.steps[*place];
@@ -131,10 +140,6 @@ impl Run {
             }
         }
         self.steps[at].next = next;
-        // The conversation is in the journal; the run keeps only its result.
-        self.steps[at].conversation = Vec::new();
-        self.steps[at].carried = None;
-        self.steps[at].opening = None;
     }
 
     pub(super) fn step_ended(&mut self, id: &StepId, state: StepState) {
@@ -145,6 +150,10 @@ impl Run {
         self.leave(at, state);
         if fell {
             self.failed_unhandled.insert(at);
+        }
+        if matches!(self.steps[at].spec.tries.as_deref(), Some(crate::graph::Tries::One { .. })) {
+            // Whoever chooses among the tries does so without this one.
+            self.release_dependants(at);
         }
         if self.steps[at].role == crate::StepRole::Plan {
             // There will be no new plan.

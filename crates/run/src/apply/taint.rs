@@ -94,6 +94,11 @@ impl Run {
     pub(super) fn call_may_write(&mut self, at: usize, id: &EffectAddress) {
         let Some(prepared) = self.prepared_at(id).cloned() else { return };
         let origins = self.origins_around(&self.steps[at], &prepared);
+        if self.is_in_copy(&id.step) {
+            // Nobody else reads the copy. What is applied to the workspace is written by the step that chooses.
+            self.steps[at].origins.merge(&origins);
+            return;
+        }
         if prepared.lists_changes && prepared.may_touch_any_file() {
             self.unlisted_writers.entry(id.clone()).or_default().merge(&origins);
         } else {
@@ -130,7 +135,9 @@ impl Run {
             | Reply::InDoubt { .. } => Origins::default(),
         };
         origins.merge(&brought);
-        self.taint(&prepared, listed(reply).as_deref(), &origins);
+        if !self.is_in_copy(&id.step) {
+            self.taint(&prepared, listed(reply).as_deref(), &origins);
+        }
         self.steps[at].origins = origins;
         if let Some(outer) = id.outer() {
             // From here on, the code that made the call may write this text anywhere.

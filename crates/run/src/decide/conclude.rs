@@ -41,6 +41,10 @@ impl Run {
             let otherwise = Failure::new(FailureKind::ModelBehavior, what.clone());
             return self.correct_once(step, turn, Note::Unfit { what }, otherwise);
         }
+        if let Some(what) = self.missing_choice(step) {
+            let otherwise = Failure::new(FailureKind::ModelBehavior, what.clone());
+            return self.correct_once(step, turn, Note::Unfit { what }, otherwise);
+        }
         let extracted = self.extracted(step, answer);
         let is_last = turn + 1 >= self.turns_of(step);
         if !extracted.missing.is_empty() && is_last && !answer.text.trim().is_empty() {

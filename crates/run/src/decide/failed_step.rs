@@ -11,6 +11,9 @@ impl Run {
     /// Decides what follows from a failed step: a new plan, or its dependants are skipped.
     pub(super) fn after_failure(&self, at: usize) -> Vec<Event> {
         let step = &self.steps[at];
+        if self.may_fail_alone(step) {
+            return vec![Event::Judged { step: step.spec.id.clone(), verdict: Judgement::GiveUp }];
+        }
         if let StepState::Failed(why) = &step.state
             && step.role == StepRole::Work
             && self.may_replan()

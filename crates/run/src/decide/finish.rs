@@ -80,9 +80,10 @@ impl Run {
 
     /// Why the run counts as failed: the first step of the work that failed and was not replaced by a new plan.
     pub(super) fn failure(&self) -> Option<Failure> {
-        let is_work = |step: &&Step| step.role == StepRole::Work;
+        let is_work = |step: &&Step| step.role == StepRole::Work && !self.may_fail_alone(step);
         let work = self.steps().filter(is_work).find_map(failure_of);
-        work.or_else(|| self.steps().filter(|step| step.role != StepRole::Prove).find_map(failure_of))
+        let is_counted = |step: &&Step| step.role != StepRole::Prove && !self.may_fail_alone(step);
+        work.or_else(|| self.steps().filter(is_counted).find_map(failure_of))
     }
 
     /// The last text of a step, or otherwise the last good result of its tools.

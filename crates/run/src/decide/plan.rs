@@ -7,7 +7,7 @@ use updraft_lenient::{repair_with, whole_object};
 
 use crate::event::{Event, Judgement, Note, PlanReason};
 use crate::goal::{RunMode, RunStart};
-use crate::graph::{Graph, GraphContext, StepSpec};
+use crate::graph::{Graph, GraphContext, StepSpec, TryPlanner};
 use crate::id::StepId;
 use crate::message::{FinishReason, ModelAnswer};
 use crate::reply::{Failure, FailureKind};
@@ -40,10 +40,12 @@ impl Run {
     /// The planner has answered: the plan is checked, and accepted or sent back with its faults. A planner that gives no
     /// plan that can be carried out is replaced by a single step.
     pub(super) fn conclude_plan(&self, step: &Step, turn: u32, answer: &ModelAnswer) -> Vec<Event> {
-        match plan_in(&answer.text).and_then(|plan| Graph::checked(&plan, &self.surroundings())) {
+        let checked = plan_in(&answer.text).and_then(|plan| Graph::checked(&plan, &self.surroundings()));
+        match checked.and_then(|graph| graph.with_tries(&self.try_planner(&|name| self.may_change(name)))) {
             Ok(graph) => {
                 let requirements = plan_in(&answer.text).map(|plan| requirements_in(&plan)).unwrap_or_default();
                 let required = (!requirements.is_empty()).then_some(Event::Required { requirements });
+                let graph = self.with_synthesis(graph);
                 required.into_iter().chain(self.accept_plan(step, turn, graph, None)).collect()
             }
             Err(faults) => {
@@ -90,6 +92,10 @@ impl Run {
 
     /// A plan with one step, for a planner that gives no plan that can be carried out.
     fn plan_one_step(&self, planner: &Step, turn: u32, words: Option<&str>, why: &Failure) -> Option<Vec<Event>> {
+        let instead = format!("`{}` gave no plan that can be carried out ({why})", planner.spec.agent);
+        if let Some(graph) = self.delegated_by_keywords(planner) {
+            return Some(self.accept_plan(planner, turn, graph, Some(instead)));
+        }
         let agent = self.roster.in_role(AgentRole::Generalist).or_else(|| self.roster.in_role(AgentRole::Thinker))?;
         let id = if planner.visit == 0 { named("answer") } else { named(&format!("answer.{}", planner.visit)) };
         let mut step = StepSpec::new(id, &agent.name);
@@ -106,9 +112,19 @@ impl Run {
                 origins: planner.origins.clone(),
             });
         }
-        let instead = format!("`{}` gave no plan that can be carried out ({why})", planner.spec.agent);
         events.extend(self.accept_plan(planner, turn, Graph { steps: vec![step] }, Some(instead)));
         Some(events)
+    }
+
+    /// What must be known to plan several tries of a step.
+    fn try_planner<'a>(&'a self, may_change: &'a dyn Fn(&str) -> bool) -> TryPlanner<'a> {
+        let chooser = self.roster.in_role(AgentRole::Chooser).map(|card| card.name.as_str());
+        TryPlanner { chooser, may_change, models: self.settings.models.keys().map(String::as_str).collect() }
+    }
+
+    /// Whether an agent has tools that could change the workspace.
+    fn may_change(&self, agent: &str) -> bool {
+        self.card(agent).is_some_and(|card| !card.read_only && !card.tools.is_empty())
     }
 
     /// What a plan is checked against in the current state.
@@ -191,7 +207,7 @@ fn requirements_in(plan: &serde_json::Value) -> Vec<Requirement> {
 }
 
 /// Makes a step id from an agent's name.
-fn named(text: &str) -> StepId {
+pub(super) fn named(text: &str) -> StepId {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let plain: String = text.chars().filter(|c| fits(*c)).take(64).collect();
     StepId::parse(&plain).unwrap_or_else(|_| StepId::known("step"))

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Graph, GraphContext, StepSpec};
+use super::{Graph, GraphContext, StepSpec, Tries};
 use crate::id::StepId;
 
 impl Graph {
@@ -142,9 +142,28 @@ fn step_of(node: &Value, place: usize) -> Result<Option<StepSpec>, String> {
         reads: names(node, &READS, &id)?,
         writes: names(node, &WRITES, &id)?,
         model: text(node, &["model"]).map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()),
+        tries: tries_of(node, &id)?,
         after: after.collect::<Result<_, _>>().map_err(|bad| format!("step `{id}`: {bad}"))?,
         id,
     }))
+}
+
+/// How often a step is to be done: `candidates`, `models`, `tests`.
+fn tries_of(node: &Map<String, Value>, id: &StepId) -> Result<Option<Box<Tries>>, String> {
+    let count = match node.get("candidates") {
+        None | Some(Value::Null) => 0,
+        Some(count) => count.as_u64().and_then(|count| u32::try_from(count).ok()).ok_or_else(|| {
+            format!("`candidates` of step `{id}` is {count}; expected how many times the step is done, such as 3")
+        })?,
+    };
+    let models = names(node, &["models"], id)?;
+    let tests = text(node, &["tests", "test"]).filter(|command| !command.trim().is_empty());
+    if tests.is_some() && count.max(models.len() as u32) < 2 {
+        return Err(format!("step `{id}` has `tests`, which choose among candidates; say how many with `candidates`"));
+    }
+    let wanted = Tries::Wanted { count, models, tests };
+    let is_single = matches!(&wanted, Tries::Wanted { count: 0 | 1, models, .. } if models.is_empty());
+    Ok((!is_single).then(|| Box::new(wanted)))
 }
 
 /// `ThinkerAgent` and `Thinker` become `thinker`; `travel-agent` stays as it is, because it is an agent's own name.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::support::{World, at, calls, given, gives, gives_value, plan, says, start};
+use crate::support::{World, at, calls, given, gives, plan, says, start};
 use serde_json::json;
 use updraft_run::{Failure, FailureKind, GuardedPoints, Reply, RunMode, RunSettings, RunStart, Status, ToolOutput};
 
@@ -14,8 +14,8 @@ fn guarded(mut start: RunStart, input: bool, output: bool) -> RunStart {
 
 /// What the guardrails say against something.
 fn objects(action: &str, why: &str) -> Reply {
-    let Reply::Output(output) = gives_value(why, json!({ "passed": false, "action": action })) else { panic!() };
-    Reply::Output(Arc::new(ToolOutput { is_error: true, ..(*output).clone() }))
+    let value = Some(json!({ "passed": false, "action": action }));
+    Reply::Output(Arc::new(ToolOutput { text: why.into(), value, is_error: true, ..ToolOutput::default() }))
 }
 
 #[test]

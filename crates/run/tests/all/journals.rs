@@ -213,3 +213,17 @@ fn what_is_written_reads_back_line_by_line() {
     let records = a_whole_run().records;
     assert_eq!(read(&write(&records)), records);
 }
+
+#[test]
+fn a_plan_that_a_person_changed_first_still_folds() {
+    let records = read(&std::fs::read_to_string(place("plan-first.jsonl")).unwrap());
+    let waiting = Run::fold(records[..2].to_vec());
+    assert_eq!((waiting.status_word(), waiting.awaits_first_approval()), ("waiting", true));
+    assert!(
+        waiting.planned_instead().is_some() && waiting.plan_approval().is_some() && waiting.settings().plans_briefly()
+    );
+    let run = Run::fold(records);
+    let model = run.model_of(&updraft_run::StepId::parse("mine").unwrap());
+    assert_eq!((run.status_word(), run.answer().as_str(), run.events(), model), ("done", "done", 14, "x/large"));
+    assert_eq!((run.planned_instead(), run.plan_approval(), run.awaits_first_approval()), (None, None, false));
+}

@@ -34,4 +34,6 @@ mod roles;
 mod scheduling;
 #[path = "../support/mod.rs"]
 mod support;
+mod swarm;
+mod tries;
 mod turns;

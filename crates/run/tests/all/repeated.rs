@@ -1,5 +1,7 @@
 //! Repeated runs: results of steps that nothing has changed for are kept, without a model call.
 
+#![allow(clippy::unwrap_used, reason = "a broken script shall stop the test")]
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

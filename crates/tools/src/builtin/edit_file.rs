@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use updraft_run::{EffectClass, EffectFacts, Failure, FailureKind, PreparedCall, RecoveryOutcome, ToolSpec};
 use updraft_workspace::{Place, text};
 
+use super::apply_patch::{self, APPLY_PATCH};
 use super::write_plan::{self, WritePlan};
 use super::{failed, parse, spec};
 use crate::limits::ToolLimits;
@@ -83,6 +84,18 @@ impl Tool for EditFile {
             blocking: true,
             ..ToolTraits::default()
         }
+    }
+
+    /// A patch, or the whole content of a file. Neither is in the schema: small models fill in whatever is optional.
+    fn otherwise(&self, args: &Value) -> Option<(String, Value)> {
+        if args["old"].is_string() || args["new"].is_string() {
+            return None;
+        }
+        if let Some(content) = args["content"].as_str() {
+            let path = args["path"].as_str()?;
+            return Some(("write_file".to_owned(), json!({ "path": path, "content": content })));
+        }
+        apply_patch::in_other_words(args).map(|args| (APPLY_PATCH.to_owned(), args))
     }
 
     fn prepare(&self, args: &Value, place: &Place) -> PreparedCall {

@@ -1,6 +1,7 @@
 //! `use_skill`: gives an agent the instructions of a skill.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -66,7 +67,7 @@ impl UseSkill {
         }
         if files.len() > 1 {
             let others: Vec<&str> = files.iter().filter(|other| *other != path).map(String::as_str).collect();
-            text.push_str(&format!("\n\n[other files of the skill, in {}: {}]", folder.display(), others.join(", ")));
+            let _ = write!(text, "\n\n[other files of the skill, in {}: {}]", folder.display(), others.join(", "));
         }
         Ok(ToolOutput { text: text + "\n", ..ToolOutput::default() })
     }

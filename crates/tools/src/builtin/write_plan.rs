@@ -16,7 +16,7 @@ use crate::tool::CallContext;
 use crate::truncate;
 
 /// Most bytes of a diff. That is enough to see what happened; the files hold the rest.
-const DIFF: usize = 16 << 10;
+pub(super) const DIFF: usize = 16 << 10;
 /// No diff is made of a file larger than this, in bytes.
 pub(super) const DIFFED: usize = 2 << 20;
 
@@ -56,7 +56,7 @@ fn locate(args: &Value, place: &Place) -> Result<WorkspacePath, Failure> {
 }
 
 /// How often a change is planned again because another program changed the file meanwhile.
-const ATTEMPTS: usize = 10;
+pub(super) const ATTEMPTS: usize = 10;
 
 /// Plans a change and carries it out while no other call of this process writes that file, so two edits at the same
 /// time both take effect. If another program writes the file meanwhile, the change is planned again from the new

@@ -35,8 +35,10 @@ fn every_tool_of_ours_has_a_name_and_schema_that_pass() {
         names,
         [
             "append_line",
+            "apply_patch",
             "ask_model",
             "ask_user",
+            "check_result",
             "echo",
             "edit_file",
             "list_files",

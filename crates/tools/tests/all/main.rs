@@ -11,6 +11,7 @@ mod dispatch;
 mod documents;
 mod dropin_calls;
 mod dropin_listing;
+mod patching;
 mod python;
 mod reading;
 mod retrieving;

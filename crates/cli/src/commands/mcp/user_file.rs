@@ -11,11 +11,11 @@ use crate::folders;
 /// The name of the table in a new file.
 const TABLE: &str = "mcpServers";
 
-pub(super) struct UserServerFile(Value);
+pub(crate) struct UserServerFile(Value);
 
 impl UserServerFile {
     /// Reads the file; a missing file has no servers.
-    pub(super) fn read(file: &Path) -> Result<Self, CliError> {
+    pub(crate) fn read(file: &Path) -> Result<Self, CliError> {
         let text = match std::fs::read_to_string(file) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self(json!({ TABLE: {} }))),
@@ -29,7 +29,7 @@ impl UserServerFile {
         Ok(Self(whole))
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         match self.table() {
             Some(Value::Object(table)) => table.contains_key(name),
             Some(Value::Array(list)) => list.iter().any(|entry| entry["name"] == name),
@@ -37,7 +37,7 @@ impl UserServerFile {
         }
     }
 
-    pub(super) fn insert(&mut self, name: &str, server: &WrittenServer) {
+    pub(crate) fn insert(&mut self, name: &str, server: &WrittenServer) {
         let mut entry = serde_json::to_value(server).unwrap_or_default();
         match self.table_mut() {
             Some(Value::Object(table)) => {
@@ -52,7 +52,7 @@ impl UserServerFile {
     }
 
     /// Removes a server. Returns false if there is none of this name.
-    pub(super) fn remove(&mut self, name: &str) -> bool {
+    pub(crate) fn remove(&mut self, name: &str) -> bool {
         match self.table_mut() {
             Some(Value::Object(table)) => table.remove(name).is_some(),
             Some(Value::Array(list)) => {
@@ -65,7 +65,7 @@ impl UserServerFile {
     }
 
     /// Writes the file atomically.
-    pub(super) fn save(&self, file: &Path) -> Result<(), CliError> {
+    pub(crate) fn save(&self, file: &Path) -> Result<(), CliError> {
         let mut text = serde_json::to_string_pretty(&self.0).unwrap_or_default();
         text.push('\n');
         Ok(folders::replace_private(file, text.as_bytes())?)
