@@ -98,10 +98,13 @@ pub(crate) fn short_question(run: &Run, step: &Step, kit: &PromptKit, memories: 
     let said = last_said(run);
     if !said.is_empty() || !memories.is_empty() {
         let or_none = |text: String| if text.is_empty() { "none".to_owned() } else { text };
-        let parts = [("said", &*or_none(said)), ("memories", &*or_none(short(memories)))];
+        let (said, memories) = (or_none(said), or_none(short(memories)));
+        let words = kit.say("plan-small-earlier", &[("said", &said), ("memories", &memories)]);
         // The templates of an older run have no text for this.
-        let words = kit.say("plan-small-earlier", &parts);
-        text.push_str(&if words.is_empty() { words } else { format!("\n\n{words}") });
+        if !words.is_empty() {
+            text.push_str("\n\n");
+            text.push_str(&words);
+        }
     }
     let faults = step.conversation.iter().rev().find_map(|entry| match entry {
         updraft_run::ConversationEntry::Note(Note::PlanFaults { faults }) => Some(faults),
