@@ -1,9 +1,7 @@
 //! The first message of a visit: the task, what it is given, and what came before.
 
-use std::fmt::Write as _;
-
-use serde_json::{Value, json};
-use updraft_run::{Judgement, PriorVisit, Run, RunMode, Step, StepRole, StepState, VisitOpening};
+use serde_json::Value;
+use updraft_run::{Judgement, PriorVisit, Run, RunMode, Step, StepRole, VisitOpening};
 
 use crate::context::{self, WorkspaceContext};
 use crate::history;
@@ -107,9 +105,9 @@ fn carried_in_words(run: &Run, carried: &PriorVisit, frozen: &VisitOpening, kit:
                 let lines = steps.filter_map(|(id, _)| run.step(id)).map(line);
                 lines.collect::<Vec<_>>().join("\n")
             };
-            let failed = list(&["failed", "skipped", "cancelled"], failed_in_words);
-            let done = list(&["completed", "running", "waiting"], planned_in_words);
-            let remaining = list(&["pending", "ready"], task_in_words);
+            let failed = list(&["failed", "skipped", "cancelled"], plan_prompt::failed_in_words);
+            let done = list(&["completed", "running", "waiting"], plan_prompt::planned_in_words);
+            let remaining = list(&["pending", "ready"], plan_prompt::task_in_words);
             kit.say("replan", &[("failed", &failed), ("why", why), ("done", &done), ("remaining", &remaining)])
         }
         Judgement::Accept | Judgement::GiveUp => String::new(),
@@ -121,35 +119,4 @@ fn carried_in_words(run: &Run, carried: &PriorVisit, frozen: &VisitOpening, kit:
 fn as_json(text: &str) -> String {
     let is_json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
     if is_json { text.to_owned() } else { Value::String(text.to_owned()).to_string() }
-}
-
-/// How many bytes of an earlier result a planner is shown.
-const MOST_OF_A_RESULT: usize = 2_000;
-
-/// A step of the plan in one line.
-fn planned_in_words(step: &Step) -> String {
-    let spec = &step.spec;
-    format!("- `{}` ({}): {}; writes {}", spec.id, spec.agent, spec.description, spec.writes.join(", "))
-}
-
-/// A step with its task, so that it can be planned again unchanged.
-fn task_in_words(step: &Step) -> String {
-    let spec = &step.spec;
-    let after: Vec<&str> = spec.after.iter().map(updraft_run::StepId::as_str).collect();
-    let task = json!({ "prompt": spec.prompt, "reads": spec.reads, "after": after });
-    format!("{}\n  {task}", planned_in_words(step))
-}
-
-/// A step that failed: its task, why it failed, and its output so far.
-fn failed_in_words(step: &Step) -> String {
-    let mut words = task_in_words(step);
-    if let StepState::Failed(why) = &step.state {
-        let _ = write!(words, "\n  failed: {why}");
-    }
-    if let Some(output) = step.output.as_deref().filter(|output| !output.is_empty()) {
-        let end = output.floor_char_boundary(MOST_OF_A_RESULT);
-        let cut = if end < output.len() { " (cut)" } else { "" };
-        let _ = write!(words, "\n  its result{cut}: {}", Value::String(output[..end].to_owned()));
-    }
-    words
 }

@@ -1,9 +1,10 @@
 //! Builds what a planner is told: the goal with everything the plan may rely on, or a short question for a small model.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
-use serde_json::Value;
-use updraft_run::{AgentCard, AgentRole, Graph, Judgement, Note, RepeatedRun, Run, Step};
+use serde_json::{Value, json};
+use updraft_run::{AgentCard, AgentRole, Graph, Judgement, Note, RepeatedRun, Run, Step, StepState};
 
 use crate::prompt_texts::PromptKit;
 
@@ -97,9 +98,9 @@ pub(crate) fn short_question(run: &Run, step: &Step, kit: &PromptKit, memories: 
     let said = last_said(run);
     if !said.is_empty() || !memories.is_empty() {
         let or_none = |text: String| if text.is_empty() { "none".to_owned() } else { text };
-        let parts = [("said", &*or_none(said)), ("memories", &*or_none(short(memories)))];
+        let (said, memories) = (or_none(said), or_none(short(memories)));
+        let words = kit.say("plan-small-earlier", &[("said", &said), ("memories", &memories)]);
         // The templates of an older run have no text for this.
-        let words = kit.say("plan-small-earlier", &parts);
         if !words.is_empty() {
             text.push_str("\n\n");
             text.push_str(&words);
@@ -141,4 +142,35 @@ fn last_said(run: &Run) -> String {
 fn short(text: &str) -> String {
     let end = text.floor_char_boundary(SHORT_TEXT);
     if end < text.len() { format!("{}…", &text[..end]) } else { text.to_owned() }
+}
+
+/// How many bytes of an earlier result a planner is shown.
+const MOST_OF_A_RESULT: usize = 2_000;
+
+/// A step of the plan in one line.
+pub(crate) fn planned_in_words(step: &Step) -> String {
+    let spec = &step.spec;
+    format!("- `{}` ({}): {}; writes {}", spec.id, spec.agent, spec.description, spec.writes.join(", "))
+}
+
+/// A step with its task, so that it can be planned again unchanged.
+pub(crate) fn task_in_words(step: &Step) -> String {
+    let spec = &step.spec;
+    let after: Vec<&str> = spec.after.iter().map(updraft_run::StepId::as_str).collect();
+    let task = json!({ "prompt": spec.prompt, "reads": spec.reads, "after": after });
+    format!("{}\n  {task}", planned_in_words(step))
+}
+
+/// A step that failed: its task, why it failed, and its output so far.
+pub(crate) fn failed_in_words(step: &Step) -> String {
+    let mut words = task_in_words(step);
+    if let StepState::Failed(why) = &step.state {
+        let _ = write!(words, "\n  failed: {why}");
+    }
+    if let Some(output) = step.output.as_deref().filter(|output| !output.is_empty()) {
+        let end = output.floor_char_boundary(MOST_OF_A_RESULT);
+        let cut = if end < output.len() { " (cut)" } else { "" };
+        let _ = write!(words, "\n  its result{cut}: {}", Value::String(output[..end].to_owned()));
+    }
+    words
 }

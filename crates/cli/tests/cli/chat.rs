@@ -81,7 +81,7 @@ fn a_long_conversation_keeps_ten_messages_a_short_summary_and_every_pinned_fact(
 
 #[test]
 fn a_chat_that_is_killed_goes_on_where_it_was() {
-    use std::io::Write;
+    use std::io::Write as _;
     use std::process::{Command, Stdio};
     for in_file in [false, true] {
         let world = World::new();
