@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::confinement::Level;
 use crate::event::{Event, Judgement};
-use crate::goal::{ApprovalMode, Budget, RunStart};
+use crate::goal::{ApprovalMode, Budget, RunSettings, RunStart};
 use crate::grants::GrantFlags;
 use crate::id::Timestamp;
 use crate::input::{Input, Record};
@@ -75,16 +75,7 @@ impl Run {
         self.events += 1;
         match event {
             Event::Started(start) => self.started(start),
-            Event::Forked { settings, goal, .. } => {
-                if let Some(settings) = settings {
-                    self.settings = settings.clone();
-                }
-                if let Some(goal) = goal {
-                    self.goal.text.clone_from(goal);
-                    self.goal.asked.clear();
-                    self.users_words = vec![goal.clone()];
-                }
-            }
+            Event::Forked { settings, goal, .. } => self.forked(settings.as_ref(), goal.as_ref()),
             Event::Told { message } => self.was_told(message),
             Event::Profiled { files } => self.profile = Some(Arc::new(files.clone())),
             Event::Planned { graph, because, instead } => self.planned(graph, because, instead.as_deref()),
@@ -113,7 +104,9 @@ impl Run {
             Event::Judged { step, verdict } => self.judged(step, verdict),
             Event::Proved { findings, .. } => self.proof.findings.clone_from(findings),
             Event::StepDone { step, output, kept_from, .. } => {
-                self.plan.kept.extend(kept_from.as_ref().map(|_| step.clone()));
+                if kept_from.is_some() {
+                    self.is_kept_result(step);
+                }
                 self.step_done(step, output.as_deref());
             }
             Event::Halted { step, ask, why } => self.step_halted(step, ask.as_ref(), why),
@@ -172,6 +165,31 @@ impl Run {
             self.variables.insert(name.clone(), variable);
         }
         self.phase = RunPhase::Running;
+    }
+
+    fn forked(&mut self, settings: Option<&Arc<RunSettings>>, goal: Option<&String>) {
+        if let Some(settings) = settings {
+            self.settings = settings.clone();
+        }
+        if let Some(goal) = goal {
+            self.goal.text.clone_from(goal);
+            self.goal.asked.clear();
+            self.users_words = vec![goal.clone()];
+            // The guardrails have not seen this one.
+            self.input_guard = None;
+        }
+    }
+
+    /// A step has the result of an earlier run, and with it the origins of what was read for it.
+    fn is_kept_result(&mut self, id: &crate::StepId) {
+        self.plan.kept.insert(id.clone());
+        let Some(repeated) = self.plan.earlier.repeated.clone() else { return };
+        self.with_step(id, |step| {
+            let kept = repeated.results.iter().find(|kept| kept.spec == *step.spec);
+            if let Some(kept) = kept {
+                step.origins.merge(&kept.origins);
+            }
+        });
     }
 
     fn resumed(&mut self, budget: Option<&Budget>, approvals: Option<ApprovalMode>) {

@@ -89,6 +89,7 @@ fn command(id: &RunId, args: &args::RunArgs, workspace: &Path) -> Result<Command
     }
     let switches = [
         ("--swarm", args.swarm),
+        ("--plan-first", args.plan_first),
         ("--continue", args.continues),
         ("--assume", args.assume),
         ("--read-only", args.permission.read_only),
