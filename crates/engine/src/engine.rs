@@ -14,7 +14,7 @@ use updraft_run::{
 
 use crate::Error;
 use crate::clock::RunClock;
-use crate::context::Snapshot;
+use crate::context::{Snapshot, WorkspaceContext};
 use crate::drive::{DriveResult, MailSender, OpenedRun, QueuedInput, RunDriver, log, status_of};
 use crate::marks::MarkStore;
 use crate::perform::EffectPerformer;
@@ -123,7 +123,8 @@ impl Engine {
         let record = run.advance(Input::Start(Box::new(start)), now);
         let blobs = words.into_iter().chain([context_blob.clone()]).chain(pictures).collect();
         let watched = record.clone();
-        let batch = Batch { blobs, ..Batch::of(vec![record]) };
+        // A run that keeps every result of another is over at once.
+        let batch = Batch { blobs, status: Some(status_of(&run)), ..Batch::of(vec![record]) };
         let lease = self.0.journal.create(head, batch).await?;
         log(&id, &watched, &run);
         self.0.watch.record(&id, 1, &watched, &run);
@@ -158,6 +159,11 @@ impl Engine {
 
     pub(crate) fn performer(&self) -> &Arc<dyn EffectPerformer> {
         &self.0.performer
+    }
+
+    /// What an agent of a run was told about its workspace.
+    pub(crate) fn context_of(&self, id: &RunId, hash: ContentHash) -> Result<Arc<WorkspaceContext>, Error> {
+        Ok(self.0.context_at(id, hash)?.context)
     }
 
     /// The texts that a run's agents had.

@@ -1,24 +1,26 @@
-//! Finds out which results of a run are still good: the files that each step read and wrote are compared with today's.
+//! Finds out which results of a run are still good: those of steps for which it is certain that nothing has changed.
 //!
-//! Calls that only read in this process are made again, and what they give is compared. What a command read is not
-//! known, so for a step with commands no file of the workspace may have changed since the step began.
+//! Calls that only read in this process are made again, and what they give is compared. Files that the run itself changed
+//! must be as it left them. What a command, a web page or a server would give today is not known, so a step with any
+//! other call, or with one that failed or was refused, is carried out again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::time::UNIX_EPOCH;
 
-use ignore::WalkBuilder;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use updraft_journal::hash_of;
 use updraft_run::{
-    Effect, EffectAddress, EffectKind, Event, FileChange, KeptResult, PreparedCall, Record, Reply, Run, RunId, StepId,
-    StepRole, StepState, Timestamp, ToolCall, paths_meet,
+    Effect, EffectAddress, EffectKind, Event, FileChange, FileKind, KeptResult, PreparedCall, Record, Reply, Run,
+    RunId, Step, StepId, StepRole, StepState, Timestamp, ToolCall,
 };
 use updraft_tools::{CallLog, RunContext};
 
+use crate::context::WorkspaceContext;
 use crate::perform::CallEnvironment;
+use crate::start::Background;
 use crate::{Engine, Error, RosterTexts};
 
 /// A step of a run that was done.
@@ -28,7 +30,7 @@ pub struct FinishedStep {
     pub result: KeptResult,
     /// The model it used.
     pub model: String,
-    /// Why its result is no longer good, if files it read or wrote have changed.
+    /// Why its result is no longer good, if something it depended on has changed or may have.
     pub outdated: Option<String>,
 }
 
@@ -48,131 +50,167 @@ struct MadeCall {
     call: ToolCall,
     prepared: PreparedCall,
     text: String,
-    changes: Vec<FileChange>,
 }
 
 /// What is read from the journal.
 #[derive(Default)]
 struct StepHistory {
     run: Run,
+    began: Timestamp,
     open: BTreeMap<EffectAddress, (ToolCall, PreparedCall)>,
+    /// The calls that gave an output, in all visits of a step.
     calls: BTreeMap<StepId, Vec<MadeCall>>,
-    began: BTreeMap<StepId, Timestamp>,
+    /// How many calls the answers of a step asked for, in all its visits.
+    asked_for: BTreeMap<StepId, usize>,
     inputs: BTreeMap<StepId, Vec<(String, Value)>>,
     wrote: BTreeMap<StepId, BTreeMap<String, Value>>,
     outputs: BTreeMap<StepId, Option<String>>,
+    /// The runs that results were kept from.
+    kept_from: BTreeMap<StepId, RunId>,
     /// The last change of each file.
     changed: BTreeMap<String, FileChange>,
 }
 
+/// What the steps of a run are compared with.
+struct Today {
+    /// What an agent would be told about the workspace.
+    context: WorkspaceContext,
+    /// The files that the run changed and that are still as it left them.
+    as_left: BTreeSet<String>,
+    /// A file given with the goal that may have changed since the run began.
+    changed_file: Option<String>,
+}
+
 impl Engine {
-    /// The steps of a run that were done, each compared with today's files. Changes nothing.
-    pub async fn finished_steps(&self, id: &RunId) -> Result<FinishedRun, Error> {
+    /// The steps of a run that were done, each compared with today's files and with what agents would be told today.
+    /// Changes nothing.
+    pub async fn finished_steps(&self, id: &RunId, background: &Background) -> Result<FinishedRun, Error> {
         let mut history = StepHistory::default();
         self.journal().read(id, 0, &mut |_, record: Record| {
             history.follow(&record);
             ControlFlow::Continue(())
         })?;
         let texts = self.texts_of(id, &history.run)?;
-        let workspace = history.run.settings().workspace.clone();
-        let files = FilesToday::look(Path::new(&workspace), &history.changed);
-        let mut steps = Vec::new();
-        let is_done = |id: &&StepId| {
-            let step = history.run.step(id);
-            step.is_some_and(|s| s.role == StepRole::Work && s.state == StepState::Done && !s.superseded)
-        };
-        for step in history.outputs.keys().filter(is_done) {
-            steps.extend(self.finished_step(&history, step, &files).await);
+        let today = history.look(background);
+        let mut originals: BTreeMap<&RunId, Vec<FinishedStep>> = BTreeMap::new();
+        for of in history.kept_from.values() {
+            if !originals.contains_key(of) {
+                // A run that was deleted has no steps.
+                let original = Box::pin(self.finished_steps(of, background)).await;
+                originals.insert(of, original.map(|found| found.steps).unwrap_or_default());
+            }
         }
-        let place = |step: &FinishedStep| history.run.steps().position(|known| known.spec.id == step.result.spec.id);
-        steps.sort_by_key(place);
+        let mut steps = Vec::new();
+        let is_done = |step: &&Step| step.role == StepRole::Work && step.state == StepState::Done && !step.superseded;
+        for step in history.run.steps().filter(is_done) {
+            let original = history.kept_from.get(&step.spec.id).and_then(|of| originals.get(of));
+            let known = original.map(|known| known.iter().find(|one| one.result.spec == *step.spec));
+            steps.push(match known {
+                Some(Some(original)) => original.clone(),
+                Some(None) => {
+                    let gone = Some("the run that its result was kept from is gone".to_owned());
+                    FinishedStep { outdated: gone, ..history.finished(step) }
+                }
+                None => {
+                    let outdated = self.outdated(id, &history, step, &today).await;
+                    FinishedStep { outdated, ..history.finished(step) }
+                }
+            });
+        }
         Ok(FinishedRun { steps, texts, run: history.run })
     }
 
-    async fn finished_step(&self, history: &StepHistory, id: &StepId, files: &FilesToday) -> Option<FinishedStep> {
-        let step = history.run.step(id)?;
-        let calls = history.calls.get(id).map(Vec::as_slice).unwrap_or_default();
-        let mut outdated = history.overwritten_input(id);
-        for made in calls {
-            if outdated.is_some() {
-                break;
-            }
-            outdated = self.outdated_by(history, id, made, files).await;
+    /// Why the result of a step is no longer good.
+    async fn outdated(&self, id: &RunId, history: &StepHistory, step: &Step, today: &Today) -> Option<String> {
+        if let Some(path) = &today.changed_file {
+            return Some(format!("`{path}` has changed"));
         }
-        let result = KeptResult {
-            spec: (*step.spec).clone(),
-            wrote: history.wrote.get(id).cloned().unwrap_or_default(),
-            output: history.outputs.get(id).cloned().flatten(),
-            origins: step.origins.clone(),
-            used_tools: !calls.is_empty(),
-        };
-        let model = history.run.model_for(&step.spec).to_owned();
-        Some(FinishedStep { result, model, outdated })
+        let context = step.context.or(history.run.settings().context).map(|hash| self.context_of(id, hash));
+        let Some(Ok(told)) = context else { return Some("what it was told is not known".to_owned()) };
+        if let Some(what) = history.difference(&told, &today.context) {
+            return Some(format!("{what} has changed"));
+        }
+        if let Some(why) = history.overwritten_input(&step.spec.id) {
+            return Some(why);
+        }
+        let calls = history.calls.get(&step.spec.id).map(Vec::as_slice).unwrap_or_default();
+        if calls.len() < history.asked_for.get(&step.spec.id).copied().unwrap_or_default() {
+            return Some("one of its calls failed or was refused".to_owned());
+        }
+        for made in calls {
+            let outdated = self.outdated_by(&history.run, made, today).await;
+            if outdated.is_some() {
+                return outdated;
+            }
+        }
+        None
     }
 
-    /// Why the result of a call would be another today.
-    async fn outdated_by(
-        &self,
-        history: &StepHistory,
-        step: &StepId,
-        made: &MadeCall,
-        files: &FilesToday,
-    ) -> Option<String> {
-        let changed = |path: &str| format!("`{path}` has changed");
-        if let Some(path) = made.changes.iter().map(|change| &change.path).find(|path| !files.is_as_left(path)) {
-            return Some(changed(path));
+    /// Why the result of a call may be another today.
+    async fn outdated_by(&self, run: &Run, made: &MadeCall, today: &Today) -> Option<String> {
+        let MadeCall { call, prepared, text } = made;
+        let PreparedCall { reads, writes, hosts, sends, served, model, .. } = prepared;
+        // The run itself has changed these files, so reading them again would show nothing.
+        let is_as_left = |path: &String| today.as_left.contains(path);
+        if prepared.is_plain() {
+            if !reads.is_empty() && reads.iter().all(is_as_left) {
+                return None;
+            }
+            let given = CallEnvironment {
+                key: format!("again/{}", call.id),
+                cancel: CancellationToken::new(),
+                context: RunContext::default(),
+                log: CallLog::default(),
+                output: CallLog::default(),
+            };
+            let now = self.performer().call(&run.settings().workspace, call, given).await.reply;
+            let is_same = matches!(&now, Reply::Output(output) if output.text == *text);
+            let what = reads.first().unwrap_or(&call.name);
+            return (!is_same).then(|| format!("`{}` of `{what}` gives another result", call.name));
         }
-        let began = history.began.get(step).copied().unwrap_or_default();
-        let was_touched = |path: &String| history.changed.keys().any(|other| paths_meet(path, other));
-        let is_blurred = made.prepared.may_touch_any_file() || made.prepared.reads.iter().any(was_touched);
-        if is_blurred {
-            return files.newer_than(began).map(changed);
+        let only_writes_files = !prepared.may_touch_any_file() && !writes.is_empty() && hosts.is_empty();
+        if !only_writes_files || *sends || *served || model.is_some() {
+            return Some(format!("what `{}` would give today is not known", call.name));
         }
-        if !made.prepared.is_plain() {
-            return None;
-        }
-        let workspace = &history.run.settings().workspace;
-        let given = CallEnvironment {
-            key: format!("again/{}", made.call.id),
-            cancel: CancellationToken::new(),
-            context: RunContext::default(),
-            log: CallLog::default(),
-            output: CallLog::default(),
-        };
-        let today = self.performer().call(workspace, &made.call, given).await.reply;
-        let is_same = matches!(&today, Reply::Output(output) if output.text == made.text);
-        let what = made.prepared.reads.first().map_or_else(|| made.call.name.clone(), Clone::clone);
-        (!is_same).then(|| format!("`{}` of `{what}` gives another result", made.call.name))
+        let other = writes.iter().chain(reads).find(|path| !is_as_left(path));
+        other.map(|path| format!("`{path}` has changed"))
     }
 }
 
 impl StepHistory {
     fn follow(&mut self, record: &Record) {
+        if self.run.events() == 0 {
+            self.began = record.at;
+        }
         self.run.pass(record);
         for event in &record.events {
-            if let Event::Replied { id, reply: Reply::Output(output), .. } = event
-                && let Some((call, prepared)) = self.open.remove(id)
-            {
-                let made = MadeCall { call, prepared, text: output.text.clone(), changes: output.changes.clone() };
-                for change in &made.changes {
-                    self.changed.insert(change.path.clone(), change.clone());
+            match event {
+                Event::Replied { id, reply: Reply::Output(output), .. } => {
+                    for change in &output.changes {
+                        self.changed.insert(change.path.clone(), change.clone());
+                    }
+                    if let Some((call, prepared)) = self.open.remove(id) {
+                        let made = MadeCall { call, prepared, text: output.text.clone() };
+                        self.calls.entry(id.step.clone()).or_default().push(made);
+                    }
                 }
-                self.calls.entry(id.step.clone()).or_default().push(made);
+                Event::Replied { id, reply: Reply::Answer(answer), .. } => {
+                    *self.asked_for.entry(id.step.clone()).or_default() += answer.calls.len();
+                }
+                _ => {}
             }
             self.run.apply(event);
-            self.note(record.at, event);
+            self.note(event);
         }
     }
 
-    fn note(&mut self, at: Timestamp, event: &Event) {
+    fn note(&mut self, event: &Event) {
         match event {
             Event::Wanted { id, effect: Effect::Ask } if id.kind == EffectKind::Ask && id.turn == 0 => {
-                self.began.insert(id.step.clone(), at);
-                self.calls.remove(&id.step);
                 self.wrote.remove(&id.step);
                 let opening = self.run.step(&id.step).and_then(|step| step.opening.clone()).unwrap_or_default();
                 let inputs = opening.inputs.iter().map(|(name, value)| (name.clone(), (**value).clone()));
-                self.inputs.insert(id.step.clone(), inputs.collect());
+                self.inputs.entry(id.step.clone()).or_default().extend(inputs);
             }
             Event::Wanted { id, effect: Effect::Call } => {
                 if let Some(call) = self.run.call_at(id).zip(self.run.prepared(id).cloned()) {
@@ -182,11 +220,58 @@ impl StepHistory {
             Event::Wrote { step, name, value, .. } => {
                 self.wrote.entry(step.clone()).or_default().insert(name.clone(), value.clone());
             }
-            Event::StepDone { step, output, .. } => {
+            Event::StepDone { step, output, kept_from, .. } => {
                 self.outputs.insert(step.clone(), output.clone());
+                self.kept_from.extend(kept_from.clone().map(|of| (step.clone(), of)));
             }
             _ => {}
         }
+    }
+
+    /// Looks at the workspace as it is now.
+    fn look(&self, background: &Background) -> Today {
+        let root = Path::new(&self.run.settings().workspace);
+        let (memory, skills) = (background.memory.clone(), background.skills.clone());
+        let context = WorkspaceContext { memory, skills, ..WorkspaceContext::of(&self.run) };
+        let as_left = self.changed.values().filter(|change| is_as_left(root, change));
+        let as_left = as_left.map(|change| change.path.clone()).collect();
+        // The time of the last change also tells of an older file that was moved here.
+        let is_older = |file: &String| {
+            let about = std::fs::metadata(root.join(file)).ok();
+            about.is_some_and(|about| about.ctime() * 1000 + about.ctime_nsec() / 1_000_000 < self.began.0)
+        };
+        let changed_file = self.run.goal().files.iter().find(|file| !is_older(file)).cloned();
+        Today { context, as_left, changed_file }
+    }
+
+    /// A step with its result.
+    fn finished(&self, step: &Step) -> FinishedStep {
+        let id = &step.spec.id;
+        let result = KeptResult {
+            spec: (*step.spec).clone(),
+            wrote: self.wrote.get(id).cloned().unwrap_or_default(),
+            output: self.outputs.get(id).cloned().flatten(),
+            origins: step.origins.clone(),
+        };
+        FinishedStep { result, model: self.run.model_for(&step.spec).to_owned(), outdated: None }
+    }
+
+    /// What agents are told differently. Files that the run itself made or removed do not count.
+    fn difference(&self, then: &WorkspaceContext, now: &WorkspaceContext) -> Option<&'static str> {
+        let others = |told: &WorkspaceContext| -> Vec<String> {
+            told.files.iter().filter(|file| !self.changed.contains_key(*file)).cloned().collect()
+        };
+        if (&then.instructions, &then.documents) != (&now.instructions, &now.documents) {
+            return Some("AGENTS.md or .context");
+        }
+        if then.memory != now.memory {
+            return Some("what is remembered");
+        }
+        if then.skills != now.skills {
+            return Some("the list of skills");
+        }
+        let is_same = then.root == now.root && then.more == now.more && others(then) == others(now);
+        (!is_same).then_some("the list of files")
     }
 
     /// Whether a step read a variable that was given another value later: the run only knows the last one.
@@ -198,47 +283,18 @@ impl StepHistory {
     }
 }
 
-/// The files of a workspace as they are today.
-struct FilesToday {
-    /// When each file was last changed, in milliseconds, for files that are not as the run left them.
-    changed: Vec<(String, i64)>,
-    /// The files that the run changed and that are still as it left them.
-    as_left: BTreeSet<String>,
-}
-
-impl FilesToday {
-    fn look(root: &Path, left: &BTreeMap<String, FileChange>) -> Self {
-        let as_left: BTreeSet<String> =
-            left.values().filter(|change| is_as_left(root, change)).map(|change| change.path.clone()).collect();
-        let walk = WalkBuilder::new(root).hidden(true).require_git(false).parents(false).build();
-        let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
-        let changed = files.filter_map(|entry| {
-            let path = entry.path().strip_prefix(root).ok()?.display().to_string();
-            let modified = entry.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-            (!as_left.contains(&path)).then_some((path, modified.as_millis() as i64))
-        });
-        Self { changed: changed.collect(), as_left }
-    }
-
-    fn is_as_left(&self, path: &str) -> bool {
-        self.as_left.contains(path)
-    }
-
-    /// A file that somebody else changed after a moment.
-    fn newer_than(&self, moment: Timestamp) -> Option<&str> {
-        self.changed.iter().find(|(_, modified)| *modified > moment.0).map(|(path, _)| path.as_str())
-    }
-}
-
 /// Whether a file is as a change left it.
 fn is_as_left(root: &Path, change: &FileChange) -> bool {
     let path = root.join(&change.path);
-    match (change.after, change.now) {
-        (Some(hash), _) => std::fs::read(path).is_ok_and(|bytes| hash_of(&bytes) == hash),
-        (None, Some(form)) => {
-            let found = std::fs::symlink_metadata(path).ok();
-            found.is_some_and(|found| found.is_dir() || found.len() == form.len)
+    let found = std::fs::symlink_metadata(&path).ok();
+    match (change.after, change.now, found) {
+        (Some(hash), _, Some(_)) => std::fs::read(path).is_ok_and(|bytes| hash_of(&bytes) == hash),
+        (None, Some(form), Some(found)) if form.kind == FileKind::Folder => found.is_dir(),
+        (None, Some(form), Some(found)) => {
+            let modified = found.mtime() * 1_000_000_000 + found.mtime_nsec();
+            found.len() == form.len && form.modified == Some(modified)
         }
-        (None, None) => !path.exists(),
+        (None, None, None) => true,
+        _ => false,
     }
 }

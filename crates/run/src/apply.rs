@@ -104,7 +104,9 @@ impl Run {
             Event::Judged { step, verdict } => self.judged(step, verdict),
             Event::Proved { findings, .. } => self.proof.findings.clone_from(findings),
             Event::StepDone { step, output, kept_from, .. } => {
-                self.plan.kept.extend(kept_from.as_ref().map(|_| step.clone()));
+                if kept_from.is_some() {
+                    self.is_kept_result(step);
+                }
                 self.step_done(step, output.as_deref());
             }
             Event::Halted { step, ask, why } => self.step_halted(step, ask.as_ref(), why),
@@ -173,7 +175,21 @@ impl Run {
             self.goal.text.clone_from(goal);
             self.goal.asked.clear();
             self.users_words = vec![goal.clone()];
+            // The guardrails have not seen this one.
+            self.input_guard = None;
         }
+    }
+
+    /// A step has the result of an earlier run, and with it the origins of what was read for it.
+    fn is_kept_result(&mut self, id: &crate::StepId) {
+        self.plan.kept.insert(id.clone());
+        let Some(repeated) = self.plan.earlier.repeated.clone() else { return };
+        self.with_step(id, |step| {
+            let kept = repeated.results.iter().find(|kept| kept.spec == *step.spec);
+            if let Some(kept) = kept {
+                step.origins.merge(&kept.origins);
+            }
+        });
     }
 
     fn resumed(&mut self, budget: Option<&Budget>, approvals: Option<ApprovalMode>) {

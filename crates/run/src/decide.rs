@@ -143,7 +143,7 @@ impl Run {
             }
             Input::Import => vec![Event::Imported],
             Input::Adopt { settings } => self.adopt(settings),
-            Input::EditPlan { graph, models, by } => self.edit_plan(graph, models, by),
+            Input::EditPlan { graph, models, requirements, by } => self.edit_plan(graph, models, requirements, by),
         }
     }
 

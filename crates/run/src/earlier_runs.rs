@@ -58,7 +58,4 @@ pub struct KeptResult {
     /// Where the text from outside that it had read came from.
     #[serde(default, skip_serializing_if = "Origins::is_empty")]
     pub origins: Origins,
-    /// It used tools, so it is run again if a step before it changes something.
-    #[serde(default, skip_serializing_if = "crate::message::is_false")]
-    pub used_tools: bool,
 }

@@ -188,6 +188,9 @@ pub enum Input {
         /// Models that it names and that the run does not know yet, with what each stands for.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         models: BTreeMap<String, String>,
+        /// What it requires, in place of what the plan before it required.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        requirements: Vec<crate::requirement::Requirement>,
         /// Who.
         #[serde(default)]
         by: String,

@@ -1,7 +1,7 @@
 //! What a run must have achieved when it ends: the requirements of a goal, and how each is checked.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::message::is_false;
 
@@ -152,6 +152,22 @@ impl Requirement {
         Self { text: text.to_owned(), check: check_in(text), derived: false }
     }
 
+    /// The requirements that a plan names beside its steps.
+    pub fn all_in(plan: &Value) -> Vec<Self> {
+        let listed = plan.get("requirements").and_then(Value::as_array);
+        listed.into_iter().flatten().filter_map(Self::from_plan).take(MOST).collect()
+    }
+
+    /// The form in which a plan names it.
+    pub fn in_plan(&self) -> Value {
+        match &self.check {
+            Check::Command { command } => json!({ "text": self.text, "command": command }),
+            Check::File { path, schema: None } => json!({ "text": self.text, "file": path }),
+            Check::File { path, schema } => json!({ "text": self.text, "file": path, "schema": schema }),
+            Check::FreeText | Check::Answer { .. } | Check::Variable { .. } | Check::Citations => json!(self.text),
+        }
+    }
+
     /// Reads one from a plan: a text, or an object with `text` and `command`, or `file` and perhaps `schema`.
     pub(crate) fn from_plan(value: &Value) -> Option<Self> {
         let part = |key: &str| value.get(key).and_then(Value::as_str).map(str::trim).filter(|part| !part.is_empty());
@@ -182,6 +198,8 @@ impl Requirement {
     }
 }
 
+/// How many requirements a plan may name: more are a list of wishes.
+const MOST: usize = 20;
 /// The longest requirement of a plan. A longer one is a mistake.
 const LONGEST: usize = 2_000;
 

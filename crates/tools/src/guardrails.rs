@@ -57,6 +57,8 @@ pub enum GuardCheck {
     Schema(Arc<Schema>),
     /// A function of the user's finds nothing.
     Function(Arc<dyn Tool>),
+    /// Its file cannot be used for this reason, so nothing passes.
+    Unusable(String),
 }
 
 /// One guardrail.
@@ -179,6 +181,7 @@ impl Guardrail {
                 Ok(value) => schema.judge(&value).err().map_or(Ok(None), |mismatch| plain(mismatch.to_string())),
                 Err(error) => plain(format!("it is not JSON: {error}")),
             },
+            GuardCheck::Unusable(why) => Err(why.clone()),
             GuardCheck::Function(tool) => by_function(tool.as_ref(), point, text, call, cx).await,
         }
     }

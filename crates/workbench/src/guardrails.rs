@@ -43,7 +43,7 @@ pub(crate) async fn load(
             Err(error) => fault(String::new(), error.to_string()),
             Ok(files) => {
                 for file in files {
-                    match file.and_then(|file| guardrail(file, workspace)) {
+                    match file.and_then(|file| guardrail(file, folder)) {
                         Ok(one) => found.push(one),
                         Err((name, why)) => fault(name, why),
                     }
@@ -55,17 +55,27 @@ pub(crate) async fn load(
         found.extend(functions);
         faults.extend(more);
     }
+    found.extend(faults.iter().filter_map(unusable));
     (found, faults)
 }
 
-fn guardrail(file: GuardrailFile, workspace: &Path) -> Result<Guardrail, (String, String)> {
+/// A guardrail whose file cannot be used lets nothing pass: nobody knows what it would have found.
+fn unusable(file: &ListedFile) -> Option<Guardrail> {
+    let fault = file.problems.iter().find(|problem| problem.severity == Severity::Error)?;
+    let name = Path::new(&file.file).file_name()?.to_str()?.to_owned();
+    let points = vec![GuardPoint::Input, GuardPoint::Call, GuardPoint::Output];
+    let check = GuardCheck::Unusable(fault.text.clone());
+    Some(Guardrail { name, points, action: GuardAction::Stop, check, tools: Vec::new() })
+}
+
+fn guardrail(file: GuardrailFile, folder: &Path) -> Result<Guardrail, (String, String)> {
     let GuardrailFile { name, when, action, check, most, words, schema, tools, rule } = file;
     let check = match check.as_str() {
         "secrets" => GuardCheck::Secrets,
         "length" => GuardCheck::Length(most.unwrap_or(usize::MAX)),
         "words" => GuardCheck::Words(words),
         "schema" => {
-            let path = workspace.join(schema.unwrap_or_default());
+            let path = folder.join(schema.unwrap_or_default());
             let schema = read_schema(&path).map_err(|why| (format!("{name}.md"), why))?;
             GuardCheck::Schema(Arc::new(schema))
         }
@@ -97,14 +107,28 @@ async fn functions(folder: &Path, like: DropIns, look: CacheUse) -> (Vec<Guardra
     // Their names need only be unique among each other, so they are not added to the tools.
     let mut registry = Registry::default();
     let listing = DropIns { folders: vec![own], ..like }.register(&mut registry, look).await;
-    let found = registry.iter().filter_map(|tool| {
-        let (_, point) = FUNCTIONS.iter().find(|(end, _)| tool.spec().name.ends_with(end))?;
-        let ToolSource::File(file) = tool.source() else { return None };
-        let name = PathBuf::from(file).file_stem()?.to_str()?.to_owned();
-        let (check, action) = (GuardCheck::Function(Arc::clone(tool)), GuardAction::Correct);
-        Some(Guardrail { name, points: vec![*point], action, check, tools: Vec::new() })
+    let found: Vec<Guardrail> = registry
+        .iter()
+        .filter_map(|tool| {
+            let (_, point) = FUNCTIONS.iter().find(|(end, _)| tool.spec().name.ends_with(end))?;
+            let ToolSource::File(file) = tool.source() else { return None };
+            let name = PathBuf::from(file).file_stem()?.to_str()?.to_owned();
+            let (check, action) = (GuardCheck::Function(Arc::clone(tool)), GuardAction::Correct);
+            Some(Guardrail { name, points: vec![*point], action, check, tools: Vec::new() })
+        })
+        .collect();
+    let has_check = |file: &ListedFile| {
+        let stem = Path::new(&file.file).file_stem().and_then(|stem| stem.to_str());
+        found.iter().any(|one| Some(one.name.as_str()) == stem)
+    };
+    let no_check = "no function in it ends in `_input`, `_call` or `_output`, so it checks nothing";
+    let faults = listing.files.into_iter().filter_map(|file| match file.problems.is_empty() {
+        true if has_check(&file) => None,
+        true => Some(faulty(Path::new(&file.file), no_check.to_owned())),
+        false => Some(file),
     });
-    (found.collect(), listing.files.into_iter().filter(|file| !file.problems.is_empty()).collect())
+    let faults = faults.collect();
+    (found, faults)
 }
 
 fn faulty(file: &Path, why: String) -> ListedFile {

@@ -5,9 +5,13 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use updraft_engine::{FinishedRun, FinishedStep};
-use updraft_run::{Goal, Graph, RepeatedRun, Run, RunId, RunMode, StepId, StepRole, StepSpec, StepState};
+use updraft_run::{
+    Goal, Graph, GuardedPoints, RepeatedRun, Requirement, Run, RunId, RunMode, StepId, StepRole, StepSpec, StepState,
+};
 
 use crate::fault::Fault;
+use crate::guardrails;
+use crate::servers::WantedTools;
 use crate::start::NewGoal;
 use crate::workbench::Workbench;
 
@@ -16,8 +20,8 @@ use crate::workbench::Workbench;
 pub struct RepeatChange {
     /// Another goal: the planner changes the plan.
     pub goal: Option<String>,
-    /// Another plan.
-    pub plan: Option<Graph>,
+    /// Another plan, and what it requires.
+    pub plan: Option<(Graph, Vec<Requirement>)>,
     /// Steps that are carried out again in any case.
     pub again: Vec<StepId>,
 }
@@ -45,14 +49,22 @@ pub struct Repetition {
 impl Workbench {
     /// Looks at a run and finds out what a repetition would do. Starts nothing.
     pub async fn repeat(&self, id: &RunId, change: RepeatChange) -> Result<Repetition, Fault> {
-        let finished = self.engine().await?.finished_steps(id).await?;
+        let kit = self.equipment(WantedTools::All).await?;
+        let background = self.background(kit.engine.load(id)?.goal(), self.agents(kit)?);
+        let finished = kit.engine.finished_steps(id, &background).await?;
         let run = &finished.run;
         let old = plan_of(run);
         if old.steps.is_empty() {
             return Err(Fault::usage(format!("run {id} has no plan; there is nothing to repeat"))
                 .hint("`updraft run` starts afresh"));
         }
-        let plan = change.plan.clone().unwrap_or_else(|| old.clone());
+        let plan = change.plan.as_ref().map_or_else(|| old.clone(), |(plan, _)| plan.clone());
+        let unknown = change.again.iter().find(|step| plan.steps.iter().all(|spec| spec.id != **step));
+        if let Some(step) = unknown {
+            let steps: Vec<&str> = plan.steps.iter().map(|spec| spec.id.as_str()).collect();
+            return Err(Fault::usage(format!("the plan has no step `{step}`"))
+                .hint(format!("its steps are {}", steps.join(", "))));
+        }
         let own = self.reasons(&finished, &plan, &change).await?;
         // A step behind one that is made again keeps its result if it gets the same input.
         let kept = finished.steps.iter().filter(|step| !own.contains_key(&step.result.spec.id));
@@ -79,14 +91,19 @@ impl Workbench {
         };
         let is_given = mode == RunMode::Given;
         let text = change.goal.unwrap_or_else(|| run.goal().text.clone());
-        let goal = Goal { text, mode, asked: String::new(), ..run.goal().clone() };
+        // With the same plan, what it required stays required.
+        let is_same_plan = is_given && change.plan.is_none();
+        let requirements = run.proof().requirements.iter().filter(|one| is_same_plan || !one.derived);
+        let new_ones = change.plan.iter().flat_map(|(_, requirements)| requirements);
+        let requirements = requirements.chain(new_ones).cloned().collect();
+        let goal = Goal { text, mode, asked: String::new(), requirements, ..run.goal().clone() };
         let pictures = self.pictures(run)?;
         let new = NewGoal {
             models: run.settings().models.values().cloned().collect(),
             goal,
             pictures,
             plan: is_given.then_some(plan),
-            plan_first: false,
+            plan_first: is_planned_again && run.settings().plan_first,
             repeated: Some(Arc::new(repeated)),
         };
         Ok(Repetition { new, verdicts })
@@ -101,12 +118,18 @@ impl Workbench {
     ) -> Result<BTreeMap<StepId, String>, Fault> {
         let models: BTreeMap<StepId, String> =
             self.outlook(plan).await?.into_iter().map(|step| (step.step, step.model)).collect();
+        let guardrails = guardrails::points(self.dispatcher().await?.registry().guardrails());
+        let is_guarded = guardrails != GuardedPoints::default();
         let mut reasons: BTreeMap<StepId, String> = BTreeMap::new();
         for spec in &plan.steps {
             let known = finished.steps.iter().find(|step| step.result.spec.id == spec.id);
             let why = match known {
+                _ if change.goal.as_ref().is_some_and(|goal| *goal != finished.run.goal().text) => {
+                    Some("the goal has changed".to_owned())
+                }
                 _ if change.again.contains(&spec.id) => Some("you asked for it".to_owned()),
                 None => Some(not_done(&finished.run, &spec.id)),
+                Some(_) if is_guarded => Some("guardrails look at every result".to_owned()),
                 Some(step) => self.changed_since(finished, step, spec, models.get(&spec.id))?,
             };
             reasons.extend(why.map(|why| (spec.id.clone(), why)));
@@ -124,6 +147,9 @@ impl Workbench {
     ) -> Result<Option<String>, Fault> {
         if *spec != step.result.spec {
             return Ok(Some("the step has changed".to_owned()));
+        }
+        if finished.run.settings().workspace_trusted != self.settings.trust_state.is_trusted() {
+            return Ok(Some("the trust in the workspace has changed".to_owned()));
         }
         let (agents, prompts) = self.agents_and_prompts()?;
         let old = finished.texts.as_ref();

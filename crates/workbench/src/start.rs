@@ -49,7 +49,12 @@ impl Workbench {
         let only_reads = |name: &str| tools::only_reads(&kit.dispatcher, name);
         let models = |wanted: &str| model_access::agents_model(wanted, asked, &chosen.spec, &self.access);
         let mut goal = new.goal.clone();
-        goal.requirements.extend(self.settings.effective.working.requirements());
+        for own in self.settings.effective.working.requirements() {
+            // A repeated run has them already.
+            if !goal.requirements.contains(&own) {
+                goal.requirements.push(own);
+            }
+        }
         let mut models_named = self.model_names(new.plan.as_ref()).await?;
         models_named.extend(self.models_for_steps(&new));
         let window = self.planner_window(&agents, &new).await;
@@ -57,16 +62,7 @@ impl Workbench {
         let copies = tools::copies_of(&self.folders, &id);
         let settings = Rules { models: models_named, window, plan_first: new.plan_first, copies, ..settings };
         let earlier = EarlierRuns { record: self.record(&new.goal)?, repeated: new.repeated };
-        let names: Vec<String> = match &new.goal.mode {
-            RunMode::Agent(name) => vec![name.clone()],
-            RunMode::Plan | RunMode::Swarm | RunMode::Given => agents.iter().map(|agent| agent.name.clone()).collect(),
-        };
-        let (memory, remark) = memory::recalled(&self.folders, &self.folder, &self.settings, &new.goal, &names);
-        if let Some(remark) = remark {
-            self.tell(Notice::Memory(remark));
-        }
-        let skills = skills::usable(&skills::of(&self.folders, &self.folder, &self.settings));
-        let background = Background { memory, skills, earlier };
+        let background = Background { earlier, ..self.background(&new.goal, &agents) };
         let run = NewRun {
             settings,
             goal,
@@ -80,6 +76,20 @@ impl Workbench {
             pictures: new.pictures,
         };
         Ok(kit.engine.start_with(id, run, background).await?)
+    }
+
+    /// What the agents of a run with this goal are told besides the goal and the workspace.
+    pub(crate) fn background(&self, goal: &Goal, agents: &Agents) -> Background {
+        let names: Vec<String> = match &goal.mode {
+            RunMode::Agent(name) => vec![name.clone()],
+            RunMode::Plan | RunMode::Swarm | RunMode::Given => agents.iter().map(|agent| agent.name.clone()).collect(),
+        };
+        let (memory, remark) = memory::recalled(&self.folders, &self.folder, &self.settings, goal, &names);
+        if let Some(remark) = remark {
+            self.tell(Notice::Memory(remark));
+        }
+        let skills = skills::usable(&skills::of(&self.folders, &self.folder, &self.settings));
+        Background { memory, skills, earlier: EarlierRuns::default() }
     }
 
     /// The context window of the model that will plan, if it is known. A server on this machine is asked.

@@ -132,8 +132,19 @@ fn inside(file: &PathBuf, workspace: &Path) -> Result<String, CliError> {
     })
 }
 
-/// Reads the plan in a file without checking it; also returns what could not be read.
-pub(super) fn plan(file: &Path) -> Result<(Graph, Vec<String>), CliError> {
+/// A plan in a file, not checked yet.
+#[derive(Default)]
+pub(super) struct PlanFile {
+    /// Its steps.
+    pub(super) graph: Graph,
+    /// What it requires.
+    pub(super) requirements: Vec<Requirement>,
+    /// What could not be read.
+    pub(super) faults: Vec<String>,
+}
+
+/// Reads the plan in a file without checking it.
+pub(super) fn plan(file: &Path) -> Result<PlanFile, CliError> {
     let shown = file.display();
     let cannot = |error: &dyn std::fmt::Display| CliError::usage(format!("the plan `{shown}` cannot be read: {error}"));
     let mut text = String::new();
@@ -141,5 +152,6 @@ pub(super) fn plan(file: &Path) -> Result<(Graph, Vec<String>), CliError> {
     opened.take(LONGEST_PLAN).read_to_string(&mut text).map_err(|error| cannot(&error))?;
     let value: serde_json::Value = serde_json::from_str(&text)
         .map_err(|error| cannot(&error).hint(format!("`updraft json repair < {shown}` may repair it")))?;
-    Ok(Graph::read_what_can_be(&value))
+    let (graph, faults) = Graph::read_what_can_be(&value);
+    Ok(PlanFile { graph, requirements: Requirement::all_in(&value), faults })
 }

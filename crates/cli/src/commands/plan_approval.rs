@@ -9,7 +9,8 @@ use std::sync::Arc;
 use updraft_run::{Graph, Input, Run, RunId, StepRole, Verdict};
 use updraft_workbench::Workbench;
 
-use super::{goal, plan_table};
+use super::goal::{self, PlanFile};
+use super::plan_table;
 use crate::fault::{CliError, CliExitCode};
 use crate::signals::Signals;
 use crate::view::{self, RunDisplay};
@@ -31,11 +32,12 @@ pub(super) enum PlanDecision {
 }
 
 /// Decides about the plan of a run, if it waits for approval: by a file, by asking at the terminal, or without a terminal
-/// because the user resumes the run.
+/// because the user resumes this very run (`is_named`).
 pub(super) async fn decide(
     bench: &Workbench,
     id: &RunId,
     file: Option<&Path>,
+    is_named: bool,
     face: &RunDisplay,
     signals: &mut Signals,
 ) -> Result<PlanDecision, CliError> {
@@ -50,25 +52,30 @@ pub(super) async fn decide(
     // Somebody has decided already, with `updraft approve` or `updraft deny`.
     let is_about_plan = |input: &Input| input.question().is_some() && input.question() == run.plan_approval();
     if let Some(known) = bench.journal()?.inbox(id)?.into_iter().map(|mail| mail.input).find(is_about_plan) {
+        if file.is_some() {
+            return Err(CliError::usage(format!("the plan of run {id} has already been approved or refused"))
+                .hint(format!("`updraft resume {id}` without --plan goes on with that")));
+        }
         let approves = matches!(&known, Input::Verdict { verdict, .. } if verdict.allow);
         return Ok(PlanDecision::Send { input: known, approves });
     }
     if let Some(file) = file {
-        let (plan, unread) = goal::plan(file)?;
-        let faults = [unread, faults_of(bench, &run, &plan)].concat();
+        let plan = goal::plan(file)?;
+        let faults = faults_of(bench, &run, &plan);
         if !faults.is_empty() {
             return Err(updraft_engine::Error::Plan(faults).into());
         }
         return Ok(edited(bench, plan));
     }
     if !face.can_ask {
-        return Ok(approve(&run));
+        return Ok(if is_named { approve(&run) } else { PlanDecision::None });
     }
     face.make_way();
     let plan = plan_of(&run);
     let outlook = bench.outlook(&plan).await?;
     out::note(&format!("\nthe plan of run {id}:\n"));
-    for line in &plan_table::lines(&plan, &outlook, Some(view::size().1)) {
+    let table = plan_table::lines(&plan, &outlook, Some(view::size().1));
+    for line in table.iter().chain(&plan_table::required(&run.proof().requirements)) {
         out::note(line);
     }
     if let Some(why) = run.planned_instead() {
@@ -103,9 +110,9 @@ fn approve(run: &Run) -> PlanDecision {
     PlanDecision::Send { input: Input::Verdict { id: run.plan_approval().cloned(), verdict }, approves: true }
 }
 
-fn edited(bench: &Workbench, plan: Graph) -> PlanDecision {
-    let models = bench.named_in_full(&plan);
-    let input = Input::EditPlan { graph: Arc::new(plan), models, by: "the command line".into() };
+fn edited(bench: &Workbench, plan: PlanFile) -> PlanDecision {
+    let (models, requirements) = (bench.named_in_full(&plan.graph), plan.requirements);
+    let input = Input::EditPlan { graph: Arc::new(plan.graph), models, requirements, by: "the command line".into() };
     PlanDecision::Send { input, approves: true }
 }
 
@@ -115,16 +122,17 @@ fn plan_of(run: &Run) -> Graph {
     Graph { steps: waits.map(|step| (*step.spec).clone()).collect() }
 }
 
-fn faults_of(bench: &Workbench, run: &Run, plan: &Graph) -> Vec<String> {
-    let models: BTreeMap<String, String> = bench.named_in_full(plan);
-    run.edit_faults(plan, &models)
+fn faults_of(bench: &Workbench, run: &Run, plan: &PlanFile) -> Vec<String> {
+    let models: BTreeMap<String, String> = bench.named_in_full(&plan.graph);
+    [plan.faults.clone(), run.edit_faults(&plan.graph, &models)].concat()
 }
 
 /// Lets the user edit the plan as a file until it has no faults, or they give up.
 fn edit(bench: &Workbench, id: &RunId, run: &Run, plan: &Graph) -> Result<PlanDecision, CliError> {
     let file = bench.folders.state.join(format!("plan-{id}.json"));
     let cannot = |error: &std::io::Error| CliError::file("write", &file, error);
-    let text = serde_json::to_string_pretty(plan).unwrap_or_default() + "\n";
+    let text =
+        serde_json::to_string_pretty(&plan_table::file(plan, &run.proof().requirements)).unwrap_or_default() + "\n";
     let mut how = std::fs::OpenOptions::new();
     let mut written = folders::private_file(&file, how.write(true).truncate(true)).map_err(|error| cannot(&error))?;
     written.write_all(text.as_bytes()).map_err(|error| cannot(&error))?;
@@ -132,8 +140,8 @@ fn edit(bench: &Workbench, id: &RunId, run: &Run, plan: &Graph) -> Result<PlanDe
     loop {
         open_editor(&file)?;
         let faults = match goal::plan(&file) {
-            Ok((plan, unread)) => {
-                let faults = [unread, faults_of(bench, run, &plan)].concat();
+            Ok(plan) => {
+                let faults = faults_of(bench, run, &plan);
                 if faults.is_empty() {
                     // Only a copy of what the run is sent.
                     let _ = std::fs::remove_file(&file);

@@ -2,30 +2,41 @@
 
 use std::io::IsTerminal as _;
 
-use updraft_run::Graph;
+use updraft_run::{Graph, Requirement};
 use updraft_workbench::StepOutlook;
 
 use crate::{out, view};
 
 const HEAD: [&str; 9] = ["step", "agent", "model", "price", "rights", "reads", "writes", "after", "description"];
 
-/// Prints a plan: as a table, or as a file for `--plan`.
-pub(super) fn print(plan: &Graph, outlook: &[StepOutlook], as_json: bool) {
+/// Prints a plan and what it requires: as a table, or as a file for `--plan`.
+pub(super) fn print(plan: &Graph, requirements: &[Requirement], outlook: &[StepOutlook], as_json: bool) {
     if as_json {
-        out::pretty(&json(plan, outlook));
+        let mut value = file(plan, requirements);
+        value["outlook"] = serde_json::to_value(outlook).unwrap_or_default();
+        out::pretty(&value);
         return;
     }
     let columns = std::io::stdout().is_terminal().then(|| view::size().1);
-    for line in &lines(plan, outlook, columns) {
+    for line in lines(plan, outlook, columns).iter().chain(&required(requirements)) {
         out::line(line);
     }
 }
 
-/// The plan in the form that `--plan` reads, with the outlook of each step beside it.
-fn json(plan: &Graph, outlook: &[StepOutlook]) -> serde_json::Value {
+/// The plan in the form that `--plan` reads.
+pub(super) fn file(plan: &Graph, requirements: &[Requirement]) -> serde_json::Value {
     let mut value = serde_json::to_value(plan).unwrap_or_default();
-    value["outlook"] = serde_json::to_value(outlook).unwrap_or_default();
+    let own: Vec<_> = requirements.iter().filter(|one| one.derived).map(Requirement::in_plan).collect();
+    if !own.is_empty() {
+        value["requirements"] = own.into();
+    }
     value
+}
+
+/// A line for each requirement of the plan: what must hold at the end, and the command that is run for it.
+pub(super) fn required(requirements: &[Requirement]) -> Vec<String> {
+    let own = requirements.iter().filter(|one| one.derived);
+    own.map(|one| format!("requires {}: {}", out::short(&one.text, 200), out::harmless(&one.how()))).collect()
 }
 
 /// A row for each step, fitted to the columns of the terminal.

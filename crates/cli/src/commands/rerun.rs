@@ -32,6 +32,10 @@ async fn rerun(folders: &AppFolders, journal: &Journal, of: &RunId, args: RerunA
         return Err(CliError::usage(format!("run {of} has not ended; it is {}", old.status()))
             .hint(format!("`updraft resume {of}` continues it")));
     }
+    if old.is_imported() {
+        return Err(CliError::usage(format!("run {of} was imported; its model, folder and commands are not yours"))
+            .hint("`updraft run` with its goal starts a run of your own"));
+    }
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
     let face = RunDisplay::of(&args.output);
@@ -44,8 +48,11 @@ async fn rerun(folders: &AppFolders, journal: &Journal, of: &RunId, args: RerunA
         ..Flags::default()
     };
     let attendance = RunCallbacks { watch: face.watch.clone(), stop, tell: face.tell() };
-    let bench = Workbench::open_for(&StoredRun::new(&old, journal)?, folders, flags, attendance)?;
+    let mut bench = Workbench::open_for(&StoredRun::new(&old, journal)?, folders, flags, attendance)?;
     log::begin(folders, &bench.settings.effective.log.value);
+    if old.settings().plan_first && args.goal.is_some() && args.plan.is_none() {
+        bench.hold_to_reading();
+    }
     let repeat = Box::pin(bench.repeat(of, change(&args)?)).await?;
     bench.check(&repeat.new, Vec::new())?;
     if args.dry_run {
@@ -68,11 +75,11 @@ fn change(args: &RerunArgs) -> Result<RepeatChange, CliError> {
     let plan = match &args.plan {
         None => None,
         Some(file) => {
-            let (plan, faults) = goal::plan(file)?;
-            if !faults.is_empty() {
-                return Err(updraft_engine::Error::Plan(faults).into());
+            let plan = goal::plan(file)?;
+            if !plan.faults.is_empty() {
+                return Err(updraft_engine::Error::Plan(plan.faults).into());
             }
-            Some(plan)
+            Some((plan.graph, plan.requirements))
         }
     };
     let again = args.again.iter().map(|step| StepId::parse(step)).collect::<Result<_, _>>();

@@ -82,7 +82,7 @@ pub(super) async fn resume_run(folders: &AppFolders, journal: &Journal, id: &Run
     let mut edited = args.plan.as_deref();
     loop {
         let (mut bench, adopts) = open(folders, journal, id, args, &face, &stop, has_followed).await?;
-        let approval = plan_approval::decide(&bench, id, edited.take(), &face, &mut signals).await?;
+        let approval = plan_approval::decide(&bench, id, edited.take(), !args.all, &face, &mut signals).await?;
         let (approves, verdict) = match approval {
             PlanDecision::None => (false, None),
             PlanDecision::Send { input, approves } => (approves, Some(input)),

@@ -62,7 +62,7 @@ pub(crate) fn start(
         && let Some(graph) = &new.plan
     {
         let outlook = runtime::block_on(async { Ok(bench.outlook(graph).await?) })?;
-        plan_table::print(graph, &outlook, args.output.json);
+        plan_table::print(graph, &new.goal.requirements, &outlook, args.output.json);
         return Ok(CliExitCode::Done);
     }
     for requirement in &new.goal.requirements {
@@ -104,13 +104,17 @@ fn check(
     text: &str,
     follow_up: Option<FollowUp>,
 ) -> Result<NewGoal, CliError> {
-    let (plan, unread) = args.plan.as_deref().map(goal::plan).transpose()?.unzip();
+    let file = args.plan.as_deref().map(goal::plan).transpose()?;
     let mut new = goal::goal(args, text.to_owned(), &bench.folder)?;
-    new.plan = plan.or(new.plan);
+    let mut unread = Vec::new();
+    if let Some(plan) = file {
+        new.goal.requirements.extend(plan.requirements);
+        (new.plan, unread) = (Some(plan.graph), plan.faults);
+    }
     if let Some(earlier) = follow_up {
         new.goal = earlier.add_to(new.goal, bench.settings.effective.memory.conversation());
     }
-    bench.check(&new, unread.unwrap_or_default())?;
+    bench.check(&new, unread)?;
     Ok(new)
 }
 

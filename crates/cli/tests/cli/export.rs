@@ -32,6 +32,7 @@ fn what_is_exported_is_imported_again_and_replays() {
     world.updraft(&["replay", &id, "--strict"]).code(0);
     world.fed(&["import", "-", "--id", "copy"], exported.as_bytes()).code(0);
     world.updraft(&["show", "copy"]).code(0);
+    world.updraft(&["rerun", "copy"]).code(2).says("was imported");
 }
 
 #[test]

@@ -86,3 +86,21 @@ fn guardrails_of_a_workspace_count_once_it_is_trusted() {
     world.updraft(&["trust", "--yes"]).code(0);
     run().code(0).says("`when` is \"sometimes\"; expected input, call, output");
 }
+
+#[test]
+fn a_guardrail_that_cannot_be_used_lets_nothing_pass() {
+    let world = World::new();
+    let model = world.script("s.json", &json!({"default": {"text": "done"}}));
+    let function =
+        "def house(text: str):\n    \"\"\"Checks.\n\n    Annotations: read-only\n    \"\"\"\n    return 'no'\n";
+    world.config("guardrails/house.py", function);
+    let ran = world.updraft(&["run", "--model", &model, "--agent", "coder", "do it"]).code(1);
+    ran.says("no function in it ends in `_input`");
+    world.config("guardrails/house.py", &function.replace("house", "house_input").replace("'no'", "None"));
+    world.config("guardrails/form.md", "---\nwhen: [output]\ncheck: schema\nschema: form.json\n---\n");
+    world.file("form.json", "{}");
+    let ran = world.updraft(&["run", "--model", &model, "--agent", "coder", "do it"]).code(1);
+    ran.says("the schema `").says("guardrails/form.json");
+    world.config("guardrails/form.json", r#"{"type": "string"}"#);
+    world.updraft(&["run", "--model", &model, "--agent", "coder", "do it"]).code(1).says("it is not JSON");
+}

@@ -165,5 +165,64 @@ fn a_repeated_run_carries_out_only_what_has_changed() {
     let shown = world.updraft(&["show", "last", "--json"]).code(0).value();
     let kept: Vec<Option<bool>> =
         shown["steps"].as_array().unwrap().iter().map(|step| step["kept"].as_bool()).collect();
-    assert_eq!(kept, [Some(false), Some(true)], "the facts are the same again, so the story is kept");
+    assert_eq!(kept, [Some(false), Some(false)], "`find` used a tool again, so nobody knows what it has changed");
+}
+
+/// The verdicts of a dry rerun: why each step is done again, or nothing.
+fn again(world: &World, args: &[&str]) -> Vec<Option<String>> {
+    let dry = world.updraft(&[&["rerun", "last", "--dry-run", "--json"], args].concat()).code(0).value();
+    dry["steps"].as_array().unwrap().iter().map(|step| step["again"].as_str().map(str::to_owned)).collect()
+}
+
+#[test]
+fn a_result_is_kept_only_if_nothing_it_depended_on_has_changed() {
+    let world = World::new();
+    let reads = json!({"when": {"step": "find", "turn": 0}, "answer": {"calls": [{"name": "read_file", "args": {"path": "a.txt"}}]}});
+    let model =
+        world.script("s.json", &planned(&two_steps(), &[reads, says("find", "facts"), says("tell", "the story")]));
+    world.updraft(&["run", "--model", &model, "tell me"]).code(0);
+    world.updraft(&["rerun", "last"]).code(0);
+    assert_eq!(world.runs()[0]["status"], "done", "a run that keeps everything has ended");
+    assert_eq!(again(&world, &[]), [None, None]);
+    let other = again(&world, &["--goal", "tell me more"]);
+    assert!(other.iter().all(|why| why.as_deref() == Some("the goal has changed")), "{other:?}");
+    world.updraft(&["rerun", "last", "--again", "fnd"]).code(2).says("no step `fnd`");
+    world.file("a.txt", "another text\n");
+    let why = again(&world, &[]);
+    assert!(why[0].as_ref().is_some_and(|why| why.contains("a.txt")), "also in a rerun of a rerun: {why:?}");
+    world.file("AGENTS.md", "Be brief.\n");
+    let why = again(&world, &[]);
+    assert!(why.iter().all(|why| why.as_ref().is_some_and(|why| why.contains("AGENTS.md"))), "{why:?}");
+}
+
+#[test]
+fn a_step_whose_read_failed_or_that_ran_a_command_is_done_again() {
+    let world = World::new();
+    let call = |step: &str, name: &str, args: serde_json::Value| json!({"when": {"step": step, "turn": 0}, "answer": {"calls": [{"name": name, "args": args}]}});
+    let rules = [
+        call("find", "read_file", json!({"path": "later.txt"})),
+        call("tell", "run_command", json!({"command": "true"})),
+        says("find", "nothing"),
+        says("tell", "the story"),
+    ];
+    let model = world.script("s.json", &planned(&two_steps(), &rules));
+    world.updraft(&["run", "--yes", "--model", &model, "tell me"]).code(0);
+    let why = again(&world, &[]);
+    assert!(why.iter().all(Option::is_some), "{why:?}");
+}
+
+#[test]
+fn an_approval_is_not_given_by_resuming_all_nor_overruled_by_a_file() {
+    let world = World::new();
+    let model = model(&world);
+    world.updraft(&["run", "--plan-first", "--model", &model, "tell me"]).code(3);
+    world.updraft(&["tell", "last", "hurry up"]).code(0);
+    world.updraft(&["resume", "--all"]).code(3);
+    assert_eq!(world.runs()[0]["status"], "waiting");
+    world.updraft(&["approve", "last"]).code(0);
+    let plan = world.file("plan.json", r#"{"steps": [{"id": "mine", "agent": "thinker"}]}"#);
+    let both = world.updraft(&["resume", "last", "--plan", plan.to_str().unwrap()]).code(2);
+    assert!(both.err.contains("already been approved or refused"), "{}", both.err);
+    world.updraft(&["resume", "--all"]).code(0);
+    assert_eq!(world.runs()[0]["status"], "done");
 }

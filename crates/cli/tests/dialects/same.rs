@@ -81,7 +81,9 @@ fn plain(event: &Value, provider: &Provider) -> Value {
     let inside = &mut event["event"];
     if let Some(settings) = inside.pointer_mut("/started/settings") {
         assert_eq!(settings["model"], provider.spec());
-        settings["model"] = Value::Null;
+        for name in ["model", "models", "copies"] {
+            settings[name] = Value::Null;
+        }
     }
     // What a question may cost at most goes by the provider's prices.
     if let Some(facts) = inside.pointer_mut("/begun/facts").and_then(Value::as_object_mut) {

@@ -21,6 +21,9 @@ impl Run {
         if let PlanReason::Failed(_) | PlanReason::Revised = because {
             self.drop_what_has_not_begun();
         }
+        if *because == PlanReason::Revised {
+            self.drop_derived();
+        }
         let first = self.steps.len();
         // The steps' tasks were written by the planner, so they carry the origins that the planner has read.
         let words_of = self.planner.map(|at| self.steps[at].origins.clone()).unwrap_or_default();

@@ -32,8 +32,19 @@ const CACHES: [&str; 14] = [
 ];
 
 impl Run {
-    /// Adds requirements. One that was given in the same words stays as it is.
+    /// Forgets what an earlier plan required: another takes its place.
+    pub(super) fn drop_derived(&mut self) {
+        let before = self.proof.requirements.len();
+        self.proof.requirements.retain(|one| !one.derived);
+        if self.proof.requirements.len() != before {
+            self.proof.findings.clear();
+        }
+    }
+
+    /// Adds the requirements of a plan in place of those of an earlier one. One that was given in the same words stays as
+    /// it is.
     pub(super) fn required(&mut self, requirements: &[Requirement]) {
+        self.drop_derived();
         for new in requirements {
             let is_known = |known: &Requirement| known.text == new.text || (known.check == new.check && !is_free(new));
             if !self.proof.requirements.iter().any(is_known) {

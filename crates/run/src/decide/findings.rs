@@ -155,6 +155,9 @@ impl Run {
             }
         }
         match (is_met, evidence.is_empty()) {
+            (true, false) if evidence.iter().all(|one| matches!(one, Evidence::Answer { .. })) => {
+                ProofFinding { evidence, ..unproved("only the agents' own words say so") }
+            }
             (true, false) => ProofFinding { state: ProofState::Proved, why: String::new(), evidence },
             (false, false) => failed(why, evidence),
             (_, true) if faults.is_empty() => unproved("the model that was asked named no evidence"),

@@ -28,20 +28,30 @@ impl Run {
     }
 
     fn kept_result<'a>(&self, step: &Step, repeated: &'a RepeatedRun) -> Option<&'a KeptResult> {
-        if step.role != StepRole::Work || step.visit > 0 {
+        // Guardrails may have changed since, and look at every result.
+        if step.role != StepRole::Work || step.visit > 0 || !self.settings.guards.is_empty() {
             return None;
         }
         let kept = repeated.results.iter().find(|kept| kept.spec == *step.spec)?;
-        let is_same =
-            |name: &String| self.variables.get(name).map(|variable| &*variable.value) == repeated.variables.get(name);
-        let is_moved = kept.used_tools && self.has_changed_before(step);
-        (kept.spec.reads.iter().all(is_same) && !is_moved).then_some(kept)
+        let is_same = self.goal.text == repeated.goal && self.are_same(&kept.spec.reads, repeated);
+        (is_same && !self.has_changed_before(step, repeated)).then_some(kept)
     }
 
-    /// Whether a step that comes before this one was carried out in this run and used tools: it may have changed what
-    /// this step reads.
-    fn has_changed_before(&self, step: &Step) -> bool {
-        let used_tools = |other: &&Step| other.role == StepRole::Work && other.actions.is_some();
-        self.steps().filter(used_tools).any(|other| self.leads_to(other, &step.spec.id))
+    fn are_same(&self, names: &[String], repeated: &RepeatedRun) -> bool {
+        let value = |name: &String| self.variables.get(name).map(|variable| &*variable.value);
+        names.iter().all(|name| value(name) == repeated.variables.get(name))
+    }
+
+    /// Whether something was carried out in this run that may have changed what this step is told or reads: a step
+    /// somewhere before it used tools, or the result of one right before it is not certainly the same.
+    fn has_changed_before(&self, step: &Step, repeated: &RepeatedRun) -> bool {
+        let is_carried_out = |other: &&Step| other.role == StepRole::Work && !self.is_kept(&other.spec.id);
+        let may_differ = |other: &Step| {
+            let writes = &other.spec.writes;
+            writes.is_empty() || !self.are_same(writes, repeated)
+        };
+        let mut others = self.steps().filter(is_carried_out);
+        self.before(step).filter(is_carried_out).any(may_differ)
+            || others.any(|other| other.actions.is_some() && self.leads_to(other, &step.spec.id))
     }
 }

@@ -43,10 +43,10 @@ impl Run {
         let checked = plan_in(&answer.text).and_then(|plan| Graph::checked(&plan, &self.surroundings()));
         match checked.and_then(|graph| graph.with_tries(&self.try_planner(&|name| self.may_change(name)))) {
             Ok(graph) => {
-                let requirements = plan_in(&answer.text).map(|plan| requirements_in(&plan)).unwrap_or_default();
+                let requirements = plan_in(&answer.text).map(|plan| Requirement::all_in(&plan)).unwrap_or_default();
                 let required = (!requirements.is_empty()).then_some(Event::Required { requirements });
                 let graph = self.with_synthesis(graph);
-                required.into_iter().chain(self.accept_plan(step, turn, graph, None)).collect()
+                self.accept_plan(step, turn, graph, None).into_iter().chain(required).collect()
             }
             Err(faults) => {
                 // A planner that has answered in prose twice will not write a plan the third time.
@@ -195,15 +195,6 @@ fn plan_in(text: &str) -> Result<serde_json::Value, Vec<String>> {
     let repaired = repair_with(text, Some(&schema)).map(|repaired| repaired.value);
     let plan = repaired.filter(|value| whole_object(text).is_some() || Graph::has_steps(value));
     plan.ok_or_else(|| vec!["the answer contains no plan; answer with the plan as one JSON object".into()])
-}
-
-/// How many requirements a plan may name: more are a list of wishes.
-const MOST_REQUIREMENTS: usize = 20;
-
-/// The requirements that a plan names beside its steps.
-fn requirements_in(plan: &serde_json::Value) -> Vec<Requirement> {
-    let listed = plan.get("requirements").and_then(serde_json::Value::as_array);
-    listed.into_iter().flatten().filter_map(Requirement::from_plan).take(MOST_REQUIREMENTS).collect()
 }
 
 /// Makes a step id from an agent's name.

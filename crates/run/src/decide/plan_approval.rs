@@ -9,6 +9,7 @@ use crate::graph::{Graph, GraphContext};
 use crate::id::{EffectAddress, EffectKind};
 use crate::origins::Origins;
 use crate::reply::{Reply, Verdict};
+use crate::requirement::Requirement;
 use crate::state::Run;
 use crate::step::{Step, StepRole};
 
@@ -52,7 +53,13 @@ impl Run {
 
     /// A person gives the plan that waits for approval another form. A plan with faults changes nothing: the caller
     /// learns them from `edit_faults`.
-    pub(super) fn edit_plan(&self, graph: &Arc<Graph>, models: &BTreeMap<String, String>, by: &str) -> Vec<Event> {
+    pub(super) fn edit_plan(
+        &self,
+        graph: &Arc<Graph>,
+        models: &BTreeMap<String, String>,
+        requirements: &[Requirement],
+        by: &str,
+    ) -> Vec<Event> {
         let Some((id, open)) = self.plan.approval.as_ref().and_then(|id| self.open.get_key_value(id)) else {
             return Vec::new();
         };
@@ -65,7 +72,8 @@ impl Run {
         let attempt = open.attempt;
         let approved =
             Event::Replied { id: id.clone(), attempt, reply: Reply::Verdict(approved), prepared: Vec::new() };
-        named.into_iter().chain([planned, approved]).collect()
+        let required = (!requirements.is_empty()).then(|| Event::Required { requirements: requirements.to_vec() });
+        named.into_iter().chain([planned]).chain(required).chain([approved]).collect()
     }
 
     /// What is wrong with a plan that is to replace the one that waits for approval.

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use crate::support::{World, at, calls, given, gives, plan, says, start};
 use serde_json::json;
-use updraft_run::{Failure, FailureKind, GuardedPoints, Reply, RunMode, RunSettings, RunStart, Status, ToolOutput};
+use updraft_run::{
+    Failure, FailureKind, ForkChange, GuardedPoints, Input, Reply, RunId, RunMode, RunSettings, RunStart, Status,
+    ToolOutput,
+};
 
 fn guarded(mut start: RunStart, input: bool, output: bool) -> RunStart {
     let guards = GuardedPoints { input, output };
@@ -96,4 +99,15 @@ fn a_call_that_a_guardrail_stops_ends_its_step() {
     let stopped = Failure::new(FailureKind::Guardrail, "the guardrail `pushes` does not allow this call");
     let world = World::of(given(&["a"])).says("a", [calls(&["send x"])]).gives("send", Reply::Failed(stopped)).go();
     assert!(world.transcript().contains("a failed (guardrail): the guardrail `pushes` does not allow this call"));
+}
+
+#[test]
+fn another_goal_is_checked_again() {
+    let mut world = World::of(guarded(given(&["a", "b < a"]), true, false)).go();
+    world.reply(&at("a/0/0/guard.0"), gives("passed"));
+    let change = ForkChange { goal: Some("another goal".into()), ..ForkChange::default() };
+    world.feed(Input::Fork { from: RunId::parse("original").unwrap(), at: 1, change: Box::new(change) });
+    world.says.insert("a".into(), vec![says("A")]);
+    world.work();
+    assert_eq!(world.open(), ["b/0/0/guard.0"]);
 }

@@ -59,8 +59,12 @@ fn a_refused_plan_goes_back_to_the_planner_with_the_reason_and_the_plan() {
 #[test]
 fn an_edited_plan_replaces_the_one_that_waits_and_a_faulty_one_changes_nothing() {
     let mut world = planned();
-    let edit =
-        |steps: &[&str]| Input::EditPlan { graph: Arc::new(graph(steps)), models: BTreeMap::new(), by: "me".into() };
+    let edit = |steps: &[&str]| Input::EditPlan {
+        graph: Arc::new(graph(steps)),
+        models: BTreeMap::new(),
+        requirements: Vec::new(),
+        by: "me".into(),
+    };
     world.feed(edit(&["x < nowhere"]));
     assert_eq!(world.open(), ["plan/0/0/approve.0"]);
     assert_eq!(
@@ -101,4 +105,14 @@ fn a_step_uses_the_model_that_its_plan_names() {
         (world.run.model_of(&crate::support::id("a")), world.run.model_of(&crate::support::id("b"))),
         ("x/small", "x/large")
     );
+}
+
+#[test]
+fn what_a_refused_plan_required_is_required_no_longer() {
+    let first = says(r#"{"steps": [{"id": "a", "agent": "thinker"}], "requirements": ["`false` succeeds"]}"#);
+    let mut world = World::of(shown()).says("plan", [first, plan(&["c"])]).go();
+    assert_eq!(world.run.proof().requirements.len(), 1);
+    world.feed(verdict(false, "without that"));
+    world.work();
+    assert!(world.run.proof().requirements.is_empty(), "{:?}", world.run.proof().requirements);
 }

@@ -165,12 +165,12 @@ fn evidence_in_free_text_must_exist_fit_and_be_fresh() {
 
     the evidence named for it does not count: `a/0/7/call.0` is none of the calls and results that were shown
     the evidence named for it does not count: `a/0/0/call.0` does not contain the words quoted from it
-
+    only the agents' own words say so
     the evidence named for it does not count: `a/0/0/call.1` did not succeed
     the model that was asked named no evidence
     ");
     assert_eq!(world.run.status(), Status::Unproved);
-    assert_eq!(world.run.proof().findings[3].state, ProofState::Proved);
+    assert_eq!(world.run.proof().findings[3].state, ProofState::Unproved);
 }
 
 #[test]

@@ -18,19 +18,15 @@ fn plan() -> Graph {
     Graph { steps: vec![step("a", &[], &["x"]), step("b", &["x"], &["y"]), step("c", &["y"], &[])] }
 }
 
-fn result(spec: StepSpec, wrote: &[(&str, Value)], output: Option<&str>, used_tools: bool) -> KeptResult {
+fn result(spec: StepSpec, wrote: &[(&str, Value)], output: Option<&str>) -> KeptResult {
     let wrote = wrote.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    KeptResult { spec, wrote, output: output.map(str::to_owned), origins: updraft_run::Origins::default(), used_tools }
+    KeptResult { spec, wrote, output: output.map(str::to_owned), origins: updraft_run::Origins::default() }
 }
 
 /// A run that repeats one in which `a` gave 1, `b` gave 2 and `c` said "two", without the results of `lost`.
-fn repeat(lost: &[&str], used_tools: bool) -> RunStart {
+fn repeat(lost: &[&str]) -> RunStart {
     let [a, b, c] = <[StepSpec; 3]>::try_from(plan().steps).unwrap();
-    let all = [
-        result(a, &[("x", json!(1))], None, used_tools),
-        result(b, &[("y", json!(2))], None, used_tools),
-        result(c, &[], Some("two"), used_tools),
-    ];
+    let all = [result(a, &[("x", json!(1))], None), result(b, &[("y", json!(2))], None), result(c, &[], Some("two"))];
     let results = all.into_iter().filter(|kept| !lost.contains(&kept.spec.id.as_str())).collect();
     let variables = BTreeMap::from([("x".to_owned(), json!(1)), ("y".to_owned(), json!(2))]);
     let of = RunId::parse("before").unwrap();
@@ -41,27 +37,27 @@ fn repeat(lost: &[&str], used_tools: bool) -> RunStart {
 
 #[test]
 fn a_run_that_nothing_has_changed_for_asks_nobody() {
-    let world = World::of(repeat(&[], true));
+    let world = World::of(repeat(&[]));
     assert_eq!((world.answer().as_str(), world.run.status_word(), world.run.ledger().turns), ("two", "done", 0));
     assert!(world.run.is_kept(&id("a")) && world.run.is_kept(&id("c")));
 }
 
 #[test]
 fn a_step_that_gets_the_same_input_keeps_its_result() {
-    let world = World::of(repeat(&["a"], false)).says("a", [says("{\"x\": 1}")]).go();
+    let world = World::of(repeat(&["a"])).says("a", [says("{\"x\": 1}")]).go();
     assert_eq!((world.answer().as_str(), world.run.ledger().turns), ("two", 1));
 }
 
 #[test]
 fn a_step_that_gets_another_input_is_carried_out() {
-    let world = World::of(repeat(&["a"], false)).says("a", [says("{\"x\": 5}")]).says("b", [says("{\"y\": 2}")]).go();
+    let world = World::of(repeat(&["a"])).says("a", [says("{\"x\": 5}")]).says("b", [says("{\"y\": 2}")]).go();
     assert_eq!((world.answer().as_str(), world.run.ledger().turns), ("two", 2), "y is the same again, so c is kept");
     assert!(!world.run.is_kept(&id("b")) && world.run.is_kept(&id("c")));
 }
 
 #[test]
-fn behind_a_step_that_used_tools_a_step_with_tools_is_carried_out() {
-    let mut world = World::of(repeat(&["a"], true))
+fn behind_a_step_that_used_tools_everything_is_carried_out() {
+    let mut world = World::of(repeat(&["a"]))
         .says("a", [calls(&["read z"]), says("{\"x\": 1}")])
         .says("b", [says("{\"y\": 2}")])
         .says("c", [says("three")]);
@@ -72,10 +68,31 @@ fn behind_a_step_that_used_tools_a_step_with_tools_is_carried_out() {
 
 #[test]
 fn a_changed_step_is_carried_out_and_the_others_are_kept() {
-    let mut start = repeat(&[], false);
+    let mut start = repeat(&[]);
     let mut changed = plan();
     changed.steps[1].prompt = "do it better".into();
     start.plan = Some(Arc::new(changed));
     let world = World::of(start).says("b", [says("{\"y\": 9}")]).says("c", [says("nine")]).go();
     assert_eq!((world.answer().as_str(), world.run.is_kept(&id("a"))), ("nine", true));
+}
+
+#[test]
+fn with_another_goal_nothing_is_kept() {
+    let mut start = repeat(&[]);
+    start.goal.text = "another goal".into();
+    let world = World::of(start).says("a", [says("1")]).says("b", [says("2")]).says("c", [says("new")]).go();
+    assert_eq!((world.answer().as_str(), world.run.is_kept(&id("a"))), ("new", false));
+}
+
+#[test]
+fn a_kept_step_keeps_the_origins_of_what_it_had_read() {
+    let mut start = repeat(&["b"]);
+    let mut steps = vec![step("a", &[], &[]), StepSpec { after: vec![id("a")], ..step("b", &[], &[]) }];
+    start.plan = Some(Arc::new(Graph { steps: steps.clone() }));
+    let mut kept = result(steps.remove(0), &[], Some("read"));
+    kept.origins = updraft_run::Origins::of("a page");
+    let repeated = start.earlier.repeated.as_mut().unwrap();
+    Arc::make_mut(repeated).results = vec![kept];
+    let world = World::of(start).says("b", [says("B")]).go();
+    assert!(world.run.is_kept(&id("a")) && world.step("b").is_untrusted(), "{:?}", world.step("b").origins);
 }

@@ -47,7 +47,7 @@ pub(super) async fn conclude(bench: &Workbench, rested: DriveResult, as_json: bo
         );
     }
     let plan = Graph { steps };
-    plan_table::print(&plan, &bench.outlook(&plan).await?, as_json);
+    plan_table::print(&plan, &run.proof().requirements, &bench.outlook(&plan).await?, as_json);
     if let Some(why) = run.planned_instead() {
         out::note(&format!("this is one step instead of a plan: {}", out::harmless(why)));
     }
