@@ -84,7 +84,7 @@ fn guardrails_of_a_workspace_count_once_it_is_trusted() {
     run().code(1).says("the guardrail `short`: it has 8 characters; at most 3 are allowed");
     world.file(".updraft/guardrails/short.md", "---\nwhen: sometimes\n---\n");
     world.updraft(&["trust", "--yes"]).code(0);
-    run().code(0).says("`when` is \"sometimes\"; expected input, call, output");
+    run().code(1).says("`when` is \"sometimes\"; expected input, call, output");
 }
 
 #[test]

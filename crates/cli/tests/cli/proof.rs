@@ -42,6 +42,7 @@ fn a_failing_check_is_fixed_and_the_evidence_is_shown_until_it_is_stale() {
       `grep -q 42 sum.txt` must succeed
       `grep -q 42 sum.txt` exit code 0 (proof/1/0/call.0)
         output SHA-256 HASH
+        compared with today: the files that the run changed, no others
     proved  file sum.txt exists
       the file `sum.txt` must exist
       sum.txt SHA-256 084c799cd551 (proof/1/1/call.0)
