@@ -1,7 +1,9 @@
 //! One run's home, workspace and world outside, and the lives of the process in them.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -187,6 +189,7 @@ fn clone_into(from: &Path, to: &Path) {
 pub(crate) fn wait(mut child: Child, longest: Duration) -> Ran {
     let limit = Instant::now() + longest;
     let mut is_late = false;
+    let (out, err) = (read_all(child.stdout.take()), read_all(child.stderr.take()));
     while child.try_wait().unwrap().is_none() {
         if Instant::now() > limit {
             child.kill().unwrap();
@@ -195,6 +198,18 @@ pub(crate) fn wait(mut child: Child, longest: Duration) -> Ran {
         }
         std::thread::sleep(Duration::from_millis(2));
     }
-    let ran = Ran::of(child.wait_with_output().unwrap());
+    let status = child.wait().unwrap();
+    let ran = Ran::of(Output { status, stdout: out.join().unwrap(), stderr: err.join().unwrap() });
     Ran { code: if is_late { 124 } else { ran.code }, ..ran }
+}
+
+/// Reads all that comes, meanwhile: a pipe holds 64 KB, and who writes more would wait for ever.
+fn read_all(from: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut from) = from {
+            from.read_to_end(&mut bytes).unwrap();
+        }
+        bytes
+    })
 }
