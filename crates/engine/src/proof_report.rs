@@ -132,8 +132,11 @@ fn output_hashes<'a>(
 
 /// What differs now from the files that the evidence covers.
 fn changed_on_disk(run: &Run, evidence: &Evidence, workspace: Option<&Workspace>) -> Option<String> {
-    let workspace = workspace?;
     let covered = run.proof().covered(evidence);
+    let Some(workspace) = workspace else {
+        let why = "its files cannot be compared: the workspace cannot be opened";
+        return (!covered.is_empty()).then(|| why.to_owned());
+    };
     let mut changed = covered.into_iter().filter(|(path, was)| !is_same(workspace, path, was.as_deref()));
     let (first, _) = changed.next()?;
     let more = changed.count();

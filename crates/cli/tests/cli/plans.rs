@@ -74,6 +74,7 @@ fn an_edited_plan_is_checked_and_carried_out() {
 #[test]
 fn before_the_approval_the_kernel_lets_nothing_be_changed() {
     let world = World::new();
+    world.file("a.txt", "alpha\n");
     world.config(
         "agents/distiller.md",
         "---\nname: distiller\npurpose: Looks.\ntools: [files, sandbox]\nrole: distiller\n---\nLook.\n",
@@ -86,7 +87,11 @@ fn before_the_approval_the_kernel_lets_nothing_be_changed() {
     let model = world.script("s.json", &script);
     world.updraft(&["run", "--plan-first", "--file", "a.txt", "--model", &model, "tell me"]).code(3);
     assert!(!world.ws().join("made.txt").exists() && !world.ws().join("written.txt").exists());
-    let events = world.updraft(&["events", "last"]).out;
+    let events = world.updraft(&["events", "last", "--json"]).out;
+    // The command ran and could read; what it was refused, the kernel refused.
+    let is_refused = ["Read-only file system", "Permission denied"].iter().any(|why| events.contains(why));
+    assert!(is_refused && events.contains("cannot touch 'made.txt'") && events.contains("alpha"), "{events}");
+    // The tool of ours was refused by the run.
     assert!(events.contains("read-only"), "{events}");
     assert_eq!(world.updraft(&["resume", "last"]).code(0).out, "the story\n");
 }

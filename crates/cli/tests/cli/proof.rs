@@ -56,6 +56,10 @@ fn a_failing_check_is_fixed_and_the_evidence_is_shown_until_it_is_stale() {
     assert_eq!(states, ["stale", "stale"]);
     assert_eq!(proof["requirements"][0]["evidence"][0]["exit"], 0);
     assert_eq!(proof["requirements"][0]["evidence"][0]["output_sha256"].as_str().unwrap().len(), 64);
+    std::fs::rename(world.ws(), world.home().join("moved")).unwrap();
+    let mut show = world.command(&["show", &id, "--proof"]);
+    let shown = crate::world::Ran::of(show.current_dir(world.home()).output().unwrap()).code(0).out;
+    assert_eq!(shown.matches("the workspace cannot be opened").count(), 2, "{shown}");
 }
 
 #[test]
