@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use updraft_engine::{DriveResult, Engine, RunHandle, RunSender, command_to_go_on, waiting_for, why_stopped};
 use updraft_journal::Journal;
-use updraft_run::{FailureKind, Input, Run, RunId, RunPhase, Status};
+use updraft_run::{BudgetLimit, FailureKind, Input, Run, RunId, RunPhase, Status};
 
 use crate::args::{PermissionFlags, SpendingFlags};
 use crate::fault::{CliError, CliExitCode, CliResult};
@@ -273,7 +273,13 @@ fn exhausted(id: &RunId, run: &Run, journal: &Journal, face: &RunDisplay) -> Cli
         out::harmless(&why_stopped(run).unwrap_or_default())
     ));
     out::note(&format!("not done; {result} ({})", view::figures(run)));
-    out::note(&format!("  hint: `{}` continues where it stopped", command_to_go_on(id, run)));
+    let command = command_to_go_on(id, run);
+    out::note(&format!("  hint: `{command}` continues where it stopped"));
+    if *run.phase() == RunPhase::Exhausted(BudgetLimit::Model) {
+        out::note(&format!(
+            "  hint: `{command} --model PROVIDER/NAME` continues with another; `updraft models` lists them"
+        ));
+    }
     CliExitCode::Exhausted
 }
 

@@ -14,7 +14,7 @@ pub struct GuardrailFile {
     pub when: Vec<String>,
     /// What it does: `stop`, `correct` or `ask`.
     pub action: String,
-    /// What it checks: `rule`, `secrets`, `length`, `words`, `schema`.
+    /// What it checks: `rule`, `secrets`, `length`, `words`, `schema`, `citations`.
     pub check: String,
     /// The most characters.
     pub most: Option<usize>,
@@ -64,6 +64,7 @@ impl GuardrailFile {
             "length" if own.most.is_none() => at_first("`most` is missing: the most characters"),
             "words" if own.words.is_empty() => at_first("`words` is missing: the words that may not occur"),
             "schema" if own.schema.is_none() => at_first("`schema` is missing: the file with the JSON Schema"),
+            "citations" if own.when != ["output"] => at_first("`check: citations` looks at answers: `when: output`"),
             _ => Ok(own),
         }
     }
@@ -83,7 +84,9 @@ impl GuardrailFile {
                 self.when = list()?.into_iter().map(|word| one_of(known, word)).collect::<Result<_, _>>()?;
             }
             "action" => self.action = one_of(&["stop", "correct", "ask"], text()?)?,
-            "check" => self.check = one_of(&["rule", "secrets", "length", "words", "schema"], text()?)?,
+            "check" => {
+                self.check = one_of(&["rule", "secrets", "length", "words", "schema", "citations"], text()?)?;
+            }
             "most" => self.most = Some(text()?.parse().map_err(|_| "`most` must be a number".to_owned())?),
             "words" => self.words = list()?,
             "schema" => self.schema = Some(text()?),

@@ -26,6 +26,15 @@ pub struct FoundSkill {
     pub folder: PathBuf,
     /// The skill, or what is wrong with it, one sentence each.
     pub skill: Result<SkillEntry, Vec<String>>,
+    /// What is not as the format says, and does no harm here: fields of other programs.
+    pub remarks: Vec<String>,
+}
+
+/// A skill as its file describes it.
+struct SkillReading {
+    entry: SkillEntry,
+    faults: Vec<String>,
+    remarks: Vec<String>,
 }
 
 /// The skills in these folders' sub-folders, in the order of the folders and then by name. Of two with the same name, the
@@ -38,32 +47,42 @@ pub fn find_skills(folders: &[PathBuf]) -> Vec<FoundSkill> {
             entries.map(|entry| entry.path()).filter(|path| file_in(path).is_some()).collect();
         inside.sort();
         for folder in inside {
-            let skill = check_skill(&folder);
+            let (skill, remarks) = match read_skill(&folder) {
+                Ok(SkillReading { entry, faults, remarks }) if faults.is_empty() => (Ok(entry), remarks),
+                Ok(SkillReading { faults, remarks, .. }) => (Err(faults), remarks),
+                Err(fault) => (Err(vec![fault]), Vec::new()),
+            };
             let name = skill.as_ref().map(|skill| skill.name.clone());
             let is_known =
                 found.iter().any(|other| matches!((&other.skill, &name), (Ok(other), Ok(name)) if other.name == *name));
             if !is_known {
-                found.push(FoundSkill { folder, skill });
+                found.push(FoundSkill { folder, skill, remarks });
             }
         }
     }
     found
 }
 
-/// Reads one skill, and says everything that is wrong with it.
+/// Checks one skill as the reference validator does, and says everything that is wrong with it.
 pub fn check_skill(folder: &Path) -> Result<SkillEntry, Vec<String>> {
-    let one = |fault: &str| vec![fault.to_owned()];
-    let file = file_in(folder).ok_or_else(|| one("there is no SKILL.md"))?;
-    let text = beginning_of(&file, MOST).ok_or_else(|| one("its SKILL.md cannot be read as text"))?;
-    let (front, _) = split(&text).ok_or_else(|| one("SKILL.md must begin with front matter between two `---`"))?;
-    let fields = front_matter::fields(front).map_err(|bad| one(&format!("SKILL.md:{}: {}", bad.line, bad.what)))?;
+    let SkillReading { entry, faults, mut remarks } = read_skill(folder).map_err(|fault| vec![fault])?;
+    remarks.extend(faults);
+    if remarks.is_empty() { Ok(entry) } else { Err(remarks) }
+}
+
+fn read_skill(folder: &Path) -> Result<SkillReading, String> {
+    let file = file_in(folder).ok_or("there is no SKILL.md")?;
+    let text = beginning_of(&file, MOST).ok_or("its SKILL.md cannot be read as text")?;
+    let (front, _) = split(&text).ok_or("SKILL.md must begin with front matter between two `---`")?;
+    let fields = front_matter::fields(front).map_err(|bad| format!("SKILL.md:{}: {}", bad.line, bad.what))?;
     if fields.is_empty() {
-        return Err(one("the front matter is empty; expected `name` and `description`"));
+        return Err("the front matter is empty; expected `name` and `description`".to_owned());
     }
-    let mut faults: Vec<String> = unusual_values(front);
+    let mut remarks: Vec<String> = unusual_values(front);
+    let mut faults = Vec::new();
     let value = |key: &str| fields.iter().find(|field| field.key == key).map(|field| &field.value);
     for field in fields.iter().filter(|field| !FIELDS.contains(&field.key.as_str())) {
-        faults.push(format!("`{}` is not a field of a skill; expected {}", field.key, FIELDS.join(", ")));
+        remarks.push(format!("`{}` is not a field of a skill; expected {}", field.key, FIELDS.join(", ")));
     }
     let name = required("name", value("name"), &mut faults).trim().to_owned();
     let description = required("description", value("description"), &mut faults).to_owned();
@@ -78,7 +97,7 @@ pub fn check_skill(folder: &Path) -> Result<SkillEntry, Vec<String>> {
     }
     let path = folder.display().to_string();
     let entry = SkillEntry { name: normalized(&name), description: description.trim().to_owned(), path };
-    if faults.is_empty() { Ok(entry) } else { Err(faults) }
+    Ok(SkillReading { entry, faults, remarks })
 }
 
 /// The file of a skill's folder.

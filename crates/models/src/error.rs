@@ -129,6 +129,8 @@ impl Error {
             // 429 is returned here if the requested wait is too long.
             Error::Refused { status: 401..=403 | 429, .. } => Some(Outage::Lasting),
             Error::Refused { message, .. } if hint::is_about_account(message) => Some(Outage::Lasting),
+            // The server has no such model, and will not have it in a moment.
+            Error::Refused { status: 404, .. } => Some(Outage::Failing),
             Error::Refused { .. }
             | Error::Broken { .. }
             | Error::Silent { .. }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::confinement::Level;
 use crate::event::{Event, Judgement};
-use crate::goal::{ApprovalMode, Budget, RunSettings, RunStart};
+use crate::goal::{ApprovalMode, Budget, ChosenModel, RunSettings, RunStart};
 use crate::grants::GrantFlags;
 use crate::id::Timestamp;
 use crate::input::{Input, Record};
@@ -117,7 +117,7 @@ impl Run {
             Event::StepCancelled { step } => self.step_ended(step, StepState::Cancelled),
             Event::Compacted { step, upto, summary } => self.compacted(step, *upto, summary),
             Event::Paused => self.phase = RunPhase::Paused,
-            Event::Resumed { budget, approvals } => self.resumed(budget.as_ref(), *approvals),
+            Event::Resumed { budget, approvals, model } => self.resumed(budget.as_ref(), *approvals, model.as_ref()),
             Event::Marked { files } => self.is_marked(files),
             Event::Confined { level, flags } => self.confined(*level, flags.as_ref()),
             Event::Tightened { rules, deny, distrusts } => {
@@ -192,13 +192,17 @@ impl Run {
         });
     }
 
-    fn resumed(&mut self, budget: Option<&Budget>, approvals: Option<ApprovalMode>) {
+    fn resumed(&mut self, budget: Option<&Budget>, approvals: Option<ApprovalMode>, model: Option<&ChosenModel>) {
         if let Some(budget) = budget {
             self.budget = self.budget.raised_by(budget);
             self.raise_turns(budget.turns);
         }
         if let Some(approvals) = approvals {
             Arc::make_mut(&mut self.settings).approvals = approvals;
+        }
+        if let Some(ChosenModel { model, window }) = model {
+            let settings = Arc::make_mut(&mut self.settings);
+            (settings.model, settings.same_model, settings.window) = (model.clone(), true, *window);
         }
         self.let_go_on();
         self.phase = RunPhase::Running;

@@ -106,9 +106,9 @@ impl Run {
                 self.after_timeout(id, *attempt, *limit)
             }
             Input::Replied { id, attempt, reply: Reply::Failed(why), .. }
-                if why.kind == FailureKind::Outage && self.is_current(id, *attempt) && self.can_halt(id) =>
+                if self.is_for_lack_of_model(id, why) && self.is_current(id, *attempt) && self.can_halt(id) =>
             {
-                self.halt(id, why.clone())
+                self.halt(id, Failure { kind: FailureKind::Outage, ..why.clone() })
             }
             Input::Replied { id, attempt, reply, prepared } if self.is_current(id, *attempt) => {
                 let prepared = self.prepared_per_call(id, reply, prepared);
@@ -126,6 +126,7 @@ impl Run {
             Input::Due => Vec::new(),
             Input::Pause => self.pause(),
             Input::Resume { budget, approvals } => self.resume(budget.as_ref(), *approvals),
+            Input::ChangeModel { model } => self.change_model(model),
             Input::Cancel { by, step } => self.cancel(by, step.as_ref()),
             Input::Recovered { found } => self.recover(found),
             Input::Fork { from, at, change } => self.fork(from, *at, change),

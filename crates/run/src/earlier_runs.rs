@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::graph::{Graph, StepSpec};
-use crate::id::RunId;
+use crate::id::{RunId, StepId};
 use crate::origins::Origins;
 
 /// What is taken over from earlier runs.
@@ -42,6 +42,9 @@ pub struct RepeatedRun {
     pub results: Vec<KeptResult>,
     /// The values of its variables. A step that reads another value is run again.
     pub variables: BTreeMap<String, Value>,
+    /// The outputs of its steps that wrote no variable.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub outputs: BTreeMap<StepId, String>,
 }
 
 /// The result of a step of an earlier run. Its agent, its model and the files it read are as they were.
@@ -58,4 +61,16 @@ pub struct KeptResult {
     /// Where the text from outside that it had read came from.
     #[serde(default, skip_serializing_if = "Origins::is_empty")]
     pub origins: Origins,
+    /// Whether it used tools, so that its result may depend on what steps before it have changed.
+    #[serde(default = "yes", skip_serializing_if = "is_true")]
+    pub used_tools: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_true(flag: &bool) -> bool {
+    *flag
 }

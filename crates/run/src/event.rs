@@ -255,6 +255,9 @@ pub enum Event {
         /// Changed rules about approvals.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approvals: Option<crate::goal::ApprovalMode>,
+        /// Another model for all agents.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<crate::goal::ChosenModel>,
     },
     /// Other runs wrote text from outside to files of the workspace.
     Marked {

@@ -302,6 +302,16 @@ pub struct RunSettings {
     pub copies: String,
 }
 
+/// A model that is used instead of the one a run began with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChosenModel {
+    /// The model, as in [`RunSettings::model`].
+    pub model: String,
+    /// Its context window in tokens, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
+}
+
 /// A planner with a context window of at most this many tokens gets a short prompt and plans a sequence.
 const SMALL_WINDOW: u64 = 8_192;
 

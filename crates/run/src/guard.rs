@@ -89,7 +89,13 @@ impl Run {
         let args = if is_before_work(step) {
             json!({ "when": "input", "text": self.goal.text, "files": self.goal.files })
         } else {
-            json!({ "when": "output", "text": self.best_words(step).unwrap_or_default() })
+            let text = self.best_words(step).unwrap_or_default();
+            let faults = self.false_citations(&text);
+            let mut args = json!({ "when": "output", "text": text });
+            if !faults.is_empty() {
+                args["false_citations"] = faults.into();
+            }
+            args
         };
         Some(ToolCall { id: id.to_string(), name: CHECK_GUARDRAILS.to_owned(), args, fault: None })
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::confinement::{Level, ResumeTerms};
 use crate::effect::{EffectFacts, PreparedCall};
 use crate::event::Event;
-use crate::goal::{ApprovalMode, Budget, Ceiling, RunStart};
+use crate::goal::{ApprovalMode, Budget, Ceiling, ChosenModel, RunStart};
 use crate::id::{EffectAddress, RunId, StepId, Timestamp};
 use crate::message::ToolCall;
 use crate::nesting_limit;
@@ -115,6 +115,11 @@ pub enum Input {
         #[serde(default)]
         approvals: Option<ApprovalMode>,
     },
+    /// Continue with another model, for all agents.
+    ChangeModel {
+        /// The model.
+        model: ChosenModel,
+    },
     /// Stop: the whole run, or one step.
     Cancel {
         /// Who wants it.
@@ -212,6 +217,7 @@ impl Input {
             | Input::Due
             | Input::Pause
             | Input::Resume { .. }
+            | Input::ChangeModel { .. }
             | Input::Cancel { .. }
             | Input::Recovered { .. }
             | Input::Fork { .. }
@@ -340,7 +346,8 @@ fn told_by(event: &Event) -> Option<Input> {
         Event::Wished { id, call, prepared } => Some(Input::Wished { under: id.outer()?, call, prepared }),
         Event::Told { message } => Some(Input::Tell { message }),
         Event::Paused => Some(Input::Pause),
-        Event::Resumed { budget, approvals } => Some(Input::Resume { budget, approvals }),
+        Event::Resumed { model: Some(model), .. } => Some(Input::ChangeModel { model }),
+        Event::Resumed { budget, approvals, model: None } => Some(Input::Resume { budget, approvals }),
         Event::Marked { files } => Some(Input::Mark { files }),
         Event::Confined { level, flags } => Some(Input::Confine { level, flags }),
         Event::Tightened { rules, deny, distrusts } => Some(Input::Tighten { rules, deny, distrusts }),

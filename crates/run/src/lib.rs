@@ -93,7 +93,8 @@ pub use earlier_runs::{EarlierRuns, KeptResult, RepeatedRun};
 pub use effect::{Effect, EffectClass, EffectFacts, ExpectedWrite, Inquiry, PreparedCall, SimpleCommand};
 pub use event::{Event, Judgement, Note, PlanReason};
 pub use goal::{
-    AgentCard, ApprovalMode, Budget, BudgetLimit, Ceiling, Goal, ReflectionMode, Roster, RunMode, RunSettings, RunStart,
+    AgentCard, ApprovalMode, Budget, BudgetLimit, Ceiling, ChosenModel, Goal, ReflectionMode, Roster, RunMode,
+    RunSettings, RunStart,
 };
 pub use grants::{CommandGrants, GrantFlags};
 pub use graph::{Graph, GraphContext, StepSpec, Tries, TryPlanner, close_to};

@@ -1,7 +1,7 @@
 //! Guardrails: checks of what goes into a run, of each call before it is made, and of what agents answer.
 //!
-//! A check is a rule that a model judges, a function of the user's, or built in: secrets, length, words, a schema. Nothing
-//! that a guardrail stands before begins until it has answered.
+//! A check is a rule that a model judges, a function of the user's, or built in: secrets, length, words, a schema, citations.
+//! Nothing that a guardrail stands before begins until it has answered.
 
 mod secrets;
 
@@ -55,6 +55,8 @@ pub enum GuardCheck {
     Words(Vec<String>),
     /// It is JSON that fits a schema.
     Schema(Arc<Schema>),
+    /// What it cites is in the sources that were read. The run has checked that already.
+    Citations,
     /// A function of the user's finds nothing.
     Function(Arc<dyn Tool>),
     /// Its file cannot be used for this reason, so nothing passes.
@@ -74,6 +76,17 @@ pub struct Guardrail {
     pub check: GuardCheck,
     /// Only calls of these tools; all if empty.
     pub tools: Vec<String>,
+}
+
+/// What is checked.
+#[derive(Clone, Copy)]
+pub(crate) struct GuardSubject<'a> {
+    /// The goal, the call or the answer as text.
+    pub(crate) text: &'a str,
+    /// The call.
+    pub(crate) call: Option<&'a ToolCall>,
+    /// The citations of an answer that do not hold, each with what is wrong.
+    pub(crate) false_citations: &'a [String],
 }
 
 /// What a guardrail found.
@@ -105,8 +118,13 @@ impl Guardrails {
     }
 
     /// The first thing that a guardrail finds in a goal or an answer.
-    pub(crate) async fn judge(&self, point: GuardPoint, text: &str, cx: &CallContext) -> Option<GuardFinding> {
-        self.first(point, text, None, cx).await
+    pub(crate) async fn judge(
+        &self,
+        point: GuardPoint,
+        subject: &GuardSubject<'_>,
+        cx: &CallContext,
+    ) -> Option<GuardFinding> {
+        self.first(point, subject, cx).await
     }
 
     /// The failure of a call that a guardrail does not let pass.
@@ -115,25 +133,20 @@ impl Guardrails {
             return None;
         }
         let text = format!("{} {}", call.name, call.args);
-        let found = self.first(GuardPoint::Call, &text, Some(call), cx).await?;
+        let subject = GuardSubject { text: &text, call: Some(call), false_citations: &[] };
+        let found = self.first(GuardPoint::Call, &subject, cx).await?;
         let GuardFinding { guardrail, action, why } = found;
         let kind = if action == GuardAction::Stop { FailureKind::Guardrail } else { FailureKind::Security };
         Some(Failure::new(kind, format!("the guardrail `{guardrail}` does not allow this call: {why}")))
     }
 
-    async fn first(
-        &self,
-        point: GuardPoint,
-        text: &str,
-        call: Option<&ToolCall>,
-        cx: &CallContext,
-    ) -> Option<GuardFinding> {
+    async fn first(&self, point: GuardPoint, subject: &GuardSubject<'_>, cx: &CallContext) -> Option<GuardFinding> {
         let concerns = |one: &&Guardrail| {
-            let is_meant = call.is_none_or(|call| one.tools.is_empty() || one.tools.contains(&call.name));
+            let is_meant = subject.call.is_none_or(|call| one.tools.is_empty() || one.tools.contains(&call.name));
             one.points.contains(&point) && is_meant
         };
         for one in self.0.iter().filter(concerns) {
-            let (action, why) = match one.finding(point, text, call, cx).await {
+            let (action, why) = match one.finding(point, subject, cx).await {
                 Ok(None) => continue,
                 Ok(Some((action, why))) => (action.unwrap_or(one.action), why),
                 // A guardrail that cannot answer lets nothing pass.
@@ -157,10 +170,10 @@ impl Guardrail {
     async fn finding(
         &self,
         point: GuardPoint,
-        text: &str,
-        call: Option<&ToolCall>,
+        subject: &GuardSubject<'_>,
         cx: &CallContext,
     ) -> Result<Finding, String> {
+        let GuardSubject { text, call, false_citations } = *subject;
         let plain = |why: String| Ok(Some((None, why)));
         match &self.check {
             GuardCheck::Rule(rule) => by_model(&self.name, rule, text, cx).await,
@@ -180,6 +193,10 @@ impl Guardrail {
             GuardCheck::Schema(schema) => match serde_json::from_str::<Value>(text.trim()) {
                 Ok(value) => schema.judge(&value).err().map_or(Ok(None), |mismatch| plain(mismatch.to_string())),
                 Err(error) => plain(format!("it is not JSON: {error}")),
+            },
+            GuardCheck::Citations => match false_citations {
+                [] => Ok(None),
+                faults => plain(format!("it cites what was not read: {}", faults.join("; "))),
             },
             GuardCheck::Unusable(why) => Err(why.clone()),
             GuardCheck::Function(tool) => by_function(tool.as_ref(), point, text, call, cx).await,

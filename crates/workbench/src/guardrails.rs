@@ -72,6 +72,7 @@ fn guardrail(file: GuardrailFile, folder: &Path) -> Result<Guardrail, (String, S
     let GuardrailFile { name, when, action, check, most, words, schema, tools, rule } = file;
     let check = match check.as_str() {
         "secrets" => GuardCheck::Secrets,
+        "citations" => GuardCheck::Citations,
         "length" => GuardCheck::Length(most.unwrap_or(usize::MAX)),
         "words" => GuardCheck::Words(words),
         "schema" => {

@@ -58,7 +58,7 @@ pub use folders::AppFolders;
 pub use fork::{Fork, UNKNOWN_MODEL, may_fork};
 pub use notice::{Notice, Tell};
 pub use outlook::StepOutlook;
-pub use repeat::{RepeatChange, Repetition, StepVerdict};
+pub use repeat::{RepeatChange, RepeatVerdict, Repetition, StepVerdict};
 pub use resume::{ResumeOutcome, StoredRun, folder_of};
 pub use service::{SessionLimits, UpdraftService};
 pub use settings::WorkspaceSettings;

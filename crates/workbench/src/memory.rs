@@ -96,7 +96,8 @@ pub fn tokens_of(text: &str) -> usize {
     text.len().div_ceil(4)
 }
 
-fn in_json(memory: &Memory) -> Value {
+/// A memory as agents are told it, and as the beginning of what other programs are told.
+pub fn in_json(memory: &Memory) -> Value {
     let content = &memory.content;
     json!({
         "id": memory.id,

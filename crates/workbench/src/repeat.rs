@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
-use updraft_engine::{FinishedRun, FinishedStep};
+use updraft_engine::{FinishedRun, FinishedStep, ResultState, WebResults};
 use updraft_run::{
     Goal, Graph, GuardedPoints, RepeatedRun, Requirement, Run, RunId, RunMode, StepId, StepRole, StepSpec, StepState,
 };
 
 use crate::fault::Fault;
 use crate::guardrails;
+use crate::journal;
 use crate::servers::WantedTools;
 use crate::start::NewGoal;
 use crate::workbench::Workbench;
@@ -24,17 +25,33 @@ pub struct RepeatChange {
     pub plan: Option<(Graph, Vec<Requirement>)>,
     /// Steps that are carried out again in any case.
     pub again: Vec<StepId>,
+    /// What becomes of steps that asked the web or servers.
+    pub web: WebResults,
 }
 
-/// What becomes of a step.
+/// What becomes of a step, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StepVerdict {
     /// The step.
     pub step: StepId,
     /// Its agent.
     pub agent: String,
-    /// Why it is carried out again; absent if its result is kept.
-    pub again: Option<String>,
+    /// What becomes of it.
+    pub verdict: RepeatVerdict,
+    /// Why.
+    pub why: String,
+}
+
+/// What a repetition does with a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RepeatVerdict {
+    /// Its result is used again.
+    Kept,
+    /// It is carried out again.
+    Again,
+    /// Its result is used again if the steps before it, or the new plan, allow it. That shows only in the run.
+    Open,
 }
 
 /// A repetition that can be started.
@@ -44,6 +61,8 @@ pub struct Repetition {
     pub new: NewGoal,
     /// What becomes of each step, in the order of the plan. With another goal, the plan may still change.
     pub verdicts: Vec<StepVerdict>,
+    /// Files of the workspace that were not there when the run began, and that it did not make.
+    pub new_files: Vec<String>,
 }
 
 impl Workbench {
@@ -51,7 +70,7 @@ impl Workbench {
     pub async fn repeat(&self, id: &RunId, change: RepeatChange) -> Result<Repetition, Fault> {
         let kit = self.equipment(WantedTools::All).await?;
         let background = self.background(kit.engine.load(id)?.goal(), self.agents(kit)?);
-        let finished = kit.engine.finished_steps(id, &background).await?;
+        let finished = kit.engine.finished_steps(id, &background, change.web).await?;
         let run = &finished.run;
         let old = plan_of(run);
         if old.steps.is_empty() {
@@ -65,23 +84,23 @@ impl Workbench {
             return Err(Fault::usage(format!("the plan has no step `{step}`"))
                 .hint(format!("its steps are {}", steps.join(", "))));
         }
-        let own = self.reasons(&finished, &plan, &change).await?;
+        let mut verdicts = self.own_verdicts(&finished, &plan, &change).await?;
+        let is_again = |step: &StepId| verdicts.get(step).is_some_and(|(verdict, _)| *verdict == RepeatVerdict::Again);
         // A step behind one that is made again keeps its result if it gets the same input.
-        let kept = finished.steps.iter().filter(|step| !own.contains_key(&step.result.spec.id));
+        let is_good = |step: &&FinishedStep| matches!(step.state, ResultState::Good(_));
+        let kept = finished.steps.iter().filter(is_good).filter(|step| !is_again(&step.result.spec.id));
+        let without_variables = finished.steps.iter().filter(|step| step.result.spec.writes.is_empty());
+        let outputs =
+            without_variables.filter_map(|step| Some((step.result.spec.id.clone(), step.result.output.clone()?)));
         let repeated = RepeatedRun {
             of: id.clone(),
             goal: run.goal().text.clone(),
             plan: Arc::new(old),
             results: kept.map(|step| step.result.clone()).collect(),
             variables: run.variables().iter().map(|(name, one)| (name.clone(), (*one.value).clone())).collect(),
+            outputs: outputs.collect(),
         };
-        let reasons = with_those_behind(&plan, own);
-        let verdicts = plan.steps.iter().map(|spec| StepVerdict {
-            step: spec.id.clone(),
-            agent: spec.agent.clone(),
-            again: reasons.get(&spec.id).cloned(),
-        });
-        let verdicts = verdicts.collect();
+        open_those_behind(&plan, &mut verdicts);
         let is_planned_again = change.goal.is_some() && change.plan.is_none();
         let mode = match &run.goal().mode {
             RunMode::Agent(name) => RunMode::Agent(name.clone()),
@@ -90,7 +109,16 @@ impl Workbench {
             _ => RunMode::Given,
         };
         let is_given = mode == RunMode::Given;
-        let text = change.goal.unwrap_or_else(|| run.goal().text.clone());
+        let other_goal = change.goal.filter(|goal| *goal != run.goal().text);
+        if other_goal.is_some() {
+            open_to_another_goal(&plan, is_planned_again, &mut verdicts);
+        }
+        let verdicts = plan.steps.iter().filter_map(|spec| {
+            let (verdict, why) = verdicts.remove(&spec.id)?;
+            Some(StepVerdict { step: spec.id.clone(), agent: spec.agent.clone(), verdict, why })
+        });
+        let verdicts = verdicts.collect();
+        let text = other_goal.unwrap_or_else(|| run.goal().text.clone());
         // With the same plan, what it required stays required.
         let is_same_plan = is_given && change.plan.is_none();
         let requirements = run.proof().requirements.iter().filter(|one| is_same_plan || !one.derived);
@@ -103,41 +131,51 @@ impl Workbench {
             goal,
             pictures,
             plan: is_given.then_some(plan),
-            plan_first: is_planned_again && run.settings().plan_first,
+            plan_first: is_planned_again && self.is_plan_first(run),
             repeated: Some(Arc::new(repeated)),
         };
-        Ok(Repetition { new, verdicts })
+        Ok(Repetition { new, verdicts, new_files: finished.new_files })
     }
 
-    /// Why steps of the plan are carried out again, for those that are by themselves.
-    async fn reasons(
+    /// Whether the user wanted to see plans first, in this run or in the one that it repeats.
+    pub fn is_plan_first(&self, run: &Run) -> bool {
+        let repeated = run.earlier_runs().repeated.as_ref();
+        let before = || journal::load(self.journal().ok()?, &repeated?.of).ok();
+        run.settings().plan_first || before().is_some_and(|before| self.is_plan_first(&before))
+    }
+
+    /// What becomes of the steps of the plan, each by itself.
+    async fn own_verdicts(
         &self,
         finished: &FinishedRun,
         plan: &Graph,
         change: &RepeatChange,
-    ) -> Result<BTreeMap<StepId, String>, Fault> {
+    ) -> Result<Verdicts, Fault> {
         let models: BTreeMap<StepId, String> =
             self.outlook(plan).await?.into_iter().map(|step| (step.step, step.model)).collect();
         let guardrails = guardrails::points(self.dispatcher().await?.registry().guardrails());
         let is_guarded = guardrails != GuardedPoints::default();
-        let mut reasons: BTreeMap<StepId, String> = BTreeMap::new();
+        let mut verdicts = Verdicts::new();
         for spec in &plan.steps {
             let known = finished.steps.iter().find(|step| step.result.spec.id == spec.id);
-            let why = match known {
-                _ if change.goal.as_ref().is_some_and(|goal| *goal != finished.run.goal().text) => {
-                    Some("the goal has changed".to_owned())
-                }
+            let again = match known {
                 _ if change.again.contains(&spec.id) => Some("you asked for it".to_owned()),
                 None => Some(not_done(&finished.run, &spec.id)),
                 Some(_) if is_guarded => Some("guardrails look at every result".to_owned()),
                 Some(step) => self.changed_since(finished, step, spec, models.get(&spec.id))?,
             };
-            reasons.extend(why.map(|why| (spec.id.clone(), why)));
+            let verdict = match (again, known.map(|step| &step.state)) {
+                (Some(why), _) => (RepeatVerdict::Again, why),
+                (None, Some(ResultState::Good(why))) => (RepeatVerdict::Kept, why.clone()),
+                (None, Some(ResultState::Outdated(why))) => (RepeatVerdict::Again, why.clone()),
+                (None, None) => continue,
+            };
+            verdicts.insert(spec.id.clone(), verdict);
         }
-        Ok(reasons)
+        Ok(verdicts)
     }
 
-    /// Why the result of a step that was done is not kept: the step, its agent, its model or its files have changed.
+    /// Why the result of a step that was done is not kept: the step, its agent or its model has changed.
     fn changed_since(
         &self,
         finished: &FinishedRun,
@@ -152,19 +190,27 @@ impl Workbench {
             return Ok(Some("the trust in the workspace has changed".to_owned()));
         }
         let (agents, prompts) = self.agents_and_prompts()?;
-        let old = finished.texts.as_ref();
-        let old_prompt = old.and_then(|texts| texts.agents.get(&spec.agent)).map(|texts| &texts.prompt);
-        if old_prompt != agents.get(&spec.agent).map(|agent| &agent.prompt) {
+        let (old, agent) = (finished.texts.as_ref(), agents.get(&spec.agent));
+        let texts = old.and_then(|texts| texts.agents.get(&spec.agent));
+        if texts.map(|texts| &texts.prompt) != agent.map(|agent| &agent.prompt) {
             return Ok(Some(format!("the prompt of `{}` has changed", spec.agent)));
         }
-        let template = if matches!(finished.run.goal().mode, RunMode::Agent(_)) { "query" } else { "step" };
+        let card = finished.run.roster().agent(&spec.agent);
+        let is_same = texts.map(|texts| &texts.wants) == agent.map(|agent| &agent.tools)
+            && card.map(|card| (&card.schema, card.read_only)) == agent.map(|agent| (&agent.schema, agent.read_only));
+        if !is_same {
+            return Ok(Some(format!("the tools or the schema of `{}` have changed", spec.agent)));
+        }
+        let is_review = finished.run.step(&spec.id).is_some_and(|step| finished.run.is_review(step));
+        let template = match &finished.run.goal().mode {
+            RunMode::Agent(_) => "query",
+            _ if is_review => "review",
+            _ => "step",
+        };
         if old.map(|texts| texts.prompts.get(template)) != Some(prompts.texts().get(template)) {
             return Ok(Some(format!("the prompt `{template}` has changed")));
         }
-        if model.is_some_and(|model| *model != step.model) {
-            return Ok(Some(format!("the model was {}", step.model)));
-        }
-        Ok(step.outdated.clone())
+        Ok(model.filter(|model| **model != step.model).map(|_| format!("the model was {}", step.model)))
     }
 
     /// The bytes of the goal's pictures.
@@ -175,19 +221,40 @@ impl Workbench {
     }
 }
 
-/// The same with the steps behind: they are carried out again unless they get the same input.
-fn with_those_behind(plan: &Graph, mut reasons: BTreeMap<StepId, String>) -> BTreeMap<StepId, String> {
+/// What becomes of each step, and why.
+type Verdicts = BTreeMap<StepId, (RepeatVerdict, String)>;
+
+/// Steps behind those that are carried out again keep their result only if they get the same input.
+fn open_those_behind(plan: &Graph, verdicts: &mut Verdicts) {
     let dependencies = plan.dependencies();
-    loop {
-        let known: BTreeSet<StepId> = reasons.keys().cloned().collect();
+    let mut has_changed = true;
+    while has_changed {
+        has_changed = false;
         for (spec, before) in plan.steps.iter().zip(&dependencies) {
-            let first = before.iter().map(|at| &plan.steps[*at].id).find(|id| known.contains(*id));
-            if let Some(first) = first.filter(|_| !known.contains(&spec.id)) {
-                reasons.insert(spec.id.clone(), format!("`{first}` before it is made again, unless it gives the same"));
+            let is_kept = |id: &StepId| verdicts.get(id).is_some_and(|(verdict, _)| *verdict == RepeatVerdict::Kept);
+            let first = before.iter().map(|at| &plan.steps[*at].id).find(|id| !is_kept(id));
+            if let Some(first) = first.filter(|_| is_kept(&spec.id)) {
+                let why = format!("kept if `{first}` before it gives the same and changes nothing that it read");
+                verdicts.insert(spec.id.clone(), (RepeatVerdict::Open, why));
+                has_changed = true;
             }
         }
-        if reasons.len() == known.len() {
-            return reasons;
+    }
+}
+
+/// With another goal, the last steps are carried out again, and others keep their result if their task stays the same.
+fn open_to_another_goal(plan: &Graph, is_planned_again: bool, verdicts: &mut Verdicts) {
+    let dependencies = plan.dependencies();
+    for (at, spec) in plan.steps.iter().enumerate() {
+        let is_last = !dependencies.iter().any(|before| before.contains(&at));
+        let is_without_task = spec.prompt.trim().is_empty() && spec.description.trim().is_empty();
+        let Some(verdict) = verdicts.get_mut(&spec.id).filter(|(verdict, _)| *verdict != RepeatVerdict::Again) else {
+            continue;
+        };
+        if is_last || is_without_task {
+            *verdict = (RepeatVerdict::Again, "the goal has changed, and it answers it".to_owned());
+        } else if is_planned_again {
+            *verdict = (RepeatVerdict::Open, "kept if the new plan has it with the same task".to_owned());
         }
     }
 }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use updraft_engine::{Engine, RunHandle, outlives_its_process};
 use updraft_journal::Journal;
-use updraft_run::{ApprovalMode, EffectAddress, Input, ResumeTerms, Run, RunId, SharedTools};
+use updraft_models::choose;
+use updraft_run::{ApprovalMode, ChosenModel, EffectAddress, Input, ResumeTerms, Run, RunId, SharedTools};
 
 use crate::fault::Fault;
 use crate::flags::{Confine, Flags};
@@ -13,7 +14,7 @@ use crate::notice::Notice;
 use crate::servers::WantedTools;
 use crate::settings::WorkspaceSettings;
 use crate::workbench::{Purpose, RunCallbacks, Workbench};
-use crate::{confinement, journal};
+use crate::{confinement, journal, model_access};
 
 /// The result of resuming a run.
 pub enum ResumeOutcome {
@@ -111,6 +112,13 @@ impl Workbench {
             handle.send(input);
         }
         Ok(ResumeOutcome::Here(handle))
+    }
+
+    /// The input that lets a run continue with another model.
+    pub async fn model_change(&self, model: &str) -> Result<Input, Fault> {
+        let chosen = choose(&model_access::model_spec(model), &self.access).await?;
+        let window = chosen.model.window().await;
+        Ok(Input::ChangeModel { model: ChosenModel { model: chosen.spec, window } })
     }
 
     /// Opens a run only to stop it, which is always allowed.

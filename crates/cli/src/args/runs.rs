@@ -105,6 +105,9 @@ pub(crate) struct ResumeArgs {
     /// For a run whose plan waits for approval: use this plan instead, and approve it
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "all")]
     pub(crate) plan: Option<PathBuf>,
+    /// Use this model from now on, for all agents
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
     #[command(flatten)]
     pub(crate) permission: PermissionFlags,
     #[command(flatten)]
@@ -128,6 +131,9 @@ pub(crate) struct RerunArgs {
     /// Carry out this step again although nothing has changed for it (repeatable)
     #[arg(long, value_name = "STEP")]
     pub(crate) again: Vec<String>,
+    /// Keep what steps got from the web and from servers, which may be outdated
+    #[arg(long)]
+    pub(crate) keep_web: bool,
     /// Only show what would be kept and what would be done again
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -175,21 +175,12 @@ fn date(seconds: i64) -> String {
     time_format::date_time(Timestamp(seconds.saturating_mul(1_000)))
 }
 
-fn in_json(memory: &Memory) -> Value {
-    let content = &memory.content;
-    json!({
-        "id": memory.id,
-        "text": content.text,
-        "scope": content.scope.word(),
-        "name": content.scope.name(),
-        "pinned": content.pinned,
-        "run": content.run,
-        "step": content.step,
-        "origins": content.origins,
-        "made": memory.made,
-        "used": memory.used,
-        "uses": memory.uses,
-    })
+fn in_json(found: &Memory) -> Value {
+    let mut value = memory::in_json(found);
+    let content = &found.content;
+    (value["run"], value["step"], value["origins"]) = (json!(content.run), json!(content.step), json!(content.origins));
+    (value["used"], value["uses"]) = (json!(found.used), json!(found.uses));
+    value
 }
 
 /// Reads one memory a line, as `export` prints them: all, or none if a line is wrong.

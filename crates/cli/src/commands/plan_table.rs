@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal as _;
 
-use updraft_run::{Graph, Requirement};
+use updraft_run::{Graph, Requirement, StepId, StepSpec, Tries};
 use updraft_workbench::StepOutlook;
 
 use crate::{out, view};
@@ -25,7 +25,17 @@ pub(super) fn print(plan: &Graph, requirements: &[Requirement], outlook: &[StepO
 
 /// The plan in the form that `--plan` reads.
 pub(super) fn file(plan: &Graph, requirements: &[Requirement]) -> serde_json::Value {
-    let mut value = serde_json::to_value(plan).unwrap_or_default();
+    let plan = plan.with_tries_joined();
+    let mut value = serde_json::to_value(&plan).unwrap_or_default();
+    for (step, written) in plan.steps.iter().zip(value["steps"].as_array_mut().into_iter().flatten()) {
+        let Some(Tries::Wanted { count, models, tests }) = step.tries.as_deref() else { continue };
+        if let Some(fields) = written.as_object_mut() {
+            fields.remove("tries");
+            fields.insert("candidates".to_owned(), (*count).into());
+            fields.extend((!models.is_empty()).then(|| ("models".to_owned(), models.clone().into())));
+            fields.extend(tests.clone().map(|tests| ("tests".to_owned(), tests.into())));
+        }
+    }
     let own: Vec<_> = requirements.iter().filter(|one| one.derived).map(Requirement::in_plan).collect();
     if !own.is_empty() {
         value["requirements"] = own.into();
@@ -54,7 +64,7 @@ pub(super) fn lines(plan: &Graph, outlook: &[StepOutlook], columns: Option<usize
             list(&step.reads),
             list(&step.writes),
             list(&after),
-            out::short(&step.description, 200),
+            out::short(&description(step), 200),
         ]
     });
     let rows: Vec<[String; 9]> = std::iter::once(HEAD.map(str::to_owned)).chain(rows).collect();
@@ -70,6 +80,28 @@ pub(super) fn lines(plan: &Graph, outlook: &[StepOutlook], columns: Option<usize
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     rows.iter().map(line).collect()
+}
+
+/// What a step does, and its part in work that is done several times.
+fn description(step: &StepSpec) -> String {
+    let part = match step.tries.as_deref() {
+        None => return step.description.clone(),
+        Some(Tries::Wanted { count, models, tests }) => {
+            let by = if models.is_empty() { String::new() } else { format!(" by {}", models.join(", ")) };
+            let tests = tests.as_ref().map(|tests| format!(", chosen by `{tests}`")).unwrap_or_default();
+            format!("{} tries{by}{tests}", (*count as usize).max(models.len()))
+        }
+        Some(Tries::One { in_copy: true }) => "in a copy of the workspace".to_owned(),
+        Some(Tries::One { in_copy: false }) => "one of several tries".to_owned(),
+        Some(Tries::Choice { among, tests, .. }) => {
+            let among: Vec<&str> = among.iter().map(StepId::as_str).collect();
+            match tests {
+                Some(tests) => format!("the first of {} for which `{tests}` succeeds", among.join(", ")),
+                None => format!("chooses among {}", among.join(", ")),
+            }
+        }
+    };
+    format!("{} [{part}]", step.description).trim_start().to_owned()
 }
 
 /// A model without its settings and fallbacks.

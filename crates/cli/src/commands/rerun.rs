@@ -1,9 +1,12 @@
 //! `updraft rerun`: repeats a run, and carries out only what has changed.
 
 use tokio_util::sync::CancellationToken;
+use updraft_engine::WebResults;
 use updraft_journal::Journal;
 use updraft_run::{RunId, StepId};
-use updraft_workbench::{Flags, RepeatChange, RunCallbacks, StepVerdict, StoredRun, Workbench};
+use updraft_workbench::{
+    Flags, RepeatChange, RepeatVerdict, Repetition, RunCallbacks, StepVerdict, StoredRun, Workbench,
+};
 
 use super::goal;
 use crate::args::RerunArgs;
@@ -50,20 +53,29 @@ async fn rerun(folders: &AppFolders, journal: &Journal, of: &RunId, args: RerunA
     let attendance = RunCallbacks { watch: face.watch.clone(), stop, tell: face.tell() };
     let mut bench = Workbench::open_for(&StoredRun::new(&old, journal)?, folders, flags, attendance)?;
     log::begin(folders, &bench.settings.effective.log.value);
-    if old.settings().plan_first && args.goal.is_some() && args.plan.is_none() {
+    if args.goal.is_some() && args.plan.is_none() && bench.is_plan_first(&old) {
         bench.hold_to_reading();
     }
     let repeat = Box::pin(bench.repeat(of, change(&args)?)).await?;
     bench.check(&repeat.new, Vec::new())?;
     if args.dry_run {
-        print(&repeat.verdicts, args.output.json);
+        if args.output.json {
+            out::pretty(&in_json(&repeat));
+        } else {
+            lines(&repeat).iter().for_each(|line| out::line(line));
+        }
         bench.close().await;
         return Ok(CliExitCode::Done);
     }
-    for line in lines(&repeat.verdicts) {
-        face.say(&line);
-    }
     let id = journal::new_id()?;
+    if args.output.json {
+        let mut told = in_json(&repeat);
+        (told["schema"], told["type"]) = (view::SCHEMA.into(), "run.repeats".into());
+        (told["run"], told["of"]) = (id.to_string().into(), of.to_string().into());
+        out::json(&told);
+    } else {
+        lines(&repeat).iter().for_each(|line| face.say(line));
+    }
     face.say(&format!("run {id} repeats {of}"));
     let handle = Box::pin(bench.start(id, repeat.new)).await?;
     let ended = drive_run::drive_and_ask(bench.engine().await?, handle, &face, &mut signals).await;
@@ -84,28 +96,34 @@ fn change(args: &RerunArgs) -> Result<RepeatChange, CliError> {
     };
     let again = args.again.iter().map(|step| StepId::parse(step)).collect::<Result<_, _>>();
     let again = again.map_err(|bad| CliError::usage(bad.to_string()))?;
-    Ok(RepeatChange { goal: args.goal.clone(), plan, again })
+    let web = if args.keep_web { WebResults::Kept } else { WebResults::Renewed };
+    Ok(RepeatChange { goal: args.goal.clone(), plan, again, web })
 }
 
-fn print(verdicts: &[StepVerdict], as_json: bool) {
-    if as_json {
-        out::pretty(&serde_json::json!({ "steps": verdicts }));
-    } else {
-        for line in &lines(verdicts) {
-            out::line(line);
-        }
-    }
+fn in_json(repeat: &Repetition) -> serde_json::Value {
+    serde_json::json!({ "steps": repeat.verdicts, "new_files": repeat.new_files })
 }
 
-/// One line for each step: kept, or again and why.
-fn lines(verdicts: &[StepVerdict]) -> Vec<String> {
-    let wide = verdicts.iter().map(|verdict| view::width(verdict.step.as_str())).max().unwrap_or_default();
-    let line = |StepVerdict { step, agent, again }: &StepVerdict| {
-        let name = format!("{} ({agent})", view::column(step.as_str(), wide));
-        match again {
-            None => format!("kept   {name}"),
-            Some(why) => format!("again  {name}: {}", out::harmless(why)),
-        }
+/// One line for each step: what becomes of it, and why.
+fn lines(repeat: &Repetition) -> Vec<String> {
+    let names = repeat.verdicts.iter().map(|verdict| view::width(verdict.step.as_str()));
+    let wide = names.max().unwrap_or_default();
+    let line = |StepVerdict { step, agent, verdict, why }: &StepVerdict| {
+        let word = match verdict {
+            RepeatVerdict::Kept => "kept ",
+            RepeatVerdict::Again => "again",
+            RepeatVerdict::Open => "open ",
+        };
+        format!("{word}  {} ({agent}): {}", view::column(step.as_str(), wide), out::harmless(why))
     };
-    verdicts.iter().map(line).collect()
+    let mut lines: Vec<String> = repeat.verdicts.iter().map(line).collect();
+    if let Some(first) = repeat.new_files.first() {
+        let more = match repeat.new_files.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let first = out::harmless(first);
+        lines.push(format!("new since then, and unknown to the plan: `{first}`{more}; `--goal` plans again"));
+    }
+    lines
 }

@@ -5,14 +5,16 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use updraft_engine::DriveResult;
 use updraft_journal::{Journal, RunFilter, Status};
-use updraft_run::{Input, Run, RunId};
+use updraft_run::{ConversationLimits, Input, Run, RunId};
 use updraft_workbench::{Flags, ResumeOutcome, RunCallbacks, StoredRun, Workbench, folder_of};
 
 use super::plan_approval::{self, PlanDecision};
+use super::run::follow_up;
 use crate::args::ResumeArgs;
 use crate::drive_run::DriveOutcome;
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::{self, AppFolders};
+use crate::settings::WorkspaceSettings;
 use crate::signals::Signals;
 use crate::view::{self, RunDisplay};
 use crate::{drive_run, journal, log, out, runtime};
@@ -26,11 +28,27 @@ pub(crate) fn run(folders: &AppFolders, args: &ResumeArgs) -> CliResult {
         return runtime::block_on(all(folders, journal, args));
     }
     let id = journal::find_run_here(&journal, args.run.as_deref())?;
+    let conversation = conversation_in_file(folders, &journal, &id)?;
     runtime::block_on(async {
         let ended = resume_run(folders, &journal, &id, args).await;
+        let kept = conversation.map_or(Ok(()), |limits| follow_up::keep(&journal, &id, limits));
         journal.close().await;
-        ended
+        kept.and(ended)
     })
+}
+
+/// How the conversation in `MEMORY_FILE` is kept, if the run is a part of it.
+fn conversation_in_file(
+    folders: &AppFolders,
+    journal: &Journal,
+    id: &RunId,
+) -> Result<Option<ConversationLimits>, CliError> {
+    // A damaged run is reported when it is resumed.
+    let run = follow_up::memory_file().and_then(|_| journal::load(journal, id).ok());
+    let Some(run) = run.filter(|run| !run.is_over()) else { return Ok(None) };
+    let folder = folder_of(&run)?;
+    let limits = WorkspaceSettings::load(folders, &folder, &Flags::default())?.effective.memory.conversation();
+    Ok(follow_up::is_part(folders, journal, id, &folder, limits)?.then_some(limits))
 }
 
 /// Resumes every interrupted run, one after another.
@@ -160,7 +178,12 @@ async fn resume_or_follow(
     verdict: Option<Input>,
     (face, signals): (&RunDisplay, &mut Signals),
 ) -> Result<FollowOutcome, CliError> {
-    let then = verdict.into_iter().chain([drive_run::resume_input(&args.permission, &args.spending)]).collect();
+    let model = match &args.model {
+        Some(model) => Some(bench.model_change(model).await?),
+        None => None,
+    };
+    let resume = drive_run::resume_input(&args.permission, &args.spending);
+    let then = verdict.into_iter().chain(model).chain([resume]).collect();
     let resumed = if adopts { bench.adopt(id, then).await? } else { bench.resume(id, then).await? };
     match resumed {
         ResumeOutcome::Here(handle) => {

@@ -141,6 +141,7 @@ fn resume_args(args: &args::RunArgs) -> args::ResumeArgs {
         workspace: None,
         from_damaged: false,
         plan: None,
+        model: None,
         permission: args.permission.clone(),
         spending: args::SpendingFlags::default(),
         confine: args.confine.clone(),

@@ -1,7 +1,5 @@
 //! `updraft skills`: lists the skills that agents may use, and what is wrong with others.
 
-use std::path::Path;
-
 use serde_json::json;
 use updraft_engine::{FoundSkill, check_skill};
 use updraft_workbench::skills::SKILL_FOLDERS;
@@ -23,11 +21,15 @@ pub(crate) fn run(folders: &AppFolders, args: &SkillsArgs) -> CliResult {
         }
         skills::of(folders, &workspace, &settings)
     } else {
-        let check = |folder: &std::path::PathBuf| FoundSkill { folder: folder.clone(), skill: check_skill(folder) };
+        let check = |folder: &std::path::PathBuf| FoundSkill {
+            folder: folder.clone(),
+            skill: check_skill(folder),
+            remarks: Vec::new(),
+        };
         args.folders.iter().map(check).collect()
     };
     for one in &found {
-        print(&one.folder, &one.skill, args.place.json);
+        print(one, args.place.json);
     }
     if found.is_empty() && !args.place.json {
         out::note("no skills\n  hint: put a folder with a SKILL.md into .updraft/skills (docs/context.md)");
@@ -36,13 +38,14 @@ pub(crate) fn run(folders: &AppFolders, args: &SkillsArgs) -> CliResult {
     Ok(if is_faulty { CliExitCode::Failed } else { CliExitCode::Done })
 }
 
-fn print(folder: &Path, skill: &Result<updraft_engine::SkillEntry, Vec<String>>, is_json: bool) {
+fn print(FoundSkill { folder, skill, remarks }: &FoundSkill, is_json: bool) {
     let shown = folder.display().to_string();
     if is_json {
-        let value = match skill {
+        let mut value = match skill {
             Ok(skill) => json!({ "folder": shown, "name": skill.name, "description": skill.description, "faults": [] }),
             Err(faults) => json!({ "folder": shown, "faults": faults }),
         };
+        value["remarks"] = json!(remarks);
         return out::json(&value);
     }
     let paint = Paint::for_stdout();
@@ -57,5 +60,8 @@ fn print(folder: &Path, skill: &Result<updraft_engine::SkillEntry, Vec<String>>,
                 out::line(&format!("  {}", out::on_one_line(fault)));
             }
         }
+    }
+    for remark in remarks {
+        out::line(&format!("  {}", paint.dim(&format!("ignored: {}", out::on_one_line(remark)))));
     }
 }

@@ -206,7 +206,8 @@ pub(crate) fn event_words(event: &Event) -> String {
         Event::StepCancelled { step } => step.to_string(),
         Event::Compacted { step, upto, .. } => format!("{step}  {}", count(u64::from(*upto), "message")),
         Event::Paused => String::new(),
-        Event::Resumed { budget, approvals } => match (budget, approvals) {
+        Event::Resumed { model: Some(chosen), .. } => format!("with {}", chosen.model),
+        Event::Resumed { budget, approvals, model: None } => match (budget, approvals) {
             (None, None) => String::new(),
             (budget, approvals) => serde_json::json!({ "budget": budget, "approvals": approvals }).to_string(),
         },

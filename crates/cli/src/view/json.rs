@@ -133,7 +133,9 @@ fn lines(event: &Event, run: &Run) -> Vec<JsonEvent> {
         Event::StepSkipped { step, because } => one("step.skipped", json!({ "step": step, "because": because })),
         Event::StepCancelled { step } => one("step.cancelled", json!({ "step": step })),
         Event::Paused => one("run.paused", json!({})),
-        Event::Resumed { budget, .. } => one("run.resumed", json!({ "budget": budget })),
+        Event::Resumed { budget, model, .. } => {
+            one("run.resumed", json!({ "budget": budget, "model": model.as_ref().map(|chosen| &chosen.model) }))
+        }
         Event::Marked { files } => one("run.marked", json!({ "files": files })),
         Event::Confined { level, .. } => one("run.confined", json!({ "sandbox": level })),
         Event::Tightened { rules, deny, distrusts } => {

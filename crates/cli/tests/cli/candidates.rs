@@ -174,3 +174,35 @@ fn several_models_are_asked_the_same_and_the_chooser_joins_their_answers() {
     let plan = world.file("plan.json", &plan.to_string());
     world.updraft(&["run", "--plan", plan.to_str().unwrap(), "go"]).code(2).says("`nobody`, which is not set up");
 }
+
+#[test]
+fn a_plan_shows_its_tries_and_can_be_carried_out_from_its_file() {
+    let world = World::new();
+    let steps = json!([{"id": "fix", "agent": "coder", "description": "Fix it", "prompt": "fix it", "candidates": 2,
+                        "tests": "grep -qx 2 answer.txt"}]);
+    let rules = json!({"rules": [
+        {"when": {"agent": "planner"}, "answer": {"json": {"steps": steps}}},
+        {"when": {"step": "fix.1", "turn": 0}, "answer": write("1\n")},
+        {"when": {"step": "fix.2", "turn": 0}, "answer": write("2\n")},
+    ], "default": {"text": "two"}});
+    let model = world.script("s.json", &rules);
+    let table = world.updraft(&["run", "--plan-only", "--model", &model, "go"]).code(0).out;
+    assert!(table.contains("(try 1 of 2) [in a copy of the workspace]"), "{table}");
+    assert!(table.contains("[the first of fix.1, fix.2 for which `grep -qx 2 answer.txt` succeeds]"), "{table}");
+    let plan = world.updraft(&["run", "--plan-only", "--json", "--model", &model, "go"]).code(0).value();
+    let step = &plan["steps"][0];
+    assert_eq!(
+        (plan["steps"].as_array().unwrap().len(), &step["candidates"], &step["id"]),
+        (1, &json!(2), &json!("fix"))
+    );
+
+    // From the file, and as the edited plan of a run that waits for approval.
+    let file = world.file("plan.json", &plan.to_string());
+    let file = file.to_str().unwrap();
+    assert_eq!(world.updraft(&["run", "--model", &model, "--plan", file, "go"]).code(0).out, "two\n");
+    assert_eq!(content(&world, "answer.txt").as_deref(), Some("2\n"));
+    std::fs::remove_file(world.ws().join("answer.txt")).unwrap();
+    world.updraft(&["run", "--plan-first", "--model", &model, "go"]).code(3);
+    world.updraft(&["resume", "last", "--plan", file]).code(0);
+    assert_eq!(content(&world, "answer.txt").as_deref(), Some("2\n"));
+}

@@ -162,3 +162,38 @@ fn conversations_are_exported_and_kept_in_the_file_of_other_programs() {
     let mut command = world.command(&["chat"]);
     crate::world::Ran::of(command.env("MEMORY_FILE", &file).output().unwrap()).code(2).says("is not a conversation");
 }
+
+#[test]
+fn a_resumed_conversation_is_kept_in_its_file_as_well() {
+    let world = World::new();
+    let ask = json!({ "calls": [{ "name": "ask_user", "args": { "question": "Which one?" } }] });
+    world.config("agents/asker.md", "---\npurpose: Asks.\ntools: [ask_user]\n---\nAsk.\n");
+    let model = world.script("s.json", &json!([ask, { "text": "The blue one." }]));
+    let file = world.home().join("agent_memory.json");
+    let updraft =
+        |args: &[&str]| crate::world::Ran::of(world.command(args).env("MEMORY_FILE", &file).output().unwrap());
+    std::fs::write(&file, json!({ "history": [{ "role": "user", "content": "Hi" }] }).to_string()).unwrap();
+    updraft(&["run", "--continue", "--model", &model, "--agent", "asker", "Choose"]).code(3);
+    world.updraft(&["answer", "last", "blue"]).code(0);
+    assert_eq!(updraft(&["resume", "last"]).code(0).out, "The blue one.\n");
+    let kept: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let said = json!([{"role": "user", "content": "Hi"}, {"role": "user", "content": "Choose"},
+        {"role": "assistant", "content": "The blue one."}]);
+    assert_eq!(kept["history"], said);
+
+    // A run that is no part of the conversation leaves the file alone.
+    let model = world.script("other.json", &json!([ask, { "text": "Something else." }]));
+    updraft(&["run", "--model", &model, "--agent", "asker", "Choose"]).code(3);
+    world.updraft(&["answer", "last", "red"]).code(0);
+    updraft(&["resume", "last"]).code(0);
+    assert_eq!(serde_json::from_str::<Value>(&std::fs::read_to_string(&file).unwrap()).unwrap(), kept);
+}
+
+#[test]
+fn a_script_sees_that_one_of_its_messages_was_not_answered() {
+    let world = World::new();
+    let rules = [json!({ "when": { "contains": "fail" }, "answer": { "json": { "error": "I cannot" } } })];
+    let model = world.script("s.json", &json!({ "rules": rules, "default": { "text": "I hear you." } }));
+    let ran = world.fed(&["chat", "--quiet", "--model", &model], b"please fail\nHello\n").code(1);
+    assert!(ran.out.ends_with("I hear you.\n"), "the conversation goes on: {}", ran.out);
+}

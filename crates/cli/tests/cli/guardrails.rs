@@ -104,3 +104,27 @@ fn a_guardrail_that_cannot_be_used_lets_nothing_pass() {
     world.config("guardrails/form.json", r#"{"type": "string"}"#);
     world.updraft(&["run", "--model", &model, "--agent", "coder", "do it"]).code(1).says("it is not JSON");
 }
+
+#[test]
+fn citations_that_do_not_hold_are_corrected_or_stopped() {
+    let world = World::new();
+    let answer = |words: &str| json!({"text": format!("Hello is said [1].\n\n[1]: a.txt:1 \"{words}\"")});
+    let read = json!({"calls": [{"name": "read_file", "args": {"path": "a.txt"}}]});
+    let guardrail = |action: &str| format!("---\nwhen: output\naction: {action}\ncheck: citations\n---\n");
+    let model = world.script("s.json", &json!([read, answer("bye"), answer("bye"), answer("hello")]));
+    let run = |model: &str| world.updraft(&["run", "--model", model, "--agent", "coder", "what is said?"]);
+    world.config("guardrails/sources.md", &guardrail("correct"));
+    // The first time the agent is told in any case; what it cites falsely a second time would only be marked.
+    assert!(run(&model).code(0).out.contains("[1]: a.txt:1 \"hello\""));
+    let events = world.updraft(&["events", "last", "--json"]).out;
+    assert!(events.contains("it cites what was not read") && events.contains("these words are not in"), "{events}");
+
+    world.config("guardrails/sources.md", &guardrail("stop"));
+    let unread = world.script("unread.json", &json!([answer("hello")]));
+    run(&unread)
+        .code(1)
+        .says("the guardrail `sources`: it cites what was not read")
+        .says("no tool has read this source");
+    world.config("guardrails/sources.md", "---\nwhen: call\ncheck: citations\n---\n");
+    run(&unread).code(1).says("`check: citations` looks at answers");
+}

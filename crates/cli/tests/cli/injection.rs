@@ -2,7 +2,7 @@
 //! server that writes down every byte. Whoever agrees reads where the order came from; nobody's word, nothing sent.
 
 #[path = "../../../engine/tests/recorder/mod.rs"]
-mod recorder;
+pub(crate) mod recorder;
 
 use std::process::Command;
 

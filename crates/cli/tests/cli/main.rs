@@ -50,6 +50,7 @@ mod planted;
 mod proof;
 mod python;
 mod race;
+mod rerun;
 mod run;
 mod sandbox;
 mod settings;

@@ -218,3 +218,13 @@ fn the_limits_of_what_is_recalled_are_settings() {
     world.config("config.toml", "[memory]\nrecall = 0\n");
     assert_eq!(ask(&world), 0);
 }
+
+#[test]
+fn a_memory_that_is_known_already_can_be_pinned_by_adding_it_again() {
+    let world = World::new();
+    world.updraft(&["memory", "add", "Answer in German."]).code(0);
+    assert_eq!(memories(&world)[0]["pinned"], false);
+    world.updraft(&["memory", "add", "--pinned", "Answer in German."]).code(0);
+    let all = memories(&world);
+    assert_eq!((all.len(), &all[0]["pinned"]), (1, &json!(true)));
+}

@@ -305,3 +305,24 @@ fn a_server_that_only_sends_comments_stops_the_run() {
     let shown = world.updraft(&["show", "--json", &world.last()]).code(0).value();
     assert_eq!((&shown["statistics"]["doubtful_calls"], &shown["statistics"]["turns"]), (&json!(1), &json!(1)));
 }
+
+#[test]
+fn a_planner_whose_model_refuses_is_waited_for_and_another_model_goes_on() {
+    for (status, why) in [("404 Not Found", "no such model"), ("400 Bad Request", "this model does not take `tools`")] {
+        let (world, server) = (World::new(), Server::new());
+        server.set(|state| state.refuses = Some((0, status, why)));
+        let ran = ended(with_server(&world, &server, &["run", "--model", "openai/m", "do task-one"])).code(4);
+        let id = world.last();
+        ran.says(why).says(&format!("`updraft resume {id} --model PROVIDER/NAME` continues with another"));
+        let plan = json!({"steps": [{"id": "one", "agent": "thinker", "prompt": "think", "model": "fast"}]});
+        let rules = json!({"rules": [{"when": {"agent": "planner"}, "answer": {"json": plan}}], "default": {"text": "thought"}});
+        let other = world.script("s.json", &rules);
+        let ran = ended(with_server(&world, &server, &["resume", &id, "--model", &other])).code(0);
+        assert_eq!(ran.out, "thought\n");
+        assert_eq!(server.answered(), Vec::<&str>::new(), "every agent has the other model");
+        let events = world.updraft(&["events", &id]).out;
+        assert!(events.contains("with scripted/") && !events.contains("step_failed"), "{events}");
+        world.updraft(&["replay", &id]).code(0);
+        world.updraft(&["resume", &id, "--model", "opnai/m"]).code(5);
+    }
+}

@@ -1,4 +1,4 @@
-//! Plans on the command line: what they will use and cost, approval before anything begins, records, repetition.
+//! Plans on the command line: what they will use and cost, approval before anything begins, records.
 
 use serde_json::{Value, json};
 
@@ -147,76 +147,6 @@ fn stats_count_how_agents_did_and_the_planner_is_told() {
 }
 
 #[test]
-fn a_repeated_run_carries_out_only_what_has_changed() {
-    let world = World::new();
-    let reads = json!({"when": {"step": "find", "turn": 0}, "answer": {"calls": [{"name": "read_file", "args": {"path": "a.txt"}}]}});
-    let rules = [reads, says("find", "facts"), says("tell", "the story")];
-    let model = world.script("s.json", &planned(&two_steps(), &rules));
-    world.updraft(&["run", "--model", &model, "tell me"]).code(0);
-    let first = world.last();
-
-    let dry = world.updraft(&["rerun", &first, "--dry-run"]).code(0).out;
-    assert_eq!(dry, "kept   find (retriever)\nkept   tell (thinker)\n");
-    assert_eq!(world.runs().len(), 1, "nothing was started");
-    let ran = world.updraft(&["rerun", &first]).code(0);
-    assert_eq!(ran.out, "the story\n");
-    let shown = world.updraft(&["show", "last", "--json"]).code(0).value();
-    assert_eq!((shown["statistics"]["turns"].as_u64(), shown["repeats"].as_str()), (Some(0), Some(first.as_str())));
-
-    world.file("a.txt", "another text\n");
-    let dry = world.updraft(&["rerun", &first, "--dry-run", "--json"]).code(0).value();
-    assert!(dry["steps"][0]["again"].as_str().unwrap().contains("a.txt"), "{dry}");
-    world.updraft(&["rerun", &first]).code(0);
-    let shown = world.updraft(&["show", "last", "--json"]).code(0).value();
-    let kept: Vec<Option<bool>> =
-        shown["steps"].as_array().unwrap().iter().map(|step| step["kept"].as_bool()).collect();
-    assert_eq!(kept, [Some(false), Some(false)], "`find` used a tool again, so nobody knows what it has changed");
-}
-
-/// The verdicts of a dry rerun: why each step is done again, or nothing.
-fn again(world: &World, args: &[&str]) -> Vec<Option<String>> {
-    let dry = world.updraft(&[&["rerun", "last", "--dry-run", "--json"], args].concat()).code(0).value();
-    dry["steps"].as_array().unwrap().iter().map(|step| step["again"].as_str().map(str::to_owned)).collect()
-}
-
-#[test]
-fn a_result_is_kept_only_if_nothing_it_depended_on_has_changed() {
-    let world = World::new();
-    let reads = json!({"when": {"step": "find", "turn": 0}, "answer": {"calls": [{"name": "read_file", "args": {"path": "a.txt"}}]}});
-    let model =
-        world.script("s.json", &planned(&two_steps(), &[reads, says("find", "facts"), says("tell", "the story")]));
-    world.updraft(&["run", "--model", &model, "tell me"]).code(0);
-    world.updraft(&["rerun", "last"]).code(0);
-    assert_eq!(world.runs()[0]["status"], "done", "a run that keeps everything has ended");
-    assert_eq!(again(&world, &[]), [None, None]);
-    let other = again(&world, &["--goal", "tell me more"]);
-    assert!(other.iter().all(|why| why.as_deref() == Some("the goal has changed")), "{other:?}");
-    world.updraft(&["rerun", "last", "--again", "fnd"]).code(2).says("no step `fnd`");
-    world.file("a.txt", "another text\n");
-    let why = again(&world, &[]);
-    assert!(why[0].as_ref().is_some_and(|why| why.contains("a.txt")), "also in a rerun of a rerun: {why:?}");
-    world.file("AGENTS.md", "Be brief.\n");
-    let why = again(&world, &[]);
-    assert!(why.iter().all(|why| why.as_ref().is_some_and(|why| why.contains("AGENTS.md"))), "{why:?}");
-}
-
-#[test]
-fn a_step_whose_read_failed_or_that_ran_a_command_is_done_again() {
-    let world = World::new();
-    let call = |step: &str, name: &str, args: serde_json::Value| json!({"when": {"step": step, "turn": 0}, "answer": {"calls": [{"name": name, "args": args}]}});
-    let rules = [
-        call("find", "read_file", json!({"path": "later.txt"})),
-        call("tell", "run_command", json!({"command": "true"})),
-        says("find", "nothing"),
-        says("tell", "the story"),
-    ];
-    let model = world.script("s.json", &planned(&two_steps(), &rules));
-    world.updraft(&["run", "--yes", "--model", &model, "tell me"]).code(0);
-    let why = again(&world, &[]);
-    assert!(why.iter().all(Option::is_some), "{why:?}");
-}
-
-#[test]
 fn an_approval_is_not_given_by_resuming_all_nor_overruled_by_a_file() {
     let world = World::new();
     let model = model(&world);
@@ -230,4 +160,35 @@ fn an_approval_is_not_given_by_resuming_all_nor_overruled_by_a_file() {
     assert!(both.err.contains("already been approved or refused"), "{}", both.err);
     world.updraft(&["resume", "--all"]).code(0);
     assert_eq!(world.runs()[0]["status"], "done");
+}
+
+#[test]
+fn what_a_plan_requires_is_shown_with_it_and_read_from_an_edited_one() {
+    let world = World::new();
+    let required = json!([{"text": "the file is there", "command": "test -f a.txt"}]);
+    let answer = json!({"json": {"steps": two_steps(), "requirements": required}});
+    let rules = json!({"rules": [{"when": {"agent": "planner"}, "answer": answer}, says("find", "facts"),
+        says("tell", "the story"), says("mine", "my own way")]});
+    let model = world.script("s.json", &rules);
+    let table = world.updraft(&["run", "--plan-only", "--model", &model, "tell me"]).code(0).out;
+    assert!(table.contains("requires the file is there: `test -f a.txt`"), "{table}");
+    let file = world.updraft(&["run", "--plan-only", "--json", "--model", &model, "tell me"]).code(0).value();
+    assert_eq!(file["requirements"][0]["command"], "test -f a.txt");
+
+    // An edited plan is carried out with what it requires itself.
+    world.updraft(&["run", "--plan-first", "--yes", "--model", &model, "tell me"]).code(3);
+    let own = json!({"steps": [{"id": "mine", "agent": "thinker"}],
+        "requirements": [{"text": "something else", "command": "test -f b.txt"}]});
+    let own = world.file("plan.json", &own.to_string());
+    let ran = world.updraft(&["resume", "last", "--yes", "--plan", own.to_str().unwrap()]).code(1);
+    ran.says("1 of 1 requirement is not met: something else");
+}
+
+#[test]
+fn a_detached_run_waits_for_the_approval_of_its_plan_too() {
+    let world = World::new();
+    world.updraft(&["run", "--detach", "--plan-first", "--model", &model(&world), "tell me"]).code(0);
+    let run = world.until_status("waiting");
+    let events = world.updraft(&["events", &run, "--json"]).out;
+    assert!(events.contains("plan/0/0/approve") && !events.contains("find/0/0/ask"), "{events}");
 }

@@ -363,10 +363,24 @@ impl Run {
         }
     }
 
+    /// Notes that a call of a step has changed something, or may have.
+    fn note_change(&mut self, id: &EffectAddress, reply: &Reply) {
+        let has_changes = match reply {
+            Reply::Output(output) => !output.changes.is_empty() || output.unlisted.is_some() || output.more.is_some(),
+            Reply::Said(_) | Reply::Verdict(_) | Reply::Answer(_) => return,
+            Reply::Failed(_) | Reply::TimedOut { .. } | Reply::Cancelled | Reply::InDoubt { .. } => true,
+        };
+        let prepared = self.prepared_at(id).filter(|_| id.kind == EffectKind::Call);
+        if prepared.is_some_and(|prepared| prepared.changes() && (has_changes || !prepared.lists_changes)) {
+            self.with_step(&id.step, |step| step.has_acted = true);
+        }
+    }
+
     pub(super) fn replied(&mut self, id: &EffectAddress, reply: &Reply, prepared: &[PreparedCall]) {
         let begun = self.open.get(id).is_some_and(|open| open.begun.is_some());
         let is_paid = self.is_paid(id);
         self.call_has_replied(id, reply);
+        self.note_change(id, reply);
         let was_cut_off = match reply {
             Reply::InDoubt { .. } | Reply::TimedOut { .. } => true,
             // We stopped it, but the provider may bill what it had written.

@@ -137,6 +137,7 @@ fn fresh(spec: &StepSpec, role: StepRole) -> Step {
         halted: None,
         citations: Vec::new(),
         actions: None,
+        has_acted: false,
         superseded: false,
         rejected_by: None,
         outdated_by: None,

@@ -2,6 +2,7 @@
 //! not hold then, they are marked in the answer.
 
 use serde_json::Value;
+use updraft_lenient::whole_object;
 
 use crate::citation::{Citation, check, entries, mark};
 use crate::event::{Event, Note};
@@ -32,6 +33,18 @@ impl Run {
         let note = Note::FalseCitations { faults };
         let advised = Event::Advised { step: step.spec.id.clone(), note };
         Some(std::iter::once(advised).chain(self.ask(step, turn + 1)).collect())
+    }
+
+    /// What is wrong with the citations in an answer, for the guardrails. Unlike elsewhere, an answer that cites although
+    /// nothing was read is wrong too.
+    pub(crate) fn false_citations(&self, answer: &str) -> Vec<String> {
+        let texts: Vec<String> = match whole_object(answer) {
+            Some(values) => values.values().filter_map(Value::as_str).map(str::to_owned).collect(),
+            None => vec![answer.to_owned()],
+        };
+        let cited = texts.iter().flat_map(|text| entries(text));
+        let checked = cited.map(|entry| check(entry, &self.readings.kept, self.readings.has_forgotten));
+        checked.filter_map(|one| one.advice()).collect()
     }
 
     /// Marks the citations that do not hold, in the step's variables and output. Returns all citations.

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use crate::effect::{Effect, EffectClass, PreparedCall};
 use crate::event::{Event, Judgement};
-use crate::goal::{ApprovalMode, Budget, BudgetLimit, RunSettings};
+use crate::goal::{ApprovalMode, Budget, BudgetLimit, ChosenModel, RunSettings};
 use crate::id::{EffectAddress, EffectKind, Millis, RunId, StepId};
 use crate::input::{ForkChange, RecoveryFinding, RecoveryOutcome};
 use crate::origins::Origins;
 use crate::reply::{Failure, FailureKind, Reply, Verdict};
 use crate::rules::{Rule, Rules};
 use crate::state::{OpenEffect, Run, RunPhase};
+use crate::step::StepRole;
 
 use super::calls_from_code::{called_so_far, may_all_repeat};
 
@@ -73,7 +74,7 @@ impl Run {
             // There was no limit on turns before. If the given number is already used up, it means that many more.
             *turns += self.ledger.requests();
         }
-        let mut events = vec![Event::Resumed { budget, approvals }];
+        let mut events = vec![Event::Resumed { budget, approvals, model: None }];
         if approvals == Some(ApprovalMode::Allow) {
             let allowed = Verdict { allow: true, by: "--yes".into(), ..Verdict::default() };
             // Calls that text from outside could misuse are never allowed unseen, nor are questions that `--yes` does
@@ -83,6 +84,13 @@ impl Run {
             events.extend(seen.flat_map(|at| self.hear_verdict(Some(at), &allowed)));
         }
         events
+    }
+
+    /// The run continues with another model.
+    pub(super) fn change_model(&self, model: &ChosenModel) -> Vec<Event> {
+        let is_settled = self.is_imported || matches!(self.phase, RunPhase::Cancelling { .. });
+        let resumed = Event::Resumed { budget: None, approvals: None, model: Some(model.clone()) };
+        if is_settled { Vec::new() } else { vec![resumed] }
     }
 
     /// Someone adopts a run that was imported from a file. What its steps had asked for, and what the file says was
@@ -232,6 +240,13 @@ impl Run {
             events.push(self.give_up(id, attempt + 1, why));
         }
         events
+    }
+
+    /// Whether a question failed because its model cannot be used. A request that is refused counts for those who plan:
+    /// without them there is no run, and another model may take it. Elsewhere the planner goes around it.
+    pub(super) fn is_for_lack_of_model(&self, id: &EffectAddress, why: &Failure) -> bool {
+        let plans = || self.step(&id.step).is_some_and(|step| matches!(step.role, StepRole::Plan | StepRole::Distill));
+        why.kind == FailureKind::Outage || why.kind == FailureKind::Config && plans()
     }
 
     /// Whether a question of a step can be asked again later. A question that one of the agent's own calls asks fails

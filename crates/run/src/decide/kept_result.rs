@@ -2,6 +2,7 @@
 
 use crate::earlier_runs::{KeptResult, RepeatedRun};
 use crate::event::Event;
+use crate::goal::RunMode;
 use crate::state::Run;
 use crate::step::{Step, StepRole};
 
@@ -33,8 +34,17 @@ impl Run {
             return None;
         }
         let kept = repeated.results.iter().find(|kept| kept.spec == *step.spec)?;
-        let is_same = self.goal.text == repeated.goal && self.are_same(&kept.spec.reads, repeated);
-        (is_same && !self.has_changed_before(step, repeated)).then_some(kept)
+        let is_about_it = self.goal.text != repeated.goal && self.depends_on_goal(step);
+        let is_same = !is_about_it && self.are_same(&kept.spec.reads, repeated);
+        (is_same && !self.has_changed_before(step, kept, repeated)).then_some(kept)
+    }
+
+    /// Whether another goal may change the result of a step whose task stayed the same. The planner is asked to change
+    /// every task that the new goal concerns. Beyond that, the goal counts where it is the task itself, and for the last
+    /// steps, which answer it.
+    fn depends_on_goal(&self, step: &Step) -> bool {
+        let is_without_task = step.spec.prompt.trim().is_empty() && step.spec.description.trim().is_empty();
+        is_without_task || step.next.is_empty() || matches!(self.goal.mode, RunMode::Agent(_))
     }
 
     fn are_same(&self, names: &[String], repeated: &RepeatedRun) -> bool {
@@ -43,15 +53,16 @@ impl Run {
     }
 
     /// Whether something was carried out in this run that may have changed what this step is told or reads: a step
-    /// somewhere before it used tools, or the result of one right before it is not certainly the same.
-    fn has_changed_before(&self, step: &Step, repeated: &RepeatedRun) -> bool {
+    /// right before it gave another result, or one somewhere before it changed something and this one used tools.
+    fn has_changed_before(&self, step: &Step, kept: &KeptResult, repeated: &RepeatedRun) -> bool {
         let is_carried_out = |other: &&Step| other.role == StepRole::Work && !self.is_kept(&other.spec.id);
-        let may_differ = |other: &Step| {
-            let writes = &other.spec.writes;
-            writes.is_empty() || !self.are_same(writes, repeated)
+        let gives_another = |other: &Step| {
+            let output = repeated.outputs.get(&other.spec.id);
+            let is_same_output = output.is_some_and(|output| other.output.as_deref() == Some(output));
+            if other.spec.writes.is_empty() { !is_same_output } else { !self.are_same(&other.spec.writes, repeated) }
         };
-        let mut others = self.steps().filter(is_carried_out);
-        self.before(step).filter(is_carried_out).any(may_differ)
-            || others.any(|other| other.actions.is_some() && self.leads_to(other, &step.spec.id))
+        let mut actors = self.steps().filter(is_carried_out).filter(|other| kept.used_tools && other.has_acted);
+        self.before(step).filter(is_carried_out).any(gives_another)
+            || actors.any(|other| self.leads_to(other, &step.spec.id))
     }
 }

@@ -117,13 +117,13 @@ impl Run {
     }
 
     /// What must be known to plan several tries of a step.
-    fn try_planner<'a>(&'a self, may_change: &'a dyn Fn(&str) -> bool) -> TryPlanner<'a> {
+    pub(super) fn try_planner<'a>(&'a self, may_change: &'a dyn Fn(&str) -> bool) -> TryPlanner<'a> {
         let chooser = self.roster.in_role(AgentRole::Chooser).map(|card| card.name.as_str());
         TryPlanner { chooser, may_change, models: self.settings.models.keys().map(String::as_str).collect() }
     }
 
     /// Whether an agent has tools that could change the workspace.
-    fn may_change(&self, agent: &str) -> bool {
+    pub(super) fn may_change(&self, agent: &str) -> bool {
         self.card(agent).is_some_and(|card| !card.read_only && !card.tools.is_empty())
     }
 

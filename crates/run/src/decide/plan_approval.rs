@@ -63,12 +63,10 @@ impl Run {
         let Some((id, open)) = self.plan.approval.as_ref().and_then(|id| self.open.get_key_value(id)) else {
             return Vec::new();
         };
-        if !self.edit_faults(graph, models).is_empty() {
-            return Vec::new();
-        }
+        let Ok(graph) = self.edited_plan(graph, models) else { return Vec::new() };
         let approved = Verdict { allow: true, by: by.to_owned(), ..Verdict::default() };
         let named = (!models.is_empty()).then(|| Event::Named { models: models.clone() });
-        let planned = Event::Planned { graph: graph.clone(), because: PlanReason::Revised, instead: None };
+        let planned = Event::Planned { graph: Arc::new(graph), because: PlanReason::Revised, instead: None };
         let attempt = open.attempt;
         let approved =
             Event::Replied { id: id.clone(), attempt, reply: Reply::Verdict(approved), prepared: Vec::new() };
@@ -78,8 +76,20 @@ impl Run {
 
     /// What is wrong with a plan that is to replace the one that waits for approval.
     pub fn edit_faults(&self, graph: &Graph, models: &BTreeMap<String, String>) -> Vec<String> {
+        self.edited_plan(graph, models).err().unwrap_or_default()
+    }
+
+    /// Such a plan with a step for each try.
+    fn edited_plan(&self, graph: &Graph, models: &BTreeMap<String, String>) -> Result<Graph, Vec<String>> {
         let mut around: GraphContext<'_> = self.surroundings();
         around.models.get_or_insert_default().extend(models.keys().map(String::as_str));
-        graph.faults(&around)
+        let faults = graph.faults(&around);
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let may_change = |name: &str| self.may_change(name);
+        let mut planner = self.try_planner(&may_change);
+        planner.models.extend(models.keys().map(String::as_str));
+        graph.clone().with_tries(&planner)
     }
 }

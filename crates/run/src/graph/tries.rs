@@ -75,6 +75,35 @@ impl Graph {
     }
 }
 
+impl Graph {
+    /// The graph as it was before [`with_tries`](Self::with_tries): one step that wants several tries, for people to edit.
+    pub fn with_tries_joined(&self) -> Graph {
+        let spec = |id: &StepId| self.steps.iter().find(|step| step.id == *id);
+        let joined = |step: &StepSpec| match step.tries.as_deref() {
+            Some(Tries::One { .. }) => None,
+            Some(Tries::Choice { among, tests, .. }) => {
+                let tries: Vec<&StepSpec> = among.iter().filter_map(spec).collect();
+                let first = *tries.first()?;
+                let models: Vec<String> = tries.iter().filter_map(|one| one.model.clone()).collect();
+                let is_one_model = tries.iter().all(|one| one.model == first.model);
+                let models = if is_one_model { Vec::new() } else { models };
+                let count = tries.len();
+                let description = first.description.trim_end_matches(&format!("(try 1 of {count})")).trim().to_owned();
+                Some(StepSpec {
+                    id: step.id.clone(),
+                    description,
+                    writes: step.writes.clone(),
+                    model: first.model.clone().filter(|_| is_one_model),
+                    tries: Some(Box::new(Tries::Wanted { count: count as u32, models, tests: tests.clone() })),
+                    ..first.clone()
+                })
+            }
+            Some(Tries::Wanted { .. }) | None => Some(step.clone()),
+        };
+        Graph { steps: self.steps.iter().filter_map(joined).collect() }
+    }
+}
+
 impl TryPlanner<'_> {
     fn tries_of(&self, step: &StepSpec) -> Result<Vec<StepSpec>, String> {
         let id = &step.id;

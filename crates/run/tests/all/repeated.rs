@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::support::{World, calls, gives, id, says, start};
+use crate::support::{World, calls, gives, id, opaque, says, start};
 use serde_json::{Value, json};
 use updraft_run::{EarlierRuns, Graph, KeptResult, RepeatedRun, RunId, RunMode, RunStart, StepSpec};
 
@@ -20,7 +20,13 @@ fn plan() -> Graph {
 
 fn result(spec: StepSpec, wrote: &[(&str, Value)], output: Option<&str>) -> KeptResult {
     let wrote = wrote.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    KeptResult { spec, wrote, output: output.map(str::to_owned), origins: updraft_run::Origins::default() }
+    KeptResult {
+        spec,
+        wrote,
+        output: output.map(str::to_owned),
+        origins: updraft_run::Origins::default(),
+        used_tools: false,
+    }
 }
 
 /// A run that repeats one in which `a` gave 1, `b` gave 2 and `c` said "two", without the results of `lost`.
@@ -30,7 +36,14 @@ fn repeat(lost: &[&str]) -> RunStart {
     let results = all.into_iter().filter(|kept| !lost.contains(&kept.spec.id.as_str())).collect();
     let variables = BTreeMap::from([("x".to_owned(), json!(1)), ("y".to_owned(), json!(2))]);
     let of = RunId::parse("before").unwrap();
-    let repeated = RepeatedRun { of, goal: "the goal".into(), plan: Arc::new(plan()), results, variables };
+    let repeated = RepeatedRun {
+        of,
+        goal: "the goal".into(),
+        plan: Arc::new(plan()),
+        results,
+        variables,
+        outputs: BTreeMap::new(),
+    };
     let earlier = EarlierRuns { repeated: Some(Arc::new(repeated)), ..EarlierRuns::default() };
     RunStart { plan: Some(Arc::new(plan())), earlier, ..start(RunMode::Given) }
 }
@@ -55,15 +68,34 @@ fn a_step_that_gets_another_input_is_carried_out() {
     assert!(!world.run.is_kept(&id("b")) && world.run.is_kept(&id("c")));
 }
 
+/// The same, but `b` and `c` used tools before.
+fn repeat_with_tools(lost: &[&str]) -> RunStart {
+    let mut start = repeat(lost);
+    let repeated = Arc::make_mut(start.earlier.repeated.as_mut().unwrap());
+    repeated.results.iter_mut().for_each(|kept| kept.used_tools = true);
+    start
+}
+
 #[test]
-fn behind_a_step_that_used_tools_everything_is_carried_out() {
-    let mut world = World::of(repeat(&["a"]))
-        .says("a", [calls(&["read z"]), says("{\"x\": 1}")])
-        .says("b", [says("{\"y\": 2}")])
-        .says("c", [says("three")]);
-    world.gives.insert("read".into(), gives("Z"));
-    world.work();
-    assert_eq!(world.answer(), "three", "what `a` did may have changed what the others read");
+fn behind_a_step_that_changed_something_those_that_used_tools_are_carried_out() {
+    let script = |start| {
+        World::of(start)
+            .says("a", [calls(&["write z"]), says("{\"x\": 1}")])
+            .says("b", [says("{\"y\": 2}")])
+            .says("c", [says("three")])
+            .gives("write", gives("written"))
+            .prepares("write", opaque())
+            .go()
+    };
+    let world = script(repeat_with_tools(&["a"]));
+    assert_eq!(world.answer(), "three", "what `a` wrote may be what the others read");
+    assert_eq!(script(repeat(&["a"])).answer(), "two", "who uses no tools reads no files");
+}
+
+#[test]
+fn behind_a_step_that_only_read_results_are_kept() {
+    let world = World::of(repeat_with_tools(&["a"])).says("a", [calls(&["read z"]), says("{\"x\": 1}")]);
+    assert_eq!(world.gives("read", gives("Z")).go().answer(), "two");
 }
 
 #[test]
@@ -76,12 +108,44 @@ fn a_changed_step_is_carried_out_and_the_others_are_kept() {
     assert_eq!((world.answer().as_str(), world.run.is_kept(&id("a"))), ("nine", true));
 }
 
-#[test]
-fn with_another_goal_nothing_is_kept() {
+/// The run with another goal and these tasks of its steps, in the old plan and in the new one.
+fn with_another_goal(tasks: [&str; 3]) -> World {
     let mut start = repeat(&[]);
     start.goal.text = "another goal".into();
-    let world = World::of(start).says("a", [says("1")]).says("b", [says("2")]).says("c", [says("new")]).go();
-    assert_eq!((world.answer().as_str(), world.run.is_kept(&id("a"))), ("new", false));
+    let mut plan = plan();
+    for (step, task) in plan.steps.iter_mut().zip(tasks) {
+        step.prompt = task.into();
+    }
+    let repeated = Arc::make_mut(start.earlier.repeated.as_mut().unwrap());
+    for (kept, step) in repeated.results.iter_mut().zip(&plan.steps) {
+        kept.spec = step.clone();
+    }
+    start.plan = Some(Arc::new(plan));
+    let said = |value: &str| [says(value)];
+    World::of(start).says("a", said("{\"x\": 1}")).says("b", said("{\"y\": 2}")).says("c", said("new")).go()
+}
+
+#[test]
+fn with_another_goal_only_steps_with_the_same_task_are_kept_and_never_the_last() {
+    let world = with_another_goal(["find x", "find y", "tell"]);
+    assert_eq!((world.answer().as_str(), world.run.ledger().turns), ("new", 1));
+    let world = with_another_goal(["find x", "", "tell"]);
+    assert!(world.run.is_kept(&id("a")) && !world.run.is_kept(&id("b")), "its task is the goal");
+}
+
+#[test]
+fn a_step_behind_one_without_variables_is_kept_if_that_says_the_same() {
+    let steps = vec![step("a", &[], &[]), StepSpec { after: vec![id("a")], ..step("b", &[], &[]) }];
+    let run = |said: &str| {
+        let mut start = repeat(&[]);
+        start.plan = Some(Arc::new(Graph { steps: steps.clone() }));
+        let repeated = Arc::make_mut(start.earlier.repeated.as_mut().unwrap());
+        repeated.results = vec![result(steps[1].clone(), &[], Some("B"))];
+        repeated.outputs = BTreeMap::from([(id("a"), "A".to_owned())]);
+        World::of(start).says("a", [says(said)]).says("b", [says("another B")]).go()
+    };
+    assert_eq!(run("A").answer(), "B");
+    assert_eq!(run("another A").answer(), "another B");
 }
 
 #[test]

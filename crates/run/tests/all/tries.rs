@@ -51,6 +51,10 @@ fn a_step_with_candidates_becomes_tries_and_a_choice() {
             ("tell", "chooser", "tell_1 tell_2".to_owned(), "answer".to_owned(), None),
         ]
     );
+    let planner =
+        TryPlanner { chooser: Some("chooser"), may_change: &|agent| agent == "coder", models: vec!["a", "b"] };
+    let joined = graph.with_tries_joined();
+    assert_eq!((joined.steps.len(), joined.with_tries(&planner).as_ref()), (2, Ok(&graph)), "and back");
     assert_eq!(graph.steps[0].tries.as_deref(), Some(&Tries::One { in_copy: true }));
     assert_eq!(graph.steps[3].tries.as_deref(), Some(&Tries::One { in_copy: false }));
     let among = vec![id("fix-it.1"), id("fix-it.2")];

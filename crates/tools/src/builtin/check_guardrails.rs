@@ -11,7 +11,7 @@ use updraft_run::{EffectClass, Failure, PreparedCall, Reply, ToolOutput, ToolSpe
 use updraft_workspace::{LinkPolicy, Place};
 
 use super::{parse, reply, spec};
-use crate::guardrails::{GuardPoint, Guardrails};
+use crate::guardrails::{GuardPoint, GuardSubject, Guardrails};
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 
 /// How much of each file of a goal is checked, in bytes.
@@ -30,6 +30,8 @@ struct Args {
     text: String,
     #[serde(default)]
     files: Vec<String>,
+    #[serde(default)]
+    false_citations: Vec<String>,
 }
 
 impl CheckGuardrails {
@@ -39,7 +41,8 @@ impl CheckGuardrails {
             "properties": {
                 "when": { "type": "string", "enum": ["input", "output"] },
                 "text": { "type": "string" },
-                "files": { "type": "array", "items": { "type": "string" } }
+                "files": { "type": "array", "items": { "type": "string" } },
+                "false_citations": { "type": "array", "items": { "type": "string" } }
             },
             "required": ["when", "text"],
             "additionalProperties": false
@@ -49,13 +52,14 @@ impl CheckGuardrails {
     }
 
     async fn check(&self, args: &Value, cx: &CallContext) -> Result<ToolOutput, Failure> {
-        let Args { when, mut text, files } = parse(args)?;
+        let Args { when, mut text, files, false_citations } = parse(args)?;
         let point = if when == "input" { GuardPoint::Input } else { GuardPoint::Output };
         for file in &files {
             let _ = write!(text, "\n\n# {file}\n\n{}", content(file, &cx.place).unwrap_or_default());
         }
         let names = self.guardrails.names_at(point).join(", ");
-        Ok(match self.guardrails.judge(point, &text, cx).await {
+        let subject = GuardSubject { text: &text, call: None, false_citations: &false_citations };
+        Ok(match self.guardrails.judge(point, &subject, cx).await {
             None => output(format!("passed: {names}"), json!({ "passed": true }), false),
             Some(found) => {
                 let (name, why) = (found.guardrail, found.why);

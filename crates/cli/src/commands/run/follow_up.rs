@@ -138,6 +138,21 @@ pub(crate) fn keep(journal: &Journal, last: &RunId, limits: ConversationLimits) 
     Ok(folders::replace_private(&file, FollowUp::after(journal, last).in_json(limits).as_bytes())?)
 }
 
+/// Whether a run continues the conversation in the file that the user has set, or is the newest part of it already: then
+/// its answer belongs there once it is finished.
+pub(crate) fn is_part(
+    folders: &AppFolders,
+    journal: &Journal,
+    id: &RunId,
+    workspace: &Path,
+    limits: ConversationLimits,
+) -> Result<bool, CliError> {
+    let Some(file) = memory_file() else { return Ok(false) };
+    let is_newest =
+        || std::fs::read_to_string(&file).is_ok_and(|text| text == FollowUp::after(journal, id).in_json(limits));
+    Ok(is_next(folders, journal, id, workspace, limits)? || is_newest())
+}
+
 /// Whether a run continues the conversation in the file that the user has set, which does not contain the run's own
 /// messages yet.
 pub(crate) fn is_next(
