@@ -65,14 +65,14 @@ fn measure(data: &Path, embedder: Option<&dyn Embedder>) -> Result<(usize, usize
 }
 
 fn fill(store: &mut MemoryStore, conversations: &Path) -> Result<(), Problem> {
-    for conversation in lines(conversations)? {
+    for (number, conversation) in lines(conversations)?.iter().enumerate() {
         for message in texts(&conversation["question"]) {
             for text in sentences(&message) {
                 let new = NewMemory {
                     text,
                     scope: MemoryScope::User,
                     pinned: false,
-                    run: String::new(),
+                    run: format!("conversation {number}"),
                     step: String::new(),
                     origins: Vec::new(),
                 };

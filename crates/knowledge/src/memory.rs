@@ -3,7 +3,7 @@
 //! A memory is a row of the table `memories` and a document of the [`Index`] in the same file, written in one transaction.
 //! So memories are found by the same words, ranking and vectors as passages of files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -29,6 +29,12 @@ const COLUMNS: &str = "id, scope, text, pinned, run, step, origins, made, used, 
 
 /// The longest memory, in bytes. What is longer belongs in a file.
 pub const LONGEST_MEMORY: usize = 4_000;
+
+/// What the memories made just before and after it in the same run count for a memory, compared with itself: what is
+/// remembered together belongs together.
+const NEIGHBOUR: f64 = 0.4;
+/// How many memories are compared for each that is recalled.
+const CANDIDATES: usize = 20;
 
 /// Whom a memory is for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -121,6 +127,13 @@ pub struct MemoryStore {
     index: Index,
 }
 
+impl Memory {
+    /// Whether one was made directly after the other in the same run.
+    fn is_next_to(&self, other: &Self) -> bool {
+        self.id.abs_diff(other.id) == 1 && self.content.run == other.content.run
+    }
+}
+
 impl MemoryStore {
     /// Opens the file and creates it if there is none, for its user only.
     pub fn open(file: &Path) -> Result<Self, Error> {
@@ -194,8 +207,7 @@ impl MemoryStore {
         let kinds = scopes.iter().map(MemoryScope::key).collect();
         let request = SearchRequest {
             text: question.to_owned(),
-            // A memory of several chunks may be found several times.
-            limit: 2 * limit,
+            limit: CANDIDATES * limit,
             filter: DocumentFilter { kinds, ..DocumentFilter::default() },
             method: SearchMethod::Hybrid,
         };
@@ -203,14 +215,27 @@ impl MemoryStore {
             Err(Error::Embedder { .. }) => self.index.search(&request, None),
             found => found,
         }?;
-        let mut recalled: Vec<(Memory, f64)> = Vec::new();
+        let mut scores: BTreeMap<i64, f64> = BTreeMap::new();
         for passage in found.passages {
             let id = passage.path.strip_prefix(PATH).and_then(|id| id.parse().ok()).unwrap_or_default();
-            let is_known = recalled.iter().any(|(memory, _)| memory.id == id);
-            if let Some(memory) = self.get(id)?.filter(|_| !is_known && recalled.len() < limit) {
-                recalled.push((memory, passage.score));
-            }
+            // A memory of several chunks may be found several times.
+            let best = scores.entry(id).or_default();
+            *best = best.max(passage.score);
         }
+        let mut found = Vec::new();
+        for id in scores.keys() {
+            found.extend(self.get(*id)?);
+        }
+        let own = |id: i64| scores.get(&id).copied().unwrap_or_default();
+        let mut recalled: Vec<(Memory, f64)> = Vec::new();
+        for (at, memory) in found.iter().enumerate() {
+            let before = at.checked_sub(1).and_then(|at| found.get(at));
+            let neighbours = before.into_iter().chain(found.get(at + 1)).filter(|other| other.is_next_to(memory));
+            let score = own(memory.id) + NEIGHBOUR * neighbours.map(|other| own(other.id)).sum::<f64>();
+            recalled.push((memory.clone(), score));
+        }
+        recalled.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.id.cmp(&b.0.id)));
+        recalled.truncate(limit);
         Ok(recalled)
     }
 
@@ -338,6 +363,25 @@ mod tests {
             use std::os::unix::fs::PermissionsExt;
             assert_eq!(file.unwrap().metadata().unwrap().permissions().mode() & 0o777, 0o600);
         }
+    }
+
+    #[test]
+    fn of_memories_that_fit_equally_the_one_made_next_to_a_better_one_comes_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = MemoryStore::open(&folder.path().join("memory.db")).unwrap();
+        let mut add = |text: &str, run: &str| {
+            let memory = NewMemory { run: run.into(), ..new(text, MemoryScope::User) };
+            store.add(&memory, None, 1).unwrap();
+        };
+        add("The machine has a scratch.", "r1");
+        add("An espresso machine was ordered for the kitchen.", "r2");
+        add("The machine has a bent part.", "r2");
+        add("The machine has a new owner.", "r3");
+        let found = store.recall("Which part of the espresso machine in the kitchen is broken?", &[], 3, None).unwrap();
+        let (espresso, bent) = ("An espresso machine was ordered for the kitchen.", "The machine has a bent part.");
+        assert_eq!(texts(&found)[..2], [espresso, bent]);
+        let found = store.recall("espresso machine", &[], 3, None).unwrap();
+        assert_eq!(texts(&found)[..2], [espresso, bent]);
     }
 
     #[test]
