@@ -4,7 +4,11 @@
 //! request are scattered over the file, most of it is mapped. `link/order.txt` lists them; `link/record.py` makes the list.
 //! Names that no longer exist are ignored, so an old list costs some memory and breaks nothing.
 
-#![allow(clippy::print_stdout, reason = "a build script speaks to Cargo by printing")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "Cargo speaks to a build script by the environment, and hears what it prints"
+)]
 
 use std::env;
 
