@@ -79,9 +79,10 @@ impl FilesSince {
         let changed = others.iter().filter(|other| !is_before(other.at, since) && !is_apart(&other.path));
         // A file says more than the folder it is in.
         let first = changed.min_by_key(|other| other.is_folder)?;
-        Some(match first.is_folder {
-            true => format!("something in `{}` was added, removed or renamed", first.path),
-            false => format!("`{}` has changed", first.path),
+        Some(if first.is_folder {
+            format!("something in `{}` was added, removed or renamed", first.path)
+        } else {
+            format!("`{}` has changed", first.path)
         })
     }
 

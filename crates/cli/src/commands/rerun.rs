@@ -62,7 +62,9 @@ async fn rerun(folders: &AppFolders, journal: &Journal, of: &RunId, args: RerunA
         if args.output.json {
             out::pretty(&in_json(&repeat));
         } else {
-            lines(&repeat).iter().for_each(|line| out::line(line));
+            for line in &lines(&repeat) {
+                out::line(line);
+            }
         }
         bench.close().await;
         return Ok(CliExitCode::Done);
@@ -74,7 +76,9 @@ async fn rerun(folders: &AppFolders, journal: &Journal, of: &RunId, args: RerunA
         (told["run"], told["of"]) = (id.to_string().into(), of.to_string().into());
         out::json(&told);
     } else {
-        lines(&repeat).iter().for_each(|line| face.say(line));
+        for line in &lines(&repeat) {
+            face.say(line);
+        }
     }
     face.say(&format!("run {id} repeats {of}"));
     let handle = Box::pin(bench.start(id, repeat.new)).await?;

@@ -77,6 +77,7 @@ impl Graph {
 
 impl Graph {
     /// The graph as it was before [`with_tries`](Self::with_tries): one step that wants several tries, for people to edit.
+    #[must_use]
     pub fn with_tries_joined(&self) -> Graph {
         let spec = |id: &StepId| self.steps.iter().find(|step| step.id == *id);
         let joined = |step: &StepSpec| match step.tries.as_deref() {
