@@ -86,6 +86,15 @@ impl FilesSince {
         })
     }
 
+    /// The files that have changed since a moment and that the run did not change; `Err` says why nobody can know.
+    pub(crate) fn others_changed(&self, since: Timestamp) -> Result<Vec<&str>, &str> {
+        let others = self.others.get_or_init(|| self.look()).as_deref().map_err(String::as_str)?;
+        let is_apart = |path: &str| path.split('/').next().is_some_and(|top| APART.contains(&top));
+        let is_other = |other: &&ChangeTime| !other.is_folder && !self.is_own(&other.path) && !is_apart(&other.path);
+        let is_meant = |other: &&ChangeTime| is_other(other) && !is_before(other.at, since);
+        Ok(others.iter().filter(is_meant).map(|other| other.path.as_str()).collect())
+    }
+
     /// Everything in the workspace but what is as the run left it.
     fn look(&self) -> Result<Vec<ChangeTime>, String> {
         let unreadable = |_| "the workspace cannot be opened".to_owned();

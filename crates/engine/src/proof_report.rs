@@ -1,15 +1,17 @@
 //! The proof of a run for people and scripts: each requirement with its evidence, compared with the files as they are now.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use serde_json::{Value, json};
 use updraft_journal::{Journal, hash_of};
-use updraft_run::{EffectAddress, Event, Evidence, ProofState, Record, Reply, Run};
+use updraft_run::{EffectAddress, Event, Evidence, ProofState, Record, Reply, Run, Timestamp, is_in_cache};
 use updraft_workspace::{LinkPolicy, Workspace};
 
+use crate::files_since::FilesSince;
+use crate::undo::{ChangeFilter, made_by};
 use crate::{Error, RunReport};
 
 /// Larger files are not compared.
@@ -41,6 +43,16 @@ pub struct EvidenceReport {
     pub output_hash: Option<String>,
     /// What has changed since, if it no longer shows anything.
     pub stale: Option<String>,
+    /// Why the files that a command may have read could not be compared.
+    pub unseen: Option<String>,
+}
+
+/// What the journal says about a call that is evidence.
+struct CallRecord {
+    /// SHA-256 of its output, in hexadecimal.
+    hash: String,
+    /// When it was decided.
+    at: Timestamp,
 }
 
 /// Each requirement of a run, with its evidence.
@@ -48,12 +60,22 @@ pub fn proof_of(journal: &Journal, report: &RunReport) -> Result<Vec<Requirement
     let run = &report.run;
     let proof = run.proof();
     let all = || proof.findings.iter().flat_map(|found| &found.evidence);
-    let hashes = output_hashes(journal, report, all().filter_map(Evidence::address))?;
-    let workspace = Workspace::open(Path::new(&report.head.workspace)).ok();
-    let look = |evidence: &Evidence| EvidenceReport {
-        evidence: evidence.clone(),
-        output_hash: evidence.address().and_then(|at| hashes.get(at)).cloned(),
-        stale: run.stale(evidence).or_else(|| changed_on_disk(run, evidence, workspace.as_ref())),
+    let calls = calls(journal, report, all().filter_map(Evidence::address))?;
+    let root = Path::new(&report.head.workspace);
+    let workspace = Workspace::open(root).ok();
+    let made = made_by(journal, &report.head.id, &ChangeFilter::default())?.made;
+    let files = FilesSince::new(root, made);
+    let look = |evidence: &Evidence| {
+        let call = evidence.address().and_then(|at| calls.get(at));
+        let mut stale = run.stale(evidence).or_else(|| changed_on_disk(run, evidence, workspace.as_ref()));
+        let mut unseen = None;
+        if let (None, Evidence::Call { exit: Some(_), .. }, Some(call)) = (&stale, evidence, call) {
+            match files.others_changed(call.at) {
+                Ok(others) => stale = changed_since(others.into_iter().filter(|path| !is_in_cache(path))),
+                Err(why) => unseen = Some(why.to_owned()),
+            }
+        }
+        EvidenceReport { evidence: evidence.clone(), output_hash: call.map(|call| call.hash.clone()), stale, unseen }
     };
     let requirements = proof.findings().map(|(one, found)| RequirementReport {
         text: one.text.clone(),
@@ -101,33 +123,39 @@ impl EvidenceReport {
             _ => json!({}),
         };
         value["stale"] = json!(self.stale);
+        if let Some(why) = &self.unseen {
+            value["unseen"] = json!(why);
+        }
         value
     }
 }
 
-/// The hashes of the outputs of calls.
-fn output_hashes<'a>(
+/// What the journal says about these calls.
+fn calls<'a>(
     journal: &Journal,
     report: &RunReport,
     wanted: impl Iterator<Item = &'a EffectAddress>,
-) -> Result<BTreeMap<EffectAddress, String>, Error> {
-    let wanted: std::collections::BTreeSet<&EffectAddress> = wanted.collect();
-    let mut hashes = BTreeMap::new();
+) -> Result<BTreeMap<EffectAddress, CallRecord>, Error> {
+    let wanted: BTreeSet<&EffectAddress> = wanted.collect();
+    let (mut begins, mut calls) = (BTreeMap::new(), BTreeMap::new());
     if wanted.is_empty() {
-        return Ok(hashes);
+        return Ok(calls);
     }
     journal.read(&report.head.id, 0, &mut |_, record: Record| {
         for event in &record.events {
-            if let Event::Replied { id, reply: Reply::Output(output), .. } = event
-                && wanted.contains(id)
-            {
-                let hash = output.whole.map_or_else(|| hash_of(output.text.as_bytes()), |whole| whole.hash);
-                hashes.insert(id.clone(), hash.to_string());
+            match event {
+                Event::Wanted { id, .. } if wanted.contains(id) => drop(begins.insert(id.clone(), record.at)),
+                Event::Replied { id, reply: Reply::Output(output), .. } if wanted.contains(id) => {
+                    let hash = output.whole.map_or_else(|| hash_of(output.text.as_bytes()), |whole| whole.hash);
+                    let at = begins.get(id).copied().unwrap_or(record.at);
+                    calls.insert(id.clone(), CallRecord { hash: hash.to_string(), at });
+                }
+                _ => {}
             }
         }
         ControlFlow::Continue(())
     })?;
-    Ok(hashes)
+    Ok(calls)
 }
 
 /// What differs now from the files that the evidence covers.
@@ -137,8 +165,13 @@ fn changed_on_disk(run: &Run, evidence: &Evidence, workspace: Option<&Workspace>
         let why = "its files cannot be compared: the workspace cannot be opened";
         return (!covered.is_empty()).then(|| why.to_owned());
     };
-    let mut changed = covered.into_iter().filter(|(path, was)| !is_same(workspace, path, was.as_deref()));
-    let (first, _) = changed.next()?;
+    let changed = covered.iter().filter(|(path, was)| !is_same(workspace, path, was.as_deref()));
+    changed_since(changed.map(|(path, _)| *path))
+}
+
+/// Names the first file, and how many more there are.
+fn changed_since<'a>(mut changed: impl Iterator<Item = &'a str>) -> Option<String> {
+    let first = changed.next()?;
     let more = changed.count();
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     Some(format!("{first}{more} changed since"))

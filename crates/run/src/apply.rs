@@ -8,6 +8,7 @@ mod proof;
 mod step;
 mod taint;
 
+pub use proof::is_in_cache;
 pub(crate) use proof::tail;
 pub use taint::{DOCUMENTS, paths_meet};
 

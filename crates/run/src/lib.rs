@@ -82,6 +82,7 @@ mod users_own_calls;
 
 pub use actions::{Action, Actions};
 pub use answer_calls::{ASK_USER, outcome_words};
+pub use apply::is_in_cache;
 pub use apply::{DOCUMENTS, paths_meet};
 pub use arguments::{CallMatcher, argument_lines};
 pub use assumption::Assumption;

@@ -62,8 +62,8 @@ fn lines(one: &EvidenceReport, paint: Paint) -> Vec<String> {
     {
         lines.push(paint.dim(&format!("  output SHA-256 {hash}")));
     }
-    if one.stale.is_none() && matches!(one.evidence, Evidence::Call { exit: Some(_), .. }) {
-        lines.push(paint.dim("  compared with today: the files that the run changed, no others"));
+    if let Some(why) = &one.unseen {
+        lines.push(paint.dim(&format!("  compared with today: only the files that the run changed ({why})")));
     }
     if let Some(stale) = &one.stale {
         lines.push(paint.yellow(&format!("  stale: {}", out::harmless(stale))));

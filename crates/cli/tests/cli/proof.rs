@@ -42,11 +42,15 @@ fn a_failing_check_is_fixed_and_the_evidence_is_shown_until_it_is_stale() {
       `grep -q 42 sum.txt` must succeed
       `grep -q 42 sum.txt` exit code 0 (proof/1/0/call.0)
         output SHA-256 HASH
-        compared with today: the files that the run changed, no others
     proved  file sum.txt exists
       the file `sum.txt` must exist
       sum.txt SHA-256 084c799cd551 (proof/1/1/call.0)
     ");
+    world.file("target/cache.txt", "made by somebody's build\n");
+    assert_eq!(world.updraft(&["show", &id, "--proof"]).code(0).out.matches("stale").count(), 0);
+    world.file("other.txt", "which the command may have read\n");
+    let shown = world.updraft(&["show", &id, "--proof"]).code(0).out;
+    assert_eq!(shown.matches("stale: other.txt changed since").count(), 1, "{shown}");
     world.file("sum.txt", "43\n");
     let shown = world.updraft(&["show", &id, "--proof"]).code(0).out;
     assert_eq!(shown.matches("stale: sum.txt changed since").count(), 2, "{shown}");

@@ -31,6 +31,11 @@ const CACHES: [&str; 14] = [
     "target",
 ];
 
+/// Whether a file is in a folder that tools keep their own files in.
+pub fn is_in_cache(path: &str) -> bool {
+    path.split('/').any(|part| CACHES.contains(&part))
+}
+
 impl Run {
     /// Forgets what an earlier plan required: another takes its place.
     pub(super) fn drop_derived(&mut self) {
@@ -102,7 +107,7 @@ impl Run {
     }
 
     fn file_is_changed(&mut self, by: &EffectAddress, change: &FileChange, by_command: bool, by_check: bool) {
-        if by_command && change.path.split('/').any(|part| CACHES.contains(&part)) {
+        if by_command && is_in_cache(&change.path) {
             return;
         }
         let known = self.proof.changes.get(&change.path);
