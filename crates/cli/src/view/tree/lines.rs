@@ -64,6 +64,32 @@ impl Drawing {
         lines
     }
 
+    /// The calls under way with the last lines they printed, and what the model is doing unless it is speaking.
+    pub(super) fn under_way(&self, screen: Screen) -> Vec<String> {
+        let Screen { paint, rows, columns, .. } = screen;
+        let room = columns.saturating_sub(3).max(10);
+        let mut lines = Vec::new();
+        for row in self.rows.values().filter(|row| matches!(row.status, "running" | "waiting")) {
+            for call in row.calls.iter().filter(|call| call.end.is_none()) {
+                lines.push(format!("  {}", paint.cyan(&cut(&call.words, room))));
+                lines.extend(
+                    call.printed.iter().map(|line| format!("  {}", paint.dim(&cut(&format!("│ {line}"), room)))),
+                );
+            }
+            if !row.note.is_empty() {
+                lines.push(format!("  {}", paint.yellow(&cut(&row.note, room))));
+            }
+            if let Some(thought) = row.thought() {
+                let mut thought = fit::wrap(thought, room);
+                thought.retain(|line| !line.is_empty());
+                let last = thought.iter().skip(thought.len().saturating_sub(3));
+                lines.extend(last.map(|line| format!("  {}", paint.dim(line))));
+            }
+        }
+        lines.drain(..lines.len().saturating_sub(rows));
+        lines
+    }
+
     fn title(&self, paint: Paint, columns: usize) -> String {
         let (run, model) = &self.title;
         let room = columns.saturating_sub(fit::width(run) + 6);

@@ -164,6 +164,12 @@ impl StepRow {
         }
     }
 
+    /// What the model is thinking, if it has not begun to speak.
+    pub(super) fn thought(&self) -> Option<&str> {
+        let said = self.speech.trim();
+        (self.asked.is_some() && self.is_thinking && !said.is_empty()).then_some(said)
+    }
+
     /// What the model is doing during a request. Plans and results are for the program, so their text is not shown.
     pub(super) fn speech(&self) -> Option<ModelActivity<'_>> {
         let about = |text: &str| Some(ModelActivity::About(text.to_owned()));
