@@ -24,11 +24,12 @@ mod stream;
 mod thread;
 mod transcript;
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
 use tokio::sync::{Mutex, mpsc as channel};
@@ -63,6 +64,8 @@ pub(crate) struct ConsoleLink {
     feed: Arc<ConsoleFeed>,
     requests: Arc<Mutex<channel::UnboundedReceiver<ConsoleRequest>>>,
     has_quit: Arc<AtomicBool>,
+    /// Notices that were shown already: each message of a conversation would repeat them.
+    notices: Arc<std::sync::Mutex<BTreeSet<String>>>,
 }
 
 impl std::fmt::Debug for ConsoleLink {
@@ -102,7 +105,7 @@ impl Console {
         });
         out::use_console(Some(Arc::clone(&feed) as Arc<dyn LineConsole>));
         let requests = Arc::new(Mutex::new(requests));
-        let link = ConsoleLink { feed, requests, has_quit: Arc::default() };
+        let link = ConsoleLink { feed, requests, has_quit: Arc::default(), notices: Arc::default() };
         Ok(Self { link, thread: Some(drawing), is_closing })
     }
 
@@ -167,6 +170,11 @@ impl ConsoleLink {
     fn quit(&self, stop: &CancellationToken) {
         self.has_quit.store(true, Ordering::Release);
         stop.cancel();
+    }
+
+    /// Whether a notice was not shown yet.
+    pub(crate) fn is_news(&self, notice: &str) -> bool {
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner).insert(notice.to_owned())
     }
 
     /// Shows that something is being done, or no longer.

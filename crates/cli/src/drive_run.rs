@@ -157,6 +157,10 @@ fn in_words(error: updraft_engine::Error, id: &RunId) -> CliError {
 /// Reports how a run rests, prints its answer, and returns the exit code.
 pub(crate) fn conclude(rested: &DriveResult, journal: &Journal, face: &RunDisplay, signals: &Signals) -> CliExitCode {
     let DriveResult { id, run, was_stopped } = rested;
+    if let Some(console) = &face.console {
+        // What was being said comes before what is reported about it.
+        console.answer("");
+    }
     if face.json {
         view::json_at_rest(id, run, *was_stopped);
     }

@@ -112,14 +112,12 @@ impl RunDisplay {
 
     /// Shows the result of the run, apart from what surrounds it.
     pub(crate) fn answer(&self, text: &str) {
-        match &self.console {
-            Some(console) => console.answer(text),
-            None => {
-                self.space();
-                out::answer(text);
-                self.space();
-            }
+        if let Some(console) = &self.console {
+            return console.answer(text);
         }
+        self.space();
+        out::answer(text);
+        self.space();
     }
 
     /// Prints a text for people, wrapped at words.
@@ -143,6 +141,7 @@ impl RunDisplay {
     /// reason.
     pub(crate) fn tell(&self) -> Tell {
         let (quiet, tree, is_drawn) = (self.quiet, self.tree.clone(), self.is_drawn());
+        let console = self.console.clone();
         Arc::new(move |notice| {
             let text = out::harmless(&notice.to_string());
             let columns = if is_drawn { fit::size().1 } else { LONGEST };
@@ -152,7 +151,8 @@ impl RunDisplay {
                 Notice::Waiting(_) => return out::note(&text),
                 _ => text,
             };
-            if !quiet {
+            let is_news = console.as_ref().is_none_or(|console| console.is_news(&text));
+            if !quiet && is_news {
                 if let Some(tree) = &tree {
                     tree.settle();
                 }

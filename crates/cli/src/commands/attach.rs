@@ -84,7 +84,10 @@ impl<'a> Attachment<'a> {
         }
         loop {
             let is_known = self.run.events() >= known;
-            if is_known && (self.run.is_over() || !self.journal.head(self.id)?.is_owned()) {
+            let head = self.journal.head(self.id)?;
+            // A process that ends may have written more than was read here so far.
+            let is_left = !head.is_owned() && self.run.events() >= head.events;
+            if is_known && (self.run.is_over() || is_left) {
                 return Ok(self.end(&signals));
             }
             if is_known {
@@ -177,7 +180,9 @@ impl<'a> Attachment<'a> {
                 "cancel" => Input::Cancel { by: control::who(), step: None },
                 "pause" => Input::Pause,
                 _ => {
-                    COMMANDS.iter().for_each(|(name, what)| out::note(&format!("/{name:8} {what}")));
+                    for (name, what) in COMMANDS {
+                        out::note(&format!("/{name:8} {what}"));
+                    }
                     return Ok(true);
                 }
             },

@@ -71,7 +71,7 @@ pub(crate) async fn start_on(
     let stop = face.stop.clone();
     let watch = if args.plan_only { plan_only::until_planned(&stop) } else { face.watch.clone() };
     let attendance = RunCallbacks { watch, stop: stop.clone(), tell: face.tell() };
-    let bench = kept.open(folders, &folder, args, attendance).await?;
+    let bench = Box::pin(kept.open(folders, &folder, args, attendance)).await?;
     if args.plan_first {
         bench.hold_to_reading();
     }

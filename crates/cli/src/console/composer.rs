@@ -264,7 +264,7 @@ fn thousands(n: usize) -> String {
     let digits = n.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_large_paste_is_shown_folded_and_sent_whole() {
-        let lines: String = (0..10_000).map(|n| format!("line {n}\r\n")).collect();
+        let lines = (0..10_000).map(|n| format!("line {n}\r\n")).collect::<Vec<_>>().concat();
         let mut composer = Composer::of("See ");
         composer.paste(&lines);
         composer.insert(" and say");

@@ -70,7 +70,7 @@ impl ConsoleFeed {
             }
             // The message is in the scrollback already.
             Event::Told { .. } => {}
-            Event::Wanted { .. } | Event::StepDone { .. } if talks => {}
+            Event::Wanted { .. } | Event::StepDone { .. } | Event::Planned { .. } if talks => {}
             _ => {
                 if let Some(line) = self.log.line(record, event, run) {
                     self.push(ConsoleNews::Logged(line));

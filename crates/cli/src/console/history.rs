@@ -94,7 +94,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("history");
         let mut history = MessageHistory::load(&file);
-        ["first", "second\nline", "second\nline"].iter().for_each(|message| history.add(message));
+        for message in ["first", "second\nline", "second\nline"] {
+            history.add(message);
+        }
         let mut history = MessageHistory::load(&file);
         let draft = Composer::of("draft");
         assert_eq!(history.older(&draft).unwrap().whole(), "second\nline");

@@ -34,6 +34,11 @@ impl MarkdownStream {
         &self.whole
     }
 
+    /// Whether the open block follows the last one without an empty line.
+    pub(super) fn is_joined(&self) -> bool {
+        self.is_joined
+    }
+
     /// The open block.
     pub(super) fn open(&self) -> &str {
         &self.text

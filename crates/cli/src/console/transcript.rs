@@ -69,7 +69,7 @@ impl Transcript {
         }
         let lines: Vec<String> = self.rendered(open);
         let mut lines = lines[lines.len().saturating_sub(most)..].to_vec();
-        if !self.is_spaced {
+        if !self.is_spaced && !stream.is_joined() {
             lines.insert(0, String::new());
         }
         lines
@@ -115,7 +115,9 @@ impl Transcript {
         while let Some(block) = stream.take_finished() {
             blocks.push(block);
         }
-        blocks.into_iter().for_each(|block| self.blocks(&block));
+        for block in blocks {
+            self.blocks(&block);
+        }
     }
 
     /// The answer so far does not count.
@@ -130,17 +132,16 @@ impl Transcript {
     /// The whole answer. What has not arrived in parts is shown now.
     pub(super) fn spoken(&mut self, at: &EffectAddress, text: &str) {
         let known = self.stream.take_if(|(known, _)| known == at).map(|(_, stream)| stream).unwrap_or_default();
-        self.spoken = text.trim().to_owned();
+        text.trim().clone_into(&mut self.spoken);
         let mut stream = known;
         if stream.whole().trim() != text.trim() {
             // Parts may be lost; the answer counts.
             let mut whole = MarkdownStream::default();
-            match text.strip_prefix(stream.whole()) {
-                Some(rest) => stream.push(rest),
-                None => {
-                    whole.push(text);
-                    stream = whole;
-                }
+            if let Some(rest) = text.strip_prefix(stream.whole()) {
+                stream.push(rest);
+            } else {
+                whole.push(text);
+                stream = whole;
             }
         }
         if let Some(block) = stream.finish() {
@@ -155,13 +156,17 @@ impl Transcript {
         }
     }
 
-    /// The result of a run, unless it was just said.
+    /// The result of a run, unless it was just said; an empty one only ends what is being said.
     pub(super) fn answer(&mut self, text: &str) {
         self.end_stream();
-        if text.trim() != self.spoken && !text.trim().is_empty() {
+        if text.trim().is_empty() {
+            return self.gap();
+        }
+        if text.trim() != self.spoken {
             self.blocks(&FinishedBlocks { text: text.to_owned(), is_joined: false });
         }
         self.spoken.clear();
+        self.gap();
     }
 
     /// A call that has ended, as one line, and what it changed.

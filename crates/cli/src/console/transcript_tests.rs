@@ -19,7 +19,7 @@ fn call(words: &str, end: CallEnd, diff: Option<&str>) -> FinishedCall {
 #[test]
 fn an_answer_is_shown_once_however_it_arrives() {
     let text = "One.\n\nTwo **bold** words.\n\n- a\n- b\n";
-    let expected = ["One.", "", "Two bold words.", "", "• a", "• b"];
+    let expected = ["One.", "", "Two bold words.", "", "• a", "• b", ""];
     for size in [1, 7, 100] {
         let mut transcript = Transcript::new(Paint::off(), 80);
         for part in text.chars().collect::<Vec<_>>().chunks(size) {
@@ -35,7 +35,7 @@ fn an_answer_is_shown_once_however_it_arrives() {
     transcript.delta(&at(), "One.\n\nT");
     transcript.spoken(&at(), "One.\n\nTwo.");
     transcript.answer("Something else.");
-    assert_eq!(transcript.take(), ["One.", "", "Two.", "", "Something else."]);
+    assert_eq!(transcript.take(), ["One.", "", "Two.", "", "Something else.", ""]);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn the_open_block_is_kept_back_and_data_is_not_shown() {
 
 #[test]
 fn calls_are_folded_to_a_line_with_what_they_changed() {
-    let diff: String = (0..40).map(|n| format!("+line {n}\n")).collect();
+    let diff = (0..40).map(|n| format!("+line {n}\n")).collect::<Vec<_>>().concat();
     for columns in [40, 80, 200] {
         let mut transcript = Transcript::new(Paint::off(), columns);
         transcript.user("Fix it", "› ");

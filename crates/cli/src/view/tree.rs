@@ -1,5 +1,6 @@
 //! The live tree of steps on a terminal, redrawn in place.
 
+mod branches;
 mod lines;
 mod row;
 
@@ -232,7 +233,9 @@ impl Drawing {
             self.order.retain(|known| known != step);
             self.order.push(step.clone());
         }
-        self.rows.entry(step.clone()).or_default().look(found);
+        let row = self.rows.entry(step.clone()).or_default();
+        row.look(found);
+        row.after = run.before(found).map(|step| step.spec.id.clone()).collect();
     }
 
     /// Moves the cursor back over the drawing. If the terminal has become narrower, a line may take several rows.

@@ -239,7 +239,9 @@ fn print_changes(journal: &Journal, id: &RunId) -> Result<(), CliError> {
         is_empty = false;
         let several = call.changes.iter().map(|change| change.path.as_str()).collect::<Vec<_>>().join(", ");
         out::note(&paint.bold(&out::on_one_line(&several)));
-        diff::lines(changes, view::size().1.saturating_sub(1), paint).iter().for_each(|line| out::note(line));
+        for line in diff::lines(changes, view::size().1.saturating_sub(1), paint) {
+            out::note(&line);
+        }
     }
     if is_empty {
         out::note("no text file was changed");

@@ -53,8 +53,8 @@ pub(super) fn run(folders: &AppFolders, mut args: ChatArgs) -> CliResult {
 impl ChatSession<'_> {
     async fn talk(&mut self) -> CliResult {
         let mut signals = Signals::listen(CancellationToken::new())?;
-        let mut continued = Continued::listen()?;
-        self.greet();
+        let mut continued = ContinueSignal::listen()?;
+        Self::greet();
         self.begin().await?;
         loop {
             let request = tokio::select! {
@@ -86,7 +86,7 @@ impl ChatSession<'_> {
         }
     }
 
-    fn greet(&self) {
+    fn greet() {
         let paint = Paint::for_stdout();
         let version = env!("CARGO_PKG_VERSION");
         out::note(&format!("{} {}", paint.bold("updraft"), paint.dim(version)));
@@ -203,9 +203,9 @@ impl ChatSession<'_> {
 }
 
 /// Hears that the process was stopped and continues.
-struct Continued(#[cfg(unix)] tokio::signal::unix::Signal);
+struct ContinueSignal(#[cfg(unix)] tokio::signal::unix::Signal);
 
-impl Continued {
+impl ContinueSignal {
     fn listen() -> Result<Self, CliError> {
         #[cfg(unix)]
         {

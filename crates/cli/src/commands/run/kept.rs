@@ -27,7 +27,8 @@ impl KeptWorkbench {
         let flags = super::flags(args);
         let WorkspaceSettings { effective, trust_state, ignored } = WorkspaceSettings::load(folders, folder, &flags)?;
         // What the tools and their rights depend on.
-        let mut basis = format!("{folder:?} {flags:?} {:?} {effective:?} {trust_state:?} {ignored:?}", args.agent);
+        let mut basis =
+            format!("{} {flags:?} {:?} {effective:?} {trust_state:?} {ignored:?}", folder.display(), args.agent);
         if args.plan_first {
             // Its tools are held to reading.
             basis.clear();
