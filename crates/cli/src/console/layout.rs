@@ -35,7 +35,7 @@ impl ConsoleState {
         below.truncate(most.saturating_sub(composer.rows.len()));
         let mut rows = self.transcript.open_lines((height / 3).clamp(2, 12));
         if self.is_working && self.prompt.is_none() {
-            if !rows.is_empty() && !strip.is_empty() {
+            if !strip.is_empty() && (!rows.is_empty() || !self.talks) {
                 rows.push(String::new());
             }
             rows.extend(strip.iter().cloned());
@@ -130,16 +130,15 @@ impl ConsoleState {
             let parts = [self.model.as_str(), &self.folder, &self.cost, "/help"];
             let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
             let whole = parts.join(" · ");
-            // Without room for all, the folder is left out.
+            // Without room for all, the folder is left out, and the model's name is cut.
             if view::width(&whole) <= columns.saturating_sub(2) {
                 whole
             } else {
-                [self.model.as_str(), &self.cost, "/help"]
-                    .iter()
-                    .filter(|part| !part.is_empty())
-                    .copied()
-                    .collect::<Vec<_>>()
-                    .join(" · ")
+                let rest: Vec<&str> =
+                    [self.cost.as_str(), "/help"].into_iter().filter(|part| !part.is_empty()).collect();
+                let rest = rest.join(" · ");
+                let room = columns.saturating_sub(view::width(&rest) + 5);
+                format!("{} · {rest}", view::cut(&self.model, room))
             }
         };
         vec![paint.dim(&format!("  {}", view::cut(&text, columns.saturating_sub(2))))]

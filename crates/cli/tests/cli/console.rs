@@ -8,6 +8,7 @@ use std::sync::mpsc;
 use serde_json::json;
 
 use crate::pty::Pty;
+use crate::shell_server::{server, tool};
 use crate::world::World;
 
 /// A model server whose answers arrive part by part, when the test says so.
@@ -298,6 +299,28 @@ fn another_terminal_watches_a_run_and_steers_it() {
     world.updraft(&["attach", "last"]).code(1).says("was cancelled");
     let lines = world.updraft(&["attach", "last", "--json"]).json();
     assert!(lines.len() > 2, "{lines:?}");
+}
+
+#[test]
+fn a_server_is_started_once_for_all_messages() {
+    let world = World::new();
+    let script = server(&json!([tool("t")]), "text=here");
+    world.file("server.sh", &format!("echo started >&2; echo $$ >> \"$PWD/starts\"\n{script}"));
+    world.updraft(&["mcp", "add", "one", "--cwd", ".", "--", "sh", "server.sh"]).code(0);
+    let call = json!({ "calls": [{ "name": "mcp_one_t", "args": {} }] });
+    let model = world.script(
+        "s.json",
+        &json!({ "rules": [{ "when": { "turn": 0 }, "answer": call }], "default": { "text": "Called." } }),
+    );
+    let mut pty = Pty::chat(&world, 80, &["--model", &model, "--yes"]);
+    pty.shows("› ");
+    for n in 1..=2 {
+        pty.types(&format!("Call it for time {n}\r"));
+        pty.until("the answer", |screen| screen.matches("Called.").count() >= n);
+        pty.until("an idle console", |screen| !screen.contains("working"));
+    }
+    assert_eq!(pty.all().matches("✓ mcp_one_t").count(), 2, "{}", pty.all());
+    assert_eq!(std::fs::read_to_string(world.ws().join("starts")).unwrap().lines().count(), 1);
 }
 
 /// Bytes that are no text, for each character of a streamed answer: the smaller, the less flickers. Printed, so that other
