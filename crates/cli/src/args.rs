@@ -35,8 +35,8 @@ use models::thinking;
 pub(crate) use models::{ModelsArgs, ModelsCommand, PullArgs};
 pub(crate) use permissions::{ApproveArgs, PermissionFlags, PermissionsArgs, PermissionsCommand};
 pub(crate) use runs::{
-    AnswerArgs, CancelArgs, DenyArgs, EventsArgs, RerunArgs, ResumeArgs, RunsArgs, ShowArgs, StatsArgs, StatusWord,
-    TellArgs,
+    AnswerArgs, AttachArgs, CancelArgs, DenyArgs, EventsArgs, RerunArgs, ResumeArgs, RunsArgs, ShowArgs, StatsArgs,
+    StatusWord, TellArgs,
 };
 pub(crate) use sandbox::{AsideArgs, AsideCommand, ExecArgs, ProbeArgs, SandboxArgs, SandboxCommand};
 pub(crate) use serve::{BridgeArgs, HttpAccessFlags, McpServeArgs, ServeArgs, ServedRunFlags};
@@ -53,6 +53,7 @@ pub(crate) use undo::{AuditArgs, UndoArgs};
     arg_required_else_help = true,
     after_help = "RUN is a run's id, any unique prefix of it, or `last`. Where it is optional, the default is the newest run of \
         this folder.\n\n\
+        Without a command, on a terminal: `updraft chat`.\n\n\
         Examples:\n  \
         updraft run \"What does this project do?\"\n  \
         updraft runs\n  \
@@ -71,9 +72,9 @@ pub(crate) enum CliCommand {
     /// Plan and carry out a goal
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
-    /// Talk line by line; every message continues the conversation
+    /// Talk with agents in the console; every message continues the conversation
     #[command(
-        after_help = "Examples:\n  updraft chat\n  updraft chat --continue\n  printf 'What is here?\\nAnd the largest file?\\n' | updraft chat"
+        after_help = "Examples:\n  updraft\n  updraft chat --continue\n  updraft chat --plan-first\n  printf 'What is here?\\nAnd the largest file?\\n' | updraft chat"
     )]
     Chat(Box<ChatArgs>),
     /// List runs, newest first
@@ -90,6 +91,9 @@ pub(crate) enum CliCommand {
         after_help = "Examples:\n  updraft resume last\n  updraft resume 7k2m --budget 2.00\n  updraft resume --all"
     )]
     Resume(ResumeArgs),
+    /// Watch a run that another process drives; answer, approve, tell or cancel it
+    #[command(after_help = "Examples:\n  updraft attach last\n  updraft attach 7k2m --json")]
+    Attach(AttachArgs),
     /// Pause a run: nothing new starts, and steps in progress may finish
     Pause(RunName),
     /// Stop a run for good
@@ -211,6 +215,7 @@ impl CliCommand {
             CliCommand::Run(args) => args.output.json,
             CliCommand::Chat(args) => args.output.json,
             CliCommand::Resume(args) => args.output.json,
+            CliCommand::Attach(args) => args.output.json,
             CliCommand::Fork(args) => args.output.json,
             CliCommand::Rerun(args) => args.output.json && !args.dry_run,
             _ => false,

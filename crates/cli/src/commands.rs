@@ -2,6 +2,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod aside;
+pub(crate) mod attach;
 pub(crate) mod audit;
 pub(crate) mod bench;
 pub(crate) mod bridge;

@@ -10,9 +10,9 @@ use crate::args::{PermissionFlags, SpendingFlags};
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::AppFolders;
 use crate::out::{self, Paint};
-use crate::settings;
 use crate::signals::Signals;
 use crate::view::{self, AskResult, RunDisplay, RunEnding};
+use crate::{console, settings};
 
 /// How driving a run ended.
 pub(crate) enum DriveOutcome {
@@ -46,7 +46,10 @@ pub(crate) async fn drive_until_plan(
         let (id, sender) = (handle.id().clone(), handle.sender());
         let driven = tokio::select! {
             rested = handle.drive() => rested,
-            code = signals.second() => std::process::exit(code as i32),
+            code = signals.second() => {
+                console::abandon();
+                std::process::exit(code as i32)
+            }
             never = show(&id, &sender, face) => match never {},
         };
         let rested = match driven {
@@ -94,6 +97,7 @@ async fn show(id: &RunId, sender: &RunSender, face: &RunDisplay) -> Infallible {
     loop {
         let asked = tokio::select! {
             never = face.animate() => match never {},
+            never = serve(face, sender) => match never {},
             asked = inquiries.recv() => asked,
         };
         face.make_way();
@@ -109,6 +113,14 @@ async fn show(id: &RunId, sender: &RunSender, face: &RunDisplay) -> Infallible {
                 "  hint: `updraft answer {id} \"…\" --id {at}`, or --decline; the call continues once it is answered"
             ));
         }
+    }
+}
+
+/// Does what the user wants in the console meanwhile. Never returns.
+async fn serve(face: &RunDisplay, sender: &RunSender) -> Infallible {
+    match &face.console {
+        Some(console) => console.serve(sender, &face.stop).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -145,10 +157,15 @@ fn in_words(error: updraft_engine::Error, id: &RunId) -> CliError {
 /// Reports how a run rests, prints its answer, and returns the exit code.
 pub(crate) fn conclude(rested: &DriveResult, journal: &Journal, face: &RunDisplay, signals: &Signals) -> CliExitCode {
     let DriveResult { id, run, was_stopped } = rested;
+    if let Some(console) = &face.console {
+        // What was being said comes before what is reported about it.
+        console.answer("");
+    }
     if face.json {
         view::json_at_rest(id, run, *was_stopped);
     }
-    if let Some(why) = run.planned_instead() {
+    // The console has logged it when it happened.
+    if let Some(why) = run.planned_instead().filter(|_| face.console.is_none()) {
         face.say(&format!("planned one step instead of a plan: {}", out::harmless(why)));
     }
     for omitted in run.omitted() {
@@ -203,9 +220,7 @@ fn over(
     let paint = Paint::for_stderr();
     let ending = ending(id, run, journal, face);
     if !face.json && !answer.trim().is_empty() {
-        face.space();
-        out::answer(answer);
-        face.space();
+        face.answer(answer);
     }
     if failed.is_none() && !run.unapproved().is_empty() {
         say_ending(id, run, &ending.without_refusals(), face);
@@ -217,6 +232,10 @@ fn over(
         if run.status() == Status::Unproved {
             out::note(&format!("{} in {}", Paint::for_stderr().yellow("done, unproved,"), view::figures(run)));
             out::note(&format!("  hint: `updraft show {id} --proof` shows what is missing"));
+            return CliExitCode::Done;
+        }
+        if face.console.is_some() {
+            face.say_dim(&view::figures(run));
             return CliExitCode::Done;
         }
         face.say_dim(&format!("done in {}", view::figures(run)));
@@ -261,9 +280,7 @@ fn exhausted(id: &RunId, run: &Run, journal: &Journal, face: &RunDisplay) -> Cli
     let so_far = run.answer();
     let has_words = !so_far.trim().is_empty();
     if !face.json && has_words {
-        face.space();
-        out::answer(&so_far);
-        face.space();
+        face.answer(&so_far);
     }
     say_ending(id, run, &ending(id, run, journal, face), face);
     let result = if has_words { "this is the unfinished result so far" } else { "there is no result yet" };

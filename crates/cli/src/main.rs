@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod complete;
+mod console;
 mod drive_run;
 mod fault;
 mod lack;
@@ -70,6 +71,7 @@ fn dispatch(command: CliCommand) -> CliResult {
         CliCommand::Runs(args) => c::runs::run(&folders, &args),
         CliCommand::Show(args) => c::show::run(&folders, &args),
         CliCommand::Events(args) => c::events::run(&folders, &args),
+        CliCommand::Attach(args) => c::attach::run(&folders, &args),
         CliCommand::Resume(args) => c::resume::run(&folders, &args),
         CliCommand::Pause(args) => c::control::pause(&folders, &args),
         CliCommand::Cancel(args) => c::control::cancel(&folders, &args),

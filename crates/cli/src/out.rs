@@ -1,8 +1,9 @@
-//! The only module that prints. A reader that stops reading (a closed pipe) is not an error. Output that cannot be
+//! The only module that prints, and that asks for a line. While a console draws on the terminal, both go through it. A reader that stops reading (a closed pipe) is not an error. Output that cannot be
 //! written, for instance on a full disk, is one, and the program exits with it.
 
 use std::io::{BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use updraft_workbench::Tell;
 pub(crate) use updraft_workbench::untrusted::{harmless, steers};
@@ -12,11 +13,53 @@ use crate::{folders, view};
 /// Why standard output could not be written: the first error.
 static LOSS: OnceLock<String> = OnceLock::new();
 
+/// Draws on the terminal, so that nobody else may write to it.
+pub(crate) trait LineConsole: Send + Sync {
+    /// Prints text above what it draws.
+    fn print(&self, text: &str);
+    /// Asks for a line, and waits for it; `None` if the user gives none.
+    fn ask(&self, prompt: &str) -> Option<String>;
+}
+
+/// The console that is open, if there is one.
+static CONSOLE: RwLock<Option<Arc<dyn LineConsole>>> = RwLock::new(None);
+
+/// From now on everything is printed and asked through this console, or no longer.
+pub(crate) fn use_console(console: Option<Arc<dyn LineConsole>>) {
+    *CONSOLE.write().unwrap_or_else(PoisonError::into_inner) = console;
+}
+
+/// Whether a console is open.
+pub(crate) fn has_console() -> bool {
+    console().is_some()
+}
+
+fn console() -> Option<Arc<dyn LineConsole>> {
+    CONSOLE.read().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Asks the user for a line behind a prompt; `None` at the end of the input.
+pub(crate) fn ask_line(prompt: &str) -> Option<String> {
+    if let Some(console) = console() {
+        return console.ask(prompt);
+    }
+    draw(prompt);
+    let mut line = String::new();
+    match std::io::stdin().read_line(&mut line) {
+        Ok(0) | Err(_) => None,
+        Ok(_) => Some(line),
+    }
+}
+
 /// Standard output that remembers its first write error.
 pub(crate) struct CheckedStdout(StdoutLock<'static>);
 
 impl Write for CheckedStdout {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if let Some(console) = console() {
+            console.print(&String::from_utf8_lossy(bytes));
+            return Ok(bytes.len());
+        }
         self.0.write(bytes).inspect_err(remember)
     }
 
@@ -74,6 +117,9 @@ pub(crate) fn page(text: &str) -> String {
 
 /// Writes one line to standard error.
 pub(crate) fn note(text: &str) {
+    if let Some(console) = console() {
+        return console.print(&format!("{text}\n"));
+    }
     let mut err = std::io::stderr().lock();
     let _ = writeln!(err, "{text}");
 }
@@ -85,6 +131,9 @@ pub(crate) fn tell() -> Tell {
 
 /// Writes text to standard error unchanged.
 pub(crate) fn draw(text: &str) {
+    if let Some(console) = console() {
+        return console.print(text);
+    }
     let mut err = std::io::stderr().lock();
     let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
 }
@@ -109,9 +158,39 @@ pub(crate) fn can_ask() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
+/// Whether somebody listens instead of looking.
+static SCREEN_READER: AtomicBool = AtomicBool::new(false);
+
+/// From now on nothing is redrawn, and words stand for marks.
+pub(crate) fn set_screen_reader(is_on: bool) {
+    SCREEN_READER.store(is_on, Ordering::Relaxed);
+}
+
+/// A line of progress as it is read aloud: its mark in words.
+pub(crate) fn readable(line: &str) -> String {
+    if !SCREEN_READER.load(Ordering::Relaxed) {
+        return line.to_owned();
+    }
+    let marks = [
+        ("→ ", "begins: "),
+        ("✓ ", "done: "),
+        ("✗ ", "failed: "),
+        ("? ", "question: "),
+        ("↻ ", "again: "),
+        ("! ", "stopped: "),
+        ("- ", "left out: "),
+    ];
+    let (indent, text) = line.split_at(line.len() - line.trim_start().len());
+    let begun =
+        marks.iter().find_map(|(mark, word)| text.strip_prefix(mark).map(|rest| format!("{indent}{word}{rest}")));
+    let whole = begun.unwrap_or_else(|| line.to_owned());
+    whole.replace("✗ ", "failed: ").replace("↳ ", "from code: ").replace(" · ", ", ")
+}
+
 /// Whether progress may be redrawn in place.
 pub(crate) fn can_redraw() -> bool {
-    std::io::stderr().is_terminal()
+    !SCREEN_READER.load(Ordering::Relaxed)
+        && std::io::stderr().is_terminal()
         && folders::env("CI").is_none()
         && folders::env("TERM").is_none_or(|term| term != "dumb")
 }

@@ -8,7 +8,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::args::CliArgs;
 use crate::fault::CliExitCode;
-use crate::out;
+use crate::{console, out};
 
 /// Commands whose last argument is a text with several words.
 const TAKE_TEXT: [&str; 3] = ["run", "answer", "tell"];
@@ -16,6 +16,9 @@ const TAKE_TEXT: [&str; 3] = ["run", "answer", "tell"];
 /// Parses the arguments. If they are wrong or ask for help, prints that and returns the exit code.
 pub(crate) fn arguments() -> Result<CliArgs, ExitCode> {
     let typed: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    if typed.is_empty() && console::is_possible() {
+        return CliArgs::try_parse_from(["updraft", "chat"]).map_err(|error| error.exit());
+    }
     CliArgs::try_parse().map_err(|error| {
         let error = advised(error, &typed);
         match error.print() {

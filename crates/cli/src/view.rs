@@ -19,15 +19,21 @@ use updraft_engine::{NoWatcher, RunWatcher};
 use updraft_workbench::{Notice, Tell};
 
 pub(crate) use ask::{AskResult, PlanAnswer, ask, ask_about_plan, confirm, inquire};
-pub(crate) use describe::{count, event_words, figures, graph_lines};
-pub(crate) use fit::{column, cut, size, width};
+pub(crate) use call::{CallEnd, call_words};
+pub(crate) use describe::{cost, count, event_words, figures, graph_lines};
+pub(crate) use fit::{column, cut, size, width, wrap};
 pub(crate) use json::{SCHEMA, at_rest as json_at_rest, error as json_error};
+pub(crate) use log::ProgressPrinter;
 pub(crate) use markdown::render;
 pub(crate) use progress::{ProgressLine, WorkProgress, bytes};
 pub(crate) use proof::{assumption_lines, evidence_words, proof_lines};
 pub(crate) use summary::RunEnding;
+pub(crate) use tree::StepTree;
+
+use tokio_util::sync::CancellationToken;
 
 use crate::args::OutputFlags;
+use crate::console::ConsoleLink;
 use crate::out;
 
 /// The width of lines if the terminal's width is unknown.
@@ -38,6 +44,10 @@ pub(crate) struct RunDisplay {
     /// Receives all events of the run.
     pub(crate) watch: Arc<dyn RunWatcher>,
     tree: Option<Arc<tree::StepTree>>,
+    /// The console that the run is shown in, if there is one.
+    pub(crate) console: Option<ConsoleLink>,
+    /// Stops the run when it is cancelled.
+    pub(crate) stop: CancellationToken,
     /// Whether to print one JSON event per line.
     pub(crate) json: bool,
     /// Whether to print no progress.
@@ -51,16 +61,19 @@ pub(crate) struct RunDisplay {
 impl RunDisplay {
     /// Chooses the display for the flags and the terminal.
     pub(crate) fn of(output: &OutputFlags) -> Self {
-        let OutputFlags { json, quiet } = *output;
-        let tree = (!json && !quiet && out::can_redraw()).then(|| Arc::new(tree::StepTree::default()));
-        let watch: Arc<dyn RunWatcher> = match &tree {
-            Some(tree) => Arc::clone(tree) as Arc<dyn RunWatcher>,
-            None if json => Arc::new(json::JsonPrinter::default()),
-            None if quiet => Arc::new(NoWatcher),
-            None => Arc::new(log::ProgressPrinter::default()),
+        let OutputFlags { json, quiet, console } = output.clone();
+        let is_redrawn = !json && !quiet && console.is_none() && out::can_redraw();
+        let tree = is_redrawn.then(|| Arc::new(tree::StepTree::default()));
+        let watch: Arc<dyn RunWatcher> = match (&console, &tree) {
+            (Some(console), _) => console.watcher(),
+            (None, Some(tree)) => Arc::clone(tree) as Arc<dyn RunWatcher>,
+            (None, None) if json => Arc::new(json::JsonPrinter::default()),
+            (None, None) if quiet => Arc::new(NoWatcher),
+            (None, None) => Arc::new(log::ProgressPrinter::default()),
         };
         let (watch, inquiries) = inquiries::overhear(watch);
-        Self { watch, tree, json, quiet, can_ask: out::can_ask() && !json, inquiries }
+        let (can_ask, stop) = (out::can_ask() && !json, CancellationToken::new());
+        Self { watch, tree, console, stop, json, quiet, can_ask, inquiries }
     }
 
     /// Keeps the display updated. Never returns.
@@ -92,9 +105,19 @@ impl RunDisplay {
         }
     }
 
-    /// Whether the steps are drawn as a tree.
+    /// Whether people see it on a terminal that is drawn on.
     pub(crate) fn is_drawn(&self) -> bool {
-        self.tree.is_some()
+        self.tree.is_some() || self.console.is_some()
+    }
+
+    /// Shows the result of the run, apart from what surrounds it.
+    pub(crate) fn answer(&self, text: &str) {
+        if let Some(console) = &self.console {
+            return console.answer(text);
+        }
+        self.space();
+        out::answer(text);
+        self.space();
     }
 
     /// Prints a text for people, wrapped at words.
@@ -110,24 +133,26 @@ impl RunDisplay {
     pub(crate) fn say(&self, text: &str) {
         if !self.quiet {
             self.settle();
-            out::note(text);
+            out::note(&out::readable(text));
         }
     }
 
     /// Prints the notices of the workbench. The model is in the title of the tree already, so it is printed only with a
     /// reason.
     pub(crate) fn tell(&self) -> Tell {
-        let (quiet, tree) = (self.quiet, self.tree.clone());
+        let (quiet, tree, is_drawn) = (self.quiet, self.tree.clone(), self.is_drawn());
+        let console = self.console.clone();
         Arc::new(move |notice| {
             let text = out::harmless(&notice.to_string());
-            let columns = if tree.is_some() { fit::size().1 } else { LONGEST };
+            let columns = if is_drawn { fit::size().1 } else { LONGEST };
             let text = match &notice {
-                Notice::Model { why: None, .. } if tree.is_some() => return,
+                Notice::Model { why: None, .. } if is_drawn => return,
                 Notice::Model { .. } => fit::cut(&text, columns),
                 Notice::Waiting(_) => return out::note(&text),
                 _ => text,
             };
-            if !quiet {
+            let is_news = console.as_ref().is_none_or(|console| console.is_news(&text));
+            if !quiet && is_news {
                 if let Some(tree) = &tree {
                     tree.settle();
                 }

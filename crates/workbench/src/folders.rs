@@ -40,7 +40,7 @@ pub(crate) fn path_folders() -> Vec<PathBuf> {
 /// The folders Updraft uses.
 #[derive(Clone, Debug)]
 pub struct AppFolders {
-    /// `config.toml`, `agents/`, `prompts/`.
+    /// `config.toml`, `agents/`, `prompts/`, `commands/`.
     pub config: PathBuf,
     /// The journal.
     pub data: PathBuf,
@@ -96,7 +96,7 @@ impl AppFolders {
     /// The files and folders that decide what Updraft does, by real paths, whether they exist or not. (A workspace may
     /// contain them.)
     pub fn own_files(&self) -> Vec<PathBuf> {
-        let in_config = ["config.toml", "mcp.json", "mcp_servers.json", "agents", "prompts", "tools"];
+        let in_config = ["config.toml", "mcp.json", "mcp_servers.json", "agents", "prompts", "tools", "commands"];
         let in_state = ["trusted.json", "allowed.json", "mcp/vouched.json", "mcp/keys", "serve.token"];
         let all = |folder: &Path, names: &[&str]| -> Vec<PathBuf> {
             let Ok(real) = folder.canonicalize() else { return Vec::new() };

@@ -274,11 +274,30 @@ impl Workbench {
         });
     }
 
+    /// Serves the next run: with other callbacks, and with agents and prompts as they are now. Tools and servers stay.
+    pub fn attend(&mut self, attendance: RunCallbacks) -> Result<(), Fault> {
+        self.attendance = attendance;
+        self.agents_and_prompts = OnceLock::new();
+        if let Some(kit) = self.equipment.take() {
+            let engine = self.engine_over(&kit.dispatcher, self.attendance.stop.clone())?;
+            self.equipment = OnceCell::from(RunEquipment { engine, agents: OnceLock::new(), ..kit });
+        }
+        Ok(())
+    }
+
     /// Stops the MCP servers and what else tools hold. The journal stays open, since others may use it.
     pub async fn close(&self) {
         if let Some(kit) = self.equipment.get() {
             kit.servers.close().await;
             kit.dispatcher.release(None).await;
+        }
+    }
+
+    /// The same, and closes the journal if it was opened.
+    pub async fn close_with_journal(&self) {
+        self.close().await;
+        if let Some(journal) = self.journal.get() {
+            journal.clone().close().await;
         }
     }
 }

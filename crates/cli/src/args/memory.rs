@@ -105,6 +105,15 @@ pub(crate) struct ChatArgs {
     /// Continue the newest conversation of this folder
     #[arg(long = "continue")]
     pub(crate) continues: bool,
+    /// Continue the conversation that this run is the last of; the run's id, any unique prefix of it, or `last`
+    #[arg(long, value_name = "RUN", conflicts_with = "continues", add = crate::complete::runs())]
+    pub(crate) resume: Option<String>,
+    /// Talk line by line, as without a terminal
+    #[arg(long)]
+    pub(crate) plain: bool,
+    /// Talk line by line, without anything that is redrawn, and with words instead of marks
+    #[arg(long)]
+    pub(crate) screen_reader: bool,
     /// The folder that agents work in (default: the current one)
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
@@ -114,6 +123,9 @@ pub(crate) struct ChatArgs {
     /// Plan every message, with all agents
     #[arg(long)]
     pub(crate) plan: bool,
+    /// The same, and show each plan and ask before its first step begins
+    #[arg(long, conflicts_with = "agent")]
+    pub(crate) plan_first: bool,
     /// The model: PROVIDER/NAME, a profile, `fast`, `strong`, `cheap`, `vision` or `auto`
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,

@@ -88,6 +88,17 @@ pub(crate) struct EventsArgs {
     pub(crate) json: bool,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct AttachArgs {
+    #[command(flatten)]
+    pub(crate) run: RunOrNewest,
+    /// Print lines instead of drawing a console
+    #[arg(long)]
+    pub(crate) plain: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
+}
+
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ResumeArgs {
     /// The run's id, any unique prefix of it, or `last` (default: the newest run of this folder)

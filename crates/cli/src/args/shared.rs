@@ -50,6 +50,9 @@ pub(crate) struct OutputFlags {
     /// Print only the answer, no progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    /// The console that the run is shown in.
+    #[arg(skip)]
+    pub(crate) console: Option<crate::console::ConsoleLink>,
 }
 
 // A run by its name.

@@ -1,9 +1,12 @@
-//! `updraft chat`: a conversation line by line. Every message is a run that continues the one before.
+//! `updraft chat`: a conversation, in the console or line by line. Every message is a run that continues the one before.
 
-use std::io::{BufRead, IsTerminal};
-use std::sync::mpsc;
+mod commands;
+mod lines;
+mod session;
+mod user_commands;
 
-use tokio_util::sync::CancellationToken;
+use std::io::IsTerminal;
+
 use updraft_run::RunId;
 use updraft_workbench::Flags;
 
@@ -14,8 +17,8 @@ use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::{self, AppFolders};
 use crate::out::{self, Paint};
 use crate::settings::WorkspaceSettings;
-use crate::signals::Signals;
-use crate::{journal, runtime};
+use crate::{console, journal};
+use lines::LineReader;
 
 /// The agent that answers if none is named.
 const USUAL_AGENT: &str = "coder";
@@ -47,9 +50,14 @@ enum Line {
 }
 
 pub(crate) fn run(folders: &AppFolders, args: ChatArgs) -> CliResult {
+    let wants_lines = args.plain || args.screen_reader || args.output.json || args.output.quiet;
+    if !wants_lines && console::is_possible() {
+        return session::run(folders, args);
+    }
+    out::set_screen_reader(args.screen_reader);
     let folder = folders::workspace(args.workspace.as_deref())?;
-    let follow_up = match (args.continues, memory_file()) {
-        (true, _) => resumed(folders, &folder)?,
+    let follow_up = match (args.continues || args.resume.is_some(), memory_file()) {
+        (true, _) => resumed(folders, &folder, args.resume.as_deref())?,
         (false, Some(file)) => FollowUp::from_file(folders, &file, &folder)?,
         (false, None) => FollowUp::default(),
     };
@@ -93,8 +101,17 @@ pub(crate) fn run(folders: &AppFolders, args: ChatArgs) -> CliResult {
     Ok(chat.ending)
 }
 
-/// The newest conversation of a folder. If its last answer was cut off, that run is finished first.
-fn resumed(folders: &AppFolders, folder: &std::path::Path) -> Result<FollowUp, CliError> {
+/// The newest conversation of a folder, or that of a run. If its last answer was cut off, that run is finished first.
+fn resumed(folders: &AppFolders, folder: &std::path::Path, run: Option<&str>) -> Result<FollowUp, CliError> {
+    if let Some(run) = run {
+        let journal = journal::open_with_runs(folders)?;
+        let id = journal::find_run(&journal, run)?;
+        if journal.head(&id)?.was_cut_off() {
+            let args = args::ResumeArgs { run: Some(id.to_string()), ..args::ResumeArgs::default() };
+            resume::run(folders, &args)?;
+        }
+        return Ok(FollowUp::after(&journal, &id));
+    }
     let limits = WorkspaceSettings::load(folders, folder, &Flags::default())?.effective.memory.conversation();
     let found = journal::open_with_runs(folders)
         .and_then(|journal| journal::newest_in(&journal, folder).map(|newest| (journal, newest)));
@@ -133,11 +150,13 @@ impl Chat<'_> {
     }
 
     fn run_args(&self, text: &str) -> args::RunArgs {
-        let ChatArgs { workspace, agent, plan, model, think, permission, spending, confine, output, .. } =
-            self.args.clone();
-        let agent = agent.or_else(|| (!plan).then(|| USUAL_AGENT.to_owned()));
+        let ChatArgs {
+            workspace, agent, plan, plan_first, model, think, permission, spending, confine, output, ..
+        } = self.args.clone();
+        let agent = agent.or_else(|| (!plan && !plan_first).then(|| USUAL_AGENT.to_owned()));
         args::RunArgs {
             workspace,
+            plan_first,
             agent,
             model,
             think,
@@ -196,59 +215,6 @@ fn parse(line: &str) -> Line {
             Line::Command(name.to_owned(), rest.trim().to_owned())
         }
         None => Line::Message(line.to_owned()),
-    }
-}
-
-/// Reads lines on a thread of its own, one at a time and only when asked: a question of a run reads standard input too.
-struct LineReader {
-    ask: mpsc::Sender<()>,
-    lines: tokio::sync::mpsc::UnboundedReceiver<std::io::Result<Option<String>>>,
-    /// A line was asked for and has not come yet.
-    is_waiting: bool,
-}
-
-impl LineReader {
-    fn start() -> Self {
-        let (ask, asked) = mpsc::channel();
-        let (send, lines) = tokio::sync::mpsc::unbounded_channel();
-        std::thread::spawn(move || {
-            while asked.recv().is_ok() {
-                let mut line = Vec::new();
-                let read = std::io::stdin().lock().read_until(b'\n', &mut line);
-                let line = String::from_utf8_lossy(&line).into_owned();
-                if send.send(read.map(|bytes| (bytes > 0).then_some(line))).is_err() {
-                    return;
-                }
-            }
-        });
-        Self { ask, lines, is_waiting: false }
-    }
-
-    /// The next line; `None` at the end of the input, or when a signal says so. At a terminal, Ctrl-C only drops the line.
-    fn next(&mut self, is_terminal: bool) -> Result<Option<String>, CliError> {
-        if !self.is_waiting {
-            let _ = self.ask.send(());
-            self.is_waiting = true;
-        }
-        loop {
-            let lines = &mut self.lines;
-            let came = runtime::block_on(async move {
-                let mut signals = Signals::listen(CancellationToken::new())?;
-                tokio::select! {
-                    line = lines.recv() => Ok(Ok(line)),
-                    code = signals.first() => Ok(Err(code)),
-                }
-            })?;
-            match came {
-                Err(CliExitCode::Interrupted) if is_terminal => out::draw("\n(Ctrl-D leaves)\n> "),
-                Err(_) => return Ok(None),
-                Ok(line) => {
-                    self.is_waiting = false;
-                    let line = line.unwrap_or(Ok(None));
-                    return line.map_err(|error| CliError::failed(format!("could not read standard input: {error}")));
-                }
-            }
-        }
     }
 }
 

@@ -135,7 +135,7 @@ fn address(text: &str) -> Result<EffectAddress, CliError> {
         .map_err(|bad: updraft_run::BadId| CliError::usage(bad.to_string()).hint("`updraft show RUN` shows the ids"))
 }
 
-fn who() -> String {
+pub(super) fn who() -> String {
     folders::set("USER").unwrap_or_else(|| "the command line".into())
 }
 
@@ -269,7 +269,7 @@ async fn deliver(folders: &AppFolders, journal: &Journal, id: &RunId, input: Inp
     Ok(say(&rested.run, &journal.head(id)?, &input))
 }
 
-async fn send(journal: &Journal, id: &RunId, input: &Input) -> Result<(), CliError> {
+pub(super) async fn send(journal: &Journal, id: &RunId, input: &Input) -> Result<(), CliError> {
     let key = journal::new_id()?;
     journal.send(id, key.as_str(), input, time_format::now()).await?;
     Ok(())

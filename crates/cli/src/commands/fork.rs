@@ -1,6 +1,5 @@
 //! `updraft fork`: a new run that begins with the first events of another.
 
-use tokio_util::sync::CancellationToken;
 use updraft_journal::Journal;
 use updraft_run::RunId;
 use updraft_workbench::{Flags, RunCallbacks, StoredRun, Workbench, may_fork};
@@ -31,9 +30,9 @@ async fn fork(folders: &AppFolders, journal: &Journal, from: &RunId, args: ForkA
     // The user has not yet said where and how an imported run may continue.
     let is_held = source.is_imported();
     let stays = args.stay || is_held;
-    let stop = CancellationToken::new();
-    let mut signals = Signals::listen(stop.clone())?;
     let face = RunDisplay::of(&args.output);
+    let stop = face.stop.clone();
+    let mut signals = Signals::listen(stop.clone())?;
     let flags = Flags { approvals: args.permission.approvals(), confine: args.confine.flags(), ..Flags::default() };
     let attendance = RunCallbacks { watch: face.watch.clone(), stop, tell: face.tell() };
     let bench = Workbench::open_for(&StoredRun::new(&source, journal)?, folders, flags, attendance)?;

@@ -88,7 +88,7 @@ pub(super) async fn decide(
     };
     match said {
         view::PlanAnswer::Go => Ok(approve(&run)),
-        view::PlanAnswer::Edit => edit(bench, id, &run, &plan),
+        view::PlanAnswer::Edit => edit(bench, id, &run, &plan, face),
         view::PlanAnswer::Refuse(because) => {
             let verdict = Verdict { allow: false, by: "the terminal".into(), because, ..Verdict::default() };
             let input = Input::Verdict { id: run.plan_approval().cloned(), verdict };
@@ -128,7 +128,7 @@ fn faults_of(bench: &Workbench, run: &Run, plan: &PlanFile) -> Vec<String> {
 }
 
 /// Lets the user edit the plan as a file until it has no faults, or they give up.
-fn edit(bench: &Workbench, id: &RunId, run: &Run, plan: &Graph) -> Result<PlanDecision, CliError> {
+fn edit(bench: &Workbench, id: &RunId, run: &Run, plan: &Graph, face: &RunDisplay) -> Result<PlanDecision, CliError> {
     let file = bench.folders.state.join(format!("plan-{id}.json"));
     let cannot = |error: &std::io::Error| CliError::file("write", &file, error);
     let text =
@@ -138,7 +138,10 @@ fn edit(bench: &Workbench, id: &RunId, run: &Run, plan: &Graph) -> Result<PlanDe
     written.write_all(text.as_bytes()).map_err(|error| cannot(&error))?;
     drop(written);
     loop {
-        open_editor(&file)?;
+        match &face.console {
+            Some(console) => console.aside(|| open_editor(&file))?,
+            None => open_editor(&file)?,
+        }
         let faults = match goal::plan(&file) {
             Ok(plan) => {
                 let faults = faults_of(bench, run, &plan);

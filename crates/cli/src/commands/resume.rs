@@ -89,9 +89,9 @@ async fn all(folders: &AppFolders, journal: Journal, args: &ResumeArgs) -> CliRe
 }
 
 pub(super) async fn resume_run(folders: &AppFolders, journal: &Journal, id: &RunId, args: &ResumeArgs) -> CliResult {
-    let stop = CancellationToken::new();
-    let mut signals = Signals::listen(stop.clone())?;
     let face = RunDisplay::of(&args.output);
+    let stop = face.stop.clone();
+    let mut signals = Signals::listen(stop.clone())?;
     if args.from_damaged {
         cut_back(journal, id, &face).await?;
     }

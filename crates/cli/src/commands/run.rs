@@ -1,6 +1,5 @@
 //! `updraft run`: plans and carries out a goal.
 
-use tokio_util::sync::CancellationToken;
 use updraft_run::RunId;
 use updraft_workbench::{Flags, NewGoal, RunCallbacks, Workbench};
 
@@ -14,9 +13,11 @@ use crate::view::RunDisplay;
 use crate::{journal, log, out, runtime};
 
 pub(crate) mod follow_up;
+mod kept;
 mod plan_only;
 
 use follow_up::FollowUp;
+pub(crate) use kept::KeptWorkbench;
 
 pub(crate) fn run(folders: &AppFolders, mut args: args::RunArgs) -> CliResult {
     if args.id.is_some() {
@@ -48,20 +49,38 @@ pub(crate) fn start(
     follow_up: Option<FollowUp>,
     id: &RunId,
 ) -> CliResult {
+    runtime::block_on(async {
+        let mut own = KeptWorkbench::default();
+        let ended = Box::pin(start_on(&mut own, folders, args, text, follow_up, id)).await;
+        own.close().await;
+        ended
+    })
+}
+
+/// The same, on a workbench that stays open for the runs that follow.
+pub(crate) async fn start_on(
+    kept: &mut KeptWorkbench,
+    folders: &AppFolders,
+    args: &args::RunArgs,
+    text: &str,
+    follow_up: Option<FollowUp>,
+    id: &RunId,
+) -> CliResult {
     let folder = folders::workspace(args.workspace.as_deref())?;
-    let (face, stop) = (RunDisplay::of(&args.output), CancellationToken::new());
+    let face = RunDisplay::of(&args.output);
+    let stop = face.stop.clone();
     let watch = if args.plan_only { plan_only::until_planned(&stop) } else { face.watch.clone() };
     let attendance = RunCallbacks { watch, stop: stop.clone(), tell: face.tell() };
-    let mut bench = Workbench::open(folders, &folder, flags(args), attendance)?;
+    let bench = Box::pin(kept.open(folders, &folder, args, attendance)).await?;
     if args.plan_first {
         bench.hold_to_reading();
     }
     let converses = follow_up.is_some();
-    let new = check(&bench, args, text, follow_up)?;
+    let new = check(bench, args, text, follow_up)?;
     if args.plan_only
         && let Some(graph) = &new.plan
     {
-        let outlook = runtime::block_on(async { Ok(bench.outlook(graph).await?) })?;
+        let outlook = bench.outlook(graph).await?;
         plan_table::print(graph, &new.goal.requirements, &outlook, args.output.json);
         return Ok(CliExitCode::Done);
     }
@@ -69,32 +88,30 @@ pub(crate) fn start(
         face.say_dim(&format!("requires {}: {}", out::short(&requirement.text, 200), requirement.how()));
     }
     log::begin(folders, &bench.settings.effective.log.value);
-    runtime::block_on(async {
-        let mut signals = Signals::listen(stop)?;
-        let handle = Box::pin(bench.start(id.clone(), new)).await?;
-        let ended = if args.plan_only {
-            plan_only::conclude(&bench, Box::pin(handle.drive()).await?, face.json).await
-        } else {
-            let driven = drive_run::drive_until_plan(bench.engine().await?, handle, &face, &mut signals).await?;
-            match driven {
-                DriveOutcome::Ended(code) => Ok(code),
-                DriveOutcome::PlanWaits(_) if face.can_ask => {
-                    // From here on the run is resumed with tools that may change something.
-                    bench.close().await;
-                    Box::pin(resume::resume_run(folders, bench.journal()?, id, &resume_args(args))).await
-                }
-                DriveOutcome::PlanWaits(rested) => Ok(drive_run::conclude(&rested, bench.journal()?, &face, &signals)),
+    let mut signals = Signals::listen(stop)?;
+    let handle = Box::pin(bench.start(id.clone(), new)).await?;
+    let ended = if args.plan_only {
+        plan_only::conclude(bench, Box::pin(handle.drive()).await?, face.json).await
+    } else {
+        let driven = drive_run::drive_until_plan(bench.engine().await?, handle, &face, &mut signals).await?;
+        match driven {
+            DriveOutcome::Ended(code) => Ok(code),
+            DriveOutcome::PlanWaits(_) if face.can_ask => {
+                // From here on the run is resumed with tools that may change something.
+                bench.close().await;
+                let ended = Box::pin(resume::resume_run(folders, bench.journal()?, id, &resume_args(args))).await;
+                bench.allow_changes();
+                ended
             }
-        };
-        bench.close().await;
-        let kept = if converses {
-            follow_up::keep(bench.journal()?, id, bench.settings.effective.memory.conversation())
-        } else {
-            Ok(())
-        };
-        bench.journal()?.clone().close().await;
-        kept.and(ended)
-    })
+            DriveOutcome::PlanWaits(rested) => Ok(drive_run::conclude(&rested, bench.journal()?, &face, &signals)),
+        }
+    };
+    let kept = if converses {
+        follow_up::keep(bench.journal()?, id, bench.settings.effective.memory.conversation())
+    } else {
+        Ok(())
+    };
+    kept.and(ended)
 }
 
 /// The goal with its plan and the conversation it continues, after everything was checked that can be checked before.

@@ -58,8 +58,8 @@ pub(crate) fn inquire(id: &EffectAddress, text: &str, inquiry: &Inquiry) -> Opti
     let mut at = 0;
     loop {
         let field = fields.get(at);
-        out::draw(&field.map_or_else(|| "> ".to_owned(), |field| format!("{}> ", out::harmless(&field.name))));
-        let line = read_line()?;
+        let prompt = field.map_or_else(|| "> ".to_owned(), |field| format!("{}> ", out::harmless(&field.name)));
+        let line = out::ask_line(&prompt)?;
         let said = line.trim();
         let is_yes_or_no = field.is_some_and(|field| field.wants == "yes or no");
         let read = match (said, field) {
@@ -86,8 +86,7 @@ fn question(step: &str, text: &str, options: &[String]) -> Option<String> {
         indented(&paint.bold(&format!("{}.", n + 1)), option);
     }
     loop {
-        out::draw("> ");
-        let line = read_line()?;
+        let line = out::ask_line("> ")?;
         let chosen = line.trim().parse::<usize>().ok().and_then(|n| options.get(n.checked_sub(1)?));
         match (chosen, line.trim()) {
             (Some(option), _) => return Some(option.clone()),
@@ -120,8 +119,7 @@ fn approval(step: &str, why: &str, arguments: &[String], offered: &AlwaysOffer<'
         "[y/n, or n and a reason]".to_owned()
     };
     loop {
-        out::draw(&format!("allow it? {choices} "));
-        let line = read_line()?;
+        let line = out::ask_line(&format!("allow it? {choices} "))?;
         let line = line.trim();
         let (word, because) = line.split_once(' ').unwrap_or((line, ""));
         let (allow, always) = match word.to_lowercase().as_str() {
@@ -155,8 +153,8 @@ pub(crate) fn ask_about_plan() -> PlanAnswer {
     forget_typed_ahead();
     out::note("");
     loop {
-        out::draw("carry it out? [g: go, e: edit it in your editor, s: stop, or n and what to change] ");
-        let Some(line) = read_line() else { return PlanAnswer::Stop };
+        let prompt = "carry it out? [g: go, e: edit it in your editor, s: stop, or n and what to change] ";
+        let Some(line) = out::ask_line(prompt) else { return PlanAnswer::Stop };
         let line = line.trim();
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word.to_lowercase().as_str() {
@@ -171,8 +169,8 @@ pub(crate) fn ask_about_plan() -> PlanAnswer {
 
 /// A yes-or-no question. No answer means no.
 pub(crate) fn confirm(text: &str) -> bool {
-    out::draw(&format!("{text} [y/N] "));
-    read_line().is_some_and(|line| matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
+    out::ask_line(&format!("{text} [y/N] "))
+        .is_some_and(|line| matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 /// Prints what the step that asks is for.
@@ -213,16 +211,9 @@ fn indented(mark: &str, text: &str) {
 
 /// Discards input typed before the question was shown: a second `y` must not allow something unseen.
 fn forget_typed_ahead() {
-    if std::io::stdin().is_terminal() {
+    // A console begins every question with an empty line of its own.
+    if std::io::stdin().is_terminal() && !out::has_console() {
         // If the terminal does not support it, the answer is read as usual.
         let _unsupported = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
-    }
-}
-
-fn read_line() -> Option<String> {
-    let mut line = String::new();
-    match std::io::stdin().read_line(&mut line) {
-        Ok(0) | Err(_) => None,
-        Ok(_) => Some(line),
     }
 }

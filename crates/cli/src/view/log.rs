@@ -16,7 +16,7 @@ use crate::{out, time_format};
 
 /// Prints a line for each event that a person wants to know of.
 #[derive(Default)]
-pub(super) struct ProgressPrinter(Mutex<BTreeMap<StepId, Timestamp>>);
+pub(crate) struct ProgressPrinter(Mutex<BTreeMap<StepId, Timestamp>>);
 
 impl RunWatcher for ProgressPrinter {
     fn record(&self, id: &RunId, _: u64, record: &Record, run: &Run) {
@@ -25,7 +25,7 @@ impl RunWatcher for ProgressPrinter {
                 out::note(&format!("run {id}"));
             }
             if let Some(line) = self.line(record, event, run) {
-                out::note(&out::harmless(&line));
+                out::note(&out::readable(&out::harmless(&line)));
             }
         }
     }
@@ -45,7 +45,8 @@ impl RunWatcher for ProgressPrinter {
 }
 
 impl ProgressPrinter {
-    fn line(&self, record: &Record, event: &Event, run: &Run) -> Option<String> {
+    /// What is said about an event, if anything.
+    pub(crate) fn line(&self, record: &Record, event: &Event, run: &Run) -> Option<String> {
         let named = |step: &StepId| {
             let agent = run.step(step).map(|step| step.spec.agent.as_str()).unwrap_or_default();
             format!("{step} ({agent})")

@@ -1,5 +1,6 @@
 //! The live tree of steps on a terminal, redrawn in place.
 
+mod branches;
 mod lines;
 mod row;
 
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use updraft_engine::RunWatcher;
 use updraft_models::Delta;
-use updraft_run::{Effect, EffectAddress, Event, Record, Run, RunId, StepId, Timestamp};
+use updraft_run::{Effect, EffectAddress, Event, Record, Run, RunId, RunMode, StepId, Timestamp};
 
 use super::call::{CallEnd, call_words};
 use super::fit;
@@ -26,7 +27,7 @@ const KEPT: usize = 200;
 const ORDERED: usize = 1_000;
 
 /// Draws the steps and their current state.
-pub(super) struct StepTree {
+pub(crate) struct StepTree {
     paint: Paint,
     drawing: Mutex<Drawing>,
 }
@@ -45,6 +46,8 @@ struct Drawing {
     rows: BTreeMap<StepId, StepRow>,
     /// The user's last message during the run.
     told: Option<String>,
+    /// One agent answers by itself.
+    talks: bool,
     /// The widths of the lines on the screen that will be drawn over.
     drawn: Vec<usize>,
     frame: usize,
@@ -56,6 +59,7 @@ impl RunWatcher for StepTree {
         let mut drawing = self.lock();
         if drawing.title.0.is_empty() {
             drawing.title = (id.to_string(), run.settings().model.clone());
+            drawing.talks = matches!(run.goal().mode, RunMode::Agent(_));
             drawing.take_graph(run);
         }
         for event in &record.events {
@@ -127,6 +131,28 @@ impl StepTree {
             drawing.drawn.clear();
         }
         drawing.changed = true;
+    }
+
+    /// Whether one agent answers by itself.
+    pub(crate) fn is_talk(&self) -> bool {
+        self.lock().talks
+    }
+
+    /// The tree as rows that somebody else draws.
+    pub(crate) fn live_lines(&self, rows: usize, columns: usize) -> Vec<String> {
+        let mut drawing = self.lock();
+        drawing.frame += 1;
+        drawing.lines(Screen { paint: self.paint, rows, columns, is_live: true })
+    }
+
+    /// What is under way in a run of one agent, apart from what it says.
+    pub(crate) fn talk_lines(&self, rows: usize, columns: usize) -> Vec<String> {
+        self.lock().under_way(Screen { paint: self.paint, rows, columns, is_live: true })
+    }
+
+    /// Begins anew, for another run.
+    pub(crate) fn forget(&self) {
+        *self.lock() = Drawing::default();
     }
 
     fn with_row(&self, at: &EffectAddress, tell: impl FnOnce(&mut StepRow)) {
@@ -207,7 +233,9 @@ impl Drawing {
             self.order.retain(|known| known != step);
             self.order.push(step.clone());
         }
-        self.rows.entry(step.clone()).or_default().look(found);
+        let row = self.rows.entry(step.clone()).or_default();
+        row.look(found);
+        row.after = run.before(found).map(|step| step.spec.id.clone()).collect();
     }
 
     /// Moves the cursor back over the drawing. If the terminal has become narrower, a line may take several rows.

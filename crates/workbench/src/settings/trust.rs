@@ -49,6 +49,7 @@ impl TrustState {
                 add(files.iter().any(|file| file.starts_with(".updraft/agents/")), "what its agents would widen");
                 add(files.iter().any(|file| file.starts_with(".updraft/prompts/")), "its prompts");
                 add(files.iter().any(|file| file.starts_with(".updraft/guardrails/")), "its guardrails");
+                add(files.iter().any(|file| file.starts_with(".updraft/commands/")), "its commands");
                 add(files.iter().any(|file| SKILL_FOLDERS.contains(&file.as_str())), "its skills");
                 add(files.iter().any(|file| file == ".env"), "its .env");
                 add(files.iter().any(|file| servers::is_list(file)), "its MCP servers");
@@ -152,11 +153,11 @@ pub fn too_much(folder: &Path) -> Fault {
     )
 }
 
-/// Settings, agents, prompts and guardrails.
+/// Settings, agents, prompts, guardrails and commands.
 fn settings_of(workspace: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = [".env", ".updraft/config.toml"].map(PathBuf::from).into();
     found.retain(|file| workspace.join(file).is_file());
-    for folder in [".updraft/agents", ".updraft/prompts", ".updraft/guardrails"].map(Path::new) {
+    for folder in [".updraft/agents", ".updraft/prompts", ".updraft/guardrails", ".updraft/commands"].map(Path::new) {
         let entries = std::fs::read_dir(workspace.join(folder)).into_iter().flatten().flatten();
         found.extend(entries.map(|entry| folder.join(entry.file_name())));
     }

@@ -1,10 +1,13 @@
 //! The layout of the tree: a line for each step, and details below the steps at work.
 
+use std::collections::BTreeMap;
+
 use updraft_run::StepId;
 
 use super::super::call::CallEnd;
 use super::super::describe::{count, symbol};
 use super::super::fit::{self, column, cut};
+use super::branches::TreePlace;
 use super::row::{ModelActivity, StepRow};
 use super::{Drawing, SPINNER};
 use crate::out::Paint;
@@ -28,9 +31,12 @@ pub(super) struct Screen {
 
 /// The widths of the columns that all steps share.
 struct ColumnWidths {
+    /// Names with the space before them.
     name: usize,
     agent: usize,
     time: usize,
+    /// How far each step is to the right of the one above it in the tree.
+    indent: usize,
 }
 
 impl Drawing {
@@ -38,16 +44,17 @@ impl Drawing {
     pub(super) fn lines(&self, screen: Screen) -> Vec<String> {
         let Screen { paint, rows, columns, .. } = screen;
         let mut lines = vec![self.title(paint, columns), String::new()];
-        let chosen = self.choose(rows.saturating_sub(lines.len() + 1));
+        let (order, places) = self.branches();
+        let chosen = self.choose(&order, rows.saturating_sub(lines.len() + 1));
         let chosen: Vec<(&StepId, &StepRow)> =
             chosen.into_iter().filter_map(|step| Some((step, self.rows.get(step)?))).collect();
-        let widths = ColumnWidths::of(&chosen, columns);
+        let widths = ColumnWidths::of(&chosen, &places, columns);
         let at_work = chosen.iter().filter(|(_, row)| row.status == "running").count().max(1);
         let left = rows.saturating_sub(lines.len() + chosen.len() + 1);
         let details = if screen.is_live { (left / at_work).clamp(1, DETAILS) } else { DETAILS };
         let mut left = if screen.is_live { left } else { usize::MAX };
         for (step, row) in &chosen {
-            lines.push(self.head(step, row, &widths, screen));
+            lines.push(self.head((step, row), &places, &widths, screen));
             let below = below(row, details.min(left), screen);
             left = left.saturating_sub(below.len());
             lines.extend(below);
@@ -64,6 +71,32 @@ impl Drawing {
         lines
     }
 
+    /// The calls under way with the last lines they printed, and what the model is doing unless it is speaking.
+    pub(super) fn under_way(&self, screen: Screen) -> Vec<String> {
+        let Screen { paint, rows, columns, .. } = screen;
+        let room = columns.saturating_sub(3).max(10);
+        let mut lines = Vec::new();
+        for row in self.rows.values().filter(|row| matches!(row.status, "running" | "waiting")) {
+            for call in row.calls.iter().filter(|call| call.end.is_none()) {
+                lines.push(format!("  {}", paint.cyan(&cut(&call.words, room))));
+                lines.extend(
+                    call.printed.iter().map(|line| format!("  {}", paint.dim(&cut(&format!("│ {line}"), room)))),
+                );
+            }
+            if !row.note.is_empty() {
+                lines.push(format!("  {}", paint.yellow(&cut(&row.note, room))));
+            }
+            if let Some(thought) = row.thought() {
+                let mut thought = fit::wrap(thought, room);
+                thought.retain(|line| !line.is_empty());
+                let last = thought.iter().skip(thought.len().saturating_sub(3));
+                lines.extend(last.map(|line| format!("  {}", paint.dim(line))));
+            }
+        }
+        lines.drain(..lines.len().saturating_sub(rows));
+        lines
+    }
+
     fn title(&self, paint: Paint, columns: usize) -> String {
         let (run, model) = &self.title;
         let room = columns.saturating_sub(fit::width(run) + 6);
@@ -71,9 +104,9 @@ impl Drawing {
     }
 
     /// The steps that fit on the screen: those at work first, then the latest that ended; in the order of the plan.
-    fn choose(&self, most: usize) -> Vec<&StepId> {
-        if self.order.len() <= most {
-            return self.order.iter().collect();
+    fn choose<'a>(&self, order: &'a [StepId], most: usize) -> Vec<&'a StepId> {
+        if order.len() <= most {
+            return order.iter().collect();
         }
         let rank = |step: &StepId| match self.rows.get(step).map(|row| row.status) {
             Some("waiting") => 0,
@@ -83,21 +116,29 @@ impl Drawing {
             Some("completed") => 4,
             _ => 5,
         };
-        let mut folders: Vec<usize> = (0..self.order.len()).collect();
-        folders.sort_by_key(|at| (rank(&self.order[*at]), std::cmp::Reverse(*at)));
+        let mut folders: Vec<usize> = (0..order.len()).collect();
+        folders.sort_by_key(|at| (rank(&order[*at]), std::cmp::Reverse(*at)));
         folders.truncate(most.saturating_sub(1));
         folders.sort_unstable();
-        folders.into_iter().map(|at| &self.order[at]).collect()
+        folders.into_iter().map(|at| &order[at]).collect()
     }
 
     /// The line of a step: status, name, agent, time, and description.
-    fn head(&self, step: &StepId, row: &StepRow, widths: &ColumnWidths, screen: Screen) -> String {
+    fn head(
+        &self,
+        (step, row): (&StepId, &StepRow),
+        places: &BTreeMap<StepId, TreePlace>,
+        widths: &ColumnWidths,
+        screen: Screen,
+    ) -> String {
         let Screen { paint, columns, .. } = screen;
+        let place = places.get(step).cloned().unwrap_or_default();
+        let indent = " ".repeat(widths.indent * place.depth);
         let sign = match row.status {
             "running" if screen.is_live => paint.cyan(SPINNER[self.frame % SPINNER.len()]),
             status => symbol(status, paint),
         };
-        let mut line = format!("  {sign} {}", column(step.as_str(), widths.name));
+        let mut line = format!("  {indent}{sign} {}", column(step.as_str(), widths.name.saturating_sub(indent.len())));
         let mut used = 4 + widths.name;
         if widths.agent > 0 {
             line.push_str(&paint.dim(&format!("  {}", column(&row.agent, widths.agent))));
@@ -108,10 +149,13 @@ impl Drawing {
             used += 2 + widths.time;
         }
         let room = columns.saturating_sub(used + 2);
-        let text = cut(&row.description, room);
+        let also = place.also.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let also = if also.is_empty() { also } else { format!("(+ {also}) ") };
+        let text = cut(&format!("{also}{}", row.description), room);
         let rest = room.saturating_sub(fit::width(&text));
         line.extend(["  ", &text]);
-        let figures = figures(row);
+        let figures = [figures(row), self.with_below(step, places).unwrap_or_default()];
+        let figures = figures.into_iter().filter(|one| !one.is_empty()).collect::<Vec<_>>().join(" · ");
         let is_at_work = screen.is_live && row.status == "running";
         if !figures.is_empty() && !is_at_work && fit::width(&figures) + 2 <= rest {
             line.push_str(&paint.dim(&format!("  {figures}")));
@@ -121,13 +165,15 @@ impl Drawing {
 }
 
 impl ColumnWidths {
-    fn of(chosen: &[(&StepId, &StepRow)], columns: usize) -> Self {
+    fn of(chosen: &[(&StepId, &StepRow)], places: &BTreeMap<StepId, TreePlace>, columns: usize) -> Self {
         let widest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or_default();
-        let name = widest(&mut chosen.iter().map(|(step, _)| fit::width(step.as_str())));
+        let indent = if columns < WIDE { 1 } else { 2 };
+        let depth = |step: &StepId| places.get(step).map_or(0, |place| place.depth * indent);
+        let name = widest(&mut chosen.iter().map(|(step, _)| fit::width(step.as_str()) + depth(step)));
         let agent = widest(&mut chosen.iter().map(|(_, row)| fit::width(&row.agent)));
         let time = widest(&mut chosen.iter().map(|(_, row)| fit::width(&time(row))));
-        let (name, agent) = if columns < WIDE { (name.min(12), 0) } else { (name.min(24), agent.min(13)) };
-        Self { name: name.min(columns / 3), agent, time }
+        let (name, agent) = if columns < WIDE { (name.min(16), 0) } else { (name.min(32), agent.min(13)) };
+        Self { name: name.min(columns / 3), agent, time, indent }
     }
 }
 
@@ -150,6 +196,9 @@ fn figures(row: &StepRow) -> String {
     }
     if row.visits > 1 {
         words.push(format!("{} visits", row.visits));
+    }
+    if !row.cost.is_empty() {
+        words.push(row.cost.clone());
     }
     words.join(", ")
 }

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use updraft_models::Delta;
-use updraft_run::{EffectAddress, EffectKind, Judgement, Step, StepRole, Timestamp};
+use updraft_run::{EffectAddress, EffectKind, Judgement, Step, StepId, StepRole, Timestamp};
 
 use super::super::call::CallEnd;
+use super::super::describe;
 use crate::out;
 
 /// Most calls of a step that are kept: only the last are shown.
@@ -20,6 +21,11 @@ const SPEECH: usize = 2_000;
 pub(super) struct StepRow {
     pub(super) agent: String,
     pub(super) description: String,
+    /// The steps that it waits for.
+    pub(super) after: Vec<StepId>,
+    /// What it has cost so far, in words; empty if nothing.
+    pub(super) cost: String,
+    pub(super) spent: u64,
     pub(super) status: &'static str,
     pub(super) began: Option<Timestamp>,
     pub(super) ended: Option<Timestamp>,
@@ -72,6 +78,8 @@ impl StepRow {
         }
         self.status = step.status();
         self.turns = step.ledger.turns;
+        self.spent = step.ledger.at_most().0;
+        self.cost = if self.spent > 0 { describe::cost(&step.ledger) } else { String::new() };
         self.visits = step.visit + 1;
         self.halted = step.halted.as_ref().map(|why| why.message.clone()).unwrap_or_default();
         if step.has_ended() {
@@ -162,6 +170,12 @@ impl StepRow {
                 call.printed.pop_front();
             }
         }
+    }
+
+    /// What the model is thinking, if it has not begun to speak.
+    pub(super) fn thought(&self) -> Option<&str> {
+        let said = self.speech.trim();
+        (self.asked.is_some() && self.is_thinking && !said.is_empty()).then_some(said)
     }
 
     /// What the model is doing during a request. Plans and results are for the program, so their text is not shown.

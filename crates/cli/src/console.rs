@@ -1,0 +1,229 @@
+//! The interactive console: a conversation on a terminal, drawn below the terminal's own scrollback.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `state.rs`, `layout.rs` | what is shown: changed by keys and news, laid out in rows |
+//! | `composer.rs`, `history.rs`, `completion.rs` | what the user writes, wrote before, and may want to write |
+//! | `transcript.rs`, `stream.rs`, `diff.rs` | what was said and done, as lines for the scrollback |
+//! | `screen.rs`, `row.rs`, `ascii.rs` | the rows on the terminal, drawn by their differences |
+//! | `feed.rs`, `news.rs` | what runs and commands report, and what the user asks of them |
+//! | `thread.rs` | the thread that reads keys and draws |
+
+mod ascii;
+mod completion;
+mod composer;
+pub(crate) mod diff;
+mod feed;
+mod history;
+mod layout;
+mod news;
+mod row;
+mod screen;
+mod state;
+mod stream;
+mod thread;
+mod transcript;
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::io::IsTerminal as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, mpsc};
+use std::thread::JoinHandle;
+
+use tokio::sync::{Mutex, mpsc as channel};
+use tokio_util::sync::CancellationToken;
+use updraft_engine::{RunSender, RunWatcher};
+use updraft_run::Input;
+
+pub(crate) use completion::mentioned;
+use news::ConsoleNews;
+pub(crate) use news::ConsoleRequest;
+pub(crate) use state::ConsoleMode;
+
+use crate::fault::CliError;
+use crate::folders::{self, AppFolders};
+use crate::out::{self, LineConsole, Paint};
+use completion::Completions;
+use feed::ConsoleFeed;
+use history::MessageHistory;
+use state::ConsoleState;
+use thread::ConsoleThread;
+
+/// A console that is open. The terminal is given back when it is dropped.
+pub(crate) struct Console {
+    link: ConsoleLink,
+    thread: Option<JoinHandle<()>>,
+    is_closing: Arc<AtomicBool>,
+}
+
+/// The way to an open console.
+#[derive(Clone)]
+pub(crate) struct ConsoleLink {
+    feed: Arc<ConsoleFeed>,
+    requests: Arc<Mutex<channel::UnboundedReceiver<ConsoleRequest>>>,
+    has_quit: Arc<AtomicBool>,
+    /// Notices that were shown already: each message of a conversation would repeat them.
+    notices: Arc<std::sync::Mutex<BTreeSet<String>>>,
+}
+
+impl std::fmt::Debug for ConsoleLink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ConsoleLink(..)")
+    }
+}
+
+/// Whether a console can be drawn: people sit at a terminal that can move its cursor.
+pub(crate) fn is_possible() -> bool {
+    out::can_ask() && std::io::stdout().is_terminal() && out::can_redraw()
+}
+
+impl Console {
+    /// Opens the console on the terminal. Until it is dropped, all that is printed goes through it.
+    pub(crate) fn open(
+        folders: &AppFolders,
+        folder: &Path,
+        mode: ConsoleMode,
+        commands: Vec<(String, String)>,
+    ) -> Result<Self, CliError> {
+        thread::take_terminal().map_err(|error| {
+            CliError::failed(format!("the terminal cannot be used for a console: {error}"))
+                .hint("`updraft chat --plain` talks line by line")
+        })?;
+        let (send, requests) = channel::unbounded_channel();
+        let feed = Arc::new(ConsoleFeed::default());
+        let is_closing = Arc::new(AtomicBool::new(false));
+        let history = MessageHistory::load(&folders.state.join("history.jsonl"));
+        let (shown, folder) = (short_folder(folder), folder.to_owned());
+        let (news, closing) = (Arc::clone(&feed), Arc::clone(&is_closing));
+        let drawing = std::thread::spawn(move || {
+            let completions = Completions::new(&folder, commands);
+            let mut state = ConsoleState::new(Paint::for_stdout(), thread::size().0, shown, history, completions);
+            state.mode = mode;
+            ConsoleThread::new(state, news, send, closing).run();
+        });
+        out::use_console(Some(Arc::clone(&feed) as Arc<dyn LineConsole>));
+        let requests = Arc::new(Mutex::new(requests));
+        let link = ConsoleLink { feed, requests, has_quit: Arc::default(), notices: Arc::default() };
+        Ok(Self { link, thread: Some(drawing), is_closing })
+    }
+
+    pub(crate) fn link(&self) -> ConsoleLink {
+        self.link.clone()
+    }
+}
+
+impl Drop for Console {
+    fn drop(&mut self) {
+        self.is_closing.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        out::use_console(None);
+    }
+}
+
+/// Gives the terminal back in a hurry, before the process exits.
+pub(crate) fn abandon() {
+    if out::has_console() {
+        thread::give_back_terminal();
+    }
+}
+
+impl ConsoleLink {
+    /// The console as a watcher of runs.
+    pub(crate) fn watcher(&self) -> Arc<dyn RunWatcher> {
+        feed::watcher(&self.feed)
+    }
+
+    /// What the user wants next.
+    pub(crate) async fn next(&self) -> ConsoleRequest {
+        if self.has_quit.load(Ordering::Acquire) {
+            return ConsoleRequest::Quit;
+        }
+        self.requests.lock().await.recv().await.unwrap_or(ConsoleRequest::Quit)
+    }
+
+    /// Does what the user wants while a run is driven. Never returns.
+    pub(crate) async fn serve(&self, sender: &RunSender, stop: &CancellationToken) -> Infallible {
+        loop {
+            match self.next().await {
+                ConsoleRequest::Say(message) => {
+                    if !sender.send(Input::Tell { message }) {
+                        out::note("the run has ended; send it again as a message");
+                    }
+                }
+                ConsoleRequest::Interrupt => stop.cancel(),
+                ConsoleRequest::Command(name, _) if name == "quit" || name == "exit" => self.quit(stop),
+                ConsoleRequest::Command(name, _) => {
+                    out::note(&format!("/{name} has to wait until this is done; Esc stops it"));
+                }
+                ConsoleRequest::Quit => self.quit(stop),
+            }
+            if self.has_quit.load(Ordering::Acquire) {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    fn quit(&self, stop: &CancellationToken) {
+        self.has_quit.store(true, Ordering::Release);
+        stop.cancel();
+    }
+
+    /// Whether a notice was not shown yet.
+    pub(crate) fn is_news(&self, notice: &str) -> bool {
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner).insert(notice.to_owned())
+    }
+
+    /// Shows that something is being done, or no longer.
+    pub(crate) fn set_working(&self, is_working: bool) {
+        if is_working {
+            self.feed.tree.forget();
+        }
+        self.feed.push(ConsoleNews::Working(is_working));
+    }
+
+    /// Shows the result of a run, unless it was just said.
+    pub(crate) fn answer(&self, text: &str) {
+        self.feed.push(ConsoleNews::Answered(text.to_owned()));
+    }
+
+    /// Shows what the conversation has cost so far.
+    pub(crate) fn set_cost(&self, cost: String) {
+        self.feed.push(ConsoleNews::Cost(cost));
+    }
+
+    /// Gives the user a text to edit and send.
+    pub(crate) fn draft(&self, text: &str) {
+        self.feed.push(ConsoleNews::Draft(text.to_owned()));
+    }
+
+    /// The process was stopped, and continues.
+    pub(crate) fn continued(&self) {
+        self.feed.push(ConsoleNews::Continued);
+    }
+
+    /// Lets somebody else use the terminal meanwhile.
+    pub(crate) fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
+        let (done, is_free) = mpsc::channel();
+        self.feed.push(ConsoleNews::Suspend(done));
+        let _ = is_free.recv();
+        out::use_console(None);
+        let result = work();
+        out::use_console(Some(Arc::clone(&self.feed) as Arc<dyn LineConsole>));
+        self.feed.push(ConsoleNews::Resume);
+        result
+    }
+}
+
+/// The folder as people write it.
+fn short_folder(folder: &Path) -> String {
+    let home = folders::home().and_then(|home| home.canonicalize().ok());
+    match home.and_then(|home| folder.strip_prefix(home).ok().map(|rest| rest.display().to_string())) {
+        Some(rest) if rest.is_empty() => "~".to_owned(),
+        Some(rest) => format!("~/{rest}"),
+        None => folder.display().to_string(),
+    }
+}

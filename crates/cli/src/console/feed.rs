@@ -1,0 +1,144 @@
+//! Where news for the console wait until it draws: from runs, from what is printed, from questions.
+//!
+//! Whoever brings news never waits for the terminal.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+
+use updraft_engine::{Delta, RunWatcher};
+use updraft_run::{
+    Effect, EffectAddress, EffectKind, Event, Record, Reply, Run, RunId, RunMode, ToolCall, argument_lines,
+};
+
+use super::news::{ConsoleNews, FinishedCall, LinePrompt};
+use crate::out::LineConsole;
+use crate::view::{CallEnd, ProgressPrinter, StepTree, call_words};
+
+/// Most bytes of a call's output that are kept to be shown in full.
+const LONGEST_OUTPUT: usize = 200_000;
+
+/// News that wait, and the tree of the run's steps.
+#[derive(Default)]
+pub(super) struct ConsoleFeed {
+    waiting: Mutex<VecDeque<ConsoleNews>>,
+    pub(super) tree: StepTree,
+    log: ProgressPrinter,
+}
+
+impl ConsoleFeed {
+    /// Brings news. Parts of the same answer are joined.
+    pub(super) fn push(&self, news: ConsoleNews) {
+        let mut waiting = self.lock();
+        if let (ConsoleNews::Delta(at, text), Some(ConsoleNews::Delta(last, so_far))) = (&news, waiting.back_mut())
+            && at == last
+        {
+            so_far.push_str(text);
+            return;
+        }
+        waiting.push_back(news);
+    }
+
+    /// Takes what waits.
+    pub(super) fn take(&self) -> VecDeque<ConsoleNews> {
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<ConsoleNews>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn follow(&self, record: &Record, event: &Event, run: &Run) {
+        let talks = is_talk(run);
+        let step = |at: &EffectAddress| (!talks).then(|| at.step.to_string());
+        match event {
+            Event::Started(_) | Event::Forked { .. } => {
+                self.push(ConsoleNews::Began { model: run.settings().model.clone(), talks });
+            }
+            Event::Wanted { effect: Effect::Call | Effect::Question { .. } | Effect::Approval { .. }, .. } => {}
+            Event::Replied { id, reply, .. } if id.kind == EffectKind::Call => {
+                let (Some(call), None) = (run.call_at(id), &id.inner) else { return };
+                self.push(ConsoleNews::Called(finished(&call, reply, step(id))));
+            }
+            Event::Replied { id, reply: Reply::Answer(answer), .. } if talks && id.kind == EffectKind::Ask => {
+                self.push(ConsoleNews::Spoken(id.clone(), answer.text.clone()));
+            }
+            Event::Rejected { id, why } => {
+                let Some(call) = run.call_at(id) else { return };
+                let (words, end) = (call_words(&call), CallEnd::rejected(why));
+                let details = argument_lines(&call.args).join("\n");
+                self.push(ConsoleNews::Called(FinishedCall { step: step(id), words, end, details, diff: None }));
+            }
+            // The message is in the scrollback already.
+            Event::Told { .. } => {}
+            Event::Wanted { .. } | Event::StepDone { .. } | Event::Planned { .. } if talks => {}
+            _ => {
+                if let Some(line) = self.log.line(record, event, run) {
+                    self.push(ConsoleNews::Logged(line));
+                }
+            }
+        }
+    }
+}
+
+/// Whether one agent answers by itself.
+pub(super) fn is_talk(run: &Run) -> bool {
+    matches!(run.goal().mode, RunMode::Agent(_))
+}
+
+fn finished(call: &ToolCall, reply: &Reply, step: Option<String>) -> FinishedCall {
+    let mut details = argument_lines(&call.args).join("\n");
+    let mut diff = None;
+    if let Reply::Output(output) = reply {
+        diff = output.value.as_ref().and_then(|value| value["diff"].as_str()).map(str::to_owned);
+        let text = output.text.trim_end();
+        details.push_str("\n\n");
+        details.push_str(&text[..text.floor_char_boundary(LONGEST_OUTPUT)]);
+    }
+    FinishedCall { step, words: call_words(call), end: CallEnd::of(reply), details, diff }
+}
+
+impl RunWatcher for ConsoleFeed {
+    fn record(&self, id: &RunId, first: u64, record: &Record, run: &Run) {
+        self.tree.record(id, first, record, run);
+        for event in &record.events {
+            self.follow(record, event, run);
+        }
+    }
+
+    fn delta(&self, id: &RunId, at: &EffectAddress, delta: Delta<'_>) {
+        self.tree.delta(id, at, delta);
+        match delta {
+            Delta::Text(text) if self.tree.is_talk() && at.kind == EffectKind::Ask => {
+                self.push(ConsoleNews::Delta(at.clone(), text.to_owned()));
+            }
+            Delta::Again(_) => self.push(ConsoleNews::Void(at.clone())),
+            _ => {}
+        }
+    }
+
+    fn said(&self, id: &RunId, at: &EffectAddress, line: &str) {
+        self.tree.said(id, at, line);
+    }
+
+    fn printed(&self, id: &RunId, at: &EffectAddress, line: &str) {
+        self.tree.printed(id, at, line);
+    }
+}
+
+impl LineConsole for ConsoleFeed {
+    fn print(&self, text: &str) {
+        self.push(ConsoleNews::Printed(text.to_owned()));
+    }
+
+    fn ask(&self, prompt: &str) -> Option<String> {
+        let (reply, answer) = mpsc::channel();
+        self.push(ConsoleNews::Asked(LinePrompt { text: prompt.to_owned(), reply }));
+        // If the console ends, or another question takes its place, nobody answers.
+        answer.recv().ok().flatten()
+    }
+}
+
+/// The feed as a watcher of runs.
+pub(super) fn watcher(feed: &Arc<ConsoleFeed>) -> Arc<dyn RunWatcher> {
+    Arc::clone(feed) as Arc<dyn RunWatcher>
+}
