@@ -1,0 +1,88 @@
+//! Markdown as HTML: what a model wrote becomes paragraphs, lists and code, and never markup of its own.
+
+use maud::{Markup, PreEscaped};
+use pulldown_cmark::{CowStr, Event, LinkType, Options, Parser, Tag, TagEnd, html};
+
+/// Texts with more bytes are shown as they are: nobody reads them, and they would take long to read.
+const LONGEST: usize = 512 << 10;
+
+/// Markdown as HTML. HTML in it is shown as text, links lead only to web and mail addresses, and pictures become links.
+pub(super) fn markdown(text: &str) -> Markup {
+    if text.len() > LONGEST {
+        return maud::html! { pre.long { (text) } };
+    }
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    // For each open link or picture: whether it is a link on the page.
+    let mut links: Vec<bool> = Vec::new();
+    let events = Parser::new_ext(text, options).map(move |event| match event {
+        Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(raw),
+        Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
+        Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
+        Event::Start(Tag::Link { dest_url, title, id, .. } | Tag::Image { dest_url, title, id, .. }) => {
+            let is_link = is_safe(&dest_url) && !links.contains(&true);
+            links.push(is_link);
+            match is_link {
+                true => Event::Start(Tag::Link { link_type: LinkType::Inline, dest_url, title, id }),
+                false => Event::Start(Tag::Emphasis),
+            }
+        }
+        Event::End(TagEnd::Link | TagEnd::Image) => match links.pop() {
+            Some(true) => Event::End(TagEnd::Link),
+            Some(false) | None => Event::End(TagEnd::Emphasis),
+        },
+        // The page has headings of its own; those of a text come below them.
+        Event::Start(Tag::Heading { level, .. }) => {
+            Event::Start(Tag::Heading { level: below(level), id: None, classes: Vec::new(), attrs: Vec::new() })
+        }
+        Event::End(TagEnd::Heading(level)) => Event::End(TagEnd::Heading(below(level))),
+        other => other,
+    });
+    let mut made = String::with_capacity(text.len() + text.len() / 4);
+    html::push_html(&mut made, events);
+    PreEscaped(made)
+}
+
+fn below(level: pulldown_cmark::HeadingLevel) -> pulldown_cmark::HeadingLevel {
+    use pulldown_cmark::HeadingLevel as H;
+    match level {
+        H::H1 => H::H4,
+        H::H2 => H::H5,
+        H::H3 | H::H4 | H::H5 | H::H6 => H::H6,
+    }
+}
+
+/// Whether a link may be followed: only addresses that a browser opens as a page or a message.
+fn is_safe(address: &CowStr<'_>) -> bool {
+    let is_plain = !address.chars().any(|c| c.is_control() || c.is_whitespace());
+    let lower = address.to_ascii_lowercase();
+    is_plain && ["https://", "http://", "mailto:"].iter().any(|scheme| lower.starts_with(scheme))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_of_a_text_stays_text() {
+        let made = markdown("a <script>alert(1)</script> b\n\n<img src=x onerror=alert(1)>\n\n<div onclick=x>\n").0;
+        assert!(!made.contains("<script") && !made.contains("<img") && !made.contains("<div"), "{made}");
+        assert!(made.contains("&lt;script&gt;"), "{made}");
+    }
+
+    #[test]
+    fn links_lead_only_where_browsers_open_pages() {
+        let text = "[a](javascript:alert(1)) [b](JaVaScRiPt:x) [c](data:text/html,x) [d](https://a.example/?q=\"x) \
+                    ![e](javascript:x) ![f](https://a.example/p.png) [g](/runs/x) <javascript:alert(1)>";
+        let made = markdown(text).0;
+        assert_eq!(made.matches("<a href=").count(), 2, "{made}");
+        assert!(!made.to_lowercase().contains("href=\"javascript") && !made.contains("<img"), "{made}");
+    }
+
+    #[test]
+    fn what_people_write_looks_as_they_mean_it() {
+        let made = markdown("# Title\n\n- one\n- **two**\n\n`code` and\n\n| a | b |\n|---|---|\n| 1 | 2 |\n").0;
+        for part in ["<h4>Title</h4>", "<li>one</li>", "<strong>two</strong>", "<code>code</code>", "<table>"] {
+            assert!(made.contains(part), "{part} in {made}");
+        }
+    }
+}
