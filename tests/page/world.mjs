@@ -31,21 +31,25 @@ const validator = new HtmlValidate({
 });
 
 export class World {
-  static async make({ model = 'parallel', flags = [] } = {}) {
+  static async make({ model = 'parallel', browserArguments = [] } = {}) {
     const world = new World();
     world.folder = await fs.mkdtemp(path.join(os.tmpdir(), 'updraft-page-'));
     world.work = path.join(world.folder, 'work');
     await fs.mkdir(world.work, { recursive: true });
     await fs.writeFile(path.join(world.work, 'sales.csv'), 'date,region,units\n2025-03-01,East,120\n2025-03-02,West,80\n');
+    // Whoever writes a file has to be asked for.
+    await fs.mkdir(path.join(world.work, '.updraft'));
+    await fs.writeFile(path.join(world.work, '.updraft', 'config.toml'), '[rules]\nask = ["write_file"]\n');
     world.model = await new ScriptedModel().start();
     world.environment = {
       PATH: process.env.PATH, HOME: world.folder, UPDRAFT_HOME: path.join(world.folder, 'home'),
       OPENAI_BASE_URL: world.model.url, OPENAI_API_KEY: 'none', NO_COLOR: '1',
     };
-    world.command = ['--workspace', world.work, '--model', `openai-compatible/${model}`, ...flags];
+    world.command = ['--workspace', world.work, '--model', `openai-compatible/${model}`];
     await world.serve(0);
-    world.browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] });
+    world.browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox', ...browserArguments] });
     world.context = await world.browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' });
+    world.context.setDefaultTimeout(15_000);
     world.faults = [];
     return world;
   }
@@ -59,8 +63,10 @@ export class World {
     this.address = await new Promise((done, failed) => {
       const hear = (data) => {
         said += data;
-        const found = /http:\/\/(127\.0\.0\.1:\d+)/.exec(said);
-        if (found) done(`http://${found[1]}`);
+        const found = /page at (http:\/\/127\.0\.0\.1:\d+)(\S+)/.exec(said);
+        if (!found) return;
+        this.entry = found[1] + found[2];
+        done(found[1]);
       };
       this.server.stdout.on('data', hear);
       this.server.stderr.on('data', hear);
