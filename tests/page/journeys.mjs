@@ -22,6 +22,7 @@ before(async () => {
 });
 after(() => world?.end());
 afterEach(async () => {
+  world.model.release();
   for (const page of opened.splice(0)) await page.close();
   assert.deepEqual(world.faults.splice(0), []);
 });
@@ -166,7 +167,7 @@ test('the past is looked at with the slider, and a run is forked from it', async
   await check(page);
   await page.locator('#time-bar').getByRole('button', { name: 'Fork from here' }).click();
   await page.waitForURL((url) => url.href !== first && /\/runs\//.test(url.pathname) && !url.searchParams.has('at'));
-  await page.getByText('Forked from').waitFor();
+  await page.getByText('Forked from').first().waitFor();
   assert.notEqual(new URL(page.url()).pathname, new URL(first).pathname);
 });
 

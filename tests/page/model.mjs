@@ -137,8 +137,9 @@ export class ScriptedModel {
     }
   }
 
+  // Without names, releases everything.
   release(...steps) {
-    for (const step of steps) {
+    for (const step of steps.length > 0 ? steps : [...this.#held.keys()]) {
       this.#held.get(step)?.release();
       this.#held.delete(step);
     }
@@ -175,7 +176,7 @@ export class ScriptedModel {
   }
 
   stop() {
-    this.release(...this.#held.keys());
+    this.release();
     this.server.closeAllConnections();
     this.server.close();
   }

@@ -149,16 +149,9 @@ fn step(out: &mut String, node: &GraphNode, area: NodeBox, is_selected: bool) {
     }
     attribute(out, "href", &node.link);
     attribute(out, "data-step", &node.id);
-    attribute(out, "aria-label", &name(node));
+    // The title is the link's name. With an `aria-label`, its text would have to be part of that.
     out.push_str("><title>");
-    escape(
-        out,
-        &[name(node).as_str(), &node.detail, &node.own, &node.subtree]
-            .map(str::trim)
-            .join("\n")
-            .trim_end()
-            .replace('\n', " · "),
-    );
+    escape(out, &name(node));
     out.push_str("</title>");
     let _ = write!(out, "<rect class=\"frame\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"10\"/>");
     let _ = write!(

@@ -17,7 +17,7 @@
 //!     selected: Some("T2".to_owned()),
 //! };
 //! let svg = draw_graph(&graph);
-//! assert!(svg.contains(r#"aria-label="T2 retriever, running""#));
+//! assert!(svg.contains("<title>T2 retriever, running</title>"));
 //! ```
 //!
 //! Everything is a pure function of plain data: no clock, no files, no random numbers, nothing of a run's own types. All

@@ -29,9 +29,9 @@ fn a_step_is_a_link_with_its_name_and_state() {
     let svg = draw_graph(&pair());
     for part in [
         r#"<svg class="graph" data-graph="" data-width="584" data-height="124" role="group" viewBox="0 0 584 124" width="584" height="124" aria-label="Graph of 2 steps">"#,
-        r#"<a class="node state-completed" href="/runs/7/steps/T030" data-step="T030" aria-label="T030 retriever, completed">"#,
+        r#"<a class="node state-completed" href="/runs/7/steps/T030" data-step="T030"><title>T030 retriever, completed</title>"#,
         r#"<a class="node state-running critical selected" aria-current="true" href="/runs/7/steps/T031""#,
-        r#"aria-label="T031 retriever, running, on the critical path""#,
+        "<title>T031 retriever, running, on the critical path</title>",
         r#"<path class="edge done active selected" data-from="T030" data-to="T031""#,
         r#"<text class="meta" x="64" y="86">completed · 12 s · $0.01</text>"#,
     ] {

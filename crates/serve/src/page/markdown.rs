@@ -1,8 +1,10 @@
 //! Markdown as HTML: what a model wrote becomes paragraphs, lists and code, and never markup of its own.
 
 use maud::{Markup, PreEscaped};
-use pulldown_cmark::{CowStr, Event, LinkType, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd, html};
 
+/// The level of all headings of a text.
+const BELOW: HeadingLevel = HeadingLevel::H3;
 /// Texts with more bytes are shown as they are: nobody reads them, and they would take long to read.
 const LONGEST: usize = 512 << 10;
 
@@ -30,25 +32,18 @@ pub(super) fn markdown(text: &str) -> Markup {
             Some(true) => Event::End(TagEnd::Link),
             Some(false) | None => Event::End(TagEnd::Emphasis),
         },
-        // The page has headings of its own; those of a text come below them.
+        // The page has headings of its own. Those of a text are one level below a section's: a text may begin with any level,
+        // and readers who go from heading to heading shall not miss one.
         Event::Start(Tag::Heading { level, .. }) => {
-            Event::Start(Tag::Heading { level: below(level), id: None, classes: Vec::new(), attrs: Vec::new() })
+            let class = CowStr::from(level.to_string());
+            Event::Start(Tag::Heading { level: BELOW, id: None, classes: vec![class], attrs: Vec::new() })
         }
-        Event::End(TagEnd::Heading(level)) => Event::End(TagEnd::Heading(below(level))),
+        Event::End(TagEnd::Heading(_)) => Event::End(TagEnd::Heading(BELOW)),
         other => other,
     });
     let mut made = String::with_capacity(text.len() + text.len() / 4);
     html::push_html(&mut made, events);
     PreEscaped(made)
-}
-
-fn below(level: pulldown_cmark::HeadingLevel) -> pulldown_cmark::HeadingLevel {
-    use pulldown_cmark::HeadingLevel as H;
-    match level {
-        H::H1 => H::H4,
-        H::H2 => H::H5,
-        H::H3 | H::H4 | H::H5 | H::H6 => H::H6,
-    }
 }
 
 /// Whether a link may be followed: only addresses that a browser opens as a page or a message.
@@ -81,7 +76,7 @@ mod tests {
     #[test]
     fn what_people_write_looks_as_they_mean_it() {
         let made = markdown("# Title\n\n- one\n- **two**\n\n`code` and\n\n| a | b |\n|---|---|\n| 1 | 2 |\n").0;
-        for part in ["<h4>Title</h4>", "<li>one</li>", "<strong>two</strong>", "<code>code</code>", "<table>"] {
+        for part in ["<h3 class=\"h1\">Title</h3>", "<li>one</li>", "<strong>two</strong>", "<code>code</code>", "<table>"] {
             assert!(made.contains(part), "{part} in {made}");
         }
     }

@@ -163,7 +163,7 @@ const tools = (svg, view) => {
     bar.append(button);
   };
   add('Zoom out', '−', () => zoom(svg, view, 0.8));
-  add('Show the whole graph', 'Fit', () => fit(svg, view, { whole: true }));
+  add('Fit: show the whole graph', 'Fit', () => fit(svg, view, { whole: true }));
   add('Zoom in', '+', () => zoom(svg, view, 1.25));
   svg.after(bar);
 };
