@@ -8,8 +8,8 @@ use crate::icon;
 use crate::markup::{attribute, cut, escape, text};
 
 /// Letters that fit a node: of its label, and of its smaller lines.
-const LABEL_LETTERS: usize = 24;
-const SMALL_LETTERS: usize = 34;
+const LABEL_LETTERS: usize = 22;
+const SMALL_LETTERS: usize = 29;
 /// Where text begins, from the node's left side.
 const TEXT_X: f64 = 40.0;
 

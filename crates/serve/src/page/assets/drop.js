@@ -1,4 +1,4 @@
-// Files dropped or pasted into a form with `data-drop` join those that were chosen; each can be taken out again.
+// Files dropped or pasted into a form that takes files join those that were chosen; each can be taken out again.
 
 const inputOf = (form) => form.querySelector('input[type=file]');
 
@@ -44,7 +44,7 @@ const list = (input) => {
   }
 };
 
-const formOf = (event) => event.target.closest?.('form[data-drop]');
+const formOf = (event) => event.target.closest?.('form:has(input[type=file])');
 const hasFiles = (event) => event.dataTransfer?.types.includes('Files');
 
 document.addEventListener('dragover', (event) => {
@@ -75,5 +75,5 @@ document.addEventListener('paste', (event) => {
 });
 document.addEventListener('change', (event) => {
   const input = event.target;
-  if (input.type === 'file' && input.closest('form[data-drop]')) list(input);
+  if (input.type === 'file') list(input);
 });

@@ -1,5 +1,7 @@
-// Pans and zooms a run's graph by its viewBox. Without this module the graph scrolls in its frame.
+// Pans and zooms a run's graph. Without this module the graph scrolls in its frame.
 //
+// The picture keeps its size and is moved by a CSS transform: to change its viewBox would lay out all of its text again,
+// ten times a frame's time for a thousand steps. While it moves, the browser only shifts what is painted already.
 // Drag to pan, Ctrl and the wheel or two fingers to zoom; with the keyboard + − 0 and the arrow keys. The view stays when
 // the graph changes; as long as nobody has moved it, it shows the whole graph.
 
@@ -10,7 +12,7 @@ const READABLE = 0.55;
 const views = new WeakMap();
 
 const sizeOf = (svg) => {
-  const box = svg.getBoundingClientRect();
+  const box = svg.parentElement.getBoundingClientRect();
   return { width: Math.max(box.width, 1), height: Math.max(box.height, 1) };
 };
 
@@ -18,12 +20,14 @@ const wholeOf = (svg) => ({ width: Number(svg.dataset.width), height: Number(svg
 
 const draw = (svg, view) => {
   if (view.frame) return;
+  svg.style.willChange = 'transform';
+  clearTimeout(view.rest);
+  // At rest the picture is painted anew, sharp at its scale.
+  view.rest = setTimeout(() => { svg.style.willChange = 'auto'; }, 200);
   view.frame = requestAnimationFrame(() => {
     view.frame = 0;
-    const { width, height } = sizeOf(svg);
-    svg.setAttribute('viewBox', `${view.x} ${view.y} ${width / view.scale} ${height / view.scale}`);
-    const far = view.scale < 0.4;
-    if (far !== svg.hasAttribute('data-js-far')) svg.toggleAttribute('data-js-far', far);
+    const [x, y] = [-view.x * view.scale, -view.y * view.scale];
+    svg.style.transform = `translate(${x}px, ${y}px) scale(${view.scale})`;
   });
 };
 
@@ -66,19 +70,20 @@ const pan = (svg, view, dx, dy) => {
 };
 
 const local = (svg, event) => {
-  const box = svg.getBoundingClientRect();
+  const box = svg.parentElement.getBoundingClientRect();
   return { x: event.clientX - box.left, y: event.clientY - box.top };
 };
 
 const watchPointers = (svg, view) => {
+  const frame = svg.parentElement;
   const pointers = new Map();
   let travelled = 0;
-  svg.addEventListener('pointerdown', (event) => {
-    if (event.button !== 0) return;
+  frame.addEventListener('pointerdown', (event) => {
+    if (event.button !== 0 || event.target.closest('.graph-tools')) return;
     if (pointers.size === 0) travelled = 0;
     pointers.set(event.pointerId, local(svg, event));
   });
-  svg.addEventListener('pointermove', (event) => {
+  frame.addEventListener('pointermove', (event) => {
     const before = pointers.get(event.pointerId);
     if (!before) return;
     const now = local(svg, event);
@@ -87,8 +92,8 @@ const watchPointers = (svg, view) => {
     travelled += Math.abs(now.x - before.x) + Math.abs(now.y - before.y);
     if (travelled < 5) return;
     // A press without movement stays a click on the link below.
-    if (!svg.hasPointerCapture(event.pointerId)) svg.setPointerCapture(event.pointerId);
-    svg.setAttribute('data-js-dragged', '');
+    if (!frame.hasPointerCapture(event.pointerId)) frame.setPointerCapture(event.pointerId);
+    frame.setAttribute('data-js-dragged', '');
     if (others.length === 0) {
       pan(svg, view, now.x - before.x, now.y - before.y);
       return;
@@ -98,12 +103,12 @@ const watchPointers = (svg, view) => {
   });
   const release = (event) => {
     pointers.delete(event.pointerId);
-    if (pointers.size === 0) svg.removeAttribute('data-js-dragged');
+    if (pointers.size === 0) frame.removeAttribute('data-js-dragged');
   };
-  svg.addEventListener('pointerup', release);
-  svg.addEventListener('pointercancel', release);
-  svg.addEventListener('dragstart', (event) => event.preventDefault());
-  svg.addEventListener('click', (event) => {
+  frame.addEventListener('pointerup', release);
+  frame.addEventListener('pointercancel', release);
+  frame.addEventListener('dragstart', (event) => event.preventDefault());
+  frame.addEventListener('click', (event) => {
     if (travelled < 5) return;
     event.preventDefault();
     event.stopPropagation();
@@ -164,22 +169,25 @@ const tools = (svg, view) => {
 };
 
 const begin = (svg) => {
-  const view = { x: 0, y: 0, scale: 1, moved: false, frame: 0, size: '' };
+  const view = { x: 0, y: 0, scale: 1, moved: false, frame: 0, rest: 0, size: '' };
   views.set(svg, view);
   svg.setAttribute('data-js-view', '');
   watchPointers(svg, view);
   watchKeys(svg, view);
   tools(svg, view);
-  svg.addEventListener('wheel', (event) => {
+  svg.parentElement.setAttribute('data-js-frame', '');
+  svg.parentElement.addEventListener('wheel', (event) => {
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
     zoom(svg, view, Math.exp(-event.deltaY / 300), local(svg, event));
   }, { passive: false });
+  // The browser would scroll the frame to what has the focus; the view does that.
+  svg.parentElement.addEventListener('scroll', ({ target }) => target.scrollTo(0, 0));
   svg.addEventListener('focusin', (event) => {
     const node = event.target.closest('.node');
     if (node) reveal(svg, view, node);
   });
-  new ResizeObserver(() => (view.moved ? draw(svg, view) : fit(svg, view))).observe(svg);
+  new ResizeObserver(() => (view.moved ? draw(svg, view) : fit(svg, view))).observe(svg.parentElement);
 };
 
 // Nodes are replaced one by one while a run works; edges follow the states of their ends.

@@ -18,7 +18,7 @@ const isOurs = (node) => node.nodeType === Node.ELEMENT_NODE && node.hasAttribut
 const isReaders = (element, name) =>
   name.startsWith('data-js-') ||
   (name === 'open' && (element.localName === 'details' || element.localName === 'dialog')) ||
-  (element.hasAttribute('data-js-view') && ['viewBox', 'width', 'height'].includes(name));
+  (name === 'style' && element.hasAttribute('data-js-view'));
 
 const morphAttributes = (from, to) => {
   for (const { name, value } of [...to.attributes]) {
