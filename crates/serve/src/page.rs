@@ -11,6 +11,9 @@
 //! | `sessions.rs` | `/`: the list of runs |
 //! | `run_page.rs`, `chat.rs`, `questions.rs`, `steps.rs`, `events.rs`, `inspector.rs` | `/runs/ID` and its parts |
 //! | `stream.rs`, `patch.rs` | server-sent events: what has changed since a position |
+//! | `pictures.rs` | a run as the crate `drawing` takes it |
+//! | `compare.rs` | `/compare`: two runs side by side |
+//! | `knowledge.rs`, `memory.rs`, `tools.rs`, `settings.rs` | what runs have around them |
 //! | `actions.rs` | the forms of a run |
 //! | `inbox.rs` | `/inbox`: questions and approvals of all runs |
 //! | `new_run.rs`, `uploads.rs` | `/new`: a goal, and files that come with it |
@@ -21,19 +24,25 @@ mod access;
 mod actions;
 mod assets;
 mod chat;
+mod compare;
 mod events;
 mod failure;
 mod inbox;
 mod inspector;
+mod knowledge;
 mod layout;
 mod markdown;
+mod memory;
 mod new_run;
 mod patch;
+mod pictures;
 mod questions;
 mod run_page;
 mod sessions;
+mod settings;
 mod steps;
 mod stream;
+mod tools;
 mod uploads;
 mod words;
 
@@ -71,6 +80,13 @@ pub(crate) fn router(service: UpdraftService, access: PageAccess, stop: Cancella
         .route("/assets/{name}", get(assets::show))
         .route("/runs/{id}", get(run_page::show))
         .route("/runs/{id}/stream", get(stream::open))
+        .route("/compare", get(compare::show))
+        .route("/knowledge", get(knowledge::show))
+        .route("/memory", get(memory::show).post(memory::change))
+        .route("/tools", get(tools::list))
+        .route("/tools/{name}", get(tools::show).post(tools::call))
+        .route("/settings", get(settings::show))
+        .route("/runs/{id}/plan", post(actions::edit_plan))
         .route("/runs/{id}/tell", post(actions::tell))
         .route("/runs/{id}/approve", post(actions::approve))
         .route("/runs/{id}/answer", post(actions::answer))

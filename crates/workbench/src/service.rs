@@ -10,6 +10,7 @@
 //! | `files.rs`, `added_files.rs`, `search.rs` | the workspace's files: read whole and listed; added; used through tools, and searched |
 //! | `broadcast.rs` | sends what happens in runs to listeners |
 //! | `run_list.rs`, `feeds.rs`, `inspection.rs` | runs for people: listed, watched while they happen, looked at closely |
+//! | `surroundings.rs` | tools, memories, documents and keys, for people |
 //! | `orders.rs` | runs that people start: with settings of their own, after others, from the past, or once more |
 
 mod added_files;
@@ -25,6 +26,7 @@ mod runs;
 mod search;
 mod service_types;
 mod sessions;
+mod surroundings;
 mod view;
 
 use std::path::Path;
@@ -48,6 +50,7 @@ pub use service_types::{
 };
 use sessions::Sessions;
 pub use sessions::{SessionLimits, sweep_conversations};
+pub use surroundings::ToolCard;
 
 use crate::fault::Fault;
 use crate::flags::Flags;

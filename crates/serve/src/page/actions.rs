@@ -68,6 +68,21 @@ pub(super) async fn approve(
     Ok(back(&run))
 }
 
+/// A plan as a person has changed it.
+#[derive(Deserialize)]
+pub(super) struct PlanForm {
+    plan: String,
+}
+
+pub(super) async fn edit_plan(
+    State(state): Page,
+    Path(run): Path<String>,
+    Form(form): Form<PlanForm>,
+) -> Result<Response, PageFailure> {
+    state.service.runs.edit_plan(&run, &form.plan).await?;
+    Ok(back(&run))
+}
+
 /// Answers a question with a text, or with the fields of its form.
 pub(super) async fn answer(
     State(state): Page,

@@ -71,11 +71,12 @@ pub(super) fn item(scene: &RunScene<'_>, entry: &HistoryEntry) -> Markup {
 /// Whether the run can be taken up again after this entry.
 fn is_forkable(entry: &HistoryEntry) -> bool {
     match &entry.kind {
-        EntryKind::Goal { .. } | EntryKind::Told { .. } | EntryKind::Planned(_) => true,
-        EntryKind::Answer(answer) => answer.answer.is_some(),
-        EntryKind::Call(call) => call.ended.is_some(),
+        EntryKind::Goal { .. } | EntryKind::Told { .. } => true,
+        EntryKind::Planned(plan) => !plan.is_opening,
+        EntryKind::Answer(answer) => answer.answer.as_ref().is_some_and(|answer| !answer.text.trim().is_empty()),
         EntryKind::Question(question) => question.reply.is_some(),
-        EntryKind::Forked { .. }
+        EntryKind::Call(_)
+        | EntryKind::Forked { .. }
         | EntryKind::StepEnded { .. }
         | EntryKind::Note { .. }
         | EntryKind::Finished { .. } => false,
@@ -148,7 +149,7 @@ fn answered(entry: &AnswerEntry) -> Markup {
                 @if !answer.reasoning.trim().is_empty() {
                     details.reasoning { summary { "Reasoning" } (words::verbatim(&answer.reasoning)) }
                 }
-                @if !answer.text.trim().is_empty() { div.text { (markdown(&answer.text)) } }
+                @if !answer.text.trim().is_empty() { (said(&answer.text)) }
                 @if answer.text.trim().is_empty() && answer.calls.is_empty() { p.silent { "(says nothing)" } }
             }
             (None, Some(why)) => p.failed { (words::short(why, 600)) },
@@ -157,6 +158,15 @@ fn answered(entry: &AnswerEntry) -> Markup {
                 div.live id=(words::effect_id(&entry.address)) data-address=(entry.address) {}
             },
         }
+    }
+}
+
+/// What a model said: Markdown, or data that is folded.
+pub(super) fn said(text: &str) -> Markup {
+    let is_data = text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde_json::Value>(text).is_ok();
+    html! {
+        @if is_data { details.data { summary { "Data" } (words::verbatim(text)) } }
+        @else { div.text { (markdown(text)) } }
     }
 }
 
@@ -230,6 +240,6 @@ fn step_ended(status: &str, why: Option<&str>) -> Markup {
 fn finished(answer: &str, failed: Option<&str>) -> Markup {
     html! {
         @if let Some(why) = failed { p.failed { (words::short(why, 800)) } }
-        @if !answer.trim().is_empty() { div.text { (markdown(answer)) } }
+        @if !answer.trim().is_empty() { (said(answer)) }
     }
 }

@@ -18,7 +18,7 @@ const RUNS: usize = 100;
 pub(super) async fn show(State(state): State<Arc<PageState>>) -> Result<Markup, PageFailure> {
     let runs = state.service.runs.clone();
     let cards = tokio::task::spawn_blocking(move || cards(&runs)).await??;
-    let frame = PageFrame { title: "Inbox", place: "/inbox", kind: "inbox", waiting: cards.len() };
+    let frame = PageFrame { title: "Inbox", place: "/inbox", kind: "inbox", waiting: state.service.runs.waiting() };
     let body = html! {
         h1 { "Inbox" }
         @if cards.is_empty() { p.empty { "Nothing waits for you." } }

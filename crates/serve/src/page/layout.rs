@@ -5,7 +5,15 @@ use maud::{DOCTYPE, Markup, html};
 use super::assets;
 
 /// The entries of the main navigation: address and name.
-const PLACES: [(&str, &str); 3] = [("/", "Sessions"), ("/inbox", "Inbox"), ("/new", "New run")];
+const PLACES: [(&str, &str); 7] = [
+    ("/", "Sessions"),
+    ("/inbox", "Inbox"),
+    ("/new", "New run"),
+    ("/knowledge", "Knowledge"),
+    ("/memory", "Memory"),
+    ("/tools", "Tools"),
+    ("/settings", "Settings"),
+];
 
 /// What a page is called, and where it is.
 pub(super) struct PageFrame<'a> {

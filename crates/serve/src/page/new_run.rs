@@ -22,7 +22,7 @@ pub(super) struct NewRequest {
 }
 
 pub(super) async fn show(State(state): State<Arc<PageState>>, Query(request): Query<NewRequest>) -> Markup {
-    let frame = PageFrame { title: "New run", place: "/new", kind: "new", waiting: 0 };
+    let frame = PageFrame { title: "New run", place: "/new", kind: "new", waiting: state.service.runs.waiting() };
     layout::page(&frame, &form(&state, &request))
 }
 

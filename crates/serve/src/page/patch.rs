@@ -16,13 +16,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use tokio::sync::OnceCell;
+use updraft_drawing::{GraphNode, draw_nodes};
 use updraft_run::{RunId, StepId};
 use updraft_workbench::Fault;
 use updraft_workbench::history::{EntryKind, RunHistory};
 use updraft_workbench::service::{LiveRuns, RunFeed};
 
 use super::run_page::{RunScene, RunTab};
-use super::{chat, events, inspector, layout, run_page, steps};
+use super::{chat, events, inspector, layout, pictures, run_page, steps};
 
 /// How many patches are kept for watchers that want the same.
 const KEPT: usize = 64;
@@ -125,7 +126,7 @@ fn fill(patch: &mut Patch, scene: &RunScene<'_>, after: u64) -> Result<(), Fault
     let history = scene.history;
     patch.replace.insert("run-head".into(), run_page::head(scene).0);
     patch.replace.insert("time-bar".into(), run_page::time_bar(scene).0);
-    patch.replace.insert("inbox-count".into(), layout::inbox_count(run_page::waiting(history)).0);
+    patch.replace.insert("inbox-count".into(), layout::inbox_count(scene.runs.waiting()).0);
     let mut has_new_plan = false;
     let mut is_over = false;
     for entry in history.entries().iter().filter(|entry| entry.changed > after) {
@@ -147,6 +148,8 @@ fn fill(patch: &mut Patch, scene: &RunScene<'_>, after: u64) -> Result<(), Fault
         RunTab::Graph if !has_new_plan && touched.len() <= ROWS => {
             let rows = touched.iter().map(|step| (steps::row_id(&step.spec.id), steps::row(scene, step).0));
             patch.replace.extend(rows);
+            let is_touched = |node: &GraphNode| touched.iter().any(|step| step.spec.id.as_str() == node.id);
+            patch.replace.extend(draw_nodes(&pictures::step_graph(scene), is_touched));
         }
         RunTab::Events => {
             let new = scene.runs.events(scene.id, after + 1, (patch.position - after) as usize)?;

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use updraft_run::Reply;
 use updraft_workbench::history::{EntryKind, QuestionEntry, RunHistory};
+use updraft_workbench::service::WaitingPlan;
 
 use super::run_page::RunScene;
 use super::{chat, words};
@@ -23,7 +24,10 @@ pub(super) fn entry(scene: &RunScene<'_>, question: &QuestionEntry) -> Markup {
         (asked(question))
         @match &question.reply {
             Some(reply) => p.answered { (answered(reply)) },
-            None if is_open && scene.is_now => (form(scene.id.as_str(), question)),
+            None if is_open && scene.is_now => {
+                @if question.is_plan { (plan(scene)) }
+                (form(scene.id.as_str(), question))
+            }
             None if is_open => p.answered { "Open at this moment." },
             None => p.answered { "No longer asked." },
         }
@@ -81,6 +85,39 @@ fn approval(run: &str, question: &QuestionEntry) -> Markup {
             div.choices {
                 button.allow type="submit" name="verdict" value="allow" { (name) }
                 button.deny type="submit" name="verdict" value="deny" { "Refuse" }
+            }
+        }
+    }
+}
+
+/// The plan that waits: its steps, and a form in which it can be changed.
+fn plan(scene: &RunScene<'_>) -> Markup {
+    let Some(plan) = WaitingPlan::of(scene.history.run()) else { return html! {} };
+    html! {
+        div.waiting-plan {
+            ol {
+                @for step in &plan.graph.steps {
+                    li {
+                        strong { (step.id) } " " span.agent { (step.agent) }
+                        @if let Some(model) = &step.model { " " span.model { (model) } }
+                        @if !step.after.is_empty() {
+                            " after " (step.after.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+                        }
+                        p { (words::short(if step.description.is_empty() { &step.prompt } else { &step.description }, 300)) }
+                    }
+                }
+            }
+            @if !plan.requirements.is_empty() {
+                h4 { "Required at the end" }
+                ul { @for one in &plan.requirements { li { (one.text) ": " (one.how()) } } }
+            }
+            details.edit-plan id="edit-plan" {
+                summary { "Change the plan" }
+                form method="post" action={ "/runs/" (scene.id) "/plan" } {
+                    label for="plan-text" { "The plan as JSON" }
+                    textarea.code id="plan-text" name="plan" rows="16" spellcheck="false" { (plan.in_json()) }
+                    button type="submit" { "Carry out as changed" }
+                }
             }
         }
     }

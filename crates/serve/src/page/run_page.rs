@@ -8,12 +8,12 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 use updraft_run::{EffectAddress, RunId, RunPhase, Status, StepId};
-use updraft_workbench::history::RunHistory;
+use updraft_workbench::history::{EntryKind, RunHistory};
 use updraft_workbench::service::LiveRuns;
 
 use super::failure::PageFailure;
 use super::layout::{self, PageFrame};
-use super::{PageState, chat, events, inspector, questions, steps, words};
+use super::{PageState, chat, events, inspector, steps, words};
 
 /// What of a run is to be shown.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -145,7 +145,7 @@ pub(super) fn back(id: &str) -> Response {
 fn page(scene: &RunScene<'_>) -> Result<Markup, updraft_workbench::Fault> {
     let run = scene.history.run();
     let title = words::short(run.goal().own_words(), 80);
-    let frame = PageFrame { title: &title, place: "", kind: "run", waiting: 0 };
+    let frame = PageFrame { title: &title, place: "", kind: "run", waiting: scene.runs.waiting() };
     let stream = (scene.is_now).then(|| scene.stream());
     let body = html! {
         div.run-page data-run=(scene.id) data-position=(scene.history.position()) data-stream=[stream] {
@@ -185,6 +185,26 @@ pub(super) fn head(scene: &RunScene<'_>) -> Markup {
                 @if scene.is_now { (controls(scene)) }
             }
             @if let Some(why) = reason(scene) { p.reason { (why) } }
+            (relations(scene))
+        }
+    }
+}
+
+/// The runs that this one comes from, to go to or to compare with.
+fn relations(scene: &RunScene<'_>) -> Markup {
+    let run = scene.history.run();
+    let forked = scene.history.entries().iter().find_map(|entry| match &entry.kind {
+        EntryKind::Forked { from, .. } => Some(("Forked from", from)),
+        _ => None,
+    });
+    let repeats = run.earlier_runs().repeated.as_ref().map(|repeated| ("Repeats", &repeated.of));
+    let follows = run.goal().follows.as_ref().map(|last| ("Follows", last));
+    html! {
+        @for (word, other) in [forked, repeats, follows].into_iter().flatten() {
+            p.relation {
+                (word) " " a href={ "/runs/" (other) } { (other) } " "
+                a href={ "/compare?a=" (other) "&b=" (scene.id) } { "Compare" }
+            }
         }
     }
 }
@@ -289,9 +309,4 @@ pub(super) fn composer(scene: &RunScene<'_>) -> Markup {
             }
         }
     }
-}
-
-/// The number of questions that wait in this run.
-pub(super) fn waiting(history: &RunHistory) -> usize {
-    questions::open(history).count()
 }

@@ -1,12 +1,15 @@
-//! The steps of a run: as a list that says everything the graph shows, and in time.
+//! The steps of a run: as a graph, as a list that says everything the graph shows, and in time.
 
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
+use updraft_drawing::{draw_graph, draw_timeline};
 use updraft_run::{Step, StepId, Timestamp};
 use updraft_workbench::history::RunHistory;
 
 use super::run_page::RunScene;
-use super::words;
+use super::{pictures, words};
 
+/// Graphs with more steps are only listed: nobody could read the picture.
+const DRAWN: usize = 1_500;
 /// How many steps a list shows.
 const SHOWN: usize = 2_000;
 
@@ -18,6 +21,9 @@ pub(super) fn graph(scene: &RunScene<'_>) -> Markup {
         @if count == 0 {
             p.empty { "There is no plan yet." }
         } @else {
+            @if count <= DRAWN {
+                div.graph-frame id="graph-frame" { (PreEscaped(draw_graph(&pictures::step_graph(scene)))) }
+            }
             h2.sr { "Steps" }
             ol.steps id="steps" { @for step in run.steps().take(SHOWN) { (row(scene, step)) } }
             @if count > SHOWN { p.cut { "and " (count - SHOWN) " more steps" } }
@@ -60,6 +66,9 @@ pub(super) fn timeline(scene: &RunScene<'_>) -> Markup {
     let began = history.began();
     let since = |at: Timestamp| words::took(began, at);
     html! {
+        @if run.steps().count() <= DRAWN {
+            div.timeline-frame id="timeline-frame" { (PreEscaped(draw_timeline(&pictures::step_times(scene)))) }
+        }
         table.timeline id="timeline" {
             caption.sr { "When the steps were at work" }
             thead { tr { th scope="col" { "Step" } th scope="col" { "Visit" } th scope="col" { "Began after" }

@@ -14,7 +14,6 @@ use crate::fault::Fault;
 use crate::flags::Flags;
 use crate::fork::{Fork, may_fork};
 use crate::journal::{self, new_id};
-use crate::outlook::StepOutlook;
 use crate::repeat::RepeatChange;
 use crate::resume::StoredRun;
 use crate::start::NewGoal;
@@ -56,13 +55,19 @@ pub struct AgentChoice {
 pub struct WaitingPlan {
     /// Its steps.
     pub graph: Graph,
-    /// What each step will use.
-    pub outlook: Vec<StepOutlook>,
     /// What is required.
     pub requirements: Vec<Requirement>,
 }
 
 impl WaitingPlan {
+    /// The plan that a run waits to have approved.
+    pub fn of(run: &Run) -> Option<Self> {
+        run.plan_approval()?;
+        let waits = run.steps().filter(|step| step.role == StepRole::Work && !step.has_begun() && !step.has_ended());
+        let graph = Graph { steps: waits.map(|step| (*step.spec).clone()).collect() };
+        Some(Self { graph, requirements: run.proof().requirements.clone() })
+    }
+
     /// The plan as the text of a plan file.
     pub fn in_json(&self) -> String {
         let mut file = serde_json::to_value(&self.graph).unwrap_or_default();
@@ -216,17 +221,6 @@ impl LiveRuns {
     pub(super) fn bench_for(&self, run: &Run, flags: Flags) -> Result<Workbench, Fault> {
         let shared = self.bench();
         Workbench::open_for(&StoredRun::new(run, self.journal())?, &shared.folders, flags, shared.attendance.clone())
-    }
-
-    /// The plan that a run waits to have approved.
-    pub async fn waiting_plan(&self, run: &Run) -> Result<Option<WaitingPlan>, Fault> {
-        if run.plan_approval().is_none() {
-            return Ok(None);
-        }
-        let waits = run.steps().filter(|step| step.role == StepRole::Work && !step.has_begun() && !step.has_ended());
-        let graph = Graph { steps: waits.map(|step| (*step.spec).clone()).collect() };
-        let outlook = self.bench().outlook(&graph).await?;
-        Ok(Some(WaitingPlan { graph, outlook, requirements: run.proof().requirements.clone() }))
     }
 
     /// Approves a plan as a person has changed it.

@@ -172,6 +172,13 @@ impl LiveRuns {
         Ok(RunList { rows, found, waiting, all })
     }
 
+    /// How many runs of this workspace wait for a person; 0 if the journal cannot be read now.
+    pub fn waiting(&self) -> usize {
+        let workspace = Some(self.workspace().to_owned());
+        let filter = RunFilter { workspace, status: Some(Status::Waiting), ..RunFilter::default() };
+        self.journal().list(&filter).map(|runs| runs.len()).unwrap_or_default()
+    }
+
     fn row(&self, run: RunSummary) -> RunRow {
         let figures = match self.figures().get(&run) {
             Some(figures) => Some(figures),
