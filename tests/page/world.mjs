@@ -75,15 +75,10 @@ export class World {
   }
 
   async stopServer(signal = 'SIGTERM') {
+    if (this.server.exitCode !== null || this.server.signalCode !== null) return;
     const ended = once(this.server, 'exit');
-    this.server.removeAllListeners('exit');
     this.server.kill(signal);
-    if (this.server.exitCode === null && this.server.signalCode === null) await ended;
-  }
-
-  async restart(signal) {
-    await this.stopServer(signal);
-    await this.serve(new URL(this.address).port);
+    await ended;
   }
 
   // Opens a page whose faults are collected: errors in the console, exceptions, violations of the security policy.

@@ -32,7 +32,10 @@ pub(super) fn step_graph(scene: &RunScene<'_>) -> StepGraph {
     };
     let nodes: Vec<GraphNode> = run.steps().map(node).collect();
     let edge = |before: &Step, step: &Step| (before.spec.id.to_string(), step.spec.id.to_string());
-    let edges = run.steps().flat_map(|step| run.before(step).map(move |before| edge(before, step))).collect();
+    // What a step will read is known before it is written: only those that wait for a step tell all edges.
+    let waiting = run.steps().flat_map(|step| run.dependants(step).map(move |later| edge(step, later)));
+    let read = run.steps().flat_map(|step| run.before(step).map(move |before| edge(before, step)));
+    let edges = waiting.chain(read).collect();
     let selected = scene.step.as_ref().map(ToString::to_string);
     StepGraph { title: format!("Graph of {}", words::count(nodes.len() as u64, "step")), nodes, edges, selected }
 }

@@ -152,6 +152,7 @@ fn page(scene: &RunScene<'_>) -> Result<Markup, updraft_workbench::Fault> {
             (head(scene))
             (time_bar(scene))
             section.pane.chat-pane id="chat-pane" aria-label="Conversation" {
+                h2.sr { "Conversation" }
                 (chat::list(scene))
                 (composer(scene))
             }
