@@ -144,6 +144,17 @@ check_mcp_clients() {
     python3 tests/mcp/clients.py "$clients" "$python" "${CARGO_TARGET_DIR:-target}/debug/updraft"
 }
 
+packages_of_page() { python3 tests/mcp/packages.py tests/page/package.json; }
+
+# The web page in a real browser, judged by axe-core and html-validate.
+check_page() {
+    if ! packages_of_page >/dev/null; then
+        skip "the web page in a browser: could not install tests/page/package.json"
+        return
+    fi
+    python3 tests/page/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" "$UPDRAFT_TEST_CHROMIUM"
+}
+
 # Programs and examples are built with the tests: a build of one package alone would choose other features of its
 # dependencies, and build those again.
 build_tests() {
@@ -180,7 +191,7 @@ heading "what is needed"
 check_machine
 if [[ $MODE == all ]]; then
     # What this cannot fetch is said below.
-    { prepare && clients_of_npm && clients_of_pypi; } >/dev/null 2>&1 &
+    { prepare && clients_of_npm && clients_of_pypi && packages_of_page; } >/dev/null 2>&1 &
     FETCHING=$!
 fi
 
@@ -220,6 +231,10 @@ if [[ -n $UPDRAFT_TEST_NPM ]]; then
     check_mcp
     heading "MCP clients of others"
     check_mcp_clients
+    if [[ -n $UPDRAFT_TEST_CHROMIUM ]]; then
+        heading "the web page in a browser"
+        check_page
+    fi
 fi
 
 heading "examples in the documentation"

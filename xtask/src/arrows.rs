@@ -8,10 +8,11 @@ use crate::fault::Fault;
 use crate::tree;
 
 /// A package, and what it may depend on of ours. The table of ARCHITECTURE.md, for the crates to come too.
-const ALLOWED: [(&str, &[&str]); 16] = [
+const ALLOWED: [(&str, &[&str]); 17] = [
     ("updraft-lenient", &[]),
     ("updraft-reader", &[]),
     ("updraft-browser", &[]),
+    ("updraft-drawing", &[]),
     ("updraft-run", &["updraft-lenient"]),
     ("updraft-workspace", &["updraft-run"]),
     ("updraft-sandbox", &["updraft-workspace"]),
@@ -22,7 +23,7 @@ const ALLOWED: [(&str, &[&str]); 16] = [
     ("updraft-knowledge", &["updraft-reader"]),
     ("updraft-engine", ENGINE),
     ("updraft-workbench", WORKBENCH),
-    ("updraft-serve", &["updraft-workbench", "updraft-mcp", "updraft-run"]),
+    ("updraft-serve", &["updraft-workbench", "updraft-mcp", "updraft-run", "updraft-drawing"]),
     ("updraft", CLI),
     ("xtask", &[]),
 ];

@@ -39,7 +39,7 @@ pub(crate) use runs::{
     StatusWord, TellArgs,
 };
 pub(crate) use sandbox::{AsideArgs, AsideCommand, ExecArgs, ProbeArgs, SandboxArgs, SandboxCommand};
-pub(crate) use serve::{BridgeArgs, HttpAccessFlags, McpServeArgs, ServeArgs, ServedRunFlags};
+pub(crate) use serve::{BridgeArgs, HttpAccessFlags, McpServeArgs, OpenArgs, ServeArgs, ServedRunFlags};
 use shared::variable;
 pub(crate) use shared::{OutputFlags, RunName, RunOrNewest, SpendingFlags, WorkspaceFlags};
 pub(crate) use tools::{ToolCallArgs, ToolsArgs, ToolsCommand};
@@ -177,9 +177,11 @@ pub(crate) enum CliCommand {
     Mcp(McpArgs),
     /// Run a command in the sandbox, or show what the sandbox supports here
     Sandbox(SandboxArgs),
-    /// Let other programs use Updraft over HTTP, and editors over a WebSocket (the bridge)
+    /// Show runs on a web page, and let other programs use Updraft over HTTP and editors over a WebSocket (the bridge)
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(Box<ServeArgs>),
+    /// Open the page of a running `updraft serve` in a browser, or print its address
+    Open(OpenArgs),
     /// Speak MCP on standard input and output, and forward it to an editor's WebSocket
     Bridge(BridgeArgs),
     /// Create a sample configuration and the folders .context and artifacts

@@ -28,6 +28,7 @@ mod markdown;
 pub(crate) mod mcp;
 pub(crate) mod memory;
 pub(crate) mod models;
+pub(crate) mod open;
 pub(crate) mod permissions;
 mod plan_approval;
 mod plan_table;

@@ -100,6 +100,7 @@ fn dispatch(command: CliCommand) -> CliResult {
         CliCommand::Mcp(args) => c::mcp::run(&folders, args),
         CliCommand::Sandbox(args) => c::sandbox::run(&folders, args),
         CliCommand::Serve(args) => c::serve::run(&folders, *args),
+        CliCommand::Open(args) => c::open::run(&folders, &args),
         CliCommand::Bridge(args) => c::bridge::run(&folders, &args),
         CliCommand::Init(args) => c::init::run(&args),
         CliCommand::Trust(args) => c::trust::run(&folders, &args),

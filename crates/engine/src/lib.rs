@@ -85,7 +85,9 @@ pub use prompt_texts::{AgentTexts, RosterTexts};
 pub use prompts::Prompts;
 pub use proof_report::{EvidenceReport, RequirementReport, proof_of};
 pub use recorded_model::recorded;
-pub use replay::{DifferenceKind, ReplayDifference, ReplayReport, SentPrompt, prompts as prompts_of, replay};
+pub use replay::{
+    DifferenceKind, ReplayDifference, ReplayReport, SentPrompt, prompt_at, prompts as prompts_of, replay,
+};
 pub use report::{RunReport, Statistics, StepReport, dollars, failure_of, messages, requirements, waiting_for};
 pub use response::{PersonResponse, ResponseStatus, outlives_its_process};
 pub use skills::{FoundSkill, check_skill, find_skills};

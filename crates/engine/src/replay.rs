@@ -152,6 +152,30 @@ pub fn prompts(journal: &Journal, id: &RunId, visit: &mut dyn FnMut(SentPrompt))
     failure.map_or(Ok(()), Err)
 }
 
+/// Builds the prompt that one effect was sent with; `None` if it has not begun, or is no question to a model.
+pub fn prompt_at(journal: &Journal, id: &RunId, address: &EffectAddress) -> Result<Option<SentPrompt>, Error> {
+    let mut rebuilder = PromptRebuilder::new(journal, id);
+    let mut run = Run::default();
+    let mut made = Ok(None);
+    journal.read(id, 0, &mut |_, record: Record| {
+        run.pass(&record);
+        for event in &record.events {
+            if let Event::Begun { id, facts: facts @ EffectFacts { prompt: Some(_), .. }, .. } = event
+                && id == address
+            {
+                let agent = run.step(&id.step).map(|step| step.spec.agent.clone()).unwrap_or_default();
+                let prompt = rebuilder.make(&run, id, facts).map(|made| made.map(Conversation::in_words));
+                let sent = |prompt| SentPrompt { id: id.clone(), agent, at: record.at, prompt };
+                made = prompt.map(|prompt| prompt.map(sent));
+                return ControlFlow::Break(());
+            }
+            rebuilder.apply(&mut run, event);
+        }
+        ControlFlow::Continue(())
+    })?;
+    made
+}
+
 /// Builds prompts again from the journal.
 struct PromptRebuilder<'a> {
     journal: &'a Journal,

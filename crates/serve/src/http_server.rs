@@ -1,4 +1,4 @@
-//! The HTTP server: one address, one path, and no access without the token.
+//! The HTTP server: one address for MCP and the page, and no access without the token or what it gave.
 
 use std::time::Duration;
 
@@ -10,8 +10,10 @@ use axum::response::{IntoResponse, Response};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use updraft_mcp::server::{self, McpHandler};
+use updraft_workbench::UpdraftService;
 
 use crate::admission::{AdmissionSlot, WaitingListener};
+use crate::page::{self, PageAccess};
 use crate::token::ServeToken;
 
 /// How long clients have to disconnect when the server stops.
@@ -27,15 +29,25 @@ pub struct HttpHost {
     pub hosts: Vec<String>,
     /// Web pages that may use it, besides those of this machine.
     pub origins: Vec<String>,
+    /// The service that the page shows, if there is to be a page.
+    pub page: Option<UpdraftService>,
     /// Cancelled when the process is to stop.
     pub stop: CancellationToken,
 }
 
-/// Serves `/mcp` until it is stopped.
+/// Serves `/mcp`, and the page, until it is stopped.
 pub async fn serve(host: HttpHost, handler: &McpHandler) -> std::io::Result<()> {
-    let HttpHost { listener, token, hosts, origins, stop } = host;
+    let HttpHost { listener, token, hosts, origins, page, stop } = host;
     let service = server::http(handler, &hosts, &origins, stop.clone());
-    let router = Router::new().route_service("/mcp", service).layer(from_fn_with_state(token, only_with_token));
+    let guard = from_fn_with_state(token.clone(), only_with_token);
+    let router = match page {
+        Some(service_of_page) => {
+            let access = PageAccess::new(token, listener.local_addr()?);
+            let page = page::router(service_of_page, access, stop.clone());
+            Router::new().route_service("/mcp", service).layer(guard).merge(page)
+        }
+        None => Router::new().route_service("/mcp", service).layer(guard),
+    };
     let visitors = router.into_make_service_with_connect_info::<AdmissionSlot>();
     let serving =
         axum::serve(WaitingListener::of(listener), visitors).with_graceful_shutdown(stop.clone().cancelled_owned());

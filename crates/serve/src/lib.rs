@@ -1,4 +1,5 @@
-//! Entry points for other programs: an MCP server over standard input and output or HTTP, and the bridge for editors.
+//! Entry points for people and other programs: the web page, an MCP server over standard input and output or HTTP, and
+//! the bridge for editors.
 //!
 //! An [`UpdraftBackend`] over an [`UpdraftService`](updraft_workbench::UpdraftService) is Updraft as an MCP server.
 //! Runs that are started through it are ordinary runs of the journal: listed, shown, resumed and cancelled like any
@@ -8,6 +9,7 @@
 //! |---|---|
 //! | `mcp_backend.rs` and `mcp_backend/` | the MCP server: tools, tasks, resources, prompts |
 //! | `token.rs`, `http_server.rs` | the access token, and the HTTP server that checks it |
+//! | `page.rs` and `page/` | the web page |
 //! | `waiting_room.rs`, `admission.rs` | limits for connections that have not shown the token yet |
 //! | `bridge.rs` and `bridge/` | the WebSocket for editors, and the MCP server that forwards to one |
 
@@ -15,9 +17,11 @@ mod admission;
 pub mod bridge;
 mod http_server;
 mod mcp_backend;
+mod page;
 mod token;
 mod waiting_room;
 
 pub use http_server::{HttpHost, serve};
 pub use mcp_backend::UpdraftBackend;
+pub use page::PageAccess;
 pub use token::ServeToken;

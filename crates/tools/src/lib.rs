@@ -88,7 +88,7 @@ pub use tool::{
 };
 pub use updraft_workspace::{
     Error as WorkspaceError, HiddenFiles, PathContent, PathList, Place, WholeText, Workspace, WorkspacePath,
-    is_draft_of_any,
+    WriteOutcome, is_draft_of_any,
 };
 pub use web::{AddressOverride, PageCache, SearchConfig, SearchKey, SearchProvider, WebConfig, WebLimits};
 pub use workspace_index::{

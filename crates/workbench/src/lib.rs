@@ -19,6 +19,7 @@
 //! | `servers.rs` and `servers/` | which MCP servers are configured, and what they are given |
 //! | `agents.rs` | agents and prompts |
 //! | `knowledge.rs` | the index of a workspace's files |
+//! | `history.rs` and `history/` | a run as people read it, up to one position of its journal |
 //! | `journal.rs` | opening the journal, and finding runs by the names people type |
 //! | `service.rs` and `service/` | the service that other programs use: runs, files, conversations |
 
@@ -31,6 +32,7 @@ mod flags;
 pub mod folders;
 mod fork;
 mod guardrails;
+pub mod history;
 pub mod journal;
 pub mod knowledge;
 mod list_file;

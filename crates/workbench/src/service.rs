@@ -7,17 +7,26 @@
 //! | `runs.rs` | drives the runs of this process, and resumes those of the previous one |
 //! | `control.rs`, `view.rs` | showing runs to clients, and controlling them |
 //! | `conversations.rs`, `sessions.rs` | questions whose answers clients wait for; earlier questions and answers |
-//! | `files.rs`, `search.rs` | the workspace's files: read whole and listed; used through tools, and searched |
+//! | `files.rs`, `added_files.rs`, `search.rs` | the workspace's files: read whole and listed; added; used through tools, and searched |
 //! | `broadcast.rs` | sends what happens in runs to listeners |
+//! | `run_list.rs`, `feeds.rs`, `inspection.rs` | runs for people: listed, watched while they happen, looked at closely |
+//! | `surroundings.rs` | tools, memories, documents and keys, for people |
+//! | `orders.rs` | runs that people start: with settings of their own, after others, from the past, or once more |
 
+mod added_files;
 mod broadcast;
 mod control;
 mod conversations;
+mod feeds;
 mod files;
+mod inspection;
+mod orders;
+mod run_list;
 mod runs;
 mod search;
 mod service_types;
 mod sessions;
+mod surroundings;
 mod view;
 
 use std::path::Path;
@@ -28,6 +37,10 @@ use updraft_tools::{Place, Workspace};
 
 use broadcast::RunBroadcast;
 pub use conversations::Conversations;
+pub use feeds::{LiveText, LiveTextKind, RunFeed};
+pub use inspection::NumberedEvent;
+pub use orders::{AgentChoice, RunOrder, WaitingPlan};
+pub use run_list::{RunFigures, RunGroup, RunList, RunListQuery, RunRow};
 pub(crate) use runs::ENTRY_POINT;
 pub use runs::LiveRuns;
 pub use search::WorkspaceFiles;
@@ -37,6 +50,7 @@ pub use service_types::{
 };
 use sessions::Sessions;
 pub use sessions::{SessionLimits, sweep_conversations};
+pub use surroundings::ToolCard;
 
 use crate::fault::Fault;
 use crate::flags::Flags;
@@ -87,7 +101,7 @@ impl UpdraftService {
             index: Arc::new(knowledge::index(folders, folder, &bench.settings)),
             changed: heard.changed.clone(),
         };
-        let runs = LiveRuns::new(bench, engine, stop.clone());
+        let runs = LiveRuns::new(bench, engine, stop.clone(), heard.feeds.clone());
         let conversations = Conversations { runs: runs.clone(), heard, sessions: Arc::new(sessions) };
         conversations.sweep(limits.sweep, stop);
         let left = runs.recover().await?;

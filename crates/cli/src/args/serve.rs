@@ -1,4 +1,4 @@
-//! Arguments of `mcp serve`, `serve` and `bridge`.
+//! Arguments of `mcp serve`, `serve`, `open` and `bridge`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -65,6 +65,16 @@ pub(crate) struct ServeArgs {
     pub(crate) names: HttpAccessFlags,
     #[command(flatten)]
     pub(crate) served: ServedRunFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OpenArgs {
+    /// The address of the server (default: that of the server that was started last)
+    #[arg(value_name = "ADDR")]
+    pub(crate) address: Option<SocketAddr>,
+    /// Only print the address
+    #[arg(long)]
+    pub(crate) print: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! `updraft serve`: MCP over HTTP, and the bridge for editors.
+//! `updraft serve`: the page, MCP over HTTP, and the bridge for editors.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use updraft_serve::HttpHost;
 
-use super::service;
+use super::{open, service};
 use crate::args::{HttpAccessFlags, ServeArgs, ServedRunFlags};
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::AppFolders;
@@ -15,7 +15,17 @@ use crate::{out, runtime};
 
 pub(crate) fn run(folders: &AppFolders, args: ServeArgs) -> CliResult {
     let ServeArgs { listen, bridge, bridge_port, names, served } = args;
-    runtime::block_on(over_http(folders, listen, names, &served, bridge.then_some(bridge_port)))
+    let offers = HttpOffers { page: true, bridge: bridge.then_some(bridge_port) };
+    runtime::block_on(over_http(folders, listen, names, &served, offers))
+}
+
+/// What is served besides MCP.
+#[derive(Default)]
+pub(super) struct HttpOffers {
+    /// The page.
+    pub(super) page: bool,
+    /// The bridge, at this port.
+    pub(super) bridge: Option<u16>,
 }
 
 /// Serves until a signal arrives.
@@ -24,7 +34,7 @@ pub(super) async fn over_http(
     address: SocketAddr,
     names: HttpAccessFlags,
     served: &ServedRunFlags,
-    bridge: Option<u16>,
+    HttpOffers { page, bridge }: HttpOffers,
 ) -> CliResult {
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
@@ -39,6 +49,9 @@ pub(super) async fn over_http(
     if !bound.ip().is_loopback() {
         out::note("  others on the network can reach this address, and what they send is not encrypted");
     }
+    if page {
+        open::announce(folders, bound, &opened.token)?;
+    }
     if let Some(door) = &door {
         let port = door.local_addr().map_or(0, |bound| bound.port());
         out::note(&format!("bridge at ws://127.0.0.1:{port}, with the same token"));
@@ -48,6 +61,7 @@ pub(super) async fn over_http(
         token: opened.token.clone(),
         hosts: names.hosts,
         origins: names.origins,
+        page: page.then(|| opened.service.clone()),
         stop: stop.clone(),
     };
     let bridging = async {

@@ -6,6 +6,7 @@ use tracing::debug;
 use updraft_engine::{Delta, RunWatcher};
 use updraft_run::{Effect, EffectAddress, Event, Record, Reply, Run, RunId, StepId};
 
+use super::feeds::LiveFeeds;
 use super::files::changed;
 use super::service_types::{RunProgress, WorkspaceFileChange};
 
@@ -18,11 +19,13 @@ pub(crate) struct RunBroadcast {
     progress: broadcast::Sender<(RunId, RunProgress)>,
     /// Files that runs and clients change.
     pub(crate) changed: broadcast::Sender<WorkspaceFileChange>,
+    /// Runs that people watch.
+    pub(crate) feeds: LiveFeeds,
 }
 
 impl RunBroadcast {
     pub(crate) fn new() -> Self {
-        Self { progress: broadcast::channel(KEPT).0, changed: broadcast::channel(KEPT).0 }
+        Self { progress: broadcast::channel(KEPT).0, changed: broadcast::channel(KEPT).0, feeds: LiveFeeds::default() }
     }
 
     pub(crate) fn listen(&self) -> broadcast::Receiver<(RunId, RunProgress)> {
@@ -55,10 +58,11 @@ pub(crate) fn rest_of<T: Clone>(heard: &mut broadcast::Receiver<T>) -> Vec<T> {
 
 impl RunWatcher for RunBroadcast {
     fn is_watching(&self) -> bool {
-        self.progress.receiver_count() + self.changed.receiver_count() > 0
+        self.progress.receiver_count() + self.changed.receiver_count() > 0 || self.feeds.are_watched()
     }
 
     fn record(&self, id: &RunId, _: u64, record: &Record, run: &Run) {
+        self.feeds.advanced(id);
         for event in &record.events {
             if let Event::Replied { reply: Reply::Output(output), .. } = event {
                 for change in changed(&output.changes) {
@@ -75,7 +79,9 @@ impl RunWatcher for RunBroadcast {
         }
     }
 
-    fn delta(&self, _: &RunId, _: &EffectAddress, _: Delta<'_>) {}
+    fn delta(&self, id: &RunId, at: &EffectAddress, delta: Delta<'_>) {
+        self.feeds.delta(id, at, &delta);
+    }
 }
 
 fn in_words(event: &Event, run: &Run) -> Option<String> {

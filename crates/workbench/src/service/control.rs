@@ -70,13 +70,15 @@ impl LiveRuns {
 
     /// Allows or refuses a call; without an id, the only one that waits for approval.
     pub async fn approve(&self, run: &str, id: Option<&str>, allow: bool, because: String) -> Result<RunView, Fault> {
+        self.decide(run, id, Verdict { allow, by: "a client".into(), because, ..Verdict::default() }).await
+    }
+
+    /// The same, with everything that a person can say about a call.
+    pub async fn decide(&self, run: &str, id: Option<&str>, verdict: Verdict) -> Result<RunView, Fault> {
         self.say(run, |run| {
             let is_approval = |effect: &Effect| matches!(effect, Effect::Approval { .. });
             let at = meant(run, id, is_approval, "an approval")?;
-            Ok(Input::Verdict {
-                id: Some(at),
-                verdict: Verdict { allow, by: "a client".into(), because, ..Verdict::default() },
-            })
+            Ok(Input::Verdict { id: Some(at), verdict })
         })
         .await
     }

@@ -11,7 +11,11 @@ use updraft_engine::{Engine, PersonResponse, ResponseStatus, RunHandle};
 use updraft_journal::{Journal, RunFilter};
 use updraft_run::{Goal, Input, RunId, Status};
 
+use super::feeds::LiveFeeds;
+use super::orders::PAGE;
+use super::run_list::FigureCache;
 use crate::fault::Fault;
+use crate::flags::Flags;
 use crate::folders::unguessable;
 use crate::journal::new_id;
 use crate::resume::ResumeOutcome;
@@ -47,13 +51,38 @@ struct OfficeRunsInner {
     driven: Mutex<BTreeMap<RunId, CancellationToken>>,
     /// Held while a run is opened, so that two tasks of this process never open the same run.
     opening: tokio::sync::Mutex<()>,
+    /// The runs that people watch.
+    feeds: LiveFeeds,
+    /// What runs have cost, as far as it was looked up.
+    figures: FigureCache,
 }
 
 impl LiveRuns {
-    pub(super) fn new(bench: Workbench, engine: Engine, stop: CancellationToken) -> Self {
+    pub(super) fn new(bench: Workbench, engine: Engine, stop: CancellationToken, feeds: LiveFeeds) -> Self {
         let workspace = bench.folder.display().to_string();
         let (tasks, driven, opening) = (TaskTracker::new(), Mutex::default(), tokio::sync::Mutex::default());
-        Self(Arc::new(OfficeRunsInner { bench, engine, workspace, stop, tasks, driven, opening }))
+        let figures = FigureCache::default();
+        Self(Arc::new(OfficeRunsInner { bench, engine, workspace, stop, tasks, driven, opening, feeds, figures }))
+    }
+
+    pub(super) fn bench(&self) -> &Workbench {
+        &self.0.bench
+    }
+
+    pub(super) fn feeds(&self) -> &LiveFeeds {
+        &self.0.feeds
+    }
+
+    pub(super) fn figures(&self) -> &FigureCache {
+        &self.0.figures
+    }
+
+    pub(super) fn workspace(&self) -> &str {
+        &self.0.workspace
+    }
+
+    pub(super) fn stop_token(&self) -> &CancellationToken {
+        &self.0.stop
     }
 
     pub(super) fn settings(&self) -> &WorkspaceSettings {
@@ -97,7 +126,7 @@ impl LiveRuns {
         let goal = Goal { door: ENTRY_POINT.to_owned(), ..goal };
         let new = NewGoal { goal, ..NewGoal::default() };
         let handle = Box::pin(self.0.bench.start(id.clone(), new)).await?;
-        self.drive(handle);
+        self.drive_on(handle, None);
         Ok(id)
     }
 
@@ -106,11 +135,15 @@ impl LiveRuns {
         self.0.tasks.spawn(work);
     }
 
-    fn drive(&self, handle: RunHandle) {
+    /// Drives a run in the background, on a workbench of its own if it has one.
+    pub(super) fn drive_on(&self, handle: RunHandle, own: Option<Workbench>) {
         let (runs, id, rests) = (self.clone(), handle.id().clone(), CancellationToken::new());
         self.driven().insert(id.clone(), rests.clone());
         self.0.tasks.spawn(async move {
             let rested = Box::pin(handle.drive()).await;
+            if let Some(own) = own {
+                own.close().await;
+            }
             runs.driven().remove(&id);
             match rested {
                 // Inputs that arrived while the run was coming to rest are handled at once.
@@ -132,19 +165,37 @@ impl LiveRuns {
         if self.driven().contains_key(id) || self.is_stopping() {
             return Ok(());
         }
+        let own = self.bench_to_wake(id)?;
+        let bench = own.as_ref().unwrap_or(&self.0.bench);
         let opened = match waking {
-            ReopenReason::ToGoOn => self.0.bench.resume(id, Vec::new()).await,
-            ReopenReason::ToStop => self.0.bench.reopen(id).await,
+            ReopenReason::ToGoOn => Box::pin(bench.resume(id, Vec::new())).await,
+            ReopenReason::ToStop => bench.reopen(id).await,
         };
         match opened {
             Ok(ResumeOutcome::Here(handle)) => {
-                self.drive(*handle);
+                self.drive_on(*handle, own);
                 Ok(())
             }
             // The process that drives it reads its inbox.
             Ok(ResumeOutcome::Elsewhere { .. }) => Ok(()),
             Err(fault) => Err(Fault { message: format!("run {id} cannot continue here: {}", fault.message), ..fault }),
         }
+    }
+
+    /// The workbench that a run needs for itself: one whose plan is not approved is held to reading, and one that a person
+    /// started with stricter approvals keeps them.
+    fn bench_to_wake(&self, id: &RunId) -> Result<Option<Workbench>, Fault> {
+        let run = self.0.engine.load(id)?;
+        let is_stricter =
+            run.goal().door == PAGE && run.settings().approvals != self.0.bench.settings.effective.approvals.value;
+        if run.is_over() || !(run.awaits_first_approval() || is_stricter) {
+            return Ok(None);
+        }
+        let mut bench = self.bench_for(&run, Flags::default())?;
+        if self.approves_plan(id, run.plan_approval()) {
+            bench.allow_changes();
+        }
+        Ok(Some(bench))
     }
 
     /// Gives a person's response to a question. Refused if another response came first.
@@ -227,7 +278,8 @@ impl LiveRuns {
         left.retain(|run| run.workspace == self.0.workspace);
         let mut count = 0;
         for run in left {
-            let is_ours = self.0.engine.load(&run.id).is_ok_and(|run| run.goal().door == ENTRY_POINT);
+            let is_ours =
+                self.0.engine.load(&run.id).is_ok_and(|run| [ENTRY_POINT, PAGE].contains(&run.goal().door.as_str()));
             if !is_ours {
                 continue;
             }

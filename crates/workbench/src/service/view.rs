@@ -37,6 +37,14 @@ pub(super) fn of(report: &RunReport) -> RunView {
     }
 }
 
+/// The answer of a run that has ended, or why there is none.
+pub(super) fn final_answer(run: &Run) -> String {
+    match run.phase() {
+        RunPhase::Over { answer, .. } if !answer.trim().is_empty() => answer.to_string(),
+        _ => failure_of(run).map_or_else(|| run.answer(), |why| why.message.clone()),
+    }
+}
+
 /// The status of a run for clients: a run that rests until it is resumed is paused, for whatever reason.
 fn seen(run: &Run, is_owned: bool) -> Status {
     match run.status() {

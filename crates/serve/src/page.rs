@@ -1,0 +1,101 @@
+//! The web page: HTML made here, that works without JavaScript, and patches that keep an open page up to date.
+//!
+//! Every page of a run is a function of the run and a position in its journal ([`RunHistory`]). Reading is `GET`; every
+//! change is a form that is posted and answered with a redirect. Scripts and styles are files of their own
+//! (`page/assets/`), and no text of a model, a tool or a user becomes markup.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `access.rs` | who may see the page: the one-time address, the cookie, `Host` and `Origin` |
+//! | `layout.rs`, `assets.rs`, `markdown.rs`, `failure.rs`, `words.rs` | the frame of every page, its files, texts, errors |
+//! | `sessions.rs` | `/`: the list of runs |
+//! | `run_page.rs`, `chat.rs`, `questions.rs`, `steps.rs`, `events.rs`, `inspector.rs` | `/runs/ID` and its parts |
+//! | `stream.rs`, `patch.rs` | server-sent events: what has changed since a position |
+//! | `pictures.rs` | a run as the crate `drawing` takes it |
+//! | `compare.rs` | `/compare`: two runs side by side |
+//! | `knowledge.rs`, `memory.rs`, `tools.rs`, `settings.rs` | what runs have around them |
+//! | `actions.rs` | the forms of a run |
+//! | `inbox.rs` | `/inbox`: questions and approvals of all runs |
+//! | `new_run.rs`, `uploads.rs` | `/new`: a goal, and files that come with it |
+//!
+//! [`RunHistory`]: updraft_workbench::history::RunHistory
+
+mod access;
+mod actions;
+mod assets;
+mod chat;
+mod compare;
+mod events;
+mod failure;
+mod inbox;
+mod inspector;
+mod knowledge;
+mod layout;
+mod markdown;
+mod memory;
+mod new_run;
+mod patch;
+mod pictures;
+mod questions;
+mod run_page;
+mod sessions;
+mod settings;
+mod steps;
+mod stream;
+mod tools;
+mod uploads;
+mod words;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+use tokio_util::sync::CancellationToken;
+use updraft_workbench::UpdraftService;
+
+pub use access::PageAccess;
+
+/// Most bytes of a form with files: a little more than the files may have.
+const MOST_SENT: usize = uploads::MOST_BYTES + (4 << 20);
+
+/// What every part of the page needs.
+pub(crate) struct PageState {
+    pub(crate) service: UpdraftService,
+    pub(crate) access: PageAccess,
+    pub(crate) patches: patch::PatchCache,
+    /// Cancelled when the server stops: open streams end.
+    pub(crate) stop: CancellationToken,
+}
+
+/// The routes of the page.
+pub(crate) fn router(service: UpdraftService, access: PageAccess, stop: CancellationToken) -> Router {
+    let state = Arc::new(PageState { service, access, patches: patch::PatchCache::default(), stop });
+    Router::new()
+        .route("/", get(sessions::show))
+        .route("/enter", get(access::enter))
+        .route("/inbox", get(inbox::show))
+        .route("/new", get(new_run::show).post(new_run::start).layer(DefaultBodyLimit::max(MOST_SENT)))
+        .route("/assets/{name}", get(assets::show))
+        .route("/runs/{id}", get(run_page::show))
+        .route("/runs/{id}/stream", get(stream::open))
+        .route("/compare", get(compare::show))
+        .route("/knowledge", get(knowledge::show))
+        .route("/memory", get(memory::show).post(memory::change))
+        .route("/tools", get(tools::list))
+        .route("/tools/{name}", get(tools::show).post(tools::call))
+        .route("/settings", get(settings::show))
+        .route("/runs/{id}/plan", post(actions::edit_plan))
+        .route("/runs/{id}/tell", post(actions::tell))
+        .route("/runs/{id}/approve", post(actions::approve))
+        .route("/runs/{id}/answer", post(actions::answer))
+        .route("/runs/{id}/pause", post(actions::pause))
+        .route("/runs/{id}/resume", post(actions::resume))
+        .route("/runs/{id}/cancel", post(actions::cancel))
+        .route("/runs/{id}/fork", post(actions::fork))
+        .route("/runs/{id}/rerun", post(actions::rerun))
+        .fallback(failure::unknown)
+        .layer(from_fn_with_state(Arc::clone(&state), access::check))
+        .with_state(state)
+}

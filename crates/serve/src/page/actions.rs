@@ -1,0 +1,171 @@
+//! The forms of a run: messages, decisions, answers, pause, resume, cancel, fork and re-run.
+
+use std::sync::Arc;
+
+use axum::extract::{Form, Path, State};
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use updraft_run::{ApprovalScope, RunId, StepId, Verdict};
+use updraft_workbench::service::RunOrder;
+
+use super::PageState;
+use super::failure::PageFailure;
+use super::run_page::back;
+
+type Page = State<Arc<PageState>>;
+
+/// A message.
+#[derive(Deserialize)]
+pub(super) struct MessageForm {
+    #[serde(default)]
+    message: String,
+}
+
+/// Sends a message to a run, or starts a run that follows up on one that has ended.
+pub(super) async fn tell(
+    State(state): Page,
+    Path(id): Path<String>,
+    Form(form): Form<MessageForm>,
+) -> Result<Response, PageFailure> {
+    let runs = &state.service.runs;
+    let view = runs.view(&id).map_err(PageFailure::missing)?;
+    if !view.status.is_final() {
+        runs.tell_user(&id, form.message).await?;
+        return Ok(back(&id));
+    }
+    let follows = RunId::parse(&id).map_err(|bad| PageFailure::usage(&bad.to_string()))?;
+    let order = RunOrder { goal: form.message, follows: Some(follows), ..RunOrder::default() };
+    let new = runs.order(order).await?;
+    Ok(back(new.as_str()))
+}
+
+/// A decision about a call or a plan.
+#[derive(Deserialize)]
+pub(super) struct VerdictForm {
+    id: String,
+    verdict: String,
+    #[serde(default)]
+    because: String,
+    #[serde(default)]
+    always: String,
+}
+
+pub(super) async fn approve(
+    State(state): Page,
+    Path(run): Path<String>,
+    Form(form): Form<VerdictForm>,
+) -> Result<Response, PageFailure> {
+    let allow = match form.verdict.as_str() {
+        "allow" => true,
+        "deny" => false,
+        _ => return Err(PageFailure::usage("a verdict is `allow` or `deny`")),
+    };
+    let always = (allow && form.always == "run").then_some(ApprovalScope::Run);
+    let because = if allow { String::new() } else { form.because };
+    let verdict = Verdict { allow, by: "the page".into(), because, always, ..Verdict::default() };
+    state.service.runs.decide(&run, Some(&form.id), verdict).await?;
+    Ok(back(&run))
+}
+
+/// A plan as a person has changed it.
+#[derive(Deserialize)]
+pub(super) struct PlanForm {
+    plan: String,
+}
+
+pub(super) async fn edit_plan(
+    State(state): Page,
+    Path(run): Path<String>,
+    Form(form): Form<PlanForm>,
+) -> Result<Response, PageFailure> {
+    state.service.runs.edit_plan(&run, &form.plan).await?;
+    Ok(back(&run))
+}
+
+/// Answers a question with a text, or with the fields of its form.
+pub(super) async fn answer(
+    State(state): Page,
+    Path(run): Path<String>,
+    Form(fields): Form<Vec<(String, String)>>,
+) -> Result<Response, PageFailure> {
+    let runs = &state.service.runs;
+    let field = |name: &str| fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    let id = field("id").ok_or_else(|| PageFailure::usage("the question is not named"))?;
+    if field("decline").is_some() {
+        runs.decline(&run, &id).await?;
+        return Ok(back(&run));
+    }
+    let view = runs.view(&run).map_err(PageFailure::missing)?;
+    let form = view.waits.iter().find(|wait| wait.id == id).and_then(|wait| wait.form.clone());
+    let text = match form {
+        Some(form) => filled_in(&form, &fields).to_string(),
+        None => field("text").unwrap_or_default(),
+    };
+    runs.answer(&run, Some(&id), text).await?;
+    Ok(back(&run))
+}
+
+/// The object that the fields of a form describe, by the types of its schema.
+fn filled_in(form: &Value, fields: &[(String, String)]) -> Value {
+    let mut object = Map::new();
+    for (name, text) in fields.iter().filter_map(|(name, text)| Some((name.strip_prefix("field.")?, text))) {
+        let value = match form["properties"][name]["type"].as_str() {
+            _ if text.is_empty() => continue,
+            Some("boolean") => Value::Bool(text == "true"),
+            Some("integer" | "number") => serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone())),
+            _ => Value::String(text.clone()),
+        };
+        object.insert(name.to_owned(), value);
+    }
+    Value::Object(object)
+}
+
+pub(super) async fn pause(State(state): Page, Path(run): Path<String>) -> Result<Response, PageFailure> {
+    state.service.runs.pause(&run).await?;
+    Ok(back(&run))
+}
+
+pub(super) async fn resume(State(state): Page, Path(run): Path<String>) -> Result<Response, PageFailure> {
+    state.service.runs.resume(&run).await?;
+    Ok(back(&run))
+}
+
+pub(super) async fn cancel(State(state): Page, Path(run): Path<String>) -> Result<Response, PageFailure> {
+    state.service.runs.cancel(&run).await?;
+    Ok(back(&run))
+}
+
+/// Where a run is cut, and another goal for the copy.
+#[derive(Deserialize)]
+pub(super) struct ForkForm {
+    at: u64,
+    #[serde(default)]
+    goal: String,
+}
+
+pub(super) async fn fork(
+    State(state): Page,
+    Path(run): Path<String>,
+    Form(form): Form<ForkForm>,
+) -> Result<Response, PageFailure> {
+    let goal = Some(form.goal).filter(|goal| !goal.trim().is_empty());
+    let new = state.service.runs.fork(&run, form.at, goal).await?;
+    Ok(back(new.as_str()))
+}
+
+/// The step from which a run is repeated.
+#[derive(Deserialize)]
+pub(super) struct RerunForm {
+    step: String,
+}
+
+pub(super) async fn rerun(
+    State(state): Page,
+    Path(run): Path<String>,
+    Form(form): Form<RerunForm>,
+) -> Result<Response, PageFailure> {
+    let step = StepId::parse(&form.step).map_err(|bad| PageFailure::usage(&bad.to_string()))?;
+    let new = state.service.runs.rerun(&run, vec![step]).await?;
+    Ok(back(new.as_str()))
+}

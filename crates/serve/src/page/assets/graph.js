@@ -1,0 +1,218 @@
+// Pans and zooms a run's graph. Without this module the graph scrolls in its frame.
+//
+// The picture keeps its size and is moved by a CSS transform: to change its viewBox would lay out all of its text again,
+// ten times a frame's time for a thousand steps. While it moves, the browser only shifts what is painted already.
+// Drag to pan, Ctrl and the wheel or two fingers to zoom; with the keyboard + − 0 and the arrow keys. The view stays when
+// the graph changes; as long as nobody has moved it, it shows the whole graph.
+
+const CLOSEST = 2;
+// Below this share of its size text cannot be read: a large graph opens at its selected or running step instead.
+const READABLE = 0.55;
+
+const views = new WeakMap();
+
+const sizeOf = (svg) => {
+  const box = svg.parentElement.getBoundingClientRect();
+  return { width: Math.max(box.width, 1), height: Math.max(box.height, 1) };
+};
+
+const wholeOf = (svg) => ({ width: Number(svg.dataset.width), height: Number(svg.dataset.height) });
+
+const draw = (svg, view) => {
+  if (view.frame) return;
+  svg.style.willChange = 'transform';
+  clearTimeout(view.rest);
+  // At rest the picture is painted anew, sharp at its scale.
+  view.rest = setTimeout(() => { svg.style.willChange = 'auto'; }, 200);
+  view.frame = requestAnimationFrame(() => {
+    view.frame = 0;
+    const [x, y] = [-view.x * view.scale, -view.y * view.scale];
+    svg.style.transform = `translate(${x}px, ${y}px) scale(${view.scale})`;
+  });
+};
+
+const fit = (svg, view, { whole = false } = {}) => {
+  const graph = wholeOf(svg);
+  const { width, height } = sizeOf(svg);
+  const all = Math.min(1, width / graph.width, height / graph.height);
+  view.moved = whole && all < READABLE;
+  view.scale = whole ? all : Math.max(all, READABLE);
+  const seen = { width: width / view.scale, height: height / view.scale };
+  view.x = (graph.width - seen.width) / 2;
+  view.y = (graph.height - seen.height) / 2;
+  if (all < view.scale) {
+    const card = svg.querySelector('.node.selected .frame, .node.state-waiting .frame, .node.state-running .frame, .frame');
+    const at = card && { x: card.x.baseVal.value, y: card.y.baseVal.value };
+    if (at && graph.width > seen.width) view.x = Math.min(Math.max(0, at.x - seen.width / 3), graph.width - seen.width);
+    if (at && graph.height > seen.height) view.y = Math.min(Math.max(0, at.y - seen.height / 2.2), graph.height - seen.height);
+  }
+  draw(svg, view);
+};
+
+const zoom = (svg, view, factor, at) => {
+  const { width, height } = sizeOf(svg);
+  const point = at ?? { x: width / 2, y: height / 2 };
+  const graph = wholeOf(svg);
+  const furthest = Math.min(READABLE, width / graph.width, height / graph.height) / 1.5;
+  const scale = Math.min(Math.max(view.scale * factor, furthest), CLOSEST);
+  view.x += point.x / view.scale - point.x / scale;
+  view.y += point.y / view.scale - point.y / scale;
+  view.scale = scale;
+  view.moved = true;
+  draw(svg, view);
+};
+
+const pan = (svg, view, dx, dy) => {
+  view.x -= dx / view.scale;
+  view.y -= dy / view.scale;
+  view.moved = true;
+  draw(svg, view);
+};
+
+const local = (svg, event) => {
+  const box = svg.parentElement.getBoundingClientRect();
+  return { x: event.clientX - box.left, y: event.clientY - box.top };
+};
+
+const watchPointers = (svg, view) => {
+  const frame = svg.parentElement;
+  const pointers = new Map();
+  let travelled = 0;
+  frame.addEventListener('pointerdown', (event) => {
+    if (event.button !== 0 || event.target.closest('.graph-tools')) return;
+    if (pointers.size === 0) travelled = 0;
+    pointers.set(event.pointerId, local(svg, event));
+  });
+  frame.addEventListener('pointermove', (event) => {
+    const before = pointers.get(event.pointerId);
+    if (!before) return;
+    const now = local(svg, event);
+    const others = [...pointers].filter(([id]) => id !== event.pointerId).map(([, point]) => point);
+    pointers.set(event.pointerId, now);
+    travelled += Math.abs(now.x - before.x) + Math.abs(now.y - before.y);
+    if (travelled < 5) return;
+    // A press without movement stays a click on the link below.
+    if (!frame.hasPointerCapture(event.pointerId)) frame.setPointerCapture(event.pointerId);
+    frame.setAttribute('data-js-dragged', '');
+    if (others.length === 0) {
+      pan(svg, view, now.x - before.x, now.y - before.y);
+      return;
+    }
+    const distance = (point) => Math.hypot(point.x - others[0].x, point.y - others[0].y);
+    zoom(svg, view, distance(now) / Math.max(distance(before), 1), others[0]);
+  });
+  const release = (event) => {
+    pointers.delete(event.pointerId);
+    if (pointers.size === 0) frame.removeAttribute('data-js-dragged');
+  };
+  frame.addEventListener('pointerup', release);
+  frame.addEventListener('pointercancel', release);
+  frame.addEventListener('dragstart', (event) => event.preventDefault());
+  frame.addEventListener('click', (event) => {
+    if (travelled < 5) return;
+    event.preventDefault();
+    event.stopPropagation();
+  }, true);
+};
+
+const watchKeys = (svg, view) => {
+  const step = 80;
+  const actions = {
+    '+': () => zoom(svg, view, 1.25),
+    '=': () => zoom(svg, view, 1.25),
+    '-': () => zoom(svg, view, 0.8),
+    0: () => fit(svg, view, { whole: true }),
+    ArrowLeft: () => pan(svg, view, step, 0),
+    ArrowRight: () => pan(svg, view, -step, 0),
+    ArrowUp: () => pan(svg, view, 0, step),
+    ArrowDown: () => pan(svg, view, 0, -step),
+  };
+  svg.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !actions[event.key]) return;
+    event.preventDefault();
+    actions[event.key]();
+  });
+};
+
+// A link that gets the focus by the keyboard is moved into view.
+const reveal = (svg, view, node) => {
+  const card = node.querySelector('.frame');
+  if (!card || !node.matches(':focus-visible')) return;
+  const { width, height } = sizeOf(svg);
+  const seen = { width: width / view.scale, height: height / view.scale };
+  const [x, y] = [card.x.baseVal.value, card.y.baseVal.value];
+  const [right, bottom] = [x + card.width.baseVal.value, y + card.height.baseVal.value];
+  if (x >= view.x && right <= view.x + seen.width && y >= view.y && bottom <= view.y + seen.height) return;
+  view.x = (x + right - seen.width) / 2;
+  view.y = (y + bottom - seen.height) / 2;
+  view.moved = true;
+  draw(svg, view);
+};
+
+const tools = (svg, view) => {
+  const bar = document.createElement('div');
+  bar.className = 'graph-tools';
+  bar.setAttribute('data-js', '');
+  const add = (label, sign, action) => {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.textContent = sign;
+    button.setAttribute('aria-label', label);
+    button.title = label;
+    button.addEventListener('click', action);
+    bar.append(button);
+  };
+  add('Zoom out', '−', () => zoom(svg, view, 0.8));
+  add('Fit: show the whole graph', 'Fit', () => fit(svg, view, { whole: true }));
+  add('Zoom in', '+', () => zoom(svg, view, 1.25));
+  svg.after(bar);
+};
+
+const begin = (svg) => {
+  const view = { x: 0, y: 0, scale: 1, moved: false, frame: 0, rest: 0, size: '' };
+  views.set(svg, view);
+  svg.setAttribute('data-js-view', '');
+  watchPointers(svg, view);
+  watchKeys(svg, view);
+  tools(svg, view);
+  svg.parentElement.setAttribute('data-js-frame', '');
+  svg.parentElement.addEventListener('wheel', (event) => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    zoom(svg, view, Math.exp(-event.deltaY / 300), local(svg, event));
+  }, { passive: false });
+  // The browser would scroll the frame to what has the focus; the view does that.
+  svg.parentElement.addEventListener('scroll', ({ target }) => target.scrollTo(0, 0));
+  svg.addEventListener('focusin', (event) => {
+    const node = event.target.closest('.node');
+    if (node) reveal(svg, view, node);
+  });
+  new ResizeObserver(() => (view.moved ? draw(svg, view) : fit(svg, view))).observe(svg.parentElement);
+};
+
+// Nodes are replaced one by one while a run works; edges follow the states of their ends.
+const colourEdges = (svg) => {
+  const states = new Map();
+  for (const node of svg.querySelectorAll('.node')) states.set(node.dataset.step, node.classList);
+  for (const edge of svg.querySelectorAll('.edge')) {
+    const [from, to] = [states.get(edge.dataset.from), states.get(edge.dataset.to)];
+    const isDone = Boolean(from?.contains('state-completed'));
+    edge.classList.toggle('done', isDone);
+    edge.classList.toggle('active', isDone && Boolean(to?.contains('state-running') || to?.contains('state-waiting')));
+  }
+};
+
+const look = () => {
+  for (const svg of document.querySelectorAll('svg[data-graph]')) {
+    if (!views.has(svg)) begin(svg);
+    colourEdges(svg);
+    const view = views.get(svg);
+    const size = `${svg.dataset.width} ${svg.dataset.height}`;
+    if (size === view.size) continue;
+    view.size = size;
+    if (!view.moved) fit(svg, view);
+  }
+};
+
+document.addEventListener('page:changed', look);
+look();

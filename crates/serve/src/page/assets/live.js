@@ -1,0 +1,222 @@
+// Keeps the page up to date: reads the stream that the page names in a `data-stream` attribute.
+//
+//   patch  {"position": 42, "replace": {ID: HTML}, "append": {ID: HTML}, "steps": {STEP: STATUS}, "reload": true}
+//   live   [{"address": …, "kind": "text", "text": …}]: what a model is saying, for the element with that data-address
+//   gone   nothing more will come
+//
+// `id:` of an event is sent back as Last-Event-ID, so that nothing is missed. A hidden page closes its stream, because a
+// browser allows few connections to one server.
+
+import { changing, morph, writing } from './morph.js';
+
+const FIRST_WAIT = 500;
+const LONGEST_WAIT = 10_000;
+
+let stream = null;
+let lastId = '';
+let wait = FIRST_WAIT;
+let timer = 0;
+let hasEnded = false;
+
+const source = () => document.querySelector('[data-stream]')?.dataset.stream ?? '';
+
+// Whether the page is up to date, at the end of its head. It is said to screen readers too, since it changes rarely.
+const say = (state, words) => {
+  let sign = document.querySelector('.connection');
+  if (!sign) {
+    sign = document.createElement('span');
+    sign.className = 'connection';
+    sign.setAttribute('role', 'status');
+    sign.setAttribute('data-js', '');
+    document.querySelector('.bar')?.append(sign);
+  }
+  if (sign.dataset.jsState === state) return;
+  sign.dataset.jsState = state;
+  sign.textContent = words;
+};
+
+// HTML as elements; pieces of a picture belong into one, or the browser takes them for HTML.
+const parse = (html, isPicture) => {
+  const template = document.createElement('template');
+  template.innerHTML = isPicture ? `<svg>${html}</svg>` : html;
+  return [...(isPicture ? template.content.firstChild : template.content).children];
+};
+
+const replace = (id, html) => {
+  const now = document.getElementById(id);
+  if (!now) return;
+  const [next] = parse(html, now instanceof SVGElement && now.localName !== 'svg');
+  if (next) morph(now, document.adoptNode(next));
+};
+
+const append = (id, html) => {
+  const list = document.getElementById(id);
+  // A list that shows the past or another page of it does not grow.
+  if (!list || list.dataset.newest === 'false') return;
+  for (const next of parse(html, false)) {
+    const now = next.id && document.getElementById(next.id);
+    if (now) morph(now, document.adoptNode(next));
+    else list.append(document.adoptNode(next));
+  }
+};
+
+const STATES = /\bstate-\S+/;
+const mark = (step, status) => {
+  for (const element of document.querySelectorAll(`[data-step="${CSS.escape(step)}"]`)) {
+    if (element.dataset.status) element.dataset.status = status;
+    const classes = element.getAttribute('class') ?? '';
+    if (STATES.test(classes)) element.setAttribute('class', classes.replace(STATES, `state-${status}`));
+  }
+};
+
+const patch = (data) => {
+  const { reload, replace: replaced = {}, append: appended = {}, steps = {} } = JSON.parse(data);
+  if (reload) {
+    location.reload();
+    return;
+  }
+  changing(() => {
+    for (const [id, html] of Object.entries(replaced)) replace(id, html);
+    for (const [id, html] of Object.entries(appended)) append(id, html);
+    for (const [step, status] of Object.entries(steps)) mark(step, status);
+  });
+};
+
+// Text comes faster than frames: it is collected, and shown once a frame.
+let said = [];
+const live = (data) => {
+  if (said.length === 0) requestAnimationFrame(flush);
+  said.push(...JSON.parse(data));
+};
+const flush = () => {
+  const pieces = said;
+  said = [];
+  if (pieces.length === 0) return;
+  writing(() => {
+    for (const { address, kind, text } of pieces) {
+      const place = document.querySelector(`[data-address="${CSS.escape(address)}"]`);
+      if (!place) continue;
+      if (kind === 'whole') place.textContent = text;
+      else if (kind === 'text') place.append(text);
+      else if (kind === 'status') place.dataset.jsStatus = text;
+    }
+  });
+};
+
+const receive = ({ event, data, id }) => {
+  if (event === 'patch') {
+    flush();
+    patch(data);
+  } else if (event === 'live') live(data);
+  else if (event === 'gone') {
+    hasEnded = true;
+    close();
+    say('over', 'Up to date');
+  }
+  if (id !== null) lastId = id;
+};
+
+// Reads events as the standard says, from text that comes in pieces.
+export const parser = (receive) => {
+  let rest = '';
+  let event = { event: 'message', data: [], id: null };
+  const line = (text) => {
+    if (text === '') {
+      if (event.data.length > 0) receive({ ...event, data: event.data.join('\n') });
+      else if (event.id !== null) receive({ event: 'none', data: '', id: event.id });
+      event = { event: 'message', data: [], id: null };
+      return;
+    }
+    const colon = text.indexOf(':');
+    const name = colon < 0 ? text : text.slice(0, colon);
+    const value = colon < 0 ? '' : text.slice(colon + 1).replace(/^ /, '');
+    if (name === 'data') event.data.push(value);
+    else if (name === 'event' || name === 'id') event[name] = value;
+  };
+  return (text) => {
+    const lines = (rest + text).split(/\r\n|\n|\r(?!$)/);
+    rest = lines.pop();
+    lines.forEach(line);
+  };
+};
+
+const read = async (mine) => {
+  const headers = lastId ? { 'Last-Event-ID': lastId } : {};
+  const answer = await fetch(source(), {
+    headers: { Accept: 'text/event-stream', ...headers },
+    signal: mine.signal,
+    cache: 'no-store',
+  });
+  if (answer.status === 401 || answer.status === 403) {
+    hasEnded = true;
+    say('signed-out', 'Signed out: run `updraft open`');
+    return;
+  }
+  if (answer.status === 204 || answer.status === 404) {
+    hasEnded = true;
+    say('over', 'Up to date');
+    return;
+  }
+  if (!answer.ok) throw new Error(`the server says ${answer.status}`);
+  say('live', 'Live');
+  wait = FIRST_WAIT;
+  const feed = parser((event) => {
+    if (stream === mine) receive(event);
+  });
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    feed(value);
+  }
+};
+
+const close = () => {
+  clearTimeout(timer);
+  const closing = stream;
+  stream = null;
+  closing?.abort();
+};
+
+const open = async () => {
+  if (stream || hasEnded || !source() || document.hidden) return;
+  const mine = new AbortController();
+  stream = mine;
+  try {
+    await read(mine);
+  } catch {
+    // The server is away, or this page closed the stream: what follows tells them apart.
+  }
+  if (stream !== mine) return;
+  stream = null;
+  if (hasEnded) return;
+  say('waiting', 'Reconnecting…');
+  timer = setTimeout(open, wait);
+  wait = Math.min(wait * 2, LONGEST_WAIT);
+};
+
+document.addEventListener('visibilitychange', () => {
+  if (!document.hidden) {
+    open();
+    return;
+  }
+  close();
+  if (source() && !hasEnded) say('hidden', 'Paused while hidden');
+});
+
+// Another view has another stream, and begins it from where the view was made.
+let current = source();
+document.addEventListener('page:visited', () => {
+  if (source() === current) return;
+  current = source();
+  close();
+  lastId = '';
+  hasEnded = false;
+  wait = FIRST_WAIT;
+  if (current) open();
+  else say('past', '');
+});
+window.addEventListener('pagehide', close);
+window.addEventListener('pageshow', open);
+window.addEventListener('online', open);
+open();

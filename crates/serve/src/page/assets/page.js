@@ -1,0 +1,8 @@
+// The page's scripts. Everything on the page can be read and used without them.
+
+import './visit.js';
+import './live.js';
+import './graph.js';
+import './keys.js';
+import './travel.js';
+import './drop.js';

@@ -1,0 +1,106 @@
+//! `/compare`: two runs side by side, from the first event in which they differ.
+
+use std::sync::Arc;
+
+use axum::extract::{Query, State};
+use maud::{Markup, html};
+use serde::Deserialize;
+use updraft_workbench::Fault;
+use updraft_workbench::history::RunHistory;
+use updraft_workbench::service::{LiveRuns, RunFigures};
+
+use super::failure::PageFailure;
+use super::layout::{self, PageFrame};
+use super::{PageState, chat, words};
+
+/// The runs to be compared.
+#[derive(Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct CompareRequest {
+    a: String,
+    b: String,
+}
+
+pub(super) async fn show(
+    State(state): State<Arc<PageState>>,
+    Query(request): Query<CompareRequest>,
+) -> Result<Markup, PageFailure> {
+    let runs = state.service.runs.clone();
+    let body = tokio::task::spawn_blocking(move || body(&runs, &request)).await?.map_err(PageFailure::missing)?;
+    let frame =
+        PageFrame { title: "Compare", place: "/compare", kind: "compare", waiting: state.service.runs.waiting() };
+    Ok(layout::page(&frame, &body))
+}
+
+fn body(runs: &LiveRuns, request: &CompareRequest) -> Result<Markup, Fault> {
+    let form = html! {
+        h1 { "Compare two runs" }
+        form.filter method="get" action="/compare" {
+            label { span { "One run" } input type="text" name="a" value=(request.a) required maxlength="64"; }
+            label { span { "Another" } input type="text" name="b" value=(request.b) required maxlength="64"; }
+            button type="submit" { "Compare" }
+        }
+    };
+    if request.a.is_empty() || request.b.is_empty() {
+        return Ok(form);
+    }
+    let diff = runs.compare(&request.a, &request.b)?;
+    let sides = [&request.a, &request.b].map(|id| side(runs, id, diff.parts_at));
+    let [left, right] = sides;
+    Ok(html! {
+        (form)
+        p.verdict role="status" {
+            @match diff.parts_at {
+                None => "They are the same, event for event.",
+                Some(at) => {
+                    "They differ from event " (at) " on"
+                    @if let Some(step) = &diff.first_step { ", in the step " strong { (step) } }
+                    @if diff.same_answer { "; the answers are the same." } @else { "; the answers differ." }
+                }
+            }
+        }
+        div.sides { (left?) (right?) }
+        @if !diff.steps.is_empty() {
+            table.differences {
+                caption { "Steps that differ" }
+                thead { tr { th scope="col" { "Step" } th scope="col" { "One run" } th scope="col" { "Another" } } }
+                tbody {
+                    @for step in diff.steps.iter().take(500) {
+                        tr {
+                            th scope="row" { (step.step) }
+                            td { (cell(step.left.as_deref(), step.left_output.as_deref())) }
+                            td { (cell(step.right.as_deref(), step.right_output.as_deref())) }
+                        }
+                    }
+                }
+            }
+        }
+    })
+}
+
+fn cell(status: Option<&str>, output: Option<&str>) -> Markup {
+    html! {
+        @match status { Some(status) => (words::step_status(status)), None => "does not exist" }
+        @if let Some(output) = output { details { summary { (words::short(output, 80)) } (words::verbatim(output)) } }
+    }
+}
+
+fn side(runs: &LiveRuns, id: &str, at: Option<u64>) -> Result<Markup, Fault> {
+    runs.feed(id)?.read(|history: &RunHistory| {
+        let (run, figures) = (history.run(), RunFigures::of(history.run()));
+        html! {
+            section.side aria-label={ "Run " (id) } {
+                h2 { a href={ "/runs/" (id) } { (words::short(run.goal().own_words(), 120)) } }
+                (words::run_status(run.status()))
+                dl.facts {
+                    div { dt { "Model" } dd { (run.settings().model) } }
+                    div { dt { "Steps" } dd { (figures.done) " / " (figures.steps) } }
+                    div { dt { "Time" } dd { (words::length(figures.worked)) } }
+                    div { dt { "Cost" } dd { (figures.cost) } }
+                }
+                @if let Some(at) = at { p { a href={ "/runs/" (id) "?at=" (at) } { "At event " (at) } } }
+                @if run.is_over() { (chat::said(&run.answer())) }
+            }
+        }
+    })
+}

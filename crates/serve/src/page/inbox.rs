@@ -1,0 +1,60 @@
+//! `/inbox`: the questions and approvals of all runs, to be answered in one place.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use maud::{Markup, html};
+use updraft_workbench::Fault;
+use updraft_workbench::history::{QuestionEntry, RunHistory};
+use updraft_workbench::service::{LiveRuns, RunGroup, RunListQuery, RunRow};
+
+use super::failure::PageFailure;
+use super::layout::{self, PageFrame};
+use super::{PageState, questions, words};
+
+/// How many runs are looked at.
+const RUNS: usize = 100;
+
+pub(super) async fn show(State(state): State<Arc<PageState>>) -> Result<Markup, PageFailure> {
+    let runs = state.service.runs.clone();
+    let cards = tokio::task::spawn_blocking(move || cards(&runs)).await??;
+    let frame = PageFrame { title: "Inbox", place: "/inbox", kind: "inbox", waiting: state.service.runs.waiting() };
+    let body = html! {
+        h1 { "Inbox" }
+        @if cards.is_empty() { p.empty { "Nothing waits for you." } }
+        ol.questions { @for card in &cards { (card) } }
+    };
+    Ok(layout::page(&frame, &body))
+}
+
+/// All open questions, the oldest first.
+fn cards(runs: &LiveRuns) -> Result<Vec<Markup>, Fault> {
+    let query = RunListQuery { group: Some(RunGroup::NeedsYou), most: RUNS, ..RunListQuery::default() };
+    let mut found = Vec::new();
+    for row in runs.run_list(&query)?.rows {
+        let made = runs.feed(row.id.as_str())?.read(|history| {
+            let open = questions::open(history);
+            open.map(|question| (question.asked, card(&row, history, question))).collect::<Vec<_>>()
+        })?;
+        found.extend(made);
+    }
+    found.sort_by_key(|(asked, _)| *asked);
+    Ok(found.into_iter().map(|(_, card)| card).collect())
+}
+
+fn card(row: &RunRow, history: &RunHistory, question: &QuestionEntry) -> Markup {
+    html! {
+        li.inbox-card data-run=(row.id) {
+            div.by {
+                a href={ "/runs/" (row.id) "#" (questions::place(history, question)) } { (words::short(&row.goal, 120)) }
+                " " (words::moment(question.asked))
+            }
+            (questions::asked(question))
+            @if question.is_plan {
+                p { a href={ "/runs/" (row.id) } { "Look at the plan" } }
+            } @else {
+                (questions::form(row.id.as_str(), question))
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What has changed on a page between two positions, as JSON for the script of the page.
+//!
+//! ```json
+//! {"position": 42,
+//!  "replace": {"ELEMENT ID": "<li id=…>…</li>"},
+//!  "append": {"CONTAINER ID": "<li id=…>…</li>"},
+//!  "steps": {"STEP": "running"}}
+//! ```
+//!
+//! `replace` holds whole elements for those with the same id, if the page has them; `append` what comes at the end of a
+//! container; `steps` the statuses of steps that have changed, for every element with such a `data-step`. Like the page,
+//! a patch is a function of the run and positions, so it is made once for all who watch.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Serialize;
+use tokio::sync::OnceCell;
+use updraft_drawing::{GraphNode, draw_nodes};
+use updraft_run::{RunId, StepId};
+use updraft_workbench::Fault;
+use updraft_workbench::history::{EntryKind, RunHistory};
+use updraft_workbench::service::{LiveRuns, RunFeed};
+
+use super::run_page::{RunScene, RunTab};
+use super::{chat, events, inspector, layout, pictures, run_page, steps};
+
+/// How many patches are kept for watchers that want the same.
+const KEPT: usize = 64;
+/// A page that is further behind is loaded again.
+const FARTHEST: u64 = 5_000;
+/// Most steps whose rows are replaced one by one.
+const ROWS: usize = 200;
+
+/// What one watcher looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct WatchedPart {
+    pub(super) tab: RunTab,
+    pub(super) step: Option<StepId>,
+}
+
+/// Which patch: of which run, from which position to which, for whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct PatchKey {
+    run: RunId,
+    after: u64,
+    until: u64,
+    part: WatchedPart,
+}
+
+type SharedPatch = Arc<OnceCell<Arc<str>>>;
+
+/// The newest patches.
+#[derive(Default)]
+pub(crate) struct PatchCache(Mutex<VecDeque<(PatchKey, SharedPatch)>>);
+
+/// A patch as it is sent.
+#[derive(Default, Serialize)]
+struct Patch {
+    position: u64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    reload: bool,
+    replace: BTreeMap<String, String>,
+    append: BTreeMap<&'static str, String>,
+    steps: BTreeMap<StepId, &'static str>,
+}
+
+impl PatchCache {
+    fn cell(&self, key: PatchKey) -> SharedPatch {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, cell)) = kept.iter().find(|(known, _)| *known == key) {
+            return Arc::clone(cell);
+        }
+        if kept.len() >= KEPT {
+            kept.pop_front();
+        }
+        let cell = SharedPatch::default();
+        kept.push_back((key, Arc::clone(&cell)));
+        cell
+    }
+
+    /// The patch from a position to the present, and the position of the present.
+    pub(super) async fn patch(
+        &self,
+        runs: &LiveRuns,
+        feed: &Arc<RunFeed>,
+        (after, until): (u64, u64),
+        part: &WatchedPart,
+    ) -> Result<Arc<str>, Fault> {
+        let key = PatchKey { run: feed.id().clone(), after, until, part: part.clone() };
+        let cell = self.cell(key);
+        let make = || async {
+            let (runs, feed, part) = (runs.clone(), Arc::clone(feed), part.clone());
+            let made = tokio::task::spawn_blocking(move || {
+                feed.read(|history| make(&runs, feed.id(), history, after, &part))?
+            });
+            made.await.map_err(|error| Fault::failed(error.to_string()))?
+        };
+        cell.get_or_try_init(make).await.map(Arc::clone)
+    }
+}
+
+fn make(runs: &LiveRuns, id: &RunId, history: &RunHistory, after: u64, part: &WatchedPart) -> Result<Arc<str>, Fault> {
+    let scene = RunScene {
+        runs,
+        id,
+        history,
+        is_now: true,
+        tab: part.tab,
+        step: part.step.clone(),
+        prompt: None,
+        from: None,
+        before: None,
+        newest: history.position(),
+    };
+    let mut patch = Patch { position: history.position(), ..Patch::default() };
+    if after == 0 || after > patch.position || patch.position - after > FARTHEST {
+        patch.reload = true;
+    } else if after < patch.position {
+        fill(&mut patch, &scene, after)?;
+    }
+    Ok(serde_json::to_string(&patch).map_err(|error| Fault::failed(error.to_string()))?.into())
+}
+
+fn fill(patch: &mut Patch, scene: &RunScene<'_>, after: u64) -> Result<(), Fault> {
+    let history = scene.history;
+    patch.replace.insert("run-head".into(), run_page::head(scene).0);
+    patch.replace.insert("time-bar".into(), run_page::time_bar(scene).0);
+    patch.replace.insert("inbox-count".into(), layout::inbox_count(scene.runs.waiting()).0);
+    let mut has_new_plan = false;
+    let mut is_over = false;
+    for entry in history.entries().iter().filter(|entry| entry.changed > after) {
+        let made = chat::item(scene, entry).0;
+        if entry.position > after {
+            patch.append.entry("chat").or_default().push_str(&made);
+        } else {
+            patch.replace.insert(chat::id_of(entry), made);
+        }
+        has_new_plan |= matches!(entry.kind, EntryKind::Planned(_)) && entry.position > after;
+        is_over |= matches!(entry.kind, EntryKind::Finished { .. });
+    }
+    if is_over {
+        patch.replace.insert("composer".into(), run_page::composer(scene).0);
+    }
+    let touched: Vec<_> = history.run().steps().filter(|step| history.touched(&step.spec.id) > after).collect();
+    patch.steps = touched.iter().map(|step| (step.spec.id.clone(), step.status())).collect();
+    match scene.tab {
+        RunTab::Graph if !has_new_plan && touched.len() <= ROWS => {
+            let rows = touched.iter().map(|step| (steps::row_id(&step.spec.id), steps::row(scene, step).0));
+            patch.replace.extend(rows);
+            let is_touched = |node: &GraphNode| touched.iter().any(|step| step.spec.id.as_str() == node.id);
+            patch.replace.extend(draw_nodes(&pictures::step_graph(scene), is_touched));
+        }
+        RunTab::Events => {
+            let new = scene.runs.events(scene.id, after + 1, (patch.position - after) as usize)?;
+            let rows = new.iter().map(|event| events::row(scene, event).0);
+            patch.append.insert("events", rows.collect());
+        }
+        RunTab::Graph | RunTab::Timeline => {
+            patch.replace.insert("view-body".into(), run_page::view_body(scene)?.0);
+        }
+    }
+    if scene.step.as_ref().is_some_and(|step| history.touched(step) > after) {
+        patch.replace.insert("inspector".into(), inspector::pane(scene)?.0);
+    }
+    Ok(())
+}

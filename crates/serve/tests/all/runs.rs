@@ -1,0 +1,110 @@
+//! Runs started, answered, planned, forked and looked back at from the page.
+
+use serde_json::json;
+
+use crate::world::World;
+
+const QUESTION: &str = "Which colour?";
+
+fn asks() -> serde_json::Value {
+    let question = json!({ "name": "ask_user", "args": { "question": QUESTION, "options": ["red", "blue"] } });
+    json!({ "rules": [{ "when": { "turn": 0 }, "answer": { "calls": [question] } }],
+            "default": { "text": "It is **painted**." } })
+}
+
+/// The value of the first hidden field with this name after a mark.
+fn hidden(body: &str, name: &str) -> String {
+    let mark = format!("name=\"{name}\" value=\"");
+    let (_, rest) = body.split_once(&mark).unwrap();
+    rest.split_once('"').unwrap().0.to_owned()
+}
+
+#[tokio::test]
+async fn a_run_is_started_with_a_file_and_its_question_answered_in_the_inbox() {
+    let world = World::new(&asks()).await;
+    let file = Some(("../../colours.txt", "red, blue\n"));
+    let run = world.start(&[("goal", "Paint it"), ("mode", "agent:clarification")], file).await.run();
+    assert_eq!(std::fs::read_to_string(world.file("uploads/colours.txt")).unwrap(), "red, blue\n");
+    world.until(&run, "/answer").await;
+    let page = world.get(&format!("/runs/{run}")).await.body;
+    for part in ["Paint it", "uploads/colours.txt", QUESTION, "value=\"blue\"", "needs you", "data-stream="] {
+        assert!(page.contains(part), "{part} in {page}");
+    }
+    let inbox = world.get("/inbox").await.body;
+    assert!(inbox.contains(QUESTION), "{inbox}");
+    assert!(world.get("/").await.body.contains("needs you"));
+    let id = hidden(&inbox, "id");
+    let answered = world.post(&format!("/runs/{run}/answer"), &[("id", &id), ("text", "blue")]).await;
+    assert_eq!(answered.run(), run);
+    world.until(&run, "<strong>painted</strong>").await;
+    let page = world.get(&format!("/runs/{run}")).await.body;
+    assert!(page.contains("Answered: blue") && page.contains("Send as a new run"), "{page}");
+    let again = world.post(&format!("/runs/{run}/answer"), &[("id", &id), ("text", "red")]).await;
+    assert_eq!(again.status, 400);
+    let next = world.post(&format!("/runs/{run}/tell"), &[("message", "And the roof?")]).await.run();
+    world.until(&next, "/answer").await;
+    let page = world.get(&format!("/runs/{next}")).await.body;
+    assert!(page.contains("Follows") && page.contains(&format!("/compare?a={run}")), "{page}");
+    assert_eq!(world.post(&format!("/runs/{next}/cancel"), &[]).await.run(), next);
+    assert!(world.get(&format!("/runs/{next}")).await.body.contains("data-status=\"cancelled\""));
+    world.close().await;
+}
+
+#[tokio::test]
+async fn a_plan_is_shown_and_changed_before_anything_is_done() {
+    let steps = json!([{ "id": "look", "agent": "researcher", "prompt": "Look around." }]);
+    let script = json!({ "rules": [{ "when": { "agent": "planner" }, "answer": { "json": { "steps": steps } } }],
+                         "default": { "text": "Seen." } });
+    let world = World::new(&script).await;
+    let run = world.start(&[("goal", "Look"), ("mode", "plan"), ("plan_first", "yes")], None).await.run();
+    world.until(&run, "waiting-plan").await;
+    let page = world.get(&format!("/runs/{run}")).await.body;
+    assert!(page.contains("Look around.") && page.contains("Carry out as changed"), "{page}");
+    let path = format!("/runs/{run}/plan");
+    let refused = world.post(&path, &[("plan", "{\"steps\": [{\"id\": \"x\", \"agent\": \"nobody\"}]}")]).await;
+    assert_eq!(refused.status, 400);
+    assert!(refused.body.contains("nobody"), "{}", refused.body);
+    let changed = json!({ "steps": [
+        { "id": "look", "agent": "researcher", "prompt": "Look around." },
+        { "id": "again", "agent": "researcher", "prompt": "Look twice.", "after": ["look"] },
+    ] });
+    assert_eq!(world.post(&path, &[("plan", &changed.to_string())]).await.run(), run);
+    world.until(&run, "data-status=\\\"done\\\"").await;
+    let page = world.get(&format!("/runs/{run}?step=again")).await.body;
+    assert!(page.contains("Look twice.") && page.contains("Re-run from this step"), "{page}");
+    let again = world.post(&format!("/runs/{run}/rerun"), &[("step", "again")]).await.run();
+    world.until(&again, "data-status=\\\"done\\\"").await;
+    let compared = world.get(&format!("/compare?a={run}&b={again}")).await;
+    assert_eq!(compared.status, 200);
+    assert!(compared.body.contains("They differ from event"), "{}", compared.body);
+    world.close().await;
+}
+
+#[tokio::test]
+async fn the_past_is_shown_like_the_present_and_can_be_taken_up_again() {
+    let world = World::new(&asks()).await;
+    let run = world.start(&[("goal", "Paint it"), ("mode", "agent:clarification")], None).await.run();
+    let asked = world.until(&run, "/answer").await;
+    let id = hidden(&world.get("/inbox").await.body, "id");
+    world.post(&format!("/runs/{run}/answer"), &[("id", &id), ("text", "blue")]).await.run();
+    let end = world.until(&run, "<strong>painted</strong>").await;
+    for at in 1..=end + 1 {
+        for view in ["graph", "timeline", "events"] {
+            let page = world.get(&format!("/runs/{run}?at={at}&view={view}")).await;
+            assert_eq!(page.status, 200, "{at} {view}");
+            assert_eq!(page.body.contains("You look at the past"), at < end, "{at} {view}");
+        }
+    }
+    let past = world.get(&format!("/runs/{run}?at={asked}")).await.body;
+    assert!(past.contains("Open at this moment.") && !past.contains("painted"), "{past}");
+    assert!(!past.contains("data-stream") && !past.contains("/answer\""), "{past}");
+    let fork = world.post(&format!("/runs/{run}/fork"), &[("at", &asked.to_string())]).await.run();
+    world.until(&fork, "/answer").await;
+    let page = world.get(&format!("/runs/{fork}")).await.body;
+    assert!(page.contains("Forked from") && page.contains(&run), "{page}");
+    world.post(&format!("/runs/{fork}/cancel"), &[]).await.run();
+    let prompt = format!("/runs/{run}?step=clarification&prompt=clarification%2F0%2F0%2Fask.0");
+    let inspected = world.get(&prompt).await.body;
+    assert!(inspected.contains("[system]"), "{inspected}");
+    world.close().await;
+}

@@ -1,0 +1,77 @@
+//! Looking at runs closely: their histories, raw events, prompts, diffs, and how two of them differ.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use updraft_engine::{RunDiff, SentPrompt, diff, prompt_at};
+use updraft_run::{EffectAddress, Event, Reply, RunId, Timestamp};
+
+use super::feeds::RunFeed;
+use super::runs::LiveRuns;
+use crate::fault::Fault;
+use crate::history::CallEntry;
+
+/// Most bytes of a diff that are shown.
+const DIFF: usize = 200_000;
+
+/// One event of a run's journal.
+#[derive(Clone, Debug)]
+pub struct NumberedEvent {
+    /// Its number, from 1.
+    pub number: u64,
+    /// When it happened.
+    pub at: Timestamp,
+    /// The event.
+    pub event: Event,
+}
+
+impl LiveRuns {
+    /// A run of this workspace, to be read.
+    pub fn feed(&self, run: &str) -> Result<Arc<RunFeed>, Fault> {
+        let id = self.find(run)?;
+        Ok(self.feeds().of(self.journal(), &id))
+    }
+
+    /// A run to be watched: its feed follows it as long as the receiver exists.
+    pub fn watched_feed(&self, run: &str) -> Result<(Arc<RunFeed>, tokio::sync::watch::Receiver<u64>), Fault> {
+        let feed = self.feed(run)?;
+        let positions = feed.positions();
+        self.aside(Arc::clone(&feed).follow(self.stop_token().clone()));
+        Ok((feed, positions))
+    }
+
+    /// Events of a run from a number on, at most this many. Blocks on the disk.
+    pub fn events(&self, run: &RunId, from: u64, most: usize) -> Result<Vec<NumberedEvent>, Fault> {
+        let mut found = Vec::new();
+        self.journal().read(run, from, &mut |first, record| {
+            let numbered = (first..).zip(record.events).filter(|(number, _)| *number >= from);
+            found.extend(numbered.map(|(number, event)| NumberedEvent { number, at: record.at, event }));
+            if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        found.truncate(most);
+        Ok(found)
+    }
+
+    /// The prompt that a question to a model was sent with. Blocks on the disk.
+    pub fn prompt(&self, run: &RunId, address: &EffectAddress) -> Result<Option<SentPrompt>, Fault> {
+        Ok(prompt_at(self.journal(), run, address)?)
+    }
+
+    /// What a call changed in text files, as a unified diff.
+    pub fn diff_of(&self, call: &CallEntry) -> Option<String> {
+        let Some(Reply::Output(output)) = &call.reply else { return None };
+        let stored = || {
+            let bytes = self.journal().blob(&output.diff?.hash).ok()??;
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        let own = output.value.as_ref().and_then(|value| value["diff"].as_str()).map(str::to_owned);
+        let mut text = own.or_else(stored).filter(|text| !text.trim().is_empty())?;
+        text.truncate(text.floor_char_boundary(DIFF));
+        Some(text)
+    }
+
+    /// How two runs differ. Blocks on the disk.
+    pub fn compare(&self, left: &str, right: &str) -> Result<RunDiff, Fault> {
+        Ok(diff(self.journal(), &self.find(left)?, &self.find(right)?)?)
+    }
+}

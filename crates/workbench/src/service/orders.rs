@@ -1,0 +1,255 @@
+//! Runs that people start from a page: with settings of their own, after other runs, from the past, or once more.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use updraft_engine::Agent;
+use updraft_run::{
+    AgentRole, ApprovalMode, EffectAddress, Goal, Graph, Input, Requirement, Run, RunId, RunMode, StepId, StepRole,
+};
+
+use super::runs::LiveRuns;
+use crate::fault::Fault;
+use crate::flags::Flags;
+use crate::fork::{Fork, may_fork};
+use crate::journal::{self, new_id};
+use crate::repeat::RepeatChange;
+use crate::resume::StoredRun;
+use crate::start::NewGoal;
+use crate::workbench::Workbench;
+
+/// The entry point recorded in the goal of runs that people start from the page.
+pub(crate) const PAGE: &str = "page";
+
+/// A goal from a person, and how to work on it.
+#[derive(Clone, Debug, Default)]
+pub struct RunOrder {
+    /// The goal.
+    pub goal: String,
+    /// How the graph is made.
+    pub mode: RunMode,
+    /// Another model.
+    pub model: Option<String>,
+    /// Stricter approvals.
+    pub approvals: Option<ApprovalMode>,
+    /// The plan is shown before anything is changed.
+    pub plan_first: bool,
+    /// Files of the workspace, by path.
+    pub files: Vec<String>,
+    /// The run that it follows up on.
+    pub follows: Option<RunId>,
+}
+
+/// An agent that can work on a goal alone.
+#[derive(Clone, Debug)]
+pub struct AgentChoice {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub purpose: String,
+}
+
+/// A plan that waits for approval.
+#[derive(Clone, Debug)]
+pub struct WaitingPlan {
+    /// Its steps.
+    pub graph: Graph,
+    /// What is required.
+    pub requirements: Vec<Requirement>,
+}
+
+impl WaitingPlan {
+    /// The plan that a run waits to have approved.
+    pub fn of(run: &Run) -> Option<Self> {
+        run.plan_approval()?;
+        let waits = run.steps().filter(|step| step.role == StepRole::Work && !step.has_begun() && !step.has_ended());
+        let graph = Graph { steps: waits.map(|step| (*step.spec).clone()).collect() };
+        Some(Self { graph, requirements: run.proof().requirements.clone() })
+    }
+
+    /// The plan as the text of a plan file.
+    pub fn in_json(&self) -> String {
+        let mut file = serde_json::to_value(&self.graph).unwrap_or_default();
+        let derived: Vec<Value> =
+            self.requirements.iter().filter(|one| one.derived).map(Requirement::in_plan).collect();
+        if !derived.is_empty() {
+            file["requirements"] = derived.into();
+        }
+        serde_json::to_string_pretty(&file).unwrap_or_default()
+    }
+}
+
+impl LiveRuns {
+    /// Starts a run. When this returns, the goal is on disk and the run continues in the background.
+    pub async fn order(&self, order: RunOrder) -> Result<RunId, Fault> {
+        if order.goal.trim().is_empty() {
+            return Err(Fault::usage("the goal is empty; say what you want done"));
+        }
+        if self.is_stopping() {
+            return Err(Fault::failed("the server is stopping; ask again when it is back"));
+        }
+        let RunOrder { goal: text, mode, model, approvals, plan_first, files, follows } = order;
+        let mut goal = Goal { text, mode, files, door: PAGE.to_owned(), ..Goal::default() };
+        if let Some(last) = &follows {
+            self.continue_conversation(&mut goal, last)?;
+        }
+        let id = new_id()?;
+        let new = NewGoal { goal, plan_first, ..NewGoal::default() };
+        self.bench().check(&new, Vec::new())?;
+        if model.is_none() && approvals.is_none() && !plan_first {
+            let handle = Box::pin(self.bench().start(id.clone(), new)).await?;
+            self.drive_on(handle, None);
+            return Ok(id);
+        }
+        let mut bench = self.own_bench(model, approvals)?;
+        if plan_first {
+            bench.hold_to_reading();
+        }
+        let handle = Box::pin(bench.start(id.clone(), new)).await?;
+        self.drive_on(handle, Some(bench));
+        Ok(id)
+    }
+
+    /// The agents that can work on a goal alone.
+    pub fn agents(&self) -> Vec<AgentChoice> {
+        let works = |agent: &&Agent| match agent.role {
+            None | Some(AgentRole::Work | AgentRole::Thinker | AgentRole::Generalist) => true,
+            Some(_) => false,
+        };
+        let choice = |agent: &Agent| AgentChoice { name: agent.name.clone(), purpose: agent.purpose.clone() };
+        let known = self.bench().agents_and_prompts();
+        known.map(|(agents, _)| agents.iter().filter(works).map(choice).collect()).unwrap_or_default()
+    }
+
+    /// A workbench for one run: with the flags of this service, and what the person chose. Approvals can only become
+    /// stricter.
+    fn own_bench(&self, model: Option<String>, approvals: Option<ApprovalMode>) -> Result<Workbench, Fault> {
+        let bench = self.bench();
+        let strictest = bench.settings.effective.approvals.value;
+        let mut flags = Flags { approvals: Some(approvals.unwrap_or(strictest).max(strictest)), ..bench.flags.clone() };
+        if model.is_some() {
+            flags.model = model;
+        }
+        let mut own = Workbench::open(&bench.folders, &bench.folder, flags, bench.attendance.clone())?;
+        own.use_journal(self.journal().clone());
+        Ok(own)
+    }
+
+    /// Adds what was said in an earlier run to a goal, and gives it to the same agents.
+    fn continue_conversation(&self, goal: &mut Goal, last: &RunId) -> Result<(), Fault> {
+        let run = journal::load(self.journal(), &self.find(last.as_str())?)?;
+        if !run.is_over() {
+            return Err(Fault::usage(format!("run {last} has not ended; send it a message instead")));
+        }
+        goal.earlier = run.goal().earlier.clone();
+        goal.earlier.add("user", run.goal().own_words());
+        goal.earlier.add("assistant", &super::view::final_answer(&run));
+        goal.earlier.fold(self.settings().effective.memory.conversation());
+        goal.origins = run.origins();
+        goal.follows = Some(last.clone());
+        if goal.mode == RunMode::Plan {
+            match &run.goal().mode {
+                same @ (RunMode::Agent(_) | RunMode::Swarm) => goal.mode = same.clone(),
+                RunMode::Plan | RunMode::Given => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a message to a run that has not ended.
+    pub async fn tell_user(&self, run: &str, message: String) -> Result<(), Fault> {
+        if message.trim().is_empty() {
+            return Err(Fault::usage("the message is empty"));
+        }
+        let id = self.find(run)?;
+        let loaded = journal::load(self.journal(), &id)?;
+        if loaded.is_over() {
+            return Err(Fault::usage(format!("run {id} has already ended: it is {}", loaded.status())));
+        }
+        self.tell(&id, Input::Tell { message }).await
+    }
+
+    /// Starts a copy of a run's first events, perhaps with another goal.
+    pub async fn fork(&self, run: &str, at: u64, goal: Option<String>) -> Result<RunId, Fault> {
+        let from = self.find(run)?;
+        may_fork(self.journal(), &from, at)?;
+        let source = journal::load(self.journal(), &from)?;
+        if source.is_imported() {
+            return Err(Fault::usage(format!("run {from} was imported, and has not been adopted yet"))
+                .hint(format!("`updraft resume {from} --workspace DIR --mode workspace` adopts it")));
+        }
+        let bench = self.bench_for(&source, Flags::default())?;
+        let to = new_id()?;
+        let goal = goal.filter(|goal| !goal.trim().is_empty() && goal != source.goal().own_words());
+        let fork = Fork {
+            from,
+            at,
+            to: to.clone(),
+            model: None,
+            goal,
+            variables: Vec::<(String, Value)>::new(),
+            stays: false,
+        };
+        let then = vec![Input::Resume { budget: None, approvals: None }];
+        let handle = Box::pin(bench.fork(fork, then)).await?;
+        self.drive_on(handle, Some(bench));
+        Ok(to)
+    }
+
+    /// Repeats a run that has ended: these steps, and what depends on them.
+    pub async fn rerun(&self, run: &str, again: Vec<StepId>) -> Result<RunId, Fault> {
+        let of = self.find(run)?;
+        let old = journal::load(self.journal(), &of)?;
+        if !old.is_over() {
+            return Err(Fault::usage(format!("run {of} has not ended; it is {}", old.status())));
+        }
+        if old.is_imported() {
+            return Err(Fault::usage(format!("run {of} was imported; its model, folder and commands are not yours")));
+        }
+        let bench = self.bench_for(&old, Flags { model: Some(old.settings().model.clone()), ..Flags::default() })?;
+        let mut repeat = Box::pin(bench.repeat(&of, RepeatChange { again, ..RepeatChange::default() })).await?;
+        bench.check(&repeat.new, Vec::new())?;
+        PAGE.clone_into(&mut repeat.new.goal.door);
+        let id = new_id()?;
+        let handle = Box::pin(bench.start(id.clone(), repeat.new)).await?;
+        self.drive_on(handle, Some(bench));
+        Ok(id)
+    }
+
+    /// A workbench for a stored run, limited to what it was granted.
+    pub(super) fn bench_for(&self, run: &Run, flags: Flags) -> Result<Workbench, Fault> {
+        let shared = self.bench();
+        Workbench::open_for(&StoredRun::new(run, self.journal())?, &shared.folders, flags, shared.attendance.clone())
+    }
+
+    /// Approves a plan as a person has changed it.
+    pub async fn edit_plan(&self, run: &str, plan: &str) -> Result<(), Fault> {
+        let id = self.find(run)?;
+        let loaded = journal::load(self.journal(), &id)?;
+        if loaded.plan_approval().is_none() {
+            return Err(Fault::usage("the plan does not wait for approval any more"));
+        }
+        let value: Value = serde_json::from_str(plan)
+            .map_err(|error| Fault::usage(format!("the plan is not JSON: {error}")).hint("nothing was changed"))?;
+        let (graph, mut faults) = Graph::read_what_can_be(&value);
+        let models: BTreeMap<String, String> = self.bench().named_in_full(&graph);
+        faults.extend(loaded.edit_faults(&graph, &models));
+        if !faults.is_empty() {
+            return Err(updraft_engine::Error::Plan(faults).into());
+        }
+        let requirements = Requirement::all_in(&value);
+        let input = Input::EditPlan { graph: Arc::new(graph), models, requirements, by: "the page".into() };
+        self.tell(&id, input).await
+    }
+
+    /// Whether an input that waits for a run approves its plan.
+    pub(super) fn approves_plan(&self, id: &RunId, approval: Option<&EffectAddress>) -> bool {
+        let approves = |input: &Input| match input {
+            Input::EditPlan { .. } => true,
+            Input::Verdict { id, verdict } => verdict.allow && (id.is_none() || id.as_ref() == approval),
+            _ => false,
+        };
+        self.journal().inbox(id).is_ok_and(|inbox| inbox.iter().any(|waiting| approves(&waiting.input)))
+    }
+}

@@ -1,0 +1,240 @@
+// What people do with the page, in a real browser, with the real server and a scripted model.
+//
+// Each journey is one test; all share a server and a browser. Whatever a page reports (an error in the console, a violation
+// of the security policy) fails the journey that opened it, and so does anything that axe-core or html-validate finds.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { after, afterEach, before, test } from 'node:test';
+
+import { World, check } from './world.mjs';
+
+let world;
+const opened = [];
+
+before(async () => {
+  world = await World.make();
+  const page = await world.page();
+  await page.goto(world.entry);
+  await page.waitForURL(`${world.address}/`);
+  await page.close();
+});
+after(() => world?.end());
+afterEach(async () => {
+  world.model.release();
+  for (const page of opened.splice(0)) await page.close();
+  assert.deepEqual(world.faults.splice(0), []);
+});
+
+const open = async (place = '/') => {
+  const page = await world.page();
+  opened.push(page);
+  await page.goto(world.address + place);
+  return page;
+};
+
+// Starts a run from the form, and stays at its page.
+const start = async (page, model, { goal = `Do ${model}`, planFirst = false } = {}) => {
+  await page.goto(`${world.address}/new`);
+  await page.getByLabel('What do you want done?').fill(goal);
+  await page.getByLabel('Model').fill(`openai-compatible/${model}`);
+  if (planFirst) await page.getByLabel('Show me the plan').check();
+  await page.getByRole('button', { name: 'Start' }).click();
+  await page.waitForURL(/\/runs\//);
+};
+const status = (page, word) => page.locator(`#run-head[data-status=${word}]`).waitFor();
+const step = (page, id, state) => page.locator(`.step-row[data-step=${id}][data-status=${state}]`).waitFor();
+const result = (page) => page.locator('.entry.result');
+
+test('a run is started from the page with a file, watched live, reloaded half way, and ends', async () => {
+  const page = await open('/new');
+  await check(page);
+  world.model.hold('Revenue by region', 'Revenue by product');
+  await page.getByLabel('What do you want done?').fill('Analyse the sales');
+  await page.getByLabel('Files').setInputFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('Notes.\n') });
+  await page.getByRole('button', { name: 'Remove notes.txt' }).waitFor();
+  await page.getByRole('button', { name: 'Start' }).click();
+  await page.waitForURL(/\/runs\//);
+  // Nothing is loaded anew from here on: what changes comes by the stream.
+  await step(page, 'by_region', 'running');
+  await step(page, 'by_product', 'running');
+  await step(page, 'by_month', 'completed');
+  await page.getByText('Live', { exact: true }).waitFor();
+  await page.locator('svg.graph a[data-step=by_region].state-running').waitFor();
+  await check(page);
+
+  await page.reload();
+  await step(page, 'by_region', 'running');
+  world.model.release('Revenue by region', 'Revenue by product');
+  await status(page, 'done');
+  await page.locator('svg.graph a[data-step=answer].state-completed').waitFor();
+  assert.match(await result(page).textContent(), /East leads/);
+  assert.equal(await result(page).locator('strong').textContent(), 'East leads');
+  assert.equal(await fs.readFile(path.join(world.work, 'uploads', 'notes.txt'), 'utf8').catch(() => ''), 'Notes.\n');
+});
+
+test('what is open, typed and looked at stays while the run goes on', async () => {
+  const page = await open();
+  world.model.hold('Revenue by region');
+  await start(page, 'parallel');
+  await step(page, 'by_region', 'running');
+  await page.locator('.entry.call details').first().locator('summary').click();
+  await page.locator('#message').fill('half a thought');
+  await page.getByRole('button', { name: 'Zoom in' }).click();
+  const moved = await page.locator('svg.graph').evaluate((svg) => new Promise((done) => {
+    requestAnimationFrame(() => requestAnimationFrame(() => done(svg.style.transform)));
+  }));
+  await page.locator('#message').focus();
+  world.model.release('Revenue by region');
+  await status(page, 'done');
+  assert.equal(await page.locator('.entry.call details').first().getAttribute('open'), '');
+  assert.equal(await page.locator('#message').inputValue(), 'half a thought');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'message');
+  assert.equal(await page.locator('svg.graph').evaluate((svg) => svg.style.transform), moved);
+});
+
+test('a call is approved with the keyboard, and another tab sees it', async () => {
+  const [page, other] = [await open(), await open()];
+  await start(page, 'approve');
+  const allow = page.getByRole('button', { name: 'Allow' });
+  await allow.waitFor();
+  await check(page);
+  await other.goto(page.url());
+  await other.getByRole('button', { name: 'Allow' }).waitFor();
+  await page.locator('body').press('a');
+  assert.equal(await allow.evaluate((button) => button === document.activeElement), true);
+  await page.keyboard.press('a');
+  await Promise.all([status(page, 'done'), status(other, 'done')]);
+  await other.getByText('Allowed by the page').waitFor();
+  assert.equal(await fs.readFile(path.join(world.work, 'note.md'), 'utf8'), '# Note\n\nRemember the milk.\n');
+});
+
+test('a question is answered from the inbox', async () => {
+  const page = await open();
+  await start(page, 'ask');
+  await page.getByText('Which colour should lead?').first().waitFor();
+  const inbox = await open('/inbox');
+  await check(inbox);
+  await inbox.getByLabel('blue').check();
+  await inbox.getByRole('button', { name: 'Answer' }).click();
+  await status(page, 'done');
+  await page.getByText('Answered: blue').waitFor();
+  await inbox.goto(`${world.address}/inbox`);
+  await inbox.getByText('Nothing waits for you.').waitFor();
+});
+
+test('a plan is shown before it runs, changed, and carried out as changed', async () => {
+  const page = await open();
+  await start(page, 'parallel', { planFirst: true });
+  await page.getByText('Change the plan').click();
+  await check(page);
+  const text = page.locator('#plan-text');
+  const plan = JSON.parse(await text.inputValue());
+  plan.steps = plan.steps.filter(({ id }) => !['by_month', 'by_product'].includes(id));
+  for (const one of plan.steps) one.reads = (one.reads ?? []).filter((name) => !['by_month', 'by_product'].includes(name));
+  await text.fill(JSON.stringify(plan));
+  await page.getByRole('button', { name: 'Carry out as changed' }).click();
+  await status(page, 'done');
+  assert.equal(await page.locator('.step-row[data-step=by_month][data-status=completed]').count(), 0);
+  await step(page, 'by_region', 'completed');
+});
+
+test('a run is cancelled by Escape, after a question', async () => {
+  const page = await open();
+  world.model.hold('Look at the columns');
+  await start(page, 'parallel');
+  await step(page, 'profile', 'running');
+  await page.locator('body').press('Escape');
+  const dialog = page.getByRole('dialog', { name: 'Interrupt' });
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await status(page, 'cancelled');
+  world.model.release('Look at the columns');
+});
+
+test('the past is looked at with the slider, and a run is forked from it', async () => {
+  const page = await open();
+  await start(page, 'parallel');
+  await status(page, 'done');
+  const first = page.url();
+  await page.locator('.slider input[type=range]').evaluate((slider) => {
+    slider.value = '20';
+    slider.dispatchEvent(new Event('input', { bubbles: true }));
+  });
+  await page.locator('#time-bar[data-past]').waitFor();
+  assert.equal(new URL(page.url()).searchParams.get('at'), '20');
+  assert.equal(await result(page).count(), 0);
+  await check(page);
+  await page.locator('#time-bar').getByRole('button', { name: 'Fork from here' }).click();
+  await page.waitForURL((url) => url.href !== first && /\/runs\//.test(url.pathname) && !url.searchParams.has('at'));
+  await page.getByText('Forked from').first().waitFor();
+  assert.notEqual(new URL(page.url()).pathname, new URL(first).pathname);
+});
+
+test('steps are reached with j and k, and the keys are explained', async () => {
+  const page = await open();
+  await start(page, 'replan');
+  await status(page, 'done');
+  await step(page, 'answer2', 'completed');
+  await page.locator('body').press('j');
+  await page.locator('#inspector[data-step]').waitFor();
+  const before = await page.locator('#inspector').getAttribute('data-step');
+  await page.locator('body').press('j');
+  await page.locator(`#inspector[data-step]:not([data-step="${before}"])`).waitFor();
+  await page.locator('body').press('k');
+  await page.locator(`#inspector[data-step="${before}"]`).waitFor();
+  await check(page);
+  await page.locator('body').press('?');
+  await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+  await check(page);
+});
+
+test('the server is restarted under an open page', async () => {
+  const page = await open();
+  world.model.hold('Revenue by month');
+  await start(page, 'parallel');
+  await step(page, 'by_month', 'running');
+  await page.getByText('Live', { exact: true }).waitFor();
+  await world.stopServer('SIGKILL');
+  await page.getByText('Reconnecting…').waitFor();
+  // The browser itself says that it cannot connect.
+  world.faults.splice(0, Infinity, ...world.faults.filter((fault) => !/Failed to load resource|ERR_/.test(fault)));
+  world.model.release('Revenue by month');
+  await world.serve(new URL(world.address).port);
+  await page.getByText('Live', { exact: true }).waitFor();
+  world.faults.splice(0, Infinity, ...world.faults.filter((fault) => !/Failed to load resource|ERR_/.test(fault)));
+  const resume = page.getByRole('button', { name: 'Resume' });
+  await Promise.race([resume.waitFor().then(() => resume.click()), status(page, 'done')]);
+  await status(page, 'done');
+  assert.match(await result(page).textContent(), /East leads/);
+});
+
+test('every page is valid and accessible, in the dark and at 360 pixels too', async () => {
+  const page = await open();
+  const run = await page.locator('.run-card .goal').first().getAttribute('href');
+  const places = ['/', '/new', '/inbox', run, `${run}?view=timeline`, `${run}?view=events`, `${run}?step=profile`];
+  const pages = await page.locator('nav.places a').evaluateAll((links) => links.map((link) => link.getAttribute('href')));
+  for (const place of new Set([...places, ...pages])) {
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await page.goto(world.address + place);
+    await check(page);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.setViewportSize({ width: 360, height: 780 });
+    await check(page);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= 360, `${place} is ${wide} pixels wide`);
+  }
+});
+
+test('everything can be read and a call can be approved without JavaScript', async () => {
+  const context = await world.browser.newContext({ javaScriptEnabled: false, storageState: await world.context.storageState() });
+  const page = await context.newPage();
+  await start(page, 'approve', { goal: 'Without scripts' });
+  while (!(await page.getByRole('button', { name: 'Allow' }).count())) await page.reload();
+  await page.getByRole('button', { name: 'Allow' }).click();
+  while ((await page.locator('#run-head').getAttribute('data-status')) !== 'done') await page.reload();
+  assert.match(await result(page).textContent(), /note\.md/);
+  assert.equal(await page.locator('svg.graph a[data-step]').count(), 3);
+  await context.close();
+});

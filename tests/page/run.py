@@ -1,0 +1,35 @@
+"""Drives the web page in a real browser: starts runs, approves, answers, steers, goes back in time.
+
+run.py UPDRAFT CHROMIUM [--lighthouse]
+
+UPDRAFT is the binary, CHROMIUM the browser. Packages of npm come from the cache (../mcp/packages.py). No network: the model
+is scripted, everything is on loopback. With --lighthouse, prints Lighthouse's scores of the main pages instead.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "mcp"))
+from packages import packages  # noqa: E402
+
+
+def main():
+    arguments = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
+    if len(arguments) != 2:
+        sys.exit(__doc__)
+    folder = packages(HERE / "package.json")
+    environment = os.environ | {"PACKAGES": str(folder), "UPDRAFT": str(Path(arguments[0]).resolve()), "CHROMIUM": arguments[1]}
+    command = [str(folder / "node_modules/node/bin/node")]
+    if "--lighthouse" in sys.argv:
+        environment["LIGHTHOUSE"] = str(packages(HERE / "lighthouse/package.json"))
+        command.append(str(HERE / "lighthouse.mjs"))
+    else:
+        command += ["--test", "--test-timeout=300000", str(HERE / "journeys.mjs")]
+    sys.exit(subprocess.run(command, env=environment).returncode)
+
+
+if __name__ == "__main__":
+    main()
