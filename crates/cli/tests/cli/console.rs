@@ -348,3 +348,64 @@ fn a_streamed_character_costs_few_bytes() {
     println!("{overhead:.2} bytes besides the text for each of {} characters", text.len());
     assert!(overhead < 5.0, "{overhead}");
 }
+
+#[test]
+fn a_plan_is_shown_before_it_runs_and_a_call_waits_for_approval() {
+    let world = World::new();
+    world.config("config.toml", "[rules]\nask = [\"read_file\"]\n");
+    let steps = json!([{ "id": "look", "agent": "coder", "description": "Read the file" },
+        { "id": "say", "agent": "thinker", "description": "Say what it says", "after": ["look"] }]);
+    let call = json!({ "calls": [{ "name": "read_file", "args": { "path": "a.txt" } }] });
+    let rules = json!([
+        { "when": { "step": "plan" }, "answer": { "json": { "steps": steps } } },
+        { "when": { "step": "look", "turn": 0 }, "answer": call },
+        { "when": { "step": "look" }, "answer": { "text": "It says hello." } },
+    ]);
+    let model = world.script("s.json", &json!({ "rules": rules, "default": { "text": "Hello it is." } }));
+    let mut pty = Pty::chat(&world, 100, &["--model", &model, "--plan-first"]);
+    pty.shows("› ");
+    pty.types("What does a.txt say?\r");
+    pty.shows("carry it out?");
+    pty.shows("Say what it says");
+    pty.types("go\r");
+    pty.shows("allow it?");
+    pty.types("y\r");
+    pty.shows("Hello it is.");
+    pty.until("an idle console", |screen| !screen.contains("working"));
+    pty.types("\u{4}");
+    assert_eq!(pty.end(), 0);
+}
+
+#[test]
+fn what_models_and_people_write_does_not_steer_the_terminal() {
+    let (world, mut model) = (World::new(), StreamingModel::start());
+    let mut pty = model.chat(&world, 80);
+    pty.shows("› ");
+    pty.types("\u{1b}[200~Is \u{1b}[2J\u{9b}5A this shown?\u{1b}[201~\r");
+    model.asked();
+    model.says("\u{1b}[2J\u{1b}]0;title\u{7}Gone\u{8}\u{202e}?\n\n\u{1b}[?1049h`\u{1b}[31m`\n\nThe end.");
+    model.ends();
+    pty.shows("The end.");
+    pty.until("an idle console", |screen| !screen.contains("working"));
+    pty.types("\u{4}");
+    pty.end();
+    let bytes = String::from_utf8_lossy(&pty.bytes()).into_owned();
+    for steering in ["\u{1b}[2J", "\u{1b}]0;", "\u{7}", "\u{8}", "\u{202e}", "\u{1b}[?1049h", "\u{9b}"] {
+        assert!(!bytes.contains(steering), "{steering:?} in {bytes:?}");
+    }
+    assert!(pty.all().contains("Is ") && pty.all().contains("updraft 0."), "{}", pty.all());
+}
+
+#[test]
+fn without_a_command_the_console_opens_on_a_terminal_only() {
+    let world = World::new();
+    let mut command = world.command(&[]);
+    command.env("LANG", "C.UTF-8");
+    let mut pty = Pty::start(&command, 80);
+    pty.shows("Say what you want done");
+    pty.types("/help\r");
+    pty.shows("Ctrl-O shows the newest");
+    pty.types("/quit\r");
+    assert_eq!(pty.end(), 0);
+    world.updraft(&[]).code(2).says("Usage:");
+}
