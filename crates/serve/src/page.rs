@@ -20,6 +20,8 @@
 //!
 //! [`RunHistory`]: updraft_workbench::history::RunHistory
 
+#![allow(clippy::unused_async, reason = "axum takes async functions, also where nothing is awaited")]
+
 mod access;
 mod actions;
 mod assets;

@@ -169,14 +169,15 @@ impl RunHistory {
                 self.place(position, at, id, EntryKind::Answer(Box::new(answer)));
             }
             Effect::Prepare => self.times.entry(id.step.clone()).or_default().entered(id.visit, at),
-            Effect::Call => match self.entry(id, position) {
-                // It was approved: its entry is there already.
-                Some(entry) => entry.wanted(at),
-                None => {
+            Effect::Call => {
+                // It may have been approved: then its entry is there already.
+                if let Some(entry) = self.entry(id, position) {
+                    entry.wanted(at);
+                } else {
                     let call = CallEntry::wanted(id, self.run.call_at(id), at);
                     self.place(position, at, id, EntryKind::Call(Box::new(call)));
                 }
-            },
+            }
             Effect::Question { text, options, inquiry } => {
                 let question = QuestionEntry::question(id, text, options, inquiry.as_deref(), at);
                 self.place(position, at, id, EntryKind::Question(Box::new(question)));

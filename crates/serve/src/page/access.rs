@@ -18,7 +18,7 @@ use subtle::ConstantTimeEq;
 use updraft_run::Timestamp;
 use updraft_workbench::{folders::unguessable, time_format};
 
-use super::{PageState, failure, layout};
+use super::{PageState, failure, layout, words};
 use crate::admission::AdmissionSlot;
 use crate::token::ServeToken;
 
@@ -130,7 +130,7 @@ impl PageAccess {
 }
 
 fn seal(token: &ServeToken, text: &str) -> String {
-    token.key(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    words::hex(&token.key(text))
 }
 
 fn is_sealed(token: &ServeToken, text: &str, shown: &str) -> bool {

@@ -7,6 +7,8 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use sha2::{Digest, Sha256};
 
+use super::words;
+
 /// A file of the page.
 struct Asset {
     name: &'static str,
@@ -32,7 +34,7 @@ const FILES: [Asset; 10] = [
 
 /// A short hash of each file.
 static HASHES: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let hash = |asset: &Asset| Sha256::digest(asset.text).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hash = |asset: &Asset| words::hex(&Sha256::digest(asset.text)[..8]);
     FILES.iter().map(hash).collect()
 });
 

@@ -23,9 +23,10 @@ pub(super) fn markdown(text: &str) -> Markup {
         Event::Start(Tag::Link { dest_url, title, id, .. } | Tag::Image { dest_url, title, id, .. }) => {
             let is_link = is_safe(&dest_url) && !links.contains(&true);
             links.push(is_link);
-            match is_link {
-                true => Event::Start(Tag::Link { link_type: LinkType::Inline, dest_url, title, id }),
-                false => Event::Start(Tag::Emphasis),
+            if is_link {
+                Event::Start(Tag::Link { link_type: LinkType::Inline, dest_url, title, id })
+            } else {
+                Event::Start(Tag::Emphasis)
             }
         }
         Event::End(TagEnd::Link | TagEnd::Image) => match links.pop() {

@@ -1,6 +1,7 @@
 //! `/runs/ID`: the chat, a view of the whole (graph, timeline or events), and a closer look at one step, now or at any
 //! position of the past.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::extract::{Path, Query, State};
@@ -78,10 +79,10 @@ impl RunScene<'_> {
     pub(super) fn address(&self, tab: RunTab, step: Option<&StepId>, at: Option<u64>) -> String {
         let mut address = format!("/runs/{}?view={}", self.id, tab.word());
         if let Some(step) = step {
-            address.push_str(&format!("&step={}", words::query(step.as_str())));
+            let _ = write!(address, "&step={}", words::query(step.as_str()));
         }
         if let Some(at) = at {
-            address.push_str(&format!("&at={at}"));
+            let _ = write!(address, "&at={at}");
         }
         address
     }

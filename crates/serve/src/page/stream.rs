@@ -129,18 +129,14 @@ impl Watcher {
     async fn patch(&mut self, until: u64) -> Option<Event> {
         let made =
             self.state.patches.patch(&self.state.service.runs, &self.feed, (self.after, until), &self.part).await;
-        match made {
-            Ok(patch) => {
-                // The patch may reach further than was asked for.
-                let position = serde_json::from_str::<PatchEnd>(&patch).ok()?.position;
-                self.after = position;
-                Some(Event::default().event("patch").id(position.to_string()).retry(RETRY).data(&*patch))
-            }
-            Err(_) => {
-                self.is_over = true;
-                Some(Event::default().event("gone").data("{}"))
-            }
-        }
+        let Ok(patch) = made else {
+            self.is_over = true;
+            return Some(Event::default().event("gone").data("{}"));
+        };
+        // The patch may reach further than was asked for.
+        let position = serde_json::from_str::<PatchEnd>(&patch).ok()?.position;
+        self.after = position;
+        Some(Event::default().event("patch").id(position.to_string()).retry(RETRY).data(&*patch))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Small pieces that many parts of the page show: statuses, times, texts that are cut, element ids.
 
+use std::fmt::Write as _;
+
 use maud::{Markup, html};
 use serde_json::Value;
 use updraft_run::{EffectAddress, Millis, Status, StepId, Timestamp};
@@ -66,12 +68,10 @@ pub(super) fn short(text: &str, most: usize) -> String {
 
 /// A text as it is, cut if it is very long.
 pub(super) fn verbatim(text: &str) -> Markup {
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => html! {
-            pre { (&text[..end]) }
-            p.cut { "Cut here: " (text.len() - end) " more bytes." }
-        },
-        None => html! { pre { (text) } },
+    let end = text.char_indices().nth(LONGEST).map_or(text.len(), |(end, _)| end);
+    html! {
+        pre { (&text[..end]) }
+        @if end < text.len() { p.cut { "Cut here: " (text.len() - end) " more bytes." } }
     }
 }
 
@@ -98,6 +98,14 @@ pub(super) fn step_key(step: &StepId) -> String {
     step.as_str().replace('.', "-dot-")
 }
 
+/// Bytes as hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
 /// Encodes a text for the query of an address.
 pub(super) fn query(text: &str) -> String {
     let mut made = String::with_capacity(text.len());
@@ -105,7 +113,7 @@ pub(super) fn query(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             made.push(byte as char);
         } else {
-            made.push_str(&format!("%{byte:02X}"));
+            let _ = write!(made, "%{byte:02X}");
         }
     }
     made

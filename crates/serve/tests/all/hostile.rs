@@ -23,7 +23,8 @@ fn is_harmless(body: &str) -> bool {
     let lower = body.to_lowercase();
     let script = lower.matches("<script").count();
     let own = lower.matches("<script type=\"module\" src=\"/assets/page.js").count();
-    let tags = ["<img", "<iframe", "<svg onload", "<math", "href=\"javascript", "href=\"java\tscript", "href=\"data"];
+    let tags =
+        ["<img", "<iframe", "<svg onload", "<math", "<a href=\"javascript", "<a href=\"java\tscript", "<a href=\"data"];
     script == own && !tags.iter().any(|tag| lower.contains(tag))
 }
 

@@ -1,6 +1,14 @@
 //! The page as browsers see it: a real server, service and journal on a temporary workspace, and a scripted model.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "what cannot be set up shall stop the test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    clippy::format_push_string,
+    clippy::format_collect,
+    reason = "what cannot be set up shall stop the test; the server is waited for; requests are written by hand"
+)]
 
 mod access;
 mod hostile;

@@ -13,7 +13,7 @@ use updraft_serve::{HttpHost, PageAccess, ServeToken, UpdraftBackend, serve};
 use updraft_workbench::{AppFolders, Confine, Flags, UpdraftService};
 
 /// A test that waits longer for an event waits in vain.
-const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
+const LIMIT: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// A server that runs until it is stopped.
 pub(crate) struct World {
@@ -82,7 +82,7 @@ impl World {
         let mut world = Self { folder, address, token, service, cookie: String::new(), stop, serving };
         let entered = world.send("GET", &PageAccess::entry(&world.token).unwrap(), "", "").await;
         let cookie = entered.header("set-cookie").unwrap_or_default().split(';').next().unwrap_or_default();
-        world.cookie = cookie.to_owned();
+        cookie.clone_into(&mut world.cookie);
         world
     }
 
