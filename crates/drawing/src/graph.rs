@@ -170,15 +170,14 @@ fn step(out: &mut String, node: &GraphNode, area: NodeBox, is_selected: bool) {
 /// "T031 retriever, running".
 fn name(node: &GraphNode) -> String {
     let critical = if node.critical { ", on the critical path" } else { "" };
-    format!("{}, {}{critical}", node.label, node.state)
+    let mut name = format!("{}, {}{critical}", node.label, node.state);
+    if !node.subtree.is_empty() && node.subtree != node.own {
+        let _ = write!(name, ", with all below it {}", node.subtree);
+    }
+    name
 }
 
 fn meta(node: &GraphNode) -> String {
-    let mut parts = vec![node.state.as_str()];
-    parts.extend([node.own.as_str()].into_iter().filter(|part| !part.is_empty()));
-    let mut meta = parts.join(" · ");
-    if !node.subtree.is_empty() && node.subtree != node.own {
-        let _ = write!(meta, " (Σ {})", node.subtree);
-    }
-    meta
+    let parts = [node.state.as_str(), node.own.as_str()];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
 }

@@ -77,7 +77,9 @@ mod tests {
     #[test]
     fn what_people_write_looks_as_they_mean_it() {
         let made = markdown("# Title\n\n- one\n- **two**\n\n`code` and\n\n| a | b |\n|---|---|\n| 1 | 2 |\n").0;
-        for part in ["<h3 class=\"h1\">Title</h3>", "<li>one</li>", "<strong>two</strong>", "<code>code</code>", "<table>"] {
+        for part in
+            ["<h3 class=\"h1\">Title</h3>", "<li>one</li>", "<strong>two</strong>", "<code>code</code>", "<table>"]
+        {
             assert!(made.contains(part), "{part} in {made}");
         }
     }

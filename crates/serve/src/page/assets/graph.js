@@ -7,7 +7,7 @@
 
 const CLOSEST = 2;
 // Below this share of its size text cannot be read: a large graph opens at its selected or running step instead.
-const READABLE = 0.55;
+const READABLE = 0.5;
 
 const views = new WeakMap();
 
