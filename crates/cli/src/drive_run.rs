@@ -291,12 +291,12 @@ fn exhausted(id: &RunId, run: &Run, journal: &Journal, face: &RunDisplay) -> Cli
     ));
     out::note(&format!("not done; {result} ({})", view::figures(run)));
     let command = command_to_go_on(id, run);
-    out::note(&format!("  hint: `{command}` continues where it stopped"));
     if *run.phase() == RunPhase::Exhausted(BudgetLimit::Model) {
         out::note(&format!(
             "  hint: `{command} --model PROVIDER/NAME` continues with another; `updraft models` lists them"
         ));
     }
+    out::note(&format!("  hint: `{command}` continues where it stopped"));
     CliExitCode::Exhausted
 }
 

@@ -25,6 +25,8 @@ const APART: [&str; 2] = [".git", ".updraft"];
 pub(crate) struct FilesSince {
     root: PathBuf,
     own: BTreeMap<String, RecordedChange>,
+    /// When commands of the run were at work, from the decision to the reply.
+    commands: Vec<(Timestamp, Timestamp)>,
     others: OnceLock<Result<Vec<ChangeTime>, String>>,
 }
 
@@ -38,15 +40,25 @@ struct ChangeTime {
 }
 
 impl FilesSince {
-    /// `made` are the changes of the run and of later runs that took over its results, in their order.
-    pub(crate) fn new(root: &Path, made: impl IntoIterator<Item = RecordedChange>) -> Self {
+    /// `made` are the changes of the run and of later runs that took over its results, in their order; `commands` the times
+    /// of their commands.
+    pub(crate) fn new(
+        root: &Path,
+        made: impl IntoIterator<Item = RecordedChange>,
+        commands: Vec<(Timestamp, Timestamp)>,
+    ) -> Self {
         let own = made.into_iter().map(|made| (made.change.path.clone(), made)).collect();
-        Self { root: root.to_owned(), own, others: OnceLock::new() }
+        Self { root: root.to_owned(), own, commands, others: OnceLock::new() }
     }
 
     /// Whether the run changed a file.
     pub(crate) fn is_own(&self, path: &str) -> bool {
         self.own.contains_key(path)
+    }
+
+    /// Whether a path is a folder now.
+    pub(crate) fn is_folder(&self, path: &str) -> bool {
+        self.root.join(path).is_dir()
     }
 
     /// Whether the run changed a file, and it is as the run left it.
@@ -68,6 +80,13 @@ impl FilesSince {
 
     /// What has changed in the whole workspace since a moment, in words.
     pub(crate) fn change_of_any(&self, since: Timestamp, includes_git: bool) -> Option<String> {
+        self.change_below(Path::new("."), since, includes_git)
+    }
+
+    /// The same for a folder and what is in it.
+    pub(crate) fn change_below(&self, folder: &Path, since: Timestamp, includes_git: bool) -> Option<String> {
+        let folder = folder.strip_prefix(".").unwrap_or(folder);
+        let is_below = |path: &str| folder == Path::new("") || Path::new(path).starts_with(folder);
         let others = match self.others.get_or_init(|| self.look()) {
             Ok(others) => others,
             Err(why) => return Some(why.clone()),
@@ -77,6 +96,7 @@ impl FilesSince {
             APART.contains(&top) && !(includes_git && top == ".git")
         };
         let changed = others.iter().filter(|other| !is_before(other.at, since) && !is_apart(&other.path));
+        let changed = changed.filter(|other| is_below(&other.path));
         // A file says more than the folder it is in.
         let first = changed.min_by_key(|other| other.is_folder)?;
         Some(if first.is_folder {
@@ -112,7 +132,14 @@ impl FilesSince {
             }
         }
         // Removing an entry changes the times of its folder. What the run did there itself was over when its call ended.
-        let is_ours = |folder: &Path, at: i64| left.get(folder).is_some_and(|last| at / 1_000_000 <= last.0);
+        // While a command is at work, folders change by what it removes and by how its changes are put in place.
+        let is_during_command = |at: i64| {
+            let is_during = |(begin, end): &(Timestamp, Timestamp)| !is_before(at, *begin) && at / 1_000_000 <= end.0;
+            self.commands.iter().any(is_during)
+        };
+        let is_ours = |folder: &Path, at: i64| {
+            left.get(folder).is_some_and(|last| at / 1_000_000 <= last.0) || is_during_command(at)
+        };
         let mut others = Vec::new();
         let about = workspace.folder().itself().map_err(|_| "the workspace cannot be read".to_owned())?;
         if !is_ours(Path::new(""), about.changed) {
@@ -121,7 +148,9 @@ impl FilesSince {
         for (path, stamp) in &survey.stamps {
             let path = String::from_utf8_lossy(path).into_owned();
             let is_folder = stamp.is_folder();
-            if is_folder && is_ours(Path::new(&path), stamp.changed) || !is_folder && self.is_own(&path) {
+            // `git status` writes to git's folder, which no list of changes contains.
+            let is_of_git = path.starts_with(".git/") && is_during_command(stamp.changed);
+            if is_folder && is_ours(Path::new(&path), stamp.changed) || !is_folder && self.is_own(&path) || is_of_git {
                 continue;
             }
             others.push(ChangeTime { path, is_folder, at: stamp.changed });

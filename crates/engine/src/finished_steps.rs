@@ -72,7 +72,16 @@ struct MadeCall {
     prepared: PreparedCall,
     /// When it was decided to make it.
     at: Timestamp,
+    /// When the reply came.
+    ended: Timestamp,
     reply: Reply,
+}
+
+/// What runs did that took over results of the one that is compared.
+#[derive(Clone, Default)]
+struct LaterRuns {
+    made: Vec<RecordedChange>,
+    commands: Vec<(Timestamp, Timestamp)>,
 }
 
 /// What is read from the journal.
@@ -109,7 +118,7 @@ impl Engine {
         background: &Background,
         web: WebResults,
     ) -> Result<FinishedRun, Error> {
-        Box::pin(self.compared_steps(id, background, web, Vec::new())).await
+        Box::pin(self.compared_steps(id, background, web, LaterRuns::default())).await
     }
 
     /// The same for a run whose results others have taken over, with what those have changed since.
@@ -118,7 +127,7 @@ impl Engine {
         id: &RunId,
         background: &Background,
         web: WebResults,
-        later: Vec<RecordedChange>,
+        later: LaterRuns,
     ) -> Result<FinishedRun, Error> {
         let mut history = StepHistory::default();
         self.journal().read(id, 0, &mut |_, record: Record| {
@@ -126,17 +135,18 @@ impl Engine {
             ControlFlow::Continue(())
         })?;
         let texts = self.texts_of(id, &history.run)?;
-        let made: Vec<RecordedChange> =
-            made_by(self.journal(), id, &ChangeFilter::default())?.made.into_iter().chain(later).collect();
+        let made = made_by(self.journal(), id, &ChangeFilter::default())?.made.into_iter().chain(later.made).collect();
+        let commands = history.commands().chain(later.commands).collect();
+        let since = LaterRuns { made, commands };
         let mut originals: BTreeMap<&RunId, Vec<FinishedStep>> = BTreeMap::new();
         for of in history.kept_from.values() {
             if !originals.contains_key(of) {
                 // A run that was deleted has no steps.
-                let original = Box::pin(self.compared_steps(of, background, web, made.clone())).await;
+                let original = Box::pin(self.compared_steps(of, background, web, since.clone())).await;
                 originals.insert(of, original.map(|found| found.steps).unwrap_or_default());
             }
         }
-        let today = history.look(background, made, web);
+        let today = history.look(background, since, web);
         let mut steps = Vec::new();
         let is_done = |step: &&Step| step.role == StepRole::Work && step.state == StepState::Done && !step.superseded;
         for step in history.run.steps().filter(is_done) {
@@ -194,7 +204,7 @@ impl Engine {
 
     /// Why the result of a call may be another today.
     async fn outdated_by(&self, run: &Run, made: &MadeCall, today: &Today) -> Option<String> {
-        let MadeCall { call, prepared, at, reply } = made;
+        let MadeCall { call, prepared, at, reply, .. } = made;
         let PreparedCall { reads, writes, .. } = prepared;
         // A person, or a model that an agent asked, was asked the same.
         if matches!(reply, Reply::Said(_)) || prepared.model.is_some() && matches!(reply, Reply::Output(_)) {
@@ -217,6 +227,11 @@ impl Engine {
                 (Reply::Output(now), Reply::Output(then)) => now.text == then.text,
                 (now, then) => now == then,
             };
+            // In a folder, the run's own new files are to be expected.
+            let is_folder = |path: &String| today.files.is_folder(path);
+            if !is_same && !reads.is_empty() && reads.iter().all(is_folder) {
+                return reads.iter().find_map(|path| today.files.change_below(Path::new(path), *at, false));
+            }
             let what = reads.first().unwrap_or(&call.name);
             return (!is_same).then(|| format!("`{}` of `{what}` gives another result", call.name));
         }
@@ -265,7 +280,7 @@ impl StepHistory {
                 }
                 Event::Replied { id, reply, .. } => {
                     if let Some((call, prepared, at)) = self.open.remove(id) {
-                        let made = MadeCall { call, prepared, at, reply: reply.clone() };
+                        let made = MadeCall { call, prepared, at, ended: record.at, reply: reply.clone() };
                         self.calls.entry(id.step.clone()).or_default().push(made);
                     }
                 }
@@ -306,10 +321,17 @@ impl StepHistory {
     }
 
     /// Looks at the workspace as it is now.
-    fn look(&self, background: &Background, made: Vec<RecordedChange>, web: WebResults) -> Today {
+    fn look(&self, background: &Background, since: LaterRuns, web: WebResults) -> Today {
         let (memory, skills) = (background.memory.clone(), background.skills.clone());
         let context = WorkspaceContext { memory, skills, ..WorkspaceContext::of(&self.run) };
-        Today { context, files: FilesSince::new(Path::new(&self.run.settings().workspace), made), web }
+        let workspace = Path::new(&self.run.settings().workspace);
+        Today { context, files: FilesSince::new(workspace, since.made, since.commands), web }
+    }
+
+    /// When commands were at work.
+    fn commands(&self) -> impl Iterator<Item = (Timestamp, Timestamp)> {
+        let calls = self.calls.values().flatten();
+        calls.filter(|made| made.prepared.may_touch_any_file()).map(|made| (made.at, made.ended))
     }
 
     /// How it was found out that the result of a step is still good.

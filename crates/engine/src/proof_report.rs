@@ -64,7 +64,7 @@ pub fn proof_of(journal: &Journal, report: &RunReport) -> Result<Vec<Requirement
     let root = Path::new(&report.head.workspace);
     let workspace = Workspace::open(root).ok();
     let made = made_by(journal, &report.head.id, &ChangeFilter::default())?.made;
-    let files = FilesSince::new(root, made);
+    let files = FilesSince::new(root, made, Vec::new());
     let look = |evidence: &Evidence| {
         let call = evidence.address().and_then(|at| calls.get(at));
         let mut stale = run.stale(evidence).or_else(|| changed_on_disk(run, evidence, workspace.as_ref()));
@@ -162,8 +162,8 @@ fn calls<'a>(
 fn changed_on_disk(run: &Run, evidence: &Evidence, workspace: Option<&Workspace>) -> Option<String> {
     let covered = run.proof().covered(evidence);
     let Some(workspace) = workspace else {
-        let why = "its files cannot be compared: the workspace cannot be opened";
-        return (!covered.is_empty()).then(|| why.to_owned());
+        let needs_files = !covered.is_empty() || matches!(evidence, Evidence::Call { exit: Some(_), .. });
+        return needs_files.then(|| "its files cannot be compared: the workspace cannot be opened".to_owned());
     };
     let changed = covered.iter().filter(|(path, was)| !is_same(workspace, path, was.as_deref()));
     changed_since(changed.map(|(path, _)| *path))

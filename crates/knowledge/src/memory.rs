@@ -130,7 +130,8 @@ pub struct MemoryStore {
 impl Memory {
     /// Whether one was made directly after the other in the same run.
     fn is_next_to(&self, other: &Self) -> bool {
-        self.id.abs_diff(other.id) == 1 && self.content.run == other.content.run
+        let is_same_run = !self.content.run.is_empty() && self.content.run == other.content.run;
+        is_same_run && self.id.abs_diff(other.id) == 1
     }
 }
 

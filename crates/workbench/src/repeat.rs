@@ -110,8 +110,8 @@ impl Workbench {
         };
         let is_given = mode == RunMode::Given;
         let other_goal = change.goal.filter(|goal| *goal != run.goal().text);
-        if other_goal.is_some() {
-            open_to_another_goal(&plan, is_planned_again, &mut verdicts);
+        if other_goal.is_some() || is_planned_again {
+            open_to_another_goal(run, &plan, (other_goal.is_some(), is_planned_again), &mut verdicts);
         }
         let verdicts = plan.steps.iter().filter_map(|spec| {
             let (verdict, why) = verdicts.remove(&spec.id)?;
@@ -134,7 +134,7 @@ impl Workbench {
             plan_first: is_planned_again && self.is_plan_first(run),
             repeated: Some(Arc::new(repeated)),
         };
-        Ok(Repetition { new, verdicts, new_files: finished.new_files })
+        Ok(Repetition { new, verdicts, new_files: if is_planned_again { Vec::new() } else { finished.new_files } })
     }
 
     /// Whether the user wanted to see plans first, in this run or in the one that it repeats.
@@ -243,15 +243,22 @@ fn open_those_behind(plan: &Graph, verdicts: &mut Verdicts) {
 }
 
 /// With another goal, the last steps are carried out again, and others keep their result if their task stays the same.
-fn open_to_another_goal(plan: &Graph, is_planned_again: bool, verdicts: &mut Verdicts) {
+fn open_to_another_goal(
+    run: &Run,
+    plan: &Graph,
+    (is_other_goal, is_planned_again): (bool, bool),
+    verdicts: &mut Verdicts,
+) {
     let dependencies = plan.dependencies();
+    let is_review = |at: usize| run.step(&plan.steps[at].id).is_some_and(|step| run.is_review(step));
     for (at, spec) in plan.steps.iter().enumerate() {
-        let is_last = !dependencies.iter().any(|before| before.contains(&at));
+        let mut next = dependencies.iter().enumerate().filter(|(_, before)| before.contains(&at));
+        let is_last = next.all(|(next, _)| is_review(next));
         let is_without_task = spec.prompt.trim().is_empty() && spec.description.trim().is_empty();
         let Some(verdict) = verdicts.get_mut(&spec.id).filter(|(verdict, _)| *verdict != RepeatVerdict::Again) else {
             continue;
         };
-        if is_last || is_without_task {
+        if is_other_goal && (is_last || is_without_task) {
             *verdict = (RepeatVerdict::Again, "the goal has changed, and it answers it".to_owned());
         } else if is_planned_again {
             *verdict = (RepeatVerdict::Open, "kept if the new plan has it with the same task".to_owned());
@@ -262,7 +269,7 @@ fn open_to_another_goal(plan: &Graph, is_planned_again: bool, verdicts: &mut Ver
 /// Why a step has no result that could be kept.
 fn not_done(run: &Run, id: &StepId) -> String {
     match run.step(id) {
-        Some(step) => format!("it was {}", step.status()),
+        Some(step) => format!("its state is `{}`", step.status()),
         None => "it is new".to_owned(),
     }
 }

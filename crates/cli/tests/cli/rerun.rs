@@ -118,6 +118,33 @@ fn a_command_is_repeated_only_if_some_file_has_changed_that_it_may_have_read() {
 }
 
 #[test]
+fn a_command_that_removes_or_replaces_files_is_kept_like_any_other() {
+    for command in ["rm -f sub/x", "sed -i s/1/2/ sub/y", "touch t && rm t && cat a.txt"] {
+        let world = World::new();
+        world.file("sub/x", "1\n");
+        world.file("sub/y", "1\n");
+        run(&world, &[calls("find", "run_command", &json!({"command": command}))]);
+        let why = verdicts(&world, &[]);
+        assert!(why.iter().all(|one| one.0 == "kept"), "{command}: {why:?}");
+    }
+}
+
+#[test]
+fn what_a_run_wrote_itself_does_not_outdate_the_list_of_files() {
+    let world = World::new();
+    let list = calls("find", "list_files", &json!({}));
+    let write = calls("tell", "write_file", &json!({"path": "report.md", "content": "all is well"}));
+    let mut steps = two_steps();
+    steps[1]["agent"] = "coder".into();
+    let model = script(&world, &steps, &[list, write]);
+    world.updraft(&["run", "--yes", "--model", &model, "tell me"]).code(0);
+    assert!(world.ws().join("report.md").exists());
+    assert_eq!(words(&world, &[]), ["kept", "kept"]);
+    world.file("b.txt", "new\n");
+    assert_eq!(words(&world, &[]), ["again", "open"]);
+}
+
+#[test]
 fn a_new_file_concerns_only_steps_that_look_for_files() {
     let world = World::new();
     run(&world, &[calls("find", "read_file", &json!({"path": "a.txt"}))]);
@@ -160,6 +187,18 @@ fn another_goal_is_planned_again_and_keeps_steps_whose_task_stays() {
     // A planner that sees no difference still gets an answer to the new goal.
     script(&world, &steps, &[says("tell", "a song")]);
     assert_eq!(world.updraft(&["rerun", "last", "--goal", "sing it"]).code(0).out, "a song\n");
+}
+
+#[test]
+fn with_another_goal_the_step_before_a_review_answers_again() {
+    let world = World::new();
+    let mut steps = two_steps();
+    let check = json!({"id": "check", "agent": "reviewer", "prompt": "check it", "reads": ["answer"]});
+    steps.as_array_mut().unwrap().push(check);
+    let accepts = json!({"when": {"step": "check"}, "answer": {"json": {"accepted": true, "feedback": ""}}});
+    let model = script(&world, &steps, &[accepts]);
+    world.updraft(&["run", "--yes", "--model", &model, "tell me"]).code(0);
+    assert_eq!(words(&world, &["--goal", "tell me in verse"]), ["open", "again", "again"]);
 }
 
 #[test]

@@ -43,7 +43,7 @@ impl Run {
             None => vec![answer.to_owned()],
         };
         let cited = texts.iter().flat_map(|text| entries(text));
-        let checked = cited.map(|entry| check(entry, &self.readings.kept, self.readings.has_forgotten));
+        let checked = cited.map(|entry| check(entry, &self.readings.kept, self.has_forgotten_readings()));
         checked.filter_map(|one| one.advice()).collect()
     }
 
@@ -75,6 +75,14 @@ impl Run {
         if self.readings.kept.is_empty() {
             return Vec::new();
         }
-        entries(text).into_iter().map(|entry| check(entry, &self.readings.kept, self.readings.has_forgotten)).collect()
+        entries(text)
+            .into_iter()
+            .map(|entry| check(entry, &self.readings.kept, self.has_forgotten_readings()))
+            .collect()
+    }
+
+    /// Whether something was read that is not known here: too much was, or a step kept its result from an earlier run.
+    fn has_forgotten_readings(&self) -> bool {
+        self.readings.has_forgotten || !self.plan.kept.is_empty()
     }
 }

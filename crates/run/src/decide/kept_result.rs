@@ -3,6 +3,7 @@
 use crate::earlier_runs::{KeptResult, RepeatedRun};
 use crate::event::Event;
 use crate::goal::RunMode;
+use crate::requirement::Check;
 use crate::state::Run;
 use crate::step::{Step, StepRole};
 
@@ -34,6 +35,11 @@ impl Run {
             return None;
         }
         let kept = repeated.results.iter().find(|kept| kept.spec == *step.spec)?;
+        // What it read is not in this run's journal, so that citations of it could not be checked.
+        let must_cite = self.proof.requirements.iter().any(|one| one.check == Check::Citations);
+        if must_cite && kept.used_tools {
+            return None;
+        }
         let is_about_it = self.goal.text != repeated.goal && self.depends_on_goal(step);
         let is_same = !is_about_it && self.are_same(&kept.spec.reads, repeated);
         (is_same && !self.has_changed_before(step, kept, repeated)).then_some(kept)
@@ -44,7 +50,8 @@ impl Run {
     /// steps, which answer it.
     fn depends_on_goal(&self, step: &Step) -> bool {
         let is_without_task = step.spec.prompt.trim().is_empty() && step.spec.description.trim().is_empty();
-        is_without_task || step.next.is_empty() || matches!(self.goal.mode, RunMode::Agent(_))
+        let is_last = self.dependants(step).all(|next| self.is_review(next) || next.role != StepRole::Work);
+        is_without_task || is_last || matches!(self.goal.mode, RunMode::Agent(_))
     }
 
     fn are_same(&self, names: &[String], repeated: &RepeatedRun) -> bool {

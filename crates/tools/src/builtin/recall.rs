@@ -54,8 +54,11 @@ impl Recall {
         let scopes = [MemoryScope::User, workspace, MemoryScope::Agent(cx.around.agent.clone())];
         let found = self.memory.find(&args.query, &scopes, most).map_err(|error| failed(&error))?;
         let ids: Vec<i64> = found.iter().map(|memory| memory.id).collect();
-        // What is found is good even if its use cannot be counted, for instance on a disk that is full or read-only.
-        let _ = self.memory.count_use(&ids);
+        // Outside of a run a call is only compared with an earlier one. What is found is good even if its use cannot be
+        // counted, for instance on a disk that is full or read-only.
+        if !cx.around.run.is_empty() {
+            let _ = self.memory.count_use(&ids);
+        }
         let turns = cx.around.earlier.as_ref().map(|read| read()).unwrap_or_default();
         let texts: Vec<String> = turns.iter().map(|(_, text)| text.clone()).collect();
         let passages = if texts.is_empty() {
