@@ -188,7 +188,9 @@ pub(super) async fn enter(
 ) -> Response {
     let now = time_format::now();
     let is_visitor = state.access.is_visitor(&headers, now);
-    if !is_visitor && !state.access.admit(&code, now) {
+    // The code is used up, also by somebody who has the cookie already.
+    let is_admitted = state.access.admit(&code, now);
+    if !is_visitor && !is_admitted {
         let why = "This address was used before, or is too old. `updraft open` prints a new one.";
         return failure::page(StatusCode::UNAUTHORIZED, "This address lets nobody in any more", why).into_response();
     }

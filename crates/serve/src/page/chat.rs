@@ -28,7 +28,7 @@ pub(super) fn list(scene: &RunScene<'_>) -> Markup {
                 }
             }
         }
-        ol.chat id="chat" { @for entry in &entries[first..end] { (item(scene, entry)) } }
+        ol.chat id="chat" data-newest[end == entries.len()] { @for entry in &entries[first..end] { (item(scene, entry)) } }
     }
 }
 

@@ -6,7 +6,7 @@ use axum::extract::State;
 use maud::{Markup, html};
 use updraft_workbench::Fault;
 use updraft_workbench::history::{QuestionEntry, RunHistory};
-use updraft_workbench::service::{LiveRuns, RunGroup, RunListQuery, RunRow};
+use updraft_workbench::service::{LiveRuns, RunFeed, RunGroup, RunListQuery, RunRow};
 
 use super::failure::PageFailure;
 use super::layout::{self, PageFrame};
@@ -32,11 +32,14 @@ fn cards(runs: &LiveRuns) -> Result<Vec<Markup>, Fault> {
     let query = RunListQuery { group: Some(RunGroup::NeedsYou), most: RUNS, ..RunListQuery::default() };
     let mut found = Vec::new();
     for row in runs.run_list(&query)?.rows {
-        let made = runs.feed(row.id.as_str())?.read(|history| {
-            let open = questions::open(history);
-            open.map(|question| (question.asked, card(&row, history, question))).collect::<Vec<_>>()
-        })?;
-        found.extend(made);
+        let read = |feed: Arc<RunFeed>| {
+            feed.read(|history| {
+                let open = questions::open(history);
+                open.map(|question| (question.asked, card(&row, history, question))).collect::<Vec<_>>()
+            })
+        };
+        // A run that was deleted meanwhile, or cannot be read, does not hide the others.
+        found.extend(runs.feed(row.id.as_str()).and_then(read).unwrap_or_default());
     }
     found.sort_by_key(|(asked, _)| *asked);
     Ok(found.into_iter().map(|(_, card)| card).collect())

@@ -30,7 +30,7 @@ fn form(state: &PageState, request: &NewRequest) -> Markup {
     let runs = &state.service.runs;
     let settings = &state.service.settings().effective;
     let strictest = settings.approvals.value;
-    let modes = [ApprovalMode::Allow, ApprovalMode::Ask, ApprovalMode::ReadOnly];
+    let modes = ApprovalMode::ALL;
     html! {
         h1 { "New run" }
         form.new-run method="post" action="/new" enctype="multipart/form-data" {

@@ -181,7 +181,7 @@ pub(super) fn head(scene: &RunScene<'_>) -> Markup {
                     li { (figures.done) " / " (words::count(figures.steps as u64, "step")) }
                     li { (words::length(figures.worked)) }
                     li { (words::count(tokens, "token")) }
-                    li { (figures.cost) }
+                    li { "cost " (figures.cost) }
                     li { (run.settings().model) }
                 }
                 @if scene.is_now { (controls(scene)) }

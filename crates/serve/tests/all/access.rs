@@ -23,6 +23,10 @@ async fn nobody_sees_the_page_without_the_cookie_and_an_address_lets_in_once() {
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
     assert!(second.header("set-cookie").is_none());
     assert_eq!(world.get("/").await.status, 200);
+    // Who is inside already uses up a code as well.
+    let entry = PageAccess::entry(&world.token).unwrap();
+    assert_eq!(world.get(&entry).await.status, 200);
+    assert_eq!(world.send("GET", &entry, "", "").await.status, 401);
     world.close().await;
 }
 

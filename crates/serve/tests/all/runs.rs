@@ -1,6 +1,7 @@
 //! Runs started, answered, planned, forked and looked back at from the page.
 
 use serde_json::json;
+use updraft_run::ApprovalMode;
 
 use crate::world::World;
 
@@ -106,5 +107,25 @@ async fn the_past_is_shown_like_the_present_and_can_be_taken_up_again() {
     let prompt = format!("/runs/{run}?step=clarification&prompt=clarification%2F0%2F0%2Fask.0");
     let inspected = world.get(&prompt).await.body;
     assert!(inspected.contains("[system]"), "{inspected}");
+    world.close().await;
+}
+
+#[tokio::test]
+async fn a_server_that_only_reads_takes_up_no_run_that_may_write() {
+    let world = World::new(&asks()).await;
+    let run = world.start(&[("goal", "Paint it"), ("mode", "agent:clarification")], None).await.run();
+    let asked = world.until(&run, "/answer").await;
+    let world = world.restarted_with(&asks(), Some(ApprovalMode::ReadOnly)).await;
+    let id = hidden(&world.get("/inbox").await.body, "id");
+    let at = asked.to_string();
+    let refused = [
+        world.post(&format!("/runs/{run}/fork"), &[("at", &at)]).await,
+        world.post(&format!("/runs/{run}/answer"), &[("id", &id), ("text", "blue")]).await,
+        world.post(&format!("/runs/{run}/resume"), &[]).await,
+    ];
+    for answer in refused {
+        assert_eq!(answer.status, 400, "{}", answer.body);
+        assert!(answer.body.contains("more rights than this server gives: it may change files"), "{}", answer.body);
+    }
     world.close().await;
 }

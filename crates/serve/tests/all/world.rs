@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use updraft_mcp::server::McpHandler;
-use updraft_run::Level;
+use updraft_run::{ApprovalMode, Level};
 use updraft_serve::{HttpHost, PageAccess, ServeToken, UpdraftBackend, serve};
 use updraft_workbench::{AppFolders, Confine, Flags, UpdraftService};
 
@@ -51,10 +51,10 @@ impl Answer {
 impl World {
     /// A server whose model answers from this script.
     pub(crate) async fn new(script: &Value) -> Self {
-        Self::at(tempfile::tempdir().unwrap(), script, "127.0.0.1:0").await
+        Self::at(tempfile::tempdir().unwrap(), script, "127.0.0.1:0", None).await
     }
 
-    async fn at(folder: tempfile::TempDir, script: &Value, address: &str) -> Self {
+    async fn at(folder: tempfile::TempDir, script: &Value, address: &str, approvals: Option<ApprovalMode>) -> Self {
         let root = folder.path().canonicalize().unwrap();
         let (workspace, file) = (root.join("ws"), root.join("script.json"));
         std::fs::create_dir_all(&workspace).unwrap();
@@ -62,7 +62,7 @@ impl World {
         let folders = AppFolders::under(&root.join("home"));
         let confine = Confine { level: Some(Level::None), ..Confine::default() };
         let model = Some(format!("scripted/{}", file.display()));
-        let flags = Flags { model, probe: Some(false), confine, ..Flags::default() };
+        let flags = Flags { model, approvals, probe: Some(false), confine, ..Flags::default() };
         let stop = CancellationToken::new();
         let opened = UpdraftService::open(&folders, &workspace, flags, stop.clone(), Arc::new(|_| {})).await;
         let service = opened.unwrap().0;
@@ -88,9 +88,14 @@ impl World {
 
     /// The same workspace, served by another process at the same address.
     pub(crate) async fn restarted(self, script: &Value) -> Self {
+        self.restarted_with(script, None).await
+    }
+
+    /// The same with other approvals.
+    pub(crate) async fn restarted_with(self, script: &Value, approvals: Option<ApprovalMode>) -> Self {
         let (cookie, address) = (self.cookie.clone(), self.address.clone());
         let folder = self.end().await;
-        Self { cookie, ..Self::at(folder, script, &address).await }
+        Self { cookie, ..Self::at(folder, script, &address, approvals).await }
     }
 
     async fn end(self) -> tempfile::TempDir {

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use serde_json::Value;
 use updraft_engine::Agent;
 use updraft_run::{
-    AgentRole, ApprovalMode, EffectAddress, Goal, Graph, Input, Requirement, Run, RunId, RunMode, StepId, StepRole,
+    AgentRole, ApprovalMode, CommandGrants, EffectAddress, Goal, Graph, Input, Requirement, Run, RunId, RunMode,
+    StepId, StepRole,
 };
 
 use super::runs::LiveRuns;
+use crate::confinement;
 use crate::fault::Fault;
-use crate::flags::Flags;
+use crate::flags::{Confine, Flags};
 use crate::fork::{Fork, may_fork};
 use crate::journal::{self, new_id};
 use crate::repeat::RepeatChange;
@@ -179,7 +181,9 @@ impl LiveRuns {
             return Err(Fault::usage(format!("run {from} was imported, and has not been adopted yet"))
                 .hint(format!("`updraft resume {from} --workspace DIR --mode workspace` adopts it")));
         }
-        let bench = self.bench_for(&source, Flags::default())?;
+        let flags = self.flags_for(&source).await?;
+        let approvals = flags.approvals;
+        let bench = self.bench_for(&source, flags)?;
         let to = new_id()?;
         let goal = goal.filter(|goal| !goal.trim().is_empty() && goal != source.goal().own_words());
         let fork = Fork {
@@ -191,7 +195,7 @@ impl LiveRuns {
             variables: Vec::<(String, Value)>::new(),
             stays: false,
         };
-        let then = vec![Input::Resume { budget: None, approvals: None }];
+        let then = vec![Input::Resume { budget: None, approvals }];
         let handle = Box::pin(bench.fork(fork, then)).await?;
         self.drive_on(handle, Some(bench));
         Ok(to)
@@ -207,7 +211,8 @@ impl LiveRuns {
         if old.is_imported() {
             return Err(Fault::usage(format!("run {of} was imported; its model, folder and commands are not yours")));
         }
-        let bench = self.bench_for(&old, Flags { model: Some(old.settings().model.clone()), ..Flags::default() })?;
+        let flags = Flags { model: Some(old.settings().model.clone()), ..self.flags_for(&old).await? };
+        let bench = self.bench_for(&old, flags)?;
         let mut repeat = Box::pin(bench.repeat(&of, RepeatChange { again, ..RepeatChange::default() })).await?;
         bench.check(&repeat.new, Vec::new())?;
         PAGE.clone_into(&mut repeat.new.goal.door);
@@ -215,6 +220,36 @@ impl LiveRuns {
         let handle = Box::pin(bench.start(id.clone(), repeat.new)).await?;
         self.drive_on(handle, Some(bench));
         Ok(id)
+    }
+
+    /// The flags with which a stored run is copied or repeated: approvals and limits are those of this service, or stricter.
+    async fn flags_for(&self, run: &Run) -> Result<Flags, Fault> {
+        self.check_rights(run).await?;
+        let bench = self.bench();
+        let approvals = run.settings().approvals.max(bench.settings.effective.approvals.value);
+        let Flags { budget, bounds, .. } = bench.flags.clone();
+        Ok(Flags { approvals: Some(approvals), budget, bounds, ..Flags::default() })
+    }
+
+    /// Refuses to continue, copy or repeat a run that began with more rights than this service gives.
+    pub(super) async fn check_rights(&self, run: &Run) -> Result<(), Fault> {
+        let (bench, began) = (self.bench(), run.settings());
+        let gives = bench.settings.effective.approvals.value;
+        let granted = confinement::grants(&bench.settings, &Confine::default());
+        let is_beyond = |began: &CommandGrants| began.beyond(&granted) != CommandGrants::default();
+        let more = if began.approvals == ApprovalMode::Allow && gives != ApprovalMode::Allow {
+            "nobody is asked before its calls"
+        } else if gives == ApprovalMode::ReadOnly && began.approvals != ApprovalMode::ReadOnly {
+            "it may change files"
+        } else if began.sandbox.is_less_than(bench.level().await?) {
+            "its commands are less confined"
+        } else if began.grants.as_ref().is_some_and(is_beyond) {
+            "its commands were granted more"
+        } else {
+            return Ok(());
+        };
+        Err(Fault::usage(format!("the run began with more rights than this server gives: {more}"))
+            .hint("continue, fork or repeat it with `updraft` in a terminal"))
     }
 
     /// A workbench for a stored run, limited to what it was granted.

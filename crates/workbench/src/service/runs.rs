@@ -9,7 +9,7 @@ use tokio_util::task::TaskTracker;
 use tracing::warn;
 use updraft_engine::{Engine, PersonResponse, ResponseStatus, RunHandle};
 use updraft_journal::{Journal, RunFilter};
-use updraft_run::{Goal, Input, RunId, Status};
+use updraft_run::{Goal, Input, Run, RunId, Status};
 
 use super::feeds::LiveFeeds;
 use super::orders::PAGE;
@@ -165,7 +165,11 @@ impl LiveRuns {
         if self.driven().contains_key(id) || self.is_stopping() {
             return Ok(());
         }
-        let own = self.bench_to_wake(id)?;
+        let run = self.0.engine.load(id)?;
+        if matches!(waking, ReopenReason::ToGoOn) && !run.is_over() {
+            self.check_rights(&run).await?;
+        }
+        let own = self.bench_to_wake(id, &run)?;
         let bench = own.as_ref().unwrap_or(&self.0.bench);
         let opened = match waking {
             ReopenReason::ToGoOn => Box::pin(bench.resume(id, Vec::new())).await,
@@ -184,14 +188,13 @@ impl LiveRuns {
 
     /// The workbench that a run needs for itself: one whose plan is not approved is held to reading, and one that a person
     /// started with stricter approvals keeps them.
-    fn bench_to_wake(&self, id: &RunId) -> Result<Option<Workbench>, Fault> {
-        let run = self.0.engine.load(id)?;
+    fn bench_to_wake(&self, id: &RunId, run: &Run) -> Result<Option<Workbench>, Fault> {
         let is_stricter =
-            run.goal().door == PAGE && run.settings().approvals != self.0.bench.settings.effective.approvals.value;
+            run.goal().door == PAGE && run.settings().approvals > self.0.bench.settings.effective.approvals.value;
         if run.is_over() || !(run.awaits_first_approval() || is_stricter) {
             return Ok(None);
         }
-        let mut bench = self.bench_for(&run, Flags::default())?;
+        let mut bench = self.bench_for(run, Flags::default())?;
         if self.approves_plan(id, run.plan_approval()) {
             bench.allow_changes();
         }

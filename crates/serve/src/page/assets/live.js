@@ -52,7 +52,7 @@ const replace = (id, html) => {
 const append = (id, html) => {
   const list = document.getElementById(id);
   // A list that shows the past or another page of it does not grow.
-  if (!list || list.dataset.newest === 'false') return;
+  if (!list || !('newest' in list.dataset)) return;
   for (const next of parse(html, false)) {
     const now = next.id && document.getElementById(next.id);
     if (now) morph(now, document.adoptNode(next));
@@ -111,7 +111,7 @@ const receive = ({ event, data, id }) => {
   else if (event === 'gone') {
     hasEnded = true;
     close();
-    say('over', 'Up to date');
+    say('over', 'No longer live: reload');
   }
   if (id !== null) lastId = id;
 };

@@ -59,6 +59,7 @@ const send = async (form, submitter, action) => {
   for (const button of buttons) button.disabled = true;
   try {
     const { answer, next } = await ask(action.href, { method: 'POST', body: fields });
+    for (const button of buttons) button.disabled = false;
     if (!answer.ok) {
       const words = [...(next?.querySelectorAll('main :is(h1, .why, .hint)') ?? [])].map((part) => part.textContent);
       warn(words.join(' · ') || `The server says ${answer.status}.`);
@@ -67,9 +68,8 @@ const send = async (form, submitter, action) => {
       await visit(location.href, { replace: true });
     } else location.assign(answer.url);
   } catch {
-    warn('The server does not answer, so it is not known whether this arrived. Look again when it is back.');
-  } finally {
     for (const button of buttons) button.disabled = false;
+    warn('The server does not answer, so it is not known whether this arrived. Look again when it is back.');
   }
 };
 
