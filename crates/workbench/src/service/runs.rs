@@ -165,9 +165,9 @@ impl LiveRuns {
         if self.driven().contains_key(id) || self.is_stopping() {
             return Ok(());
         }
-        let run = self.0.engine.load(id)?;
+        let run = Box::new(self.0.engine.load(id)?);
         if matches!(waking, ReopenReason::ToGoOn) && !run.is_over() {
-            self.check_rights(&run).await?;
+            Box::pin(self.check_rights(&run)).await?;
         }
         let own = self.bench_to_wake(id, &run)?;
         let bench = own.as_ref().unwrap_or(&self.0.bench);
