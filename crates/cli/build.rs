@@ -14,6 +14,11 @@ use std::env;
 
 fn main() {
     println!("cargo:rerun-if-changed=link/order.txt");
+    println!("cargo:rerun-if-env-changed=UPDRAFT_KEEP_SYMBOLS");
+    let is_linux = env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux");
+    if is_dist() && is_linux && env::var("UPDRAFT_KEEP_SYMBOLS").is_err() {
+        println!("cargo:rustc-link-arg-bins=-Wl,--strip-all");
+    }
     if is_dist() && linker_can_order() {
         let folder = env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
         println!("cargo:rustc-link-arg-bins=-Wl,--symbol-ordering-file={folder}/link/order.txt");

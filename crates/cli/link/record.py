@@ -1,6 +1,6 @@
 """Writes the list of functions that run before and during the first question to a model: `order.txt`, for the linker.
 
-    CARGO_PROFILE_DIST_STRIP=debuginfo cargo build --profile dist -p updraft
+    UPDRAFT_KEEP_SYMBOLS=1 cargo build --profile dist -p updraft
     python3 crates/cli/link/record.py target/dist/updraft
 
 It needs `qemu-x86_64` (Debian: `qemu-user`), which logs the name of each function that it translates. The list is sorted, so that it
