@@ -29,9 +29,9 @@ fn body(checks: &[DoctorCheck]) -> Markup {
                 (failed, _) => { (words::count(failed, "check")) " failed." }
             }
         }
-        ul.checks {
+        ul.findings {
             @for check in checks {
-                li.check data-status=(check.status.word()) {
+                li.finding data-check=(check.status.word()) {
                     span.status data-status=(shown(check.status)) {
                         span.sign aria-hidden="true" { (sign(check.status)) } " " (check.status.word())
                     }
