@@ -204,6 +204,18 @@ test('files are read into the index, and the page says how far that is', async (
   await check(page);
 });
 
+test('the timeline says what a step waited for, and what follows it costs', async () => {
+  const page = await open();
+  await start(page, 'busy');
+  await status(page, 'done');
+  await page.locator('.step-row[data-step=figures] .subtree').getByText('with what follows').waitFor();
+  await page.getByRole('link', { name: 'Timeline' }).click();
+  await page.locator('.track[data-step=figures] .span.held-up').waitFor();
+  assert.match(await page.locator('tr[data-step=figures]').textContent(), /for its model/);
+  assert.equal(await page.locator('tr[data-step=figures] .critical').count(), 1);
+  await check(page);
+});
+
 test('steps are reached with j and k, and the keys are explained', async () => {
   const page = await open();
   await start(page, 'replan');

@@ -36,8 +36,8 @@ fn body(checks: &[DoctorCheck]) -> Markup {
                         span.sign aria-hidden="true" { (sign(check.status)) } " " (check.status.word())
                     }
                     strong { (check.what) }
-                    p.found { (check.found) }
-                    @if !check.advice.is_empty() { p.advice { (check.advice) } }
+                    p.found { (words::ticked(&check.found)) }
+                    @if !check.advice.is_empty() { p.advice { (words::ticked(&check.advice)) } }
                 }
             }
         }

@@ -39,7 +39,7 @@ pub(super) fn entry(scene: &RunScene<'_>, question: &QuestionEntry) -> Markup {
 pub(super) fn asked(question: &QuestionEntry) -> Markup {
     html! {
         @if let Some(from) = &question.from { p.from { (words::short(from, 200)) " asks:" } }
-        p.asked { (question.text) }
+        p.asked { (words::ticked(&question.text)) }
         @if let Some(call) = &question.call {
             div.wanted-call { code.tool { (call.name) } (words::value(&call.args)) }
         }
@@ -170,13 +170,13 @@ fn whole_price(outlook: &[StepOutlook]) -> Markup {
     }
 }
 
-/// The model, the price and the rights of a step.
+/// The rights and the price of a step, and its model where it is not the run's.
 fn step_outlook(own: &StepOutlook) -> Markup {
     html! {
         p.outlook {
-            span.model { (words::short(&own.model, 80)) }
-            @if own.chosen_by != "run" { " (chosen by the " (own.chosen_by) ")" }
-            " · " span.price { (own.price_in_words()) } " · " span.rights { (own.rights) }
+            span.rights { (own.rights) }
+            @if own.price.is_some() { " · " span.price { (own.price_in_words()) } }
+            @if own.chosen_by != "run" { " · " span.model { (words::short(&own.model, 80)) } " by the " (own.chosen_by) }
         }
     }
 }

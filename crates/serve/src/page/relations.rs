@@ -29,13 +29,11 @@ pub(super) struct SubtreeSum {
 }
 
 impl SubtreeSum {
-    /// "40 s, $0.05": from the beginning of the step to the last end after it, and what all of it cost.
+    /// "40 s, $0.05": from the beginning of the step to the last end after it, and what all of it cost if that is known.
     pub(super) fn in_words(&self) -> String {
-        let cost = if self.is_priced { self.cost.to_string() } else { "cost unknown".to_owned() };
-        match (self.began, self.ended) {
-            (Some(began), Some(ended)) => format!("{}, {cost}", words::took(began, ended.max(began))),
-            _ => cost,
-        }
+        let time = self.began.zip(self.ended).map(|(began, ended)| words::took(began, ended.max(began)));
+        let cost = (self.is_priced && self.cost.0 > 0).then(|| self.cost.to_string());
+        time.into_iter().chain(cost).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -210,7 +210,7 @@ pub(super) fn head(scene: &RunScene<'_>) -> Markup {
                 }
                 @if scene.is_now { (controls(scene)) }
             }
-            @if let Some(why) = reason(scene) { p.reason { (why) } }
+            @if let Some(why) = reason(scene) { p.reason { (words::ticked(&why)) } }
             @if scene.is_now { (raise_form(scene)) }
             (relations(scene))
         }

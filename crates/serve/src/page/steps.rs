@@ -50,9 +50,11 @@ pub(super) fn row(scene: &RunScene<'_>, step: &Step) -> Markup {
             " " span.agent { (spec.agent) }
             @if step.visit > 0 { span.visits { "visit " (step.visit + 1) } }
             @if let Some(took) = took(scene.history, &spec.id) {
-                span.took { (took) @if cost.0 > 0 { ", " (cost) } }
-                @if let Some(sum) = scene.relations().subtree(&spec.id) {
-                    span.subtree { "with what follows " (sum.in_words()) }
+                span.took {
+                    (took) @if cost.0 > 0 { ", " (cost) }
+                    @if let Some(sum) = scene.relations().subtree(&spec.id) {
+                        span.subtree { "; with what follows " (sum.in_words()) }
+                    }
                 }
             }
             @if !spec.description.is_empty() { p.about { (words::short(&spec.description, 200)) } }
@@ -81,7 +83,7 @@ pub(super) fn timeline(scene: &RunScene<'_>) -> Markup {
                 li data-kind="critical" { "critical path: without these steps the run would have been shorter" }
             }
         }
-        table.timeline id="timeline" {
+        div.table-wrap { table.timeline id="timeline" {
             caption.sr { "When the steps were at work" }
             thead { tr { th scope="col" { "Step" } th scope="col" { "Visit" } th scope="col" { "Began after" }
                          th scope="col" { "Took" } th scope="col" { "Waited" } th scope="col" { "Status" } } }
@@ -110,7 +112,7 @@ pub(super) fn timeline(scene: &RunScene<'_>) -> Markup {
                     }
                 }
             }
-        }
+        } }
     }
 }
 

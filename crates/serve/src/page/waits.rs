@@ -98,8 +98,10 @@ impl WaitTable {
                 }
                 EntryKind::Answer(answer) => {
                     waits.retries += answer.attempts.saturating_sub(1);
-                    waits.push(WaitKind::Turn, answer.wanted, answer.begun.unwrap_or(answer.ended.unwrap_or(now)));
-                    if let (Some(begun), Some(said)) = (answer.begun, &answer.answer) {
+                    // A question that may be asked twice is not recorded as begun.
+                    let begun = answer.begun.unwrap_or(answer.wanted);
+                    waits.push(WaitKind::Turn, answer.wanted, begun);
+                    if let Some(said) = &answer.answer {
                         let until = Timestamp(begun.0.saturating_add_unsigned(said.waited.0));
                         waits.push(WaitKind::Model, begun, until.min(answer.ended.unwrap_or(now)));
                     }
