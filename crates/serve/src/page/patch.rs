@@ -22,7 +22,7 @@ use updraft_workbench::Fault;
 use updraft_workbench::history::{EntryKind, RunHistory};
 use updraft_workbench::service::{LiveRuns, RunFeed};
 
-use super::run_page::{RunScene, RunTab};
+use super::run_page::{RunScene, RunTab, SceneCache};
 use super::{chat, events, inspector, layout, pictures, run_page, steps};
 
 /// How many patches are kept for watchers that want the same.
@@ -112,6 +112,7 @@ fn make(runs: &LiveRuns, id: &RunId, history: &RunHistory, after: u64, part: &Wa
         from: None,
         before: None,
         newest: history.position(),
+        cache: SceneCache::default(),
     };
     let mut patch = Patch { position: history.position(), ..Patch::default() };
     if after == 0 || after > patch.position || patch.position - after > FARTHEST {
@@ -145,7 +146,8 @@ fn fill(patch: &mut Patch, scene: &RunScene<'_>, after: u64) -> Result<(), Fault
     let touched: Vec<_> = history.run().steps().filter(|step| history.touched(&step.spec.id) > after).collect();
     patch.steps = touched.iter().map(|step| (step.spec.id.clone(), step.status())).collect();
     match scene.tab {
-        RunTab::Graph if !has_new_plan && touched.len() <= ROWS => {
+        // At the end, the sums over several steps are shown as they are now.
+        RunTab::Graph if !has_new_plan && !is_over && touched.len() <= ROWS => {
             let rows = touched.iter().map(|step| (steps::row_id(&step.spec.id), steps::row(scene, step).0));
             patch.replace.extend(rows);
             let is_touched = |node: &GraphNode| touched.iter().any(|step| step.spec.id.as_str() == node.id);
@@ -160,7 +162,7 @@ fn fill(patch: &mut Patch, scene: &RunScene<'_>, after: u64) -> Result<(), Fault
             patch.replace.insert("view-body".into(), run_page::view_body(scene)?.0);
         }
     }
-    if scene.step.as_ref().is_some_and(|step| history.touched(step) > after) {
+    if scene.step.as_ref().is_some_and(|step| is_over || history.touched(step) > after) {
         patch.replace.insert("inspector".into(), inspector::pane(scene)?.0);
     }
     Ok(())

@@ -14,5 +14,6 @@ mod access;
 mod hostile;
 mod places;
 mod runs;
+mod steering;
 mod watching;
 mod world;

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use updraft_mcp::server::McpHandler;
 use updraft_run::{ApprovalMode, Level};
 use updraft_serve::{HttpHost, PageAccess, ServeToken, UpdraftBackend, serve};
+use updraft_workbench::settings::TrustedWorkspaces;
 use updraft_workbench::{AppFolders, Confine, Flags, UpdraftService};
 
 /// A test that waits longer for an event waits in vain.
@@ -52,6 +53,35 @@ impl World {
     /// A server whose model answers from this script.
     pub(crate) async fn new(script: &Value) -> Self {
         Self::at(tempfile::tempdir().unwrap(), script, "127.0.0.1:0", None).await
+    }
+
+    /// The same, with these settings of the user.
+    pub(crate) async fn with_settings(script: &Value, settings: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = AppFolders::under(&folder.path().canonicalize().unwrap().join("home")).settings();
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, settings).unwrap();
+        Self::at(folder, script, "127.0.0.1:0", None).await
+    }
+
+    /// The same, in a workspace that the user trusts.
+    pub(crate) async fn trusted(script: &Value) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let workspace = root.join("ws");
+        std::fs::create_dir(&workspace).unwrap();
+        let trusted = TrustedWorkspaces::load(&AppFolders::under(&root.join("home")));
+        trusted.add(&workspace, &trusted.what_counts(&workspace)).unwrap();
+        Self::at(folder, script, "127.0.0.1:0", None).await
+    }
+
+    /// The same, with MCP servers of the user.
+    pub(crate) async fn with_servers(script: &Value, servers: &Value) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let folders = AppFolders::under(&folder.path().canonicalize().unwrap().join("home"));
+        std::fs::create_dir_all(&folders.config).unwrap();
+        std::fs::write(folders.config.join("mcp.json"), servers.to_string()).unwrap();
+        Self::at(folder, script, "127.0.0.1:0", None).await
     }
 
     async fn at(folder: tempfile::TempDir, script: &Value, address: &str, approvals: Option<ApprovalMode>) -> Self {

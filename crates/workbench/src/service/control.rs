@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 use updraft_engine::{EdgeList, PersonResponse, node_link};
-use updraft_run::{Effect, EffectAddress, EffectKind, Goal, Input, Run, RunId, RunMode, Verdict};
+use updraft_run::{ApprovalScope, Effect, EffectAddress, EffectKind, Goal, Input, Run, RunId, RunMode, Verdict};
 
 use super::runs::LiveRuns;
 use super::service_types::{RunRequest, RunView};
 use super::view;
 use crate::fault::Fault;
+use crate::settings::RememberedRules;
 
 /// Most runs in a list for clients; the newest are listed.
 const LISTED: usize = 50;
@@ -20,7 +21,11 @@ impl LiveRuns {
     }
 
     /// Sends an input to a run that is not over, and returns the run's view after that.
-    async fn say(&self, run: &str, input: impl FnOnce(&Run) -> Result<Input, Fault>) -> Result<RunView, Fault> {
+    pub(super) async fn say(
+        &self,
+        run: &str,
+        input: impl FnOnce(&Run) -> Result<Input, Fault>,
+    ) -> Result<RunView, Fault> {
         let id = self.find(run)?;
         let report = view::report(self.journal(), &id)?;
         if report.run.is_over() {
@@ -73,14 +78,30 @@ impl LiveRuns {
         self.decide(run, id, Verdict { allow, by: "a client".into(), because, ..Verdict::default() }).await
     }
 
-    /// The same, with everything that a person can say about a call.
+    /// The same, with everything that a person can say about a call. Rules that are to hold in the workspace are stored
+    /// once the run has the decision.
     pub async fn decide(&self, run: &str, id: Option<&str>, verdict: Verdict) -> Result<RunView, Fault> {
-        self.say(run, |run| {
-            let is_approval = |effect: &Effect| matches!(effect, Effect::Approval { .. });
-            let at = meant(run, id, is_approval, "an approval")?;
-            Ok(Input::Verdict { id: Some(at), verdict })
-        })
-        .await
+        let mut rules = Vec::new();
+        let view = self
+            .say(run, |run| {
+                let is_approval = |effect: &Effect| matches!(effect, Effect::Approval { .. });
+                let at = meant(run, id, is_approval, "an approval")?;
+                if verdict.allow && verdict.always == Some(ApprovalScope::Workspace) {
+                    let effect = run.open().get(&at).map(|open| &open.effect);
+                    if let Some(Effect::Approval { always, .. }) = effect {
+                        rules.clone_from(always);
+                    }
+                    if rules.is_empty() {
+                        return Err(Fault::usage("this call can be allowed in this run only"));
+                    }
+                }
+                Ok(Input::Verdict { id: Some(at), verdict })
+            })
+            .await?;
+        if !rules.is_empty() {
+            RememberedRules::add(&self.bench().folders, self.workspace(), &rules)?;
+        }
+        Ok(view)
     }
 
     /// Answers a question; without an id, the only one that is open.
