@@ -6,7 +6,8 @@
 //!
 //! | file | what it is about |
 //! |---|---|
-//! | `access.rs` | who may see the page: the one-time address, the cookie, `Host` and `Origin` |
+//! | `access.rs`, `enter.rs`, `visitor.rs` | who may see the page and do what: one-time address, token, cookie, role |
+//! | `address.rs` | where the page is, and which requests may be meant for it: `Host` and `Origin` |
 //! | `layout.rs`, `assets.rs`, `markdown.rs`, `failure.rs`, `words.rs` | the frame of every page, its files, texts, errors |
 //! | `sessions.rs` | `/`: the list of runs |
 //! | `run_page.rs`, `chat.rs`, `questions.rs`, `steps.rs`, `events.rs`, `inspector.rs` | `/runs/ID` and its parts |
@@ -24,9 +25,11 @@
 
 mod access;
 mod actions;
+mod address;
 mod assets;
 mod chat;
 mod compare;
+mod enter;
 mod events;
 mod failure;
 mod inbox;
@@ -46,7 +49,8 @@ mod steps;
 mod stream;
 mod tools;
 mod uploads;
-mod words;
+mod visitor;
+pub(crate) mod words;
 
 use std::sync::Arc;
 
@@ -58,6 +62,7 @@ use tokio_util::sync::CancellationToken;
 use updraft_workbench::UpdraftService;
 
 pub use access::PageAccess;
+pub use address::PageAddress;
 
 /// Most bytes of a form with files: a little more than the files may have.
 const MOST_SENT: usize = uploads::MOST_BYTES + (4 << 20);
@@ -76,7 +81,8 @@ pub(crate) fn router(service: UpdraftService, access: PageAccess, stop: Cancella
     let state = Arc::new(PageState { service, access, patches: patch::PatchCache::default(), stop });
     Router::new()
         .route("/", get(sessions::show))
-        .route("/enter", get(access::enter))
+        .route("/enter", get(enter::enter).post(enter::sign_in_with))
+        .route("/leave", post(enter::leave))
         .route("/inbox", get(inbox::show))
         .route("/new", get(new_run::show).post(new_run::start).layer(DefaultBodyLimit::max(MOST_SENT)))
         .route("/assets/{name}", get(assets::show))

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::{Form, Path, State};
 use axum::response::Response;
 use serde::Deserialize;
@@ -12,6 +13,7 @@ use updraft_workbench::service::RunOrder;
 use super::PageState;
 use super::failure::PageFailure;
 use super::run_page::back;
+use super::visitor::Visitor;
 
 type Page = State<Arc<PageState>>;
 
@@ -53,6 +55,7 @@ pub(super) struct VerdictForm {
 
 pub(super) async fn approve(
     State(state): Page,
+    Extension(visitor): Extension<Visitor>,
     Path(run): Path<String>,
     Form(form): Form<VerdictForm>,
 ) -> Result<Response, PageFailure> {
@@ -63,7 +66,7 @@ pub(super) async fn approve(
     };
     let always = (allow && form.always == "run").then_some(ApprovalScope::Run);
     let because = if allow { String::new() } else { form.because };
-    let verdict = Verdict { allow, by: "the page".into(), because, always, ..Verdict::default() };
+    let verdict = Verdict { allow, by: visitor.name().to_owned(), because, always, ..Verdict::default() };
     state.service.runs.decide(&run, Some(&form.id), verdict).await?;
     Ok(back(&run))
 }
@@ -76,16 +79,18 @@ pub(super) struct PlanForm {
 
 pub(super) async fn edit_plan(
     State(state): Page,
+    Extension(visitor): Extension<Visitor>,
     Path(run): Path<String>,
     Form(form): Form<PlanForm>,
 ) -> Result<Response, PageFailure> {
-    state.service.runs.edit_plan(&run, &form.plan).await?;
+    state.service.runs.edit_plan(&run, &form.plan, visitor.name()).await?;
     Ok(back(&run))
 }
 
 /// Answers a question with a text, or with the fields of its form.
 pub(super) async fn answer(
     State(state): Page,
+    Extension(visitor): Extension<Visitor>,
     Path(run): Path<String>,
     Form(fields): Form<Vec<(String, String)>>,
 ) -> Result<Response, PageFailure> {
@@ -93,7 +98,7 @@ pub(super) async fn answer(
     let field = |name: &str| fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
     let id = field("id").ok_or_else(|| PageFailure::usage("the question is not named"))?;
     if field("decline").is_some() {
-        runs.decline(&run, &id).await?;
+        runs.decline(&run, &id, visitor.name()).await?;
         return Ok(back(&run));
     }
     let view = runs.view(&run).map_err(PageFailure::missing)?;
@@ -131,8 +136,12 @@ pub(super) async fn resume(State(state): Page, Path(run): Path<String>) -> Resul
     Ok(back(&run))
 }
 
-pub(super) async fn cancel(State(state): Page, Path(run): Path<String>) -> Result<Response, PageFailure> {
-    state.service.runs.cancel(&run).await?;
+pub(super) async fn cancel(
+    State(state): Page,
+    Extension(visitor): Extension<Visitor>,
+    Path(run): Path<String>,
+) -> Result<Response, PageFailure> {
+    state.service.runs.cancel(&run, visitor.name()).await?;
     Ok(back(&run))
 }
 

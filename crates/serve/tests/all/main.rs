@@ -11,8 +11,12 @@
 )]
 
 mod access;
+mod encryption;
+mod floods;
 mod hostile;
 mod places;
+mod routes;
 mod runs;
+mod users;
 mod watching;
 mod world;
