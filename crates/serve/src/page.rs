@@ -6,7 +6,8 @@
 //!
 //! | file | what it is about |
 //! |---|---|
-//! | `access.rs` | who may see the page: the one-time address, the cookie, `Host` and `Origin` |
+//! | `access.rs`, `enter.rs`, `visitor.rs` | who may see the page and do what: one-time address, token, cookie, role |
+//! | `address.rs` | where the page is, and which requests may be meant for it: `Host` and `Origin` |
 //! | `layout.rs`, `assets.rs`, `markdown.rs`, `failure.rs`, `words.rs` | the frame of every page, its files, texts, errors |
 //! | `sessions.rs` | `/`: the list of runs |
 //! | `run_page.rs`, `chat.rs`, `questions.rs`, `steps.rs`, `relations.rs`, `events.rs`, `inspector.rs` | `/runs/ID` and its parts |
@@ -24,10 +25,12 @@
 
 mod access;
 mod actions;
+mod address;
 mod assets;
 mod chat;
 mod compare;
 mod doctor;
+mod enter;
 mod events;
 mod failure;
 mod fork;
@@ -49,8 +52,9 @@ mod steps;
 mod stream;
 mod tools;
 mod uploads;
+mod visitor;
 mod waits;
-mod words;
+pub(crate) mod words;
 
 use std::sync::Arc;
 
@@ -62,6 +66,7 @@ use tokio_util::sync::CancellationToken;
 use updraft_workbench::UpdraftService;
 
 pub use access::PageAccess;
+pub use address::PageAddress;
 
 /// Most bytes of a form with files: a little more than the files may have.
 const MOST_SENT: usize = uploads::MOST_BYTES + (4 << 20);
@@ -80,7 +85,8 @@ pub(crate) fn router(service: UpdraftService, access: PageAccess, stop: Cancella
     let state = Arc::new(PageState { service, access, patches: patch::PatchCache::default(), stop });
     Router::new()
         .route("/", get(sessions::show))
-        .route("/enter", get(access::enter))
+        .route("/enter", get(enter::enter).post(enter::sign_in_with))
+        .route("/leave", post(enter::leave))
         .route("/inbox", get(inbox::show))
         .route("/new", get(new_run::show).post(new_run::start).layer(DefaultBodyLimit::max(MOST_SENT)))
         .route("/assets/{name}", get(assets::show))

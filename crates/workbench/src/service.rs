@@ -41,6 +41,7 @@ use tokio_util::sync::CancellationToken;
 use updraft_tools::{Place, Workspace};
 
 use broadcast::RunBroadcast;
+pub use control::CLIENT;
 pub use conversations::Conversations;
 pub use feeds::{LiveText, LiveTextKind, RunFeed};
 pub use figures::RunFigures;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::{Form, Path, State};
 use axum::response::Response;
 use serde::Deserialize;
@@ -13,6 +14,7 @@ use super::PageState;
 use super::failure::PageFailure;
 use super::inbox::{self, InboxDeed};
 use super::run_page::back;
+use super::visitor::Visitor;
 
 type Page = State<Arc<PageState>>;
 
@@ -56,6 +58,7 @@ pub(super) struct VerdictForm {
 
 pub(super) async fn approve(
     State(state): Page,
+    Extension(visitor): Extension<Visitor>,
     Path(run): Path<String>,
     Form(form): Form<VerdictForm>,
 ) -> Result<Response, PageFailure> {
@@ -70,7 +73,7 @@ pub(super) async fn approve(
         _ => None,
     };
     let because = if allow { String::new() } else { form.because };
-    let verdict = Verdict { allow, by: "the page".into(), because, always, ..Verdict::default() };
+    let verdict = Verdict { allow, by: visitor.name().to_owned(), because, always, ..Verdict::default() };
     state.service.runs.decide(&run, Some(&form.id), verdict).await?;
     Ok(answered(&form.from, &run, if allow { InboxDeed::Allowed } else { InboxDeed::Refused }))
 }
@@ -83,16 +86,18 @@ pub(super) struct PlanForm {
 
 pub(super) async fn edit_plan(
     State(state): Page,
+    Extension(visitor): Extension<Visitor>,
     Path(run): Path<String>,
     Form(form): Form<PlanForm>,
 ) -> Result<Response, PageFailure> {
-    state.service.runs.edit_plan(&run, &form.plan).await?;
+    state.service.runs.edit_plan(&run, &form.plan, visitor.name()).await?;
     Ok(back(&run))
 }
 
 /// Answers a question with a text, or with the fields of its form.
 pub(super) async fn answer(
     State(state): Page,
+    Extension(visitor): Extension<Visitor>,
     Path(run): Path<String>,
     Form(fields): Form<Vec<(String, String)>>,
 ) -> Result<Response, PageFailure> {
@@ -101,7 +106,7 @@ pub(super) async fn answer(
     let from = field("from").unwrap_or_default();
     let id = field("id").ok_or_else(|| PageFailure::usage("the question is not named"))?;
     if field("decline").is_some() {
-        runs.decline(&run, &id).await?;
+        runs.decline(&run, &id, visitor.name()).await?;
         return Ok(answered(&from, &run, InboxDeed::Declined));
     }
     let view = runs.view(&run).map_err(PageFailure::missing)?;
@@ -158,8 +163,12 @@ pub(super) async fn resume(
     Ok(back(&run))
 }
 
-pub(super) async fn cancel(State(state): Page, Path(run): Path<String>) -> Result<Response, PageFailure> {
-    state.service.runs.cancel(&run).await?;
+pub(super) async fn cancel(
+    State(state): Page,
+    Extension(visitor): Extension<Visitor>,
+    Path(run): Path<String>,
+) -> Result<Response, PageFailure> {
+    state.service.runs.cancel(&run, visitor.name()).await?;
     Ok(back(&run))
 }
 

@@ -12,6 +12,8 @@ use super::view;
 use crate::fault::Fault;
 use crate::settings::RememberedRules;
 
+/// Who decides what comes from a program.
+pub const CLIENT: &str = "a client";
 /// Most runs in a list for clients; the newest are listed.
 const LISTED: usize = 50;
 
@@ -64,10 +66,10 @@ impl LiveRuns {
         self.say(run, |_| Ok(Input::Resume { budget: None, approvals: None })).await
     }
 
-    /// Stops a run for good.
-    pub async fn cancel(&self, run: &str) -> Result<RunView, Fault> {
+    /// Stops a run for good. The journal holds who did.
+    pub async fn cancel(&self, run: &str, by: &str) -> Result<RunView, Fault> {
         let id = self.find(run)?;
-        self.say(run, |_| Ok(Input::Cancel { by: "a client".into(), step: None })).await?;
+        self.say(run, |_| Ok(Input::Cancel { by: by.to_owned(), step: None })).await?;
         // Calls that had begun are being stopped, which takes a moment.
         let _ = tokio::time::timeout(Duration::from_secs(2), self.until_rest(&id)).await;
         self.seen(&id)
@@ -75,7 +77,7 @@ impl LiveRuns {
 
     /// Allows or refuses a call; without an id, the only one that waits for approval.
     pub async fn approve(&self, run: &str, id: Option<&str>, allow: bool, because: String) -> Result<RunView, Fault> {
-        self.decide(run, id, Verdict { allow, by: "a client".into(), because, ..Verdict::default() }).await
+        self.decide(run, id, Verdict { allow, by: CLIENT.to_owned(), because, ..Verdict::default() }).await
     }
 
     /// The same, with everything that a person can say about a call. Rules that are to hold in the workspace are stored
@@ -118,11 +120,11 @@ impl LiveRuns {
     }
 
     /// Declines to answer a question.
-    pub async fn decline(&self, run: &str, id: &str) -> Result<RunView, Fault> {
+    pub async fn decline(&self, run: &str, id: &str, by: &str) -> Result<RunView, Fault> {
         self.say(run, |run| {
             let is_question = |effect: &Effect| matches!(effect, Effect::Question { .. });
             let at = meant(run, Some(id), is_question, "an answer")?;
-            Ok(Input::Decline { id: Some(at), by: "a client".into(), dismissed: false })
+            Ok(Input::Decline { id: Some(at), by: by.to_owned(), dismissed: false })
         })
         .await
     }

@@ -234,7 +234,7 @@ impl LiveRuns {
     }
 
     /// Approves a plan as a person has changed it.
-    pub async fn edit_plan(&self, run: &str, plan: &str) -> Result<(), Fault> {
+    pub async fn edit_plan(&self, run: &str, plan: &str, by: &str) -> Result<(), Fault> {
         let id = self.find(run)?;
         let loaded = journal::load(self.journal(), &id)?;
         if loaded.plan_approval().is_none() {
@@ -249,7 +249,7 @@ impl LiveRuns {
             return Err(updraft_engine::Error::Plan(faults).into());
         }
         let requirements = Requirement::all_in(&value);
-        let input = Input::EditPlan { graph: Arc::new(graph), models, requirements, by: "the page".into() };
+        let input = Input::EditPlan { graph: Arc::new(graph), models, requirements, by: by.to_owned() };
         self.tell(&id, input).await
     }
 
