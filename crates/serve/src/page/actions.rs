@@ -29,7 +29,7 @@ pub(super) async fn tell(
     Form(form): Form<MessageForm>,
 ) -> Result<Response, PageFailure> {
     let runs = &state.service.runs;
-    let view = runs.view(&id).map_err(PageFailure::missing)?;
+    let view = runs.view(&id).await.map_err(PageFailure::missing)?;
     if !view.status.is_final() {
         runs.tell_user(&id, form.message).await?;
         return Ok(back(&id));
@@ -96,7 +96,7 @@ pub(super) async fn answer(
         runs.decline(&run, &id).await?;
         return Ok(back(&run));
     }
-    let view = runs.view(&run).map_err(PageFailure::missing)?;
+    let view = runs.view(&run).await.map_err(PageFailure::missing)?;
     let form = view.waits.iter().find(|wait| wait.id == id).and_then(|wait| wait.form.clone());
     let text = match form {
         Some(form) => filled_in(&form, &fields).to_string(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use updraft_drawing::{GraphNode, SpanKind, StepGraph, Timeline, TimelineRow, TimelineSpan};
 use updraft_run::{Step, StepId, Timestamp};
-use updraft_workbench::history::{EntryKind, RunHistory};
+use updraft_workbench::history::{EntryKind, HistoryEntry, RunHistory};
 
 use super::run_page::RunScene;
 use super::{steps, words};
@@ -12,7 +12,7 @@ use super::{steps, words};
 /// The graph of a run.
 pub(super) fn step_graph(scene: &RunScene<'_>) -> StepGraph {
     let (history, run) = (scene.history, scene.history.run());
-    let (rounds, critical) = (rounds(history), critical(history));
+    let (rounds, critical) = (rounds(history), critical(history, u64::MAX));
     let node = |step: &Step| {
         let spec = &step.spec;
         let cost = step.ledger.at_most();
@@ -56,9 +56,14 @@ fn rounds(history: &RunHistory) -> BTreeMap<StepId, u32> {
 
 /// The steps without which the run could not have been shorter: from the one that ended last, each time the one before
 /// it that ended last.
-fn critical(history: &RunHistory) -> Vec<StepId> {
+///
+/// Steps that something happened to after a position count as not ended: so it was then.
+pub(super) fn critical(history: &RunHistory, until: u64) -> Vec<StepId> {
     let run = history.run();
-    let end = |step: &Step| history.times(&step.spec.id).and_then(|times| times.ended);
+    let end = |step: &Step| {
+        let is_in_time = history.touched(&step.spec.id) <= until;
+        history.times(&step.spec.id).filter(|_| is_in_time).and_then(|times| times.ended)
+    };
     let mut path: Vec<StepId> = Vec::new();
     let mut at = run.steps().filter(|step| end(step).is_some()).max_by_key(|step| end(step));
     while let Some(step) = at.filter(|step| !path.contains(&step.spec.id)) {
@@ -71,7 +76,7 @@ fn critical(history: &RunHistory) -> Vec<StepId> {
 /// When the steps of a run were at work.
 pub(super) fn step_times(scene: &RunScene<'_>) -> Timeline {
     let (history, run) = (scene.history, scene.history.run());
-    let critical = critical(history);
+    let (critical, questions) = (critical(history, u64::MAX), questions(history));
     let millis = |at: Timestamp| u64::try_from(at.0).unwrap_or_default();
     let now = history.last();
     let row = |step: &Step| {
@@ -82,10 +87,8 @@ pub(super) fn step_times(scene: &RunScene<'_>) -> Timeline {
             TimelineSpan { kind, from: millis(visit.began), to: millis(visit.ended.unwrap_or(now)) }
         };
         let mut spans: Vec<TimelineSpan> = visits.iter().map(span).collect();
-        spans.extend(asking(history, &step.spec.id).map(|(from, to)| TimelineSpan {
-            kind: SpanKind::Asking,
-            from: millis(from),
-            to: millis(to.unwrap_or(now)),
+        spans.extend(questions.iter().filter(|(asker, ..)| **asker == step.spec.id).map(|(_, from, to)| {
+            TimelineSpan { kind: SpanKind::Asking, from: millis(*from), to: millis(to.unwrap_or(now)) }
         }));
         TimelineRow {
             id: step.spec.id.to_string(),
@@ -103,15 +106,12 @@ pub(super) fn step_times(scene: &RunScene<'_>) -> Timeline {
     Timeline { title, from: millis(history.began()), to: millis(now), rows, selected }
 }
 
-/// When a step waited for a person.
-fn asking<'a>(
-    history: &'a RunHistory,
-    step: &'a StepId,
-) -> impl Iterator<Item = (Timestamp, Option<Timestamp>)> + use<'a> {
-    history.entries().iter().filter(move |entry| entry.step.as_ref() == Some(step)).filter_map(|entry| {
-        match &entry.kind {
-            EntryKind::Question(question) => Some((question.asked, question.ended)),
-            _ => None,
-        }
-    })
+/// The steps that asked a person something, and when they waited for the answer.
+fn questions(history: &RunHistory) -> Vec<(&StepId, Timestamp, Option<Timestamp>)> {
+    let asked = |entry: &'_ HistoryEntry| match &entry.kind {
+        EntryKind::Question(question) => Some((question.asked, question.ended)),
+        _ => None,
+    };
+    let entries = history.entries().iter();
+    entries.filter_map(|entry| asked(entry).and_then(|(from, to)| Some((entry.step.as_ref()?, from, to)))).collect()
 }

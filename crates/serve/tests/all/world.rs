@@ -193,6 +193,11 @@ impl World {
 pub(crate) struct EventReader(BufReader<TcpStream>);
 
 impl EventReader {
+    /// Leaves without a word: the server gets a reset.
+    pub(crate) fn vanish(self) {
+        self.0.get_ref().set_zero_linger().unwrap();
+    }
+
     /// The data of the next patch.
     pub(crate) async fn patch(&mut self) -> Value {
         let mut is_patch = false;

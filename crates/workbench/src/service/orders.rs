@@ -10,12 +10,12 @@ use updraft_run::{
     StepId, StepRole,
 };
 
-use super::runs::LiveRuns;
+use super::runs::{LiveRuns, blocking};
 use crate::confinement;
 use crate::fault::Fault;
 use crate::flags::{Confine, Flags};
 use crate::fork::{Fork, may_fork};
-use crate::journal::{self, new_id};
+use crate::journal::new_id;
 use crate::repeat::RepeatChange;
 use crate::resume::StoredRun;
 use crate::start::NewGoal;
@@ -94,7 +94,7 @@ impl LiveRuns {
         let RunOrder { goal: text, mode, model, approvals, plan_first, files, follows } = order;
         let mut goal = Goal { text, mode, files, door: PAGE.to_owned(), ..Goal::default() };
         if let Some(last) = &follows {
-            self.continue_conversation(&mut goal, last)?;
+            self.continue_conversation(&mut goal, last).await?;
         }
         let id = new_id()?;
         let new = NewGoal { goal, plan_first, ..NewGoal::default() };
@@ -139,8 +139,8 @@ impl LiveRuns {
     }
 
     /// Adds what was said in an earlier run to a goal, and gives it to the same agents.
-    fn continue_conversation(&self, goal: &mut Goal, last: &RunId) -> Result<(), Fault> {
-        let run = journal::load(self.journal(), &self.find(last.as_str())?)?;
+    async fn continue_conversation(&self, goal: &mut Goal, last: &RunId) -> Result<(), Fault> {
+        let run = self.load(&self.find(last.as_str())?).await?;
         if !run.is_over() {
             return Err(Fault::usage(format!("run {last} has not ended; send it a message instead")));
         }
@@ -165,7 +165,7 @@ impl LiveRuns {
             return Err(Fault::usage("the message is empty"));
         }
         let id = self.find(run)?;
-        let loaded = journal::load(self.journal(), &id)?;
+        let loaded = self.load(&id).await?;
         if loaded.is_over() {
             return Err(Fault::usage(format!("run {id} has already ended: it is {}", loaded.status())));
         }
@@ -175,8 +175,9 @@ impl LiveRuns {
     /// Starts a copy of a run's first events, perhaps with another goal.
     pub async fn fork(&self, run: &str, at: u64, goal: Option<String>) -> Result<RunId, Fault> {
         let from = self.find(run)?;
-        may_fork(self.journal(), &from, at)?;
-        let source = journal::load(self.journal(), &from)?;
+        let (journal, cut) = (self.journal().clone(), from.clone());
+        blocking(move || may_fork(&journal, &cut, at)).await?;
+        let source = self.load(&from).await?;
         if source.is_imported() {
             return Err(Fault::usage(format!("run {from} was imported, and has not been adopted yet"))
                 .hint(format!("`updraft resume {from} --workspace DIR --mode workspace` adopts it")));
@@ -204,7 +205,7 @@ impl LiveRuns {
     /// Repeats a run that has ended: these steps, and what depends on them.
     pub async fn rerun(&self, run: &str, again: Vec<StepId>) -> Result<RunId, Fault> {
         let of = self.find(run)?;
-        let old = journal::load(self.journal(), &of)?;
+        let old = self.load(&of).await?;
         if !old.is_over() {
             return Err(Fault::usage(format!("run {of} has not ended; it is {}", old.status())));
         }
@@ -261,7 +262,7 @@ impl LiveRuns {
     /// Approves a plan as a person has changed it.
     pub async fn edit_plan(&self, run: &str, plan: &str) -> Result<(), Fault> {
         let id = self.find(run)?;
-        let loaded = journal::load(self.journal(), &id)?;
+        let loaded = self.load(&id).await?;
         if loaded.plan_approval().is_none() {
             return Err(Fault::usage("the plan does not wait for approval any more"));
         }
