@@ -32,7 +32,7 @@ pub(super) async fn tell(
     Form(form): Form<MessageForm>,
 ) -> Result<Response, PageFailure> {
     let runs = &state.service.runs;
-    let view = runs.view(&id).map_err(PageFailure::missing)?;
+    let view = runs.view(&id).await.map_err(PageFailure::missing)?;
     if !view.status.is_final() {
         runs.tell_user(&id, form.message).await?;
         return Ok(back(&id));
@@ -109,7 +109,7 @@ pub(super) async fn answer(
         runs.decline(&run, &id, visitor.name()).await?;
         return Ok(answered(&from, &run, InboxDeed::Declined));
     }
-    let view = runs.view(&run).map_err(PageFailure::missing)?;
+    let view = runs.view(&run).await.map_err(PageFailure::missing)?;
     let form = view.waits.iter().find(|wait| wait.id == id).and_then(|wait| wait.form.clone());
     let text = match form {
         Some(form) => filled_in(&form, &fields).to_string(),

@@ -13,7 +13,7 @@ use super::{steps, waits, words};
 /// The graph of a run.
 pub(super) fn step_graph(scene: &RunScene<'_>) -> StepGraph {
     let (history, run) = (scene.history, scene.history.run());
-    let (rounds, critical, relations) = (rounds(history), critical(scene), scene.relations());
+    let (rounds, critical, relations) = (rounds(history), critical(scene, u64::MAX), scene.relations());
     let node = |step: &Step| {
         let spec = &step.spec;
         let cost = step.ledger.at_most();
@@ -57,9 +57,14 @@ fn rounds(history: &RunHistory) -> BTreeMap<StepId, u32> {
 
 /// The steps without which the run would have been shorter: from the one that ended last, each time the one before it
 /// that ended last.
-pub(super) fn critical(scene: &RunScene<'_>) -> Vec<StepId> {
+///
+/// Steps that something happened to after a position count as not ended: so it was then.
+pub(super) fn critical(scene: &RunScene<'_>, until: u64) -> Vec<StepId> {
     let (history, relations) = (scene.history, scene.relations());
-    let end = |step: &StepId| history.times(step).and_then(|times| times.ended);
+    let end = |step: &StepId| {
+        let is_in_time = history.touched(step) <= until;
+        history.times(step).filter(|_| is_in_time).and_then(|times| times.ended)
+    };
     let mut path: Vec<StepId> = Vec::new();
     let steps = history.run().steps().map(|step| &step.spec.id);
     let mut at = steps.filter(|step| end(step).is_some()).max_by_key(|step| end(step));
@@ -73,7 +78,7 @@ pub(super) fn critical(scene: &RunScene<'_>) -> Vec<StepId> {
 /// When the steps of a run were at work, and what they waited for.
 pub(super) fn step_times(scene: &RunScene<'_>) -> Timeline {
     let (history, run) = (scene.history, scene.history.run());
-    let critical = critical(scene);
+    let critical = critical(scene, u64::MAX);
     let millis = |at: Timestamp| u64::try_from(at.0).unwrap_or_default();
     let now = history.last();
     let row = |step: &Step| {

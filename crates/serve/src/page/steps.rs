@@ -72,7 +72,7 @@ pub(super) fn took(history: &RunHistory, step: &StepId) -> Option<String> {
 /// When the steps were at work, as a picture and as a table.
 pub(super) fn timeline(scene: &RunScene<'_>) -> Markup {
     let (history, run) = (scene.history, scene.history.run());
-    let critical = pictures::critical(scene);
+    let critical = pictures::critical(scene, u64::MAX);
     html! {
         @if run.steps().count() <= DRAWN {
             div.timeline-frame id="timeline-frame" { (PreEscaped(draw_timeline(&pictures::step_times(scene)))) }

@@ -9,6 +9,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWrite
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
 use updraft_mcp::server::McpHandler;
 use updraft_run::{ApprovalMode, Level};
@@ -43,8 +44,22 @@ pub(crate) struct WorldOptions {
 }
 
 /// A connection, encrypted or not.
-pub(crate) trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
+pub(crate) trait Connection: AsyncRead + AsyncWrite + Send + Unpin {
+    /// The end of the connection is a reset.
+    fn reset(&self);
+}
+
+impl Connection for TcpStream {
+    fn reset(&self) {
+        self.set_zero_linger().unwrap();
+    }
+}
+
+impl Connection for TlsStream<TcpStream> {
+    fn reset(&self) {
+        self.get_ref().0.reset();
+    }
+}
 
 /// What came back.
 pub(crate) struct Answer {
@@ -311,6 +326,11 @@ impl EventReader {
     pub(crate) async fn ends(&mut self) -> bool {
         let mut rest = Vec::new();
         tokio::time::timeout(LIMIT, self.0.read_to_end(&mut rest)).await.is_ok()
+    }
+
+    /// Leaves without a word: the server gets a reset.
+    pub(crate) fn vanish(self) {
+        self.0.get_ref().reset();
     }
 
     /// The data of the next patch.

@@ -3,10 +3,10 @@
 use serde_json::Value;
 use updraft_run::{Event, Input, RunId};
 
-use super::runs::LiveRuns;
+use super::runs::{LiveRuns, blocking};
 use crate::fault::Fault;
 use crate::fork::{Fork, check_variable, may_fork};
-use crate::journal::{self, new_id};
+use crate::journal::new_id;
 
 /// Where a run is cut, and what is different in the copy.
 #[derive(Clone, Debug, Default)]
@@ -60,8 +60,9 @@ impl LiveRuns {
     pub async fn fork(&self, run: &str, order: ForkOrder) -> Result<RunId, Fault> {
         let ForkOrder { at, goal, message, model, variables } = order;
         let from = self.find(run)?;
-        may_fork(self.journal(), &from, at)?;
-        let source = journal::load(self.journal(), &from)?;
+        let (journal, cut) = (self.journal().clone(), from.clone());
+        blocking(move || may_fork(&journal, &cut, at)).await?;
+        let source = self.load(&from).await?;
         if source.is_imported() {
             return Err(Fault::usage(format!("run {from} was imported, and has not been adopted yet"))
                 .hint(format!("`updraft resume {from} --workspace DIR --mode workspace` adopts it")));

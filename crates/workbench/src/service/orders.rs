@@ -10,12 +10,12 @@ use updraft_run::{
     StepId, StepRole,
 };
 
-use super::runs::LiveRuns;
+use super::runs::{LiveRuns, blocking};
 use crate::confinement;
 use crate::fault::Fault;
 use crate::flags::{Confine, Flags};
 use crate::goal_pictures::pictures_among;
-use crate::journal::{self, new_id};
+use crate::journal::new_id;
 use crate::repeat::RepeatChange;
 use crate::resume::StoredRun;
 use crate::start::NewGoal;
@@ -94,7 +94,7 @@ impl LiveRuns {
         let RunOrder { goal: text, mode, model, approvals, plan_first, files, follows } = order;
         let mut goal = Goal { text, mode, files, door: PAGE.to_owned(), ..Goal::default() };
         if let Some(last) = &follows {
-            self.continue_conversation(&mut goal, last)?;
+            self.continue_conversation(&mut goal, last).await?;
         }
         let (folder, files) = (self.bench().folder.clone(), goal.files.clone());
         let read = tokio::task::spawn_blocking(move || pictures_among(&files, &folder)).await;
@@ -143,8 +143,8 @@ impl LiveRuns {
     }
 
     /// Adds what was said in an earlier run to a goal, and gives it to the same agents.
-    fn continue_conversation(&self, goal: &mut Goal, last: &RunId) -> Result<(), Fault> {
-        let run = journal::load(self.journal(), &self.find(last.as_str())?)?;
+    async fn continue_conversation(&self, goal: &mut Goal, last: &RunId) -> Result<(), Fault> {
+        let run = self.load(&self.find(last.as_str())?).await?;
         if !run.is_over() {
             return Err(Fault::usage(format!("run {last} has not ended; send it a message instead")));
         }
@@ -169,7 +169,7 @@ impl LiveRuns {
             return Err(Fault::usage("the message is empty"));
         }
         let id = self.find(run)?;
-        let loaded = journal::load(self.journal(), &id)?;
+        let loaded = self.load(&id).await?;
         if loaded.is_over() {
             return Err(Fault::usage(format!("run {id} has already ended: it is {}", loaded.status())));
         }
@@ -179,7 +179,7 @@ impl LiveRuns {
     /// Repeats a run that has ended: these steps, and what depends on them.
     pub async fn rerun(&self, run: &str, again: Vec<StepId>) -> Result<RunId, Fault> {
         let of = self.find(run)?;
-        let old = journal::load(self.journal(), &of)?;
+        let old = self.load(&of).await?;
         if !old.is_over() {
             return Err(Fault::usage(format!("run {of} has not ended; it is {}", old.status())));
         }
@@ -236,7 +236,7 @@ impl LiveRuns {
     /// Approves a plan as a person has changed it.
     pub async fn edit_plan(&self, run: &str, plan: &str, by: &str) -> Result<(), Fault> {
         let id = self.find(run)?;
-        let loaded = journal::load(self.journal(), &id)?;
+        let loaded = self.load(&id).await?;
         if loaded.plan_approval().is_none() {
             return Err(Fault::usage("the plan does not wait for approval any more"));
         }
