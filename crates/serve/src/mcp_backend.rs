@@ -43,8 +43,8 @@ impl UpdraftBackend {
         let done = match call.name.as_str() {
             "query" => return self.query(&call, caller).await,
             "dispatch_agent_task" => return self.dispatch(&given.work("prompt")?, caller).await,
-            "task_status" => results::standing(&runs.view(&given.run()?)?),
-            "task_result" => results::result(&runs.view(&given.run()?)?),
+            "task_status" => results::standing(&runs.view(&given.run()?).await?),
+            "task_result" => results::result(&runs.view(&given.run()?).await?),
             "pause_task" => results::standing(&runs.pause(&given.run()?).await?),
             "resume_task" => results::standing(&runs.resume(&given.run()?).await?),
             "cancel_task" => results::standing(&runs.cancel(&given.run()?, CLIENT).await?),
@@ -79,13 +79,13 @@ impl UpdraftBackend {
             // The client returns with answers to the run's questions.
             let run = state["run"].as_str().unwrap_or_default().to_owned();
             query.session = state["session"].as_str().map(str::to_owned);
-            let view = self.service.runs.view(&run)?;
+            let view = self.service.runs.view(&run).await?;
             let given = forms::give(&self.service.runs, &view, &call.replies).await;
             let is_put_off = view.waits.iter().any(|wait| call.replies.contains_key(&wait.id));
             match given {
                 // The run keeps waiting, and the result must say how to find it.
                 Err(fault) => {
-                    let view = self.service.runs.view(&run).unwrap_or(view);
+                    let view = self.service.runs.view(&run).await.unwrap_or(view);
                     return Ok(BackendOutcome::Done(results::unanswered(
                         &fault.in_one_line(),
                         &view,
@@ -123,8 +123,8 @@ impl UpdraftBackend {
         Ok(BackendOutcome::Done(results::standing(&view)))
     }
 
-    fn known_task(&self, id: &str) -> Result<RunView, ErrorData> {
-        self.service.runs.view(id).map_err(|_| unknown_task(id))
+    async fn known_task(&self, id: &str) -> Result<RunView, ErrorData> {
+        self.service.runs.view(id).await.map_err(|_| unknown_task(id))
     }
 }
 
@@ -202,7 +202,7 @@ impl ServerBackend for UpdraftBackend {
         Box::pin(async move {
             // The run keeps waiting: it can be answered in another way.
             let state = call.state.as_ref().ok_or_else(|| error.clone())?;
-            let view = self.service.runs.view(state["run"].as_str().unwrap_or_default());
+            let view = self.service.runs.view(state["run"].as_str().unwrap_or_default()).await;
             let view = view.map_err(|_| error.clone())?;
             let why = format!("the client could not be asked: {}", error.message);
             Ok(results::unanswered(&why, &view, state["session"].as_str()))
@@ -218,7 +218,7 @@ impl ServerBackend for UpdraftBackend {
     }
 
     fn read<'a>(&'a self, uri: &'a str) -> BackendFuture<'a, Vec<ResourceContents>> {
-        Box::pin(async move { resources::read(&self.service.runs, uri) })
+        Box::pin(async move { resources::read(&self.service.runs, uri).await })
     }
 
     fn prompts(&self) -> Vec<Prompt> {
@@ -234,12 +234,12 @@ impl ServerBackend for UpdraftBackend {
     }
 
     fn task<'a>(&'a self, id: &'a str) -> BackendFuture<'a, DetailedTask> {
-        Box::pin(async move { Ok(tasks::detailed(&self.known_task(id)?)) })
+        Box::pin(async move { Ok(tasks::detailed(&self.known_task(id).await?)) })
     }
 
     fn answer_task<'a>(&'a self, id: &'a str, replies: InputResponses) -> BackendFuture<'a, ()> {
         Box::pin(async move {
-            let view = self.known_task(id)?;
+            let view = self.known_task(id).await?;
             let given = forms::give(&self.service.runs, &view, &replies).await;
             given.map(drop).map_err(|fault| ErrorData::invalid_params(fault.in_one_line(), None))
         })
@@ -247,7 +247,7 @@ impl ServerBackend for UpdraftBackend {
 
     fn cancel_task<'a>(&'a self, id: &'a str) -> BackendFuture<'a, ()> {
         Box::pin(async move {
-            let view = self.known_task(id)?;
+            let view = self.known_task(id).await?;
             if !view.status.is_final() {
                 // Acknowledged in either case: the run may have ended in the meantime.
                 let _ = self.service.runs.cancel(&view.run, CLIENT).await;

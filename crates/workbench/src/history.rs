@@ -6,6 +6,7 @@
 mod entries;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use updraft_run::{Effect, EffectAddress, EffectKind, Event, Record, Reply, Run, StepId, Timestamp};
 
@@ -18,17 +19,29 @@ pub struct RunHistory {
     position: u64,
     began: Option<Timestamp>,
     last: Timestamp,
+    /// The time of the last record, with or without events.
+    passed: Timestamp,
     entries: Vec<HistoryEntry>,
     /// The entry of each effect.
     places: BTreeMap<EffectAddress, usize>,
     times: BTreeMap<StepId, StepTimes>,
     /// The last event that concerned each step.
     touched: BTreeMap<StepId, u64>,
+    /// Bytes of text in replies.
+    text: usize,
 }
+
+/// About how many bytes of memory an event takes, besides the text of replies.
+const EVENT_BYTES: usize = 500;
 
 impl RunHistory {
     /// Adds a record; `first` is the number of its first event. Events after `until` are left out.
     pub fn add(&mut self, first: u64, record: &Record, until: u64) {
+        // A record without events has the place of the next one, with which it is read again.
+        if record.events.is_empty() && record.at <= self.passed {
+            return;
+        }
+        self.passed = record.at;
         self.run.pass(record);
         self.began.get_or_insert(record.at);
         for (number, event) in (first..=until).zip(&record.events) {
@@ -48,6 +61,11 @@ impl RunHistory {
     /// The number of the last event that counts.
     pub fn position(&self) -> u64 {
         self.position
+    }
+
+    /// About how many bytes of memory this takes.
+    pub fn bytes(&self) -> usize {
+        self.text + EVENT_BYTES * usize::try_from(self.position).unwrap_or_default()
     }
 
     /// When the run began.
@@ -97,7 +115,7 @@ impl RunHistory {
         {
             let call = CallEntry::wanted(id, self.run.call_at(id), at);
             let rejected = CallEntry { rejected: Some(why.clone()), ended: Some(at), ..call };
-            self.place(position, at, id, EntryKind::Call(Box::new(rejected)));
+            self.place(position, at, id, EntryKind::Call(Arc::new(rejected)));
         }
     }
 
@@ -166,7 +184,7 @@ impl RunHistory {
                 let agent = step.map(|step| step.spec.agent.clone()).unwrap_or_default();
                 let model = self.run.model_of(&id.step).to_owned();
                 let answer = AnswerEntry::asked(id, agent, model, at);
-                self.place(position, at, id, EntryKind::Answer(Box::new(answer)));
+                self.place(position, at, id, EntryKind::Answer(Arc::new(answer)));
             }
             Effect::Prepare => self.times.entry(id.step.clone()).or_default().entered(id.visit, at),
             Effect::Call => {
@@ -175,12 +193,12 @@ impl RunHistory {
                     entry.wanted(at);
                 } else {
                     let call = CallEntry::wanted(id, self.run.call_at(id), at);
-                    self.place(position, at, id, EntryKind::Call(Box::new(call)));
+                    self.place(position, at, id, EntryKind::Call(Arc::new(call)));
                 }
             }
             Effect::Question { text, options, inquiry } => {
                 let question = QuestionEntry::question(id, text, options, inquiry.as_deref(), at);
-                self.place(position, at, id, EntryKind::Question(Box::new(question)));
+                self.place(position, at, id, EntryKind::Question(Arc::new(question)));
             }
             Effect::Approval { why, origins, always, like, .. } => {
                 let call = self.run.call_at(&id.sibling(EffectKind::Call, id.n));
@@ -189,13 +207,18 @@ impl RunHistory {
                 question.is_plan = is_plan;
                 question.always.clone_from(always);
                 question.always_in_run = like.as_ref().map(ToString::to_string);
-                self.place(position, at, id, EntryKind::Question(Box::new(question)));
+                self.place(position, at, id, EntryKind::Question(Arc::new(question)));
             }
             Effect::Timer { .. } => {}
         }
     }
 
     fn replied(&mut self, position: u64, at: Timestamp, id: &EffectAddress, reply: &Reply) {
+        self.text += match reply {
+            Reply::Answer(answer) => answer.text.len() + answer.reasoning.len(),
+            Reply::Output(output) => output.text.len(),
+            _ => 0,
+        };
         if let Some(entry) = self.entry(id, position) {
             entry.replied(reply, at);
         }

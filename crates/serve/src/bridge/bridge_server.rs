@@ -185,7 +185,7 @@ impl BridgeSession {
                     "agent/pause" => self.service.runs.pause(&run).await,
                     "agent/resume" => self.service.runs.resume(&run).await,
                     "agent/cancel" => self.service.runs.cancel(&run, CLIENT).await,
-                    _ => self.service.runs.view(&run),
+                    _ => self.service.runs.view(&run).await,
                 };
                 Ok(standing(&view.map_err(refused)?))
             }

@@ -34,7 +34,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     ]
 }
 
-pub(super) fn read(runs: &LiveRuns, uri: &str) -> Result<Vec<ResourceContents>, ErrorData> {
+pub(super) async fn read(runs: &LiveRuns, uri: &str) -> Result<Vec<ResourceContents>, ErrorData> {
     let unknown = || ErrorData::resource_not_found(format!("no resource `{uri}`"), None);
     let rest = uri.strip_prefix(RUNS).ok_or_else(unknown)?;
     if rest.is_empty() {
@@ -47,7 +47,7 @@ pub(super) fn read(runs: &LiveRuns, uri: &str) -> Result<Vec<ResourceContents>, 
     let (mime, text) = match part {
         "" => (JSON, runs.report(run).map_err(|_| unknown())?.to_string()),
         "graph" => (JSON, runs.graph(run).map_err(|_| unknown())?.to_string()),
-        "output" => ("text/markdown", runs.view(run).map_err(|_| unknown())?.answer),
+        "output" => ("text/markdown", runs.view(run).await.map_err(|_| unknown())?.answer),
         _ => return Err(unknown()),
     };
     Ok(vec![contents(uri, mime, text)])

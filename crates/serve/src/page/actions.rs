@@ -1,4 +1,4 @@
-//! The forms of a run: messages, decisions, answers, pause, resume, cancel, fork and re-run.
+//! The forms of a run: messages, decisions, answers, pause, resume, cancel and re-run.
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use updraft_workbench::service::RunOrder;
 
 use super::PageState;
 use super::failure::PageFailure;
+use super::inbox::{self, InboxDeed};
 use super::run_page::back;
 use super::visitor::Visitor;
 
@@ -31,7 +32,7 @@ pub(super) async fn tell(
     Form(form): Form<MessageForm>,
 ) -> Result<Response, PageFailure> {
     let runs = &state.service.runs;
-    let view = runs.view(&id).map_err(PageFailure::missing)?;
+    let view = runs.view(&id).await.map_err(PageFailure::missing)?;
     if !view.status.is_final() {
         runs.tell_user(&id, form.message).await?;
         return Ok(back(&id));
@@ -51,6 +52,8 @@ pub(super) struct VerdictForm {
     because: String,
     #[serde(default)]
     always: String,
+    #[serde(default)]
+    from: String,
 }
 
 pub(super) async fn approve(
@@ -64,11 +67,15 @@ pub(super) async fn approve(
         "deny" => false,
         _ => return Err(PageFailure::usage("a verdict is `allow` or `deny`")),
     };
-    let always = (allow && form.always == "run").then_some(ApprovalScope::Run);
+    let always = match form.always.as_str() {
+        "run" if allow => Some(ApprovalScope::Run),
+        "workspace" if allow => Some(ApprovalScope::Workspace),
+        _ => None,
+    };
     let because = if allow { String::new() } else { form.because };
     let verdict = Verdict { allow, by: visitor.name().to_owned(), because, always, ..Verdict::default() };
     state.service.runs.decide(&run, Some(&form.id), verdict).await?;
-    Ok(back(&run))
+    Ok(answered(&form.from, &run, if allow { InboxDeed::Allowed } else { InboxDeed::Refused }))
 }
 
 /// A plan as a person has changed it.
@@ -96,19 +103,25 @@ pub(super) async fn answer(
 ) -> Result<Response, PageFailure> {
     let runs = &state.service.runs;
     let field = |name: &str| fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    let from = field("from").unwrap_or_default();
     let id = field("id").ok_or_else(|| PageFailure::usage("the question is not named"))?;
     if field("decline").is_some() {
         runs.decline(&run, &id, visitor.name()).await?;
-        return Ok(back(&run));
+        return Ok(answered(&from, &run, InboxDeed::Declined));
     }
-    let view = runs.view(&run).map_err(PageFailure::missing)?;
+    let view = runs.view(&run).await.map_err(PageFailure::missing)?;
     let form = view.waits.iter().find(|wait| wait.id == id).and_then(|wait| wait.form.clone());
     let text = match form {
         Some(form) => filled_in(&form, &fields).to_string(),
         None => field("text").unwrap_or_default(),
     };
     runs.answer(&run, Some(&id), text).await?;
-    Ok(back(&run))
+    Ok(answered(&from, &run, InboxDeed::Answered))
+}
+
+/// Back to where the form was: the inbox, or the run.
+fn answered(from: &str, run: &str, deed: InboxDeed) -> Response {
+    if from == "inbox" { inbox::back(run, deed) } else { back(run) }
 }
 
 /// The object that the fields of a form describe, by the types of its schema.
@@ -131,8 +144,22 @@ pub(super) async fn pause(State(state): Page, Path(run): Path<String>) -> Result
     Ok(back(&run))
 }
 
-pub(super) async fn resume(State(state): Page, Path(run): Path<String>) -> Result<Response, PageFailure> {
-    state.service.runs.resume(&run).await?;
+/// A higher limit, for a run that has reached one.
+#[derive(Deserialize)]
+pub(super) struct ResumeForm {
+    #[serde(default)]
+    limit: String,
+}
+
+pub(super) async fn resume(
+    State(state): Page,
+    Path(run): Path<String>,
+    Form(form): Form<ResumeForm>,
+) -> Result<Response, PageFailure> {
+    match form.limit.trim() {
+        "" => state.service.runs.resume(&run).await?,
+        limit => state.service.runs.raise_limit(&run, limit).await?,
+    };
     Ok(back(&run))
 }
 
@@ -143,24 +170,6 @@ pub(super) async fn cancel(
 ) -> Result<Response, PageFailure> {
     state.service.runs.cancel(&run, visitor.name()).await?;
     Ok(back(&run))
-}
-
-/// Where a run is cut, and another goal for the copy.
-#[derive(Deserialize)]
-pub(super) struct ForkForm {
-    at: u64,
-    #[serde(default)]
-    goal: String,
-}
-
-pub(super) async fn fork(
-    State(state): Page,
-    Path(run): Path<String>,
-    Form(form): Form<ForkForm>,
-) -> Result<Response, PageFailure> {
-    let goal = Some(form.goal).filter(|goal| !goal.trim().is_empty());
-    let new = state.service.runs.fork(&run, form.at, goal).await?;
-    Ok(back(new.as_str()))
 }
 
 /// The step from which a run is repeated.

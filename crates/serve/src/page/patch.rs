@@ -12,8 +12,9 @@
 //! a patch is a function of the run and positions, so it is made once for all who watch.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use axum::body::Bytes;
 use serde::Serialize;
 use tokio::sync::OnceCell;
 use updraft_drawing::{GraphNode, draw_nodes};
@@ -22,25 +23,29 @@ use updraft_workbench::Fault;
 use updraft_workbench::history::{EntryKind, RunHistory};
 use updraft_workbench::service::{LiveRuns, RunFeed};
 
-use super::run_page::{RunScene, RunTab};
+use super::run_page::{RunScene, RunTab, SceneCache};
 use super::{chat, events, inspector, layout, pictures, run_page, steps};
 
-/// How many patches are kept for watchers that want the same.
-const KEPT: usize = 64;
-/// A page that is further behind is loaded again.
-const FARTHEST: u64 = 5_000;
+/// How many patches, and how many bytes of them, are kept for watchers that want the same.
+const KEPT: usize = 1_024;
+const KEPT_BYTES: usize = 16 << 20;
+/// A page that is more events behind, or that so many bytes would have to be added to, is loaded again.
+const FARTHEST: u64 = 1_000;
+const MOST_ADDED: usize = 1 << 20;
+/// How soon a browser tries again, in milliseconds.
+const RETRY: u32 = 1_000;
 /// Most steps whose rows are replaced one by one.
 const ROWS: usize = 200;
 
 /// What one watcher looks at.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct WatchedPart {
     pub(super) tab: RunTab,
     pub(super) step: Option<StepId>,
 }
 
 /// Which patch: of which run, from which position to which, for whom.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct PatchKey {
     run: RunId,
     after: u64,
@@ -48,11 +53,38 @@ struct PatchKey {
     part: WatchedPart,
 }
 
-type SharedPatch = Arc<OnceCell<Arc<str>>>;
+/// A patch as it goes over the line: the bytes of an event, which all watchers share.
+pub(super) struct FramedPatch {
+    /// The position that it leads to.
+    pub(super) position: u64,
+    pub(super) frame: Bytes,
+}
+
+type SharedPatch = Arc<OnceCell<Arc<FramedPatch>>>;
 
 /// The newest patches.
 #[derive(Default)]
-pub(crate) struct PatchCache(Mutex<VecDeque<(PatchKey, SharedPatch)>>);
+pub(crate) struct PatchCache(Mutex<PatchCacheState>);
+
+#[derive(Default)]
+struct PatchCacheState {
+    patches: BTreeMap<PatchKey, SharedPatch>,
+    /// The oldest comes first.
+    order: VecDeque<PatchKey>,
+    bytes: usize,
+}
+
+impl PatchCacheState {
+    /// Forgets the oldest patches until the others are within the limits.
+    fn shrink(&mut self) {
+        while self.order.len() > KEPT || (self.bytes > KEPT_BYTES && self.order.len() > 1) {
+            let Some(oldest) = self.order.pop_front() else { return };
+            if let Some(patch) = self.patches.remove(&oldest).as_ref().and_then(|cell| cell.get()) {
+                self.bytes = self.bytes.saturating_sub(patch.frame.len());
+            }
+        }
+    }
+}
 
 /// A patch as it is sent.
 #[derive(Default, Serialize)]
@@ -66,41 +98,58 @@ struct Patch {
 }
 
 impl PatchCache {
-    fn cell(&self, key: PatchKey) -> SharedPatch {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, cell)) = kept.iter().find(|(known, _)| *known == key) {
+    fn state(&self) -> MutexGuard<'_, PatchCacheState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn cell(&self, key: &PatchKey) -> SharedPatch {
+        let mut state = self.state();
+        if let Some(cell) = state.patches.get(key) {
             return Arc::clone(cell);
         }
-        if kept.len() >= KEPT {
-            kept.pop_front();
-        }
         let cell = SharedPatch::default();
-        kept.push_back((key, Arc::clone(&cell)));
+        state.patches.insert(key.clone(), Arc::clone(&cell));
+        state.order.push_back(key.clone());
+        state.shrink();
         cell
     }
 
-    /// The patch from a position to the present, and the position of the present.
+    /// The patch from a position to the present.
     pub(super) async fn patch(
         &self,
         runs: &LiveRuns,
         feed: &Arc<RunFeed>,
         (after, until): (u64, u64),
         part: &WatchedPart,
-    ) -> Result<Arc<str>, Fault> {
+    ) -> Result<Arc<FramedPatch>, Fault> {
         let key = PatchKey { run: feed.id().clone(), after, until, part: part.clone() };
-        let cell = self.cell(key);
+        let cell = self.cell(&key);
         let make = || async {
             let (runs, feed, part) = (runs.clone(), Arc::clone(feed), part.clone());
             let made = tokio::task::spawn_blocking(move || {
                 feed.read(|history| make(&runs, feed.id(), history, after, &part))?
             });
-            made.await.map_err(|error| Fault::failed(error.to_string()))?
+            let made = made.await.map_err(|error| Fault::failed(error.to_string()))??;
+            let mut state = self.state();
+            // It may have been forgotten while it was made.
+            if state.patches.contains_key(&key) {
+                state.bytes += made.frame.len();
+            }
+            Ok::<_, Fault>(Arc::new(made))
         };
-        cell.get_or_try_init(make).await.map(Arc::clone)
+        let made = cell.get_or_try_init(make).await.map(Arc::clone)?;
+        self.state().shrink();
+        Ok(made)
     }
 }
 
-fn make(runs: &LiveRuns, id: &RunId, history: &RunHistory, after: u64, part: &WatchedPart) -> Result<Arc<str>, Fault> {
+fn make(
+    runs: &LiveRuns,
+    id: &RunId,
+    history: &RunHistory,
+    after: u64,
+    part: &WatchedPart,
+) -> Result<FramedPatch, Fault> {
     let scene = RunScene {
         runs,
         id,
@@ -112,14 +161,27 @@ fn make(runs: &LiveRuns, id: &RunId, history: &RunHistory, after: u64, part: &Wa
         from: None,
         before: None,
         newest: history.position(),
+        cache: SceneCache::default(),
     };
     let mut patch = Patch { position: history.position(), ..Patch::default() };
-    if after == 0 || after > patch.position || patch.position - after > FARTHEST {
-        patch.reload = true;
-    } else if after < patch.position {
+    let is_near = after > 0 && after <= patch.position && patch.position - after <= FARTHEST;
+    if is_near && after < patch.position {
         fill(&mut patch, &scene, after)?;
     }
-    Ok(serde_json::to_string(&patch).map_err(|error| Fault::failed(error.to_string()))?.into())
+    let position = patch.position;
+    if !is_near || patch.added() > MOST_ADDED {
+        patch = Patch { position, reload: true, ..Patch::default() };
+    }
+    let data = serde_json::to_string(&patch).map_err(|error| Fault::failed(error.to_string()))?;
+    let frame = format!("event: patch\nid: {position}\nretry: {RETRY}\ndata: {data}\n\n").into();
+    Ok(FramedPatch { position, frame })
+}
+
+impl Patch {
+    /// How many bytes the page grows by.
+    fn added(&self) -> usize {
+        self.append.values().map(String::len).sum()
+    }
 }
 
 fn fill(patch: &mut Patch, scene: &RunScene<'_>, after: u64) -> Result<(), Fault> {
@@ -130,6 +192,9 @@ fn fill(patch: &mut Patch, scene: &RunScene<'_>, after: u64) -> Result<(), Fault
     let mut has_new_plan = false;
     let mut is_over = false;
     for entry in history.entries().iter().filter(|entry| entry.changed > after) {
+        if patch.added() > MOST_ADDED {
+            return Ok(());
+        }
         let made = chat::item(scene, entry).0;
         if entry.position > after {
             patch.append.entry("chat").or_default().push_str(&made);
@@ -145,10 +210,16 @@ fn fill(patch: &mut Patch, scene: &RunScene<'_>, after: u64) -> Result<(), Fault
     let touched: Vec<_> = history.run().steps().filter(|step| history.touched(&step.spec.id) > after).collect();
     patch.steps = touched.iter().map(|step| (step.spec.id.clone(), step.status())).collect();
     match scene.tab {
-        RunTab::Graph if !has_new_plan && touched.len() <= ROWS => {
+        // At the end, the sums over several steps are shown as they are now.
+        RunTab::Graph if !has_new_plan && !is_over && touched.len() <= ROWS => {
             let rows = touched.iter().map(|step| (steps::row_id(&step.spec.id), steps::row(scene, step).0));
             patch.replace.extend(rows);
-            let is_touched = |node: &GraphNode| touched.iter().any(|step| step.spec.id.as_str() == node.id);
+            // Another step may be on the critical path now, or no longer.
+            let critical = pictures::critical(scene, after);
+            let is_touched = |node: &GraphNode| {
+                touched.iter().any(|step| step.spec.id.as_str() == node.id)
+                    || node.critical != critical.iter().any(|step| step.as_str() == node.id)
+            };
             patch.replace.extend(draw_nodes(&pictures::step_graph(scene), is_touched));
         }
         RunTab::Events => {
@@ -160,7 +231,7 @@ fn fill(patch: &mut Patch, scene: &RunScene<'_>, after: u64) -> Result<(), Fault
             patch.replace.insert("view-body".into(), run_page::view_body(scene)?.0);
         }
     }
-    if scene.step.as_ref().is_some_and(|step| history.touched(step) > after) {
+    if scene.step.as_ref().is_some_and(|step| is_over || history.touched(step) > after) {
         patch.replace.insert("inspector".into(), inspector::pane(scene)?.0);
     }
     Ok(())

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `patch`, with the position as its id | what has changed since the position before (`patch.rs`) |
 //! | `live` | a piece of an answer that is being written: `address`, `kind`, `text`; it may be lost |
-//! | `gone` | the run can no longer be read |
+//! | `gone` | the run cannot be read now: the page asks again |
 //!
 //! A stream begins after the position in the address, or after the `Last-Event-ID` with which a browser comes back.
 
@@ -12,15 +12,15 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query, State};
-use axum::http::HeaderMap;
-use axum::response::Sse;
-use axum::response::sse::{Event, KeepAlive};
-use futures_util::Stream;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
 use futures_util::stream::unfold;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::{broadcast, watch};
+use tokio::time::Instant;
 use updraft_run::StepId;
 use updraft_workbench::service::{LiveText, LiveTextKind, RunFeed};
 
@@ -31,8 +31,11 @@ use super::run_page::RunTab;
 
 /// How often a silent connection is told that the server is there.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// How soon a browser tries again.
-const RETRY: Duration = Duration::from_secs(1);
+/// What a silent connection is told: a comment.
+const STILL_HERE: Bytes = Bytes::from_static(b":\n\n");
+const GONE: Bytes = Bytes::from_static(b"event: gone\ndata: {}\n\n");
+/// How many bytes of patches a watcher is sent in a second, on average: after a large one it is left alone for a while.
+const BYTES_A_SECOND: u32 = 2 << 20;
 /// Most pieces of live text that are sent together.
 const TOGETHER: usize = 64;
 
@@ -54,6 +57,8 @@ struct Watcher {
     earlier: Vec<LiveText>,
     after: u64,
     part: WatchedPart,
+    /// Until when it is sent no further patch.
+    rests: Instant,
     is_over: bool,
 }
 
@@ -62,7 +67,7 @@ pub(super) async fn open(
     Path(id): Path<String>,
     Query(request): Query<StreamRequest>,
     headers: HeaderMap,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, PageFailure> {
+) -> Result<Response, PageFailure> {
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<u64>().ok());
     let (feed, mut positions) = state.service.runs.watched_feed(&id).map_err(PageFailure::missing)?;
     // What is known now may be newer than what the page shows.
@@ -70,17 +75,19 @@ pub(super) async fn open(
     let (earlier, live) = feed.live();
     let part = WatchedPart { tab: RunTab::of(&request.view), step: StepId::parse(&request.step).ok() };
     let after = last.unwrap_or(request.after);
-    let watcher = Watcher { state, feed, positions, live, earlier, after, part, is_over: false };
+    let rests = Instant::now();
+    let watcher = Watcher { state, feed, positions, live, earlier, after, part, rests, is_over: false };
     let stream = unfold(watcher, |mut watcher| async move {
         let event = watcher.next().await?;
-        Some((Ok(event), watcher))
+        Some((Ok::<Bytes, Infallible>(event), watcher))
     });
-    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(HEARTBEAT)))
+    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
+    Ok((headers, Body::from_stream(stream)).into_response())
 }
 
 impl Watcher {
     /// The next event; `None` when the stream ends.
-    async fn next(&mut self) -> Option<Event> {
+    async fn next(&mut self) -> Option<Bytes> {
         if self.is_over {
             return None;
         }
@@ -88,19 +95,14 @@ impl Watcher {
             return live_event(&[first]);
         }
         let stop = self.state.stop.clone();
+        let heartbeat = Instant::now() + HEARTBEAT;
         loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return None,
-                changed = self.positions.changed() => {
-                    changed.ok()?;
-                    let position = *self.positions.borrow_and_update();
-                    if position == u64::MAX {
-                        self.is_over = true;
-                        return Some(Event::default().event("gone").data("{}"));
-                    }
-                    if position > self.after || self.after == 0 {
-                        return self.patch(position).await;
+                position = newest(&mut self.positions, self.rests) => {
+                    if let Some(event) = self.reach(position?).await {
+                        return Some(event);
                     }
                 }
                 said = self.live.recv() => match said {
@@ -122,32 +124,44 @@ impl Watcher {
                     }
                     Err(broadcast::error::RecvError::Closed) => return None,
                 },
+                () = tokio::time::sleep_until(heartbeat) => return Some(STILL_HERE),
             }
         }
     }
 
-    async fn patch(&mut self, until: u64) -> Option<Event> {
-        let made =
-            self.state.patches.patch(&self.state.service.runs, &self.feed, (self.after, until), &self.part).await;
-        let Ok(patch) = made else {
+    /// The patch that leads to a position, or further; nothing if the watcher is there already.
+    async fn reach(&mut self, position: u64) -> Option<Bytes> {
+        if position == u64::MAX {
             self.is_over = true;
-            return Some(Event::default().event("gone").data("{}"));
+            return Some(GONE);
+        }
+        // At 0, nothing was read yet. A position before that of the page is new too: the journal was cut.
+        if position == 0 || position == self.after {
+            return None;
+        }
+        let (runs, span) = (&self.state.service.runs, (self.after, position));
+        let Ok(patch) = self.state.patches.patch(runs, &self.feed, span, &self.part).await else {
+            self.is_over = true;
+            return Some(GONE);
         };
-        // The patch may reach further than was asked for.
-        let position = serde_json::from_str::<PatchEnd>(&patch).ok()?.position;
-        self.after = position;
-        Some(Event::default().event("patch").id(position.to_string()).retry(RETRY).data(&*patch))
+        if patch.position == self.after {
+            return None;
+        }
+        self.after = patch.position;
+        self.rests = Instant::now() + Duration::from_secs(1) * patch.frame.len() as u32 / BYTES_A_SECOND;
+        Some(patch.frame.clone())
     }
 }
 
-/// The position that a patch reaches.
-#[derive(Deserialize)]
-struct PatchEnd {
-    position: u64,
+/// The newest position, once there is a new one, but not before a moment.
+async fn newest(positions: &mut watch::Receiver<u64>, moment: Instant) -> Option<u64> {
+    tokio::time::sleep_until(moment).await;
+    positions.changed().await.ok()?;
+    Some(*positions.borrow_and_update())
 }
 
 /// Pieces of live text as one event; neighbours of the same kind are joined.
-fn live_event(pieces: &[LiveText]) -> Option<Event> {
+fn live_event(pieces: &[LiveText]) -> Option<Bytes> {
     let mut joined: Vec<(String, &'static str, String)> = Vec::new();
     for piece in pieces {
         let (address, kind) = (piece.address.to_string(), word(piece.kind));
@@ -163,7 +177,7 @@ fn live_event(pieces: &[LiveText]) -> Option<Event> {
         .map(|(address, kind, text)| json!({ "address": address, "kind": kind, "text": text }))
         .collect();
     let data = serde_json::to_string(&pieces).ok()?;
-    Some(Event::default().event("live").data(data))
+    Some(format!("event: live\ndata: {data}\n\n").into())
 }
 
 fn word(kind: LiveTextKind) -> &'static str {

@@ -17,6 +17,7 @@ mod hostile;
 mod places;
 mod routes;
 mod runs;
+mod steering;
 mod users;
 mod watching;
 mod world;

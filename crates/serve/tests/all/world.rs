@@ -9,10 +9,12 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWrite
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
 use updraft_mcp::server::McpHandler;
 use updraft_run::{ApprovalMode, Level};
 use updraft_serve::{HttpHost, PageAccess, ServeToken, TlsIdentity, UpdraftBackend, UserFile, UserRole, serve};
+use updraft_workbench::settings::TrustedWorkspaces;
 use updraft_workbench::{AppFolders, Confine, Flags, UpdraftService};
 
 /// A test that waits longer for an event waits in vain.
@@ -42,8 +44,22 @@ pub(crate) struct WorldOptions {
 }
 
 /// A connection, encrypted or not.
-pub(crate) trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
+pub(crate) trait Connection: AsyncRead + AsyncWrite + Send + Unpin {
+    /// The end of the connection is a reset.
+    fn reset(&self);
+}
+
+impl Connection for TcpStream {
+    fn reset(&self) {
+        self.set_zero_linger().unwrap();
+    }
+}
+
+impl Connection for TlsStream<TcpStream> {
+    fn reset(&self) {
+        self.get_ref().0.reset();
+    }
+}
 
 /// What came back.
 pub(crate) struct Answer {
@@ -76,6 +92,35 @@ impl World {
     /// A server whose model answers from this script.
     pub(crate) async fn new(script: &Value) -> Self {
         Self::with(script, WorldOptions::default()).await
+    }
+
+    /// The same, with these settings of the user.
+    pub(crate) async fn with_settings(script: &Value, settings: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = AppFolders::under(&folder.path().canonicalize().unwrap().join("home")).settings();
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, settings).unwrap();
+        Self::at(folder, script, WorldOptions::default()).await
+    }
+
+    /// The same, in a workspace that the user trusts.
+    pub(crate) async fn trusted(script: &Value) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let workspace = root.join("ws");
+        std::fs::create_dir(&workspace).unwrap();
+        let trusted = TrustedWorkspaces::load(&AppFolders::under(&root.join("home")));
+        trusted.add(&workspace, &trusted.what_counts(&workspace)).unwrap();
+        Self::at(folder, script, WorldOptions::default()).await
+    }
+
+    /// The same, with MCP servers of the user.
+    pub(crate) async fn with_servers(script: &Value, servers: &Value) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let folders = AppFolders::under(&folder.path().canonicalize().unwrap().join("home"));
+        std::fs::create_dir_all(&folders.config).unwrap();
+        std::fs::write(folders.config.join("mcp.json"), servers.to_string()).unwrap();
+        Self::at(folder, script, WorldOptions::default()).await
     }
 
     pub(crate) async fn with(script: &Value, options: WorldOptions) -> Self {
@@ -281,6 +326,11 @@ impl EventReader {
     pub(crate) async fn ends(&mut self) -> bool {
         let mut rest = Vec::new();
         tokio::time::timeout(LIMIT, self.0.read_to_end(&mut rest)).await.is_ok()
+    }
+
+    /// Leaves without a word: the server gets a reset.
+    pub(crate) fn vanish(self) {
+        self.0.get_ref().reset();
     }
 
     /// The data of the next patch.

@@ -48,11 +48,11 @@ pub enum EntryKind {
     /// There is a new plan.
     Planned(PlanEntry),
     /// A model was asked.
-    Answer(Box<AnswerEntry>),
+    Answer(Arc<AnswerEntry>),
     /// A tool was called.
-    Call(Box<CallEntry>),
+    Call(Arc<CallEntry>),
     /// A person was asked.
-    Question(Box<QuestionEntry>),
+    Question(Arc<QuestionEntry>),
     /// A step ended.
     StepEnded {
         /// The status people see.
@@ -285,14 +285,20 @@ impl QuestionEntry {
 impl HistoryEntry {
     pub(super) fn wanted(&mut self, at: Timestamp) {
         if let EntryKind::Call(call) = &mut self.kind {
-            call.wanted = at;
+            Arc::make_mut(call).wanted = at;
         }
     }
 
     pub(super) fn begun(&mut self, attempt: u32, at: Timestamp) {
         match &mut self.kind {
-            EntryKind::Answer(answer) => (answer.attempts, answer.begun) = (attempt, Some(at)),
-            EntryKind::Call(call) => (call.attempts, call.begun) = (attempt, Some(at)),
+            EntryKind::Answer(answer) => {
+                let answer = Arc::make_mut(answer);
+                (answer.attempts, answer.begun) = (attempt, Some(at));
+            }
+            EntryKind::Call(call) => {
+                let call = Arc::make_mut(call);
+                (call.attempts, call.begun) = (attempt, Some(at));
+            }
             _ => {}
         }
     }
@@ -300,6 +306,7 @@ impl HistoryEntry {
     pub(super) fn replied(&mut self, reply: &Reply, at: Timestamp) {
         match &mut self.kind {
             EntryKind::Answer(entry) => {
+                let entry = Arc::make_mut(entry);
                 entry.ended = Some(at);
                 match reply {
                     Reply::Answer(answer) => entry.answer = Some(Arc::clone(answer)),
@@ -309,14 +316,21 @@ impl HistoryEntry {
                     }
                 }
             }
-            EntryKind::Call(call) => (call.reply, call.ended) = (Some(reply.clone()), Some(at)),
-            EntryKind::Question(question) => (question.reply, question.ended) = (Some(reply.clone()), Some(at)),
+            EntryKind::Call(call) => {
+                let call = Arc::make_mut(call);
+                (call.reply, call.ended) = (Some(reply.clone()), Some(at));
+            }
+            EntryKind::Question(question) => {
+                let question = Arc::make_mut(question);
+                (question.reply, question.ended) = (Some(reply.clone()), Some(at));
+            }
             _ => {}
         }
     }
 
     pub(super) fn rejected(&mut self, why: &Failure, at: Timestamp) {
         if let EntryKind::Call(call) = &mut self.kind {
+            let call = Arc::make_mut(call);
             call.rejected.get_or_insert_with(|| why.clone());
             call.ended.get_or_insert(at);
         }

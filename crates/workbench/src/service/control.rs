@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 use updraft_engine::{EdgeList, PersonResponse, node_link};
-use updraft_run::{Effect, EffectAddress, EffectKind, Goal, Input, Run, RunId, RunMode, Verdict};
+use updraft_run::{ApprovalScope, Effect, EffectAddress, EffectKind, Goal, Input, Run, RunId, RunMode, Verdict};
 
-use super::runs::LiveRuns;
+use super::runs::{LiveRuns, blocking};
 use super::service_types::{RunRequest, RunView};
 use super::view;
 use crate::fault::Fault;
+use crate::settings::RememberedRules;
 
 /// Who decides what comes from a program.
 pub const CLIENT: &str = "a client";
@@ -17,14 +18,20 @@ pub const CLIENT: &str = "a client";
 const LISTED: usize = 50;
 
 impl LiveRuns {
-    fn seen(&self, id: &RunId) -> Result<RunView, Fault> {
-        view::view(self.journal(), id)
+    async fn seen(&self, id: &RunId) -> Result<RunView, Fault> {
+        let (journal, id) = (self.journal().clone(), id.clone());
+        blocking(move || view::view(&journal, &id)).await
     }
 
     /// Sends an input to a run that is not over, and returns the run's view after that.
-    async fn say(&self, run: &str, input: impl FnOnce(&Run) -> Result<Input, Fault>) -> Result<RunView, Fault> {
+    pub(super) async fn say(
+        &self,
+        run: &str,
+        input: impl FnOnce(&Run) -> Result<Input, Fault>,
+    ) -> Result<RunView, Fault> {
         let id = self.find(run)?;
-        let report = view::report(self.journal(), &id)?;
+        let (journal, wanted) = (self.journal().clone(), id.clone());
+        let report = blocking(move || Ok(Box::new(view::report(&journal, &wanted)?))).await?;
         if report.run.is_over() {
             return Err(Fault::usage(format!("run {id} has already ended: it is {}", report.run.status())));
         }
@@ -36,19 +43,19 @@ impl LiveRuns {
             }
             None => self.tell(&id, input).await?,
         }
-        self.seen(&id)
+        self.seen(&id).await
     }
 
     /// Starts a run for a goal. When this returns, the goal is on disk.
     pub async fn dispatch(&self, work: &RunRequest) -> Result<RunView, Fault> {
         let text = work.goal.clone();
         let id = self.start(goal(work, text)).await?;
-        self.seen(&id)
+        self.seen(&id).await
     }
 
     /// The current view of a run.
-    pub fn view(&self, run: &str) -> Result<RunView, Fault> {
-        self.seen(&self.find(run)?)
+    pub async fn view(&self, run: &str) -> Result<RunView, Fault> {
+        self.seen(&self.find(run)?).await
     }
 
     /// Pauses a run: it starts nothing new.
@@ -67,7 +74,7 @@ impl LiveRuns {
         self.say(run, |_| Ok(Input::Cancel { by: by.to_owned(), step: None })).await?;
         // Calls that had begun are being stopped, which takes a moment.
         let _ = tokio::time::timeout(Duration::from_secs(2), self.until_rest(&id)).await;
-        self.seen(&id)
+        self.seen(&id).await
     }
 
     /// Allows or refuses a call; without an id, the only one that waits for approval.
@@ -75,14 +82,30 @@ impl LiveRuns {
         self.decide(run, id, Verdict { allow, by: CLIENT.to_owned(), because, ..Verdict::default() }).await
     }
 
-    /// The same, with everything that a person can say about a call.
+    /// The same, with everything that a person can say about a call. Rules that are to hold in the workspace are stored
+    /// once the run has the decision.
     pub async fn decide(&self, run: &str, id: Option<&str>, verdict: Verdict) -> Result<RunView, Fault> {
-        self.say(run, |run| {
-            let is_approval = |effect: &Effect| matches!(effect, Effect::Approval { .. });
-            let at = meant(run, id, is_approval, "an approval")?;
-            Ok(Input::Verdict { id: Some(at), verdict })
-        })
-        .await
+        let mut rules = Vec::new();
+        let view = self
+            .say(run, |run| {
+                let is_approval = |effect: &Effect| matches!(effect, Effect::Approval { .. });
+                let at = meant(run, id, is_approval, "an approval")?;
+                if verdict.allow && verdict.always == Some(ApprovalScope::Workspace) {
+                    let effect = run.open().get(&at).map(|open| &open.effect);
+                    if let Some(Effect::Approval { always, .. }) = effect {
+                        rules.clone_from(always);
+                    }
+                    if rules.is_empty() {
+                        return Err(Fault::usage("this call can be allowed in this run only"));
+                    }
+                }
+                Ok(Input::Verdict { id: Some(at), verdict })
+            })
+            .await?;
+        if !rules.is_empty() {
+            RememberedRules::add(&self.bench().folders, self.workspace(), &rules)?;
+        }
+        Ok(view)
     }
 
     /// Answers a question; without an id, the only one that is open.
@@ -108,18 +131,18 @@ impl LiveRuns {
         .await
     }
 
-    /// The newest runs.
+    /// The newest runs. Blocks on the disk.
     pub fn list(&self) -> Result<Vec<RunView>, Fault> {
         let newest = self.newest(LISTED)?;
-        newest.iter().map(|id| self.seen(id)).collect()
+        newest.iter().map(|id| view::view(self.journal(), id)).collect()
     }
 
-    /// A run with its steps, variables and figures.
+    /// A run with its steps, variables and figures. Blocks on the disk.
     pub fn report(&self, run: &str) -> Result<Value, Fault> {
         Ok(view::report(self.journal(), &self.find(run)?)?.to_json())
     }
 
-    /// A run's graph as node-link data.
+    /// A run's graph as node-link data. Blocks on the disk.
     pub fn graph(&self, run: &str) -> Result<Value, Fault> {
         Ok(node_link(&view::report(self.journal(), &self.find(run)?)?, EdgeList::default()))
     }

@@ -6,23 +6,32 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::sync::{Notify, broadcast, watch};
-use tokio_util::sync::CancellationToken;
+use tokio::time::Instant;
 use updraft_engine::Delta;
-use updraft_journal::Journal;
+use updraft_journal::{ChangeWatcher, Journal};
 use updraft_run::{EffectAddress, Record, RunId};
 
+use super::runs::LiveRuns;
 use crate::fault::Fault;
 use crate::history::RunHistory;
 
-/// Most histories that are kept although nobody watches them.
+/// Most histories that are kept although nobody watches them, and most bytes of all these.
 const KEPT: usize = 32;
-/// The shortest time between two looks at the journal: what is written in between is shown at once.
-const PAUSE: Duration = Duration::from_millis(25);
+const KEPT_BYTES: usize = 128 << 20;
+/// The shortest time between two looks at the journal, and how much longer it is for each watcher: what is written in
+/// between is shown at once. A thousand are told of news 40 times a second, so that they take no time from runs.
+const PAUSE: Duration = Duration::from_millis(5);
+const PAUSE_EACH: Duration = Duration::from_micros(20);
+/// How soon a change of the journal is looked at for a run of this process, which tells of its records itself.
+const LATE: Duration = Duration::from_millis(500);
+/// About how many events apart the kept histories of a run's past are, and most bytes of them.
+const STRIDE: u64 = 10_000;
+const PAST_BYTES: usize = 256 << 20;
 /// Most pieces of live text kept for a slow watcher.
 const PIECES: usize = 256;
 /// Most bytes of live text that a new watcher is told.
@@ -67,6 +76,8 @@ pub struct RunFeed {
     id: RunId,
     journal: Journal,
     history: RwLock<RunHistory>,
+    /// The history at some positions of the past, so that looks at it need not begin with the first event.
+    past: Mutex<BTreeMap<u64, Arc<RunHistory>>>,
     position: watch::Sender<u64>,
     live: broadcast::Sender<LiveText>,
     /// The text of the answers that are being written.
@@ -74,6 +85,24 @@ pub struct RunFeed {
     news: Notify,
     is_followed: AtomicBool,
     used: AtomicU64,
+    /// About how large the history is.
+    bytes: AtomicUsize,
+}
+
+impl FeedMap {
+    /// Forgets the histories that nobody has looked at for longest, until the others are within the limits.
+    fn shrink(&mut self) {
+        loop {
+            let idle: Vec<&Arc<RunFeed>> = self.feeds.values().filter(|feed| !feed.is_watched()).collect();
+            let bytes: usize = idle.iter().map(|feed| feed.bytes.load(Ordering::Relaxed)).sum();
+            if idle.len() < KEPT && bytes <= KEPT_BYTES {
+                return;
+            }
+            let oldest = idle.iter().min_by_key(|feed| feed.used.load(Ordering::Relaxed)).map(|feed| feed.id.clone());
+            let Some(oldest) = oldest else { return };
+            self.feeds.remove(&oldest);
+        }
+    }
 }
 
 impl LiveFeeds {
@@ -91,22 +120,19 @@ impl LiveFeeds {
             feed.used.store(use_now, Ordering::Relaxed);
             return Arc::clone(feed);
         }
-        let idle = map.feeds.values().filter(|feed| !feed.is_watched());
-        if idle.clone().count() >= KEPT
-            && let Some(oldest) = idle.min_by_key(|feed| feed.used.load(Ordering::Relaxed)).map(|feed| feed.id.clone())
-        {
-            map.feeds.remove(&oldest);
-        }
+        map.shrink();
         let feed = Arc::new(RunFeed {
             id: id.clone(),
             journal: journal.clone(),
             history: RwLock::default(),
+            past: Mutex::default(),
             position: watch::Sender::new(0),
             live: broadcast::channel(PIECES).0,
             texts: Mutex::default(),
             news: Notify::new(),
             is_followed: AtomicBool::new(false),
             used: AtomicU64::new(use_now),
+            bytes: AtomicUsize::new(0),
         });
         map.feeds.insert(id.clone(), Arc::clone(&feed));
         feed
@@ -154,25 +180,54 @@ impl RunFeed {
 
     /// The history up to a position; up to now if the run has not come that far. Blocks on the disk.
     pub fn until(&self, position: u64) -> Result<RunHistory, Fault> {
-        let mut history = RunHistory::default();
-        self.journal.read(&self.id, 0, &mut |first, record: Record| {
+        let known = self.past().range(..=position).next_back().map(|(_, history)| Arc::clone(history));
+        let mut history = known.map(Arc::unwrap_or_clone).unwrap_or_default();
+        let from = history.position();
+        let (mut kept, mut last) = (from, 0);
+        self.journal.read(&self.id, from + 1, &mut |first, record: Record| {
             if first > position {
                 return ControlFlow::Break(());
             }
-            history.add(first, &record, position);
+            // Only a history between two records can go on: this is the first record after an event.
+            if first > from && first != last && history.position() >= kept + STRIDE {
+                self.keep(&history);
+                kept = history.position();
+            }
+            last = first;
+            if first > from {
+                history.add(first, &record, position);
+            }
             ControlFlow::Continue(())
         })?;
         Ok(history)
+    }
+
+    fn past(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<RunHistory>>> {
+        self.past.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a history from which later looks at the past go on.
+    fn keep(&self, history: &RunHistory) {
+        let mut past = self.past();
+        let bytes = |past: &BTreeMap<u64, Arc<RunHistory>>| past.values().map(|known| known.bytes()).sum::<usize>();
+        if !past.contains_key(&history.position()) && bytes(&past) + history.bytes() <= PAST_BYTES {
+            past.insert(history.position(), Arc::new(history.clone()));
+        }
     }
 
     /// Reads what was written since.
     fn catch_up(&self) -> Result<u64, Fault> {
         let known = self.history.read().unwrap_or_else(PoisonError::into_inner).position();
         let head = self.journal.head(&self.id)?;
-        if head.events <= known {
+        if head.events == known {
             return Ok(known);
         }
         let mut history = self.history.write().unwrap_or_else(PoisonError::into_inner);
+        if head.events < known {
+            // What was damaged has been cut off: the past that is known did not happen.
+            *history = RunHistory::default();
+            self.past().clear();
+        }
         let from = history.position();
         self.journal.read(&self.id, from + 1, &mut |first, record: Record| {
             if first > from {
@@ -180,12 +235,19 @@ impl RunFeed {
             }
             ControlFlow::Continue(())
         })?;
+        self.bytes.store(history.bytes(), Ordering::Relaxed);
         Ok(history.position())
     }
 
     /// Receives the newest position whenever it has changed. The first value may be 0: nothing was read yet. `u64::MAX`
-    /// means that the run can no longer be read.
+    /// means that the run cannot be read now; whoever asks again may be luckier.
     pub fn positions(&self) -> watch::Receiver<u64> {
+        self.position.send_if_modified(|position| {
+            if *position == u64::MAX {
+                *position = 0;
+            }
+            false
+        });
         self.position.subscribe()
     }
 
@@ -224,36 +286,52 @@ impl RunFeed {
     }
 
     /// Follows the run as long as somebody watches. Returns at once if another task follows it.
-    pub(super) async fn follow(self: Arc<Self>, stop: CancellationToken) {
+    pub(super) async fn follow(self: Arc<Self>, runs: LiveRuns) {
+        let stop = runs.stop_token();
         // A watcher may come just when the last one has left.
         while self.is_watched() && !stop.is_cancelled() && !self.is_followed.swap(true, Ordering::AcqRel) {
-            let followed = self.follow_watched(&stop).await;
+            let followed = self.follow_watched(&runs).await;
             self.is_followed.store(false, Ordering::Release);
             if followed.is_err() {
-                // The run was deleted, or the journal cannot be read: pages that are loaded again say so.
+                // The run was deleted, or the journal cannot be read: pages that ask again are told.
                 self.position.send_replace(u64::MAX);
                 return;
             }
         }
     }
 
-    async fn follow_watched(self: &Arc<Self>, stop: &CancellationToken) -> Result<(), Fault> {
+    async fn follow_watched(self: &Arc<Self>, runs: &LiveRuns) -> Result<(), Fault> {
         let mut changes = self.journal.changes();
-        while self.is_watched() && !stop.is_cancelled() {
+        while self.is_watched() && !runs.is_stopping() {
             let feed = Arc::clone(self);
             let caught_up = tokio::task::spawn_blocking(move || feed.catch_up()).await;
             let position = caught_up.map_err(|error| Fault::failed(error.to_string()))??;
             self.forget_written();
             self.position.send_if_modified(|known| std::mem::replace(known, position) != position);
-            tokio::time::sleep(PAUSE).await;
-            tokio::select! {
-                () = stop.cancelled() => {}
-                () = self.position.closed() => {}
-                () = self.news.notified() => {}
-                () = changes.next() => {}
-            }
+            tokio::time::sleep(PAUSE + PAUSE_EACH * self.position.receiver_count() as u32).await;
+            self.until_news(runs, &mut changes).await;
         }
         Ok(())
+    }
+
+    /// Waits until the run may have grown. The journal only says that some run has: with hundreds that are watched, each
+    /// would look for the records of all others. What this process drives says itself when it has grown.
+    async fn until_news(&self, runs: &LiveRuns, changes: &mut ChangeWatcher) {
+        let mut late = None;
+        loop {
+            tokio::select! {
+                () = runs.stop_token().cancelled() => return,
+                () = self.position.closed() => return,
+                () = self.news.notified() => return,
+                () = changes.next(), if late.is_none() => {
+                    if !runs.drives(&self.id) {
+                        return;
+                    }
+                    late = Some(Instant::now() + LATE);
+                }
+                () = tokio::time::sleep_until(late.unwrap_or_else(Instant::now)), if late.is_some() => return,
+            }
+        }
     }
 
     /// Removes the texts of answers that are in the journal now.

@@ -36,7 +36,7 @@ impl LiveRuns {
     pub fn watched_feed(&self, run: &str) -> Result<(Arc<RunFeed>, tokio::sync::watch::Receiver<u64>), Fault> {
         let feed = self.feed(run)?;
         let positions = feed.positions();
-        self.aside(Arc::clone(&feed).follow(self.stop_token().clone()));
+        self.aside(Arc::clone(&feed).follow(self.clone()));
         Ok((feed, positions))
     }
 

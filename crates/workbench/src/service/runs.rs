@@ -12,12 +12,12 @@ use updraft_journal::{Journal, RunFilter};
 use updraft_run::{Goal, Input, Run, RunId, Status};
 
 use super::feeds::LiveFeeds;
+use super::figures::FigureCache;
 use super::orders::PAGE;
-use super::run_list::FigureCache;
 use crate::fault::Fault;
 use crate::flags::Flags;
 use crate::folders::unguessable;
-use crate::journal::new_id;
+use crate::journal::{self, new_id};
 use crate::resume::ResumeOutcome;
 use crate::settings::WorkspaceSettings;
 use crate::start::NewGoal;
@@ -93,12 +93,27 @@ impl LiveRuns {
         self.0.engine.journal()
     }
 
+    pub(super) fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
     pub(super) fn is_stopping(&self) -> bool {
         self.0.stop.is_cancelled()
     }
 
     fn driven(&self) -> MutexGuard<'_, BTreeMap<RunId, CancellationToken>> {
         self.0.driven.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether this process drives a run.
+    pub(super) fn drives(&self, id: &RunId) -> bool {
+        self.driven().contains_key(id)
+    }
+
+    /// Loads a run. That of a long one takes a while, so it is done on a thread that may wait.
+    pub(super) async fn load(&self, id: &RunId) -> Result<Box<Run>, Fault> {
+        let (journal, id) = (self.journal().clone(), id.clone());
+        blocking(move || Ok(Box::new(journal::load(&journal, &id)?))).await
     }
 
     /// Finds a run of this workspace by its full id. Clients cannot see runs of other workspaces.
@@ -144,6 +159,9 @@ impl LiveRuns {
             if let Some(own) = own {
                 own.close().await;
             }
+            if let Ok(rested) = &rested {
+                runs.note_figures(&id, &rested.run).await;
+            }
             runs.driven().remove(&id);
             match rested {
                 // Inputs that arrived while the run was coming to rest are handled at once.
@@ -162,10 +180,10 @@ impl LiveRuns {
     /// Resumes a run, unless a process is driving it.
     async fn wake(&self, id: &RunId, waking: ReopenReason) -> Result<(), Fault> {
         let _turn = self.0.opening.lock().await;
-        if self.driven().contains_key(id) || self.is_stopping() {
+        if self.drives(id) || self.is_stopping() {
             return Ok(());
         }
-        let run = Box::new(self.0.engine.load(id)?);
+        let run = self.load(id).await?;
         if matches!(waking, ReopenReason::ToGoOn) && !run.is_over() {
             Box::pin(self.check_rights(&run)).await?;
         }
@@ -243,7 +261,7 @@ impl LiveRuns {
         loop {
             let here = self.driven().get(id).cloned();
             if let Some(rests) = here {
-                if self.asks_a_person(id) {
+                if self.asks_a_person(id).await {
                     return Ok(());
                 }
                 tokio::select! {
@@ -262,9 +280,9 @@ impl LiveRuns {
     }
 
     /// Whether a run that is driven here waits only for a person.
-    fn asks_a_person(&self, id: &RunId) -> bool {
+    async fn asks_a_person(&self, id: &RunId) -> bool {
         let waits = self.journal().head(id).is_ok_and(|head| head.status == Status::Waiting);
-        waits && self.0.engine.load(id).is_ok_and(|run| !updraft_engine::waiting_for(&run).is_empty())
+        waits && self.load(id).await.is_ok_and(|run| !updraft_engine::waiting_for(&run).is_empty())
     }
 
     /// Resumes the runs of the previous process: those that clients started and that were interrupted, and those whose
@@ -281,8 +299,8 @@ impl LiveRuns {
         left.retain(|run| run.workspace == self.0.workspace);
         let mut count = 0;
         for run in left {
-            let is_ours =
-                self.0.engine.load(&run.id).is_ok_and(|run| [ENTRY_POINT, PAGE].contains(&run.goal().door.as_str()));
+            let loaded = self.load(&run.id).await;
+            let is_ours = loaded.is_ok_and(|run| [ENTRY_POINT, PAGE].contains(&run.goal().door.as_str()));
             if !is_ours {
                 continue;
             }
@@ -302,4 +320,11 @@ impl LiveRuns {
         self.0.bench.close().await;
         self.journal().clone().close().await;
     }
+}
+
+/// Does something that waits for the disk, without holding up other tasks.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| Fault::failed(error.to_string()))?
 }

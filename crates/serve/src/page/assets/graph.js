@@ -198,6 +198,7 @@ const colourEdges = (svg) => {
     const [from, to] = [states.get(edge.dataset.from), states.get(edge.dataset.to)];
     const isDone = Boolean(from?.contains('state-completed'));
     edge.classList.toggle('done', isDone);
+    edge.classList.toggle('critical', Boolean(from?.contains('critical') && to?.contains('critical')));
     edge.classList.toggle('active', isDone && Boolean(to?.contains('state-running') || to?.contains('state-waiting')));
   }
 };

@@ -2,15 +2,18 @@
 //
 //   patch  {"position": 42, "replace": {ID: HTML}, "append": {ID: HTML}, "steps": {STEP: STATUS}, "reload": true}
 //   live   [{"address": …, "kind": "text", "text": …}]: what a model is saying, for the element with that data-address
-//   gone   nothing more will come
+//   gone   the run cannot be read now: asked again, the server says why
 //
 // `id:` of an event is sent back as Last-Event-ID, so that nothing is missed. A hidden page closes its stream, because a
 // browser allows few connections to one server.
 
-import { changing, morph, writing } from './morph.js';
+import { changing, isAtEnd, morph, writing } from './morph.js';
+import { visit } from './visit.js';
 
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 10_000;
+// A list that has grown longer is shown anew, with its newest entries only, unless it is being read.
+const LONGEST_LIST = 1_000;
 
 let stream = null;
 let lastId = '';
@@ -58,6 +61,9 @@ const append = (id, html) => {
     if (now) morph(now, document.adoptNode(next));
     else list.append(document.adoptNode(next));
   }
+  if (list.childElementCount > LONGEST_LIST && isAtEnd(list) && !list.querySelector('details[open]')) {
+    visit(location.href, { replace: true });
+  }
 };
 
 const STATES = /\bstate-\S+/;
@@ -80,6 +86,14 @@ const patch = (data) => {
     for (const [id, html] of Object.entries(appended)) append(id, html);
     for (const [step, status] of Object.entries(steps)) mark(step, status);
   });
+  // Nothing more happens to a run that is over.
+  if (document.querySelector('#run-head[data-over]')) end();
+};
+
+const end = () => {
+  hasEnded = true;
+  close();
+  say('over', 'Up to date');
 };
 
 // Text comes faster than frames: it is collected, and shown once a frame.
@@ -108,11 +122,6 @@ const receive = ({ event, data, id }) => {
     flush();
     patch(data);
   } else if (event === 'live') live(data);
-  else if (event === 'gone') {
-    hasEnded = true;
-    close();
-    say('over', 'No longer live: reload');
-  }
   if (id !== null) lastId = id;
 };
 
@@ -152,14 +161,13 @@ const read = async (mine) => {
     say('signed-out', 'Signed out: run `updraft open`');
     return;
   }
-  if (answer.status === 204 || answer.status === 404) {
+  if (answer.status === 404) {
     hasEnded = true;
-    say('over', 'Up to date');
+    say('over', 'The run is gone');
     return;
   }
   if (!answer.ok) throw new Error(`the server says ${answer.status}`);
   say('live', 'Live');
-  wait = FIRST_WAIT;
   const feed = parser((event) => {
     if (stream === mine) receive(event);
   });
@@ -182,11 +190,13 @@ const open = async () => {
   if (stream || hasEnded || !source() || document.hidden) return;
   const mine = new AbortController();
   stream = mine;
+  const began = performance.now();
   try {
     await read(mine);
   } catch {
     // The server is away, or this page closed the stream: what follows tells them apart.
   }
+  if (performance.now() - began > LONGEST_WAIT) wait = FIRST_WAIT;
   if (stream !== mine) return;
   stream = null;
   if (hasEnded) return;

@@ -89,7 +89,7 @@ export const morph = (from, to) => {
 
 // Elements that show what is newest stay at their end, unless the reader has scrolled up.
 const followers = () => [...document.querySelectorAll('.chat')];
-const isAtEnd = (element) => element.scrollHeight - element.scrollTop - element.clientHeight < 48;
+export const isAtEnd = (element) => element.scrollHeight - element.scrollTop - element.clientHeight < 48;
 
 // Runs a change of the page that adds text.
 export const writing = (change) => {
