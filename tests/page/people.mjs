@@ -81,6 +81,29 @@ test('who sees cannot steer, who steers is named, and who is removed is out', as
   expectRefusals();
 });
 
+test('who administers adds a user on the page', async () => {
+  const [ada, ben] = [await somebody(), await somebody()];
+  await signIn(ada, await world.run('serve', 'user', 'add', 'ada', '--role', 'administer'));
+  await ada.getByRole('link', { name: 'Settings' }).click();
+  await ada.getByRole('link', { name: 'Users' }).click();
+  await check(ada);
+  await ada.getByLabel('Name').fill('ben');
+  await ada.getByLabel('Role').selectOption('steer');
+  await ada.getByRole('button', { name: 'Add' }).click();
+  const token = await ada.getByRole('status').locator('code').textContent();
+  await check(ada);
+  await signIn(ben, token);
+  await ben.getByRole('link', { name: 'ben' }).click();
+  await ben.getByRole('button', { name: 'Leave' }).click();
+  await ben.getByText('You have left').first().waitFor();
+  assert.equal((await ben.goto(world.address)).status(), 401);
+  expectRefusals();
+  await ada.getByRole('button', { name: 'Remove ben' }).click();
+  await ada.waitForURL(`${world.address}/users`);
+  await ada.getByRole('button', { name: 'Remove ada' }).waitFor();
+  assert.equal(await ada.getByRole('button', { name: 'Remove ben' }).count(), 0);
+});
+
 test('the page is used over an encrypted connection', async () => {
   const [cert, key] = ['cert.pem', 'key.pem'].map((name) => path.join(world.folder, name));
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];

@@ -66,7 +66,10 @@ pub(super) async fn show(
     Query(request): Query<InboxRequest>,
 ) -> Result<Markup, PageFailure> {
     let runs = state.service.runs.clone();
-    let done = request.did.and_then(|deed| Some(done(deed, &runs.view(&request.run).ok()?)));
+    let done = match request.did {
+        Some(deed) => runs.view(&request.run).await.ok().map(|view| done(deed, &view)),
+        None => None,
+    };
     let cards = tokio::task::spawn_blocking(move || cards(&runs)).await??;
     let frame = PageFrame { title: "Inbox", place: "/inbox", kind: "inbox", waiting: state.service.runs.waiting() };
     let body = html! {

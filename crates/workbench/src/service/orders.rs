@@ -10,7 +10,7 @@ use updraft_run::{
     StepId, StepRole,
 };
 
-use super::runs::{LiveRuns, blocking};
+use super::runs::LiveRuns;
 use crate::confinement;
 use crate::fault::Fault;
 use crate::flags::{Confine, Flags};
