@@ -27,7 +27,9 @@ def main():
         environment["LIGHTHOUSE"] = str(packages(HERE / "lighthouse/package.json"))
         command.append(str(HERE / "lighthouse.mjs"))
     else:
-        command += ["--test", "--test-timeout=300000", str(HERE / "journeys.mjs")]
+        tests = [str(HERE / name) for name in ("journeys.mjs", "people.mjs", "hostile.mjs")]
+        # Each file has a server and a browser: one after the other.
+        command += ["--test", "--test-concurrency=1", "--test-timeout=300000", *tests]
     sys.exit(subprocess.run(command, env=environment).returncode)
 
 

@@ -7,6 +7,7 @@
 //! | file | what it is about |
 //! |---|---|
 //! | `access.rs`, `enter.rs`, `visitor.rs` | who may see the page and do what: one-time address, token, cookie, role |
+//! | `people.rs` | `/users`: who may use the page |
 //! | `address.rs` | where the page is, and which requests may be meant for it: `Host` and `Origin` |
 //! | `layout.rs`, `assets.rs`, `markdown.rs`, `failure.rs`, `words.rs` | the frame of every page, its files, texts, errors |
 //! | `sessions.rs` | `/`: the list of runs |
@@ -42,6 +43,7 @@ mod markdown;
 mod memory;
 mod new_run;
 mod patch;
+mod people;
 mod pictures;
 mod questions;
 mod relations;
@@ -99,6 +101,7 @@ pub(crate) fn router(service: UpdraftService, access: PageAccess, stop: Cancella
         .route("/tools/{name}", get(tools::show).post(tools::call))
         .route("/settings", get(settings::show))
         .route("/doctor", get(doctor::show))
+        .route("/users", get(people::show).post(people::change))
         .route("/runs/{id}/plan", post(actions::edit_plan))
         .route("/runs/{id}/tell", post(actions::tell))
         .route("/runs/{id}/approve", post(actions::approve))
