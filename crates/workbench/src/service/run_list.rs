@@ -7,6 +7,7 @@ use updraft_engine::waiting_for;
 use updraft_journal::{Journal, RunFilter, RunSummary};
 use updraft_run::{Run, RunId, Status, Timestamp};
 
+use super::feeds::RunFeed;
 use super::runs::LiveRuns;
 use crate::fault::Fault;
 use crate::journal;
@@ -150,6 +151,14 @@ impl FigureCache {
     }
 }
 
+impl FigureCache {
+    fn add_up(&self, feed: &RunFeed) -> Result<(), Fault> {
+        let figures = feed.read(|history| (history.position(), RunFigures::of(history.run())))?;
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(feed.id().clone(), figures);
+        Ok(())
+    }
+}
+
 impl LiveRuns {
     /// Lists runs of this workspace: those that need a person first, then the newest. Blocks on the disk.
     pub fn run_list(&self, query: &RunListQuery) -> Result<RunList, Fault> {
@@ -184,9 +193,10 @@ impl LiveRuns {
             Some(figures) => Some(figures),
             None if run.events <= LARGE => self.figures().find(self.journal(), &run),
             None => {
-                let (cache, journal, run) = (self.figures().clone(), self.journal().clone(), run.clone());
+                // Its history is kept for whoever opens it next.
+                let (cache, feed) = (self.figures().clone(), self.feeds().of(self.journal(), &run.id));
                 self.aside(async move {
-                    let _ = tokio::task::spawn_blocking(move || cache.find(&journal, &run)).await;
+                    let _ = tokio::task::spawn_blocking(move || cache.add_up(&feed)).await;
                 });
                 None
             }
