@@ -26,9 +26,9 @@ fn main() {
     }
 }
 
-/// Whether this is the profile `dist`: its name is in the path of the output folder, and nowhere else.
+/// Whether this is the profile `dist`. Only the output folder says so: `…/dist/build/updraft-HASH/out`.
 fn is_dist() -> bool {
-    env::var("OUT_DIR").is_ok_and(|folder| folder.split('/').any(|part| part == "dist"))
+    env::var("OUT_DIR").is_ok_and(|folder| folder.rsplit('/').nth(3) == Some("dist"))
 }
 
 /// Whether the linker is LLD, which Rust brings along for this target, and not one that somebody has chosen.

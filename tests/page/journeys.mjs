@@ -118,10 +118,12 @@ test('a question is answered from the inbox', async () => {
   await check(inbox);
   await inbox.getByLabel('blue').check();
   await inbox.getByRole('button', { name: 'Answer' }).click();
+  // The answer leads back to the inbox, which says what was done.
+  await inbox.getByRole('status').getByText('Answered: Do ask').waitFor();
+  await inbox.getByText('Nothing waits for you.').waitFor();
+  await check(inbox);
   await status(page, 'done');
   await page.getByText('Answered: blue').waitFor();
-  await inbox.goto(`${world.address}/inbox`);
-  await inbox.getByText('Nothing waits for you.').waitFor();
 });
 
 test('a plan is shown before it runs, changed, and carried out as changed', async () => {
@@ -165,10 +167,53 @@ test('the past is looked at with the slider, and a run is forked from it', async
   assert.equal(new URL(page.url()).searchParams.get('at'), '20');
   assert.equal(await result(page).count(), 0);
   await check(page);
-  await page.locator('#time-bar').getByRole('button', { name: 'Fork from here' }).click();
-  await page.waitForURL((url) => url.href !== first && /\/runs\//.test(url.pathname) && !url.searchParams.has('at'));
+  await page.locator('#time-bar').getByRole('link', { name: 'Fork from here' }).click();
+  await page.getByRole('heading', { name: 'Fork after event 20' }).waitFor();
+  await check(page);
+  await page.getByLabel('Goal').fill('Analyse the sales of spring');
+  await page.getByRole('button', { name: 'Fork' }).click();
+  await page.waitForURL((url) => /^\/runs\/[^/]+$/.test(url.pathname) && url.pathname !== new URL(first).pathname);
   await page.getByText('Forked from').first().waitFor();
-  assert.notEqual(new URL(page.url()).pathname, new URL(first).pathname);
+  await page.getByRole('heading', { name: 'Analyse the sales of spring' }).waitFor();
+  await status(page, 'done');
+});
+
+test('a result is changed in a copy, and the steps that read it see the change', async () => {
+  const page = await open();
+  await start(page, 'parallel');
+  await status(page, 'done');
+  const first = new URL(page.url()).pathname;
+  await page.goto(`${page.url()}?view=events`);
+  const written = await page.locator('.event[data-event=wrote]').filter({ hasText: 'by_region' }).first().getAttribute('id');
+  await page.goto(`${world.address}${first}/fork?at=${written.replace('v-', '')}`);
+  await page.getByLabel('by_region').fill('North 999.');
+  await check(page);
+  await page.getByRole('button', { name: 'Fork' }).click();
+  await page.waitForURL((url) => url.pathname !== `${first}/fork`);
+  await status(page, 'done');
+  await page.goto(`${page.url()}?step=report`);
+  await page.locator('#inspector').getByText('by_region', { exact: true }).click();
+  await page.locator('#inspector').getByText('North 999.').first().waitFor();
+});
+
+test('files are read into the index, and the page says how far that is', async () => {
+  const page = await open('/knowledge');
+  await page.getByRole('button', { name: 'Read into the index' }).click();
+  await page.locator('#ingestion').getByText('written').waitFor();
+  await page.locator('.documents').getByText('sales.csv').waitFor();
+  await check(page);
+});
+
+test('the timeline says what a step waited for, and what follows it costs', async () => {
+  const page = await open();
+  await start(page, 'busy');
+  await status(page, 'done');
+  await page.locator('.step-row[data-step=figures] .subtree').getByText('with what follows').waitFor();
+  await page.getByRole('link', { name: 'Timeline' }).click();
+  await page.locator('.track[data-step=figures] .span.held-up').waitFor();
+  assert.match(await page.locator('tr[data-step=figures]').textContent(), /for its model/);
+  assert.equal(await page.locator('tr[data-step=figures] .critical').count(), 1);
+  await check(page);
 });
 
 test('steps are reached with j and k, and the keys are explained', async () => {
@@ -201,7 +246,8 @@ test('the server is restarted under an open page', async () => {
   world.faults.splice(0, Infinity, ...world.faults.filter((fault) => !/Failed to load resource|ERR_/.test(fault)));
   world.model.release('Revenue by month');
   await world.serve(new URL(world.address).port);
-  await page.getByText('Live', { exact: true }).waitFor();
+  // The run goes on at once, and may be over before anyone looks.
+  await page.locator('.connection:is([data-js-state=live], [data-js-state=over])').waitFor();
   world.faults.splice(0, Infinity, ...world.faults.filter((fault) => !/Failed to load resource|ERR_/.test(fault)));
   const resume = page.getByRole('button', { name: 'Resume' });
   await Promise.race([resume.waitFor().then(() => resume.click()), status(page, 'done')]);
@@ -212,7 +258,7 @@ test('the server is restarted under an open page', async () => {
 test('every page is valid and accessible, in the dark and at 360 pixels too', async () => {
   const page = await open();
   const run = await page.locator('.run-card .goal').first().getAttribute('href');
-  const places = ['/', '/new', '/inbox', run, `${run}?view=timeline`, `${run}?view=events`, `${run}?step=profile`];
+  const places = ['/', '/new', '/inbox', run, `${run}?view=timeline`, `${run}?view=events`, `${run}?step=profile`, `${run}/fork?at=1`, '/doctor', '/compare'];
   const pages = await page.locator('nav.places a').evaluateAll((links) => links.map((link) => link.getAttribute('href')));
   for (const place of new Set([...places, ...pages])) {
     await page.emulateMedia({ colorScheme: 'light' });

@@ -1,4 +1,7 @@
 // Prints Lighthouse's scores of the main pages: performance, accessibility, best practices.
+//
+// The run has ended before its page is measured: the page of one that goes on keeps a stream open, and Lighthouse waits
+// for pages to be quiet.
 
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -21,7 +24,7 @@ try {
   const run = new URL(page.url()).pathname;
   const cookies = await world.context.cookies();
   const extraHeaders = { Cookie: cookies.map(({ name, value }) => `${name}=${value}`).join('; ') };
-  for (const place of ['/', '/new', '/inbox', run, `${run}?view=timeline`]) {
+  for (const place of ['/', '/new', '/inbox', run, `${run}?view=timeline`, '/doctor']) {
     const options = { port: PORT, output: 'json', logLevel: 'error', extraHeaders, onlyCategories: ['performance', 'accessibility', 'best-practices'] };
     const { lhr } = await lighthouse(world.address + place, options);
     const scores = Object.values(lhr.categories).map(({ title, score }) => `${title} ${Math.round(score * 100)}`);

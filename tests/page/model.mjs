@@ -29,6 +29,17 @@ export const SCENARIOS = {
       'Say what stands out': ['**East leads**, and `Anvil` sells best.\n\n- By region: East\n- By month: March'],
     },
   },
+  // A provider that asks to wait once.
+  busy: {
+    plans: [[
+      step('figures', 'retriever', 'Read the figures'),
+      step('trend', 'retriever', 'Find the trend', { reads: ['figures'] }),
+    ]],
+    steps: {
+      'Read the figures': [{ status: 429, once: true, wait: 1, then: 'East 120, West 80.' }],
+      'Find the trend': ['East grows.'],
+    },
+  },
   // A file that only a person may allow to be written.
   approve: {
     plans: [[
@@ -129,6 +140,7 @@ const stream = (response, said) => {
 export class ScriptedModel {
   #held = new Map();
   #asked = new Set();
+  #refused = new Set();
   #watchers = [];
   #isHurried = false;
 
@@ -184,12 +196,15 @@ export class ScriptedModel {
     for (const wake of this.#watchers.splice(0)) wake();
     await this.#held.get(at)?.gate;
     if (SCENARIOS[model]?.delay && !this.#isHurried) await new Promise((done) => setTimeout(done, SCENARIOS[model].delay));
-    if (said.status) {
-      const error = { message: 'This model cannot do that.', type: 'invalid_request_error' };
-      response.writeHead(said.status, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
+    const isRefused = said.status && !(said.once && this.#refused.has(at));
+    if (isRefused) {
+      this.#refused.add(at);
+      const error = { message: said.wait ? 'Slow down.' : 'This model cannot do that.', type: 'invalid_request_error' };
+      const wait = said.wait ? { 'retry-after': said.wait } : {};
+      response.writeHead(said.status, { 'content-type': 'application/json', ...wait }).end(JSON.stringify({ error }));
       return;
     }
-    stream(response, said);
+    stream(response, said.then ?? said);
   }
 
   stop() {

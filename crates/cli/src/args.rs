@@ -39,7 +39,10 @@ pub(crate) use runs::{
     StatusWord, TellArgs,
 };
 pub(crate) use sandbox::{AsideArgs, AsideCommand, ExecArgs, ProbeArgs, SandboxArgs, SandboxCommand};
-pub(crate) use serve::{BridgeArgs, HttpAccessFlags, McpServeArgs, OpenArgs, ServeArgs, ServedRunFlags};
+pub(crate) use serve::{
+    BridgeArgs, HttpAccessFlags, McpServeArgs, OpenArgs, PageUserCommand, RoleWord, ServeArgs, ServeCommand,
+    ServedRunFlags,
+};
 use shared::variable;
 pub(crate) use shared::{OutputFlags, RunName, RunOrNewest, SpendingFlags, WorkspaceFlags};
 pub(crate) use tools::{ToolCallArgs, ToolsArgs, ToolsCommand};
@@ -238,7 +241,9 @@ const RUN_EXAMPLES: &str = "Examples:
 
 const SERVE_EXAMPLES: &str = "Examples:
   updraft serve
-  updraft serve --listen 127.0.0.1:9000 --bridge";
+  updraft serve --listen 127.0.0.1:9000 --bridge
+  updraft serve user add ann --role steer
+  updraft serve --listen 0.0.0.0:7717 --tls-cert cert.pem --tls-key key.pem";
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct RunArgs {

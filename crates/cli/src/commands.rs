@@ -51,3 +51,4 @@ mod stdin;
 pub(crate) mod tools;
 pub(crate) mod trust;
 pub(crate) mod undo;
+mod users;

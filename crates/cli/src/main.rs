@@ -107,7 +107,7 @@ fn dispatch(command: CliCommand) -> CliResult {
         CliCommand::Permissions(args) => c::permissions::run(&folders, &args),
         CliCommand::Aside(args) => c::aside::run(&folders, &args),
         CliCommand::Config(args) => c::config::run(&folders, &args),
-        CliCommand::Doctor(args) => Ok(c::doctor::run(&folders, &args)),
+        CliCommand::Doctor(args) => c::doctor::run(&folders, &args),
         CliCommand::Completions(args) => Ok(c::completions::run(&args)),
         CliCommand::Man => c::man::run(),
         CliCommand::Json(args) => c::json::run(&args),

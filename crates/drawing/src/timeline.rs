@@ -69,6 +69,8 @@ pub enum SpanKind {
     Waiting,
     /// It waits for a person.
     Asking,
+    /// It waits for its model: a rate limit, or a server that is not available.
+    HeldUp,
     /// It works: the attempt's number, the first being 1.
     Attempt(u32),
     /// An attempt that did not succeed.
@@ -80,15 +82,24 @@ impl SpanKind {
         match self {
             SpanKind::Waiting => "waiting",
             SpanKind::Asking => "asking",
+            SpanKind::HeldUp => "held-up",
             SpanKind::Attempt(_) => "working",
             SpanKind::FailedAttempt(_) => "working failed",
         }
     }
 
+    fn is_wait(self) -> bool {
+        match self {
+            SpanKind::Waiting | SpanKind::Asking | SpanKind::HeldUp => true,
+            SpanKind::Attempt(_) | SpanKind::FailedAttempt(_) => false,
+        }
+    }
+
     fn in_words(self) -> String {
         match self {
-            SpanKind::Waiting => "waited".to_owned(),
+            SpanKind::Waiting => "waited for its turn".to_owned(),
             SpanKind::Asking => "waited for a person".to_owned(),
+            SpanKind::HeldUp => "waited for its model".to_owned(),
             SpanKind::Attempt(1) => "worked".to_owned(),
             SpanKind::Attempt(number) => format!("worked, attempt {number}"),
             SpanKind::FailedAttempt(number) => format!("attempt {number} failed after"),
@@ -103,7 +114,7 @@ impl SpanKind {
 /// | `timeline` | the `svg` |
 /// | `axis`, with `mark` and `time` | the axis |
 /// | `track`, with `state-…`, `critical`, `selected` | the link of a step; `data-step` |
-/// | `span`, with `waiting`, `asking`, `working`, `failed` | a bar; `cross` marks the end of an attempt that failed |
+/// | `span`, with `waiting`, `asking`, `held-up`, `working`, `failed` | a bar; `cross` marks the end of an attempt that failed |
 pub fn draw_timeline(timeline: &Timeline) -> String {
     let height = AXIS_HEIGHT + ROW_HEIGHT * timeline.rows.len() as f64 + 8.0;
     let mut out = String::with_capacity(800 * timeline.rows.len() + 2_000);
@@ -158,7 +169,8 @@ fn step(out: &mut String, timeline: &Timeline, row: &TimelineRow, y: f64) {
         let _ = write!(out, "<path class=\"diamond\" d=\"M{} {}l5 5l-5 5l-5 -5z\"/>", LABELS - 14.0, y + 11.0);
     }
     let mut spans: Vec<&TimelineSpan> = row.spans.iter().collect();
-    spans.sort_by_key(|span| span.from);
+    // A wait that begins with an attempt is drawn over it.
+    spans.sort_by_key(|span| (span.from, span.kind.is_wait()));
     for one in spans {
         span(out, timeline, one, y);
     }
@@ -170,7 +182,9 @@ fn span(out: &mut String, timeline: &Timeline, span: &TimelineSpan, y: f64) {
     let width = tenth((place(timeline, span.to) - from).max(THINNEST));
     let (top, height) = match span.kind {
         SpanKind::Waiting => (y + 14.0, 4.0),
-        SpanKind::Asking | SpanKind::Attempt(_) | SpanKind::FailedAttempt(_) => (y + 9.0, BAR_HEIGHT),
+        SpanKind::Asking | SpanKind::HeldUp | SpanKind::Attempt(_) | SpanKind::FailedAttempt(_) => {
+            (y + 9.0, BAR_HEIGHT)
+        }
     };
     let class = span.kind.class();
     let _ = write!(
@@ -184,7 +198,7 @@ fn span(out: &mut String, timeline: &Timeline, span: &TimelineSpan, y: f64) {
     }
 }
 
-/// "T031 retriever, done, on the critical path: waited 3 s, worked 12 s".
+/// "T031 retriever, done, on the critical path: waited for its turn 3 s, worked 12 s".
 fn name(row: &TimelineRow) -> String {
     let mut name = format!("{}, {}", row.label, row.state);
     if row.critical {

@@ -1,10 +1,11 @@
 //! Compares two runs: the first event that differs, and the differences step by step.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 use updraft_journal::Journal;
-use updraft_run::{Event, Record, RunId, StepId};
+use updraft_run::{Event, Millis, ModelAnswer, Record, Reply, RunId, StepId};
 
 use crate::Error;
 use crate::report::{RunReport, StepReport};
@@ -81,11 +82,21 @@ fn telling(records: &[Record]) -> Vec<(u64, Event)> {
     let numbered = (1..).zip(all).filter_map(|(number, event)| match event {
         Event::Forked { .. } | Event::Begun { .. } | Event::Interrupted { .. } | Event::Awaited { .. } => None,
         Event::Replied { id, reply, prepared, .. } => {
-            Some((number, Event::Replied { id, attempt: 1, reply, prepared }))
+            Some((number, Event::Replied { id, attempt: 1, reply: at_once(reply), prepared }))
         }
         event => Some((number, event)),
     });
     numbered.collect()
+}
+
+/// The reply as if the model had not been waited for.
+fn at_once(reply: Reply) -> Reply {
+    match reply {
+        Reply::Answer(answer) if answer.waited != Millis::default() => {
+            Reply::Answer(Arc::new(ModelAnswer { waited: Millis::default(), ..(*answer).clone() }))
+        }
+        other => other,
+    }
 }
 
 fn step_of(event: &Event) -> Option<StepId> {

@@ -4,6 +4,7 @@
 //! since it began, apart from what the run itself has written.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -26,7 +27,7 @@ pub(crate) struct FilesSince {
     root: PathBuf,
     own: BTreeMap<String, RecordedChange>,
     /// When commands of the run were at work, from the decision to the reply.
-    commands: Vec<(Timestamp, Timestamp)>,
+    commands: Vec<RangeInclusive<Timestamp>>,
     others: OnceLock<Result<Vec<ChangeTime>, String>>,
 }
 
@@ -45,7 +46,7 @@ impl FilesSince {
     pub(crate) fn new(
         root: &Path,
         made: impl IntoIterator<Item = RecordedChange>,
-        commands: Vec<(Timestamp, Timestamp)>,
+        commands: Vec<RangeInclusive<Timestamp>>,
     ) -> Self {
         let own = made.into_iter().map(|made| (made.change.path.clone(), made)).collect();
         Self { root: root.to_owned(), own, commands, others: OnceLock::new() }
@@ -134,7 +135,8 @@ impl FilesSince {
         // Removing an entry changes the times of its folder. What the run did there itself was over when its call ended.
         // While a command is at work, folders change by what it removes and by how its changes are put in place.
         let is_during_command = |at: i64| {
-            let is_during = |(begin, end): &(Timestamp, Timestamp)| !is_before(at, *begin) && at / 1_000_000 <= end.0;
+            let is_during =
+                |time: &RangeInclusive<Timestamp>| !is_before(at, *time.start()) && at / 1_000_000 <= time.end().0;
             self.commands.iter().any(is_during)
         };
         let is_ours = |folder: &Path, at: i64| {

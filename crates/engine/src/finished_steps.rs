@@ -5,7 +5,7 @@
 //! they began. What a web page or a server would give today is not known.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::path::Path;
 
 use serde_json::Value;
@@ -81,7 +81,7 @@ struct MadeCall {
 #[derive(Clone, Default)]
 struct LaterRuns {
     made: Vec<RecordedChange>,
-    commands: Vec<(Timestamp, Timestamp)>,
+    commands: Vec<RangeInclusive<Timestamp>>,
 }
 
 /// What is read from the journal.
@@ -329,9 +329,9 @@ impl StepHistory {
     }
 
     /// When commands were at work.
-    fn commands(&self) -> impl Iterator<Item = (Timestamp, Timestamp)> {
+    fn commands(&self) -> impl Iterator<Item = RangeInclusive<Timestamp>> {
         let calls = self.calls.values().flatten();
-        calls.filter(|made| made.prepared.may_touch_any_file()).map(|made| (made.at, made.ended))
+        calls.filter(|made| made.prepared.may_touch_any_file()).map(|made| made.at..=made.ended)
     }
 
     /// How it was found out that the result of a step is still good.

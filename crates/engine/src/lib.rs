@@ -93,7 +93,7 @@ pub use response::{PersonResponse, ResponseStatus, outlives_its_process};
 pub use skills::{FoundSkill, check_skill, find_skills};
 pub use sources::{CitedSource, SourceState, sources_of};
 pub use start::{Background, NewRun};
-pub use stop_reason::{command_to_go_on, why_stopped};
+pub use stop_reason::{command_to_go_on, raised_limit, why_stopped};
 pub use tool_counts::ToolCallCount;
 pub use undo::{
     ChangeFilter, PathSnapshot, RecordedChange, SkippedPath, Undo, UndoMove, UndoPlan, UndoResult, UndoSkipReason,

@@ -44,6 +44,7 @@ pub(crate) async fn ask(
     let begun = Instant::now();
     let (mut rounds, mut attempts) = (0, 0);
     loop {
+        let waited = if rounds == 0 { Duration::ZERO } else { begun.elapsed() };
         // Watchers are told only once that it is asked again, and then how long the wait is.
         let mut told = |delta: Delta<'_>| {
             if rounds == 0 || !matches!(delta, Delta::Again(_)) {
@@ -51,7 +52,10 @@ pub(crate) async fn ask(
             }
         };
         let error = match model.ask(prompt, draft, &mut told).await {
-            Ok(answer) => return Ok(answer),
+            Ok(mut answer) => {
+                answer.waited.0 += u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+                return Ok(answer);
+            }
             Err(error) => error,
         };
         let limit = match error.outage() {

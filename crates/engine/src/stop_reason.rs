@@ -1,6 +1,6 @@
 //! Explains why a run stopped before it was done, and which command continues it.
 
-use updraft_run::{BudgetLimit, Ceiling, FailureKind, Funds, Run, RunId, RunPhase};
+use updraft_run::{Budget, BudgetLimit, Ceiling, Cost, FailureKind, Funds, Millis, Run, RunId, RunPhase};
 
 /// Why a run that can continue has stopped: a limit, or a model that is not available.
 pub fn why_stopped(run: &Run) -> Option<String> {
@@ -36,6 +36,29 @@ pub fn command_to_go_on(id: &RunId, run: &Run) -> String {
         _ => String::new(),
     };
     format!("updraft resume {id}{raised}")
+}
+
+/// A higher limit with which a run that stopped at one can continue for a while: enough for what waits, and twice as much
+/// where nothing is known about that.
+pub fn raised_limit(run: &Run) -> Option<Budget> {
+    let RunPhase::Exhausted(which) = run.phase() else { return None };
+    let (budget, next) = (run.budget(), next_question(run));
+    let twice = |limit: Option<u64>| limit.map(|limit| limit.saturating_mul(2).max(1));
+    Some(match which {
+        BudgetLimit::Cost => {
+            let needed = next.and_then(|next| next.cost).map(|next| run.ledger().cost().0 + 2 * next.0);
+            let cost = twice(budget.cost.map(|cost| cost.0)).max(needed).map(Cost);
+            Budget { cost, ..Budget::default() }
+        }
+        BudgetLimit::Tokens => {
+            let needed = next.map(|next| rounded(spent_tokens(run) + 2 * next.tokens, 1000));
+            Budget { tokens: twice(budget.tokens).max(needed), ..Budget::default() }
+        }
+        BudgetLimit::Time => Budget { time: twice(budget.time.map(|time| time.0)).map(Millis), ..Budget::default() },
+        BudgetLimit::Turns => Budget { turns: Some(more_turns(run)), ..Budget::default() },
+        BudgetLimit::Calls => Budget { calls: twice(budget.calls), ..Budget::default() },
+        BudgetLimit::Model => return None,
+    })
 }
 
 /// The number of turns that lets every unfinished step use its turns once more.
@@ -82,7 +105,7 @@ fn reserved(run: &Run, which: BudgetLimit) -> Option<String> {
                 "; the next question reserves {} (the prompt, and up to {answer} tokens for the answer: setting \
                  `max_output`), and {} are left",
                 next.cost?,
-                updraft_run::Cost(left)
+                Cost(left)
             ))
         }
         BudgetLimit::Time | BudgetLimit::Turns | BudgetLimit::Calls | BudgetLimit::Model => None,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use reqwest::header::{CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Request, Response, Url};
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 use updraft_run::{Ceiling, ModelAnswer, Price, ThinkingEffort, TokenUsage};
 
 use crate::access::is_local;
@@ -18,7 +19,7 @@ use crate::endpoint::{Endpoint, ModelTuning, below, parse_base};
 use crate::features::{self, ModelFeatures, ToolCallStyle};
 use crate::json_repair::legible;
 use crate::response_content::{ResponseContent, content_type};
-use crate::retry::{AttemptError, RetryPolicy};
+use crate::retry::{AttemptError, RetryPolicy, waited};
 use crate::schema_support::SchemaSupport;
 use crate::scripted::tell;
 use crate::silence_timer::SilenceTimer;
@@ -148,14 +149,15 @@ impl RemoteModel {
             // A restarting server, behind a tunnel or a container's port, breaks connections for some seconds.
             tokio::time::sleep(patience.wait(prompt.attempt, None, salt)).await;
         }
-        let mut attempt = 1;
+        let (asked, mut attempt) = (Instant::now(), 1);
         loop {
             let mut began = AnswerStart::No;
             let trouble = match self.attempt(prompt, body.clone(), &mut began, hear).await {
-                Ok(answer) => {
+                Ok((mut answer, sent)) => {
                     if let Some((cache, key)) = kept {
                         keep(cache, key, &answer).await;
                     }
+                    answer.waited = waited(asked, sent);
                     return Ok(answer);
                 }
                 Err(trouble) => trouble.without(&self.endpoint.auth),
@@ -177,16 +179,18 @@ impl RemoteModel {
         }
     }
 
+    /// Sends one request, and gives the answer with the time at which it was sent.
     async fn attempt(
         &self,
         prompt: &Prompt<'_>,
         body: Vec<u8>,
         began: &mut AnswerStart,
         hear: DeltaCallback<'_>,
-    ) -> Result<ModelAnswer, AttemptError> {
+    ) -> Result<(ModelAnswer, Instant), AttemptError> {
         let sent = body.len();
         let request = self.request(body).await?;
         let permit = self.admit(prompt, hear).await;
+        let sent_at = Instant::now();
         let mut watch = SilenceTimer::new(self.endpoint.patience.silence);
         *began = AnswerStart::Perhaps;
         let response = watch.over(self.client.execute(request)).await?;
@@ -220,7 +224,7 @@ impl RemoteModel {
         };
         let answer = fold.into_answer(prompt, sent, |usage| self.price_of(usage))?;
         permit.used(answer.usage.tokens());
-        Ok(answer)
+        Ok((answer, sent_at))
     }
 
     /// Pauses all requests with the same key. A wait of hours becomes a refusal: another model may be used meanwhile.

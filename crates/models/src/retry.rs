@@ -5,9 +5,20 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
+use tokio::time::Instant;
+use updraft_run::Millis;
 
 use crate::sse::EventTooLarge;
 use crate::{Auth, Delta, DeltaCallback, Error};
+
+/// A shorter wait is not told: it is what this program itself takes.
+const SHORTEST_WAIT: Duration = Duration::from_millis(100);
+
+/// How long a question waited for the request that was answered.
+pub(crate) fn waited(asked: Instant, sent: Instant) -> Millis {
+    let wait = sent.duration_since(asked);
+    if wait < SHORTEST_WAIT { Millis::default() } else { Millis(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)) }
+}
 
 /// Time limits and retries for a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]

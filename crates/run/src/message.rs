@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::id::Cost;
+use crate::id::{Cost, Millis};
 
 /// A tool call as a model asked for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -166,6 +166,15 @@ pub struct ModelAnswer {
     /// What could not be passed on to the model, for the user to know: a picture, a thinking setting.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub omitted: Vec<String>,
+    /// How long the question waited before the request that was answered: for a rate limit, or for a server that was
+    /// not available.
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub waited: Millis,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_no_time(time: &Millis) -> bool {
+    time.0 == 0
 }
 
 /// The result of one call, as the model sees it.

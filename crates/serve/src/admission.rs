@@ -1,4 +1,5 @@
-//! HTTP connections: until a request has shown the token, each is limited by the waiting room and may have to leave.
+//! HTTP connections: there is a limit to them all, and until a request has shown the token, each is limited by the
+//! waiting room and may have to leave.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::SocketAddr;
@@ -10,37 +11,71 @@ use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
+use crate::tls::{ServerStream, TlsIdentity};
 use crate::waiting_room::{PATIENCE, WaitingConnection, WaitingRoom};
 
 /// Maximum number of waiting connections. Programs may open many connections at once for good reasons.
 const MOST: usize = 512;
+/// Maximum number of connections. More of them wait in the system's queue.
+const MOST_OPEN: u64 = 10_000;
+/// Files that runs and the journal may open, whatever the number of connections.
+const RESERVED: u64 = 256;
 
 /// A listener whose connections start in the waiting room.
 pub(crate) struct WaitingListener {
     listener: TcpListener,
     hall: WaitingRoom,
+    open: Arc<Semaphore>,
+    tls: Option<TlsIdentity>,
 }
 
 impl WaitingListener {
-    pub(crate) fn of(listener: TcpListener) -> WaitingListener {
-        WaitingListener { listener, hall: WaitingRoom::for_at_most(MOST) }
+    /// Connections of this listener, encrypted if there is a certificate.
+    pub(crate) fn of(listener: TcpListener, tls: Option<TlsIdentity>) -> WaitingListener {
+        let open = Arc::new(Semaphore::new(most_open()));
+        WaitingListener { listener, hall: WaitingRoom::for_at_most(MOST), open, tls }
     }
 }
 
+/// How many connections there may be at once, so that enough files remain for runs. The process may open as many files
+/// as the system lets it.
+#[cfg(unix)]
+fn most_open() -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.unwrap_or(u64::MAX).min(MOST_OPEN + RESERVED);
+    let now = limit.current.unwrap_or(u64::MAX);
+    if now < most {
+        // Without more, there is room for fewer connections.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(most), ..limit });
+    }
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    files.saturating_sub(RESERVED).clamp(32, MOST_OPEN) as usize
+}
+
+#[cfg(not(unix))]
+fn most_open() -> usize {
+    MOST_OPEN as usize
+}
+
 impl Listener for WaitingListener {
-    type Io = PendingStream;
+    type Io = ServerStream;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (PendingStream, SocketAddr) {
+    async fn accept(&mut self) -> (ServerStream, SocketAddr) {
+        // It is never closed.
+        let place = Arc::clone(&self.open).acquire_owned().await.ok();
         let (stream, from) = Listener::accept(&mut self.listener).await;
         // An answer is written in several pieces, which must not wait for the client to acknowledge the first.
         let _ = stream.set_nodelay(true);
         let guest = self.hall.enter();
         let waits = AdmissionDeadline { until: Instant::now() + PATIENCE, leave: Box::pin(guest.must_leave()) };
         let seat = AdmissionSlot(Arc::new(Mutex::new(Some(guest))));
-        (PendingStream { stream, seat, waits: Some(waits) }, from)
+        let stream = PendingStream { stream, seat, waits: Some(waits), _place: place };
+        (ServerStream::new(stream, self.tls.as_ref()), from)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -72,8 +107,10 @@ impl Connected<IncomingStream<'_, WaitingListener>> for AdmissionSlot {
 /// A connection that may still be waiting.
 pub(crate) struct PendingStream {
     stream: TcpStream,
-    seat: AdmissionSlot,
+    pub(crate) seat: AdmissionSlot,
     waits: Option<AdmissionDeadline>,
+    /// Counts it among the open connections.
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 /// The deadline of a waiting connection.

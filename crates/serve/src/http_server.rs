@@ -13,8 +13,10 @@ use updraft_mcp::server::{self, McpHandler};
 use updraft_workbench::UpdraftService;
 
 use crate::admission::{AdmissionSlot, WaitingListener};
-use crate::page::{self, PageAccess};
+use crate::page::{self, PageAccess, PageAddress};
+use crate::tls::TlsIdentity;
 use crate::token::ServeToken;
+use crate::users::UserFile;
 
 /// How long clients have to disconnect when the server stops.
 const GRACE: Duration = Duration::from_secs(2);
@@ -29,28 +31,34 @@ pub struct HttpHost {
     pub hosts: Vec<String>,
     /// Web pages that may use it, besides those of this machine.
     pub origins: Vec<String>,
+    /// The certificate, if connections are to be encrypted.
+    pub tls: Option<TlsIdentity>,
     /// The service that the page shows, if there is to be a page.
     pub page: Option<UpdraftService>,
+    /// Who may use the page besides the owner of the token.
+    pub users: UserFile,
     /// Cancelled when the process is to stop.
     pub stop: CancellationToken,
 }
 
 /// Serves `/mcp`, and the page, until it is stopped.
 pub async fn serve(host: HttpHost, handler: &McpHandler) -> std::io::Result<()> {
-    let HttpHost { listener, token, hosts, origins, page, stop } = host;
-    let service = server::http(handler, &hosts, &origins, stop.clone());
+    let HttpHost { listener, token, hosts, origins, tls, page, users, stop } = host;
+    let names: Vec<String> = hosts.iter().cloned().chain(tls.iter().flat_map(TlsIdentity::names)).collect();
+    let service = server::http(handler, &names, &origins, stop.clone());
     let guard = from_fn_with_state(token.clone(), only_with_token);
     let router = match page {
         Some(service_of_page) => {
-            let access = PageAccess::new(token, listener.local_addr()?);
+            let address = PageAddress { bound: listener.local_addr()?, hosts, tls: tls.clone() };
+            let access = PageAccess::new(token, address, users);
             let page = page::router(service_of_page, access, stop.clone());
             Router::new().route_service("/mcp", service).layer(guard).merge(page)
         }
         None => Router::new().route_service("/mcp", service).layer(guard),
     };
     let visitors = router.into_make_service_with_connect_info::<AdmissionSlot>();
-    let serving =
-        axum::serve(WaitingListener::of(listener), visitors).with_graceful_shutdown(stop.clone().cancelled_owned());
+    let serving = axum::serve(WaitingListener::of(listener, tls), visitors)
+        .with_graceful_shutdown(stop.clone().cancelled_owned());
     tokio::select! {
         ended = serving => ended,
         // A stream that a client keeps open does not delay the stop.

@@ -9,6 +9,8 @@
 //! |---|---|
 //! | `mcp_backend.rs` and `mcp_backend/` | the MCP server: tools, tasks, resources, prompts |
 //! | `token.rs`, `http_server.rs` | the access token, and the HTTP server that checks it |
+//! | `tls.rs` | the server's certificate, and encrypted connections |
+//! | `users.rs` | names, roles and tokens of the people who share the page |
 //! | `page.rs` and `page/` | the web page |
 //! | `waiting_room.rs`, `admission.rs` | limits for connections that have not shown the token yet |
 //! | `bridge.rs` and `bridge/` | the WebSocket for editors, and the MCP server that forwards to one |
@@ -18,10 +20,14 @@ pub mod bridge;
 mod http_server;
 mod mcp_backend;
 mod page;
+mod tls;
 mod token;
+mod users;
 mod waiting_room;
 
 pub use http_server::{HttpHost, serve};
 pub use mcp_backend::UpdraftBackend;
-pub use page::PageAccess;
+pub use page::{PageAccess, PageAddress};
+pub use tls::TlsIdentity;
 pub use token::ServeToken;
+pub use users::{PageUser, UserFile, UserRole};

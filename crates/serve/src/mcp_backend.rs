@@ -19,7 +19,7 @@ use updraft_mcp::server::{
     BackendFuture, BackendOutcome, ClientCaller, ClientQuestions, ErrorData, PromptRequest, ServerBackend, ToolRequest,
     unknown_task,
 };
-use updraft_workbench::service::{Query, QueryAnswer, RunListener, RunProgress, RunRequest, RunView};
+use updraft_workbench::service::{CLIENT, Query, QueryAnswer, RunListener, RunProgress, RunRequest, RunView};
 use updraft_workbench::{Fault, UpdraftService};
 
 /// The instructions of the server for a client's model.
@@ -47,7 +47,7 @@ impl UpdraftBackend {
             "task_result" => results::result(&runs.view(&given.run()?).await?),
             "pause_task" => results::standing(&runs.pause(&given.run()?).await?),
             "resume_task" => results::standing(&runs.resume(&given.run()?).await?),
-            "cancel_task" => results::standing(&runs.cancel(&given.run()?).await?),
+            "cancel_task" => results::standing(&runs.cancel(&given.run()?, CLIENT).await?),
             "approve" => {
                 let (id, because) = (given.optional("id"), given.optional("because").unwrap_or_default());
                 let allow = given.is("allow", true);
@@ -250,7 +250,7 @@ impl ServerBackend for UpdraftBackend {
             let view = self.known_task(id).await?;
             if !view.status.is_final() {
                 // Acknowledged in either case: the run may have ended in the meantime.
-                let _ = self.service.runs.cancel(&view.run).await;
+                let _ = self.service.runs.cancel(&view.run, CLIENT).await;
             }
             Ok(())
         })

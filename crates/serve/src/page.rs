@@ -6,15 +6,16 @@
 //!
 //! | file | what it is about |
 //! |---|---|
-//! | `access.rs` | who may see the page: the one-time address, the cookie, `Host` and `Origin` |
+//! | `access.rs`, `enter.rs`, `visitor.rs` | who may see the page and do what: one-time address, token, cookie, role |
+//! | `address.rs` | where the page is, and which requests may be meant for it: `Host` and `Origin` |
 //! | `layout.rs`, `assets.rs`, `markdown.rs`, `failure.rs`, `words.rs` | the frame of every page, its files, texts, errors |
 //! | `sessions.rs` | `/`: the list of runs |
-//! | `run_page.rs`, `chat.rs`, `questions.rs`, `steps.rs`, `events.rs`, `inspector.rs` | `/runs/ID` and its parts |
+//! | `run_page.rs`, `chat.rs`, `questions.rs`, `steps.rs`, `relations.rs`, `events.rs`, `inspector.rs` | `/runs/ID` and its parts |
 //! | `stream.rs`, `patch.rs` | server-sent events: what has changed since a position |
-//! | `pictures.rs` | a run as the crate `drawing` takes it |
+//! | `pictures.rs`, `waits.rs` | a run as the crate `drawing` takes it; what its steps waited for |
 //! | `compare.rs` | `/compare`: two runs side by side |
-//! | `knowledge.rs`, `memory.rs`, `tools.rs`, `settings.rs` | what runs have around them |
-//! | `actions.rs` | the forms of a run |
+//! | `knowledge.rs`, `memory.rs`, `tools.rs`, `settings.rs`, `doctor.rs` | what runs have around them |
+//! | `actions.rs`, `fork.rs` | the forms of a run; `/runs/ID/fork` |
 //! | `inbox.rs` | `/inbox`: questions and approvals of all runs |
 //! | `new_run.rs`, `uploads.rs` | `/new`: a goal, and files that come with it |
 //!
@@ -24,11 +25,15 @@
 
 mod access;
 mod actions;
+mod address;
 mod assets;
 mod chat;
 mod compare;
+mod doctor;
+mod enter;
 mod events;
 mod failure;
+mod fork;
 mod inbox;
 mod inspector;
 mod knowledge;
@@ -39,6 +44,7 @@ mod new_run;
 mod patch;
 mod pictures;
 mod questions;
+mod relations;
 mod run_page;
 mod sessions;
 mod settings;
@@ -46,7 +52,9 @@ mod steps;
 mod stream;
 mod tools;
 mod uploads;
-mod words;
+mod visitor;
+mod waits;
+pub(crate) mod words;
 
 use std::sync::Arc;
 
@@ -58,6 +66,7 @@ use tokio_util::sync::CancellationToken;
 use updraft_workbench::UpdraftService;
 
 pub use access::PageAccess;
+pub use address::PageAddress;
 
 /// Most bytes of a form with files: a little more than the files may have.
 const MOST_SENT: usize = uploads::MOST_BYTES + (4 << 20);
@@ -76,18 +85,20 @@ pub(crate) fn router(service: UpdraftService, access: PageAccess, stop: Cancella
     let state = Arc::new(PageState { service, access, patches: patch::PatchCache::default(), stop });
     Router::new()
         .route("/", get(sessions::show))
-        .route("/enter", get(access::enter))
+        .route("/enter", get(enter::enter).post(enter::sign_in_with))
+        .route("/leave", post(enter::leave))
         .route("/inbox", get(inbox::show))
         .route("/new", get(new_run::show).post(new_run::start).layer(DefaultBodyLimit::max(MOST_SENT)))
         .route("/assets/{name}", get(assets::show))
         .route("/runs/{id}", get(run_page::show))
         .route("/runs/{id}/stream", get(stream::open))
         .route("/compare", get(compare::show))
-        .route("/knowledge", get(knowledge::show))
+        .route("/knowledge", get(knowledge::show).post(knowledge::ingest))
         .route("/memory", get(memory::show).post(memory::change))
         .route("/tools", get(tools::list))
         .route("/tools/{name}", get(tools::show).post(tools::call))
         .route("/settings", get(settings::show))
+        .route("/doctor", get(doctor::show))
         .route("/runs/{id}/plan", post(actions::edit_plan))
         .route("/runs/{id}/tell", post(actions::tell))
         .route("/runs/{id}/approve", post(actions::approve))
@@ -95,7 +106,7 @@ pub(crate) fn router(service: UpdraftService, access: PageAccess, stop: Cancella
         .route("/runs/{id}/pause", post(actions::pause))
         .route("/runs/{id}/resume", post(actions::resume))
         .route("/runs/{id}/cancel", post(actions::cancel))
-        .route("/runs/{id}/fork", post(actions::fork))
+        .route("/runs/{id}/fork", get(fork::show).post(fork::start))
         .route("/runs/{id}/rerun", post(actions::rerun))
         .fallback(failure::unknown)
         .layer(from_fn_with_state(Arc::clone(&state), access::check))

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use serde::Serialize;
 use updraft_run::{ApprovalMode, CommandGrants, Denial, GrantFlags, Level};
 use updraft_sandbox::{Network, SandboxLevel as Offered, SandboxSupport};
 use updraft_tools::{ChangeWitness, Confinement, DocumentReader};
@@ -207,4 +208,41 @@ fn level_unavailable(level: Level, probe: &SandboxSupport) -> Fault {
         probe.missing.first().map_or_else(String::new, |missing| format!(": {} ({})", missing.cause, missing.remedy));
     let message = format!("the sandbox level {level} is not available on this machine{why}");
     Fault { kind: Kind::NoSandbox, ..Fault::failed(message) }.hint("`updraft sandbox probe` shows what is missing")
+}
+
+/// A right or limit of a run, and where it is set.
+#[derive(Clone, Debug, Serialize)]
+pub struct PolicyRow {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// Where it is set.
+    #[serde(rename = "origin")]
+    pub from: String,
+}
+
+/// Everything that the commands of a run get, with the level that works here.
+pub fn given_to_a_run(settings: &WorkspaceSettings, offered: &SandboxSupport) -> Vec<PolicyRow> {
+    let meant = &settings.effective.sandbox;
+    let level = match meant.level.value {
+        Some(Offered::None) => "none: commands can do whatever you can".to_owned(),
+        wanted => match level_at(wanted, offered) {
+            Ok(level) => level.to_string(),
+            Err(fault) => fault.message,
+        },
+    };
+    let rows = meant.list().into_iter().map(|(name, value, from)| {
+        let name = name.trim_start_matches("sandbox.").to_owned();
+        match name.as_str() {
+            "level" => PolicyRow { name, value: level.clone(), from },
+            _ => PolicyRow { name, value: value.trim_matches('"').to_owned(), from },
+        }
+    });
+    let mut rows: Vec<PolicyRow> = rows.collect();
+    if meant.time.value.is_none() {
+        let usual = format!("{} s", updraft_tools::USUAL_TIME);
+        rows.push(PolicyRow { name: "time".to_owned(), value: usual, from: meant.time.from.clone() });
+    }
+    rows
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use updraft_engine::RunHandle;
 use updraft_journal::Journal;
 use updraft_models::choose;
-use updraft_run::{ForkChange, Input, Run, RunId, RunMode, RunSettings as Rules, StepRole};
+use updraft_run::{ForkChange, Input, Run, RunId, RunMode, RunSettings as Rules, Step, StepRole};
 
 use crate::adopt::may_be_cut;
 use crate::fault::Fault;
@@ -51,7 +51,8 @@ impl Workbench {
             inputs.extend(self.continuation_input(&copied).await?);
         }
         let kit = self.equipment(WantedTools::All).await?;
-        check_variables(&kit.engine.as_it_stood(&from, at)?, &from, &variables)?;
+        let stood = kit.engine.as_it_stood(&from, at)?;
+        variables.iter().try_for_each(|(name, _)| check_variable(&stood, &from, name))?;
         let unknown = (copied.settings().model == UNKNOWN_MODEL).then(|| self.settings.effective.model.value.clone());
         let settings = match model.or(unknown) {
             Some(model) => {
@@ -109,23 +110,25 @@ fn first_events(journal: &Journal, from: &RunId, at: u64) -> Result<Run, Fault> 
 }
 
 /// Refuses a variable that no remaining step reads, or that a step would overwrite first.
-fn check_variables(copied: &Run, from: &RunId, variables: &[(String, Value)]) -> Result<(), Fault> {
+pub(crate) fn check_variable(copied: &Run, from: &RunId, name: &str) -> Result<(), Fault> {
+    if !copied.steps().any(|step| step.role == StepRole::Work) {
+        return Ok(());
+    }
     let earlier = || format!("fork at an earlier event: `updraft events {from}` shows the numbers");
-    let is_planned = copied.steps().any(|step| step.role == StepRole::Work);
-    for name in variables.iter().map(|(name, _)| name).filter(|_| is_planned) {
-        let to_come = || copied.steps().filter(|step| !step.has_begun() && !step.has_ended());
-        let reads_all = matches!(copied.goal().mode, RunMode::Agent(_));
-        if !to_come().any(|step| reads_all || step.spec.reads.contains(name)) {
-            let read = copied.steps().any(|step| step.spec.reads.contains(name));
-            let why = if read { "the steps that read it have already begun" } else { "no step of the plan reads it" };
-            let fault = Fault::usage(format!("--set {name} would change nothing: {why}"));
-            return Err(if read { fault.hint(earlier()) } else { fault.hint(variables_read(copied)) });
-        }
-        if let Some(writer) = copied.steps().find(|step| !step.has_ended() && step.spec.writes.contains(name)) {
-            let id = &writer.spec.id;
-            return Err(Fault::usage(format!("--set {name} would be overwritten: step `{id}` writes it later"))
-                .hint(format!("fork after step `{id}` is done: `updraft events {from}` shows the numbers")));
-        }
+    let reads = |step: &Step| step.spec.reads.iter().any(|known| known == name);
+    let reads_all = matches!(copied.goal().mode, RunMode::Agent(_));
+    let mut to_come = copied.steps().filter(|step| !step.has_begun() && !step.has_ended());
+    if !to_come.any(|step| reads_all || reads(step)) {
+        let is_read = copied.steps().any(reads);
+        let why = if is_read { "the steps that read it have already begun" } else { "no step of the plan reads it" };
+        let fault = Fault::usage(format!("--set {name} would change nothing: {why}"));
+        return Err(if is_read { fault.hint(earlier()) } else { fault.hint(variables_read(copied)) });
+    }
+    let writes = |step: &&Step| !step.has_ended() && step.spec.writes.iter().any(|known| known == name);
+    if let Some(writer) = copied.steps().find(writes) {
+        let id = &writer.spec.id;
+        return Err(Fault::usage(format!("--set {name} would be overwritten: step `{id}` writes it later"))
+            .hint(format!("fork after step `{id}` is done: `updraft events {from}` shows the numbers")));
     }
     Ok(())
 }

@@ -7,8 +7,9 @@
 //! | file | what it is about |
 //! |---|---|
 //! | `workbench.rs` | the workbench of one folder: `open`, and the parts that runs share |
-//! | `start.rs`, `resume.rs`, `fork.rs`, `adopt.rs` | starting, resuming, forking and adopting a run |
+//! | `start.rs`, `goal_pictures.rs`, `resume.rs`, `fork.rs`, `adopt.rs` | starting, resuming, forking and adopting a run |
 //! | `outlook.rs`, `repeat.rs` | what a plan will use and cost; which results of a run are kept when it is repeated |
+//! | `doctor.rs` | what works in a folder, what does not, and what to do about it |
 //! | `flags.rs` | settings from the command line, which override all others |
 //! | `notice.rs`, `fault.rs` | messages for the user, and errors |
 //! | `folders.rs`, `untrusted.rs`, `list_file.rs`, `time_format.rs` | folders, environment; small files; times |
@@ -26,11 +27,13 @@
 mod adopt;
 pub mod agents;
 pub mod confinement;
+pub mod doctor;
 pub mod dropins;
 mod fault;
 mod flags;
 pub mod folders;
 mod fork;
+mod goal_pictures;
 mod guardrails;
 pub mod history;
 pub mod journal;
@@ -58,6 +61,7 @@ pub use fault::{Fault, Kind};
 pub use flags::{Bounds, Confine, Flags};
 pub use folders::AppFolders;
 pub use fork::{Fork, UNKNOWN_MODEL, may_fork};
+pub use goal_pictures::pictures_among;
 pub use notice::{Notice, Tell};
 pub use outlook::StepOutlook;
 pub use repeat::{RepeatChange, RepeatVerdict, Repetition, StepVerdict};

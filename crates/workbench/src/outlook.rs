@@ -1,11 +1,12 @@
 //! What the steps of a plan will use: the model, its price, and what the agent may do. Shown before anything begins.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::Serialize;
 use updraft_engine::Agent;
 use updraft_models::Model;
-use updraft_run::{ApprovalMode, Cost, Graph, StepId, StepSpec, TokenUsage};
+use updraft_run::{ApprovalMode, Cost, Graph, Run, StepId, StepSpec, TokenUsage};
 
 use crate::fault::Fault;
 use crate::model_access::agents_model;
@@ -34,6 +35,17 @@ pub struct StepOutlook {
     pub rights: String,
 }
 
+impl StepOutlook {
+    /// "$0.0004 to $0.02", "free" or "unknown".
+    pub fn price_in_words(&self) -> String {
+        match self.price {
+            None => "unknown".to_owned(),
+            Some((_, most)) if most.0 == 0 => "free".to_owned(),
+            Some((least, most)) => format!("{least} to {most}"),
+        }
+    }
+}
+
 impl Workbench {
     /// What each step of a plan will use.
     pub async fn outlook(&self, plan: &Graph) -> Result<Vec<StepOutlook>, Fault> {
@@ -53,7 +65,29 @@ impl Workbench {
             let turns = agent.and_then(|agent| agent.turns).unwrap_or(turns);
             let price =
                 updraft_models::resolve(&model, &self.access).ok().and_then(|model| price_range(&*model, turns));
-            let rights = agent.map(|agent| self.rights_of(agent)).unwrap_or_default();
+            let rights = agent.map(|agent| rights_of(agent, self.approvals())).unwrap_or_default();
+            StepOutlook { step: spec.id.clone(), model, chosen_by, price, rights }
+        };
+        Ok(plan.steps.iter().map(outlook).collect())
+    }
+
+    /// The same for a plan that a run has made: its models are known, and nothing is looked for.
+    pub(crate) fn outlook_in(&self, run: &Run, plan: &Graph) -> Result<Vec<StepOutlook>, Fault> {
+        let ((agents, _), settings) = (self.agents_and_prompts()?, run.settings());
+        let mut known: BTreeMap<String, Option<Arc<dyn Model>>> = BTreeMap::new();
+        let outlook = |spec: &StepSpec| {
+            let agent = agents.get(&spec.agent);
+            let model = run.model_for(spec).to_owned();
+            let chosen_by = match spec.model {
+                Some(_) => "plan",
+                None if model != settings.model => "agent",
+                None => "run",
+            };
+            let turns = agent.and_then(|agent| agent.turns).unwrap_or(settings.turns);
+            let found =
+                known.entry(model.clone()).or_insert_with(|| updraft_models::resolve(&model, &self.access).ok());
+            let price = found.as_ref().and_then(|model| price_range(&**model, turns));
+            let rights = agent.map(|agent| rights_of(agent, settings.approvals)).unwrap_or_default();
             StepOutlook { step: spec.id.clone(), model, chosen_by, price, rights }
         };
         Ok(plan.steps.iter().map(outlook).collect())
@@ -81,33 +115,32 @@ impl Workbench {
         let usable = in_full.filter(|name| updraft_models::resolve(name, &self.access).is_ok());
         usable.map(|name| (name.clone(), name.clone())).collect()
     }
+}
 
-    /// What an agent may do, in a few words.
-    fn rights_of(&self, agent: &Agent) -> String {
-        let wants = |names: &[&str]| agent.tools.iter().any(|tool| names.contains(&tool.as_str()));
-        let only_reads = agent.read_only
-            || agent.narrowed.mode == Some(ApprovalMode::ReadOnly)
-            || self.approvals() == ApprovalMode::ReadOnly;
-        let mut rights = Vec::new();
-        if only_reads && !agent.tools.is_empty() {
-            rights.push("reads only");
-        } else if wants(&["files", "write_file", "edit_file", "append_line"]) {
-            rights.push("changes files");
-        }
-        if !only_reads && wants(&["sandbox", "run_command", "run_python"]) {
-            rights.push("runs commands");
-        }
-        if wants(&["browser", "page", "web_fetch", "web_search"]) {
-            rights.push("web");
-        }
-        if wants(&["mcp"]) {
-            rights.push("MCP servers");
-        }
-        if wants(&["ask_user"]) {
-            rights.push("asks you");
-        }
-        if rights.is_empty() { "no tools that change anything".to_owned() } else { rights.join(", ") }
+/// What an agent may do, in a few words.
+fn rights_of(agent: &Agent, approvals: ApprovalMode) -> String {
+    let wants = |names: &[&str]| agent.tools.iter().any(|tool| names.contains(&tool.as_str()));
+    let only_reads =
+        agent.read_only || agent.narrowed.mode == Some(ApprovalMode::ReadOnly) || approvals == ApprovalMode::ReadOnly;
+    let mut rights = Vec::new();
+    if only_reads && !agent.tools.is_empty() {
+        rights.push("reads only");
+    } else if wants(&["files", "write_file", "edit_file", "append_line"]) {
+        rights.push("changes files");
     }
+    if !only_reads && wants(&["sandbox", "run_command", "run_python"]) {
+        rights.push("runs commands");
+    }
+    if wants(&["browser", "page", "web_fetch", "web_search"]) {
+        rights.push("web");
+    }
+    if wants(&["mcp"]) {
+        rights.push("MCP servers");
+    }
+    if wants(&["ask_user"]) {
+        rights.push("asks you");
+    }
+    if rights.is_empty() { "no tools that change anything".to_owned() } else { rights.join(", ") }
 }
 
 /// What a short and a long step cost with a model.

@@ -111,7 +111,7 @@ impl Workbench {
         let is_given = mode == RunMode::Given;
         let other_goal = change.goal.filter(|goal| *goal != run.goal().text);
         if other_goal.is_some() || is_planned_again {
-            open_to_another_goal(run, &plan, (other_goal.is_some(), is_planned_again), &mut verdicts);
+            open_to_another_goal(run, &plan, other_goal.is_some(), is_planned_again, &mut verdicts);
         }
         let verdicts = plan.steps.iter().filter_map(|spec| {
             let (verdict, why) = verdicts.remove(&spec.id)?;
@@ -243,12 +243,7 @@ fn open_those_behind(plan: &Graph, verdicts: &mut Verdicts) {
 }
 
 /// With another goal, the last steps are carried out again, and others keep their result if their task stays the same.
-fn open_to_another_goal(
-    run: &Run,
-    plan: &Graph,
-    (is_other_goal, is_planned_again): (bool, bool),
-    verdicts: &mut Verdicts,
-) {
+fn open_to_another_goal(run: &Run, plan: &Graph, is_other_goal: bool, is_planned_again: bool, verdicts: &mut Verdicts) {
     let dependencies = plan.dependencies();
     let is_review = |at: usize| run.step(&plan.steps[at].id).is_some_and(|step| run.is_review(step));
     for (at, spec) in plan.steps.iter().enumerate() {

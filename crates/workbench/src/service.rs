@@ -5,25 +5,30 @@
 //! |---|---|
 //! | `service_types.rs` | the types of requests and results |
 //! | `runs.rs` | drives the runs of this process, and resumes those of the previous one |
-//! | `control.rs`, `view.rs` | showing runs to clients, and controlling them |
+//! | `control.rs`, `view.rs`, `reached_limit.rs` | showing runs to clients, and controlling them; limits that people raise |
 //! | `conversations.rs`, `sessions.rs` | questions whose answers clients wait for; earlier questions and answers |
 //! | `files.rs`, `added_files.rs`, `search.rs` | the workspace's files: read whole and listed; added; used through tools, and searched |
 //! | `broadcast.rs` | sends what happens in runs to listeners |
-//! | `run_list.rs`, `feeds.rs`, `inspection.rs` | runs for people: listed, watched while they happen, looked at closely |
-//! | `surroundings.rs` | tools, memories, documents and keys, for people |
-//! | `orders.rs` | runs that people start: with settings of their own, after others, from the past, or once more |
+//! | `run_list.rs`, `figures.rs`, `feeds.rs`, `inspection.rs` | runs for people: listed, watched while they happen, looked at closely |
+//! | `surroundings.rs`, `server_cards.rs`, `ingestion.rs` | tools, servers, memories, documents and keys, for people |
+//! | `orders.rs`, `forks.rs` | runs that people start: with settings of their own, after others, once more, or from the past |
 
 mod added_files;
 mod broadcast;
 mod control;
 mod conversations;
 mod feeds;
+mod figures;
 mod files;
+mod forks;
+mod ingestion;
 mod inspection;
 mod orders;
+mod reached_limit;
 mod run_list;
 mod runs;
 mod search;
+mod server_cards;
 mod service_types;
 mod sessions;
 mod surroundings;
@@ -36,14 +41,21 @@ use tokio_util::sync::CancellationToken;
 use updraft_tools::{Place, Workspace};
 
 use broadcast::RunBroadcast;
+pub use control::CLIENT;
 pub use conversations::Conversations;
 pub use feeds::{LiveText, LiveTextKind, RunFeed};
+pub use figures::RunFigures;
+pub use forks::{ForkChoices, ForkOrder};
+use ingestion::IngestionState;
+pub use ingestion::{Ingestion, IngestionPhase, IngestionResult};
 pub use inspection::NumberedEvent;
 pub use orders::{AgentChoice, RunOrder, WaitingPlan};
-pub use run_list::{RunFigures, RunGroup, RunList, RunListQuery, RunRow};
+pub use reached_limit::ReachedLimit;
+pub use run_list::{RunGroup, RunList, RunListQuery, RunRow};
 pub(crate) use runs::ENTRY_POINT;
 pub use runs::LiveRuns;
 pub use search::WorkspaceFiles;
+pub use server_cards::{ServerCard, ServerCardState};
 pub use service_types::{
     FetchedDocument, FileList, FileToolOutput, PendingQuestion, Query, QueryAnswer, RunListener, RunProgress,
     RunRequest, RunView, SearchHit, WorkspaceFileChange,
@@ -100,6 +112,7 @@ impl UpdraftService {
             settings: bench.settings.effective.rules(),
             index: Arc::new(knowledge::index(folders, folder, &bench.settings)),
             changed: heard.changed.clone(),
+            ingestion: IngestionState::default(),
         };
         let runs = LiveRuns::new(bench, engine, stop.clone(), heard.feeds.clone());
         let conversations = Conversations { runs: runs.clone(), heard, sessions: Arc::new(sessions) };

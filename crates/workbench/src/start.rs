@@ -12,6 +12,7 @@ use crate::model_access::agents_model;
 use crate::notice::Notice;
 use crate::servers::WantedTools;
 use crate::service::ENTRY_POINT;
+use crate::settings::RememberedRules;
 use crate::workbench::{RunEquipment, Workbench};
 use crate::{confinement, folders, guardrails, knowledge, memory, model_access, skills, tools};
 
@@ -149,6 +150,12 @@ impl Workbench {
     /// The settings that a run begins with.
     fn rules(&self, goal: &Goal, model: &str, level: Level, kit: &RunEquipment) -> Rules {
         let mut rules = self.settings.effective.rules();
+        // A workbench that stays open was opened before some of them were given.
+        for rule in RememberedRules::load(&self.folders).rules(&self.folder) {
+            if !rules.rules.allow.contains(&rule) {
+                rules.rules.allow.push(rule);
+            }
+        }
         model.clone_into(&mut rules.model);
         rules.workspace = self.folder.display().to_string();
         rules.workspace_trusted = self.settings.trust_state.is_trusted();

@@ -246,6 +246,11 @@ impl Workbench {
         Ok(&self.equipment(WantedTools::All).await?.dispatcher)
     }
 
+    /// The MCP servers, once the tools were made.
+    pub(crate) fn known_servers(&self) -> Option<&Servers> {
+        self.equipment.get().map(|kit| &kit.servers)
+    }
+
     /// The input that applies today's stricter settings to a resumed run: rules that ask or deny and were added since
     /// it began. It never loosens anything.
     pub(crate) fn tighten(&self, kit: &RunEquipment) -> Input {

@@ -1,9 +1,9 @@
-//! Arguments of `mcp serve`, `serve`, `open` and `bridge`.
+//! Arguments of `mcp serve`, `serve`, `serve user`, `open` and `bridge`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 use super::{ConfineFlags, PermissionFlags, SpendingFlags};
 
@@ -30,6 +30,12 @@ pub(crate) struct HttpAccessFlags {
     /// A web origin to accept besides those of this machine: https://example.com:443 (repeatable)
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub(crate) origins: Vec<String>,
+    /// Encrypt connections with this certificate and its chain, in PEM format; read again when it has changed
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The key of the certificate, in PEM format
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
 }
 
 // The workspace that is served, and settings for its runs.
@@ -51,7 +57,10 @@ pub(crate) struct ServedRunFlags {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ServeArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<ServeCommand>,
     /// The address to serve HTTP at
     #[arg(long, value_name = "ADDR", default_value = USUAL)]
     pub(crate) listen: SocketAddr,
@@ -65,6 +74,48 @@ pub(crate) struct ServeArgs {
     pub(crate) names: HttpAccessFlags,
     #[command(flatten)]
     pub(crate) served: ServedRunFlags,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServeCommand {
+    /// Add, list and remove people who may use the page with a token of their own
+    #[command(
+        subcommand,
+        after_help = "Roles: `see` looks at everything but the settings; `steer` also starts runs, answers, approves, stops \
+            and changes memories; `administer` also sees the settings and calls tools.\n\n\
+            Examples:\n  updraft serve user add ann --role steer\n  updraft serve user remove ann"
+    )]
+    User(PageUserCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PageUserCommand {
+    /// Add a user, and print the token to sign in with; it is not shown again
+    Add {
+        /// The name, which is recorded with what the user decides
+        name: String,
+        /// What the user may do
+        #[arg(long, value_enum)]
+        role: RoleWord,
+    },
+    /// List users and their roles
+    List {
+        /// Print JSON, one object per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove a user, and end all visits of the user
+    Remove {
+        /// The name
+        name: String,
+    },
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum RoleWord {
+    See,
+    Steer,
+    Administer,
 }
 
 #[derive(Debug, Args)]

@@ -3,9 +3,8 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use updraft_run::{BlobRef, Goal, Graph, PictureRef, Requirement, RunMode, StepId, StepSpec, Tries};
-use updraft_tools::{LARGEST_PICTURE, mime_of};
-use updraft_workbench::NewGoal;
+use updraft_run::{Goal, Graph, Requirement, RunMode, StepId, StepSpec, Tries};
+use updraft_workbench::{NewGoal, pictures_among};
 
 use crate::args;
 use crate::fault::CliError;
@@ -14,9 +13,6 @@ use crate::fault::CliError;
 const LONGEST: u64 = 1 << 20;
 /// A plan with more bytes is refused; a hundred thousand steps with prompts fit.
 const LONGEST_PLAN: u64 = 256 << 20;
-
-/// Pictures are sent with every request, so their total size is limited too.
-const MOST_PICTURES: u64 = 15 << 20;
 
 /// The goal's text, from the command line or standard input.
 pub(super) fn text(given: &str) -> Result<String, CliError> {
@@ -52,18 +48,7 @@ fn sensible(text: String) -> Result<String, CliError> {
 /// it.
 pub(super) fn goal(args: &args::RunArgs, text: String, workspace: &Path) -> Result<NewGoal, CliError> {
     let files: Vec<String> = args.file.iter().map(|file| inside(file, workspace)).collect::<Result<_, _>>()?;
-    let (mut pictures, mut bytes) = (Vec::new(), Vec::new());
-    for file in &files {
-        let sum: usize = bytes.iter().map(Vec::len).sum();
-        if sum as u64 > MOST_PICTURES {
-            return Err(CliError::usage(format!("the pictures have more than {MOST_PICTURES} bytes in total"))
-                .hint("pass fewer or smaller ones; agents can read others when they need them"));
-        }
-        if let Some((picture, content)) = picture(file, workspace)? {
-            pictures.push(picture);
-            bytes.push(content);
-        }
-    }
+    let (pictures, bytes) = pictures_among(&files, workspace)?;
     let plan = several_tries(args, &text);
     let mode = match &args.agent {
         Some(_) if plan.is_some() => RunMode::Given,
@@ -91,24 +76,6 @@ fn several_tries(args: &args::RunArgs, goal: &str) -> Option<Graph> {
     };
     let step = StepSpec { prompt: goal.to_owned(), tries: Some(Box::new(tries)), ..StepSpec::new(id, agent) };
     Some(Graph { steps: vec![step] })
-}
-
-/// A file that is a picture, and its bytes.
-fn picture(file: &str, workspace: &Path) -> Result<Option<(PictureRef, Vec<u8>)>, CliError> {
-    let path = workspace.join(file);
-    let cannot = |error: std::io::Error| CliError::usage(format!("the file `{file}` cannot be used: {error}"));
-    let mut bytes = Vec::new();
-    let mut opened = std::fs::File::open(&path).map_err(cannot)?;
-    opened.by_ref().take(16).read_to_end(&mut bytes).map_err(cannot)?;
-    let Some(mime) = mime_of(&bytes) else { return Ok(None) };
-    opened.take(LARGEST_PICTURE + 1).read_to_end(&mut bytes).map_err(cannot)?;
-    if bytes.len() as u64 > LARGEST_PICTURE {
-        return Err(CliError::usage(format!("the picture `{file}` is larger than {LARGEST_PICTURE} bytes"))
-            .hint("make it smaller; providers refuse larger ones"));
-    }
-    let blob = updraft_journal::Blob::new(bytes.clone());
-    let blob = BlobRef { hash: blob.hash(), len: bytes.len() as u64 };
-    Ok(Some((PictureRef { name: file.to_owned(), mime: mime.to_owned(), blob }, bytes)))
 }
 
 /// The path of a file relative to the workspace. Agents cannot read files outside it.

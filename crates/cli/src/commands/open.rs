@@ -1,11 +1,11 @@
 //! `updraft open`: an address that lets its owner into the page of a running server, once.
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use updraft_serve::{PageAccess, ServeToken};
+use updraft_serve::{PageAccess, PageAddress, ServeToken};
 
 use super::service::token_file;
 use crate::args::OpenArgs;
@@ -21,36 +21,57 @@ fn address_file(folders: &AppFolders) -> PathBuf {
     folders.state.join("serve.address")
 }
 
-/// Prints the address of the page, and notes where the server is.
-pub(super) fn announce(folders: &AppFolders, bound: SocketAddr, token: &ServeToken) -> Result<(), CliError> {
-    if !bound.ip().is_loopback() {
-        out::note("no page: it is shown on this machine only, at a --listen address such as 127.0.0.1:7717");
+/// Prints the address of the page, and notes where the server is and how it is called.
+pub(super) fn announce(folders: &AppFolders, place: &PageAddress, token: &ServeToken) -> Result<(), CliError> {
+    if !place.has_page() {
+        out::note(
+            "no page: beyond this machine it needs encryption (--tls-cert FILE --tls-key FILE); without, it is shown at a \
+             --listen address such as 127.0.0.1:7717",
+        );
         return Ok(());
     }
-    let file = address_file(folders);
-    folders::replace_private(&file, format!("{bound}\n").as_bytes())?;
+    let (file, origin) = (address_file(folders), place.origin());
+    folders::replace_private(&file, format!("{} {origin}\n", place.bound).as_bytes())?;
     let entry = PageAccess::entry(token).map_err(CliError::failed)?;
-    out::note(&format!("page at http://{bound}{entry}\n  works once; `updraft open` prints another address"));
+    out::note(&format!("page at {origin}{entry}\n  works once; `updraft open` prints another address"));
+    if !place.bound.ip().is_loopback() {
+        out::note("  others sign in with a token: `updraft serve user add NAME --role see`");
+    }
     Ok(())
+}
+
+/// Where the server that was started last listens, and the address of its page.
+fn last_server(folders: &AppFolders) -> Option<(SocketAddr, Option<String>)> {
+    let text = std::fs::read_to_string(address_file(folders)).ok()?;
+    let mut words = text.split_whitespace();
+    Some((words.next()?.parse().ok()?, words.next().map(str::to_owned)))
+}
+
+/// The address by which a server on this machine is reached.
+fn reachable(mut bound: SocketAddr) -> SocketAddr {
+    match bound.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => bound.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => bound.set_ip(Ipv6Addr::LOCALHOST.into()),
+        IpAddr::V4(_) | IpAddr::V6(_) => {}
+    }
+    bound
 }
 
 pub(crate) fn run(folders: &AppFolders, args: &OpenArgs) -> CliResult {
     let hint = "`updraft serve` starts the server";
-    let known = std::fs::read_to_string(address_file(folders)).ok();
-    let address = match (args.address, known) {
-        (Some(address), _) => address,
-        (None, Some(known)) => known
-            .trim()
-            .parse()
-            .map_err(|_| CliError::failed("the file that says where the server is cannot be read").hint(hint))?,
+    let (address, origin) = match (args.address, last_server(folders)) {
+        (Some(address), Some((last, origin))) if last == address => (address, origin),
+        (Some(address), _) => (address, None),
+        (None, Some(last)) => last,
         (None, None) => return Err(CliError::usage("no server has been started here yet").hint(hint)),
     };
-    if TcpStream::connect_timeout(&address, PATIENCE).is_err() {
+    if TcpStream::connect_timeout(&reachable(address), PATIENCE).is_err() {
         return Err(CliError::failed(format!("no server answers at {address}")).hint(hint));
     }
     let file = token_file(folders);
     let token = ServeToken::read(&file).map_err(|error| CliError::file("read", &file, &error))?;
-    let url = format!("http://{address}{}", PageAccess::entry(&token).map_err(CliError::failed)?);
+    let origin = origin.unwrap_or_else(|| format!("http://{address}"));
+    let url = format!("{origin}{}", PageAccess::entry(&token).map_err(CliError::failed)?);
     out::line(&url);
     if !args.print && !open_browser(&url) {
         out::note("open this address in a browser; it works once, within an hour");

@@ -59,7 +59,7 @@ pub(super) fn lines(plan: &Graph, outlook: &[StepOutlook], columns: Option<usize
             step.id.to_string(),
             step.agent.clone(),
             own.map(|own| model(&own.model)).unwrap_or_default(),
-            own.map(price).unwrap_or_default(),
+            own.map(StepOutlook::price_in_words).unwrap_or_default(),
             own.map(|own| own.rights.clone()).unwrap_or_default(),
             list(&step.reads),
             list(&step.writes),
@@ -108,12 +108,4 @@ fn description(step: &StepSpec) -> String {
 fn model(text: &str) -> String {
     let first = text.split(" | ").next().unwrap_or(text);
     out::short(first.split('?').next().unwrap_or(first), 60)
-}
-
-fn price(outlook: &StepOutlook) -> String {
-    match outlook.price {
-        None => "unknown".to_owned(),
-        Some((_, most)) if most.0 == 0 => "free".to_owned(),
-        Some((least, most)) => format!("{least} to {most}"),
-    }
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use updraft_sandbox::{ChildResult, Command, OutputMode, SandboxLevel, StdinMode};
 use updraft_workbench::Flags;
+use updraft_workbench::confinement::PolicyRow;
 
 use crate::args::{BoundsFlags, ConfineFlags, ExecArgs, ProbeArgs, SandboxArgs, SandboxCommand};
 use crate::fault::{CliError, CliExitCode, CliResult};
@@ -113,12 +114,13 @@ async fn probe(folders: &AppFolders, args: &ProbeArgs) -> CliResult {
         }
     }
     let given = settings(folders, args.place.workspace.as_deref(), &args.confine, &args.bounds);
-    let given = given.map(|(workspace, settings)| (given_to_a_run(&settings, &offered), workspace, settings));
+    let given =
+        given.map(|(workspace, settings)| (confinement::given_to_a_run(&settings, &offered), workspace, settings));
     if args.place.json {
         let mut whole = json!(offered);
         whole["run"] = match &given {
             Ok((rows, workspace, _)) => {
-                json!({ "workspace": workspace, "settings": rows.iter().map(PolicyRow::json).collect::<Vec<_>>() })
+                json!({ "workspace": workspace, "settings": rows })
             }
             Err(fault) => json!({ "error": fault.message }),
         };
@@ -137,45 +139,4 @@ async fn probe(folders: &AppFolders, args: &ProbeArgs) -> CliResult {
     }
     let is_to_be_had = confinement::level_at(settings.effective.sandbox.level.value, &offered).is_ok();
     Ok(if offered.level == SandboxLevel::None || !is_to_be_had { CliExitCode::Failed } else { CliExitCode::Done })
-}
-
-/// A right or limit of a run, and where it is set.
-pub(crate) struct PolicyRow {
-    pub(crate) name: String,
-    pub(crate) value: String,
-    pub(crate) from: String,
-}
-
-impl PolicyRow {
-    fn json(&self) -> Value {
-        json!({ "name": self.name, "value": self.value, "origin": self.from })
-    }
-}
-
-/// Everything that the commands of a run get, with the level that works here.
-pub(crate) fn given_to_a_run(
-    settings: &WorkspaceSettings,
-    offered: &updraft_sandbox::SandboxSupport,
-) -> Vec<PolicyRow> {
-    let meant = &settings.effective.sandbox;
-    let level = match meant.level.value {
-        Some(SandboxLevel::None) => "none: commands can do whatever you can".to_owned(),
-        wanted => match confinement::level_at(wanted, offered) {
-            Ok(level) => level.to_string(),
-            Err(fault) => fault.message,
-        },
-    };
-    let rows = meant.list().into_iter().map(|(name, value, from)| {
-        let name = name.trim_start_matches("sandbox.").to_owned();
-        match name.as_str() {
-            "level" => PolicyRow { name, value: level.clone(), from },
-            _ => PolicyRow { name, value: value.trim_matches('"').to_owned(), from },
-        }
-    });
-    let mut rows: Vec<PolicyRow> = rows.collect();
-    if meant.time.value.is_none() {
-        let usual = format!("{} s", updraft_tools::USUAL_TIME);
-        rows.push(PolicyRow { name: "time".to_owned(), value: usual, from: meant.time.from.clone() });
-    }
-    rows
 }

@@ -4,17 +4,20 @@ use std::net::SocketAddr;
 
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use updraft_serve::HttpHost;
+use updraft_serve::{HttpHost, PageAddress, TlsIdentity};
 
-use super::{open, service};
-use crate::args::{HttpAccessFlags, ServeArgs, ServedRunFlags};
+use super::{open, service, users};
+use crate::args::{HttpAccessFlags, ServeArgs, ServeCommand, ServedRunFlags};
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::AppFolders;
 use crate::signals::Signals;
 use crate::{out, runtime};
 
 pub(crate) fn run(folders: &AppFolders, args: ServeArgs) -> CliResult {
-    let ServeArgs { listen, bridge, bridge_port, names, served } = args;
+    let ServeArgs { command, listen, bridge, bridge_port, names, served } = args;
+    if let Some(ServeCommand::User(command)) = &command {
+        return users::run(folders, command);
+    }
     let offers = HttpOffers { page: true, bridge: bridge.then_some(bridge_port) };
     runtime::block_on(over_http(folders, listen, names, &served, offers))
 }
@@ -38,19 +41,21 @@ pub(super) async fn over_http(
 ) -> CliResult {
     let stop = CancellationToken::new();
     let mut signals = Signals::listen(stop.clone())?;
+    let tls = certificate(&names)?;
     let listener = listen(address).await?;
     let bound = listener.local_addr().unwrap_or(address);
+    let place = PageAddress { bound, hosts: names.hosts.clone(), tls: tls.clone() };
     let door = match bridge {
         Some(port) => Some(listen(SocketAddr::from(([127, 0, 0, 1], port))).await?),
         None => None,
     };
     let opened = service::open(folders, served, &stop).await?;
-    out::note(&format!("MCP at http://{bound}/mcp\n  token: in {}", opened.token_file.display()));
-    if !bound.ip().is_loopback() {
+    out::note(&format!("MCP at {}/mcp\n  token: in {}", place.origin(), opened.token_file.display()));
+    if !place.has_page() {
         out::note("  others on the network can reach this address, and what they send is not encrypted");
     }
     if page {
-        open::announce(folders, bound, &opened.token)?;
+        open::announce(folders, &place, &opened.token)?;
     }
     if let Some(door) = &door {
         let port = door.local_addr().map_or(0, |bound| bound.port());
@@ -61,7 +66,9 @@ pub(super) async fn over_http(
         token: opened.token.clone(),
         hosts: names.hosts,
         origins: names.origins,
+        tls,
         page: page.then(|| opened.service.clone()),
+        users: users::file(folders),
         stop: stop.clone(),
     };
     let bridging = async {
@@ -85,6 +92,18 @@ pub(super) async fn over_http(
     opened.close().await;
     served.map_err(|error| CliError::failed(format!("the server stopped: {error}")))?;
     Ok(if stop.is_cancelled() { signals.code() } else { CliExitCode::Done })
+}
+
+fn certificate(names: &HttpAccessFlags) -> Result<Option<TlsIdentity>, CliError> {
+    let (Some(certificate), Some(key)) = (&names.tls_cert, &names.tls_key) else { return Ok(None) };
+    let read = TlsIdentity::read(certificate, key).map_err(|why| {
+        CliError::usage(format!("the certificate or its key cannot be used: {why}"))
+            .hint("--tls-cert is the certificate with its chain, --tls-key its private key, both in PEM format")
+    })?;
+    if read.names().is_empty() && names.hosts.is_empty() {
+        out::note("  the certificate contains no host name; say how the server is called with --allow-host");
+    }
+    Ok(Some(read))
 }
 
 async fn listen(address: SocketAddr) -> Result<TcpListener, CliError> {

@@ -21,6 +21,7 @@ fn timeline() -> Timeline {
                 span(SpanKind::Attempt(2), 11_000, 21_000),
                 span(SpanKind::Waiting, 1_000, 3_000),
                 span(SpanKind::FailedAttempt(1), 3_000, 11_000),
+                span(SpanKind::HeldUp, 3_000, 4_000),
             ],
         }],
         selected: None,
@@ -32,8 +33,10 @@ fn a_row_says_what_its_bars_show() {
     let svg = draw_timeline(&timeline());
     for part in [
         r#"<a class="track state-done critical" href="/runs/7/steps/T031" data-step="T031""#,
-        "T031 retriever, done, on the critical path: worked, attempt 2 10 s, waited 2 s, attempt 1 failed after 8 s",
+        "T031 retriever, done, on the critical path: worked, attempt 2 10 s, waited for its turn 2 s, \
+         attempt 1 failed after 8 s, waited for its model 1 s",
         r#"<rect class="span working failed" x="304.6""#,
+        r#"<rect class="span held-up" x="304.6""#,
         r#"<text class="time" x="230" y="18">0 s</text>"#,
         r#"<text class="time" x="976" y="18">20 s</text>"#,
     ] {
@@ -57,7 +60,7 @@ fn bars_are_drawn_in_order_of_time_and_inside_the_picture() {
             (number(" x=\""), number(" width=\""))
         })
         .collect();
-    assert_eq!(ends.len(), 5);
+    assert_eq!(ends.len(), 6);
     assert!(ends.is_sorted_by(|a, b| a.0 <= b.0), "{ends:?}");
     assert!(ends.iter().all(|(x, width)| *x >= 230.0 && x + width <= 1_000.0), "{ends:?}");
 }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 use updraft_workbench::UpdraftService;
-use updraft_workbench::service::{RunRequest, RunView, WorkspaceFileChange};
+use updraft_workbench::service::{CLIENT, RunRequest, RunView, WorkspaceFileChange};
 
 use super::handshake::{self, HostSocket};
 use super::lines;
@@ -184,7 +184,7 @@ impl BridgeSession {
                 let view = match method {
                     "agent/pause" => self.service.runs.pause(&run).await,
                     "agent/resume" => self.service.runs.resume(&run).await,
-                    "agent/cancel" => self.service.runs.cancel(&run).await,
+                    "agent/cancel" => self.service.runs.cancel(&run, CLIENT).await,
                     _ => self.service.runs.view(&run).await,
                 };
                 Ok(standing(&view.map_err(refused)?))

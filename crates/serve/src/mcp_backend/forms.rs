@@ -5,7 +5,7 @@ use updraft_mcp::server::model::{
     ElicitRequest, ElicitRequestParams, ElicitationSchema, InputRequest, InputRequests, InputResponses,
 };
 use updraft_workbench::Fault;
-use updraft_workbench::service::{LiveRuns, PendingQuestion, RunView};
+use updraft_workbench::service::{CLIENT, LiveRuns, PendingQuestion, RunView};
 
 /// Whether any answer was passed to the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub(super) async fn give(runs: &LiveRuns, view: &RunView, replies: &InputRespons
                 runs.approve(run, id, false, String::new()).await?;
             }
             (Some("decline"), false) if wait.is_inquiry => {
-                runs.decline(run, &wait.id).await?;
+                runs.decline(run, &wait.id, CLIENT).await?;
             }
             (Some("decline"), false) => {
                 runs.answer(run, id, "(The person declined to answer this.)".to_owned()).await?;

@@ -1,7 +1,8 @@
-//! The forms of a run: messages, decisions, answers, pause, resume, cancel, fork and re-run.
+//! The forms of a run: messages, decisions, answers, pause, resume, cancel and re-run.
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::{Form, Path, State};
 use axum::response::Response;
 use serde::Deserialize;
@@ -11,7 +12,9 @@ use updraft_workbench::service::RunOrder;
 
 use super::PageState;
 use super::failure::PageFailure;
+use super::inbox::{self, InboxDeed};
 use super::run_page::back;
+use super::visitor::Visitor;
 
 type Page = State<Arc<PageState>>;
 
@@ -49,10 +52,13 @@ pub(super) struct VerdictForm {
     because: String,
     #[serde(default)]
     always: String,
+    #[serde(default)]
+    from: String,
 }
 
 pub(super) async fn approve(
     State(state): Page,
+    Extension(visitor): Extension<Visitor>,
     Path(run): Path<String>,
     Form(form): Form<VerdictForm>,
 ) -> Result<Response, PageFailure> {
@@ -61,11 +67,15 @@ pub(super) async fn approve(
         "deny" => false,
         _ => return Err(PageFailure::usage("a verdict is `allow` or `deny`")),
     };
-    let always = (allow && form.always == "run").then_some(ApprovalScope::Run);
+    let always = match form.always.as_str() {
+        "run" if allow => Some(ApprovalScope::Run),
+        "workspace" if allow => Some(ApprovalScope::Workspace),
+        _ => None,
+    };
     let because = if allow { String::new() } else { form.because };
-    let verdict = Verdict { allow, by: "the page".into(), because, always, ..Verdict::default() };
+    let verdict = Verdict { allow, by: visitor.name().to_owned(), because, always, ..Verdict::default() };
     state.service.runs.decide(&run, Some(&form.id), verdict).await?;
-    Ok(back(&run))
+    Ok(answered(&form.from, &run, if allow { InboxDeed::Allowed } else { InboxDeed::Refused }))
 }
 
 /// A plan as a person has changed it.
@@ -76,25 +86,28 @@ pub(super) struct PlanForm {
 
 pub(super) async fn edit_plan(
     State(state): Page,
+    Extension(visitor): Extension<Visitor>,
     Path(run): Path<String>,
     Form(form): Form<PlanForm>,
 ) -> Result<Response, PageFailure> {
-    state.service.runs.edit_plan(&run, &form.plan).await?;
+    state.service.runs.edit_plan(&run, &form.plan, visitor.name()).await?;
     Ok(back(&run))
 }
 
 /// Answers a question with a text, or with the fields of its form.
 pub(super) async fn answer(
     State(state): Page,
+    Extension(visitor): Extension<Visitor>,
     Path(run): Path<String>,
     Form(fields): Form<Vec<(String, String)>>,
 ) -> Result<Response, PageFailure> {
     let runs = &state.service.runs;
     let field = |name: &str| fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    let from = field("from").unwrap_or_default();
     let id = field("id").ok_or_else(|| PageFailure::usage("the question is not named"))?;
     if field("decline").is_some() {
-        runs.decline(&run, &id).await?;
-        return Ok(back(&run));
+        runs.decline(&run, &id, visitor.name()).await?;
+        return Ok(answered(&from, &run, InboxDeed::Declined));
     }
     let view = runs.view(&run).await.map_err(PageFailure::missing)?;
     let form = view.waits.iter().find(|wait| wait.id == id).and_then(|wait| wait.form.clone());
@@ -103,7 +116,12 @@ pub(super) async fn answer(
         None => field("text").unwrap_or_default(),
     };
     runs.answer(&run, Some(&id), text).await?;
-    Ok(back(&run))
+    Ok(answered(&from, &run, InboxDeed::Answered))
+}
+
+/// Back to where the form was: the inbox, or the run.
+fn answered(from: &str, run: &str, deed: InboxDeed) -> Response {
+    if from == "inbox" { inbox::back(run, deed) } else { back(run) }
 }
 
 /// The object that the fields of a form describe, by the types of its schema.
@@ -126,32 +144,32 @@ pub(super) async fn pause(State(state): Page, Path(run): Path<String>) -> Result
     Ok(back(&run))
 }
 
-pub(super) async fn resume(State(state): Page, Path(run): Path<String>) -> Result<Response, PageFailure> {
-    state.service.runs.resume(&run).await?;
-    Ok(back(&run))
-}
-
-pub(super) async fn cancel(State(state): Page, Path(run): Path<String>) -> Result<Response, PageFailure> {
-    state.service.runs.cancel(&run).await?;
-    Ok(back(&run))
-}
-
-/// Where a run is cut, and another goal for the copy.
+/// A higher limit, for a run that has reached one.
 #[derive(Deserialize)]
-pub(super) struct ForkForm {
-    at: u64,
+pub(super) struct ResumeForm {
     #[serde(default)]
-    goal: String,
+    limit: String,
 }
 
-pub(super) async fn fork(
+pub(super) async fn resume(
     State(state): Page,
     Path(run): Path<String>,
-    Form(form): Form<ForkForm>,
+    Form(form): Form<ResumeForm>,
 ) -> Result<Response, PageFailure> {
-    let goal = Some(form.goal).filter(|goal| !goal.trim().is_empty());
-    let new = state.service.runs.fork(&run, form.at, goal).await?;
-    Ok(back(new.as_str()))
+    match form.limit.trim() {
+        "" => state.service.runs.resume(&run).await?,
+        limit => state.service.runs.raise_limit(&run, limit).await?,
+    };
+    Ok(back(&run))
+}
+
+pub(super) async fn cancel(
+    State(state): Page,
+    Extension(visitor): Extension<Visitor>,
+    Path(run): Path<String>,
+) -> Result<Response, PageFailure> {
+    state.service.runs.cancel(&run, visitor.name()).await?;
+    Ok(back(&run))
 }
 
 /// The step from which a run is repeated.

@@ -19,7 +19,7 @@ struct Asset {
 const STYLE: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-const FILES: [Asset; 10] = [
+const FILES: [Asset; 11] = [
     Asset { name: "page.css", kind: STYLE, text: include_str!("assets/page.css") },
     Asset { name: "page.js", kind: SCRIPT, text: include_str!("assets/page.js") },
     Asset { name: "morph.js", kind: SCRIPT, text: include_str!("assets/morph.js") },
@@ -29,6 +29,7 @@ const FILES: [Asset; 10] = [
     Asset { name: "keys.js", kind: SCRIPT, text: include_str!("assets/keys.js") },
     Asset { name: "travel.js", kind: SCRIPT, text: include_str!("assets/travel.js") },
     Asset { name: "drop.js", kind: SCRIPT, text: include_str!("assets/drop.js") },
+    Asset { name: "refresh.js", kind: SCRIPT, text: include_str!("assets/refresh.js") },
     Asset { name: "icon.svg", kind: "image/svg+xml", text: include_str!("assets/icon.svg") },
 ];
 

@@ -63,7 +63,7 @@ pub(super) fn item(scene: &RunScene<'_>, entry: &HistoryEntry) -> Markup {
                 (words::clock(entry.at))
             }
             (body)
-            @if is_forkable(entry) { (fork_form(scene, entry.changed, "Fork from here")) }
+            @if is_forkable(entry) { (fork_link(scene, entry.changed)) }
         }
     }
 }
@@ -83,13 +83,10 @@ fn is_forkable(entry: &HistoryEntry) -> bool {
     }
 }
 
-/// A button that takes the run up again after an event.
-pub(super) fn fork_form(scene: &RunScene<'_>, at: u64, name: &str) -> Markup {
+/// A link to where the run is taken up again after an event, as it was or with changes.
+pub(super) fn fork_link(scene: &RunScene<'_>, at: u64) -> Markup {
     html! {
-        form.fork method="post" action={ "/runs/" (scene.id) "/fork" } {
-            input type="hidden" name="at" value=(at);
-            button.quiet type="submit" { (name) span.sr { " (after event " (at) ")" } }
-        }
+        p.fork { a.quiet href={ "/runs/" (scene.id) "/fork?at=" (at) } { "Fork from here" span.sr { " (after event " (at) ")" } } }
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) async fn show(
 fn body(runs: &LiveRuns, request: &CompareRequest) -> Result<Markup, Fault> {
     let form = html! {
         h1 { "Compare two runs" }
-        form.filter method="get" action="/compare" {
+        form.filter.pair method="get" action="/compare" {
             label { span { "One run" } input type="text" name="a" value=(request.a) required maxlength="64"; }
             label { span { "Another" } input type="text" name="b" value=(request.b) required maxlength="64"; }
             button type="submit" { "Compare" }

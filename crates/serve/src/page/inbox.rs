@@ -2,29 +2,89 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{Query, State};
+use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
+use serde::{Deserialize, Serialize};
 use updraft_workbench::Fault;
 use updraft_workbench::history::{QuestionEntry, RunHistory};
-use updraft_workbench::service::{LiveRuns, RunFeed, RunGroup, RunListQuery, RunRow};
+use updraft_workbench::service::{LiveRuns, RunFeed, RunGroup, RunListQuery, RunRow, RunView};
 
 use super::failure::PageFailure;
 use super::layout::{self, PageFrame};
+use super::questions::FormPlace;
 use super::{PageState, questions, words};
 
 /// How many runs are looked at.
 const RUNS: usize = 100;
 
-pub(super) async fn show(State(state): State<Arc<PageState>>) -> Result<Markup, PageFailure> {
+/// What was just done here.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum InboxDeed {
+    Allowed,
+    Refused,
+    Answered,
+    Declined,
+}
+
+impl InboxDeed {
+    fn word(self) -> &'static str {
+        match self {
+            InboxDeed::Allowed => "allowed",
+            InboxDeed::Refused => "refused",
+            InboxDeed::Answered => "answered",
+            InboxDeed::Declined => "declined",
+        }
+    }
+
+    fn in_words(self) -> &'static str {
+        match self {
+            InboxDeed::Allowed => "Allowed",
+            InboxDeed::Refused => "Refused",
+            InboxDeed::Answered => "Answered",
+            InboxDeed::Declined => "Declined to answer",
+        }
+    }
+}
+
+/// What was done before, and for which run.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct InboxRequest {
+    did: Option<InboxDeed>,
+    run: String,
+}
+
+/// Back to the inbox, which then says what was done.
+pub(super) fn back(run: &str, deed: InboxDeed) -> Response {
+    Redirect::to(&format!("/inbox?did={}&run={}", deed.word(), words::query(run))).into_response()
+}
+
+pub(super) async fn show(
+    State(state): State<Arc<PageState>>,
+    Query(request): Query<InboxRequest>,
+) -> Result<Markup, PageFailure> {
     let runs = state.service.runs.clone();
+    let done = match request.did {
+        Some(deed) => runs.view(&request.run).await.ok().map(|view| done(deed, &view)),
+        None => None,
+    };
     let cards = tokio::task::spawn_blocking(move || cards(&runs)).await??;
     let frame = PageFrame { title: "Inbox", place: "/inbox", kind: "inbox", waiting: state.service.runs.waiting() };
     let body = html! {
         h1 { "Inbox" }
+        @if let Some(done) = done { (done) }
         @if cards.is_empty() { p.empty { "Nothing waits for you." } }
         ol.questions { @for card in &cards { (card) } }
     };
     Ok(layout::page(&frame, &body))
+}
+
+fn done(deed: InboxDeed, run: &RunView) -> Markup {
+    html! {
+        p.done role="status" { (deed.in_words()) ": " a href={ "/runs/" (run.run) } { (words::short(&run.goal, 120)) } }
+    }
 }
 
 /// All open questions, the oldest first.
@@ -56,7 +116,7 @@ fn card(row: &RunRow, history: &RunHistory, question: &QuestionEntry) -> Markup 
             @if question.is_plan {
                 p { a href={ "/runs/" (row.id) } { "Look at the plan" } }
             } @else {
-                (questions::form(row.id.as_str(), question))
+                (questions::form(row.id.as_str(), question, FormPlace::Inbox))
             }
         }
     }

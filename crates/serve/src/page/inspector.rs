@@ -7,7 +7,7 @@ use updraft_workbench::history::{AnswerEntry, EntryKind, HistoryEntry};
 
 use super::markdown::markdown;
 use super::run_page::RunScene;
-use super::{chat, steps, words};
+use super::{chat, steps, waits, words};
 
 /// How many turns and calls are shown; the newest.
 const SHOWN: usize = 100;
@@ -64,8 +64,23 @@ fn facts(scene: &RunScene<'_>, step: &Step) -> Markup {
             div { dt { "Tokens" } dd { (ledger.usage.input) " in, " (ledger.usage.output) " out"
                 @if ledger.usage.cached > 0 { ", " (ledger.usage.cached) " cached" } } }
             div { dt { "Cost" } dd { (cost) } }
+            @if let Some(sum) = scene.relations().subtree(&step.spec.id) {
+                div { dt { "With what follows" } dd { (sum.in_words()) " in " (words::count(sum.steps as u64, "step")) } }
+            }
+            (waits(scene, step))
             @if run.is_kept(&step.spec.id) { div { dt { "Kept" } dd { "its result was taken from an earlier run" } } }
         }
+    }
+}
+
+/// How long the step waited, and for what.
+fn waits(scene: &RunScene<'_>, step: &Step) -> Markup {
+    let waited = waits::of(scene, step);
+    html! {
+        @for (kind, millis) in waited.totals() {
+            div { dt { (kind.name()) } dd { (words::length(millis)) } }
+        }
+        @if waited.retries > 0 { div { dt { "Asked again" } dd { (words::count(u64::from(waited.retries), "time")) } } }
     }
 }
 

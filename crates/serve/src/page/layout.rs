@@ -1,8 +1,11 @@
 //! The frame of every page.
 
-use maud::{DOCTYPE, Markup, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::assets;
+
+/// Where the name of a visitor stands in the frame, if they have one (`visitor.rs`).
+pub(super) const VISITOR: &str = "<!--visitor-->";
 
 /// The entries of the main navigation: address and name.
 const PLACES: [(&str, &str); 7] = [
@@ -72,6 +75,7 @@ fn whole(title: &str, kind: &str, head: &Markup, navigation: &Markup, body: &Mar
                 header.bar {
                     a.brand href="/" { "Updraft" }
                     (navigation)
+                    (PreEscaped(VISITOR))
                 }
                 main id="main" class=(kind) { (body) }
             }

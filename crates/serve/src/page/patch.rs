@@ -23,7 +23,7 @@ use updraft_workbench::Fault;
 use updraft_workbench::history::{EntryKind, RunHistory};
 use updraft_workbench::service::{LiveRuns, RunFeed};
 
-use super::run_page::{RunScene, RunTab};
+use super::run_page::{RunScene, RunTab, SceneCache};
 use super::{chat, events, inspector, layout, pictures, run_page, steps};
 
 /// How many patches, and how many bytes of them, are kept for watchers that want the same.
@@ -161,6 +161,7 @@ fn make(
         from: None,
         before: None,
         newest: history.position(),
+        cache: SceneCache::default(),
     };
     let mut patch = Patch { position: history.position(), ..Patch::default() };
     let is_near = after > 0 && after <= patch.position && patch.position - after <= FARTHEST;
@@ -209,11 +210,12 @@ fn fill(patch: &mut Patch, scene: &RunScene<'_>, after: u64) -> Result<(), Fault
     let touched: Vec<_> = history.run().steps().filter(|step| history.touched(&step.spec.id) > after).collect();
     patch.steps = touched.iter().map(|step| (step.spec.id.clone(), step.status())).collect();
     match scene.tab {
-        RunTab::Graph if !has_new_plan && touched.len() <= ROWS => {
+        // At the end, the sums over several steps are shown as they are now.
+        RunTab::Graph if !has_new_plan && !is_over && touched.len() <= ROWS => {
             let rows = touched.iter().map(|step| (steps::row_id(&step.spec.id), steps::row(scene, step).0));
             patch.replace.extend(rows);
             // Another step may be on the critical path now, or no longer.
-            let critical = pictures::critical(history, after);
+            let critical = pictures::critical(scene, after);
             let is_touched = |node: &GraphNode| {
                 touched.iter().any(|step| step.spec.id.as_str() == node.id)
                     || node.critical != critical.iter().any(|step| step.as_str() == node.id)
@@ -229,7 +231,7 @@ fn fill(patch: &mut Patch, scene: &RunScene<'_>, after: u64) -> Result<(), Fault
             patch.replace.insert("view-body".into(), run_page::view_body(scene)?.0);
         }
     }
-    if scene.step.as_ref().is_some_and(|step| history.touched(step) > after) {
+    if scene.step.as_ref().is_some_and(|step| is_over || history.touched(step) > after) {
         patch.replace.insert("inspector".into(), inspector::pane(scene)?.0);
     }
     Ok(())

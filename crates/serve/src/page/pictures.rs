@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use updraft_drawing::{GraphNode, SpanKind, StepGraph, Timeline, TimelineRow, TimelineSpan};
 use updraft_run::{Step, StepId, Timestamp};
-use updraft_workbench::history::{EntryKind, HistoryEntry, RunHistory};
+use updraft_workbench::history::{EntryKind, RunHistory, VisitTimes};
 
+use super::relations::SubtreeSum;
 use super::run_page::RunScene;
-use super::{steps, words};
+use super::{steps, waits, words};
 
 /// The graph of a run.
 pub(super) fn step_graph(scene: &RunScene<'_>) -> StepGraph {
     let (history, run) = (scene.history, scene.history.run());
-    let (rounds, critical) = (rounds(history), critical(history, u64::MAX));
+    let (rounds, critical, relations) = (rounds(history), critical(scene, u64::MAX), scene.relations());
     let node = |step: &Step| {
         let spec = &step.spec;
         let cost = step.ledger.at_most();
@@ -26,8 +27,8 @@ pub(super) fn step_graph(scene: &RunScene<'_>) -> StepGraph {
             link: scene.step_address(&spec.id),
             own: if cost.0 > 0 { format!("{time}, {cost}") } else { time },
             round: rounds.get(&spec.id).copied().unwrap_or_default(),
+            subtree: relations.subtree(&spec.id).map(SubtreeSum::in_words).unwrap_or_default(),
             critical: critical.contains(&spec.id),
-            ..GraphNode::default()
         }
     };
     let nodes: Vec<GraphNode> = run.steps().map(node).collect();
@@ -54,41 +55,44 @@ fn rounds(history: &RunHistory) -> BTreeMap<StepId, u32> {
     rounds
 }
 
-/// The steps without which the run could not have been shorter: from the one that ended last, each time the one before
-/// it that ended last.
+/// The steps without which the run would have been shorter: from the one that ended last, each time the one before it
+/// that ended last.
 ///
 /// Steps that something happened to after a position count as not ended: so it was then.
-pub(super) fn critical(history: &RunHistory, until: u64) -> Vec<StepId> {
-    let run = history.run();
-    let end = |step: &Step| {
-        let is_in_time = history.touched(&step.spec.id) <= until;
-        history.times(&step.spec.id).filter(|_| is_in_time).and_then(|times| times.ended)
+pub(super) fn critical(scene: &RunScene<'_>, until: u64) -> Vec<StepId> {
+    let (history, relations) = (scene.history, scene.relations());
+    let end = |step: &StepId| {
+        let is_in_time = history.touched(step) <= until;
+        history.times(step).filter(|_| is_in_time).and_then(|times| times.ended)
     };
     let mut path: Vec<StepId> = Vec::new();
-    let mut at = run.steps().filter(|step| end(step).is_some()).max_by_key(|step| end(step));
-    while let Some(step) = at.filter(|step| !path.contains(&step.spec.id)) {
-        path.push(step.spec.id.clone());
-        at = run.before(step).filter(|before| end(before).is_some()).max_by_key(|before| end(before));
+    let steps = history.run().steps().map(|step| &step.spec.id);
+    let mut at = steps.filter(|step| end(step).is_some()).max_by_key(|step| end(step));
+    while let Some(step) = at.filter(|step| !path.contains(step)) {
+        path.push(step.clone());
+        at = relations.before(step).filter(|before| end(before).is_some()).max_by_key(|before| end(before));
     }
     path
 }
 
-/// When the steps of a run were at work.
+/// When the steps of a run were at work, and what they waited for.
 pub(super) fn step_times(scene: &RunScene<'_>) -> Timeline {
     let (history, run) = (scene.history, scene.history.run());
-    let (critical, questions) = (critical(history, u64::MAX), questions(history));
+    let critical = critical(scene, u64::MAX);
     let millis = |at: Timestamp| u64::try_from(at.0).unwrap_or_default();
     let now = history.last();
     let row = |step: &Step| {
         let visits = history.times(&step.spec.id).map(|times| times.visits.as_slice()).unwrap_or_default();
-        let span = |visit: &updraft_workbench::history::VisitTimes| {
+        let span = |visit: &VisitTimes| {
             let n = visit.visit + 1;
             let kind = if visit.judgement.is_some() { SpanKind::FailedAttempt(n) } else { SpanKind::Attempt(n) };
             TimelineSpan { kind, from: millis(visit.began), to: millis(visit.ended.unwrap_or(now)) }
         };
         let mut spans: Vec<TimelineSpan> = visits.iter().map(span).collect();
-        spans.extend(questions.iter().filter(|(asker, ..)| **asker == step.spec.id).map(|(_, from, to)| {
-            TimelineSpan { kind: SpanKind::Asking, from: millis(*from), to: millis(to.unwrap_or(now)) }
+        spans.extend(waits::of(scene, step).spans.into_iter().map(|(kind, from, to)| TimelineSpan {
+            kind: kind.span(),
+            from: millis(from),
+            to: millis(to),
         }));
         TimelineRow {
             id: step.spec.id.to_string(),
@@ -104,14 +108,4 @@ pub(super) fn step_times(scene: &RunScene<'_>) -> Timeline {
         format!("Timeline of {}, {}", words::count(rows.len() as u64, "step"), words::took(history.began(), now));
     let selected = scene.step.as_ref().map(ToString::to_string);
     Timeline { title, from: millis(history.began()), to: millis(now), rows, selected }
-}
-
-/// The steps that asked a person something, and when they waited for the answer.
-fn questions(history: &RunHistory) -> Vec<(&StepId, Timestamp, Option<Timestamp>)> {
-    let asked = |entry: &'_ HistoryEntry| match &entry.kind {
-        EntryKind::Question(question) => Some((question.asked, question.ended)),
-        _ => None,
-    };
-    let entries = history.entries().iter();
-    entries.filter_map(|entry| asked(entry).and_then(|(from, to)| Some((entry.step.as_ref()?, from, to)))).collect()
 }

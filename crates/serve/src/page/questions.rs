@@ -1,7 +1,8 @@
 //! Questions and approvals: forms where they are asked, and what was answered.
 
 use maud::{Markup, html};
-use updraft_run::Reply;
+use updraft_run::{Cost, Reply};
+use updraft_workbench::StepOutlook;
 use updraft_workbench::history::{EntryKind, QuestionEntry, RunHistory};
 use updraft_workbench::service::WaitingPlan;
 
@@ -26,7 +27,7 @@ pub(super) fn entry(scene: &RunScene<'_>, question: &QuestionEntry) -> Markup {
             Some(reply) => p.answered { (answered(reply)) },
             None if is_open && scene.is_now => {
                 @if question.is_plan { (plan(scene)) }
-                (form(scene.id.as_str(), question))
+                (form(scene.id.as_str(), question, FormPlace::Run))
             }
             None if is_open => p.answered { "Open at this moment." },
             None => p.answered { "No longer asked." },
@@ -38,7 +39,7 @@ pub(super) fn entry(scene: &RunScene<'_>, question: &QuestionEntry) -> Markup {
 pub(super) fn asked(question: &QuestionEntry) -> Markup {
     html! {
         @if let Some(from) = &question.from { p.from { (words::short(from, 200)) " asks:" } }
-        p.asked { (question.text) }
+        p.asked { (words::ticked(&question.text)) }
         @if let Some(call) = &question.call {
             div.wanted-call { code.tool { (call.name) } (words::value(&call.args)) }
         }
@@ -60,26 +61,29 @@ fn answered(reply: &Reply) -> String {
     }
 }
 
-/// The form that answers a question.
-pub(super) fn form(run: &str, question: &QuestionEntry) -> Markup {
-    html! { @if question.is_approval { (approval(run, question)) } @else { (answer(run, question)) } }
+/// Where a form is shown: the answer leads back there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FormPlace {
+    Run,
+    Inbox,
 }
 
-fn approval(run: &str, question: &QuestionEntry) -> Markup {
-    let (name, key) = (if question.is_plan { "Carry it out" } else { "Allow" }, words::effect_id(&question.address));
+/// The form that answers a question.
+pub(super) fn form(run: &str, question: &QuestionEntry, place: FormPlace) -> Markup {
+    let kept = html! {
+        input type="hidden" name="id" value=(question.address);
+        @if place == FormPlace::Inbox { input type="hidden" name="from" value="inbox"; }
+    };
+    html! { @if question.is_approval { (approval(run, question, &kept)) } @else { (answer(run, question, &kept)) } }
+}
+
+fn approval(run: &str, question: &QuestionEntry, kept: &Markup) -> Markup {
+    let key = words::effect_id(&question.address);
+    let name = if question.is_plan { "Carry it out" } else { "Allow" };
     html! {
         form.approval method="post" action={ "/runs/" (run) "/approve" } data-approval {
-            input type="hidden" name="id" value=(question.address);
-            @if question.always_in_run.is_some() || !question.always.is_empty() {
-                label.always {
-                    input type="checkbox" name="always" value="run";
-                    " Always in this run: "
-                    @match &question.always_in_run {
-                        Some(like) => code { (like) },
-                        None => code { (question.always.join(", ")) },
-                    }
-                }
-            }
+            (kept)
+            (always(&key, question))
             label for={ (key) "-because" } { "If you refuse, say why" }
             input id={ (key) "-because" } type="text" name="because" maxlength="2000";
             div.choices {
@@ -90,20 +94,41 @@ fn approval(run: &str, question: &QuestionEntry) -> Markup {
     }
 }
 
+/// Whether calls like this one are asked about again: only rules can be kept for the workspace.
+fn always(key: &str, question: &QuestionEntry) -> Markup {
+    let rules = question.always.join(", ");
+    let like = question.always_in_run.as_deref().unwrap_or(&rules);
+    html! {
+        @if !like.is_empty() {
+            div.always {
+                label for={ (key) "-always" } { "Next time" }
+                select id={ (key) "-always" } name="always" {
+                    option value="" { "Ask again" }
+                    option value="run" { "Always allow in this run" }
+                    @if !rules.is_empty() { option value="workspace" { "Always allow in this workspace" } }
+                }
+                p.about { "Always would allow " code { (like) } }
+            }
+        }
+    }
+}
+
 /// The plan that waits: its steps, and a form in which it can be changed.
 fn plan(scene: &RunScene<'_>) -> Markup {
     let Some(plan) = WaitingPlan::of(scene.history.run()) else { return html! {} };
+    let outlook = scene.runs.outlook(scene.history.run(), &plan.graph);
     html! {
         div.waiting-plan {
+            (whole_price(&outlook))
             ol {
                 @for step in &plan.graph.steps {
                     li {
                         strong { (step.id) } " " span.agent { (step.agent) }
-                        @if let Some(model) = &step.model { " " span.model { (model) } }
                         @if !step.after.is_empty() {
                             " after " (step.after.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
                         }
                         p { (words::short(if step.description.is_empty() { &step.prompt } else { &step.description }, 300)) }
+                        @if let Some(own) = outlook.iter().find(|own| own.step == step.id) { (step_outlook(own)) }
                     }
                 }
             }
@@ -123,11 +148,44 @@ fn plan(scene: &RunScene<'_>) -> Markup {
     }
 }
 
-fn answer(run: &str, question: &QuestionEntry) -> Markup {
+/// What all steps cost together, from short ones to long ones.
+fn whole_price(outlook: &[StepOutlook]) -> Markup {
+    let prices: Vec<(Cost, Cost)> = outlook.iter().filter_map(|own| own.price).collect();
+    let unknown = outlook.len() - prices.len();
+    let (least, most) = prices.iter().fold((0, 0), |(least, most), (from, to)| (least + from.0, most + to.0));
+    html! {
+        @if !outlook.is_empty() {
+            p.price {
+                @match (most, unknown) {
+                    (0, 0) => "Free: its models cost nothing.",
+                    (0, _) => "The price of its models is not known.",
+                    (most, unknown) => {
+                        "About " (Cost(least)) " to " (Cost(most)) " together"
+                        @if unknown > 0 { ", and " (words::count(unknown as u64, "step")) " of unknown price" }
+                        "."
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The rights and the price of a step, and its model where it is not the run's.
+fn step_outlook(own: &StepOutlook) -> Markup {
+    html! {
+        p.outlook {
+            span.rights { (own.rights) }
+            @if own.price.is_some() { " · " span.price { (own.price_in_words()) } }
+            @if own.chosen_by != "run" { " · " span.model { (words::short(&own.model, 80)) } " by the " (own.chosen_by) }
+        }
+    }
+}
+
+fn answer(run: &str, question: &QuestionEntry, kept: &Markup) -> Markup {
     let key = words::effect_id(&question.address);
     html! {
         form.answer method="post" action={ "/runs/" (run) "/answer" } {
-            input type="hidden" name="id" value=(question.address);
+            (kept)
             @if let Some(form) = &question.form {
                 (fields(&key, form))
             } @else if question.options.is_empty() {

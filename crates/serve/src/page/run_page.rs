@@ -1,6 +1,7 @@
 //! `/runs/ID`: the chat, a view of the whole (graph, timeline or events), and a closer look at one step, now or at any
 //! position of the past.
 
+use std::cell::OnceCell;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -8,12 +9,14 @@ use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
-use updraft_run::{EffectAddress, RunId, RunPhase, Status, StepId};
+use updraft_run::{BudgetLimit, EffectAddress, RunId, RunPhase, Status, StepId};
 use updraft_workbench::history::{EntryKind, RunHistory};
-use updraft_workbench::service::LiveRuns;
+use updraft_workbench::service::{LiveRuns, ReachedLimit};
 
 use super::failure::PageFailure;
 use super::layout::{self, PageFrame};
+use super::relations::StepRelations;
+use super::waits::WaitTable;
 use super::{PageState, chat, events, inspector, steps, words};
 
 /// What of a run is to be shown.
@@ -72,9 +75,28 @@ pub(super) struct RunScene<'a> {
     pub(super) before: Option<u64>,
     /// The newest position of the run.
     pub(super) newest: u64,
+    /// What several parts of the page need.
+    pub(super) cache: SceneCache,
+}
+
+/// What was derived from a run for one page, each when it was first asked for.
+#[derive(Default)]
+pub(super) struct SceneCache {
+    relations: OnceCell<StepRelations>,
+    waits: OnceCell<WaitTable>,
 }
 
 impl RunScene<'_> {
+    /// How the steps depend on each other.
+    pub(super) fn relations(&self) -> &StepRelations {
+        self.cache.relations.get_or_init(|| StepRelations::of(self.history))
+    }
+
+    /// What the steps waited for.
+    pub(super) fn waits(&self) -> &WaitTable {
+        self.cache.waits.get_or_init(|| WaitTable::of(self.history))
+    }
+
     /// The address of this page with another tab, step or position.
     pub(super) fn address(&self, tab: RunTab, step: Option<&StepId>, at: Option<u64>) -> String {
         let mut address = format!("/runs/{}?view={}", self.id, tab.word());
@@ -127,6 +149,7 @@ pub(super) async fn show(
                 from: request.from,
                 before: request.before,
                 newest,
+                cache: SceneCache::default(),
             };
             page(&scene)
         };
@@ -147,7 +170,8 @@ fn page(scene: &RunScene<'_>) -> Result<Markup, updraft_workbench::Fault> {
     let run = scene.history.run();
     let title = words::short(run.goal().own_words(), 80);
     let frame = PageFrame { title: &title, place: "", kind: "run", waiting: scene.runs.waiting() };
-    let stream = (scene.is_now).then(|| scene.stream());
+    // Nothing more happens to a run that is over.
+    let stream = (scene.is_now && !run.is_over()).then(|| scene.stream());
     let body = html! {
         div.run-page data-run=(scene.id) data-position=(scene.history.position()) data-stream=[stream] {
             (head(scene))
@@ -173,7 +197,7 @@ pub(super) fn head(scene: &RunScene<'_>) -> Markup {
     let figures = updraft_workbench::service::RunFigures::of(run);
     let tokens = run.ledger().usage.input + run.ledger().usage.output;
     html! {
-        header.run-head id="run-head" data-status=(run.status().as_str()) {
+        header.run-head id="run-head" data-status=(run.status().as_str()) data-over[run.is_over()] {
             h1 { (words::short(run.goal().own_words(), 200)) }
             div.run-state {
                 span aria-live="polite" { (words::run_status(run.status())) }
@@ -186,7 +210,8 @@ pub(super) fn head(scene: &RunScene<'_>) -> Markup {
                 }
                 @if scene.is_now { (controls(scene)) }
             }
-            @if let Some(why) = reason(scene) { p.reason { (why) } }
+            @if let Some(why) = reason(scene) { p.reason { (words::ticked(&why)) } }
+            @if scene.is_now { (raise_form(scene)) }
             (relations(scene))
         }
     }
@@ -216,10 +241,34 @@ fn reason(scene: &RunScene<'_>) -> Option<String> {
     let run = scene.history.run();
     match run.phase() {
         RunPhase::Over { failed: Some(why), .. } => Some(why.message.clone()),
-        RunPhase::Exhausted(which) => Some(format!("The limit on {} is reached.", which.flag().0)),
+        RunPhase::Exhausted(_) => ReachedLimit::of(run).map(|limit| limit.why),
         RunPhase::Paused => Some("Paused: nothing new begins.".to_owned()),
         RunPhase::Cancelling { .. } => Some("What has begun is being stopped.".to_owned()),
         RunPhase::Over { failed: None, .. } | RunPhase::New | RunPhase::Running => None,
+    }
+}
+
+/// Asks for a higher limit, with which a run that has reached one continues.
+fn raise_form(scene: &RunScene<'_>) -> Markup {
+    let limit = ReachedLimit::of(scene.history.run());
+    let Some((which, suggestion)) = limit.and_then(|limit| Some((limit.which, limit.suggestion?))) else {
+        return html! {};
+    };
+    let (label, is_number) = match which {
+        BudgetLimit::Cost => ("New limit in dollars", true),
+        BudgetLimit::Tokens => ("New limit on tokens", true),
+        BudgetLimit::Turns => ("New limit on turns", true),
+        BudgetLimit::Calls => ("New limit on tool calls", true),
+        BudgetLimit::Time | BudgetLimit::Model => ("New limit on time, such as 90s, 10m or 1h30m", false),
+    };
+    html! {
+        form.raise method="post" action={ "/runs/" (scene.id) "/resume" } {
+            label for="limit" { (label) }
+            input id="limit" name="limit" required[true] maxlength=[(!is_number).then_some("40")] value=(suggestion)
+                type=(if is_number { "number" } else { "text" }) min=[is_number.then_some("0")]
+                step=[(which == BudgetLimit::Cost).then_some("0.01")];
+            button type="submit" { "Raise and resume" }
+        }
     }
 }
 
@@ -229,6 +278,8 @@ fn controls(scene: &RunScene<'_>) -> Markup {
     let status = run.status();
     let is_resting = matches!(status, Status::Paused | Status::Exhausted);
     let is_over = run.is_over();
+    // Without a higher limit it would stop at once.
+    let needs_limit = ReachedLimit::of(run).is_some_and(|limit| limit.suggestion.is_some());
     let act = |what: &str, name: &str, is_off: bool| {
         html! {
             form method="post" action={ "/runs/" (scene.id) "/" (what) } {
@@ -238,7 +289,7 @@ fn controls(scene: &RunScene<'_>) -> Markup {
     };
     html! {
         div.controls role="group" aria-label="Control the run" {
-            @if is_resting || is_over { (act("resume", "Resume", is_over)) }
+            @if is_resting || is_over { (act("resume", "Resume", is_over || needs_limit)) }
             @else { (act("pause", "Pause", false)) }
             (act("cancel", "Cancel", is_over))
         }
@@ -272,7 +323,7 @@ pub(super) fn time_bar(scene: &RunScene<'_>) -> Markup {
                     a rel="next" href=(scene.address(scene.tab, scene.step.as_ref(), Some(at + 1))) { "One on" }
                 }
             }
-            @if !scene.is_now { (chat::fork_form(scene, at, "Fork from here")) }
+            @if !scene.is_now { (chat::fork_link(scene, at)) }
         }
     }
 }

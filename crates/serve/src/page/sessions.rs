@@ -73,7 +73,7 @@ fn body(request: &ListRequest, list: &RunList) -> Markup {
                 @else { "No run fits. " a href="/" { "Show all " (list.all) } }
             }
         } @else {
-            ol.runs { @for row in &list.rows { (card(row)) } }
+            ol.runs data-refresh[list.rows.iter().any(|row| row.figures.is_none())] { @for row in &list.rows { (card(row)) } }
             (pages(request, list))
         }
     }

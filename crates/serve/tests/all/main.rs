@@ -11,8 +11,13 @@
 )]
 
 mod access;
+mod encryption;
+mod floods;
 mod hostile;
 mod places;
+mod routes;
 mod runs;
+mod steering;
+mod users;
 mod watching;
 mod world;

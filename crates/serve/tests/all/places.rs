@@ -49,3 +49,70 @@ async fn files_are_found_and_settings_are_listed_without_secrets() {
     assert!(!settings.contains(world.token.reveal()));
     world.close().await;
 }
+
+#[tokio::test]
+async fn the_doctor_says_what_works_and_servers_say_why_they_do_not() {
+    let world = World::new(&json!([{ "text": "done" }])).await;
+    let doctor = world.get("/doctor").await;
+    assert_eq!(doctor.status, 200);
+    for part in
+        ["<strong>journal</strong>", "can be written; 0 runs", "<strong>workspace</strong>", "<strong>model</strong>"]
+    {
+        assert!(doctor.body.contains(part), "{part} in {}", doctor.body);
+    }
+    assert!(world.get("/settings").await.body.contains("href=\"/doctor\""));
+    assert!(world.get("/tools").await.body.contains("0 MCP servers"));
+    world.close().await;
+
+    let broken = json!({ "mcpServers": { "broken": { "command": "/no/such/program" },
+                                         "off": { "command": "true", "disabled": true } } });
+    let world = World::with_servers(&json!([{ "text": "done" }]), &broken).await;
+    let tools = world.get("/tools").await.body;
+    assert!(tools.contains("2 MCP servers") && tools.contains("data-state=\"disabled\""), "{tools}");
+    let (_, of_broken) = tools.split_once("data-state=\"failed\"").unwrap();
+    assert!(of_broken.contains("/no/such/program"), "{tools}");
+    world.close().await;
+}
+
+#[tokio::test]
+async fn files_are_brought_into_the_index_from_the_page() {
+    let world = World::new(&json!([{ "text": "done" }])).await;
+    std::fs::create_dir(world.file("notes")).unwrap();
+    std::fs::write(world.file("notes/loom.md"), "# Loom\n\nThe loom weaves blue cloth.\n").unwrap();
+    std::fs::write(world.file("other.md"), "Another matter.\n").unwrap();
+    assert!(world.get("/knowledge").await.body.contains("0 documents in the index"));
+    for (path, why) in [("no/such", "does not exist"), ("../..", "leaves the workspace")] {
+        let refused = world.post("/knowledge", &[("path", path)]).await;
+        assert_eq!(refused.status, 400, "{}", refused.body);
+        assert!(refused.body.contains(why), "{}", refused.body);
+    }
+    let begun = world.post("/knowledge", &[("path", "notes/")]).await;
+    assert_eq!((begun.status, begun.header("location")), (303, Some("/knowledge#ingestion")));
+    let done = loop {
+        let page = world.get("/knowledge").await.body;
+        if !page.contains("data-refresh") {
+            break page;
+        }
+    };
+    assert!(done.contains("1 files: 1 written"), "{done}");
+    assert!(done.contains("1 document in the index") && done.contains("<code>notes/loom.md</code>"), "{done}");
+    assert!(!done.contains("other.md"), "{done}");
+    world.close().await;
+}
+
+#[tokio::test]
+async fn uploads_obey_the_rules_about_writing_files() {
+    let script = json!([{ "text": "done" }]);
+    let fields = [("goal", "Read it"), ("mode", "agent:researcher")];
+    let world = World::with_settings(&script, "[rules]\ndeny = [\"write_file(uploads/**)\"]\n").await;
+    let refused = world.start(&fields, Some(("a.txt", "hello"))).await;
+    assert_eq!(refused.status, 400, "{}", refused.body);
+    assert!(!world.file("uploads").exists() && refused.body.contains("uploads/"), "{}", refused.body);
+    world.start(&fields, None).await.run();
+    world.close().await;
+
+    let world = World::with_settings(&script, "[rules]\nask = [\"write_file\"]\n").await;
+    world.start(&fields, Some(("a.txt", "hello"))).await.run();
+    assert_eq!(std::fs::read_to_string(world.file("uploads/a.txt")).unwrap(), "hello");
+    world.close().await;
+}

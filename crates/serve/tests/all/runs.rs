@@ -13,8 +13,8 @@ fn asks() -> serde_json::Value {
             "default": { "text": "It is **painted**." } })
 }
 
-/// The value of the first hidden field with this name after a mark.
-fn hidden(body: &str, name: &str) -> String {
+/// The value of the first hidden field with this name.
+pub(crate) fn hidden(body: &str, name: &str) -> String {
     let mark = format!("name=\"{name}\" value=\"");
     let (_, rest) = body.split_once(&mark).unwrap();
     rest.split_once('"').unwrap().0.to_owned()
@@ -35,8 +35,13 @@ async fn a_run_is_started_with_a_file_and_its_question_answered_in_the_inbox() {
     assert!(inbox.contains(QUESTION), "{inbox}");
     assert!(world.get("/").await.body.contains("needs you"));
     let id = hidden(&inbox, "id");
-    let answered = world.post(&format!("/runs/{run}/answer"), &[("id", &id), ("text", "blue")]).await;
-    assert_eq!(answered.run(), run);
+    assert_eq!(hidden(&inbox, "from"), "inbox");
+    let answer = [("id", id.as_str()), ("text", "blue"), ("from", "inbox")];
+    let answered = world.post(&format!("/runs/{run}/answer"), &answer).await;
+    let place = answered.header("location").unwrap();
+    assert_eq!(place, format!("/inbox?did=answered&run={run}"));
+    let inbox = world.get(place).await.body;
+    assert!(inbox.contains("role=\"status\">Answered: ") && inbox.contains("Nothing waits for you."), "{inbox}");
     world.until(&run, "<strong>painted</strong>").await;
     let page = world.get(&format!("/runs/{run}")).await.body;
     assert!(page.contains("Answered: blue") && page.contains("Send as a new run"), "{page}");

@@ -2,14 +2,19 @@
 
 use std::sync::Arc;
 
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
 use updraft_mcp::server::McpHandler;
 use updraft_run::{ApprovalMode, Level};
-use updraft_serve::{HttpHost, PageAccess, ServeToken, UpdraftBackend, serve};
+use updraft_serve::{HttpHost, PageAccess, ServeToken, TlsIdentity, UpdraftBackend, UserFile, UserRole, serve};
+use updraft_workbench::settings::TrustedWorkspaces;
 use updraft_workbench::{AppFolders, Confine, Flags, UpdraftService};
 
 /// A test that waits longer for an event waits in vain.
@@ -21,9 +26,39 @@ pub(crate) struct World {
     pub(crate) address: String,
     pub(crate) token: ServeToken,
     pub(crate) service: UpdraftService,
+    pub(crate) users: UserFile,
     pub(crate) cookie: String,
+    tls: Option<TlsConnector>,
     stop: CancellationToken,
     serving: JoinHandle<()>,
+}
+
+/// How a server is set up.
+#[derive(Default)]
+pub(crate) struct WorldOptions {
+    /// Where it listens; a free port of 127.0.0.1 if absent.
+    pub(crate) address: Option<String>,
+    pub(crate) approvals: Option<ApprovalMode>,
+    /// The names in its certificate; without any, connections are not encrypted.
+    pub(crate) names: Vec<String>,
+}
+
+/// A connection, encrypted or not.
+pub(crate) trait Connection: AsyncRead + AsyncWrite + Send + Unpin {
+    /// The end of the connection is a reset.
+    fn reset(&self);
+}
+
+impl Connection for TcpStream {
+    fn reset(&self) {
+        self.set_zero_linger().unwrap();
+    }
+}
+
+impl Connection for TlsStream<TcpStream> {
+    fn reset(&self) {
+        self.get_ref().0.reset();
+    }
 }
 
 /// What came back.
@@ -41,6 +76,11 @@ impl Answer {
         })
     }
 
+    /// The cookie that it sets, without its attributes.
+    pub(crate) fn cookie(&self) -> String {
+        self.header("set-cookie").unwrap_or_default().split(';').next().unwrap_or_default().to_owned()
+    }
+
     /// The run that the browser is sent to.
     pub(crate) fn run(&self) -> String {
         assert_eq!(self.status, 303, "{}", self.body);
@@ -51,10 +91,44 @@ impl Answer {
 impl World {
     /// A server whose model answers from this script.
     pub(crate) async fn new(script: &Value) -> Self {
-        Self::at(tempfile::tempdir().unwrap(), script, "127.0.0.1:0", None).await
+        Self::with(script, WorldOptions::default()).await
     }
 
-    async fn at(folder: tempfile::TempDir, script: &Value, address: &str, approvals: Option<ApprovalMode>) -> Self {
+    /// The same, with these settings of the user.
+    pub(crate) async fn with_settings(script: &Value, settings: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = AppFolders::under(&folder.path().canonicalize().unwrap().join("home")).settings();
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, settings).unwrap();
+        Self::at(folder, script, WorldOptions::default()).await
+    }
+
+    /// The same, in a workspace that the user trusts.
+    pub(crate) async fn trusted(script: &Value) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let workspace = root.join("ws");
+        std::fs::create_dir(&workspace).unwrap();
+        let trusted = TrustedWorkspaces::load(&AppFolders::under(&root.join("home")));
+        trusted.add(&workspace, &trusted.what_counts(&workspace)).unwrap();
+        Self::at(folder, script, WorldOptions::default()).await
+    }
+
+    /// The same, with MCP servers of the user.
+    pub(crate) async fn with_servers(script: &Value, servers: &Value) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let folders = AppFolders::under(&folder.path().canonicalize().unwrap().join("home"));
+        std::fs::create_dir_all(&folders.config).unwrap();
+        std::fs::write(folders.config.join("mcp.json"), servers.to_string()).unwrap();
+        Self::at(folder, script, WorldOptions::default()).await
+    }
+
+    pub(crate) async fn with(script: &Value, options: WorldOptions) -> Self {
+        Self::at(tempfile::tempdir().unwrap(), script, options).await
+    }
+
+    async fn at(folder: tempfile::TempDir, script: &Value, options: WorldOptions) -> Self {
+        let WorldOptions { address, approvals, names } = options;
         let root = folder.path().canonicalize().unwrap();
         let (workspace, file) = (root.join("ws"), root.join("script.json"));
         std::fs::create_dir_all(&workspace).unwrap();
@@ -67,7 +141,9 @@ impl World {
         let opened = UpdraftService::open(&folders, &workspace, flags, stop.clone(), Arc::new(|_| {})).await;
         let service = opened.unwrap().0;
         let token = ServeToken::new("the token of this test").unwrap();
-        let listener = TcpListener::bind(address).await.unwrap();
+        let users = UserFile::at(root.join("users"));
+        let (tls, connector) = (!names.is_empty()).then(|| certificate(&root, names)).unzip();
+        let listener = TcpListener::bind(address.as_deref().unwrap_or("127.0.0.1:0")).await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let handler = McpHandler::new(Arc::new(UpdraftBackend::new(service.clone(), "0")), &token.key("x")).unwrap();
         let host = HttpHost {
@@ -75,15 +151,33 @@ impl World {
             token: token.clone(),
             hosts: Vec::new(),
             origins: Vec::new(),
+            tls,
             page: Some(service.clone()),
+            users: users.clone(),
             stop: stop.clone(),
         };
         let serving = tokio::task::spawn(async move { serve(host, &handler).await.unwrap() });
-        let mut world = Self { folder, address, token, service, cookie: String::new(), stop, serving };
-        let entered = world.send("GET", &PageAccess::entry(&world.token).unwrap(), "", "").await;
-        let cookie = entered.header("set-cookie").unwrap_or_default().split(';').next().unwrap_or_default();
-        cookie.clone_into(&mut world.cookie);
+        let (cookie, tls) = (String::new(), connector);
+        let mut world = Self { folder, address, token, service, users, cookie, tls, stop, serving };
+        world.cookie = world.send("GET", &PageAccess::entry(&world.token).unwrap(), "", "").await.cookie();
         world
+    }
+
+    /// The cookie of a new user with this name.
+    pub(crate) async fn user(&self, name: &str, role: UserRole) -> String {
+        let token = self.users.add(name, role).unwrap();
+        self.sign_in(&token).await.cookie()
+    }
+
+    /// Sends the form in which users show their token.
+    pub(crate) async fn sign_in(&self, token: &str) -> Answer {
+        let origin = format!("Origin: {}\r\nContent-Type: application/x-www-form-urlencoded\r\n", self.origin());
+        self.send("POST", "/enter", &origin, &format!("token={token}")).await
+    }
+
+    /// The same server as seen by somebody else.
+    pub(crate) fn seen_with(&mut self, cookie: &str) -> String {
+        std::mem::replace(&mut self.cookie, cookie.to_owned())
     }
 
     /// The same workspace, served by another process at the same address.
@@ -95,7 +189,8 @@ impl World {
     pub(crate) async fn restarted_with(self, script: &Value, approvals: Option<ApprovalMode>) -> Self {
         let (cookie, address) = (self.cookie.clone(), self.address.clone());
         let folder = self.end().await;
-        Self { cookie, ..Self::at(folder, script, &address, approvals).await }
+        let options = WorldOptions { address: Some(address), approvals, ..WorldOptions::default() };
+        Self { cookie, ..Self::at(folder, script, options).await }
     }
 
     async fn end(self) -> tempfile::TempDir {
@@ -120,14 +215,33 @@ impl World {
         let text = format!(
             "{method} {path} HTTP/1.1\r\n{host}{headers}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}"
         );
-        let mut stream = TcpStream::connect(&self.address).await.unwrap();
+        let mut stream = self.connect().await;
         stream.write_all(text.as_bytes()).await.unwrap();
+        stream.flush().await.unwrap();
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes).await;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
         Answer { status, head: head.to_owned(), body: body.to_owned() }
+    }
+
+    /// A new connection.
+    pub(crate) async fn connect(&self) -> Box<dyn Connection> {
+        let stream = TcpStream::connect(&self.address).await.unwrap();
+        match &self.tls {
+            Some(tls) => {
+                let name = ServerName::try_from("team.example").unwrap();
+                Box::new(tls.connect(name, stream).await.unwrap())
+            }
+            None => Box::new(stream),
+        }
+    }
+
+    /// The page's own address.
+    pub(crate) fn origin(&self) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
     }
 
     fn host(&self) -> String {
@@ -150,7 +264,7 @@ impl World {
 
     /// Headers of a form on the page itself.
     pub(crate) fn own(&self) -> String {
-        format!("Cookie: {}\r\nOrigin: http://{}\r\n", self.cookie, self.address)
+        format!("Cookie: {}\r\nOrigin: {}\r\n", self.cookie, self.origin())
     }
 
     /// Starts a run from the form, perhaps with a file.
@@ -171,9 +285,10 @@ impl World {
 
     /// Watches a run from a position on.
     pub(crate) async fn watch(&self, path: &str, more: &str) -> EventReader {
-        let mut stream = TcpStream::connect(&self.address).await.unwrap();
+        let mut stream = self.connect().await;
         let text = format!("GET {path} HTTP/1.1\r\n{}Cookie: {}\r\n{more}\r\n", self.host(), self.cookie);
         stream.write_all(text.as_bytes()).await.unwrap();
+        stream.flush().await.unwrap();
         EventReader(BufReader::new(stream))
     }
 
@@ -189,13 +304,33 @@ impl World {
     }
 }
 
+/// A certificate for these names, in files, and a client that believes it.
+fn certificate(folder: &std::path::Path, names: Vec<String>) -> (TlsIdentity, TlsConnector) {
+    let [file, key] = ["cert.pem", "key.pem"].map(|name| folder.join(name));
+    let made = rcgen::generate_simple_self_signed(names).unwrap();
+    std::fs::write(&file, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(&file).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_root_certificates(roots).with_no_client_auth();
+    (TlsIdentity::read(&file, &key).unwrap(), TlsConnector::from(Arc::new(config)))
+}
+
 /// Reads server-sent events.
-pub(crate) struct EventReader(BufReader<TcpStream>);
+pub(crate) struct EventReader(BufReader<Box<dyn Connection>>);
 
 impl EventReader {
+    /// Whether the stream ends, whatever comes before.
+    pub(crate) async fn ends(&mut self) -> bool {
+        let mut rest = Vec::new();
+        tokio::time::timeout(LIMIT, self.0.read_to_end(&mut rest)).await.is_ok()
+    }
+
     /// Leaves without a word: the server gets a reset.
     pub(crate) fn vanish(self) {
-        self.0.get_ref().set_zero_linger().unwrap();
+        self.0.get_ref().reset();
     }
 
     /// The data of the next patch.

@@ -7,6 +7,8 @@ mod test;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::Deserialize;
+use serde_json::{Value, json};
 use updraft_run::{Failure, FailureKind, RunId, StepId};
 use updraft_workspace::{Place, WorkspaceCopy};
 
@@ -20,6 +22,23 @@ pub(super) fn tools(copies: PathBuf, run_command: Arc<dyn Tool>, limits: &ToolLi
         Arc::new(test::TestCandidates::new(Arc::clone(&store), run_command)),
         Arc::new(keep::KeepCandidate::new(store)),
     ]
+}
+
+/// The arguments of a tool about one candidate.
+#[derive(Deserialize)]
+struct ChosenCandidate {
+    candidate: String,
+}
+
+impl ChosenCandidate {
+    fn schema() -> Value {
+        json!({
+            "type": "object",
+            "properties": { "candidate": { "type": "string", "description": "Its name, as listed under \"Candidates\"." } },
+            "required": ["candidate"],
+            "additionalProperties": false
+        })
+    }
 }
 
 /// Where the copies are: a folder for each run, in it one for each candidate.

@@ -1,5 +1,6 @@
 //! Changes to several files that are made together or not at all, also if the process ends between two of them.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -16,6 +17,8 @@ use crate::truncate;
 /// New contents for files, worked out but not yet written.
 pub(in crate::builtin) struct ChangeSet {
     pub(in crate::builtin) writes: Vec<FileWrite>,
+    /// Why changes after these are left out.
+    pub(in crate::builtin) stopped: Option<Failure>,
 }
 
 /// What becomes of one file.
@@ -93,7 +96,12 @@ pub(in crate::builtin) fn make(cx: &CallContext, plan: impl Fn(&Place) -> Result
             Ok(changes) => changes.in_order(),
             Err(failure) => return Reply::Failed(failure),
         };
-        let Some(first) = changes.writes.first() else { return changes.reply(cx, Vec::new()) };
+        let Some(first) = changes.writes.first() else {
+            return match &changes.stopped {
+                Some(why) => Reply::Failed(nothing_changed(why)),
+                None => changes.reply(cx, Vec::new()),
+            };
+        };
         if cx.cancel.is_cancelled() {
             return Reply::Cancelled;
         }
@@ -158,9 +166,7 @@ impl ChangeSet {
                 );
                 return Err(Failure::new(FailureKind::Tool, why));
             }
-            return why.map_or(Ok(None), |why| {
-                Err(Failure { message: format!("nothing was changed: {}", why.message), ..why })
-            });
+            return why.map_or(Ok(None), |why| Err(nothing_changed(&why)));
         }
         Ok(Some(folders))
     }
@@ -180,8 +186,16 @@ impl ChangeSet {
         if let Some(value) = output.value.as_mut() {
             value["diff"] = truncate::head_and_tail(&diff, DIFF).unwrap_or(diff).into();
         }
+        if let Some(why) = &self.stopped {
+            output.is_error = true;
+            let _ = writeln!(output.text, "what comes after that was not changed: {}", why.message);
+        }
         Reply::Output(Arc::new(output))
     }
+}
+
+fn nothing_changed(why: &Failure) -> Failure {
+    Failure { message: format!("nothing was changed: {}", why.message), ..why.clone() }
 }
 
 /// Puts files back and removes folders that were created for them. Returns the paths for which that failed.

@@ -4,13 +4,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 use updraft_engine::{EdgeList, PersonResponse, node_link};
-use updraft_run::{Effect, EffectAddress, EffectKind, Goal, Input, Run, RunId, RunMode, Verdict};
+use updraft_run::{ApprovalScope, Effect, EffectAddress, EffectKind, Goal, Input, Run, RunId, RunMode, Verdict};
 
 use super::runs::{LiveRuns, blocking};
 use super::service_types::{RunRequest, RunView};
 use super::view;
 use crate::fault::Fault;
+use crate::settings::RememberedRules;
 
+/// Who decides what comes from a program.
+pub const CLIENT: &str = "a client";
 /// Most runs in a list for clients; the newest are listed.
 const LISTED: usize = 50;
 
@@ -21,7 +24,11 @@ impl LiveRuns {
     }
 
     /// Sends an input to a run that is not over, and returns the run's view after that.
-    async fn say(&self, run: &str, input: impl FnOnce(&Run) -> Result<Input, Fault>) -> Result<RunView, Fault> {
+    pub(super) async fn say(
+        &self,
+        run: &str,
+        input: impl FnOnce(&Run) -> Result<Input, Fault>,
+    ) -> Result<RunView, Fault> {
         let id = self.find(run)?;
         let (journal, wanted) = (self.journal().clone(), id.clone());
         let report = blocking(move || Ok(Box::new(view::report(&journal, &wanted)?))).await?;
@@ -61,10 +68,10 @@ impl LiveRuns {
         self.say(run, |_| Ok(Input::Resume { budget: None, approvals: None })).await
     }
 
-    /// Stops a run for good.
-    pub async fn cancel(&self, run: &str) -> Result<RunView, Fault> {
+    /// Stops a run for good. The journal holds who did.
+    pub async fn cancel(&self, run: &str, by: &str) -> Result<RunView, Fault> {
         let id = self.find(run)?;
-        self.say(run, |_| Ok(Input::Cancel { by: "a client".into(), step: None })).await?;
+        self.say(run, |_| Ok(Input::Cancel { by: by.to_owned(), step: None })).await?;
         // Calls that had begun are being stopped, which takes a moment.
         let _ = tokio::time::timeout(Duration::from_secs(2), self.until_rest(&id)).await;
         self.seen(&id).await
@@ -72,17 +79,33 @@ impl LiveRuns {
 
     /// Allows or refuses a call; without an id, the only one that waits for approval.
     pub async fn approve(&self, run: &str, id: Option<&str>, allow: bool, because: String) -> Result<RunView, Fault> {
-        self.decide(run, id, Verdict { allow, by: "a client".into(), because, ..Verdict::default() }).await
+        self.decide(run, id, Verdict { allow, by: CLIENT.to_owned(), because, ..Verdict::default() }).await
     }
 
-    /// The same, with everything that a person can say about a call.
+    /// The same, with everything that a person can say about a call. Rules that are to hold in the workspace are stored
+    /// once the run has the decision.
     pub async fn decide(&self, run: &str, id: Option<&str>, verdict: Verdict) -> Result<RunView, Fault> {
-        self.say(run, |run| {
-            let is_approval = |effect: &Effect| matches!(effect, Effect::Approval { .. });
-            let at = meant(run, id, is_approval, "an approval")?;
-            Ok(Input::Verdict { id: Some(at), verdict })
-        })
-        .await
+        let mut rules = Vec::new();
+        let view = self
+            .say(run, |run| {
+                let is_approval = |effect: &Effect| matches!(effect, Effect::Approval { .. });
+                let at = meant(run, id, is_approval, "an approval")?;
+                if verdict.allow && verdict.always == Some(ApprovalScope::Workspace) {
+                    let effect = run.open().get(&at).map(|open| &open.effect);
+                    if let Some(Effect::Approval { always, .. }) = effect {
+                        rules.clone_from(always);
+                    }
+                    if rules.is_empty() {
+                        return Err(Fault::usage("this call can be allowed in this run only"));
+                    }
+                }
+                Ok(Input::Verdict { id: Some(at), verdict })
+            })
+            .await?;
+        if !rules.is_empty() {
+            RememberedRules::add(&self.bench().folders, self.workspace(), &rules)?;
+        }
+        Ok(view)
     }
 
     /// Answers a question; without an id, the only one that is open.
@@ -99,11 +122,11 @@ impl LiveRuns {
     }
 
     /// Declines to answer a question.
-    pub async fn decline(&self, run: &str, id: &str) -> Result<RunView, Fault> {
+    pub async fn decline(&self, run: &str, id: &str, by: &str) -> Result<RunView, Fault> {
         self.say(run, |run| {
             let is_question = |effect: &Effect| matches!(effect, Effect::Question { .. });
             let at = meant(run, Some(id), is_question, "an answer")?;
-            Ok(Input::Decline { id: Some(at), by: "a client".into(), dismissed: false })
+            Ok(Input::Decline { id: Some(at), by: by.to_owned(), dismissed: false })
         })
         .await
     }

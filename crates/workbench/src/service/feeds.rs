@@ -118,7 +118,8 @@ impl LiveFeeds {
         let mut map = self.map();
         map.uses += 1;
         let use_now = map.uses;
-        if let Some(feed) = map.feeds.get(id) {
+        // A run that could not be read may be there again: its feed begins anew.
+        if let Some(feed) = map.feeds.get(id).filter(|feed| *feed.position.borrow() != u64::MAX) {
             feed.used.store(use_now, Ordering::Relaxed);
             return Arc::clone(feed);
         }

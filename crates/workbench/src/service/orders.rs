@@ -1,4 +1,4 @@
-//! Runs that people start from a page: with settings of their own, after other runs, from the past, or once more.
+//! Runs that people start from a page: with settings of their own, after other runs, or once more.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use updraft_run::{
     StepId, StepRole,
 };
 
-use super::runs::{LiveRuns, blocking};
+use super::runs::LiveRuns;
 use crate::confinement;
 use crate::fault::Fault;
 use crate::flags::{Confine, Flags};
-use crate::fork::{Fork, may_fork};
+use crate::goal_pictures::pictures_among;
 use crate::journal::new_id;
 use crate::repeat::RepeatChange;
 use crate::resume::StoredRun;
@@ -96,8 +96,12 @@ impl LiveRuns {
         if let Some(last) = &follows {
             self.continue_conversation(&mut goal, last).await?;
         }
+        let (folder, files) = (self.bench().folder.clone(), goal.files.clone());
+        let read = tokio::task::spawn_blocking(move || pictures_among(&files, &folder)).await;
+        let (pictures, bytes) = read.map_err(|error| Fault::failed(format!("the files cannot be read: {error}")))??;
+        goal.pictures = pictures;
         let id = new_id()?;
-        let new = NewGoal { goal, plan_first, ..NewGoal::default() };
+        let new = NewGoal { goal, pictures: bytes, plan_first, ..NewGoal::default() };
         self.bench().check(&new, Vec::new())?;
         if model.is_none() && approvals.is_none() && !plan_first {
             let handle = Box::pin(self.bench().start(id.clone(), new)).await?;
@@ -172,36 +176,6 @@ impl LiveRuns {
         self.tell(&id, Input::Tell { message }).await
     }
 
-    /// Starts a copy of a run's first events, perhaps with another goal.
-    pub async fn fork(&self, run: &str, at: u64, goal: Option<String>) -> Result<RunId, Fault> {
-        let from = self.find(run)?;
-        let (journal, cut) = (self.journal().clone(), from.clone());
-        blocking(move || may_fork(&journal, &cut, at)).await?;
-        let source = self.load(&from).await?;
-        if source.is_imported() {
-            return Err(Fault::usage(format!("run {from} was imported, and has not been adopted yet"))
-                .hint(format!("`updraft resume {from} --workspace DIR --mode workspace` adopts it")));
-        }
-        let flags = self.flags_for(&source).await?;
-        let approvals = flags.approvals;
-        let bench = self.bench_for(&source, flags)?;
-        let to = new_id()?;
-        let goal = goal.filter(|goal| !goal.trim().is_empty() && goal != source.goal().own_words());
-        let fork = Fork {
-            from,
-            at,
-            to: to.clone(),
-            model: None,
-            goal,
-            variables: Vec::<(String, Value)>::new(),
-            stays: false,
-        };
-        let then = vec![Input::Resume { budget: None, approvals }];
-        let handle = Box::pin(bench.fork(fork, then)).await?;
-        self.drive_on(handle, Some(bench));
-        Ok(to)
-    }
-
     /// Repeats a run that has ended: these steps, and what depends on them.
     pub async fn rerun(&self, run: &str, again: Vec<StepId>) -> Result<RunId, Fault> {
         let of = self.find(run)?;
@@ -224,7 +198,7 @@ impl LiveRuns {
     }
 
     /// The flags with which a stored run is copied or repeated: approvals and limits are those of this service, or stricter.
-    async fn flags_for(&self, run: &Run) -> Result<Flags, Fault> {
+    pub(super) async fn flags_for(&self, run: &Run) -> Result<Flags, Fault> {
         self.check_rights(run).await?;
         let bench = self.bench();
         let approvals = run.settings().approvals.max(bench.settings.effective.approvals.value);
@@ -260,7 +234,7 @@ impl LiveRuns {
     }
 
     /// Approves a plan as a person has changed it.
-    pub async fn edit_plan(&self, run: &str, plan: &str) -> Result<(), Fault> {
+    pub async fn edit_plan(&self, run: &str, plan: &str, by: &str) -> Result<(), Fault> {
         let id = self.find(run)?;
         let loaded = self.load(&id).await?;
         if loaded.plan_approval().is_none() {
@@ -275,7 +249,7 @@ impl LiveRuns {
             return Err(updraft_engine::Error::Plan(faults).into());
         }
         let requirements = Requirement::all_in(&value);
-        let input = Input::EditPlan { graph: Arc::new(graph), models, requirements, by: "the page".into() };
+        let input = Input::EditPlan { graph: Arc::new(graph), models, requirements, by: by.to_owned() };
         self.tell(&id, input).await
     }
 

@@ -1,19 +1,11 @@
 //! The list of runs for people: those that need a person first, filtered and in pages, with what each has cost.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use updraft_journal::{RunFilter, RunSummary};
+use updraft_run::{RunId, Status, Timestamp};
 
-use updraft_engine::waiting_for;
-use updraft_journal::{Journal, RunFilter, RunSummary};
-use updraft_run::{Run, RunId, Status, Timestamp};
-
-use super::feeds::RunFeed;
+use super::figures::RunFigures;
 use super::runs::LiveRuns;
 use crate::fault::Fault;
-use crate::journal;
-
-/// Runs with more events are added up in the background: the list does not wait for them.
-const LARGE: u64 = 20_000;
 
 /// Which runs are listed.
 #[derive(Clone, Debug, Default)]
@@ -91,72 +83,8 @@ pub struct RunRow {
     pub updated: Timestamp,
     /// How many events it has.
     pub events: u64,
-    /// What it did and cost; absent while a long run is being added up.
+    /// What it did and cost. Those of a long run may be a little older; absent while it is added up for the first time.
     pub figures: Option<RunFigures>,
-}
-
-/// What a run did and cost.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RunFigures {
-    /// Steps that have ended.
-    pub done: usize,
-    /// All steps.
-    pub steps: usize,
-    /// The cost in words.
-    pub cost: String,
-    /// Working time in milliseconds.
-    pub worked: u64,
-    /// Open questions and approvals.
-    pub waits: usize,
-}
-
-impl RunFigures {
-    /// The figures of a run.
-    pub fn of(run: &Run) -> Self {
-        let ledger = run.ledger();
-        let cost = match (ledger.unpriced, ledger.usage.estimated && ledger.at_most().0 > 0) {
-            (0, false) => ledger.at_most().to_string(),
-            (0, true) => format!("about {}", ledger.at_most()),
-            _ => "unknown".to_owned(),
-        };
-        Self {
-            done: run.steps().filter(|step| step.has_ended()).count(),
-            steps: run.steps().count(),
-            cost,
-            worked: run.worked().0,
-            waits: waiting_for(run).len(),
-        }
-    }
-}
-
-/// Figures that are known, by the number of events they are for.
-#[derive(Clone, Default)]
-pub(super) struct FigureCache(Arc<Mutex<BTreeMap<RunId, (u64, RunFigures)>>>);
-
-impl FigureCache {
-    fn get(&self, run: &RunSummary) -> Option<RunFigures> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get(&run.id).filter(|(events, _)| *events == run.events).map(|(_, figures)| figures.clone())
-    }
-
-    fn find(&self, journal: &Journal, run: &RunSummary) -> Option<RunFigures> {
-        if let Some(figures) = self.get(run) {
-            return Some(figures);
-        }
-        let loaded = journal::load(journal, &run.id).ok()?;
-        let figures = RunFigures::of(&loaded);
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(run.id.clone(), (loaded.events(), figures.clone()));
-        Some(figures)
-    }
-}
-
-impl FigureCache {
-    fn add_up(&self, feed: &RunFeed) -> Result<(), Fault> {
-        let figures = feed.read(|history| (history.position(), RunFigures::of(history.run())))?;
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(feed.id().clone(), figures);
-        Ok(())
-    }
 }
 
 impl LiveRuns {
@@ -189,18 +117,7 @@ impl LiveRuns {
     }
 
     fn row(&self, run: RunSummary) -> RunRow {
-        let figures = match self.figures().get(&run) {
-            Some(figures) => Some(figures),
-            None if run.events <= LARGE => self.figures().find(self.journal(), &run),
-            None => {
-                // Its history is kept for whoever opens it next.
-                let (cache, feed) = (self.figures().clone(), self.feeds().of(self.journal(), &run.id));
-                self.aside(async move {
-                    let _ = tokio::task::spawn_blocking(move || cache.add_up(&feed)).await;
-                });
-                None
-            }
-        };
+        let figures = self.figures_of(&run);
         let RunSummary { id, goal, status, model, created, updated, events, .. } = run;
         RunRow { id, goal, status, model, created, updated, events, figures }
     }

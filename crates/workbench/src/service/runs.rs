@@ -12,8 +12,8 @@ use updraft_journal::{Journal, RunFilter};
 use updraft_run::{Goal, Input, Run, RunId, Status};
 
 use super::feeds::LiveFeeds;
+use super::figures::FigureCache;
 use super::orders::PAGE;
-use super::run_list::FigureCache;
 use crate::fault::Fault;
 use crate::flags::Flags;
 use crate::folders::unguessable;
@@ -93,6 +93,10 @@ impl LiveRuns {
         self.0.engine.journal()
     }
 
+    pub(super) fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
     pub(super) fn is_stopping(&self) -> bool {
         self.0.stop.is_cancelled()
     }
@@ -154,6 +158,9 @@ impl LiveRuns {
             let rested = Box::pin(handle.drive()).await;
             if let Some(own) = own {
                 own.close().await;
+            }
+            if let Ok(rested) = &rested {
+                runs.note_figures(&id, &rested.run).await;
             }
             runs.driven().remove(&id);
             match rested {

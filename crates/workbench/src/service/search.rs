@@ -13,6 +13,7 @@ use updraft_run::{
 use updraft_tools::{CallContext, Dispatcher, Place, WorkspaceIndex};
 
 use super::files::changed;
+use super::ingestion::IngestionState;
 use super::service_types::{FileToolOutput, SearchHit, WorkspaceFileChange};
 use crate::fault::Fault;
 
@@ -35,6 +36,8 @@ pub struct WorkspaceFiles {
     pub(super) index: Arc<WorkspaceIndex>,
     /// Receives the files that change.
     pub(super) changed: broadcast::Sender<WorkspaceFileChange>,
+    /// Files that people bring into the index.
+    pub(super) ingestion: IngestionState,
 }
 
 impl WorkspaceFiles {

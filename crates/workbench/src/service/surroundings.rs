@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use updraft_knowledge::{DocumentEntry, LONGEST_MEMORY, Memory, MemoryScope, NewMemory};
+use updraft_run::{Graph, Run};
 use updraft_tools::MemoryAccess;
 
 use super::runs::LiveRuns;
 use super::search::WorkspaceFiles;
+use crate::doctor::{self, DoctorCheck};
 use crate::fault::Fault;
+use crate::outlook::StepOutlook;
 use crate::{folders, memory};
 
 /// The variables that hold keys of model providers. Only whether they are set is ever told.
@@ -116,6 +119,17 @@ impl LiveRuns {
     fn known_memory(&self, id: i64) -> Result<NewMemory, Fault> {
         let known = self.memories()?.into_iter().find(|memory| memory.id == id);
         known.map(|memory| memory.content).ok_or_else(|| Fault::usage(format!("there is no memory {id}")))
+    }
+
+    /// What works here, what does not, and what to do about it.
+    pub async fn doctor(&self) -> Vec<DoctorCheck> {
+        let bench = self.bench();
+        doctor::examine(&bench.folders, Ok(&bench.folder), Some(self.journal())).await
+    }
+
+    /// What each step of a plan that a run has made will use.
+    pub fn outlook(&self, run: &Run, plan: &Graph) -> Vec<StepOutlook> {
+        self.bench().outlook_in(run, plan).unwrap_or_default()
     }
 
     /// Which keys of model providers are set.

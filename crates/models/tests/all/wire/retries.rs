@@ -39,6 +39,15 @@ async fn rate_limits_are_waited_for_as_long_as_they_ask() {
 }
 
 #[tokio::test]
+async fn an_answer_says_how_long_it_was_waited_for() {
+    let limited = status(429, "retry-after: 0.2\r\n", r#"{"error":"slow down"}"#);
+    let server = Server::new(vec![limited, stream(&says("whole")), stream(&says("at once"))]).await;
+    let model = model(&server);
+    assert!(Talk::new().ask(&*model).await.unwrap().waited.0 >= 200);
+    assert_eq!(Talk::new().ask(&*model).await.unwrap().waited.0, 0);
+}
+
+#[tokio::test]
 async fn a_half_streamed_answer_is_never_used_and_whoever_pays_is_told() {
     let error = format!("{HALF}data: {{\"error\":{{\"message\":\"slot lost\",\"code\":500}}}}\n\n");
     let garbled = format!("{HALF}data: {{\"choices\": oops\n\n");

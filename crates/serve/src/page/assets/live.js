@@ -86,6 +86,14 @@ const patch = (data) => {
     for (const [id, html] of Object.entries(appended)) append(id, html);
     for (const [step, status] of Object.entries(steps)) mark(step, status);
   });
+  // Nothing more happens to a run that is over.
+  if (document.querySelector('#run-head[data-over]')) end();
+};
+
+const end = () => {
+  hasEnded = true;
+  close();
+  say('over', 'Up to date');
 };
 
 // Text comes faster than frames: it is collected, and shown once a frame.

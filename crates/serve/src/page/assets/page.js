@@ -6,3 +6,4 @@ import './graph.js';
 import './keys.js';
 import './travel.js';
 import './drop.js';
+import './refresh.js';

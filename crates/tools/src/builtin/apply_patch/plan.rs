@@ -50,18 +50,22 @@ pub(super) struct PatchPlanner<'a> {
 type PlannedFiles = BTreeMap<WorkspacePath, FileWrite>;
 
 impl PatchPlanner<'_> {
-    /// The changes of the sections whose file still is as the patch expects it.
+    /// The changes of the sections whose file still is as the patch expects it, up to the first one that does not fit.
     pub(super) fn plan(&self, patch: &Patch, is_left: impl Fn(&WorkspacePath) -> bool) -> Result<ChangeSet, Failure> {
-        let mut files = PlannedFiles::new();
+        let (mut files, mut stopped) = (PlannedFiles::new(), None);
         for section in &patch.sections {
             let path = self.place.workspace.locate_for_writing(&section.path)?;
-            if is_left(&path) {
-                self.take(section, &path, &mut files)?;
+            if is_left(&path)
+                && let Err(why) = self.take(section, &path, &mut files)
+            {
+                stopped = Some(why);
+                break;
             }
         }
-        Ok(ChangeSet { writes: files.into_values().collect() })
+        Ok(ChangeSet { writes: files.into_values().collect(), stopped })
     }
 
+    /// Adds what a section makes of its file. If it fails, the files are as before.
     fn take(&self, section: &Section, path: &WorkspacePath, files: &mut PlannedFiles) -> Result<(), Failure> {
         let existing = self.file(path, files)?;
         let (moved_to, hunks) = match &section.change {
@@ -79,15 +83,13 @@ impl PatchPlanner<'_> {
         };
         let Some(bytes) = &existing.after else { return Err(missing(path)) };
         let Some((content, encoding)) = text::decode(bytes) else {
-            return failed(format!(
-                "nothing was changed: `{path}` is not text: expected UTF-8, or UTF-16 with a byte order mark"
-            ));
+            return failed(format!("`{path}` is not text: expected UTF-8, or UTF-16 with a byte order mark"));
         };
         let changed = if hunks.is_empty() {
             bytes.clone()
         } else {
             let changed = hunks::apply(&content, hunks)
-                .map_err(|why| Failure::new(FailureKind::Tool, format!("nothing was changed: in `{path}`, {why}")))?;
+                .map_err(|why| Failure::new(FailureKind::Tool, format!("in `{path}`, {why}")))?;
             encoding.encode(&changed)
         };
         let Some(target) = moved_to else { return self.put(path, changed, None, files) };
@@ -96,8 +98,9 @@ impl PatchPlanner<'_> {
             return self.put(path, changed, None, files);
         }
         let mode = existing.before.as_ref().map(|before| before.stamp.mode & 0o777);
-        existing.after = None;
-        self.put(&target, changed, mode, files)
+        self.put(&target, changed, mode, files)?;
+        self.file(path, files)?.after = None;
+        Ok(())
     }
 
     fn put(
@@ -108,7 +111,7 @@ impl PatchPlanner<'_> {
         files: &mut PlannedFiles,
     ) -> Result<(), Failure> {
         if content.len() > self.most {
-            return failed(format!("nothing was changed: `{path}` would have more than {} bytes", self.most));
+            return failed(format!("`{path}` would have more than {} bytes", self.most));
         }
         let file = self.file(path, files)?;
         (file.after, file.mode) = (Some(content), mode.filter(|_| file.before.is_none()));
@@ -131,5 +134,5 @@ impl PatchPlanner<'_> {
 }
 
 fn missing(path: &WorkspacePath) -> Failure {
-    Failure::new(FailureKind::Tool, format!("nothing was changed: there is no `{path}` in the workspace"))
+    Failure::new(FailureKind::Tool, format!("there is no `{path}` in the workspace"))
 }

@@ -4,12 +4,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use updraft_run::{EffectClass, Failure, PreparedCall, ToolOutput, ToolSpec};
 use updraft_workspace::Place;
 
-use super::CandidateStore;
+use super::{CandidateStore, ChosenCandidate};
 use crate::builtin::{parse, reply, spec, unified};
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
 
@@ -18,24 +17,16 @@ pub(super) struct CandidateDiff {
     store: Arc<CandidateStore>,
 }
 
-#[derive(Deserialize)]
-struct Args {
-    candidate: String,
-}
-
 impl CandidateDiff {
     pub(super) fn new(store: Arc<CandidateStore>) -> Self {
-        let parameters = json!({
-            "type": "object",
-            "properties": { "candidate": { "type": "string", "description": "Its name, as listed under \"Candidates\"." } },
-            "required": ["candidate"],
-            "additionalProperties": false
-        });
-        Self { spec: spec("candidate_diff", "Show what a candidate changed, as a diff.", parameters), store }
+        Self {
+            spec: spec("candidate_diff", "Show what a candidate changed, as a diff.", ChosenCandidate::schema()),
+            store,
+        }
     }
 
     fn compare(&self, args: &Value, place: &Place) -> Result<ToolOutput, Failure> {
-        let Args { candidate } = parse(args)?;
+        let ChosenCandidate { candidate } = parse(args)?;
         let changes = self.store.open(&candidate, place)?.changes(self.store.file)?;
         let mut text = format!("{candidate} changed {} files\n", changes.len());
         for change in &changes {

@@ -4,12 +4,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use updraft_run::{EffectClass, EffectFacts, Failure, KEEP_CANDIDATE, PreparedCall, RecoveryOutcome, ToolSpec};
 use updraft_workspace::{Place, WorkspacePath};
 
-use super::CandidateStore;
+use super::{CandidateStore, ChosenCandidate};
 use crate::builtin::change_set::{self, ChangeSet, FileWrite};
 use crate::builtin::{failed, parse, spec};
 use crate::tool::{CallContext, Tool, ToolFuture, ToolTraits};
@@ -19,27 +18,16 @@ pub(super) struct KeepCandidate {
     store: Arc<CandidateStore>,
 }
 
-#[derive(Deserialize)]
-struct Args {
-    candidate: String,
-}
-
 impl KeepCandidate {
     pub(super) fn new(store: Arc<CandidateStore>) -> Self {
-        let parameters = json!({
-            "type": "object",
-            "properties": { "candidate": { "type": "string", "description": "Its name, as listed under \"Candidates\"." } },
-            "required": ["candidate"],
-            "additionalProperties": false
-        });
         let description = "Apply all changes of one candidate to the workspace. The others are thrown away.";
-        Self { spec: spec(KEEP_CANDIDATE, description, parameters), store }
+        Self { spec: spec(KEEP_CANDIDATE, description, ChosenCandidate::schema()), store }
     }
 
     /// The files to write. A file that has changed in the workspace since the copy was made is a conflict, unless it is
     /// the same in both now.
     fn plan(&self, args: &Value, place: &Place) -> Result<ChangeSet, Failure> {
-        let Args { candidate } = parse(args)?;
+        let ChosenCandidate { candidate } = parse(args)?;
         let (mut writes, mut conflicts) = (Vec::new(), Vec::new());
         for change in self.store.open(&candidate, place)?.changes(self.store.file)? {
             let path = place.workspace.locate_for_writing(change.path.as_str())?;
@@ -57,7 +45,7 @@ impl KeepCandidate {
             writes.push(FileWrite { path, before, after: change.content, mode });
         }
         if conflicts.is_empty() {
-            return Ok(ChangeSet { writes });
+            return Ok(ChangeSet { writes, stopped: None });
         }
         failed(format!(
             "nothing was kept: since the copy was made, others have changed {} in the workspace",

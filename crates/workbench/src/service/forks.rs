@@ -1,0 +1,88 @@
+//! Runs that people take up again from the past, perhaps with another goal, message, model or values.
+
+use serde_json::Value;
+use updraft_run::{Event, Input, RunId};
+
+use super::runs::{LiveRuns, blocking};
+use crate::fault::Fault;
+use crate::fork::{Fork, check_variable, may_fork};
+use crate::journal::new_id;
+
+/// Where a run is cut, and what is different in the copy.
+#[derive(Clone, Debug, Default)]
+pub struct ForkOrder {
+    /// How many events are copied.
+    pub at: u64,
+    /// Another goal.
+    pub goal: Option<String>,
+    /// What the user says first in the copy.
+    pub message: Option<String>,
+    /// Another model, for all agents.
+    pub model: Option<String>,
+    /// Variables with other values.
+    pub variables: Vec<(String, Value)>,
+}
+
+/// What can be different in a copy of a run.
+#[derive(Clone, Debug)]
+pub struct ForkChoices {
+    /// The goal.
+    pub goal: String,
+    /// The user's message that the last copied event is, if it is one: a copy that is cut before it can get another.
+    pub message: Option<String>,
+    /// The model.
+    pub model: String,
+    /// The results that steps to come will read, with their values.
+    pub variables: Vec<(String, Value)>,
+}
+
+impl LiveRuns {
+    /// What can be different in a copy that is cut after an event. Blocks on the disk.
+    pub fn fork_choices(&self, run: &str, at: u64) -> Result<ForkChoices, Fault> {
+        let from = self.find(run)?;
+        may_fork(self.journal(), &from, at)?;
+        let message = self.events(&from, at, 1)?.into_iter().find_map(|numbered| match numbered.event {
+            Event::Told { message } => Some(message),
+            _ => None,
+        });
+        let copied = self.engine().as_it_stood(&from, at)?;
+        let is_open = |name: &str| check_variable(&copied, &from, name).is_ok();
+        let variables = copied.variables().iter().filter(|(name, _)| is_open(name));
+        Ok(ForkChoices {
+            goal: copied.goal().own_words().to_owned(),
+            message,
+            model: copied.settings().model.clone(),
+            variables: variables.map(|(name, variable)| (name.clone(), (*variable.value).clone())).collect(),
+        })
+    }
+
+    /// Starts a copy of a run's first events.
+    pub async fn fork(&self, run: &str, order: ForkOrder) -> Result<RunId, Fault> {
+        let ForkOrder { at, goal, message, model, variables } = order;
+        let from = self.find(run)?;
+        let (journal, cut) = (self.journal().clone(), from.clone());
+        blocking(move || may_fork(&journal, &cut, at)).await?;
+        let source = self.load(&from).await?;
+        if source.is_imported() {
+            return Err(Fault::usage(format!("run {from} was imported, and has not been adopted yet"))
+                .hint(format!("`updraft resume {from} --workspace DIR --mode workspace` adopts it")));
+        }
+        let flags = self.flags_for(&source).await?;
+        let approvals = flags.approvals;
+        let bench = self.bench_for(&source, flags)?;
+        let to = new_id()?;
+        let goal = changed(goal, source.goal().own_words());
+        let model = changed(model, &source.settings().model);
+        let fork = Fork { from, at, to: to.clone(), model, goal, variables, stays: false };
+        let mut then = vec![Input::Resume { budget: None, approvals }];
+        then.extend(message.filter(|text| !text.trim().is_empty()).map(|message| Input::Tell { message }));
+        let handle = Box::pin(bench.fork(fork, then)).await?;
+        self.drive_on(handle, Some(bench));
+        Ok(to)
+    }
+}
+
+/// A text, if it says something else than before.
+fn changed(text: Option<String>, before: &str) -> Option<String> {
+    text.filter(|text| !text.trim().is_empty() && text.trim() != before.trim())
+}
