@@ -89,6 +89,16 @@ export const SCENARIOS = {
   },
 };
 
+// A thousand steps in rows of 25, each of which takes a moment.
+SCENARIOS.large = {
+  plans: [Array.from({ length: 1_000 }, (_, n) => {
+    const after = n < 25 ? [] : [`t${n - 25}`, `t${n - (n % 25) - 25}`];
+    return step(`t${n}`, 'summarizer', `Part ${n} of the work`, { after: [...new Set(after)] });
+  })],
+  steps: {},
+  delay: 400,
+};
+
 const textOf = ({ content }) =>
   Array.isArray(content) ? content.map((part) => part.text ?? '').join('') : (content ?? '');
 
@@ -136,6 +146,12 @@ export class ScriptedModel {
   #asked = new Set();
   #refused = new Set();
   #watchers = [];
+  #isHurried = false;
+
+  // From now on nothing takes a moment.
+  hurry() {
+    this.#isHurried = true;
+  }
 
   async start() {
     this.server = http.createServer((request, response) => this.#serve(request, response));
@@ -183,6 +199,7 @@ export class ScriptedModel {
     this.#asked.add(at);
     for (const wake of this.#watchers.splice(0)) wake();
     await this.#held.get(at)?.gate;
+    if (SCENARIOS[model]?.delay && !this.#isHurried) await new Promise((done) => setTimeout(done, SCENARIOS[model].delay));
     const isRefused = said.status && !(said.once && this.#refused.has(at));
     if (isRefused) {
       this.#refused.add(at);

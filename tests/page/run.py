@@ -1,9 +1,10 @@
 """Drives the web page in a real browser: starts runs, approves, answers, steers, goes back in time.
 
-run.py UPDRAFT CHROMIUM [--lighthouse]
+run.py UPDRAFT CHROMIUM [--lighthouse | --frames]
 
 UPDRAFT is the binary, CHROMIUM the browser. Packages of npm come from the cache (../mcp/packages.py). No network: the model
-is scripted, everything is on loopback. With --lighthouse, prints Lighthouse's scores of the main pages instead.
+is scripted, everything is on loopback. With --lighthouse, prints Lighthouse's scores of the main pages instead; with
+--frames, how smooth a graph of 1,000 steps is.
 """
 
 import os
@@ -26,6 +27,8 @@ def main():
     if "--lighthouse" in sys.argv:
         environment["LIGHTHOUSE"] = str(packages(HERE / "lighthouse/package.json"))
         command.append(str(HERE / "lighthouse.mjs"))
+    elif "--frames" in sys.argv:
+        command.append(str(HERE / "frames.mjs"))
     else:
         tests = [str(HERE / name) for name in ("journeys.mjs", "people.mjs", "hostile.mjs")]
         # Each file has a server and a browser: one after the other.

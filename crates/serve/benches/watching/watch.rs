@@ -23,6 +23,8 @@ pub(crate) struct Arrival {
 
 /// What one watcher saw until the run was over.
 pub(crate) struct WatchedRun {
+    /// When it began to watch.
+    pub(crate) since: u64,
     pub(crate) arrivals: Vec<Arrival>,
     /// The numbers of the events, if the list of events was watched.
     pub(crate) events: Vec<u64>,
@@ -76,7 +78,7 @@ pub(crate) async fn open(place: &ServerPlace, run: &str, view: &str) -> TcpStrea
 /// Reads a stream until the run is over.
 pub(crate) async fn watch(stream: TcpStream) -> WatchedRun {
     let mut reader = BufReader::with_capacity(64 << 10, stream);
-    let mut seen = WatchedRun { arrivals: Vec::new(), events: Vec::new() };
+    let mut seen = WatchedRun { since: micros(), arrivals: Vec::new(), events: Vec::new() };
     let (mut line, mut position, mut bytes, mut is_over) = (Vec::new(), None, 0, false);
     loop {
         line.clear();

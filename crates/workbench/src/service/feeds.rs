@@ -29,9 +29,12 @@ const PAUSE: Duration = Duration::from_millis(5);
 const PAUSE_EACH: Duration = Duration::from_micros(20);
 /// How soon a change of the journal is looked at for a run of this process, which tells of its records itself.
 const LATE: Duration = Duration::from_millis(500);
-/// About how many events apart the kept histories of a run's past are, and most bytes of them.
-const STRIDE: u64 = 10_000;
+/// How many events apart the kept histories of a run's past are at least, how many there are about, and most bytes of them.
+const STRIDE: u64 = 5_000;
+const PAST_KEPT: u64 = 8;
 const PAST_BYTES: usize = 256 << 20;
+/// More events than these are read by one thread and folded by another.
+const MANY: u64 = 5_000;
 /// Most pieces of live text kept for a slow watcher.
 const PIECES: usize = 256;
 /// Most bytes of live text that a new watcher is told.
@@ -180,6 +183,8 @@ impl RunFeed {
 
     /// The history up to a position; up to now if the run has not come that far. Blocks on the disk.
     pub fn until(&self, position: u64) -> Result<RunHistory, Fault> {
+        let newest = self.history.read().unwrap_or_else(PoisonError::into_inner).position();
+        let stride = STRIDE.max(newest / PAST_KEPT);
         let known = self.past().range(..=position).next_back().map(|(_, history)| Arc::clone(history));
         let mut history = known.map(Arc::unwrap_or_clone).unwrap_or_default();
         let from = history.position();
@@ -189,7 +194,7 @@ impl RunFeed {
                 return ControlFlow::Break(());
             }
             // Only a history between two records can go on: this is the first record after an event.
-            if first > from && first != last && history.position() >= kept + STRIDE {
+            if first > from && first != last && history.position() >= kept + stride {
                 self.keep(&history);
                 kept = history.position();
             }
@@ -212,6 +217,7 @@ impl RunFeed {
         let bytes = |past: &BTreeMap<u64, Arc<RunHistory>>| past.values().map(|known| known.bytes()).sum::<usize>();
         if !past.contains_key(&history.position()) && bytes(&past) + history.bytes() <= PAST_BYTES {
             past.insert(history.position(), Arc::new(history.clone()));
+            self.bytes.fetch_add(history.bytes(), Ordering::Relaxed);
         }
     }
 
@@ -227,16 +233,34 @@ impl RunFeed {
             // What was damaged has been cut off: the past that is known did not happen.
             *history = RunHistory::default();
             self.past().clear();
+            self.bytes.store(0, Ordering::Relaxed);
         }
-        let from = history.position();
-        self.journal.read(&self.id, from + 1, &mut |first, record: Record| {
+        let (from, bytes) = (history.position(), history.bytes());
+        let mut add = |first: u64, record: Record| {
             if first > from {
                 history.add(first, &record, u64::MAX);
             }
-            ControlFlow::Continue(())
-        })?;
-        self.bytes.store(history.bytes(), Ordering::Relaxed);
+        };
+        if head.events.saturating_sub(from) < MANY {
+            self.read_from(from + 1, &mut add)?;
+        } else {
+            std::thread::scope(|scope| {
+                let (send, receive) = std::sync::mpsc::sync_channel(1_024);
+                let reading = scope
+                    .spawn(move || self.read_from(from + 1, &mut |first, record| drop(send.send((first, record)))));
+                receive.iter().for_each(|(first, record)| add(first, record));
+                reading.join().map_err(|_| Fault::failed("the journal could not be read"))?
+            })?;
+        }
+        self.bytes.fetch_add(history.bytes() - bytes, Ordering::Relaxed);
         Ok(history.position())
+    }
+
+    fn read_from(&self, from: u64, visit: &mut dyn FnMut(u64, Record)) -> Result<(), Fault> {
+        Ok(self.journal.read(&self.id, from, &mut |first, record: Record| {
+            visit(first, record);
+            ControlFlow::Continue(())
+        })?)
     }
 
     /// Receives the newest position whenever it has changed. The first value may be 0: nothing was read yet. `u64::MAX`

@@ -124,10 +124,13 @@ impl LiveRuns {
         if last.as_ref().is_none_or(|last| !last.fit(run)) && cache.underway().insert(run.id.clone()) {
             let (runs, id) = (self.clone(), run.id.clone());
             self.aside(async move {
-                let (cache, journal, of) = (runs.figures().clone(), runs.journal().clone(), id.clone());
-                let found = tokio::task::spawn_blocking(move || cache.add_up(&journal, &of)).await;
-                if let Ok(Some(found)) = found {
+                // Its history is kept for whoever opens it next.
+                let feed = runs.feeds().of(runs.journal(), &id);
+                let added =
+                    tokio::task::spawn_blocking(move || feed.read(|history| FiguresAt::of(history.run()))).await;
+                if let Ok(Ok(found)) = added {
                     runs.store_figures(&id, &found).await;
+                    runs.figures().known().insert(id.clone(), found);
                 }
                 runs.figures().underway().remove(&id);
             });

@@ -191,15 +191,23 @@ const begin = (svg) => {
 };
 
 // Nodes are replaced one by one while a run works; edges follow the states of their ends.
+const coloured = new WeakMap();
 const colourEdges = (svg) => {
   const states = new Map();
-  for (const node of svg.querySelectorAll('.node')) states.set(node.dataset.step, node.classList);
+  for (const node of svg.querySelectorAll('.node')) states.set(node.dataset.step, node.getAttribute('class'));
+  const has = (step, word) => states.get(step)?.includes(word) ?? false;
   for (const edge of svg.querySelectorAll('.edge')) {
-    const [from, to] = [states.get(edge.dataset.from), states.get(edge.dataset.to)];
-    const isDone = Boolean(from?.contains('state-completed'));
+    const { from, to } = edge.dataset;
+    const isDone = has(from, 'state-completed');
+    const isActive = isDone && (has(to, 'state-running') || has(to, 'state-waiting'));
+    const isCritical = has(from, ' critical') && has(to, ' critical');
+    // Most stay as they are, and asking an element for its classes takes longer than this.
+    const colour = `${isDone} ${isActive} ${isCritical} ${edge.getAttribute('class')}`;
+    if (coloured.get(edge) === colour) continue;
     edge.classList.toggle('done', isDone);
-    edge.classList.toggle('critical', Boolean(from?.contains('critical') && to?.contains('critical')));
-    edge.classList.toggle('active', isDone && Boolean(to?.contains('state-running') || to?.contains('state-waiting')));
+    edge.classList.toggle('active', isActive);
+    edge.classList.toggle('critical', isCritical);
+    coloured.set(edge, `${isDone} ${isActive} ${isCritical} ${edge.getAttribute('class')}`);
   }
 };
 

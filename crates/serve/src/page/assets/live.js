@@ -12,6 +12,8 @@ import { visit } from './visit.js';
 
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 10_000;
+// The shortest time between two changes of the page.
+const PACE = 50;
 // A list that has grown longer is shown anew, with its newest entries only, unless it is being read.
 const LONGEST_LIST = 1_000;
 
@@ -67,33 +69,46 @@ const append = (id, html) => {
 };
 
 const STATES = /\bstate-\S+/;
-const mark = (step, status) => {
-  for (const element of document.querySelectorAll(`[data-step="${CSS.escape(step)}"]`)) {
-    if (element.dataset.status) element.dataset.status = status;
+const mark = (steps) => {
+  if (Object.keys(steps).length === 0) return;
+  for (const element of document.querySelectorAll('[data-step]')) {
+    const status = steps[element.dataset.step];
+    if (!status) continue;
+    if (element.dataset.status && element.dataset.status !== status) element.dataset.status = status;
     const classes = element.getAttribute('class') ?? '';
-    if (STATES.test(classes)) element.setAttribute('class', classes.replace(STATES, `state-${status}`));
+    if (STATES.test(classes) && !element.classList.contains(`state-${status}`)) {
+      element.setAttribute('class', classes.replace(STATES, `state-${status}`));
+    }
   }
 };
 
-const patch = (data) => {
-  const { reload, replace: replaced = {}, append: appended = {}, steps = {} } = JSON.parse(data);
-  if (reload) {
+// Patches of a busy run come faster than people read: they are collected, and all that are there are shown at once.
+let patches = [];
+let shown = 0;
+let showing = 0;
+const show = () => {
+  clearTimeout(showing);
+  showing = 0;
+  const waiting = patches;
+  patches = [];
+  if (waiting.length === 0) return;
+  if (waiting.some(({ reload }) => reload)) {
     location.reload();
     return;
   }
   changing(() => {
-    for (const [id, html] of Object.entries(replaced)) replace(id, html);
-    for (const [id, html] of Object.entries(appended)) append(id, html);
-    for (const [step, status] of Object.entries(steps)) mark(step, status);
+    for (const { replace: replaced = {}, append: appended = {}, steps = {} } of waiting) {
+      for (const [id, html] of Object.entries(replaced)) replace(id, html);
+      for (const [id, html] of Object.entries(appended)) append(id, html);
+      mark(steps);
+    }
   });
-  // Nothing more happens to a run that is over.
-  if (document.querySelector('#run-head[data-over]')) end();
+  shown = performance.now();
+  flush();
 };
-
-const end = () => {
-  hasEnded = true;
-  close();
-  say('over', 'Up to date');
+const patch = (data) => {
+  patches.push(JSON.parse(data));
+  showing ||= setTimeout(show, Math.max(0, shown + PACE - performance.now()));
 };
 
 // Text comes faster than frames: it is collected, and shown once a frame.
@@ -103,6 +118,8 @@ const live = (data) => {
   said.push(...JSON.parse(data));
 };
 const flush = () => {
+  // What a patch has made must be there before text is added to it.
+  if (patches.length > 0) return;
   const pieces = said;
   said = [];
   if (pieces.length === 0) return;
@@ -119,7 +136,7 @@ const flush = () => {
 
 const receive = ({ event, data, id }) => {
   if (event === 'patch') {
-    flush();
+    if (said.length > 0) flush();
     patch(data);
   } else if (event === 'live') live(data);
   if (id !== null) lastId = id;
@@ -220,6 +237,7 @@ document.addEventListener('page:visited', () => {
   if (source() === current) return;
   current = source();
   close();
+  patches = [];
   lastId = '';
   hasEnded = false;
   wait = FIRST_WAIT;
