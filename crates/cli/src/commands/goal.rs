@@ -53,13 +53,14 @@ fn sensible(text: String) -> Result<String, CliError> {
 pub(super) fn goal(args: &args::RunArgs, text: String, workspace: &Path) -> Result<NewGoal, CliError> {
     let files: Vec<String> = args.file.iter().map(|file| inside(file, workspace)).collect::<Result<_, _>>()?;
     let (mut pictures, mut bytes) = (Vec::new(), Vec::new());
-    for file in &files {
+    let shown = args.pictures.iter().filter_map(|path| path.to_str().map(str::to_owned));
+    for file in files.iter().cloned().chain(shown) {
         let sum: usize = bytes.iter().map(Vec::len).sum();
         if sum as u64 > MOST_PICTURES {
             return Err(CliError::usage(format!("the pictures have more than {MOST_PICTURES} bytes in total"))
                 .hint("pass fewer or smaller ones; agents can read others when they need them"));
         }
-        if let Some((picture, content)) = picture(file, workspace)? {
+        if let Some((picture, content)) = picture(&file, workspace)? {
             pictures.push(picture);
             bytes.push(content);
         }
@@ -108,7 +109,10 @@ fn picture(file: &str, workspace: &Path) -> Result<Option<(PictureRef, Vec<u8>)>
     }
     let blob = updraft_journal::Blob::new(bytes.clone());
     let blob = BlobRef { hash: blob.hash(), len: bytes.len() as u64 };
-    Ok(Some((PictureRef { name: file.to_owned(), mime: mime.to_owned(), blob }, bytes)))
+    // Where it is outside the workspace is nobody's business.
+    let name = if Path::new(file).is_absolute() { path.file_name().and_then(|name| name.to_str()) } else { None };
+    let name = name.unwrap_or(file).to_owned();
+    Ok(Some((PictureRef { name, mime: mime.to_owned(), blob }, bytes)))
 }
 
 /// The path of a file relative to the workspace. Agents cannot read files outside it.
