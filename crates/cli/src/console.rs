@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `state.rs`, `layout.rs` | what is shown: changed by keys and news, laid out in rows |
 //! | `composer.rs`, `history.rs`, `completion.rs` | what the user writes, wrote before, and may want to write |
+//! | `mention.rs`, `clipboard.rs` | the files that a message mentions, and a picture from the clipboard |
 //! | `transcript.rs`, `stream.rs`, `diff.rs` | what was said and done, as lines for the scrollback |
 //! | `screen.rs`, `row.rs`, `ascii.rs` | the rows on the terminal, drawn by their differences |
 //! | `fullscreen.rs` | the steps, one of them in detail, and the log, on the whole screen |
@@ -11,6 +12,7 @@
 //! | `thread.rs` | the thread that reads keys and draws |
 
 mod ascii;
+mod clipboard;
 mod completion;
 mod composer;
 pub(crate) mod diff;
@@ -18,6 +20,7 @@ mod feed;
 mod fullscreen;
 mod history;
 mod layout;
+mod mention;
 mod news;
 mod row;
 mod screen;
@@ -39,7 +42,7 @@ use tokio_util::sync::CancellationToken;
 use updraft_engine::{RunSender, RunWatcher};
 use updraft_run::{Input, RunId};
 
-pub(crate) use completion::mentioned;
+pub(crate) use mention::mentioned;
 use news::ConsoleNews;
 pub(crate) use news::ConsoleRequest;
 pub(crate) use state::ConsoleMode;

@@ -69,6 +69,8 @@ pub(super) enum KeyEffect {
     Stop,
     /// Ctrl-L.
     Redraw,
+    /// Ctrl-V: the picture in the clipboard is wanted.
+    PastePicture,
 }
 
 /// The size of the terminal, and what the time is for the marks that move.
@@ -169,7 +171,7 @@ impl ConsoleState {
             Event::Paste(text) => {
                 self.history.settle();
                 match self.completions.dropped_file(&text) {
-                    Some(file) => self.composer.insert(&format!("@{file} ")),
+                    Some(mention) => self.composer.insert(&format!("{mention} ")),
                     None => self.composer.paste(&text),
                 }
                 KeyEffect::None
@@ -188,6 +190,7 @@ impl ConsoleState {
                 'd' if self.composer.is_empty() => return self.quit(),
                 'z' => return KeyEffect::Stop,
                 'l' => return KeyEffect::Redraw,
+                'v' => return KeyEffect::PastePicture,
                 'o' => {
                     self.transcript.show_newest();
                     return KeyEffect::None;

@@ -10,9 +10,11 @@ use crossterm::{execute, terminal};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::ascii;
+use super::clipboard;
 use super::feed::ConsoleFeed;
 use super::fullscreen::{FullscreenKey, FullscreenView};
 use super::layout::strip_rows;
+use super::mention;
 use super::news::{ConsoleNews, ConsoleRequest};
 use super::screen::InlineScreen;
 use super::state::{ConsoleMode, ConsoleState, FrameContext, KeyEffect};
@@ -177,11 +179,26 @@ impl ConsoleThread {
                 Ok(())
             }
             KeyEffect::Stop => self.stop(),
+            KeyEffect::PastePicture => {
+                self.paste_picture();
+                Ok(())
+            }
             KeyEffect::Redraw => {
                 let text = self.clear();
                 write(&format!("{text}\x1b[H\x1b[2J"))?;
                 Ok(())
             }
+        }
+    }
+
+    /// Mentions the picture in the clipboard.
+    fn paste_picture(&mut self) {
+        match clipboard::save_picture(&self.link.folders.state.join("pasted")) {
+            Ok(file) => {
+                let mention = mention::mention(&file.display().to_string());
+                self.state.composer.insert(&format!("{mention} "));
+            }
+            Err(why) => self.state.transcript.log(&why),
         }
     }
 

@@ -28,6 +28,9 @@ fn without_a_language_model_the_console_says_so_and_looks_things_up() {
     assert!(coder.out.contains("cannot write or run code"), "{}{}", coder.out, coder.err);
 }
 
+/// The smallest picture.
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\0\x05\0\x01\xff\x89\x99=\x1d\0\0\0\0IEND\xaeB`\x82";
+
 /// A model that changes a file in its first turn.
 fn changing(world: &World) -> String {
     let edit = json!({ "name": "write_file", "args": { "path": "a.txt", "content": "goodbye\n" } });
@@ -96,12 +99,20 @@ fn for_a_screen_reader_nothing_is_redrawn_and_words_stand_for_marks() {
 fn a_mentioned_or_dropped_file_is_handed_over_and_a_picture_is_shown_to_the_model() {
     let world = World::new();
     let model = world.script("s.json", &json!({ "default": { "text": "I see." } }));
-    // The smallest picture.
-    let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\0\x05\0\x01\xff\x89\x99=\x1d\0\0\0\0IEND\xaeB`\x82";
-    std::fs::write(world.ws().join("dot.png"), png).unwrap();
+    std::fs::write(world.ws().join("dot.png"), PNG).unwrap();
     world.file("notes/plan.md", "# Plan\n");
-    let mut pty = Pty::chat(&world, 80, &["--model", &model]);
-    pty.shows("› ");
+    // A desktop whose clipboard holds the same picture.
+    let desktop = world.home().join("bin");
+    std::fs::create_dir_all(&desktop).unwrap();
+    let program =
+        format!("#!/bin/sh\n[ \"$1 $2\" = '--type image/png' ] && exec cat '{}/dot.png'\n", world.ws().display());
+    std::fs::write(desktop.join("wl-paste"), program).unwrap();
+    std::fs::set_permissions(desktop.join("wl-paste"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", desktop.display(), std::env::var("PATH").unwrap());
+    let mut command = world.command(&["chat", "--model", &model]);
+    command.env("LANG", "C.UTF-8").env("PATH", path).env("WAYLAND_DISPLAY", "wayland-0");
+    let mut pty = Pty::start(&command, 200);
+    pty.shows("/help lists commands");
     pty.types("Look at @pla");
     pty.shows("@notes/plan.md");
     pty.types("\t and ");
@@ -109,11 +120,22 @@ fn a_mentioned_or_dropped_file_is_handed_over_and_a_picture_is_shown_to_the_mode
     let dropped = world.ws().join("dot.png").canonicalize().unwrap();
     pty.types(&format!("\u{1b}[200~{}\u{1b}[201~", dropped.display()));
     pty.shows("@dot.png");
+    // A picture from elsewhere, and the one in the clipboard.
+    std::fs::write(world.home().join("screen shot.png"), PNG).unwrap();
+    let outside = world.home().join("screen shot.png").canonicalize().unwrap();
+    pty.types(&format!("\u{1b}[200~'{}'\u{1b}[201~", outside.display()));
+    pty.shows("screen shot.png\"");
+    pty.types("\u{16}");
+    pty.shows("pasted-");
     pty.types("\r");
     pty.shows("I see.");
     let goal = world.updraft(&["events", "last", "--json"]).json()[0]["event"]["started"]["goal"].clone();
     assert_eq!(goal["files"], json!(["notes/plan.md", "dot.png"]), "{goal}");
-    assert_eq!(goal["pictures"][0]["mime"], "image/png", "{goal}");
+    let pictures = goal["pictures"].as_array().unwrap();
+    assert_eq!(pictures.len(), 3, "{goal}");
+    assert_eq!((&pictures[0]["name"], &pictures[0]["mime"]), (&json!("dot.png"), &json!("image/png")));
+    assert_eq!(pictures[1]["name"], "screen shot.png");
+    assert!(pictures[2]["name"].as_str().unwrap().starts_with("pasted-"), "{goal}");
 }
 
 #[test]

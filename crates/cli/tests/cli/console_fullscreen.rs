@@ -35,7 +35,7 @@ fn a_conversation_on_the_full_screen_shows_steps_and_details_and_goes_back_to_li
     });
     // The run comes first, then the plan, then the step.
     pty.types("\t");
-    pty.shows("choose a step");
+    pty.shows("Enter: details");
     pty.types("\u{1b}[H");
     pty.until("the run", |screen| screen.contains("── the run"));
     pty.types("\u{1b}[B\u{1b}[B");
@@ -44,7 +44,7 @@ fn a_conversation_on_the_full_screen_shows_steps_and_details_and_goes_back_to_li
     pty.shows("+are red");
     // The first turn in full, with the prompt.
     pty.types("\r");
-    pty.shows("Enter shows all of it");
+    pty.shows("Enter unfolds");
     pty.types("\u{1b}[H\r");
     pty.shows("prompt as sent");
     pty.types("\u{1b}[6~\u{1b}[6~\u{1b}[6~\u{1b}[6~");

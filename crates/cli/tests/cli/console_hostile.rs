@@ -144,7 +144,7 @@ fn nothing_that_models_tools_files_and_goals_contain_steers_the_terminal() {
     for _ in 0..12 {
         pty.types("\r\u{1b}[6~\u{1b}[A");
     }
-    pty.shows("Enter shows all of it");
+    pty.shows("Enter unfolds");
     pty.types("q");
     is_intact(&mut pty);
     pty.types("\u{4}");

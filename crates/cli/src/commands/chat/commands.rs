@@ -38,7 +38,7 @@ const COMMANDS: [(&str, &str, &str); 17] = [
 
 const KEYS: &str = "\
 Enter sends, Alt-Enter or \\ and Enter begins a new line. Esc stops the work, Ctrl-C twice leaves.
-Up and Ctrl-R find earlier messages. @ completes files, Tab takes what is offered.
+Up and Ctrl-R find earlier messages. @ completes files, Tab takes what is offered. Ctrl-V pastes a picture.
 Ctrl-O shows the newest tool call in full, Ctrl-G the steps on the whole screen. Ctrl-L draws the screen again, Ctrl-Z stops the program.
 What you send while agents work is told to them.";
 

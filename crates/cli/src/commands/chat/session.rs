@@ -102,7 +102,9 @@ impl ChatSession<'_> {
         let version = env!("CARGO_PKG_VERSION");
         out::note(&format!("{} {}", paint.bold("updraft"), paint.dim(version)));
         let hint = "Say what you want done. /help lists commands and keys.";
-        out::note(&paint.dim(&view::cut(hint, view::size().1)));
+        for line in view::wrap(hint, view::size().1) {
+            out::note(&paint.dim(&line));
+        }
     }
 
     /// Shows which model answers, and what can be done without one.
@@ -202,7 +204,8 @@ impl ChatSession<'_> {
         let id = journal::new_id()?;
         let follow_up = self.chat.follow_up.clone().with_any_agent();
         let mut args = self.chat.run_args(text);
-        args.file = console::mentioned(text, &self.folder);
+        let mentioned = console::mentioned(text, &self.folder);
+        (args.file, args.pictures) = (mentioned.files, mentioned.pictures);
         self.console.set_working(true);
         let begun =
             Box::pin(run::start_on(&mut self.bench, self.chat.folders, &args, text, Some(follow_up), &id)).await;

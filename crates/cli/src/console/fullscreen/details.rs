@@ -119,11 +119,14 @@ fn facts(history: &RunHistory, step: &Step, columns: usize, paint: Paint) -> Vec
     let (spec, ledger, run) = (&step.spec, &step.ledger, history.run());
     let mut lines = view::wrap(&spec.description, columns);
     let usage = &ledger.usage;
-    let mut about = vec![step.status().to_owned(), spec.agent.clone(), run.model_for(spec).to_owned()];
+    let mut about = vec![step.status().to_owned(), spec.agent.clone()];
+    about.extend(Some(run.model_for(spec)).filter(|model| *model != run.settings().model).map(str::to_owned));
     about.extend(took(history, &spec.id));
     about.push(view::count(ledger.requests(), "turn"));
     about.push(view::count(ledger.calls, "call"));
-    about.push(format!("{} tokens in, {} out", usage.input, usage.output));
+    if usage.input + usage.output > 0 {
+        about.push(format!("{} tokens in, {} out", usage.input, usage.output));
+    }
     about.push(view::cost(ledger));
     lines.extend(view::wrap(&about.join(" · "), columns).iter().map(|line| paint.dim(line)));
     let before = run.before(step).map(|before| before.spec.id.to_string()).collect::<Vec<_>>();
@@ -209,7 +212,8 @@ impl EntryLines<'_> {
         head.extend((entry.attempts > 1).then(|| format!("attempt {}", entry.attempts)));
         head.extend(length(entry.begun, entry.ended));
         if let Some(answer) = &entry.answer {
-            head.push(format!("{} in, {} out", answer.usage.input, answer.usage.output));
+            let usage = &answer.usage;
+            head.extend((usage.input + usage.output > 0).then(|| format!("{} in, {} out", usage.input, usage.output)));
             head.extend(answer.usage.cost.filter(|cost| cost.0 > 0).map(|cost| cost.to_string()));
         } else if entry.failed.is_none() {
             head.push("…".to_owned());
@@ -301,19 +305,40 @@ fn length(from: Option<Timestamp>, until: Option<Timestamp>) -> Option<String> {
     Some(time_format::length(until?.since(from?)))
 }
 
-/// A line in pieces of at most this many columns.
+/// A line in pieces of at most this many columns, broken at spaces where there are any.
 fn broken(line: &str, columns: usize) -> Vec<String> {
-    let (mut pieces, mut used) = (vec![String::new()], 0);
-    for c in line.chars() {
-        let width = c.width().unwrap_or_default();
-        if used + width > columns.max(2) {
-            pieces.push(String::new());
-            used = 0;
+    let columns = columns.max(2);
+    let (mut pieces, mut rest) = (Vec::new(), line);
+    loop {
+        let (mut used, mut end, mut space) = (0, rest.len(), None);
+        for (at, c) in rest.char_indices() {
+            // Spaces at the beginning are the indentation.
+            if c == ' ' && !rest[..at].trim().is_empty() {
+                space = Some(at + 1);
+            }
+            used += c.width().unwrap_or_default();
+            if used > columns {
+                end = space.unwrap_or(at);
+                break;
+            }
         }
-        used += width;
-        if let Some(piece) = pieces.last_mut() {
-            piece.push(c);
+        pieces.push(rest[..end].trim_end().to_owned());
+        rest = &rest[end..];
+        if rest.is_empty() {
+            return pieces;
         }
     }
-    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_broken_at_spaces_and_long_words_where_they_must() {
+        assert_eq!(broken("  one two three", 9), ["  one two", "three"]);
+        assert_eq!(broken("0123456789", 4), ["0123", "4567", "89"]);
+        assert_eq!(broken("日本語", 3), ["日", "本", "語"]);
+        assert_eq!(broken("", 4), [""]);
+    }
 }

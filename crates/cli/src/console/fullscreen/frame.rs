@@ -55,6 +55,7 @@ impl FullscreenView {
         let composer = (!self.only_looks).then(|| state.input_rows(columns, (rows / 3).clamp(1, MOST_COMPOSED)));
         let offered = if state.completion.is_some() { state.footer(frame) } else { Vec::new() };
         let below = composer.as_ref().map_or(0, |composer| composer.rows.len()) + offered.len() + 1;
+        let below = below + usize::from(!self.only_looks);
         let log_rows = if rows < WITH_LOG || self.only_looks { 0 } else { (rows / 4).max(4) };
         let body = rows.saturating_sub(1 + below + log_rows).max(1);
         let mut all = vec![row(&self.title(columns))];
@@ -64,6 +65,9 @@ impl FullscreenView {
             all.extend(self.log_lines(log, log_rows - 1).iter().map(|line| row(line)));
         }
         all.resize_with(rows.saturating_sub(below), ScreenRow::default);
+        if !self.only_looks {
+            all.push(ScreenRow::default());
+        }
         let mut cursor = None;
         if let Some(composer) = composer {
             if self.panel == Panel::Composer {
@@ -72,7 +76,7 @@ impl FullscreenView {
             all.extend(composer.rows.iter().map(|line| row(line)));
         }
         all.extend(offered.iter().map(|line| row(line)));
-        all.push(row(&self.paint.dim(&view::cut(&self.help(state), columns.saturating_sub(1)))));
+        all.push(row(&self.paint.dim(&view::cut(self.help(state), columns.saturating_sub(1)))));
         all.truncate(rows);
         FullFrame { rows: all, cursor: cursor.filter(|(row, _)| *row < rows) }
     }
@@ -141,20 +145,16 @@ impl FullscreenView {
         &log[until.saturating_sub(rows)..until]
     }
 
-    fn help(&self, state: &ConsoleState) -> String {
-        let leave = if self.only_looks { "q leaves" } else { "q shows the conversation" };
+    fn help(&self, state: &ConsoleState) -> &'static str {
         match self.panel {
-            Panel::Composer if state.prompt.is_some() => "Enter answers · Esc leaves it open · Tab: steps".to_owned(),
-            Panel::Composer => {
-                let verb = match state.mode {
-                    ConsoleMode::Watch => "Enter tells the agents",
-                    ConsoleMode::Talk | ConsoleMode::Look => "Enter sends",
-                };
-                format!("{verb} · Tab: steps · Ctrl-G shows the conversation")
+            Panel::Composer if state.prompt.is_some() => "Enter answers · Esc leaves it open · Tab: steps",
+            Panel::Composer if state.mode == ConsoleMode::Watch => {
+                "Enter tells the agents · Tab: steps · Ctrl-G leaves"
             }
-            Panel::Steps => format!("↑↓ choose a step · Enter looks at it · Tab: details · {leave}"),
-            Panel::Details => format!("↑↓ choose · Enter shows all of it, and the prompt · PgUp PgDn · Tab · {leave}"),
-            Panel::Log => format!("↑↓ PgUp PgDn · Tab · {leave}"),
+            Panel::Composer => "Enter sends · Tab: steps · Ctrl-G leaves",
+            Panel::Steps => "↑↓ choose · Enter: details · Tab · q leaves",
+            Panel::Details => "↑↓ PgUp PgDn · Enter unfolds · Tab · q leaves",
+            Panel::Log => "↑↓ PgUp PgDn · Tab · q leaves",
         }
     }
 }

@@ -9,6 +9,9 @@ use crate::out::Paint;
 use crate::time_format;
 use crate::view::{self, TreePlace};
 
+/// With less room than this, a step is shown without its description.
+const LEAST_DESCRIBED: usize = 20;
+
 /// The steps in the order of the tree, each with its place.
 pub(super) fn order(run: &Run) -> Vec<(StepId, TreePlace)> {
     let order: Vec<StepId> = run.steps().map(|step| step.spec.id.clone()).collect();
@@ -26,8 +29,11 @@ pub(super) fn lines(
     paint: Paint,
 ) -> Vec<String> {
     let run = history.run();
-    let mut lines =
-        vec![line(chosen.is_none(), "", &view::symbol(run.status_word(), paint), "the run", columns, paint)];
+    let status = match run.status_word() {
+        "done" => "completed",
+        other => other,
+    };
+    let mut lines = vec![line(chosen.is_none(), "", &view::symbol(status, paint), "the run", columns, paint)];
     let mut at = 0;
     for (step, place) in order(run) {
         let is_chosen = chosen == Some(&step);
@@ -40,7 +46,12 @@ pub(super) fn lines(
         let also = if also.is_empty() { also } else { format!(" (+ {also})") };
         let took = took(history, &step).map(|took| format!("  {took}")).unwrap_or_default();
         let words = format!("{step}{also}{took}");
-        lines.push(line(is_chosen, &" ".repeat(place.depth), &sign, &words, columns, paint));
+        let mut text = line(is_chosen, &" ".repeat(place.depth), &sign, &words, columns, paint);
+        let room = columns.saturating_sub(place.depth + view::width(&words) + 5);
+        if room > LEAST_DESCRIBED {
+            text.push_str(&paint.dim(&format!("  {}", view::cut(&found.spec.description, room))));
+        }
+        lines.push(text);
     }
     let from =
         (at + 1).saturating_sub(rows.max(1)).max(at.saturating_sub(rows / 2)).min(lines.len().saturating_sub(rows));
