@@ -62,7 +62,12 @@ test('who sees cannot steer, who steers is named, and who is removed is out', as
   for (const name of ['Allow', 'Send', 'Cancel', 'Fork from here']) {
     assert.equal(await sue.getByRole('button', { name }).count(), 0, name);
   }
-  for (const name of ['New run', 'Settings']) assert.equal(await sue.getByRole('link', { name }).count(), 0, name);
+  for (const name of ['New run', 'Settings']) {
+    assert.equal(await sue.getByRole('link', { name }).count(), 0, name);
+  }
+  await sue.goto(world.address);
+  assert.equal(await sue.getByRole('link', { name: 'New run' }).count(), 0);
+  await sue.goto(tom.url());
   await sue.locator('body').press('a');
   await sue.keyboard.press('a');
   await sue.locator('form.approval').evaluate((form) => form.requestSubmit(form.querySelector('.allow')));
