@@ -365,3 +365,45 @@ impl RunFeed {
         texts.retain(|at, _| history.run().open().contains_key(at));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use updraft_journal::{Batch, JournalOptions, RunHeader};
+    use updraft_run::{Event, Input, Timestamp};
+
+    use super::*;
+
+    /// A run in which people only talk: three records of two events, then one without, and so on.
+    async fn talk(journal: &Journal, events: u64) -> RunId {
+        let id = RunId::from_bits([7; 10]);
+        let told = |n: u64| {
+            let told = Event::Told { message: format!("message {n}") };
+            let events = if n % 4 == 3 { Vec::new() } else { vec![told.clone(), told] };
+            Record { at: Timestamp(n as i64), input: Input::Pause, events }
+        };
+        let records: Vec<Record> = (0..events * 2 / 3).map(told).collect();
+        let lease = journal.create(RunHeader::new(id.clone(), "talk", Timestamp(0)), Batch::of(records)).await.unwrap();
+        journal.release(lease).await.unwrap();
+        id
+    }
+
+    #[tokio::test]
+    async fn a_look_at_the_past_goes_on_from_a_kept_one_and_is_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::open(&folder.path().join("j.db"), JournalOptions::default()).unwrap();
+        let id = talk(&journal, 3 * STRIDE).await;
+        let feed = LiveFeeds::default().of(&journal, &id);
+        let newest = feed.read(RunHistory::position).unwrap();
+        assert!(newest > 2 * STRIDE);
+        let at = [newest, 2 * STRIDE + 1, STRIDE + 1, STRIDE, 3, 2 * STRIDE + 1, newest - 1];
+        for position in at {
+            let past = feed.until(position).unwrap();
+            let fresh = LiveFeeds::default().of(&journal, &id).until(position).unwrap();
+            assert_eq!((past.position(), fresh.position()), (position, position));
+            assert!(past.run() == fresh.run(), "{position}");
+            assert_eq!(past.entries().len(), fresh.entries().len());
+        }
+        assert_eq!(feed.past().len(), 2, "two histories are kept on the way");
+        journal.close().await;
+    }
+}
