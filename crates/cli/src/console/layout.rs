@@ -125,7 +125,7 @@ impl ConsoleState {
             "Enter sends it · Tab takes it · Ctrl-R finds an older one · Esc ends the search".to_owned()
         } else if self.is_working {
             match self.mode {
-                ConsoleMode::Talk => "what you send now is told to the agents".to_owned(),
+                ConsoleMode::Talk => "what you send is told to the agents".to_owned(),
                 ConsoleMode::Watch | ConsoleMode::Look => {
                     "what you send is told to the agents · /cancel stops the run".to_owned()
                 }

@@ -8,7 +8,7 @@ use super::super::row::{CellSymbol, RowCell, RowStyle, ScreenRow};
 use super::super::state::{ConsoleMode, ConsoleState, FrameContext};
 use super::details::PanelSize;
 use super::{FullscreenView, Panel, steps};
-use crate::view;
+use crate::{time_format, view};
 
 /// With fewer columns, the steps and the details are not side by side: the one that has the keys is shown.
 const SIDE_BY_SIDE: usize = 72;
@@ -84,7 +84,14 @@ impl FullscreenView {
     fn title(&self, columns: usize) -> String {
         let Some(id) = &self.run else { return self.paint.dim("nothing runs yet") };
         let run = self.history.run();
-        let about = format!("{} · {}", run.status_word(), view::figures(run));
+        let figures = if run.is_over() {
+            view::figures(run)
+        } else {
+            let ledger = run.ledger();
+            let time = time_format::length(time_format::now().since(self.history.began()));
+            format!("{time} · {} · {}", view::count(ledger.requests(), "turn"), view::cost(ledger))
+        };
+        let about = format!("{} · {figures}", run.status_word());
         let room = columns.saturating_sub(view::width(id.as_str()) + 7);
         format!("run {}  {}", self.paint.bold(id.as_str()), self.paint.dim(&view::cut(&about, room)))
     }

@@ -9,8 +9,8 @@ use crate::out::Paint;
 use crate::time_format;
 use crate::view::{self, TreePlace};
 
-/// With less room than this, a step is shown without its description.
-const LEAST_DESCRIBED: usize = 20;
+/// With fewer columns than this, steps are shown without their descriptions.
+const WITH_DESCRIPTIONS: usize = 50;
 
 /// The steps in the order of the tree, each with its place.
 pub(super) fn order(run: &Run) -> Vec<(StepId, TreePlace)> {
@@ -48,7 +48,7 @@ pub(super) fn lines(
         let words = format!("{step}{also}{took}");
         let mut text = line(is_chosen, &" ".repeat(place.depth), &sign, &words, columns, paint);
         let room = columns.saturating_sub(place.depth + view::width(&words) + 5);
-        if room > LEAST_DESCRIBED {
+        if columns >= WITH_DESCRIPTIONS {
             text.push_str(&paint.dim(&format!("  {}", view::cut(&found.spec.description, room))));
         }
         lines.push(text);
