@@ -135,7 +135,10 @@ impl Drop for Console {
     fn drop(&mut self) {
         self.is_closing.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+            // The thread gives the terminal back when it ends, unless it panicked.
+            if thread.join().is_err() {
+                thread::give_back_terminal();
+            }
         }
         out::use_console(None);
     }

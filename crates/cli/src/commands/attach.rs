@@ -56,8 +56,11 @@ pub(crate) fn run(folders: &AppFolders, args: &AttachArgs) -> CliResult {
         let face = RunDisplay::of(&output);
         let ended = match &output.console {
             Some(console) if !is_driven => {
-                console.while_full().await;
-                Ok(CliExitCode::Done)
+                let mut signals = Signals::listen(CancellationToken::new())?;
+                tokio::select! {
+                    () = console.while_full() => Ok(CliExitCode::Done),
+                    code = signals.first() => Ok(code),
+                }
             }
             _ => Box::pin(Attachment::new(&journal, &id, &face).watch()).await,
         };
@@ -103,7 +106,10 @@ impl<'a> Attachment<'a> {
                 let code = self.end(&signals);
                 // The end of a run does not take the screen away that somebody looks at.
                 if let Some(console) = &self.face.console {
-                    console.while_full().await;
+                    tokio::select! {
+                        () = console.while_full() => {}
+                        code = signals.first() => return Ok(code),
+                    }
                 }
                 return Ok(code);
             }

@@ -193,6 +193,10 @@ fn approval(step: &str, why: &str, arguments: &[String], offered: &AlwaysOffer<'
             "n" | "no" => (false, None),
             _ => continue,
         };
+        // The rest of a sentence that was meant for the agents allows nothing.
+        if allow && !because.trim().is_empty() {
+            continue;
+        }
         return Some(Verdict {
             allow,
             by: "the terminal".into(),

@@ -24,7 +24,7 @@ struct OpenQuestion {
     at: EffectAddress,
     /// Somebody else has answered it.
     is_withdrawn: bool,
-    answer: JoinHandle<Option<Input>>,
+    answer: JoinHandle<Option<(Input, PersonQuestion)>>,
 }
 
 /// What became of a question.
@@ -70,7 +70,7 @@ impl QuestionQueue {
             && let Some(question) = self.waiting.pop_front()
         {
             let at = question.at.clone();
-            let answer = tokio::task::spawn_blocking(move || ask_and_remember(&question));
+            let answer = tokio::task::spawn_blocking(move || question.ask().map(|input| (input, question)));
             self.asking = Some(OpenQuestion { at, is_withdrawn: false, answer });
         }
         let Some(asking) = &mut self.asking else { std::future::pending().await };
@@ -78,19 +78,22 @@ impl QuestionQueue {
         let is_withdrawn = asking.is_withdrawn;
         self.asking = None;
         match said {
-            Some(input) => QuestionOutcome::Said(input),
+            // Somebody else was faster.
+            Some(_) if is_withdrawn => QuestionOutcome::Withdrawn,
+            Some((input, question)) => {
+                remember(&question, &input);
+                QuestionOutcome::Said(input)
+            }
             None if is_withdrawn => QuestionOutcome::Withdrawn,
             None => QuestionOutcome::LeftOpen,
         }
     }
 }
 
-fn ask_and_remember(question: &PersonQuestion) -> Option<Input> {
-    let input = question.ask()?;
-    // The approval applies to this run in any case.
-    let kept = AppFolders::find().and_then(|folders| question.keep_always(&folders, &input));
+/// Keeps what is to be allowed always in this workspace. The approval applies to this run in any case.
+fn remember(question: &PersonQuestion, input: &Input) {
+    let kept = AppFolders::find().and_then(|folders| question.keep_always(&folders, input));
     if let Err(fault) = kept {
         out::note(&format!("not remembered for the workspace: {}", out::harmless(&fault.message)));
     }
-    Some(input)
 }

@@ -294,13 +294,13 @@ impl HistoryEntry {
 
     pub(super) fn held(&mut self, at: Timestamp) {
         if let EntryKind::Answer(answer) = &mut self.kind {
-            answer.held.get_or_insert((at, None));
+            Arc::make_mut(answer).held.get_or_insert((at, None));
         }
     }
 
     pub(super) fn reserved(&mut self, at: Timestamp) {
         if let EntryKind::Answer(answer) = &mut self.kind
-            && let Some((_, until)) = &mut answer.held
+            && let Some((_, until)) = &mut Arc::make_mut(answer).held
         {
             until.get_or_insert(at);
         }

@@ -6,7 +6,6 @@ use updraft_run::{Budget, BudgetLimit, Cost, Input, Millis, Run, RunPhase};
 use super::runs::LiveRuns;
 use super::service_types::RunView;
 use crate::fault::Fault;
-use crate::journal;
 use crate::time_format::{self, count};
 
 /// A limit that a run has reached.
@@ -74,8 +73,7 @@ fn read(run: &Run, which: BudgetLimit, text: &str) -> Result<Budget, Fault> {
         }
         BudgetLimit::Turns => {
             let turns = number()?;
-            // Without a limit on the run before, the number is for each step.
-            more_than(run.budget().turns.is_some() && turns <= ledger.requests(), count(ledger.requests(), "turn"))?;
+            more_than(turns <= ledger.requests(), count(ledger.requests(), "turn"))?;
             Ok(Budget { turns: Some(turns), ..Budget::default() })
         }
         BudgetLimit::Calls => {
@@ -99,7 +97,7 @@ fn dollars(text: &str) -> Result<Cost, Fault> {
 impl LiveRuns {
     /// Resumes a run that has reached a limit, with a higher one.
     pub async fn raise_limit(&self, run: &str, limit: &str) -> Result<RunView, Fault> {
-        let loaded = journal::load(self.journal(), &self.find(run)?)?;
+        let loaded = self.load(&self.find(run)?).await?;
         let RunPhase::Exhausted(which) = loaded.phase() else {
             return Err(Fault::usage(format!("the run has reached no limit; it is {}", loaded.status())));
         };

@@ -56,7 +56,15 @@ impl FullscreenView {
         let offered = if state.completion.is_some() { state.footer(frame) } else { Vec::new() };
         let below = composer.as_ref().map_or(0, |composer| composer.rows.len()) + offered.len() + 1;
         let below = below + usize::from(!self.only_looks);
-        let log_rows = if rows < WITH_LOG || self.only_looks { 0 } else { (rows / 4).max(4) };
+        let log_rows = if state.prompt.is_some() {
+            // What is asked stands in the log: it gets the screen.
+            self.log_back = 0;
+            rows.saturating_sub(2 + below)
+        } else if rows < WITH_LOG || self.only_looks {
+            0
+        } else {
+            (rows / 4).max(4)
+        };
         let body = rows.saturating_sub(1 + below + log_rows).max(1);
         let mut all = vec![row(&self.title(columns))];
         all.extend(self.body(columns, body, has_unicode));
