@@ -60,6 +60,11 @@ async fn each_role_may_do_what_it_says_and_no_more() {
             assert!(answer.status != 403 || answer.body.contains("Not with your role"), "{path}: {}", answer.body);
         }
     }
+    for (role, cookie) in &cookies {
+        world.seen_with(cookie);
+        let raised = world.post("/runs/none/resume", &[("limit", "1000000")]).await;
+        assert_eq!(raised.status == 403, *role < UserRole::Administer, "a higher limit as {role:?}: {}", raised.status);
+    }
     world.close().await;
 }
 
