@@ -37,7 +37,7 @@ export const SCENARIOS = {
       step('trend', 'retriever', 'Find the trend', { reads: ['figures'] }),
     ]],
     steps: {
-      'Read the figures': [{ status: 429, once: true, wait: 1, then: 'East 120, West 80.' }],
+      'Read the figures': [{ status: 429, once: true, wait: 6, then: 'East 120, West 80.' }],
       'Find the trend': ['East grows.'],
     },
   },
