@@ -22,8 +22,18 @@ struct Asset {
 const STYLE: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
+/// The styles, joined to one file for the browser. Later ones refine earlier ones.
+macro_rules! styles {
+    ($($name:literal)*) => { concat!($(include_str!(concat!("assets/style/", $name, ".css")), "\n"),*) };
+}
+
+const STYLES: &str = styles!(
+    "values" "base" "frame" "text" "controls" "states" "pieces" "forms" "surroundings" "sessions" "run" "chat"
+    "travel" "steps" "graph" "timeline" "screens"
+);
+
 const FILES: [Asset; 11] = [
-    Asset { name: "page.css", kind: STYLE, text: include_str!("assets/page.css") },
+    Asset { name: "page.css", kind: STYLE, text: STYLES },
     Asset { name: "page.js", kind: SCRIPT, text: include_str!("assets/page.js") },
     Asset { name: "morph.js", kind: SCRIPT, text: include_str!("assets/morph.js") },
     Asset { name: "visit.js", kind: SCRIPT, text: include_str!("assets/visit.js") },
