@@ -126,20 +126,98 @@ test('a question is answered from the inbox', async () => {
   await page.getByText('Answered: blue').waitFor();
 });
 
-test('a plan is shown before it runs, changed, and carried out as changed', async () => {
+test('a plan is shown before it runs, changed in a form, and carried out as changed', async () => {
   const page = await open();
   await start(page, 'parallel', { planFirst: true });
-  await page.getByText('Change the plan').click();
+  await page.getByRole('link', { name: 'Change the plan' }).click();
+  await page.waitForURL(/\/plan$/);
+  await page.locator('svg.graph .node').nth(5).waitFor();
   await check(page);
+  const row = (name) => page.locator('.plan-row').filter({ has: page.locator(`input[value=${name}][type=text]`) });
+  const button = (name) => page.getByRole('button', { name, exact: true });
+
+  // Two steps go, one gets another name; the graph follows, and so do those that wait for them.
+  await button('Remove by_month').click();
+  await page.locator('.plan-row').nth(4).waitFor();
+  await page.locator('.plan-row').nth(5).waitFor({ state: 'detached' });
+  await button('Remove by_product').click();
+  await page.locator('.plan-row').nth(4).waitFor({ state: 'detached' });
+  await row('by_region').getByLabel('Name').fill('regions');
+  await row('by_region').getByLabel('Instruction').click();
+  await page.locator('svg.graph .node', { hasText: 'regions' }).waitFor();
+  await row('report').getByLabel('regions').waitFor();
+  assert.equal(await row('report').getByLabel('regions').isChecked(), true);
+
+  // A step is added, and what is wrong with it is said at its fields.
+  await button('Add a step').click();
+  const added = row('step_1');
+  await added.waitFor();
+  assert.equal(await added.getByLabel('Name').evaluate((field) => field === document.activeElement), true);
+  await page.keyboard.press('Control+A');
+  await page.keyboard.type('in french');
+  await button('Carry out as changed').click();
+  const wrong = page.locator('.field-fault');
+  await wrong.getByText('is not a valid step id').waitFor();
+  await check(page);
+  const last = page.locator('.plan-row').last();
+  await last.getByLabel('Name').fill('french');
+  await button('Carry out as changed').click();
+  await wrong.getByText('say what the agent is to do').waitFor();
+  await last.getByLabel('Instruction').fill('Say it in French');
+  await last.getByLabel('Agent').selectOption('summarizer');
+  await row('profile').getByLabel('french').check();
+  await wrong.getByText('wait for each other in a cycle').first().waitFor();
+  await row('profile').getByLabel('french').uncheck();
+  await wrong.first().waitFor({ state: 'detached' });
+  await button('Move french up').click();
+  await page.locator('.plan-row').nth(3).locator('input[value=french]').waitFor();
+
+  // What the form does not show is in the JSON.
+  await page.getByText('Advanced: the plan as JSON').click();
+  const plan = JSON.parse(await page.locator('#plan-text').inputValue());
+  assert.deepEqual(plan.steps.map(({ id }) => id), ['profile', 'regions', 'report', 'french', 'answer']);
+  assert.deepEqual(plan.steps[2].reads, ['by_region']);
+  assert.deepEqual(plan.steps[3].reads, ['answer']);
+  await button('Carry out as changed').click();
+  await status(page, 'done');
+  const steps = await page.locator('.step-row').evaluateAll((rows) => rows.map((one) => one.dataset.step));
+  assert.ok(steps.includes('french') && steps.includes('regions') && !steps.includes('by_month'), steps.join());
+});
+
+test('a plan is changed as JSON, and in a form without scripts', async () => {
+  const page = await open();
+  await start(page, 'parallel', { planFirst: true });
+  await page.getByRole('link', { name: 'Change the plan' }).click();
+  await page.getByText('Advanced: the plan as JSON').click();
   const text = page.locator('#plan-text');
   const plan = JSON.parse(await text.inputValue());
+  await text.fill('{');
+  await page.getByRole('button', { name: 'Carry out this JSON' }).click();
+  await page.locator('#plan-text-fault').getByText('the plan is not JSON').waitFor();
   plan.steps = plan.steps.filter(({ id }) => !['by_month', 'by_product'].includes(id));
   for (const one of plan.steps) one.reads = (one.reads ?? []).filter((name) => !['by_month', 'by_product'].includes(name));
   await text.fill(JSON.stringify(plan));
-  await page.getByRole('button', { name: 'Carry out as changed' }).click();
+  await page.getByRole('button', { name: 'Show in the form' }).click();
+  await page.locator('.plan-row').nth(4).waitFor({ state: 'detached' });
+  assert.equal(await page.locator('.plan-row').count(), 4);
+
+  const plain = await world.browser.newContext({ javaScriptEnabled: false, storageState: await world.context.storageState() });
+  const still = await world.page(plain);
+  try {
+    await still.goto(page.url());
+    await still.getByRole('button', { name: 'Remove by_month' }).click();
+    await still.getByRole('button', { name: 'Remove by_product' }).click();
+    await still.getByRole('button', { name: 'Move report up' }).click();
+    await still.getByRole('button', { name: 'Draw the graph again' }).click();
+    assert.equal(await still.locator('svg.graph .node').count(), 4);
+    await still.getByRole('button', { name: 'Carry out as changed' }).click();
+    await still.waitForURL(/\/runs\/[^/]+$/);
+  } finally {
+    await plain.close();
+  }
+  await page.goto(page.url().replace(/\/plan$/, ''));
   await status(page, 'done');
-  assert.equal(await page.locator('.step-row[data-step=by_month][data-status=completed]').count(), 0);
-  await step(page, 'by_region', 'completed');
+  assert.equal(await page.locator('.step-row[data-step=by_month]').count(), 0);
 });
 
 test('a run is cancelled by Escape, after a question', async () => {

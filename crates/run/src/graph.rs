@@ -1,6 +1,7 @@
 //! The graph of steps that a goal is divided into.
 
 mod check;
+mod fault;
 mod read;
 mod schema;
 mod tries;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::StepId;
 
 pub use check::{GraphContext, close_to};
+pub use fault::{GraphFault, StepField};
 pub use tries::{Tries, TryPlanner};
 
 /// One step as it was planned.

@@ -98,7 +98,7 @@ pub use goal::{
     RunSettings, RunStart,
 };
 pub use grants::{CommandGrants, GrantFlags};
-pub use graph::{Graph, GraphContext, StepSpec, Tries, TryPlanner, close_to};
+pub use graph::{Graph, GraphContext, GraphFault, StepField, StepSpec, Tries, TryPlanner, close_to};
 pub use guard::{CHECK_GUARDRAILS, GuardedPoints};
 pub use id::{BadId, ContentHash, Cost, EffectAddress, EffectKind, Millis, RunId, StepId, Timestamp};
 pub use input::{ForkChange, Input, Record, RecoveryFinding, RecoveryOutcome};

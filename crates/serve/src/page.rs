@@ -17,6 +17,7 @@
 //! | `compare.rs` | `/compare`: two runs side by side |
 //! | `knowledge.rs`, `memory.rs`, `tools.rs`, `settings.rs`, `doctor.rs` | what runs have around them |
 //! | `actions.rs`, `fork.rs` | the forms of a run; `/runs/ID/fork` |
+//! | `plan_page.rs`, `plan_draft.rs` | `/runs/ID/plan`: a plan changed before it is carried out |
 //! | `inbox.rs` | `/inbox`: questions and approvals of all runs |
 //! | `new_run.rs`, `uploads.rs` | `/new`: a goal, and files that come with it |
 //!
@@ -46,6 +47,8 @@ mod patch;
 mod people;
 mod pictures;
 mod questions;
+mod plan_draft;
+mod plan_page;
 mod relations;
 mod run_page;
 mod sessions;
@@ -73,7 +76,7 @@ pub use address::PageAddress;
 /// Most bytes of a form with files: a little more than the files may have.
 const MOST_SENT: usize = uploads::MOST_BYTES + (4 << 20);
 
-/// Most bytes of the form that strangers may send, and of the one that copies a run with its results.
+/// Most bytes of the form that strangers may send, and of those that copy a run with its results or change its plan.
 const MOST_OF_TOKEN: usize = 4 << 10;
 const MOST_OF_FORK: usize = 16 << 20;
 
@@ -106,7 +109,10 @@ pub(crate) fn router(service: UpdraftService, access: PageAccess, stop: Cancella
         .route("/settings", get(settings::show))
         .route("/doctor", get(doctor::show))
         .route("/users", get(people::show).post(people::change))
-        .route("/runs/{id}/plan", post(actions::edit_plan))
+        .route(
+            "/runs/{id}/plan",
+            get(plan_page::show).post(plan_page::change).layer(DefaultBodyLimit::max(MOST_OF_FORK)),
+        )
         .route("/runs/{id}/tell", post(actions::tell))
         .route("/runs/{id}/approve", post(actions::approve))
         .route("/runs/{id}/answer", post(actions::answer))

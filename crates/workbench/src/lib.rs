@@ -55,6 +55,7 @@ mod start;
 pub mod time_format;
 pub mod tools;
 pub mod untrusted;
+mod waiting_plan;
 mod workbench;
 
 pub use fault::{Fault, Kind};
@@ -69,4 +70,5 @@ pub use resume::{ResumeOutcome, StoredRun, folder_of};
 pub use service::{SessionLimits, UpdraftService};
 pub use settings::WorkspaceSettings;
 pub use start::NewGoal;
+pub use waiting_plan::{WaitingPlan, plan_file};
 pub use workbench::{RunCallbacks, Workbench};

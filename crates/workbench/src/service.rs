@@ -49,7 +49,7 @@ pub use forks::{ForkChoices, ForkOrder};
 use ingestion::IngestionState;
 pub use ingestion::{Ingestion, IngestionPhase, IngestionResult};
 pub use inspection::NumberedEvent;
-pub use orders::{AgentChoice, RunOrder, WaitingPlan};
+pub use orders::{AgentChoice, RunOrder};
 pub use reached_limit::ReachedLimit;
 pub use run_list::{RunGroup, RunList, RunListQuery, RunRow};
 pub(crate) use runs::ENTRY_POINT;

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use updraft_run::{Graph, Input, Run, RunId, StepRole, Verdict};
-use updraft_workbench::Workbench;
+use updraft_run::{Graph, Input, Run, RunId, Verdict};
+use updraft_workbench::{WaitingPlan, Workbench, plan_file};
 
 use super::goal::{self, PlanFile};
 use super::plan_table;
@@ -71,7 +71,7 @@ pub(super) async fn decide(
         return Ok(if is_named { approve(&run) } else { PlanDecision::None });
     }
     face.make_way();
-    let plan = plan_of(&run);
+    let plan = WaitingPlan::of(&run).map(|plan| plan.graph).unwrap_or_default();
     let outlook = bench.outlook(&plan).await?;
     out::note(&format!("\nthe plan of run {id}:\n"));
     let table = plan_table::lines(&plan, &outlook, Some(view::size().1));
@@ -116,23 +116,17 @@ fn edited(bench: &Workbench, plan: PlanFile) -> PlanDecision {
     PlanDecision::Send { input, approves: true }
 }
 
-/// The steps of the plan that waits.
-fn plan_of(run: &Run) -> Graph {
-    let waits = run.steps().filter(|step| step.role == StepRole::Work && !step.has_begun() && !step.has_ended());
-    Graph { steps: waits.map(|step| (*step.spec).clone()).collect() }
-}
-
 fn faults_of(bench: &Workbench, run: &Run, plan: &PlanFile) -> Vec<String> {
     let models: BTreeMap<String, String> = bench.named_in_full(&plan.graph);
-    [plan.faults.clone(), run.edit_faults(&plan.graph, &models)].concat()
+    let wrong = run.edit_faults(&plan.graph, &models).into_iter().map(|fault| fault.text);
+    plan.faults.iter().cloned().chain(wrong).collect()
 }
 
 /// Lets the user edit the plan as a file until it has no faults, or they give up.
 fn edit(bench: &Workbench, id: &RunId, run: &Run, plan: &Graph, face: &RunDisplay) -> Result<PlanDecision, CliError> {
     let file = bench.folders.state.join(format!("plan-{id}.json"));
     let cannot = |error: &std::io::Error| CliError::file("write", &file, error);
-    let text =
-        serde_json::to_string_pretty(&plan_table::file(plan, &run.proof().requirements)).unwrap_or_default() + "\n";
+    let text = serde_json::to_string_pretty(&plan_file(plan, &run.proof().requirements)).unwrap_or_default() + "\n";
     let mut how = std::fs::OpenOptions::new();
     let mut written = folders::private_file(&file, how.write(true).truncate(true)).map_err(|error| cannot(&error))?;
     written.write_all(text.as_bytes()).map_err(|error| cannot(&error))?;

@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 
 use updraft_run::{Graph, Requirement, StepId, StepSpec, Tries};
-use updraft_workbench::StepOutlook;
+use updraft_workbench::{StepOutlook, plan_file};
 
 use crate::{out, view};
 
@@ -12,7 +12,7 @@ const HEAD: [&str; 9] = ["step", "agent", "model", "price", "rights", "reads", "
 /// Prints a plan and what it requires: as a table, or as a file for `--plan`.
 pub(super) fn print(plan: &Graph, requirements: &[Requirement], outlook: &[StepOutlook], as_json: bool) {
     if as_json {
-        let mut value = file(plan, requirements);
+        let mut value = plan_file(plan, requirements);
         value["outlook"] = serde_json::to_value(outlook).unwrap_or_default();
         out::pretty(&value);
         return;
@@ -21,26 +21,6 @@ pub(super) fn print(plan: &Graph, requirements: &[Requirement], outlook: &[StepO
     for line in lines(plan, outlook, columns).iter().chain(&required(requirements)) {
         out::line(line);
     }
-}
-
-/// The plan in the form that `--plan` reads.
-pub(super) fn file(plan: &Graph, requirements: &[Requirement]) -> serde_json::Value {
-    let plan = plan.with_tries_joined();
-    let mut value = serde_json::to_value(&plan).unwrap_or_default();
-    for (step, written) in plan.steps.iter().zip(value["steps"].as_array_mut().into_iter().flatten()) {
-        let Some(Tries::Wanted { count, models, tests }) = step.tries.as_deref() else { continue };
-        if let Some(fields) = written.as_object_mut() {
-            fields.remove("tries");
-            fields.insert("candidates".to_owned(), (*count).into());
-            fields.extend((!models.is_empty()).then(|| ("models".to_owned(), models.clone().into())));
-            fields.extend(tests.clone().map(|tests| ("tests".to_owned(), tests.into())));
-        }
-    }
-    let own: Vec<_> = requirements.iter().filter(|one| one.derived).map(Requirement::in_plan).collect();
-    if !own.is_empty() {
-        value["requirements"] = own.into();
-    }
-    value
 }
 
 /// A line for each requirement of the plan: what must hold at the end, and the command that is run for it.

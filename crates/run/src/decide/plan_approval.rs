@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::effect::Effect;
 use crate::event::{Event, Judgement, PlanReason};
-use crate::graph::{Graph, GraphContext};
+use crate::graph::{Graph, GraphContext, GraphFault};
 use crate::id::{EffectAddress, EffectKind};
 use crate::origins::Origins;
 use crate::reply::{Reply, Verdict};
@@ -75,21 +75,22 @@ impl Run {
     }
 
     /// What is wrong with a plan that is to replace the one that waits for approval.
-    pub fn edit_faults(&self, graph: &Graph, models: &BTreeMap<String, String>) -> Vec<String> {
+    pub fn edit_faults(&self, graph: &Graph, models: &BTreeMap<String, String>) -> Vec<GraphFault> {
         self.edited_plan(graph, models).err().unwrap_or_default()
     }
 
     /// Such a plan with a step for each try.
-    fn edited_plan(&self, graph: &Graph, models: &BTreeMap<String, String>) -> Result<Graph, Vec<String>> {
+    fn edited_plan(&self, graph: &Graph, models: &BTreeMap<String, String>) -> Result<Graph, Vec<GraphFault>> {
         let mut around: GraphContext<'_> = self.surroundings();
         around.models.get_or_insert_default().extend(models.keys().map(String::as_str));
-        let faults = graph.faults(&around);
+        let faults = graph.faults_with_place(&around);
         if !faults.is_empty() {
             return Err(faults);
         }
         let may_change = |name: &str| self.may_change(name);
         let mut planner = self.try_planner(&may_change);
         planner.models.extend(models.keys().map(String::as_str));
-        graph.clone().with_tries(&planner)
+        let with_tries = graph.clone().with_tries(&planner);
+        with_tries.map_err(|faults| faults.into_iter().map(GraphFault::of_graph).collect())
     }
 }

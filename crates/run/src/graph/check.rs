@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Graph, StepSpec};
+use super::{Graph, GraphFault, StepField, StepSpec};
 use crate::id::StepId;
 
 /// What a graph is checked against.
@@ -31,11 +31,17 @@ const MOST_VISITS: usize = 5_000_000;
 impl Graph {
     /// All faults of the graph, in words a model can act on. Empty if the graph may be planned.
     pub fn faults(&self, around: &GraphContext<'_>) -> Vec<String> {
+        self.faults_with_place(around).into_iter().map(|fault| fault.text).collect()
+    }
+
+    /// The same, each with the steps and the field that it is about.
+    pub fn faults_with_place(&self, around: &GraphContext<'_>) -> Vec<GraphFault> {
         if self.steps.is_empty() {
-            return vec!["the plan has no steps".into()];
+            return vec![GraphFault::of_graph("the plan has no steps")];
         }
         if self.steps.len() > around.max_steps {
-            return vec![format!("the plan has {} steps; at most {} are allowed", self.steps.len(), around.max_steps)];
+            let (has, most) = (self.steps.len(), around.max_steps);
+            return vec![GraphFault::of_graph(format!("the plan has {has} steps; at most {most} are allowed"))];
         }
         let mut faults = Vec::new();
         let places = self.places(around, &mut faults);
@@ -48,10 +54,12 @@ impl Graph {
             Ok(order) => self.check_writers(around, &writers, &edges, &order, &mut faults),
             Err(circle) => {
                 let names: Vec<String> = circle.iter().take(10).map(|at| format!("`{}`", self.steps[*at].id)).collect();
-                faults.push(match names.as_slice() {
+                let text = match names.as_slice() {
                     [only] => format!("the step {only} waits for itself"),
                     several => format!("the steps {} wait for each other in a cycle", several.join(", ")),
-                });
+                };
+                let steps = circle.iter().map(|at| self.steps[*at].id.clone()).collect();
+                faults.push(GraphFault { steps, field: Some(StepField::After), text });
             }
         }
         faults
@@ -64,14 +72,16 @@ impl Graph {
         self.steps.iter().enumerate().map(|(at, step)| waits_for(at, step, &places, &writers)).collect()
     }
 
-    fn places(&self, around: &GraphContext<'_>, faults: &mut Vec<String>) -> BTreeMap<&StepId, usize> {
+    fn places(&self, around: &GraphContext<'_>, faults: &mut Vec<GraphFault>) -> BTreeMap<&StepId, usize> {
         let mut places = BTreeMap::new();
         for (at, step) in self.steps.iter().enumerate() {
-            if places.insert(&step.id, at).is_some() {
-                faults.push(format!("two steps have the id `{}`; each needs its own id", step.id));
+            let id = &step.id;
+            let mut add = |text| faults.push(GraphFault::of_step(id, StepField::Id, text));
+            if places.insert(id, at).is_some() {
+                add(format!("two steps have the id `{id}`; each needs its own id"));
             }
-            if around.begun.contains_key(&step.id) {
-                faults.push(format!("the id `{}` belongs to a step that has already begun; use another", step.id));
+            if around.begun.contains_key(id) {
+                add(format!("the id `{id}` belongs to a step that has already begun; use another"));
             }
         }
         places
@@ -104,17 +114,17 @@ impl Graph {
         around: &GraphContext<'_>,
         places: &BTreeMap<&StepId, usize>,
         writers: &BTreeMap<&str, Vec<usize>>,
-        faults: &mut Vec<String>,
+        faults: &mut Vec<GraphFault>,
     ) -> Vec<Vec<usize>> {
         let mut edges = Vec::with_capacity(self.steps.len());
         for (at, step) in self.steps.iter().enumerate() {
             for name in &step.reads {
                 let others = writers.get(name.as_str()).map_or(0, |w| w.iter().filter(|w| **w != at).count());
                 if others == 0 && !around.variables.contains(name.as_str()) {
-                    faults.push(format!(
-                        "step `{}` reads `{name}`, which no step before it writes and which was not given",
-                        step.id
-                    ));
+                    let id = &step.id;
+                    let text =
+                        format!("step `{id}` reads `{name}`, which no step before it writes and which was not given");
+                    faults.push(GraphFault::of_step(id, StepField::Reads, text));
                 }
             }
             edges.push(waits_for(at, step, places, writers));
@@ -129,7 +139,7 @@ impl Graph {
         writers: &BTreeMap<&str, Vec<usize>>,
         edges: &[Vec<usize>],
         order: &[usize],
-        faults: &mut Vec<String>,
+        faults: &mut Vec<GraphFault>,
     ) {
         let mut rank = vec![0; order.len()];
         for (n, at) in order.iter().enumerate() {
@@ -142,10 +152,12 @@ impl Graph {
             several.sort_by_key(|at| rank[*at]);
             for pair in several.windows(2) {
                 if !reach.from(pair[1], pair[0]) {
-                    faults.push(format!(
-                        "the steps `{}` and `{}` both write `{name}` and neither waits for the other; add `after`, or use two names",
-                        self.steps[pair[0]].id, self.steps[pair[1]].id
-                    ));
+                    let [one, other] = [pair[0], pair[1]].map(|at| &self.steps[at].id);
+                    let text = format!(
+                        "the steps `{one}` and `{other}` both write `{name}` and neither waits for the other; add `after`, or use two names"
+                    );
+                    let steps = vec![one.clone(), other.clone()];
+                    faults.push(GraphFault { steps, field: Some(StepField::After), text });
                 }
             }
             for at in readers.get(name).into_iter().flatten().copied() {
@@ -154,46 +166,63 @@ impl Graph {
                 // If a step could write while this one reads, the value would depend on timing.
                 let is_ordered = others().all(|writer| reach.from(at, writer) || reach.from(writer, at));
                 if !given || !is_ordered {
-                    faults.push(format!(
-                        "step `{}` reads `{name}`, which several steps write; say with `after` which of them come first",
-                        self.steps[at].id
-                    ));
+                    let id = &self.steps[at].id;
+                    let text = format!(
+                        "step `{id}` reads `{name}`, which several steps write; say with `after` which of them come first"
+                    );
+                    faults.push(GraphFault::of_step(id, StepField::After, text));
                 }
             }
         }
         if reach.left == 0 {
-            faults.push("the plan is too complex to check; use more names for variables".into());
+            faults.push(GraphFault::of_graph("the plan is too complex to check; use more names for variables"));
         }
     }
 }
 
-fn check_step(step: &StepSpec, around: &GraphContext<'_>, places: &BTreeMap<&StepId, usize>, faults: &mut Vec<String>) {
+fn check_step(
+    step: &StepSpec,
+    around: &GraphContext<'_>,
+    places: &BTreeMap<&StepId, usize>,
+    faults: &mut Vec<GraphFault>,
+) {
     let id = &step.id;
+    let mut add = |field, text| faults.push(GraphFault::of_step(id, field, text));
     if !around.agents.contains(&step.agent.as_str()) {
         let close = close_to(&step.agent, &around.agents);
-        faults.push(format!("step `{id}` names the agent `{}`, which does not exist; there is {close}", step.agent));
+        add(
+            StepField::Agent,
+            format!("step `{id}` names the agent `{}`, which does not exist; there is {close}", step.agent),
+        );
     }
     if let (Some(model), Some(known)) = (&step.model, &around.models)
         && !known.contains(&model.as_str())
     {
         let there =
             if known.is_empty() { "no model to choose; leave it out".to_owned() } else { close_to(model, known) };
-        faults.push(format!("step `{id}` names the model `{model}`, which is not set up; there is {there}"));
+        add(StepField::Model, format!("step `{id}` names the model `{model}`, which is not set up; there is {there}"));
     }
     for earlier in &step.after {
         match (places.contains_key(earlier), around.begun.get(earlier)) {
             (true, _) | (false, Some(true)) => {}
-            (false, Some(false)) => faults.push(format!("step `{id}` waits for `{earlier}`, which has failed")),
-            (false, None) => faults.push(format!("step `{id}` waits for `{earlier}`, and there is no such step")),
+            (false, Some(false)) => {
+                add(StepField::After, format!("step `{id}` waits for `{earlier}`, which has failed"))
+            }
+            (false, None) => {
+                add(StepField::After, format!("step `{id}` waits for `{earlier}`, and there is no such step"))
+            }
         }
     }
     if step.description.len() > LONGEST_TEXT || step.prompt.len() > LONGEST_TEXT {
-        faults.push(format!("the text of step `{id}` is longer than {LONGEST_TEXT} bytes"));
+        add(StepField::Text, format!("the text of step `{id}` is longer than {LONGEST_TEXT} bytes"));
     }
     for name in step.reads.iter().chain(&step.writes) {
         if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
             let shown: String = name.chars().take(40).collect();
-            faults.push(format!("step `{id}` has a variable `{shown}`; names have 1 to {LONGEST_NAME} characters"));
+            add(
+                StepField::Writes,
+                format!("step `{id}` has a variable `{shown}`; names have 1 to {LONGEST_NAME} characters"),
+            );
         }
     }
 }

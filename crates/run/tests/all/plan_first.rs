@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::support::{World, at, calls, gives, graph, plan, says, start};
-use updraft_run::{EffectClass, Input, PreparedCall, RunMode, RunSettings, RunStart, StepRole, Verdict};
+use updraft_run::{
+    EffectClass, GraphFault, Input, PreparedCall, RunMode, RunSettings, RunStart, StepField, StepId, StepRole, Verdict,
+};
 
 fn shown() -> RunStart {
     let mut start = start(RunMode::Plan);
@@ -67,10 +69,12 @@ fn an_edited_plan_replaces_the_one_that_waits_and_a_faulty_one_changes_nothing()
     };
     world.feed(edit(&["x < nowhere"]));
     assert_eq!(world.open(), ["plan/0/0/approve.0"]);
-    assert_eq!(
-        world.run.edit_faults(&graph(&["x < nowhere"]), &BTreeMap::new()),
-        ["step `x` waits for `nowhere`, and there is no such step"]
-    );
+    let fault = GraphFault {
+        steps: vec![StepId::parse("x").unwrap()],
+        field: Some(StepField::After),
+        text: "step `x` waits for `nowhere`, and there is no such step".to_owned(),
+    };
+    assert_eq!(world.run.edit_faults(&graph(&["x < nowhere"]), &BTreeMap::new()), [fault]);
     world.feed(edit(&["b", "c"]));
     assert_eq!(world.open(), ["b/0/0/ask.0", "c/0/0/ask.0"]);
     let steps: Vec<&str> =

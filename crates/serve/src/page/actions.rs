@@ -79,22 +79,6 @@ pub(super) async fn approve(
     Ok(answered(&form.from, &run, if allow { InboxDeed::Allowed } else { InboxDeed::Refused }))
 }
 
-/// A plan as a person has changed it.
-#[derive(Deserialize)]
-pub(super) struct PlanForm {
-    plan: String,
-}
-
-pub(super) async fn edit_plan(
-    State(state): Page,
-    Extension(visitor): Extension<Visitor>,
-    Path(run): Path<String>,
-    Form(form): Form<PlanForm>,
-) -> Result<Response, PageFailure> {
-    state.service.runs.edit_plan(&run, &form.plan, visitor.name()).await?;
-    Ok(back(&run))
-}
-
 /// Answers a question with a text, or with the fields of its form.
 pub(super) async fn answer(
     State(state): Page,

@@ -28,14 +28,15 @@ macro_rules! styles {
 }
 
 const STYLES: &str = styles!(
-    "values" "base" "frame" "text" "controls" "states" "pieces" "forms" "surroundings" "sessions" "run" "chat"
+    "values" "base" "frame" "text" "controls" "states" "pieces" "forms" "plan" "surroundings" "sessions" "run" "chat"
     "travel" "steps" "graph" "timeline" "screens"
 );
 
-const FILES: [Asset; 11] = [
+const FILES: [Asset; 12] = [
     Asset { name: "page.css", kind: STYLE, text: STYLES },
     Asset { name: "page.js", kind: SCRIPT, text: include_str!("assets/page.js") },
     Asset { name: "morph.js", kind: SCRIPT, text: include_str!("assets/morph.js") },
+    Asset { name: "redraw.js", kind: SCRIPT, text: include_str!("assets/redraw.js") },
     Asset { name: "visit.js", kind: SCRIPT, text: include_str!("assets/visit.js") },
     Asset { name: "live.js", kind: SCRIPT, text: include_str!("assets/live.js") },
     Asset { name: "graph.js", kind: SCRIPT, text: include_str!("assets/graph.js") },

@@ -2,9 +2,8 @@
 
 use maud::{Markup, html};
 use updraft_run::{Cost, Reply};
-use updraft_workbench::StepOutlook;
 use updraft_workbench::history::{EntryKind, QuestionEntry, RunHistory};
-use updraft_workbench::service::WaitingPlan;
+use updraft_workbench::{StepOutlook, WaitingPlan};
 
 use super::run_page::RunScene;
 use super::{chat, words};
@@ -113,7 +112,7 @@ fn always(key: &str, question: &QuestionEntry) -> Markup {
     }
 }
 
-/// The plan that waits: its steps, and a form in which it can be changed.
+/// The plan that waits: its steps, and the way to a form in which it can be changed.
 fn plan(scene: &RunScene<'_>) -> Markup {
     let Some(plan) = WaitingPlan::of(scene.history.run()) else { return html! {} };
     let outlook = scene.runs.outlook(scene.history.run(), &plan.graph);
@@ -136,14 +135,7 @@ fn plan(scene: &RunScene<'_>) -> Markup {
                 h4 { "Required at the end" }
                 ul { @for one in &plan.requirements { li { (one.text) ": " (one.how()) } } }
             }
-            details.edit-plan id="edit-plan" {
-                summary { "Change the plan" }
-                form method="post" action={ "/runs/" (scene.id) "/plan" } {
-                    label for="plan-text" { "The plan as JSON" }
-                    textarea.code id="plan-text" name="plan" rows="16" spellcheck="false" { (plan.in_json()) }
-                    button type="submit" { "Carry out as changed" }
-                }
-            }
+            p { a.button.edit-plan href={ "/runs/" (scene.id) "/plan" } { "Change the plan" } }
         }
     }
 }

@@ -65,11 +65,11 @@ async fn a_plan_is_shown_and_changed_before_anything_is_done() {
     let run = world.start(&[("goal", "Look"), ("mode", "plan"), ("plan_first", "yes")], None).await.run();
     world.until(&run, "waiting-plan").await;
     let page = world.get(&format!("/runs/{run}")).await.body;
-    assert!(page.contains("Look around.") && page.contains("Carry out as changed"), "{page}");
     let path = format!("/runs/{run}/plan");
+    assert!(page.contains("Look around.") && page.contains(&format!("href=\"{path}\"")), "{page}");
     let refused = world.post(&path, &[("plan", "{\"steps\": [{\"id\": \"x\", \"agent\": \"nobody\"}]}")]).await;
-    assert_eq!(refused.status, 400);
-    assert!(refused.body.contains("nobody"), "{}", refused.body);
+    assert!(refused.status == 200 && refused.body.contains("plan-text-fault"), "{}", refused.body);
+    assert!(refused.body.contains("<code>nobody</code>"), "{}", refused.body);
     let changed = json!({ "steps": [
         { "id": "look", "agent": "researcher", "prompt": "Look around." },
         { "id": "again", "agent": "researcher", "prompt": "Look twice.", "after": ["look"] },
@@ -83,6 +83,70 @@ async fn a_plan_is_shown_and_changed_before_anything_is_done() {
     let compared = world.get(&format!("/compare?a={run}&b={again}")).await;
     assert_eq!(compared.status, 200);
     assert!(compared.body.contains("They differ from event"), "{}", compared.body);
+    world.close().await;
+}
+
+#[tokio::test]
+async fn a_plan_is_changed_in_a_form_without_scripts() {
+    let steps = json!([{ "id": "look", "agent": "researcher", "prompt": "Look around.", "writes": ["seen"] }]);
+    let script = json!({ "rules": [{ "when": { "agent": "planner" }, "answer": { "json": { "steps": steps } } }],
+                         "default": { "text": "Seen." } });
+    let world = World::new(&script).await;
+    let run = world.start(&[("goal", "Look"), ("mode", "plan"), ("plan_first", "yes")], None).await.run();
+    world.until(&run, "waiting-plan").await;
+    let path = format!("/runs/{run}/plan");
+    let page = world.get(&path).await.body;
+    let about = hidden(&page, "about");
+    let kept = hidden(&page, "1.kept").replace("&quot;", "\"");
+    let first = |id: &'static str| {
+        [
+            ("about", about.as_str()),
+            ("row[]", "1"),
+            ("1.kept", kept.as_str()),
+            ("1.id", id),
+            ("1.agent", "researcher"),
+            ("1.prompt", "Look around."),
+        ]
+    };
+    let added = world.post(&path, &[&first("see")[..], &[("do", "add")]].concat()).await;
+    assert_eq!(added.status, 200);
+    // The graph and the new row are drawn; the new one has no task yet, and nobody complains.
+    for part in ["id=\"row-2-id\"", "value=\"step_1\"", "data-from=\"1\" data-to=\"2\"", "see researcher"] {
+        assert!(added.body.contains(part), "{part} in {}", added.body);
+    }
+    assert!(!added.body.contains("field-fault"), "{}", added.body);
+    let kept = hidden(&added.body, "2.kept").replace("&quot;", "\"");
+    let second = |prompt: &'static str, after: &'static str| {
+        [
+            ("row[]", "2"),
+            ("2.kept", kept.as_str()),
+            ("2.id", "again"),
+            ("2.agent", "researcher"),
+            ("2.prompt", prompt),
+            (after, "1"),
+            ("do", "run"),
+        ]
+    };
+    let refused = world.post(&path, &[&first("see")[..], &second("", "2.after[]")].concat()).await;
+    assert_eq!(refused.status, 200);
+    assert!(refused.body.contains("id=\"row-2-prompt-fault\"><span>say what the agent is to do"), "{}", refused.body);
+    let circle = [&first("see")[..], &[("1.after[]", "2")], &second("Look twice.", "2.after[]")];
+    // A row can wait for one that comes later in the form.
+    let refused = world.post(&path, &circle.concat()).await;
+    assert!(
+        refused.body.contains("id=\"row-1-after-fault\"") && refused.body.contains("in a cycle"),
+        "{}",
+        refused.body
+    );
+    let other = world.post(&path, &[("about", "plan/9/0/approve.0"), ("do", "redraw")]).await;
+    assert!(other.status == 400 && other.body.contains("another plan waits"), "{}", other.body);
+    let done = world.post(&path, &[&first("see")[..], &second("Look twice.", "2.after[]")].concat()).await;
+    assert_eq!(done.run(), run);
+    world.until(&run, "data-status=\\\"done\\\"").await;
+    let page = world.get(&format!("/runs/{run}?step=again")).await.body;
+    assert!(page.contains("Look twice.") && page.contains("after see"), "{page}");
+    let late = world.get(&path).await;
+    assert_eq!(late.header("location"), Some(format!("/runs/{run}").as_str()));
     world.close().await;
 }
 

@@ -1,13 +1,12 @@
 //! Runs that people start from a page: with settings of their own, after other runs, or once more.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 use updraft_engine::Agent;
 use updraft_run::{
-    AgentRole, ApprovalMode, CommandGrants, EffectAddress, Goal, Graph, Input, Requirement, Run, RunId, RunMode,
-    StepId, StepRole,
+    AgentRole, ApprovalMode, CommandGrants, EffectAddress, Goal, GraphFault, Input, Requirement, Run, RunId, RunMode,
+    StepId,
 };
 
 use super::runs::LiveRuns;
@@ -50,36 +49,6 @@ pub struct AgentChoice {
     pub name: String,
     /// What it is for.
     pub purpose: String,
-}
-
-/// A plan that waits for approval.
-#[derive(Clone, Debug)]
-pub struct WaitingPlan {
-    /// Its steps.
-    pub graph: Graph,
-    /// What is required.
-    pub requirements: Vec<Requirement>,
-}
-
-impl WaitingPlan {
-    /// The plan that a run waits to have approved.
-    pub fn of(run: &Run) -> Option<Self> {
-        run.plan_approval()?;
-        let waits = run.steps().filter(|step| step.role == StepRole::Work && !step.has_begun() && !step.has_ended());
-        let graph = Graph { steps: waits.map(|step| (*step.spec).clone()).collect() };
-        Some(Self { graph, requirements: run.proof().requirements.clone() })
-    }
-
-    /// The plan as the text of a plan file.
-    pub fn in_json(&self) -> String {
-        let mut file = serde_json::to_value(&self.graph).unwrap_or_default();
-        let derived: Vec<Value> =
-            self.requirements.iter().filter(|one| one.derived).map(Requirement::in_plan).collect();
-        if !derived.is_empty() {
-            file["requirements"] = derived.into();
-        }
-        serde_json::to_string_pretty(&file).unwrap_or_default()
-    }
 }
 
 impl LiveRuns {
@@ -132,8 +101,8 @@ impl LiveRuns {
     /// stricter.
     fn own_bench(&self, model: Option<String>, approvals: Option<ApprovalMode>) -> Result<Workbench, Fault> {
         let bench = self.bench();
-        let strictest = bench.settings.effective.approvals.value;
-        let mut flags = Flags { approvals: Some(approvals.unwrap_or(strictest).max(strictest)), ..bench.flags.clone() };
+        let usual = bench.settings.effective.approvals.value;
+        let mut flags = Flags { approvals: Some(approvals.unwrap_or(usual).max(usual)), ..bench.flags.clone() };
         if model.is_some() {
             flags.model = model;
         }
@@ -233,22 +202,24 @@ impl LiveRuns {
         Workbench::open_for(&StoredRun::new(run, self.journal())?, &shared.folders, flags, shared.attendance.clone())
     }
 
+    /// What is wrong with a plan that is to replace the one that waits for approval.
+    pub fn plan_faults(&self, run: &Run, plan: &Value) -> Vec<GraphFault> {
+        self.bench().read_edited(run, plan).2
+    }
+
     /// Approves a plan as a person has changed it.
-    pub async fn edit_plan(&self, run: &str, plan: &str, by: &str) -> Result<(), Fault> {
+    pub async fn edit_plan(&self, run: &str, plan: &Value, by: &str) -> Result<(), Fault> {
         let id = self.find(run)?;
         let loaded = self.load(&id).await?;
         if loaded.plan_approval().is_none() {
             return Err(Fault::usage("the plan does not wait for approval any more"));
         }
-        let value: Value = serde_json::from_str(plan)
-            .map_err(|error| Fault::usage(format!("the plan is not JSON: {error}")).hint("nothing was changed"))?;
-        let (graph, mut faults) = Graph::read_what_can_be(&value);
-        let models: BTreeMap<String, String> = self.bench().named_in_full(&graph);
-        faults.extend(loaded.edit_faults(&graph, &models));
+        let (graph, models, faults) = self.bench().read_edited(&loaded, plan);
         if !faults.is_empty() {
+            let faults = faults.into_iter().map(|fault| fault.text).collect();
             return Err(updraft_engine::Error::Plan(faults).into());
         }
-        let requirements = Requirement::all_in(&value);
+        let requirements = Requirement::all_in(plan);
         let input = Input::EditPlan { graph: Arc::new(graph), models, requirements, by: by.to_owned() };
         self.tell(&id, input).await
     }

@@ -1,6 +1,7 @@
 // The page's scripts. Everything on the page can be read and used without them.
 
 import './visit.js';
+import './redraw.js';
 import './live.js';
 import './graph.js';
 import './keys.js';

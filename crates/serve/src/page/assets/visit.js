@@ -29,7 +29,7 @@ const show = (next, url, { replace }) => {
   document.dispatchEvent(new CustomEvent('page:visited'));
 };
 
-const ask = async (url, request) => {
+export const ask = async (url, request) => {
   const answer = await fetch(url, { ...request, headers: { Accept: 'text/html' } });
   const isPage = (answer.headers.get('content-type') ?? '').startsWith('text/html');
   const next = isPage ? new DOMParser().parseFromString(await answer.text(), 'text/html') : null;
@@ -90,7 +90,8 @@ document.addEventListener('click', (event) => {
 document.addEventListener('submit', (event) => {
   const form = event.target;
   const action = new URL(event.submitter?.getAttribute('formaction') ?? form.getAttribute('action') ?? '', location.href);
-  if (event.defaultPrevented || !isHere(action) || form.enctype === 'multipart/form-data') return;
+  const isOthers = form.enctype === 'multipart/form-data' || form.hasAttribute('data-redraw');
+  if (event.defaultPrevented || !isHere(action) || isOthers) return;
   event.preventDefault();
   if (form.method !== 'get') {
     send(form, event.submitter, action);
