@@ -12,7 +12,7 @@
 //! | `layout.rs`, `assets.rs`, `markdown.rs`, `failure.rs`, `words.rs` | the frame of every page, its files, texts, errors |
 //! | `sessions.rs` | `/`: the list of runs |
 //! | `run_page.rs`, `chat.rs`, `questions.rs`, `steps.rs`, `relations.rs`, `events.rs`, `inspector.rs` | `/runs/ID` and its parts |
-//! | `stream.rs`, `patch.rs` | server-sent events: what has changed since a position |
+//! | `stream.rs`, `patch.rs`, `patch_cache.rs` | server-sent events: what has changed since a position |
 //! | `pictures.rs`, `waits.rs` | a run as the crate `drawing` takes it; what its steps waited for |
 //! | `compare.rs` | `/compare`: two runs side by side |
 //! | `knowledge.rs`, `memory.rs`, `tools.rs`, `settings.rs`, `doctor.rs` | what runs have around them |
@@ -44,6 +44,7 @@ mod markdown;
 mod memory;
 mod new_run;
 mod patch;
+mod patch_cache;
 mod people;
 mod pictures;
 mod questions;
@@ -84,14 +85,16 @@ const MOST_OF_FORK: usize = 16 << 20;
 pub(crate) struct PageState {
     pub(crate) service: UpdraftService,
     pub(crate) access: PageAccess,
-    pub(crate) patches: patch::PatchCache,
+    pub(crate) patches: patch_cache::PatchCache,
+    pub(crate) doctor: doctor::LastExamination,
     /// Cancelled when the server stops: open streams end.
     pub(crate) stop: CancellationToken,
 }
 
 /// The routes of the page.
 pub(crate) fn router(service: UpdraftService, access: PageAccess, stop: CancellationToken) -> Router {
-    let state = Arc::new(PageState { service, access, patches: patch::PatchCache::default(), stop });
+    let (patches, doctor) = (patch_cache::PatchCache::default(), doctor::LastExamination::default());
+    let state = Arc::new(PageState { service, access, patches, doctor, stop });
     Router::new()
         .route("/", get(sessions::show))
         .route("/enter", get(enter::enter).post(enter::sign_in_with).layer(DefaultBodyLimit::max(MOST_OF_TOKEN)))

@@ -1,10 +1,12 @@
 //! The people who share a server: names, roles and tokens, in one file that only its owner can read.
 //!
-//! The file holds a hash of each token, so it lets nobody in. It is read anew for every request: who is removed is out
-//! at once, also if another process removed them.
+//! The file holds a hash of each token, so it lets nobody in. Every request looks whether it has changed: who is removed
+//! is out at once, also if another process removed them.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -60,25 +62,39 @@ impl PageUser {
     }
 }
 
+/// A file that is younger is read each time: two changes of it may have the same time.
+const YOUNG: Duration = Duration::from_secs(1);
+
 /// The file of users. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct UserFile(PathBuf);
+pub struct UserFile {
+    file: PathBuf,
+    /// What was read last, and what the file looked like then.
+    last: Arc<Mutex<Option<(FileStamp, Arc<[PageUser]>)>>>,
+}
+
+/// What changes whenever a file does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileStamp {
+    modified: SystemTime,
+    bytes: u64,
+}
 
 impl UserFile {
     /// The users in this file. It need not exist.
     pub fn at(file: PathBuf) -> Self {
-        Self(file)
+        Self { file, last: Arc::default() }
     }
 
     /// All users, by name.
     pub fn list(&self) -> Result<Vec<PageUser>, Fault> {
-        let bytes = match std::fs::read(&self.0) {
+        let bytes = match std::fs::read(&self.file) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(Fault::file("read", &self.0, &error)),
+            Err(error) => return Err(Fault::file("read", &self.file, &error)),
         };
         serde_json::from_slice(&bytes).map_err(|error| {
-            Fault::failed(format!("{} is not a list of users: {error}", self.0.display()))
+            Fault::failed(format!("{} is not a list of users: {error}", self.file.display()))
                 .hint("delete it, and add the users again")
         })
     }
@@ -117,28 +133,44 @@ impl UserFile {
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<PageUser>) -> Result<(), Fault>) -> Result<(), Fault> {
-        let _alone = folders::alone_with(&self.0)?;
+        let _alone = folders::alone_with(&self.file)?;
         let mut users = self.list()?;
         change(&mut users)?;
-        folders::replace_private(&self.0, &serde_json::to_vec_pretty(&users).unwrap_or_default())
+        folders::replace_private(&self.file, &serde_json::to_vec_pretty(&users).unwrap_or_default())
     }
 
-    /// The user with a name. A file that cannot be read names nobody.
+    /// The user with a name.
     pub(crate) fn named(&self, name: &str) -> Option<PageUser> {
-        self.known().into_iter().find(|user| user.name == name)
+        self.known().iter().find(|user| user.name == name).cloned()
     }
 
     /// The user with a token.
     pub(crate) fn with_token(&self, shown: &str) -> Option<PageUser> {
         let shown = hash(shown.trim());
-        self.known().into_iter().find(|user| user.hash.as_bytes().ct_eq(shown.as_bytes()).into())
+        self.known().iter().find(|user| user.hash.as_bytes().ct_eq(shown.as_bytes()).into()).cloned()
     }
 
-    fn known(&self) -> Vec<PageUser> {
-        self.list().unwrap_or_else(|fault| {
-            tracing::warn!("nobody can sign in: {}", fault.message);
-            Vec::new()
-        })
+    /// All users; the file is only read if it has changed. A file that cannot be read names nobody.
+    fn known(&self) -> Arc<[PageUser]> {
+        let stamp = std::fs::metadata(&self.file).ok().and_then(|about| {
+            let stamp = FileStamp { modified: about.modified().ok()?, bytes: about.len() };
+            stamp.modified.elapsed().is_ok_and(|age| age > YOUNG).then_some(stamp)
+        });
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(now), Some((then, users))) = (stamp, &*last)
+            && now == *then
+        {
+            return Arc::clone(users);
+        }
+        let users: Arc<[PageUser]> = match self.list() {
+            Ok(users) => users.into(),
+            Err(fault) => {
+                tracing::warn!("nobody can sign in: {}", fault.message);
+                return Arc::default();
+            }
+        };
+        *last = stamp.map(|stamp| (stamp, Arc::clone(&users)));
+        users
     }
 }
 
@@ -173,5 +205,37 @@ mod tests {
         std::fs::write(&file, "{").unwrap();
         assert!(users.with_token(&bob).is_none() && users.add("eve", UserRole::See).is_err());
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "{", "what cannot be read is not overwritten");
+    }
+
+    #[test]
+    fn the_file_is_read_again_only_when_it_has_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("users");
+        let users = UserFile::at(file.clone());
+        users.add("ann", UserRole::Steer).unwrap();
+        let written = std::fs::read_to_string(&file).unwrap();
+        let set = |text: &str, age: u64| {
+            std::fs::write(&file, text).unwrap();
+            let time = SystemTime::now() - Duration::from_secs(age);
+            std::fs::File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
+            time
+        };
+        let time = set(&written, 100);
+        assert!(users.named("ann").is_some());
+        // The same time and size: it is not looked into.
+        std::fs::write(&file, written.replace("ann", "bob")).unwrap();
+        std::fs::File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
+        assert!(users.named("ann").is_some() && users.named("bob").is_none());
+        // Another time, or another size, or a file that was written just now.
+        set(&written.replace("ann", "bob"), 50);
+        assert!(users.named("ann").is_none() && users.named("bob").is_some());
+        set(&written.replace("ann", "cleo"), 50);
+        assert!(users.named("bob").is_none() && users.named("cleo").is_some());
+        std::fs::write(&file, written.replace("ann", "dora")).unwrap();
+        assert!(users.named("dora").is_some());
+        std::fs::write(&file, written.replace("ann", "emil")).unwrap();
+        assert!(users.named("dora").is_none() && users.named("emil").is_some());
+        std::fs::remove_file(&file).unwrap();
+        assert!(users.named("emil").is_none());
     }
 }

@@ -11,80 +11,27 @@
 //! container; `steps` the statuses of steps that have changed, for every element with such a `data-step`. Like the page,
 //! a patch is a function of the run and positions, so it is made once for all who watch.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use axum::body::Bytes;
 use serde::Serialize;
-use tokio::sync::OnceCell;
 use updraft_drawing::{GraphNode, draw_nodes};
 use updraft_run::{RunId, StepId};
 use updraft_workbench::Fault;
 use updraft_workbench::history::{EntryKind, RunHistory};
 use updraft_workbench::service::{LiveRuns, RunFeed};
 
+use super::patch_cache::{FramedPatch, PatchCache, PatchKey, WatchedPart};
 use super::run_page::{RunScene, RunTab, SceneCache};
 use super::{chat, events, inspector, layout, pictures, run_page, steps};
 
-/// How many patches, and how many bytes of them, are kept for watchers that want the same.
-const KEPT: usize = 1_024;
-const KEPT_BYTES: usize = 16 << 20;
-/// A page that is more events behind, or that so many bytes would have to be added to, is loaded again.
+/// A page that is more events behind, or for which a patch would be larger, is loaded again.
 const FARTHEST: u64 = 1_000;
-const MOST_ADDED: usize = 1 << 20;
+const MOST_BYTES: usize = 2 << 20;
 /// How soon a browser tries again, in milliseconds.
 const RETRY: u32 = 1_000;
 /// Most steps whose rows are replaced one by one.
 const ROWS: usize = 200;
-
-/// What one watcher looks at.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct WatchedPart {
-    pub(super) tab: RunTab,
-    pub(super) step: Option<StepId>,
-}
-
-/// Which patch: of which run, from which position to which, for whom.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct PatchKey {
-    run: RunId,
-    after: u64,
-    until: u64,
-    part: WatchedPart,
-}
-
-/// A patch as it goes over the line: the bytes of an event, which all watchers share.
-pub(super) struct FramedPatch {
-    /// The position that it leads to.
-    pub(super) position: u64,
-    pub(super) frame: Bytes,
-}
-
-type SharedPatch = Arc<OnceCell<Arc<FramedPatch>>>;
-
-/// The newest patches.
-#[derive(Default)]
-pub(crate) struct PatchCache(Mutex<PatchCacheState>);
-
-#[derive(Default)]
-struct PatchCacheState {
-    patches: BTreeMap<PatchKey, SharedPatch>,
-    /// The oldest comes first.
-    order: VecDeque<PatchKey>,
-    bytes: usize,
-}
-
-impl PatchCacheState {
-    /// Forgets the oldest patches until the others are within the limits.
-    fn shrink(&mut self) {
-        while self.order.len() > KEPT || (self.bytes > KEPT_BYTES && self.order.len() > 1) {
-            let Some(oldest) = self.order.pop_front() else { return };
-            if let Some(patch) = self.patches.remove(&oldest).as_ref().and_then(|cell| cell.get()) {
-                self.bytes = self.bytes.saturating_sub(patch.frame.len());
-            }
-        }
-    }
-}
 
 /// A patch as it is sent.
 #[derive(Default, Serialize)]
@@ -98,22 +45,6 @@ struct Patch {
 }
 
 impl PatchCache {
-    fn state(&self) -> MutexGuard<'_, PatchCacheState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn cell(&self, key: &PatchKey) -> SharedPatch {
-        let mut state = self.state();
-        if let Some(cell) = state.patches.get(key) {
-            return Arc::clone(cell);
-        }
-        let cell = SharedPatch::default();
-        state.patches.insert(key.clone(), Arc::clone(&cell));
-        state.order.push_back(key.clone());
-        state.shrink();
-        cell
-    }
-
     /// The patch from a position to the present.
     pub(super) async fn patch(
         &self,
@@ -123,23 +54,13 @@ impl PatchCache {
         part: &WatchedPart,
     ) -> Result<Arc<FramedPatch>, Fault> {
         let key = PatchKey { run: feed.id().clone(), after, until, part: part.clone() };
-        let cell = self.cell(&key);
-        let make = || async {
-            let (runs, feed, part) = (runs.clone(), Arc::clone(feed), part.clone());
-            let made = tokio::task::spawn_blocking(move || {
-                feed.read(|history| make(&runs, feed.id(), history, after, &part))?
-            });
-            let made = made.await.map_err(|error| Fault::failed(error.to_string()))??;
-            let mut state = self.state();
-            // It may have been forgotten while it was made.
-            if state.patches.contains_key(&key) {
-                state.bytes += made.frame.len();
-            }
-            Ok::<_, Fault>(Arc::new(made))
+        let (runs, feed, part) = (runs.clone(), Arc::clone(feed), part.clone());
+        let make = async || {
+            let read = move || feed.read(|history| make(&runs, feed.id(), history, after, &part))?;
+            let made = tokio::task::spawn_blocking(read).await.map_err(|error| Fault::failed(error.to_string()))??;
+            Ok(Arc::new(made))
         };
-        let made = cell.get_or_try_init(make).await.map(Arc::clone)?;
-        self.state().shrink();
-        Ok(made)
+        self.get_or_make(&key, make).await
     }
 }
 
@@ -169,7 +90,7 @@ fn make(
         fill(&mut patch, &scene, after)?;
     }
     let position = patch.position;
-    if !is_near || patch.added() > MOST_ADDED {
+    if !is_near || patch.bytes() > MOST_BYTES {
         patch = Patch { position, reload: true, ..Patch::default() };
     }
     let data = serde_json::to_string(&patch).map_err(|error| Fault::failed(error.to_string()))?;
@@ -178,9 +99,9 @@ fn make(
 }
 
 impl Patch {
-    /// How many bytes the page grows by.
-    fn added(&self) -> usize {
-        self.append.values().map(String::len).sum()
+    /// How many bytes of HTML it brings.
+    fn bytes(&self) -> usize {
+        self.append.values().chain(self.replace.values()).map(String::len).sum()
     }
 }
 
@@ -192,7 +113,7 @@ fn fill(patch: &mut Patch, scene: &RunScene<'_>, after: u64) -> Result<(), Fault
     let mut has_new_plan = false;
     let mut is_over = false;
     for entry in history.entries().iter().filter(|entry| entry.changed > after) {
-        if patch.added() > MOST_ADDED {
+        if patch.bytes() > MOST_BYTES {
             return Ok(());
         }
         let made = chat::item(scene, entry).0;
@@ -235,4 +156,18 @@ fn fill(patch: &mut Patch, scene: &RunScene<'_>, after: u64) -> Result<(), Fault
         patch.replace.insert("inspector".into(), inspector::pane(scene)?.0);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_is_as_large_as_what_it_replaces_and_what_it_adds() {
+        let mut patch = Patch::default();
+        patch.replace.insert("inspector".to_owned(), "x".repeat(30));
+        patch.replace.insert("view-body".to_owned(), "x".repeat(200));
+        patch.append.insert("chat", "x".repeat(1_000));
+        assert_eq!(patch.bytes(), 1_230);
+    }
 }

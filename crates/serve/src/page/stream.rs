@@ -26,7 +26,7 @@ use updraft_workbench::service::{LiveText, LiveTextKind, RunFeed};
 
 use super::PageState;
 use super::failure::PageFailure;
-use super::patch::WatchedPart;
+use super::patch_cache::WatchedPart;
 use super::run_page::RunTab;
 
 /// How often a silent connection is told that the server is there.

@@ -88,8 +88,9 @@ pub struct RunFeed {
     news: Notify,
     is_followed: AtomicBool,
     used: AtomicU64,
-    /// About how large the history is.
+    /// About how large the history is, and those of the past together.
     bytes: AtomicUsize,
+    past_bytes: AtomicUsize,
 }
 
 impl FeedMap {
@@ -97,7 +98,7 @@ impl FeedMap {
     fn shrink(&mut self) {
         loop {
             let idle: Vec<&Arc<RunFeed>> = self.feeds.values().filter(|feed| !feed.is_watched()).collect();
-            let bytes: usize = idle.iter().map(|feed| feed.bytes.load(Ordering::Relaxed)).sum();
+            let bytes: usize = idle.iter().map(|feed| feed.size()).sum();
             if idle.len() < KEPT && bytes <= KEPT_BYTES {
                 return;
             }
@@ -136,6 +137,7 @@ impl LiveFeeds {
             is_followed: AtomicBool::new(false),
             used: AtomicU64::new(use_now),
             bytes: AtomicUsize::new(0),
+            past_bytes: AtomicUsize::new(0),
         });
         map.feeds.insert(id.clone(), Arc::clone(&feed));
         feed
@@ -169,6 +171,11 @@ impl RunFeed {
     /// The run.
     pub fn id(&self) -> &RunId {
         &self.id
+    }
+
+    /// About how many bytes it takes.
+    fn size(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed) + self.past_bytes.load(Ordering::Relaxed)
     }
 
     fn is_watched(&self) -> bool {
@@ -214,10 +221,10 @@ impl RunFeed {
     /// Keeps a history from which later looks at the past go on.
     fn keep(&self, history: &RunHistory) {
         let mut past = self.past();
-        let bytes = |past: &BTreeMap<u64, Arc<RunHistory>>| past.values().map(|known| known.bytes()).sum::<usize>();
-        if !past.contains_key(&history.position()) && bytes(&past) + history.bytes() <= PAST_BYTES {
+        let bytes = past.values().map(|known| known.bytes()).sum::<usize>() + history.bytes();
+        if !past.contains_key(&history.position()) && bytes <= PAST_BYTES {
             past.insert(history.position(), Arc::new(history.clone()));
-            self.bytes.fetch_add(history.bytes(), Ordering::Relaxed);
+            self.past_bytes.store(bytes, Ordering::Relaxed);
         }
     }
 
@@ -232,17 +239,18 @@ impl RunFeed {
         if head.events < known {
             // What was damaged has been cut off: the past that is known did not happen.
             *history = RunHistory::default();
-            self.past().clear();
-            self.bytes.store(0, Ordering::Relaxed);
+            let mut past = self.past();
+            past.clear();
+            self.past_bytes.store(0, Ordering::Relaxed);
         }
-        let (from, bytes) = (history.position(), history.bytes());
+        let from = history.position();
         let mut add = |first: u64, record: Record| {
             if first > from {
                 history.add(first, &record, u64::MAX);
             }
         };
-        if head.events.saturating_sub(from) < MANY {
-            self.read_from(from + 1, &mut add)?;
+        let read = if head.events.saturating_sub(from) < MANY {
+            self.read_from(from + 1, &mut add)
         } else {
             std::thread::scope(|scope| {
                 let (send, receive) = std::sync::mpsc::sync_channel(1_024);
@@ -252,9 +260,10 @@ impl RunFeed {
                     add(first, record);
                 }
                 reading.join().map_err(|_| Fault::failed("the journal could not be read"))?
-            })?;
-        }
-        self.bytes.fetch_add(history.bytes() - bytes, Ordering::Relaxed);
+            })
+        };
+        self.bytes.store(history.bytes(), Ordering::Relaxed);
+        read?;
         Ok(history.position())
     }
 
@@ -407,5 +416,37 @@ mod tests {
         }
         assert_eq!(feed.past().len(), 2, "two histories are kept on the way");
         journal.close().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn histories_that_nobody_watches_are_forgotten_by_number_and_by_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal =
+            Journal::open(&folder.path().join("journal.db"), updraft_journal::JournalOptions::default()).unwrap();
+        let feeds = LiveFeeds::default();
+        let run = |n: u8| RunId::from_bits([n; 10]);
+        let watched = feeds.of(&journal, &run(0));
+        let _watcher = watched.positions();
+        for n in 1..=100 {
+            feeds.of(&journal, &run(n)).bytes.store(10, Ordering::Relaxed);
+        }
+        let known = |feeds: &LiveFeeds| feeds.map().feeds.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(known(&feeds).len(), KEPT + 1, "and the one that is watched");
+        assert!(known(&feeds).contains(&run(0)) && known(&feeds).contains(&run(100)));
+        // The past counts as well as the present, and it makes no difference which of them was looked at last.
+        feeds.of(&journal, &run(90)).past_bytes.store(KEPT_BYTES / 2, Ordering::Relaxed);
+        feeds.of(&journal, &run(91)).bytes.store(KEPT_BYTES / 2 + 1, Ordering::Relaxed);
+        watched.bytes.store(KEPT_BYTES, Ordering::Relaxed);
+        feeds.of(&journal, &run(101));
+        assert_eq!(known(&feeds), [run(0), run(91), run(101)]);
+        // A history that became smaller counts as what it is now.
+        feeds.of(&journal, &run(91)).bytes.store(5, Ordering::Relaxed);
+        feeds.of(&journal, &run(102));
+        assert_eq!(known(&feeds), [run(0), run(91), run(101), run(102)]);
     }
 }
