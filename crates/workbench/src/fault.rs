@@ -135,3 +135,10 @@ impl From<updraft_engine::Error> for Fault {
         }
     }
 }
+
+/// Does something that waits for the disk, without holding up other tasks.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| Fault::failed(error.to_string()))?
+}

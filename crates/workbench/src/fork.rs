@@ -11,7 +11,7 @@ use updraft_models::choose;
 use updraft_run::{ForkChange, Input, Run, RunId, RunMode, RunSettings as Rules, Step, StepRole};
 
 use crate::adopt::may_be_cut;
-use crate::fault::Fault;
+use crate::fault::{Fault, blocking};
 use crate::servers::WantedTools;
 use crate::workbench::Workbench;
 use crate::{model_access, tools};
@@ -44,15 +44,19 @@ impl Workbench {
     pub async fn fork(&self, fork: Fork, then: Vec<Input>) -> Result<RunHandle, Fault> {
         let Fork { from, at, to, model, goal, variables, stays } = fork;
         let journal = self.journal()?;
-        let copied = first_events(journal, &from, at)?;
+        let (source, copied) = (journal.clone(), from.clone());
+        let copied = blocking(move || Ok(Box::new(first_events(&source, &copied, at)?))).await?;
         let mut inputs = Vec::new();
         if !stays {
             // The record that is cut may contain the end of the original run, which the copy does not have.
             inputs.extend(self.continuation_input(&copied).await?);
         }
         let kit = self.equipment(WantedTools::All).await?;
-        let stood = kit.engine.as_it_stood(&from, at)?;
-        variables.iter().try_for_each(|(name, _)| check_variable(&stood, &from, name))?;
+        if !variables.is_empty() {
+            let (engine, source) = (kit.engine.clone(), from.clone());
+            let stood = blocking(move || Ok(Box::new(engine.as_it_stood(&source, at)?))).await?;
+            variables.iter().try_for_each(|(name, _)| check_variable(&stood, &from, name))?;
+        }
         let unknown = (copied.settings().model == UNKNOWN_MODEL).then(|| self.settings.effective.model.value.clone());
         let settings = match model.or(unknown) {
             Some(model) => {

@@ -99,6 +99,6 @@ pub(super) async fn ingest(
     State(state): State<Arc<PageState>>,
     Form(form): Form<IngestForm>,
 ) -> Result<Redirect, PageFailure> {
-    state.service.ingest(&form.path)?;
+    state.service.ingest(&form.path).await?;
     Ok(Redirect::to("/knowledge#ingestion"))
 }

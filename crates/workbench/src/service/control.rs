@@ -6,10 +6,10 @@ use serde_json::Value;
 use updraft_engine::{EdgeList, PersonResponse, node_link};
 use updraft_run::{ApprovalScope, Effect, EffectAddress, EffectKind, Goal, Input, Run, RunId, RunMode, Verdict};
 
-use super::runs::{LiveRuns, blocking};
+use super::runs::LiveRuns;
 use super::service_types::{RunRequest, RunView};
 use super::view;
-use crate::fault::Fault;
+use crate::fault::{Fault, blocking};
 use crate::settings::RememberedRules;
 
 /// Who decides what comes from a program.
@@ -103,7 +103,8 @@ impl LiveRuns {
             })
             .await?;
         if !rules.is_empty() {
-            RememberedRules::add(&self.bench().folders, self.workspace(), &rules)?;
+            let (folders, workspace) = (self.bench().folders.clone(), self.workspace().to_owned());
+            blocking(move || RememberedRules::add(&folders, &workspace, &rules)).await?;
         }
         Ok(view)
     }

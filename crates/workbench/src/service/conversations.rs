@@ -14,7 +14,7 @@ use super::runs::LiveRuns;
 use super::service_types::{Query, QueryAnswer, RunListener, RunProgress};
 use super::sessions::Sessions;
 use super::view;
-use crate::fault::Fault;
+use crate::fault::{Fault, blocking};
 
 /// The conversations of a service. Cheap to clone.
 #[derive(Clone)]
@@ -68,7 +68,10 @@ impl Conversations {
     /// Adds to a conversation the answers that came after the client had stopped waiting.
     async fn catch_up(&self, session: &str) -> Result<(), Fault> {
         for run in self.sessions.open(session)? {
-            let report = self.runs.find(&run).and_then(|id| view::report(self.runs.journal(), &id));
+            let runs = self.runs.clone();
+            let report = move |run: &str| Ok(Box::new(view::report(runs.journal(), &runs.find(run)?)?));
+            let wanted = run.clone();
+            let report = blocking(move || report(&wanted)).await;
             let answer = match report {
                 Ok(report) if view::of(&report).status.is_final() => Some((report.answer(), report.run.origins())),
                 Ok(_) => continue,
@@ -106,14 +109,17 @@ impl Conversations {
         // The last messages were sent before the run came to rest.
         rest_of(&mut heard).into_iter().for_each(pass_on);
         unwanted.is_over = true;
-        let report = view::report(self.runs.journal(), &id)?;
+        let (journal, ended, history) = (self.runs.journal().clone(), id.clone(), query.history);
+        let read = move || {
+            let messages = history.then(|| messages(&journal, &ended)).transpose()?;
+            Ok((Box::new(view::report(&journal, &ended)?), messages))
+        };
+        let (report, messages) = blocking(read).await?;
         let view = view::of(&report);
         if view.status.is_final() {
             let answer = Some((view.answer.as_str(), &report.run.origins()));
             self.sessions.answered(&session, id.as_str(), answer).await?;
         }
-        let messages = query.history.then(|| messages(self.runs.journal(), &id)).transpose();
-        let messages = messages?;
         Ok(QueryAnswer { view, session, messages })
     }
 }

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use updraft_run::{Event, Input, RunId};
 
-use super::runs::{LiveRuns, blocking};
-use crate::fault::Fault;
+use super::runs::LiveRuns;
+use crate::fault::{Fault, blocking};
 use crate::fork::{Fork, check_variable, may_fork};
 use crate::journal::new_id;
 

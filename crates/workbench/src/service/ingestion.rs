@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use updraft_knowledge::Cancel;
 use updraft_run::Timestamp;
-use updraft_tools::{IndexProgress, IndexState, IndexWork};
+use updraft_tools::{IndexProgress, IndexState, IndexWork, Workspace};
 
 use super::UpdraftService;
-use crate::fault::Fault;
+use crate::fault::{Fault, blocking};
+use crate::knowledge;
 use crate::time_format::{self, count};
 
 /// How many files that could not be read are named.
@@ -86,16 +87,8 @@ impl UpdraftService {
     pub fn ingest(&self, path: &str) -> Result<(), Fault> {
         let workspace = self.files.place.workspace.clone();
         let path = path.trim().trim_end_matches('/').to_owned();
-        let places: Vec<PathBuf> = match path.as_str() {
-            "" | "." => Vec::new(),
-            path => {
-                let found = workspace.locate(path).map_err(|failure| Fault::usage(failure.message))?;
-                if workspace.form(&found).map_err(|failure| Fault::usage(failure.message))?.is_none() {
-                    return Err(Fault::usage(format!("`{path}` does not exist in the workspace")));
-                }
-                vec![workspace.root().join(found.to_string())]
-            }
-        };
+        let (around, wanted) = (workspace.clone(), path.clone());
+        let places = blocking(move || places_of(&around, &wanted)).await?;
         let state = self.files.ingestion.clone();
         {
             let mut last = state.lock();
@@ -133,6 +126,18 @@ impl UpdraftService {
         });
         Ok(())
     }
+}
+
+/// The file or folder that a path names; none for the whole workspace.
+fn places_of(workspace: &Workspace, path: &str) -> Result<Vec<PathBuf>, Fault> {
+    if matches!(path, "" | ".") {
+        return Ok(Vec::new());
+    }
+    let found = workspace.locate(path).map_err(|failure| Fault::usage(failure.message))?;
+    if workspace.form(&found).map_err(|failure| Fault::usage(failure.message))?.is_none() {
+        return Err(Fault::usage(format!("`{path}` does not exist in the workspace")));
+    }
+    Ok(vec![workspace.root().join(found.to_string())])
 }
 
 fn working(progress: &IndexProgress) -> IngestionPhase {

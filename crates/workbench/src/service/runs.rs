@@ -14,7 +14,7 @@ use updraft_run::{Goal, Input, Run, RunId, Status};
 use super::feeds::LiveFeeds;
 use super::figures::FigureCache;
 use super::orders::PAGE;
-use crate::fault::Fault;
+use crate::fault::{Fault, blocking};
 use crate::flags::Flags;
 use crate::folders::unguessable;
 use crate::journal::{self, new_id};
@@ -39,9 +39,9 @@ enum ReopenReason {
 
 /// The runs of this process. Cheap to clone.
 #[derive(Clone)]
-pub struct LiveRuns(Arc<OfficeRunsInner>);
+pub struct LiveRuns(Arc<LiveRunsInner>);
 
-struct OfficeRunsInner {
+struct LiveRunsInner {
     bench: Workbench,
     engine: Engine,
     workspace: String,
@@ -62,7 +62,7 @@ impl LiveRuns {
         let workspace = bench.folder.display().to_string();
         let (tasks, driven, opening) = (TaskTracker::new(), Mutex::default(), tokio::sync::Mutex::default());
         let figures = FigureCache::default();
-        Self(Arc::new(OfficeRunsInner { bench, engine, workspace, stop, tasks, driven, opening, feeds, figures }))
+        Self(Arc::new(LiveRunsInner { bench, engine, workspace, stop, tasks, driven, opening, feeds, figures }))
     }
 
     pub(super) fn bench(&self) -> &Workbench {
@@ -320,11 +320,4 @@ impl LiveRuns {
         self.0.bench.close().await;
         self.journal().clone().close().await;
     }
-}
-
-/// Does something that waits for the disk, without holding up other tasks.
-pub(super) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
-) -> Result<T, Fault> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| Fault::failed(error.to_string()))?
 }
