@@ -30,6 +30,36 @@ pub(super) struct DetailsPanel {
     moved: isize,
     /// The entries that are shown in full, with the prompt of a question to a model.
     unfolded: BTreeMap<u64, Option<String>>,
+    wrapped: WrappedEntries,
+}
+
+/// The lines of entries, by position: frames are drawn many times a second, and entries seldom change.
+#[derive(Default)]
+struct WrappedEntries {
+    columns: usize,
+    /// With the position of the entry's last change.
+    lines: BTreeMap<u64, (u64, Vec<String>)>,
+}
+
+impl WrappedEntries {
+    /// Forgets what does not fit so many columns, or comes before the first entry that is shown.
+    fn begin(&mut self, columns: usize, first: u64) {
+        if self.columns != columns {
+            *self = Self { columns, lines: BTreeMap::new() };
+        }
+        self.lines = self.lines.split_off(&first);
+    }
+
+    /// Wraps an entry unless that was done since it changed.
+    fn wrap(&mut self, position: u64, changed: u64, wrap: impl FnOnce() -> Vec<String>) {
+        if self.lines.get(&position).is_none_or(|(known, _)| *known != changed) {
+            self.lines.insert(position, (changed, wrap()));
+        }
+    }
+
+    fn of(&self, position: u64) -> &[String] {
+        self.lines.get(&position).map(|(_, lines)| lines.as_slice()).unwrap_or_default()
+    }
 }
 
 /// The size of the panel, and its colours.
@@ -80,6 +110,7 @@ impl DetailsPanel {
         if self.unfolded.remove(&position).is_none() {
             self.unfolded.insert(position, prompt);
         }
+        self.wrapped.lines.remove(&position);
     }
 
     /// The lines that are in view.
@@ -87,30 +118,40 @@ impl DetailsPanel {
         let PanelSize { columns, rows, paint, has_keys } = size;
         let entries = entries(history, step);
         self.count = entries.len();
-        let mut lines = match step.and_then(|id| history.run().step(id)) {
+        let head = match step.and_then(|id| history.run().step(id)) {
             Some(step) => facts(history, step, columns, paint),
             None => run_facts(history, columns, paint),
         };
-        let (chosen, mut from, mut until) = (self.entry(entries.len()), 0, 0);
+        self.wrapped.begin(columns, entries.first().map_or(u64::MAX, |entry| entry.position));
+        let (chosen, mut from, mut until, mut count) = (self.entry(entries.len()), 0, 0, head.len());
         for (n, entry) in entries.iter().enumerate() {
             let unfolded = self.unfolded.get(&entry.position);
-            let block = EntryLines { paint, columns: columns.saturating_sub(2), unfolded }.of(entry);
-            let mark = if has_keys && n == chosen { paint.cyan("› ") } else { "  ".to_owned() };
+            let wrap = || EntryLines { paint, columns: columns.saturating_sub(2), unfolded }.of(entry);
+            self.wrapped.wrap(entry.position, entry.changed, wrap);
+            let lines = self.wrapped.of(entry.position).len();
             if n == chosen {
-                from = lines.len();
+                (from, until) = (count, count + lines);
             }
-            let marks = std::iter::once(mark).chain(std::iter::repeat("  ".to_owned()));
-            lines.extend(marks.zip(block).map(|(mark, line)| format!("{mark}{line}")));
-            if n == chosen {
-                until = lines.len();
-            }
+            count += lines;
         }
         // The beginning of the chosen entry is in view, and its end if that fits.
         let top = until.saturating_sub(rows).min(from);
-        let most = lines.len().saturating_sub(rows);
+        let most = count.saturating_sub(rows);
         let wanted = top.saturating_add_signed(self.moved).min(most);
         self.moved = wanted.cast_signed() - top.cast_signed();
-        lines.into_iter().skip(wanted).take(rows).collect()
+        let mark = |n: usize, line: usize| {
+            if has_keys && n == chosen && line == 0 { paint.cyan("› ") } else { "  ".to_owned() }
+        };
+        let blocks = entries.iter().enumerate().flat_map(|(n, entry)| {
+            let lines = self.wrapped.of(entry.position).iter().enumerate();
+            lines.map(move |(at, line)| (n, at, line))
+        });
+        let shown = head.iter().map(|line| (None, line)).chain(blocks.map(|(n, at, line)| (Some((n, at)), line)));
+        let marked = |(place, line): (Option<(usize, usize)>, &String)| match place {
+            Some((n, at)) => format!("{}{line}", mark(n, at)),
+            None => line.clone(),
+        };
+        shown.skip(wanted).take(rows).map(marked).collect()
     }
 }
 
@@ -333,6 +374,28 @@ fn broken(line: &str, columns: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_entry_is_wrapped_again_when_it_or_the_width_has_changed_and_forgotten_when_it_is_not_shown() {
+        let mut wrapped = WrappedEntries::default();
+        let mut count = 0;
+        let mut wrap = |wrapped: &mut WrappedEntries, position, changed| {
+            wrapped.wrap(position, changed, || {
+                count += 1;
+                vec![format!("{position} {changed}")]
+            });
+            count
+        };
+        wrapped.begin(80, 3);
+        assert_eq!((wrap(&mut wrapped, 3, 3), wrap(&mut wrapped, 5, 5)), (1, 2));
+        wrapped.begin(80, 3);
+        assert_eq!((wrap(&mut wrapped, 3, 3), wrap(&mut wrapped, 5, 7)), (2, 3));
+        assert_eq!(wrapped.of(5), ["5 7"]);
+        wrapped.begin(40, 3);
+        assert_eq!(wrap(&mut wrapped, 3, 3), 4);
+        wrapped.begin(40, 4);
+        assert!(wrapped.of(3).is_empty());
+    }
 
     #[test]
     fn a_line_is_broken_at_spaces_and_long_words_where_they_must() {
