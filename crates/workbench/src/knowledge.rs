@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use updraft_journal::hash_of;
+use updraft_knowledge::IngestReport;
 use updraft_reader::ReadOptions;
 use updraft_run::ReadRules;
 use updraft_tools::{IndexConfig, WorkspaceIndex};
@@ -14,6 +15,7 @@ use updraft_tools::{IndexConfig, WorkspaceIndex};
 use crate::confinement;
 use crate::folders::AppFolders;
 use crate::settings::WorkspaceSettings;
+use crate::time_format::count;
 
 pub use embedders::embedder;
 pub use pull::{has_minilm, minilm_folder, pull_minilm};
@@ -58,4 +60,11 @@ fn own_folders(folders: &AppFolders, workspace: &Path) -> Vec<PathBuf> {
     let all = [&folders.config, &folders.data, &folders.state];
     let real = all.into_iter().filter_map(|folder| folder.canonicalize().ok());
     real.filter(|folder| !workspace.starts_with(folder)).collect()
+}
+
+/// What a pass over the files came to, in one sentence.
+pub fn pass_in_words(pass: &IngestReport) -> String {
+    let (files, passages) = (count(pass.files, "file"), count(pass.chunks, "passage"));
+    let (written, unchanged, removed) = (pass.written, pass.unchanged + pass.same, pass.removed);
+    format!("{files}: {written} written in {passages}, {unchanged} unchanged, {removed} removed")
 }

@@ -115,11 +115,11 @@ fn report(job: &IndexJob, outcome: &Outcome<IndexState>, as_json: bool) -> CliRe
             "written": pass.map_or(state.progress.files, |pass| pass.written),
             "unchanged": pass.map(|pass| pass.unchanged + pass.same),
             "removed": pass.map(|pass| pass.removed),
-            "chunks": pass.map(|pass| pass.chunks),
+            "passages": pass.map(|pass| pass.chunks),
             "failed": failed,
             "unread": unread,
             "documents": totals.documents,
-            "all_chunks": totals.chunks,
+            "all_passages": totals.chunks,
             "vectors": totals.vectors,
             "vector_fault": state.vector_fault,
             "replaced": state.replaced,
@@ -134,14 +134,7 @@ fn report(job: &IndexJob, outcome: &Outcome<IndexState>, as_json: bool) -> CliRe
         out::note(&format!("stopped: {done} of {} indexed; the next `updraft ingest` goes on", count(all, "file")));
         return Ok(outcome.code);
     };
-    out::note(&format!(
-        "{}: {} written ({}), {} unchanged, {} removed",
-        count(pass.files, "file"),
-        pass.written,
-        count(pass.chunks, "chunk"),
-        pass.unchanged + pass.same,
-        pass.removed
-    ));
+    out::note(&knowledge::pass_in_words(pass));
     let failed = pass.failed.iter().map(|(path, why)| (path.as_str(), why.as_str()));
     let all: Vec<(&str, &str)> = failed.chain(unread.iter().map(|entry| (entry.path.as_str(), why(entry)))).collect();
     for (path, why) in all.iter().take(NAMED) {

@@ -51,7 +51,7 @@ fn what_is_ingested_by_name_stays_until_it_is_removed() {
     let papers = outside.to_str().unwrap();
     let report = world.updraft(&["ingest", papers]);
     assert_eq!(report.code, 0, "{}", report.err);
-    assert!(report.err.contains("2 files: 2 written (1 chunk), 0 unchanged, 0 removed"), "{}", report.err);
+    assert!(report.err.contains("2 files: 2 written in 1 passage, 0 unchanged, 0 removed"), "{}", report.err);
     assert!(report.err.contains("not read: ") && report.err.contains("blob.bin: "), "{}", report.err);
     let found = one(&world.updraft(&["search", "--json", "shuttle"]));
     assert_eq!(paths(&found), [outside.join("loom.md").to_str().unwrap()]);

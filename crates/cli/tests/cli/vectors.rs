@@ -77,7 +77,7 @@ fn a_provider_makes_vectors_once_and_another_model_makes_its_own() {
     world.file("ships.md", "The brig left the harbour under full sail.\n");
     world.config("config.toml", "[knowledge]\nembeddings = \"ollama/two-things\"\n");
     let report = answer(&ran(&world, &provider, &["ingest", "--json"]));
-    assert_eq!((&report["all_chunks"], &report["vectors"]), (&json!(3), &json!(3)));
+    assert_eq!((&report["all_passages"], &report["vectors"]), (&json!(3), &json!(3)));
     let found = answer(&ran(&world, &provider, &["search", "--json", "--vectors", "weaver"]));
     assert_eq!(found["passages"][0]["path"], "weaving.md", "{found}");
     assert!(found["passages"][0]["why"].to_string().contains("similarity"), "{found}");

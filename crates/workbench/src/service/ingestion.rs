@@ -84,7 +84,7 @@ impl UpdraftService {
 
     /// Begins to bring a file or folder of the workspace into the index, or all of it for an empty path. Only one piece of
     /// work is done at a time.
-    pub fn ingest(&self, path: &str) -> Result<(), Fault> {
+    pub async fn ingest(&self, path: &str) -> Result<(), Fault> {
         let workspace = self.files.place.workspace.clone();
         let path = path.trim().trim_end_matches('/').to_owned();
         let (around, wanted) = (workspace.clone(), path.clone());
@@ -160,13 +160,6 @@ fn result(state: &IndexState) -> IngestionResult {
         return IngestionResult { words, ended, ..IngestionResult::default() };
     };
     let vectors = state.vector_fault.as_ref().map(|why| format!("; no vectors: {why}")).unwrap_or_default();
-    let words = format!(
-        "{}: {} written in {}, {} unchanged, {} removed{vectors}",
-        count(pass.files, "file"),
-        pass.written,
-        count(pass.chunks, "passage"),
-        pass.unchanged + pass.same,
-        pass.removed
-    );
+    let words = format!("{}{vectors}", knowledge::pass_in_words(pass));
     IngestionResult { words, unread: pass.failed.iter().take(NAMED).cloned().collect(), ended }
 }
