@@ -13,6 +13,9 @@ const SPIN: Duration = Duration::from_millis(120);
 /// Most rows of the composer.
 pub(super) const MOST_COMPOSED: usize = 10;
 
+/// Said while a question waits for the user to finish a message.
+pub(super) const HELD_QUESTION: &str = "a question waits: send what you write, or delete it with Ctrl-U";
+
 /// The rows below the scrollback, and the place of the cursor in them.
 #[derive(Debug)]
 pub(super) struct ConsoleLayout {
@@ -121,6 +124,8 @@ impl ConsoleState {
             "Ctrl-C again quits".to_owned()
         } else if self.prompt.is_some() {
             "Enter answers · Esc leaves it open".to_owned()
+        } else if self.has_held_question() {
+            HELD_QUESTION.to_owned()
         } else if self.search.is_some() {
             "Enter sends it · Tab takes it · Ctrl-R finds an older one · Esc ends the search".to_owned()
         } else if self.is_working {

@@ -22,9 +22,9 @@ pub(super) struct ConsoleState {
     pub(super) search: Option<HistorySearch>,
     /// The question that the next line answers, with what was being written before.
     pub(super) prompt: Option<(LinePrompt, Composer)>,
-    /// A question that waits until the user makes a pause in writing.
+    /// A question that waits until the user has sent or deleted what they are writing.
     held: Option<LinePrompt>,
-    /// The user is writing something.
+    /// The user has just pressed a key that sends nothing.
     is_typing: bool,
     /// What has begun and not ended yet; since when is known to the thread that draws.
     pub(super) is_working: bool,
@@ -151,8 +151,15 @@ impl ConsoleState {
         self.ask_held();
     }
 
+    /// Whether a question waits until the composer is empty.
+    pub(super) fn has_held_question(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Asks what is held, unless a key of a sentence would answer it.
     fn ask_held(&mut self) {
-        if self.is_typing && self.prompt.is_none() && (!self.composer.is_empty() || self.search.is_some()) {
+        let is_writing = self.is_typing || !self.composer.is_empty() || self.search.is_some();
+        if is_writing && self.prompt.is_none() {
             return;
         }
         let Some(prompt) = self.held.take() else { return };

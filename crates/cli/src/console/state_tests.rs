@@ -85,8 +85,30 @@ fn a_question_that_is_not_answered_stays_open_and_typed_text_does_not_answer_it(
     types(&mut state, "y");
     let (reply, answer) = std::sync::mpsc::channel();
     state.take(ConsoleNews::Asked(LinePrompt { text: "allow it?".into(), reply }));
-    assert!(state.composer.is_empty());
+    // However long the user thinks about the sentence, it does not become an answer.
+    state.set_typing(false);
+    assert!(state.prompt.is_none() && state.has_held_question());
+    assert_eq!(types(&mut state, "es, go on\n"), said("yes, go on"));
+    assert!(answer.try_recv().is_err());
+    state.set_typing(false);
+    assert!(state.prompt.is_some() && !state.has_held_question());
     assert_eq!(press(&mut state, KeyCode::Esc, KeyModifiers::NONE), KeyEffect::None);
     assert_eq!(answer.recv().unwrap(), None);
-    assert_eq!(state.composer.whole(), "y");
+}
+
+#[test]
+fn a_question_appears_when_the_user_has_deleted_what_they_wrote_and_makes_a_pause() {
+    let mut state = state();
+    types(&mut state, "y");
+    let (reply, answer) = std::sync::mpsc::channel();
+    state.take(ConsoleNews::Asked(LinePrompt { text: "allow it?".into(), reply }));
+    control(&mut state, 'u');
+    // Another sentence may begin.
+    state.set_typing(true);
+    assert!(state.prompt.is_none());
+    state.set_typing(false);
+    assert!(state.prompt.is_some());
+    types(&mut state, "n\n");
+    assert_eq!(answer.recv().unwrap(), Some("n".to_owned()));
+    assert!(state.composer.is_empty());
 }

@@ -31,7 +31,7 @@ const STOPPING: Duration = Duration::from_millis(150);
 /// Switches to the terminal's other screen, and back with a visible cursor.
 const ENTER_FULL: &str = "\x1b[?1049h";
 const LEAVE_FULL: &str = "\x1b[?25h\x1b[?1049l";
-/// After such a pause the user does not write any more.
+/// After such a pause, a user whose composer is empty is not about to write.
 const PAUSE: Duration = Duration::from_millis(700);
 /// Most lines that the log on the full screen goes back.
 const LONGEST_LOG: usize = 500;
@@ -166,7 +166,8 @@ impl ConsoleThread {
             }
             Some(FullscreenKey::Pass) | None => {}
         }
-        self.pressed = Some(Instant::now());
+        let is_enter = matches!(event, Event::Key(KeyEvent { code: KeyCode::Enter, .. }));
+        self.pressed = (!is_enter).then(Instant::now);
         match self.state.event(event) {
             KeyEffect::None => Ok(()),
             KeyEffect::Request(ConsoleRequest::Command(name, _)) if name == "graph" => self.enter_full(),

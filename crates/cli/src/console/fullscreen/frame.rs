@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::super::ascii;
-use super::super::layout::MOST_COMPOSED;
+use super::super::layout::{HELD_QUESTION, MOST_COMPOSED};
 use super::super::row::{CellSymbol, RowCell, RowStyle, ScreenRow};
 use super::super::state::{ConsoleMode, ConsoleState, FrameContext};
 use super::details::PanelSize;
@@ -163,6 +163,7 @@ impl FullscreenView {
     fn help(&self, state: &ConsoleState) -> &'static str {
         match self.panel {
             Panel::Composer if state.prompt.is_some() => "Enter answers · Esc leaves it open · Tab: steps",
+            _ if state.has_held_question() => HELD_QUESTION,
             Panel::Composer if state.mode == ConsoleMode::Watch => {
                 "Enter tells the agents · Tab: steps · Ctrl-G leaves"
             }
