@@ -27,7 +27,7 @@ const RESERVED: u64 = 256;
 /// A listener whose connections start in the waiting room.
 pub(crate) struct WaitingListener {
     listener: TcpListener,
-    hall: WaitingRoom,
+    waiting_room: WaitingRoom,
     open: Arc<Semaphore>,
     tls: Option<TlsIdentity>,
 }
@@ -36,7 +36,7 @@ impl WaitingListener {
     /// Connections of this listener, encrypted if there is a certificate.
     pub(crate) fn of(listener: TcpListener, tls: Option<TlsIdentity>) -> WaitingListener {
         let open = Arc::new(Semaphore::new(most_open()));
-        WaitingListener { listener, hall: WaitingRoom::for_at_most(MOST), open, tls }
+        WaitingListener { listener, waiting_room: WaitingRoom::for_at_most(MOST), open, tls }
     }
 }
 
@@ -71,10 +71,10 @@ impl Listener for WaitingListener {
         let (stream, from) = Listener::accept(&mut self.listener).await;
         // An answer is written in several pieces, which must not wait for the client to acknowledge the first.
         let _ = stream.set_nodelay(true);
-        let guest = self.hall.enter();
-        let waits = AdmissionDeadline { until: Instant::now() + PATIENCE, leave: Box::pin(guest.must_leave()) };
-        let seat = AdmissionSlot(Arc::new(Mutex::new(Some(guest))));
-        let stream = PendingStream { stream, seat, waits: Some(waits), _place: place };
+        let connection = self.waiting_room.enter();
+        let waits = AdmissionDeadline { until: Instant::now() + PATIENCE, leave: Box::pin(connection.must_leave()) };
+        let slot = AdmissionSlot(Arc::new(Mutex::new(Some(connection))));
+        let stream = PendingStream { stream, slot, waits: Some(waits), _place: place };
         (ServerStream::new(stream, self.tls.as_ref()), from)
     }
 
@@ -100,14 +100,14 @@ impl AdmissionSlot {
 
 impl Connected<IncomingStream<'_, WaitingListener>> for AdmissionSlot {
     fn connect_info(stream: IncomingStream<'_, WaitingListener>) -> Self {
-        stream.io().seat.clone()
+        stream.io().slot.clone()
     }
 }
 
 /// A connection that may still be waiting.
 pub(crate) struct PendingStream {
     stream: TcpStream,
-    pub(crate) seat: AdmissionSlot,
+    pub(crate) slot: AdmissionSlot,
     waits: Option<AdmissionDeadline>,
     /// Counts it among the open connections.
     _place: Option<OwnedSemaphorePermit>,
@@ -123,7 +123,7 @@ struct AdmissionDeadline {
 impl PendingStream {
     /// Fails if the time is over: a client that sends without end gets no more time than a silent one.
     fn in_time(&mut self) -> io::Result<()> {
-        if self.waits.is_some() && self.seat.is_let_in() {
+        if self.waits.is_some() && self.slot.is_let_in() {
             self.waits = None;
         }
         let is_late = self.waits.as_ref().is_some_and(|waits| Instant::now() >= waits.until);

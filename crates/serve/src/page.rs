@@ -6,7 +6,7 @@
 //!
 //! | file | what it is about |
 //! |---|---|
-//! | `access.rs`, `enter.rs`, `visitor.rs` | who may see the page and do what: one-time address, token, cookie, role |
+//! | `access.rs`, `enter.rs`, `visitor.rs`, `visitor_response.rs` | who may see the page and do what: one-time address, token, cookie, role |
 //! | `people.rs` | `/users`: who may use the page |
 //! | `address.rs` | where the page is, and which requests may be meant for it: `Host` and `Origin` |
 //! | `layout.rs`, `assets.rs`, `markdown.rs`, `failure.rs`, `words.rs` | the frame of every page, its files, texts, errors |
@@ -47,9 +47,9 @@ mod patch;
 mod patch_cache;
 mod people;
 mod pictures;
-mod questions;
 mod plan_draft;
 mod plan_page;
+mod questions;
 mod relations;
 mod run_page;
 mod sessions;
@@ -59,6 +59,7 @@ mod stream;
 mod tools;
 mod uploads;
 mod visitor;
+mod visitor_response;
 mod waits;
 pub(crate) mod words;
 

@@ -116,7 +116,7 @@ fn load(certificate: &Path, key: &Path) -> Result<(Vec<CertificateDer<'static>>,
 /// A connection to the server, encrypted or not.
 pub(crate) struct ServerStream {
     /// Its place in the waiting room.
-    pub(crate) seat: AdmissionSlot,
+    pub(crate) slot: AdmissionSlot,
     wire: Wire,
 }
 
@@ -134,12 +134,12 @@ impl<T: AsyncRead + AsyncWrite + Unpin> ByteStream for T {}
 impl ServerStream {
     /// A connection that was accepted; encrypted if there is a certificate.
     pub(crate) fn new(stream: PendingStream, tls: Option<&TlsIdentity>) -> Self {
-        let seat = stream.seat.clone();
+        let slot = stream.slot.clone();
         let wire = match tls {
             Some(tls) => Wire::Greeting(Box::new(tls.greet(stream))),
             None => Wire::Plain(stream),
         };
-        Self { seat, wire }
+        Self { slot, wire }
     }
 
     /// The stream, after the handshake.

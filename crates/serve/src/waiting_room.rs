@@ -22,12 +22,12 @@ pub(crate) struct WaitingRoom {
 #[derive(Default)]
 struct WaitingState {
     next: u64,
-    guests: BTreeMap<u64, CancellationToken>,
+    connections: BTreeMap<u64, CancellationToken>,
 }
 
 /// A waiting connection, until it is dropped.
 pub(crate) struct WaitingConnection {
-    hall: WaitingRoom,
+    room: WaitingRoom,
     number: u64,
     leave: CancellationToken,
 }
@@ -45,13 +45,13 @@ impl WaitingRoom {
         let mut waiting = self.lock();
         let number = waiting.next;
         waiting.next += 1;
-        waiting.guests.insert(number, leave.clone());
-        if waiting.guests.len() > self.most
-            && let Some((_, oldest)) = waiting.guests.pop_first()
+        waiting.connections.insert(number, leave.clone());
+        if waiting.connections.len() > self.most
+            && let Some((_, oldest)) = waiting.connections.pop_first()
         {
             oldest.cancel();
         }
-        WaitingConnection { hall: self.clone(), number, leave }
+        WaitingConnection { room: self.clone(), number, leave }
     }
 
     fn lock(&self) -> MutexGuard<'_, WaitingState> {
@@ -71,7 +71,7 @@ impl WaitingConnection {
 
 impl Drop for WaitingConnection {
     fn drop(&mut self) {
-        self.hall.lock().guests.remove(&self.number);
+        self.room.lock().connections.remove(&self.number);
     }
 }
 
@@ -81,13 +81,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_oldest_gives_way_and_everyone_leaves_in_the_end() {
-        let hall = WaitingRoom::for_at_most(128);
-        let guests: Vec<WaitingConnection> = (0..130).map(|_| hall.enter()).collect();
-        let left = guests.iter().map(|guest| guest.leave.is_cancelled()).collect::<Vec<_>>();
+        let room = WaitingRoom::for_at_most(128);
+        let connections: Vec<WaitingConnection> = (0..130).map(|_| room.enter()).collect();
+        let left = connections.iter().map(|connection| connection.leave.is_cancelled()).collect::<Vec<_>>();
         assert_eq!(left.iter().position(|left| !left), Some(2));
         assert!(left.iter().skip(2).all(|left| !left));
-        guests[2].must_leave().await;
-        drop(guests);
-        assert!(hall.lock().guests.is_empty());
+        connections[2].must_leave().await;
+        drop(connections);
+        assert!(room.lock().connections.is_empty());
     }
 }

@@ -39,7 +39,7 @@ pub async fn host(
     stop: CancellationToken,
 ) {
     let last = Arc::new(Mutex::new(None));
-    let (tasks, hall, inside) =
+    let (tasks, waiting_room, inside) =
         (TaskTracker::new(), WaitingRoom::for_at_most(MOST_WAITING), Arc::new(Semaphore::new(MOST)));
     loop {
         let accepted = tokio::select! {
@@ -54,7 +54,7 @@ pub async fn host(
         if !from.ip().is_loopback() {
             continue;
         }
-        let (guest, inside) = (hall.enter(), Arc::clone(&inside));
+        let (connection, inside) = (waiting_room.enter(), Arc::clone(&inside));
         let client = BridgeSession {
             token: token.clone(),
             service: service.clone(),
@@ -63,7 +63,7 @@ pub async fn host(
             stop: stop.clone(),
         };
         tasks.spawn(async move {
-            if let Err(error) = client.serve(stream, guest, &inside).await {
+            if let Err(error) = client.serve(stream, connection, &inside).await {
                 debug!(%error, "a client of the bridge is gone");
             }
         });
@@ -83,13 +83,13 @@ struct BridgeSession {
 }
 
 impl BridgeSession {
-    async fn serve(self, stream: TcpStream, guest: WaitingConnection, inside: &Semaphore) -> Result<(), Error> {
+    async fn serve(self, stream: TcpStream, connection: WaitingConnection, inside: &Semaphore) -> Result<(), Error> {
         let entered = tokio::select! {
             entered = handshake::enter(stream, &self.token) => entered?,
-            () = guest.must_leave() => return Ok(()),
+            () = connection.must_leave() => return Ok(()),
             () = self.stop.cancelled() => return Ok(()),
         };
-        drop(guest);
+        drop(connection);
         let Some(mut socket) = entered else { return Ok(()) };
         let Ok(_place) = inside.try_acquire() else {
             let why = format!("{MOST} clients are connected; close one of them");

@@ -140,7 +140,7 @@ fn is_sealed(token: &ServeToken, text: &str, shown: &str) -> bool {
 /// Checks every request to the page, and tells the browser what the page may do.
 pub(super) async fn check(
     State(state): State<Arc<PageState>>,
-    ConnectInfo(seat): ConnectInfo<AdmissionSlot>,
+    ConnectInfo(slot): ConnectInfo<AdmissionSlot>,
     mut request: Request,
     next: Next,
 ) -> Response {
@@ -150,7 +150,7 @@ pub(super) async fn check(
     let mut response = if let Some(why) = state.access.address.refusal(request.method(), request.headers()) {
         (close, failure::page(StatusCode::FORBIDDEN, "Not from here", why)).into_response()
     } else if let Some(visitor) = state.access.visitor(request.headers(), time_format::now()) {
-        seat.let_in();
+        slot.let_in();
         let needed = visitor::needed(request.method(), path);
         if is_public {
             next.run(request).await

@@ -22,7 +22,7 @@ pub(super) struct EntryCode {
 /// Exchanges a code for the cookie; without a code, asks for a token.
 pub(super) async fn enter(
     State(state): State<Arc<PageState>>,
-    ConnectInfo(seat): ConnectInfo<AdmissionSlot>,
+    ConnectInfo(slot): ConnectInfo<AdmissionSlot>,
     headers: HeaderMap,
     Query(EntryCode { code }): Query<EntryCode>,
 ) -> Response {
@@ -37,7 +37,7 @@ pub(super) async fn enter(
         let why = "This address was used before, or is too old. `updraft open` prints a new one.";
         return failure::page(StatusCode::UNAUTHORIZED, "This address lets nobody in any more", why).into_response();
     }
-    seat.let_in();
+    slot.let_in();
     match visitor {
         Some(Visitor::Owner) => welcome(None),
         // The owner of the server was a user before.
@@ -65,14 +65,14 @@ pub(super) struct SignInForm {
 /// Exchanges a user's token for the cookie.
 pub(super) async fn sign_in_with(
     State(state): State<Arc<PageState>>,
-    ConnectInfo(seat): ConnectInfo<AdmissionSlot>,
+    ConnectInfo(slot): ConnectInfo<AdmissionSlot>,
     Form(SignInForm { token }): Form<SignInForm>,
 ) -> Response {
     let Some(user) = state.access.users().with_token(&token) else {
         let page = layout::bare("Sign in", &html! {}, &sign_in(None, "There is no user with this token."));
         return (StatusCode::UNAUTHORIZED, page).into_response();
     };
-    seat.let_in();
+    slot.let_in();
     tracing::info!(user = user.name, "signed in");
     welcome(Some(&state.access.cookie(&Visitor::User(user), time_format::now())))
 }

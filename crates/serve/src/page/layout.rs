@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::assets;
 
-/// Where the name of a visitor stands in the frame, if they have one (`visitor.rs`).
+/// Where the name of a visitor stands in the frame, if they have one (`visitor_response.rs`).
 pub(super) const VISITOR: &str = "<!--visitor-->";
 
 /// The entries of the main navigation: address and name.

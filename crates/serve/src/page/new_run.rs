@@ -29,7 +29,7 @@ pub(super) async fn show(State(state): State<Arc<PageState>>, Query(request): Qu
 fn form(state: &PageState, request: &NewRequest) -> Markup {
     let runs = &state.service.runs;
     let settings = &state.service.settings().effective;
-    let strictest = settings.approvals.value;
+    let usual = settings.approvals.value;
     let modes = ApprovalMode::ALL;
     html! {
         h1 { "New run" }
@@ -61,8 +61,8 @@ fn form(state: &PageState, request: &NewRequest) -> Markup {
             div.field {
                 label for="approvals" { "What it may do" }
                 select id="approvals" name="approvals" {
-                    @for mode in modes.into_iter().filter(|mode| *mode >= strictest) {
-                        option value=(mode.word()) selected[mode == strictest] { (explained(mode)) }
+                    @for mode in modes.into_iter().filter(|mode| *mode >= usual) {
+                        option value=(mode.word()) selected[mode == usual] { (explained(mode)) }
                     }
                 }
             }
