@@ -8,7 +8,8 @@ const step = (id, agent, description, more = {}) => ({
 
 const call = (name, args) => ({ calls: [[name, args]] });
 
-// By the model's name: the plans, first and after a failure, and what each step's agent says, turn by turn.
+// By the model's name: the plans, first and after a failure, and what each step's agent says, turn by turn. For a run with one
+// agent, only its `turns`.
 export const SCENARIOS = {
   // Six steps, three of them at the same time.
   parallel: {
@@ -36,7 +37,7 @@ export const SCENARIOS = {
       step('trend', 'retriever', 'Find the trend', { reads: ['figures'] }),
     ]],
     steps: {
-      'Read the figures': [{ status: 429, once: true, wait: 1, then: 'East 120, West 80.' }],
+      'Read the figures': [{ status: 429, once: true, wait: 6, then: 'East 120, West 80.' }],
       'Find the trend': ['East grows.'],
     },
   },
@@ -110,6 +111,9 @@ const decide = (scenario, messages) => {
   if (isPlanner) {
     const plan = user.includes('The plan met a failure') ? scenario.plans.at(-1) : scenario.plans[0];
     return { at: 'plan', said: JSON.stringify({ steps: plan }) };
+  }
+  if (scenario.turns) {
+    return { at: 'turns', said: scenario.turns[Math.min(of('assistant').length, scenario.turns.length - 1)] };
   }
   const at = /# Your step\n\n(.*)\n/.exec(user)?.[1].trim() ?? '';
   const turns = scenario.steps[at] ?? ['I have nothing to add.'];

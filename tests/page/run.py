@@ -30,7 +30,9 @@ def main():
     elif "--frames" in sys.argv:
         command.append(str(HERE / "frames.mjs"))
     else:
-        command += ["--test", "--test-timeout=300000", str(HERE / "journeys.mjs")]
+        tests = [str(HERE / name) for name in ("journeys.mjs", "people.mjs", "hostile.mjs")]
+        # Each file has a server and a browser: one after the other.
+        command += ["--test", "--test-concurrency=1", "--test-timeout=300000", *tests]
     sys.exit(subprocess.run(command, env=environment).returncode)
 
 

@@ -1,12 +1,13 @@
 // What a test of the page has: a workspace, the real server, a scripted model, a real browser that reports every fault.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 
 import { ScriptedModel } from './model.mjs';
 
@@ -14,7 +15,7 @@ const [packages, updraft, chromiumPath] = ['PACKAGES', 'UPDRAFT', 'CHROMIUM'].ma
   assert.ok(process.env[name], `${name} is not set; see run.py`);
   return process.env[name];
 });
-const require = createRequire(path.join(packages, 'node_modules', 'x.js'));
+export const require = createRequire(path.join(packages, 'node_modules', 'x.js'));
 const { chromium } = require('playwright-core');
 const { HtmlValidate } = require('html-validate');
 const AXE = await fs.readFile(require.resolve('axe-core/axe.min.js'), 'utf8');
@@ -55,15 +56,15 @@ export class World {
   }
 
   // Starts the server, and learns its address from what it prints.
-  async serve(port) {
-    this.server = spawn(updraft, ['serve', '--listen', `127.0.0.1:${port}`, ...this.command], {
+  async serve(port, listen = '127.0.0.1', more = []) {
+    this.server = spawn(updraft, ['serve', '--listen', `${listen}:${port}`, ...this.command, ...more], {
       env: this.environment, cwd: this.work, stdio: ['ignore', 'pipe', 'pipe'],
     });
     let said = '';
     this.address = await new Promise((done, failed) => {
       const hear = (data) => {
         said += data;
-        const found = /page at (http:\/\/127\.0\.0\.1:\d+)(\S+)/.exec(said);
+        const found = /page at (https?:\/\/[^/\s]+)(\S+)/.exec(said);
         if (!found) return;
         this.entry = found[1] + found[2];
         done(found[1]);
@@ -74,6 +75,12 @@ export class World {
     });
   }
 
+  // Runs another command of the program, and gives what it prints.
+  async run(...words) {
+    const { stdout } = await promisify(execFile)(updraft, words, { env: this.environment, cwd: this.work });
+    return stdout.trim();
+  }
+
   async stopServer(signal = 'SIGTERM') {
     if (this.server.exitCode !== null || this.server.signalCode !== null) return;
     const ended = once(this.server, 'exit');
@@ -82,8 +89,8 @@ export class World {
   }
 
   // Opens a page whose faults are collected: errors in the console, exceptions, violations of the security policy.
-  async page() {
-    const page = await this.context.newPage();
+  async page(context = this.context) {
+    const page = await context.newPage();
     const fault = (words) => this.faults.push(words);
     page.on('console', (message) => {
       if (['error', 'warning'].includes(message.type())) fault(`console: ${message.text()}`);

@@ -247,6 +247,12 @@ const SERVE_EXAMPLES: &str = "Examples:
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct RunArgs {
+    /// The agent that answers if none is named and a language model is connected.
+    #[arg(skip)]
+    pub(crate) usual_agent: Option<String>,
+    /// Pictures from outside the workspace that the user has shown.
+    #[arg(skip)]
+    pub(crate) pictures: Vec<PathBuf>,
     /// What to do; `-` reads it from standard input
     pub(crate) goal: String,
     /// The folder that agents work in (default: the current one)

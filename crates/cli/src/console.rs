@@ -4,18 +4,23 @@
 //! |---|---|
 //! | `state.rs`, `layout.rs` | what is shown: changed by keys and news, laid out in rows |
 //! | `composer.rs`, `history.rs`, `completion.rs` | what the user writes, wrote before, and may want to write |
+//! | `mention.rs`, `clipboard.rs` | the files that a message mentions, and a picture from the clipboard |
 //! | `transcript.rs`, `stream.rs`, `diff.rs` | what was said and done, as lines for the scrollback |
 //! | `screen.rs`, `row.rs`, `ascii.rs` | the rows on the terminal, drawn by their differences |
+//! | `fullscreen.rs` | the steps, one of them in detail, and the log, on the whole screen |
 //! | `feed.rs`, `news.rs` | what runs and commands report, and what the user asks of them |
 //! | `thread.rs` | the thread that reads keys and draws |
 
 mod ascii;
+mod clipboard;
 mod completion;
 mod composer;
 pub(crate) mod diff;
 mod feed;
+mod fullscreen;
 mod history;
 mod layout;
+mod mention;
 mod news;
 mod row;
 mod screen;
@@ -35,9 +40,9 @@ use std::thread::JoinHandle;
 use tokio::sync::{Mutex, mpsc as channel};
 use tokio_util::sync::CancellationToken;
 use updraft_engine::{RunSender, RunWatcher};
-use updraft_run::Input;
+use updraft_run::{Input, RunId};
 
-pub(crate) use completion::mentioned;
+pub(crate) use mention::mentioned;
 use news::ConsoleNews;
 pub(crate) use news::ConsoleRequest;
 pub(crate) use state::ConsoleMode;
@@ -49,7 +54,7 @@ use completion::Completions;
 use feed::ConsoleFeed;
 use history::MessageHistory;
 use state::ConsoleState;
-use thread::ConsoleThread;
+use thread::{ConsoleThread, ThreadLink};
 
 /// A console that is open. The terminal is given back when it is dropped.
 pub(crate) struct Console {
@@ -64,6 +69,7 @@ pub(crate) struct ConsoleLink {
     feed: Arc<ConsoleFeed>,
     requests: Arc<Mutex<channel::UnboundedReceiver<ConsoleRequest>>>,
     has_quit: Arc<AtomicBool>,
+    is_full: Arc<AtomicBool>,
     /// Notices that were shown already: each message of a conversation would repeat them.
     notices: Arc<std::sync::Mutex<BTreeSet<String>>>,
 }
@@ -79,14 +85,18 @@ pub(crate) fn is_possible() -> bool {
     out::can_ask() && std::io::stdout().is_terminal() && out::can_redraw()
 }
 
+/// How a console begins.
+pub(crate) struct ConsoleOptions {
+    pub(crate) mode: ConsoleMode,
+    /// Its commands, each with what it does.
+    pub(crate) commands: Vec<(String, String)>,
+    /// Whether it takes the whole screen.
+    pub(crate) is_full: bool,
+}
+
 impl Console {
     /// Opens the console on the terminal. Until it is dropped, all that is printed goes through it.
-    pub(crate) fn open(
-        folders: &AppFolders,
-        folder: &Path,
-        mode: ConsoleMode,
-        commands: Vec<(String, String)>,
-    ) -> Result<Self, CliError> {
+    pub(crate) fn open(folders: &AppFolders, folder: &Path, options: ConsoleOptions) -> Result<Self, CliError> {
         thread::take_terminal().map_err(|error| {
             CliError::failed(format!("the terminal cannot be used for a console: {error}"))
                 .hint("`updraft chat --plain` talks line by line")
@@ -96,16 +106,23 @@ impl Console {
         let is_closing = Arc::new(AtomicBool::new(false));
         let history = MessageHistory::load(&folders.state.join("history.jsonl"));
         let (shown, folder) = (short_folder(folder), folder.to_owned());
-        let (news, closing) = (Arc::clone(&feed), Arc::clone(&is_closing));
+        let is_full = Arc::new(AtomicBool::new(options.is_full));
+        let link = ThreadLink {
+            feed: Arc::clone(&feed),
+            requests: send,
+            is_closing: Arc::clone(&is_closing),
+            is_full: Arc::clone(&is_full),
+            folders: folders.clone(),
+        };
         let drawing = std::thread::spawn(move || {
-            let completions = Completions::new(&folder, commands);
+            let completions = Completions::new(&folder, options.commands);
             let mut state = ConsoleState::new(Paint::for_stdout(), thread::size().0, shown, history, completions);
-            state.mode = mode;
-            ConsoleThread::new(state, news, send, closing).run();
+            state.mode = options.mode;
+            ConsoleThread::new(state, link).run();
         });
         out::use_console(Some(Arc::clone(&feed) as Arc<dyn LineConsole>));
         let requests = Arc::new(Mutex::new(requests));
-        let link = ConsoleLink { feed, requests, has_quit: Arc::default(), notices: Arc::default() };
+        let link = ConsoleLink { feed, requests, has_quit: Arc::default(), is_full, notices: Arc::default() };
         Ok(Self { link, thread: Some(drawing), is_closing })
     }
 
@@ -118,7 +135,10 @@ impl Drop for Console {
     fn drop(&mut self) {
         self.is_closing.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+            // The thread gives the terminal back when it ends, unless it panicked.
+            if thread.join().is_err() {
+                thread::give_back_terminal();
+            }
         }
         out::use_console(None);
     }
@@ -155,6 +175,7 @@ impl ConsoleLink {
                     }
                 }
                 ConsoleRequest::Interrupt => stop.cancel(),
+                ConsoleRequest::Closed => {}
                 ConsoleRequest::Command(name, _) if name == "quit" || name == "exit" => self.quit(stop),
                 ConsoleRequest::Command(name, _) => {
                     out::note(&format!("/{name} has to wait until this is done; Esc stops it"));
@@ -188,6 +209,30 @@ impl ConsoleLink {
     /// Shows the result of a run, unless it was just said.
     pub(crate) fn answer(&self, text: &str) {
         self.feed.push(ConsoleNews::Answered(text.to_owned()));
+    }
+
+    /// Shows a run on the full screen, even before there is news of it.
+    pub(crate) fn look_at(&self, run: &RunId) {
+        self.feed.look_at(run);
+    }
+
+    /// Waits until the user leaves the full screen, if it is open.
+    pub(crate) async fn while_full(&self) {
+        while self.is_full.load(Ordering::Acquire) {
+            if let ConsoleRequest::Interrupt | ConsoleRequest::Quit = self.next().await {
+                return;
+            }
+        }
+    }
+
+    /// Shows which model answers.
+    pub(crate) fn set_model(&self, model: String) {
+        self.feed.push(ConsoleNews::Model(model));
+    }
+
+    /// Takes a question back that was answered elsewhere.
+    pub(crate) fn withdraw(&self) {
+        self.feed.push(ConsoleNews::Withdrawn);
     }
 
     /// Shows what the conversation has cost so far.

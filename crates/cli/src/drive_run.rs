@@ -11,7 +11,9 @@ use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::AppFolders;
 use crate::out::{self, Paint};
 use crate::signals::Signals;
-use crate::view::{self, AskResult, RunDisplay, RunEnding};
+use crate::view::{
+    self, AskResult, PersonQuestion, QuestionNews, QuestionOutcome, QuestionQueue, RunDisplay, RunEnding,
+};
 use crate::{console, settings};
 
 /// How driving a run ended.
@@ -42,15 +44,17 @@ pub(crate) async fn drive_until_plan(
     face: &RunDisplay,
     signals: &mut Signals,
 ) -> Result<DriveOutcome, CliError> {
+    let mut questions = QuestionQueue::default();
     loop {
         let (id, sender) = (handle.id().clone(), handle.sender());
+        let mut unsent = Vec::new();
         let driven = tokio::select! {
             rested = handle.drive() => rested,
             code = signals.second() => {
                 console::abandon();
                 std::process::exit(code as i32)
             }
-            never = show(&id, &sender, face) => match never {},
+            never = show(&id, &sender, face, (&mut questions, &mut unsent)) => match never {},
         };
         let rested = match driven {
             Ok(rested) => rested,
@@ -69,7 +73,17 @@ pub(crate) async fn drive_until_plan(
             return Ok(DriveOutcome::Ended(conclude(&rested, engine.journal(), face, signals)));
         }
         face.make_way();
-        let Some(said) = ask(rested.run.clone(), signals).await else {
+        let said = match &face.console {
+            Some(console) => {
+                questions.keep_open(|at| rested.run.open().contains_key(at), Some(console));
+                for question in PersonQuestion::all(&rested.run) {
+                    questions.add(question);
+                }
+                answers(&mut questions, unsent, signals).await
+            }
+            None => ask(rested.run.clone(), signals).await,
+        };
+        let Some(said) = said else {
             let stopped = DriveResult { was_stopped: true, ..rested };
             return Ok(DriveOutcome::Ended(conclude(&stopped, engine.journal(), face, signals)));
         };
@@ -77,8 +91,10 @@ pub(crate) async fn drive_until_plan(
             AskResult::Said(inputs) => {
                 handle = engine.open(&id).await?;
                 for input in inputs {
-                    // The approval applies to this run in any case.
-                    if let Err(fault) = settings::keep_always(&AppFolders::find()?, &rested.run, &input) {
+                    // The approval applies to this run in any case; the queue of a console has remembered it already.
+                    if face.console.is_none()
+                        && let Err(fault) = settings::keep_always(&AppFolders::find()?, &rested.run, &input)
+                    {
                         face.say(&format!("not remembered for the workspace: {}", out::harmless(&fault.message)));
                     }
                     handle.send(input);
@@ -91,27 +107,76 @@ pub(crate) async fn drive_until_plan(
     }
 }
 
-/// Keeps the display updated, and asks the user the questions of MCP servers while their calls are under way.
-async fn show(id: &RunId, sender: &RunSender, face: &RunDisplay) -> Infallible {
-    let mut inquiries = face.inquiries.lock().await;
+/// Keeps the display updated, and asks the user while the run goes on: in a console all that it waits for, otherwise only the
+/// questions of MCP servers, whose calls are under way. What the run could not be sent, because it had just come to rest, is
+/// put into `unsent`.
+async fn show(
+    id: &RunId,
+    sender: &RunSender,
+    face: &RunDisplay,
+    (questions, unsent): (&mut QuestionQueue, &mut Vec<Input>),
+) -> Infallible {
+    let mut news = face.questions.lock().await;
     loop {
         let asked = tokio::select! {
             never = face.animate() => match never {},
             never = serve(face, sender) => match never {},
-            asked = inquiries.recv() => asked,
-        };
-        face.make_way();
-        let Some((at, text, inquiry)) = asked else { std::future::pending().await };
-        if face.can_ask {
-            let said = tokio::task::spawn_blocking(move || view::inquire(&at, &text, &inquiry)).await;
-            if let Ok(Some(input)) = said {
-                sender.send(input);
+            outcome = questions.next() => {
+                match outcome {
+                    QuestionOutcome::Said(input) => {
+                        if !sender.send(input.clone()) {
+                            unsent.push(input);
+                        }
+                    }
+                    QuestionOutcome::LeftOpen => out::note("left open; the rest goes on"),
+                    QuestionOutcome::Withdrawn => out::note("answered elsewhere"),
+                }
+                continue;
             }
-        } else {
-            out::note(&format!("question: {}", out::harmless(&text)));
-            out::note(&format!(
-                "  hint: `updraft answer {id} \"…\" --id {at}`, or --decline; the call continues once it is answered"
-            ));
+            asked = news.recv() => asked,
+        };
+        let Some(asked) = asked else { std::future::pending().await };
+        match asked {
+            QuestionNews::Asked(question) if face.console.is_some() => questions.add(*question),
+            QuestionNews::Settled(at) => questions.keep_open(|open| *open != at, face.console.as_ref()),
+            QuestionNews::Asked(question) if !question.is_inquiry() => {}
+            QuestionNews::Asked(question) if face.can_ask => {
+                face.make_way();
+                let said = tokio::task::spawn_blocking(move || question.ask()).await;
+                if let Ok(Some(input)) = said {
+                    sender.send(input);
+                }
+            }
+            QuestionNews::Asked(question) => {
+                face.make_way();
+                out::note(&format!("question: {}", out::harmless(question.text())));
+                out::note(&format!(
+                    "  hint: `updraft answer {id} \"…\" --id {}`, or --decline; the call continues once it is answered",
+                    question.at
+                ));
+            }
+        }
+    }
+}
+
+/// The next answer of the user to what a run at rest waits for. Returns `None` if a signal came first.
+async fn answers(questions: &mut QuestionQueue, unsent: Vec<Input>, signals: &mut Signals) -> Option<AskResult> {
+    if !unsent.is_empty() {
+        return Some(AskResult::Said(unsent));
+    }
+    loop {
+        // What is left open by now is left open for good.
+        if questions.is_empty() {
+            return Some(AskResult::Nothing);
+        }
+        let outcome = tokio::select! {
+            outcome = questions.next() => outcome,
+            _ = signals.first() => return None,
+        };
+        match outcome {
+            QuestionOutcome::Said(input) => return Some(AskResult::Said(vec![input])),
+            QuestionOutcome::LeftOpen => return Some(AskResult::Nothing),
+            QuestionOutcome::Withdrawn => {}
         }
     }
 }

@@ -4,12 +4,13 @@ mod ask;
 mod call;
 mod describe;
 mod fit;
-mod inquiries;
 mod json;
 mod log;
 mod markdown;
 mod progress;
 mod proof;
+mod question_news;
+mod question_queue;
 mod summary;
 mod tree;
 
@@ -18,17 +19,19 @@ use std::sync::Arc;
 use updraft_engine::{NoWatcher, RunWatcher};
 use updraft_workbench::{Notice, Tell};
 
-pub(crate) use ask::{AskResult, PlanAnswer, ask, ask_about_plan, confirm, inquire};
+pub(crate) use ask::{AskResult, PersonQuestion, PlanAnswer, ask, ask_about_plan, confirm};
 pub(crate) use call::{CallEnd, call_words};
-pub(crate) use describe::{cost, count, event_words, figures, graph_lines};
+pub(crate) use describe::{cost, count, event_words, figures, graph_lines, symbol};
 pub(crate) use fit::{column, cut, size, width, wrap};
 pub(crate) use json::{SCHEMA, at_rest as json_at_rest, error as json_error};
 pub(crate) use log::ProgressPrinter;
 pub(crate) use markdown::render;
 pub(crate) use progress::{ProgressLine, WorkProgress, bytes};
 pub(crate) use proof::{assumption_lines, evidence_words, proof_lines};
+pub(crate) use question_news::QuestionNews;
+pub(crate) use question_queue::{QuestionOutcome, QuestionQueue};
 pub(crate) use summary::RunEnding;
-pub(crate) use tree::StepTree;
+pub(crate) use tree::{StepTree, TreePlace, branches};
 
 use tokio_util::sync::CancellationToken;
 
@@ -54,8 +57,8 @@ pub(crate) struct RunDisplay {
     pub(crate) quiet: bool,
     /// Whether a person can be asked.
     pub(crate) can_ask: bool,
-    /// Questions of MCP servers that the run calls, as they arrive.
-    pub(crate) inquiries: inquiries::InquiryReceiver,
+    /// What the run needs from a person, as it arrives.
+    pub(crate) questions: question_news::QuestionReceiver,
 }
 
 impl RunDisplay {
@@ -71,9 +74,9 @@ impl RunDisplay {
             (None, None) if quiet => Arc::new(NoWatcher),
             (None, None) => Arc::new(log::ProgressPrinter::default()),
         };
-        let (watch, inquiries) = inquiries::overhear(watch);
+        let (watch, questions) = question_news::overhear(watch);
         let (can_ask, stop) = (out::can_ask() && !json, CancellationToken::new());
-        Self { watch, tree, console, stop, json, quiet, can_ask, inquiries }
+        Self { watch, tree, console, stop, json, quiet, can_ask, questions }
     }
 
     /// Keeps the display updated. Never returns.
@@ -147,6 +150,8 @@ impl RunDisplay {
             let columns = if is_drawn { fit::size().1 } else { LONGEST };
             let text = match &notice {
                 Notice::Model { why: None, .. } if is_drawn => return,
+                // The console has said so at its beginning.
+                Notice::Model { name, .. } if console.is_some() && name == "builtin" => return,
                 Notice::Model { .. } => fit::cut(&text, columns),
                 Notice::Waiting(_) => return out::note(&text),
                 _ => text,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use updraft_models::{Delta, Error, Model, Outage, Prompt, RequestDraft};
-use updraft_run::{Failure, FailureKind, ModelAnswer, Reply};
+use updraft_run::{Failure, FailureKind, Millis, ModelAnswer, Reply};
 
 use crate::effects::{DeltaListener, failed};
 
@@ -23,6 +23,10 @@ pub(crate) struct OutageWait {
     /// Cancelled when the run should come to rest.
     pub(crate) stop_waiting: CancellationToken,
 }
+
+/// Shorter waits are not recorded: a second more or less is chance, and a run that is recovered twice goes on in the same
+/// way.
+const SHORTEST_RECORDED: Millis = Millis(5_000);
 
 /// Sets a model up again if the keys have changed since it was set up.
 pub(crate) type ModelRenewal = Box<dyn Fn(&Arc<dyn Model>) -> Option<Arc<dyn Model>> + Send + Sync>;
@@ -54,6 +58,9 @@ pub(crate) async fn ask(
         let error = match model.ask(prompt, draft, &mut told).await {
             Ok(mut answer) => {
                 answer.waited.0 += u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+                if answer.waited < SHORTEST_RECORDED {
+                    answer.waited = Millis::default();
+                }
                 return Ok(answer);
             }
             Err(error) => error,

@@ -167,7 +167,7 @@ pub struct ModelAnswer {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub omitted: Vec<String>,
     /// How long the question waited before the request that was answered: for a rate limit, or for a server that was
-    /// not available.
+    /// not available. Less than five seconds are not recorded.
     #[serde(default, skip_serializing_if = "is_no_time")]
     pub waited: Millis,
 }

@@ -7,6 +7,7 @@
 //! | file | what it is about |
 //! |---|---|
 //! | `access.rs`, `enter.rs`, `visitor.rs` | who may see the page and do what: one-time address, token, cookie, role |
+//! | `people.rs` | `/users`: who may use the page |
 //! | `address.rs` | where the page is, and which requests may be meant for it: `Host` and `Origin` |
 //! | `layout.rs`, `assets.rs`, `markdown.rs`, `failure.rs`, `words.rs` | the frame of every page, its files, texts, errors |
 //! | `sessions.rs` | `/`: the list of runs |
@@ -42,6 +43,7 @@ mod markdown;
 mod memory;
 mod new_run;
 mod patch;
+mod people;
 mod pictures;
 mod questions;
 mod relations;
@@ -71,6 +73,10 @@ pub use address::PageAddress;
 /// Most bytes of a form with files: a little more than the files may have.
 const MOST_SENT: usize = uploads::MOST_BYTES + (4 << 20);
 
+/// Most bytes of the form that strangers may send, and of the one that copies a run with its results.
+const MOST_OF_TOKEN: usize = 4 << 10;
+const MOST_OF_FORK: usize = 16 << 20;
+
 /// What every part of the page needs.
 pub(crate) struct PageState {
     pub(crate) service: UpdraftService,
@@ -85,7 +91,7 @@ pub(crate) fn router(service: UpdraftService, access: PageAccess, stop: Cancella
     let state = Arc::new(PageState { service, access, patches: patch::PatchCache::default(), stop });
     Router::new()
         .route("/", get(sessions::show))
-        .route("/enter", get(enter::enter).post(enter::sign_in_with))
+        .route("/enter", get(enter::enter).post(enter::sign_in_with).layer(DefaultBodyLimit::max(MOST_OF_TOKEN)))
         .route("/leave", post(enter::leave))
         .route("/inbox", get(inbox::show))
         .route("/new", get(new_run::show).post(new_run::start).layer(DefaultBodyLimit::max(MOST_SENT)))
@@ -99,6 +105,7 @@ pub(crate) fn router(service: UpdraftService, access: PageAccess, stop: Cancella
         .route("/tools/{name}", get(tools::show).post(tools::call))
         .route("/settings", get(settings::show))
         .route("/doctor", get(doctor::show))
+        .route("/users", get(people::show).post(people::change))
         .route("/runs/{id}/plan", post(actions::edit_plan))
         .route("/runs/{id}/tell", post(actions::tell))
         .route("/runs/{id}/approve", post(actions::approve))
@@ -106,7 +113,7 @@ pub(crate) fn router(service: UpdraftService, access: PageAccess, stop: Cancella
         .route("/runs/{id}/pause", post(actions::pause))
         .route("/runs/{id}/resume", post(actions::resume))
         .route("/runs/{id}/cancel", post(actions::cancel))
-        .route("/runs/{id}/fork", get(fork::show).post(fork::start))
+        .route("/runs/{id}/fork", get(fork::show).post(fork::start).layer(DefaultBodyLimit::max(MOST_OF_FORK)))
         .route("/runs/{id}/rerun", post(actions::rerun))
         .fallback(failure::unknown)
         .layer(from_fn_with_state(Arc::clone(&state), access::check))

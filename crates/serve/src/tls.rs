@@ -195,3 +195,42 @@ impl AsyncWrite for ServerStream {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(folder: &Path, name: &str) -> [PathBuf; 2] {
+        let made = rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
+        let files = ["cert.pem", "key.pem"].map(|name| folder.join(name));
+        std::fs::write(&files[0], made.cert.pem()).unwrap();
+        std::fs::write(&files[1], made.signing_key.serialize_pem()).unwrap();
+        files
+    }
+
+    fn renew(identity: &TlsIdentity) {
+        let mut files = identity.0.lock().unwrap();
+        // Files that change within one tick of the clock would look the same.
+        files.changed = [None, None];
+        files.renew();
+    }
+
+    #[test]
+    fn a_certificate_that_has_changed_is_read_again_and_a_broken_one_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let [certificate, key] = write(folder.path(), "old.example");
+        let identity = TlsIdentity::read(&certificate, &key).unwrap();
+        assert!(identity.is_for("old.example") && !identity.is_for("new.example"));
+        write(folder.path(), "new.example");
+        renew(&identity);
+        assert_eq!(identity.names(), ["new.example"]);
+        let other = tempfile::tempdir().unwrap();
+        let [_, foreign] = write(other.path(), "other.example");
+        std::fs::copy(&foreign, &key).unwrap();
+        renew(&identity);
+        assert!(identity.is_for("new.example"), "the key does not fit, so the last pair stays");
+        assert!(TlsIdentity::read(&certificate, &key).is_err());
+        std::fs::write(&certificate, "").unwrap();
+        assert!(TlsIdentity::read(&certificate, &foreign).err().unwrap().contains("cert.pem"));
+    }
+}

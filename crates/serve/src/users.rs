@@ -22,7 +22,7 @@ pub enum UserRole {
     See,
     /// Start runs, answer, approve, send messages, stop, fork, and change memories.
     Steer,
-    /// See the settings, and call tools.
+    /// See the settings, call tools, and add users.
     Administer,
 }
 

@@ -43,5 +43,8 @@ fn picture(file: &str, workspace: &Path) -> Result<Option<(PictureRef, Vec<u8>)>
     }
     let blob = updraft_journal::Blob::new(bytes.clone());
     let blob = BlobRef { hash: blob.hash(), len: bytes.len() as u64 };
-    Ok(Some((PictureRef { name: file.to_owned(), mime: mime.to_owned(), blob }, bytes)))
+    // Where it is outside the workspace is nobody's business.
+    let name = if Path::new(file).is_absolute() { path.file_name().and_then(|name| name.to_str()) } else { None };
+    let name = name.unwrap_or(file).to_owned();
+    Ok(Some((PictureRef { name, mime: mime.to_owned(), blob }, bytes)))
 }

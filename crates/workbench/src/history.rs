@@ -137,6 +137,16 @@ impl RunHistory {
                 self.push(position, at, None, EntryKind::Planned(plan));
             }
             Event::Wanted { id, effect } => self.wanted(position, at, id, effect),
+            Event::Held { id, .. } => {
+                if let Some(entry) = self.entry(id, position) {
+                    entry.held(at);
+                }
+            }
+            Event::Reserved { id, .. } => {
+                if let Some(entry) = self.entry(id, position) {
+                    entry.reserved(at);
+                }
+            }
             Event::Begun { id, attempt, .. } => {
                 if let Some(entry) = self.entry(id, position) {
                     entry.begun(*attempt, at);

@@ -1,4 +1,4 @@
-//! Times and durations, as people write and read them.
+//! Times, durations and counts, as people write and read them.
 
 use std::time::Duration;
 
@@ -107,6 +107,11 @@ pub fn length(millis: Millis) -> String {
         ms @ 60_000..=3_599_999 => format!("{} min {:02} s", ms / 60_000, ms % 60_000 / 1000),
         ms => format!("{} h {:02} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
     }
+}
+
+/// `1 step`, `2 steps`.
+pub fn count(n: u64, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
 /// `just now`, `5 min ago`, `3 h ago`, or the date.

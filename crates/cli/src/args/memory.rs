@@ -108,6 +108,9 @@ pub(crate) struct ChatArgs {
     /// Continue the conversation that this run is the last of; the run's id, any unique prefix of it, or `last`
     #[arg(long, value_name = "RUN", conflicts_with = "continues", add = crate::complete::runs())]
     pub(crate) resume: Option<String>,
+    /// Take the whole screen: the steps, one of them in detail, the log and the composer (Ctrl-G switches)
+    #[arg(long, conflicts_with_all = ["plain", "screen_reader"])]
+    pub(crate) fullscreen: bool,
     /// Talk line by line, as without a terminal
     #[arg(long)]
     pub(crate) plain: bool,

@@ -92,6 +92,9 @@ pub(crate) struct EventsArgs {
 pub(crate) struct AttachArgs {
     #[command(flatten)]
     pub(crate) run: RunOrNewest,
+    /// Look at the steps of the run, in detail and on the whole screen, whether it is driven or not
+    #[arg(long, conflicts_with = "plain")]
+    pub(crate) fullscreen: bool,
     /// Print lines instead of drawing a console
     #[arg(long)]
     pub(crate) plain: bool,

@@ -82,7 +82,7 @@ pub(crate) enum ServeCommand {
     #[command(
         subcommand,
         after_help = "Roles: `see` looks at everything but the settings; `steer` also starts runs, answers, approves, stops \
-            and changes memories; `administer` also sees the settings and calls tools.\n\n\
+            and changes memories; `administer` also sees the settings, calls tools and adds users.\n\n\
             Examples:\n  updraft serve user add ann --role steer\n  updraft serve user remove ann"
     )]
     User(PageUserCommand),

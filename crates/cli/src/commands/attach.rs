@@ -1,28 +1,28 @@
 //! `updraft attach`: watches a run that another process drives, and lets the user answer, approve, tell and cancel.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use updraft_engine::DriveResult;
 use updraft_journal::{Journal, Tail};
-use updraft_run::{Effect, EffectAddress, Event, Input, Run, RunId};
+use updraft_run::{Event, Input, Run, RunId};
 
 use super::{control, runs};
 use crate::args::AttachArgs;
-use crate::console::{self, Console, ConsoleLink, ConsoleMode, ConsoleRequest};
+use crate::console::{self, Console, ConsoleLink, ConsoleMode, ConsoleOptions, ConsoleRequest};
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::AppFolders;
 use crate::signals::Signals;
-use crate::view::{self, AskResult, RunDisplay};
-use crate::{drive_run, journal, out, runtime, settings};
+use crate::view::{PersonQuestion, QuestionOutcome, QuestionQueue, RunDisplay};
+use crate::{drive_run, journal, out, runtime};
 
 /// How often to check whether the process that drives the run still exists: it may end without writing anything.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// What can be typed while watching.
-const COMMANDS: [(&str, &str); 4] = [
+const COMMANDS: [(&str, &str); 6] = [
+    ("graph", "show the steps, one of them in detail, on the whole screen; q comes back"),
+    ("log", "show the last lines about what happened"),
     ("cancel", "stop the run for good"),
     ("pause", "let nothing new start; `updraft resume` continues it"),
     ("help", "show this"),
@@ -35,17 +35,35 @@ pub(crate) fn run(folders: &AppFolders, args: &AttachArgs) -> CliResult {
     let mut output = args.output.clone();
     let wants_console = !output.json && !output.quiet && !args.plain && console::is_possible();
     let is_driven = journal.head(&id)?.is_owned();
-    let console = (wants_console && is_driven)
+    if args.fullscreen && !wants_console {
+        return Err(CliError::usage("the full screen needs a terminal")
+            .hint("`updraft show` and `updraft events` print what it shows"));
+    }
+    let console = (wants_console && (is_driven || args.fullscreen))
         .then(|| {
             let run = journal::load(&journal, &id)?;
             let commands = COMMANDS.map(|(name, what)| (name.to_owned(), what.to_owned())).to_vec();
-            Console::open(folders, run.settings().workspace.as_ref(), ConsoleMode::Watch, commands)
+            let mode = if is_driven { ConsoleMode::Watch } else { ConsoleMode::Look };
+            let options = ConsoleOptions { mode, commands, is_full: args.fullscreen };
+            Console::open(folders, run.settings().workspace.as_ref(), options)
         })
         .transpose()?;
     output.console = console.as_ref().map(Console::link);
+    if let Some(console) = &output.console {
+        console.look_at(&id);
+    }
     runtime::block_on(async {
         let face = RunDisplay::of(&output);
-        let ended = Box::pin(Attachment::new(folders, &journal, &id, &face).watch()).await;
+        let ended = match &output.console {
+            Some(console) if !is_driven => {
+                let mut signals = Signals::listen(CancellationToken::new())?;
+                tokio::select! {
+                    () = console.while_full() => Ok(CliExitCode::Done),
+                    code = signals.first() => Ok(code),
+                }
+            }
+            _ => Box::pin(Attachment::new(&journal, &id, &face).watch()).await,
+        };
         // The last that was shown stays on the terminal.
         drop(console);
         journal.clone().close().await;
@@ -55,22 +73,19 @@ pub(crate) fn run(folders: &AppFolders, args: &AttachArgs) -> CliResult {
 
 /// A run that is watched.
 struct Attachment<'a> {
-    folders: &'a AppFolders,
     journal: &'a Journal,
     id: &'a RunId,
     face: &'a RunDisplay,
     run: Run,
     tail: Tail,
-    /// Questions that the user was asked.
-    asked: BTreeSet<EffectAddress>,
-    /// The user is being asked.
-    asking: Option<JoinHandle<AskResult>>,
+    /// What the user is asked.
+    questions: QuestionQueue,
 }
 
 impl<'a> Attachment<'a> {
-    fn new(folders: &'a AppFolders, journal: &'a Journal, id: &'a RunId, face: &'a RunDisplay) -> Self {
+    fn new(journal: &'a Journal, id: &'a RunId, face: &'a RunDisplay) -> Self {
         let tail = journal.tail(id, 0);
-        Self { folders, journal, id, face, run: Run::default(), tail, asked: BTreeSet::new(), asking: None }
+        Self { journal, id, face, run: Run::default(), tail, questions: QuestionQueue::default() }
     }
 
     /// Shows what happens until the run rests, nobody drives it any more, or the user leaves.
@@ -88,7 +103,15 @@ impl<'a> Attachment<'a> {
             // A process that ends may have written more than was read here so far.
             let is_left = !head.is_owned() && self.run.events() >= head.events;
             if is_known && (self.run.is_over() || is_left) {
-                return Ok(self.end(&signals));
+                let code = self.end(&signals);
+                // The end of a run does not take the screen away that somebody looks at.
+                if let Some(console) = &self.face.console {
+                    tokio::select! {
+                        () = console.while_full() => {}
+                        code = signals.first() => return Ok(code),
+                    }
+                }
+                return Ok(code);
             }
             if is_known {
                 self.ask();
@@ -104,7 +127,7 @@ impl<'a> Attachment<'a> {
                         self.face.watch.record(self.id, first, &record, &self.run);
                     }
                 }
-                said = answer(&mut self.asking) => self.reply(said).await?,
+                outcome = self.questions.next() => self.reply(outcome).await?,
                 request = next_request(self.face.console.as_ref()) => {
                     if !self.obey(request).await? {
                         out::note(&format!("no longer watching; run {} continues", self.id));
@@ -140,32 +163,20 @@ impl<'a> Attachment<'a> {
 
     /// Asks the user what the run waits for, unless they were asked already.
     fn ask(&mut self) {
-        if self.face.console.is_none() || self.asking.is_some() {
-            return;
+        let Some(console) = &self.face.console else { return };
+        let run = &self.run;
+        self.questions.keep_open(|at| run.open().contains_key(at), Some(console));
+        for question in PersonQuestion::all(run) {
+            self.questions.add(question);
         }
-        let is_question = |effect: &Effect| matches!(effect, Effect::Question { .. } | Effect::Approval { .. });
-        let open = self.run.open().iter().filter(|(_, open)| is_question(&open.effect)).map(|(at, _)| at.clone());
-        let open: BTreeSet<EffectAddress> = open.collect();
-        if open.is_subset(&self.asked) {
-            return;
-        }
-        self.asked.extend(open);
-        let run = self.run.clone();
-        self.asking = Some(tokio::task::spawn_blocking(move || view::ask(&run)));
     }
 
-    /// Sends the answers to the process that drives the run.
-    async fn reply(&mut self, said: AskResult) -> Result<(), CliError> {
-        self.asking = None;
-        let AskResult::Said(inputs) = said else {
-            out::note("left open");
-            return Ok(());
-        };
-        for input in inputs {
-            if let Err(fault) = settings::keep_always(self.folders, &self.run, &input) {
-                self.face.say(&format!("not remembered for the workspace: {}", out::harmless(&fault.message)));
-            }
-            control::send(self.journal, self.id, &input).await?;
+    /// Sends an answer to the process that drives the run.
+    async fn reply(&mut self, outcome: QuestionOutcome) -> Result<(), CliError> {
+        match outcome {
+            QuestionOutcome::Said(input) => control::send(self.journal, self.id, &input).await?,
+            QuestionOutcome::LeftOpen => out::note("left open"),
+            QuestionOutcome::Withdrawn => out::note("answered elsewhere"),
         }
         Ok(())
     }
@@ -174,6 +185,7 @@ impl<'a> Attachment<'a> {
     async fn obey(&self, request: ConsoleRequest) -> Result<bool, CliError> {
         let input = match request {
             ConsoleRequest::Interrupt | ConsoleRequest::Quit => return Ok(false),
+            ConsoleRequest::Closed => return Ok(true),
             ConsoleRequest::Say(message) => Input::Tell { message },
             ConsoleRequest::Command(name, _) => match name.as_str() {
                 "quit" | "exit" => return Ok(false),
@@ -189,14 +201,6 @@ impl<'a> Attachment<'a> {
         };
         control::send(self.journal, self.id, &input).await?;
         Ok(true)
-    }
-}
-
-/// What the user has answered. Waits for ever if they are not asked.
-async fn answer(asking: &mut Option<JoinHandle<AskResult>>) -> AskResult {
-    match asking {
-        Some(asking) => asking.await.unwrap_or(AskResult::Nothing),
-        None => std::future::pending().await,
     }
 }
 

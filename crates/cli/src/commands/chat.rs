@@ -20,7 +20,7 @@ use crate::settings::WorkspaceSettings;
 use crate::{console, journal};
 use lines::LineReader;
 
-/// The agent that answers if none is named.
+/// The agent that answers if none is named and a language model is connected.
 const USUAL_AGENT: &str = "coder";
 
 const HELP: &str = "\
@@ -153,8 +153,9 @@ impl Chat<'_> {
         let ChatArgs {
             workspace, agent, plan, plan_first, model, think, permission, spending, confine, output, ..
         } = self.args.clone();
-        let agent = agent.or_else(|| (!plan && !plan_first).then(|| USUAL_AGENT.to_owned()));
+        let usual_agent = (!plan && !plan_first).then(|| USUAL_AGENT.to_owned());
         args::RunArgs {
+            usual_agent,
             workspace,
             plan_first,
             agent,

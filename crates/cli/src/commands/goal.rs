@@ -48,7 +48,9 @@ fn sensible(text: String) -> Result<String, CliError> {
 /// it.
 pub(super) fn goal(args: &args::RunArgs, text: String, workspace: &Path) -> Result<NewGoal, CliError> {
     let files: Vec<String> = args.file.iter().map(|file| inside(file, workspace)).collect::<Result<_, _>>()?;
-    let (pictures, bytes) = pictures_among(&files, workspace)?;
+    let shown = args.pictures.iter().filter_map(|path| path.to_str().map(str::to_owned));
+    let among: Vec<String> = files.iter().cloned().chain(shown).collect();
+    let (pictures, bytes) = pictures_among(&among, workspace)?;
     let plan = several_tries(args, &text);
     let mode = match &args.agent {
         Some(_) if plan.is_some() => RunMode::Given,

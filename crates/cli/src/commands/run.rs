@@ -1,6 +1,6 @@
 //! `updraft run`: plans and carries out a goal.
 
-use updraft_run::RunId;
+use updraft_run::{RunId, RunMode};
 use updraft_workbench::{Flags, NewGoal, RunCallbacks, Workbench};
 
 use super::{detach, goal, plan_table, resume, stdin};
@@ -31,7 +31,7 @@ pub(crate) fn run(folders: &AppFolders, mut args: args::RunArgs) -> CliResult {
     let follow_up = args.continues.then(|| FollowUp::find(folders, &folder)).transpose()?;
     if args.detach {
         let bench = Workbench::open(folders, &folder, flags(&args), RunCallbacks::default())?;
-        check(&bench, &args, &text, follow_up)?;
+        check(&bench, &args, &text, None, follow_up)?;
         return detach::detach(folders, &args, &text, &folder);
     }
     let id = match &args.id {
@@ -76,7 +76,8 @@ pub(crate) async fn start_on(
         bench.hold_to_reading();
     }
     let converses = follow_up.is_some();
-    let new = check(bench, args, text, follow_up)?;
+    let usual = usual_agent(bench, args).await?;
+    let new = check(bench, args, text, usual, follow_up)?;
     if args.plan_only
         && let Some(graph) = &new.plan
     {
@@ -114,15 +115,27 @@ pub(crate) async fn start_on(
     kept.and(ended)
 }
 
+/// The agent that answers if none is named. The built-in model does no agent's work, but plans and looks things up.
+async fn usual_agent<'a>(bench: &Workbench, args: &'a args::RunArgs) -> Result<Option<&'a str>, CliError> {
+    match &args.usual_agent {
+        Some(agent) if bench.model().await?.model.name() != "builtin" => Ok(Some(agent)),
+        _ => Ok(None),
+    }
+}
+
 /// The goal with its plan and the conversation it continues, after everything was checked that can be checked before.
 fn check(
     bench: &Workbench,
     args: &args::RunArgs,
     text: &str,
+    usual: Option<&str>,
     follow_up: Option<FollowUp>,
 ) -> Result<NewGoal, CliError> {
     let file = args.plan.as_deref().map(goal::plan).transpose()?;
     let mut new = goal::goal(args, text.to_owned(), &bench.folder)?;
+    if let Some(usual) = usual.filter(|_| new.goal.mode == RunMode::Plan) {
+        new.goal.mode = RunMode::Agent(usual.to_owned());
+    }
     let mut unread = Vec::new();
     if let Some(plan) = file {
         new.goal.requirements.extend(plan.requirements);

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::composer::Composer;
+use super::mention;
 
 /// Most files that are offered from: more than anybody looks through.
 const MOST_FILES: usize = 50_000;
@@ -45,21 +46,9 @@ impl Completions {
         (!candidates.is_empty()).then(|| Completion { typed: typed.to_owned(), candidates, chosen: 0 })
     }
 
-    /// The path relative to the folder, if a paste is nothing but the path of a file in it: terminals paste that when a
-    /// file is dropped on them.
+    /// The mention of a file that was dropped on the terminal.
     pub(super) fn dropped_file(&self, paste: &str) -> Option<String> {
-        let text = paste.trim();
-        if text.is_empty() || text.contains('\n') || text.len() > 4_096 {
-            return None;
-        }
-        let text = text.strip_prefix("file://").unwrap_or(text);
-        let text = text.trim_matches(['\'', '"']).replace("\\ ", " ");
-        let path = Path::new(&text);
-        let path = if path.is_absolute() { path.to_owned() } else { return None };
-        let real = path.canonicalize().ok().filter(|path| path.is_file())?;
-        let inside = real.strip_prefix(&self.folder).ok()?.to_str()?.to_owned();
-        // A name with spaces would end at the first one.
-        (!inside.contains(char::is_whitespace)).then_some(inside)
+        mention::dropped(paste, &self.folder)
     }
 
     fn commands_like(&self, typed: &str) -> Vec<(String, String)> {
@@ -128,19 +117,6 @@ fn files_in(folder: &Path) -> Vec<String> {
     relative.filter(|path| !path.contains(char::is_whitespace)).take(MOST_FILES).collect()
 }
 
-/// The files that a message mentions as `@path`, relative to the folder, if they exist there.
-pub(crate) fn mentioned(text: &str, folder: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = Vec::new();
-    for word in text.split_whitespace().filter_map(|word| word.strip_prefix('@')) {
-        let word = word.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '"', '\'']);
-        let path = folder.join(word);
-        if !word.is_empty() && path.is_file() && !found.contains(&path) {
-            found.push(path);
-        }
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,9 +139,5 @@ mod tests {
         assert_eq!(offered("@svm"), ["@src/view/markdown.rs"]);
         assert_eq!((offered("/h"), offered("see /h").len()), (vec!["/help".to_owned()], 0));
         assert!(completions.find(&Composer::of("/h"), true).is_none());
-        let dropped = |text: String| completions.dropped_file(&text);
-        assert_eq!(dropped(format!("'{}'\n", folder.join("a.png").display())).as_deref(), Some("a.png"));
-        assert_eq!((dropped("a.png".into()), dropped("/etc/hostname".into())), (None, None));
-        assert_eq!(mentioned("see @src/main.rs, @a.png and @nothing or me@a.png", &folder).len(), 2);
     }
 }

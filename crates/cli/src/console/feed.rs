@@ -12,17 +12,24 @@ use updraft_run::{
 
 use super::news::{ConsoleNews, FinishedCall, LinePrompt};
 use crate::out::LineConsole;
+use crate::time_format;
 use crate::view::{CallEnd, ProgressPrinter, StepTree, call_words};
 
 /// Most bytes of a call's output that are kept to be shown in full.
 const LONGEST_OUTPUT: usize = 200_000;
+/// Most lines of the log that are kept.
+const LONGEST_LOG: usize = 2_000;
 
 /// News that wait, and the tree of the run's steps.
 #[derive(Default)]
 pub(super) struct ConsoleFeed {
     waiting: Mutex<VecDeque<ConsoleNews>>,
     pub(super) tree: StepTree,
-    log: ProgressPrinter,
+    progress: ProgressPrinter,
+    /// The newest lines about what happened, each with its time.
+    log: Mutex<VecDeque<String>>,
+    /// The run that is under way or was the last, and how often there was news of it.
+    run: Mutex<Option<(RunId, u64)>>,
 }
 
 impl ConsoleFeed {
@@ -47,7 +54,36 @@ impl ConsoleFeed {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The run to look at, and how often there was news of it.
+    pub(super) fn run(&self) -> Option<(RunId, u64)> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// There is news of a run.
+    pub(super) fn look_at(&self, id: &RunId) {
+        let mut run = self.run.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = run.as_ref().map_or(0, |(_, count)| *count);
+        *run = Some((id.clone(), count + 1));
+    }
+
+    /// The last lines about what happened.
+    pub(super) fn log(&self, most: usize) -> Vec<String> {
+        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.iter().skip(log.len().saturating_sub(most)).cloned().collect()
+    }
+
+    fn keep_line(&self, record: &Record, line: &str) {
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.extend(line.lines().map(|line| format!("{}  {line}", time_format::clock(record.at))));
+        let more = log.len().saturating_sub(LONGEST_LOG);
+        log.drain(..more);
+    }
+
     fn follow(&self, record: &Record, event: &Event, run: &Run) {
+        let line = self.progress.line(record, event, run);
+        if let Some(line) = &line {
+            self.keep_line(record, line);
+        }
         let talks = is_talk(run);
         let step = |at: &EffectAddress| (!talks).then(|| at.step.to_string());
         match event {
@@ -72,7 +108,7 @@ impl ConsoleFeed {
             Event::Told { .. } => {}
             Event::Wanted { .. } | Event::StepDone { .. } | Event::Planned { .. } if talks => {}
             _ => {
-                if let Some(line) = self.log.line(record, event, run) {
+                if let Some(line) = line {
                     self.push(ConsoleNews::Logged(line));
                 }
             }
@@ -100,6 +136,7 @@ fn finished(call: &ToolCall, reply: &Reply, step: Option<String>) -> FinishedCal
 impl RunWatcher for ConsoleFeed {
     fn record(&self, id: &RunId, first: u64, record: &Record, run: &Run) {
         self.tree.record(id, first, record, run);
+        self.look_at(id);
         for event in &record.events {
             self.follow(record, event, run);
         }

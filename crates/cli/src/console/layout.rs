@@ -11,7 +11,7 @@ const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 /// How long each of its marks is shown.
 const SPIN: Duration = Duration::from_millis(120);
 /// Most rows of the composer.
-const MOST_COMPOSED: usize = 10;
+pub(super) const MOST_COMPOSED: usize = 10;
 
 /// The rows below the scrollback, and the place of the cursor in them.
 #[derive(Debug)]
@@ -34,12 +34,14 @@ impl ConsoleState {
         let mut below = self.footer(frame);
         below.truncate(most.saturating_sub(composer.rows.len()));
         let mut rows = self.transcript.open_lines((height / 3).clamp(2, 12));
-        if self.is_working && self.prompt.is_none() {
+        if self.is_working {
             if !strip.is_empty() && (!rows.is_empty() || !self.talks) {
                 rows.push(String::new());
             }
             rows.extend(strip.iter().cloned());
-            rows.push(self.working(frame));
+            if self.prompt.is_none() {
+                rows.push(self.working(frame));
+            }
         }
         rows.push(String::new());
         let room = most.saturating_sub(composer.rows.len() + below.len());
@@ -51,7 +53,7 @@ impl ConsoleState {
     }
 
     /// The composer, or the question that it answers, or the search.
-    fn input_rows(&self, columns: usize, most: usize) -> ConsoleLayout {
+    pub(super) fn input_rows(&self, columns: usize, most: usize) -> ConsoleLayout {
         let paint = self.paint;
         if let Some(search) = &self.search {
             let found = self.history.find(&search.words, search.skipped).unwrap_or("nothing found");
@@ -95,14 +97,14 @@ impl ConsoleState {
         let hint = match self.mode {
             _ if self.is_stopping => "",
             ConsoleMode::Talk => " · Esc stops",
-            ConsoleMode::Watch => " · Esc leaves",
+            ConsoleMode::Watch | ConsoleMode::Look => " · Esc leaves",
         };
         let text = format!("{word} · {time}{hint}");
         format!("{} {}", paint.cyan(mark), paint.dim(&view::cut(&text, frame.columns.saturating_sub(3))))
     }
 
     /// Completions, or one line about the conversation and the keys.
-    fn footer(&self, frame: FrameContext) -> Vec<String> {
+    pub(super) fn footer(&self, frame: FrameContext) -> Vec<String> {
         let (paint, columns) = (self.paint, frame.columns.saturating_sub(1));
         if let Some(completion) = &self.completion {
             let widest = completion.candidates().map(|(_, text, _)| view::width(text)).max().unwrap_or_default();
@@ -123,8 +125,10 @@ impl ConsoleState {
             "Enter sends it · Tab takes it · Ctrl-R finds an older one · Esc ends the search".to_owned()
         } else if self.is_working {
             match self.mode {
-                ConsoleMode::Talk => "what you send now is told to the agents".to_owned(),
-                ConsoleMode::Watch => "what you send is told to the agents · /cancel stops the run".to_owned(),
+                ConsoleMode::Talk => "what you send is told to the agents".to_owned(),
+                ConsoleMode::Watch | ConsoleMode::Look => {
+                    "what you send is told to the agents · /cancel stops the run".to_owned()
+                }
             }
         } else {
             let parts = [self.model.as_str(), &self.folder, &self.cost, "/help"];

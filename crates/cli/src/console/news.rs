@@ -14,6 +14,10 @@ pub(super) enum ConsoleNews {
     Asked(LinePrompt),
     /// Work begins, or has ended.
     Working(bool),
+    /// The question that is asked is answered already.
+    Withdrawn,
+    /// The model that answers.
+    Model(String),
     /// A run has begun.
     Began {
         /// Its model.
@@ -74,6 +78,8 @@ pub(crate) enum ConsoleRequest {
     Command(String, String),
     /// What is being done is to stop.
     Interrupt,
+    /// The full screen was left.
+    Closed,
     /// The console is to end.
     Quit,
 }

@@ -22,6 +22,10 @@ pub(super) struct ConsoleState {
     pub(super) search: Option<HistorySearch>,
     /// The question that the next line answers, with what was being written before.
     pub(super) prompt: Option<(LinePrompt, Composer)>,
+    /// A question that waits until the user makes a pause in writing.
+    held: Option<LinePrompt>,
+    /// The user is writing something.
+    is_typing: bool,
     /// What has begun and not ended yet; since when is known to the thread that draws.
     pub(super) is_working: bool,
     pub(super) mode: ConsoleMode,
@@ -45,6 +49,8 @@ pub(crate) enum ConsoleMode {
     Talk,
     /// A run of another process.
     Watch,
+    /// A run that nobody drives, to be looked at.
+    Look,
 }
 
 /// A search in the history: the words, and how many hits were skipped.
@@ -63,6 +69,8 @@ pub(super) enum KeyEffect {
     Stop,
     /// Ctrl-L.
     Redraw,
+    /// Ctrl-V: the picture in the clipboard is wanted.
+    PastePicture,
 }
 
 /// The size of the terminal, and what the time is for the marks that move.
@@ -91,6 +99,8 @@ impl ConsoleState {
             completion: None,
             search: None,
             prompt: None,
+            held: None,
+            is_typing: false,
             is_working: false,
             mode: ConsoleMode::Talk,
             talks: true,
@@ -109,11 +119,11 @@ impl ConsoleState {
         match news {
             ConsoleNews::Printed(text) => self.transcript.print(&text),
             ConsoleNews::Asked(prompt) => {
-                let draft = std::mem::take(&mut self.composer);
-                let draft = self.prompt.take().map_or(draft, |(_, draft)| draft);
-                (self.completion, self.search) = (None, None);
-                self.prompt = Some((prompt, draft));
+                self.held = Some(prompt);
+                self.ask_held();
             }
+            ConsoleNews::Withdrawn => self.end_prompt(),
+            ConsoleNews::Model(model) => self.model = model,
             ConsoleNews::Working(begins) => {
                 self.is_working = begins;
                 self.is_stopping = false;
@@ -135,6 +145,24 @@ impl ConsoleState {
         }
     }
 
+    /// Whether the user is writing: what they write then must not become the answer to a question that appears meanwhile.
+    pub(super) fn set_typing(&mut self, is_typing: bool) {
+        self.is_typing = is_typing;
+        self.ask_held();
+    }
+
+    fn ask_held(&mut self) {
+        if self.is_typing && self.prompt.is_none() && (!self.composer.is_empty() || self.search.is_some()) {
+            return;
+        }
+        let Some(prompt) = self.held.take() else { return };
+        let draft = std::mem::take(&mut self.composer);
+        let draft = self.prompt.take().map_or(draft, |(_, draft)| draft);
+        (self.completion, self.search) = (None, None);
+        self.prompt = Some((prompt, draft));
+        self.has_changed = true;
+    }
+
     /// Takes what the terminal reports.
     pub(super) fn event(&mut self, event: Event) -> KeyEffect {
         self.has_changed = true;
@@ -143,7 +171,7 @@ impl ConsoleState {
             Event::Paste(text) => {
                 self.history.settle();
                 match self.completions.dropped_file(&text) {
-                    Some(file) => self.composer.insert(&format!("@{file} ")),
+                    Some(mention) => self.composer.insert(&format!("{mention} ")),
                     None => self.composer.paste(&text),
                 }
                 KeyEffect::None
@@ -162,6 +190,7 @@ impl ConsoleState {
                 'd' if self.composer.is_empty() => return self.quit(),
                 'z' => return KeyEffect::Stop,
                 'l' => return KeyEffect::Redraw,
+                'v' => return KeyEffect::PastePicture,
                 'o' => {
                     self.transcript.show_newest();
                     return KeyEffect::None;
@@ -300,6 +329,7 @@ impl ConsoleState {
 
     /// Takes away a question that nobody waits for any more.
     fn end_prompt(&mut self) {
+        self.held = None;
         if let Some((_, draft)) = self.prompt.take() {
             self.composer = draft;
         }

@@ -221,8 +221,9 @@ impl Transcript {
 
     /// A line about what happens.
     pub(super) fn log(&mut self, text: &str) {
-        for line in view::wrap(text, self.columns.saturating_sub(2)) {
-            self.line(format!("  {}", self.paint.dim(&line)));
+        for (n, line) in view::wrap(text, self.columns.saturating_sub(4)).iter().enumerate() {
+            let indent = if n == 0 { "  " } else { "    " };
+            self.line(format!("{indent}{}", self.paint.dim(line)));
         }
     }
 

@@ -5,9 +5,12 @@ use std::io::IsTerminal as _;
 use updraft_run::{
     ApprovalScope, CallMatcher, Effect, EffectAddress, EffectKind, Input, Inquiry, Run, Verdict, argument_lines,
 };
+use updraft_workbench::Fault;
 
 use super::fit;
+use crate::folders::AppFolders;
 use crate::out::{self, Paint};
+use crate::settings::RememberedRules;
 
 /// The result of asking.
 pub(crate) enum AskResult {
@@ -19,36 +22,97 @@ pub(crate) enum AskResult {
 
 /// Asks everything the run waits for, one after another. Blocks until the person answers.
 pub(crate) fn ask(run: &Run) -> AskResult {
-    let mut said = Vec::new();
-    for (id, open) in run.open() {
-        tell_step(run, id, &open.effect);
-        let input = match &open.effect {
-            Effect::Question { text, inquiry: Some(inquiry), .. } => {
-                let Some(input) = inquire(id, text, inquiry) else { return AskResult::Nothing };
-                input
+    let said: Option<Vec<Input>> = PersonQuestion::all(run).iter().map(PersonQuestion::ask).collect();
+    said.map_or(AskResult::Nothing, AskResult::Said)
+}
+
+/// A question or an approval that a run waits for, with all that is shown about it.
+#[derive(Clone, Debug)]
+pub(crate) struct PersonQuestion {
+    pub(crate) at: EffectAddress,
+    effect: Effect,
+    /// What the step that asks is for.
+    description: String,
+    /// The arguments of the call that is to be approved.
+    arguments: Vec<String>,
+    workspace: String,
+}
+
+impl PersonQuestion {
+    /// All that the run waits for.
+    pub(crate) fn all(run: &Run) -> Vec<Self> {
+        run.open().iter().filter_map(|(at, open)| Self::of(run, at, &open.effect)).collect()
+    }
+
+    /// An effect of the run, if a person is needed for it.
+    pub(crate) fn of(run: &Run, at: &EffectAddress, effect: &Effect) -> Option<Self> {
+        let arguments = match effect {
+            Effect::Question { .. } => Vec::new(),
+            Effect::Approval { .. } => {
+                let call = run.call_at(&at.sibling(EffectKind::Call, at.n));
+                call.map(|call| argument_lines(&call.args)).unwrap_or_default()
             }
+            _ => return None,
+        };
+        let description = run.step(&at.step).map(|step| step.spec.description.clone()).unwrap_or_default();
+        let workspace = run.settings().workspace.clone();
+        Some(Self { at: at.clone(), effect: effect.clone(), description, arguments, workspace })
+    }
+
+    /// Whether an MCP server asks, while its call is under way.
+    pub(crate) fn is_inquiry(&self) -> bool {
+        matches!(self.effect, Effect::Question { inquiry: Some(_), .. })
+    }
+
+    /// What is asked.
+    pub(crate) fn text(&self) -> &str {
+        match &self.effect {
+            Effect::Question { text, .. } => text,
+            Effect::Approval { why, .. } => why,
+            _ => "",
+        }
+    }
+
+    /// Asks it; `None` if the person does not answer.
+    pub(crate) fn ask(&self) -> Option<Input> {
+        self.tell_step();
+        let (at, step) = (&self.at, self.at.step.as_str());
+        match &self.effect {
+            Effect::Question { text, inquiry: Some(inquiry), .. } => inquire(at, text, inquiry),
             Effect::Question { text, options, .. } => {
-                let Some(text) = question(id.step.as_str(), text, options) else { return AskResult::Nothing };
-                Input::Answer { id: Some(id.clone()), text }
+                question(step, text, options).map(|text| Input::Answer { id: Some(at.clone()), text })
             }
             Effect::Approval { why, always, like, .. } => {
-                let call = run.call_at(&id.sibling(EffectKind::Call, id.n));
-                let arguments = call.map(|call| argument_lines(&call.args)).unwrap_or_default();
                 let offered = AlwaysOffer { always, like: like.as_deref() };
-                let Some(verdict) = approval(id.step.as_str(), why, &arguments, &offered) else {
-                    return AskResult::Nothing;
-                };
-                Input::Verdict { id: Some(id.clone()), verdict }
+                let verdict = approval(step, why, &self.arguments, &offered)?;
+                Some(Input::Verdict { id: Some(at.clone()), verdict })
             }
-            _ => continue,
-        };
-        said.push(input);
+            _ => None,
+        }
     }
-    AskResult::Said(said)
+
+    /// Remembers what was allowed for the whole workspace, if the input is such an approval.
+    pub(crate) fn keep_always(&self, folders: &AppFolders, input: &Input) -> Result<(), Fault> {
+        match (&self.effect, input) {
+            (Effect::Approval { always, .. }, Input::Verdict { verdict, .. })
+                if verdict.allow && verdict.always == Some(ApprovalScope::Workspace) =>
+            {
+                RememberedRules::add(folders, &self.workspace, always)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Prints what the step that asks is for.
+    fn tell_step(&self) {
+        if !self.description.trim().is_empty() {
+            out::draw(&format!("\n{}", Paint::for_stderr().dim(&fit::cut(&self.description, fit::size().1))));
+        }
+    }
 }
 
 /// Asks the question of an MCP server: one line for each field, or one for consent.
-pub(crate) fn inquire(id: &EffectAddress, text: &str, inquiry: &Inquiry) -> Option<Input> {
+fn inquire(id: &EffectAddress, text: &str, inquiry: &Inquiry) -> Option<Input> {
     let paint = Paint::for_stderr();
     put(&paint.cyan(&format!("{}:", id.step)), text);
     out::note("  `no` declines, an empty line dismisses it");
@@ -129,6 +193,10 @@ fn approval(step: &str, why: &str, arguments: &[String], offered: &AlwaysOffer<'
             "n" | "no" => (false, None),
             _ => continue,
         };
+        // The rest of a sentence that was meant for the agents allows nothing.
+        if allow && !because.trim().is_empty() {
+            continue;
+        }
         return Some(Verdict {
             allow,
             by: "the terminal".into(),
@@ -171,15 +239,6 @@ pub(crate) fn ask_about_plan() -> PlanAnswer {
 pub(crate) fn confirm(text: &str) -> bool {
     out::ask_line(&format!("{text} [y/N] "))
         .is_some_and(|line| matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
-}
-
-/// Prints what the step that asks is for.
-fn tell_step(run: &Run, id: &EffectAddress, effect: &Effect) {
-    let asks = matches!(effect, Effect::Question { .. } | Effect::Approval { .. });
-    let description = run.step(&id.step).map(|step| step.spec.description.as_str()).unwrap_or_default();
-    if asks && !description.trim().is_empty() {
-        out::draw(&format!("\n{}", Paint::for_stderr().dim(&fit::cut(description, fit::size().1))));
-    }
 }
 
 /// Prints a question after the name of who asks; on lines of its own if it does not fit.

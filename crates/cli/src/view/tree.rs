@@ -15,6 +15,7 @@ use updraft_run::{Effect, EffectAddress, Event, Record, Run, RunId, RunMode, Ste
 use super::call::{CallEnd, call_words};
 use super::fit;
 use crate::out::{self, Paint};
+pub(crate) use branches::{TreePlace, branches};
 use lines::Screen;
 use row::StepRow;
 
@@ -143,6 +144,17 @@ impl StepTree {
         let mut drawing = self.lock();
         drawing.frame += 1;
         drawing.lines(Screen { paint: self.paint, rows, columns, is_live: true })
+    }
+
+    /// The steps at work on one line, while the user is asked about another; `None` if there are none.
+    pub(crate) fn busy_line(&self, columns: usize) -> Option<String> {
+        let mut drawing = self.lock();
+        drawing.frame += 1;
+        let busy = drawing.rows.iter().filter(|(_, row)| row.status == "running" && row.note.is_empty());
+        let names: Vec<&str> = busy.map(|(step, _)| step.as_str()).collect();
+        let text = fit::cut(&format!("at work meanwhile: {}", names.join(", ")), columns.saturating_sub(4));
+        let mark = SPINNER[drawing.frame % SPINNER.len()];
+        (!names.is_empty()).then(|| format!("{} {}", self.paint.cyan(mark), self.paint.dim(&text)))
     }
 
     /// What is under way in a run of one agent, apart from what it says.

@@ -28,9 +28,15 @@ impl StreamingModel {
                 let (mut read, mut piece) = (Vec::new(), [0; 4096]);
                 while let Ok(n @ 1..) = stream.read(&mut piece) {
                     read.extend_from_slice(&piece[..n]);
-                    if read.ends_with(b"}") {
+                    if read.ends_with(b"}") || read.starts_with(b"GET") {
                         break;
                     }
+                }
+                // It lists no models.
+                if read.starts_with(b"GET") {
+                    let _ =
+                        stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+                    continue;
                 }
                 let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
                 if stream.write_all(head.as_bytes()).is_err() || send.send(stream).is_err() {

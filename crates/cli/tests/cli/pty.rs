@@ -22,7 +22,7 @@ pub(crate) struct Pty {
 }
 
 /// What the program has written, and what that looks like.
-struct Shown {
+pub(crate) struct Shown {
     emulator: vt100::Parser,
     bytes: Vec<u8>,
 }
@@ -80,6 +80,11 @@ impl Pty {
         let mut shown = self.shown.lock().unwrap();
         shown.emulator.screen_mut().set_size(rows, columns);
         set_size(&self.master, columns, rows);
+    }
+
+    /// The emulator: as long as somebody holds it, nothing is read from the program.
+    pub(crate) fn terminal(&self) -> Arc<Mutex<Shown>> {
+        Arc::clone(&self.shown)
     }
 
     /// What is on the screen.

@@ -189,3 +189,32 @@ fn a_page_that_is_allowed_can_be_used_from_a_browser_and_no_other() {
     let head = format!("OPTIONS /mcp HTTP/1.1\r\n{host}");
     assert_eq!(send(&served.address, &head, "").0, 401);
 }
+
+#[test]
+fn beyond_this_machine_there_is_no_page_without_a_certificate() {
+    let world = World::new();
+    let mut child = world.command(&["serve", "--listen", "0.0.0.0:0"]).stdout(Stdio::null()).spawn().unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let said: Vec<String> = lines.map(Result::unwrap).take_while(|line| !line.contains("no page: ")).collect();
+    assert!(said.iter().any(|line| line.contains("not encrypted")), "{said:?}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let wrong = world.updraft(&["serve", "--tls-cert", "no.pem", "--tls-key", "no.pem"]).code(2);
+    wrong.says("no.pem").says("in PEM format");
+    world.updraft(&["serve", "--tls-cert", "no.pem"]).code(2).says("--tls-key");
+}
+
+#[test]
+fn users_are_added_listed_and_removed() {
+    let world = World::new();
+    let added = world.updraft(&["serve", "user", "add", "ann", "--role", "steer"]).code(0);
+    assert_eq!(added.out.trim().len(), 64, "{}", added.out);
+    world.updraft(&["serve", "user", "add", "ann", "--role", "see"]).code(2).says("there is a user `ann` already");
+    world.updraft(&["serve", "user", "add", "bob", "--role", "king"]).code(2).says("administer");
+    let listed = world.updraft(&["serve", "user", "list", "--json"]).code(0).out;
+    let listed: Value = serde_json::from_str(listed.trim()).unwrap();
+    assert_eq!((&listed["name"], &listed["role"]), (&json!("ann"), &json!("steer")));
+    world.updraft(&["serve", "user", "remove", "ann"]).code(0);
+    world.updraft(&["serve", "user", "remove", "ann"]).code(2).says("there is no user `ann`");
+    assert_eq!(world.updraft(&["serve", "user", "list"]).code(0).out, "");
+}

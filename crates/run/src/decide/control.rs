@@ -301,8 +301,10 @@ impl Run {
         let origin = self.steps.first().map(|step| step.spec.id.clone());
         for (name, value) in &change.variables {
             let Some(step) = origin.clone() else { break };
-            let (name, value, origins) = (name.clone(), value.clone(), Origins::default());
-            events.push(Event::Wrote { step, name, value, untrusted: false, origins });
+            // An edited text may still contain what came from outside.
+            let origins = self.variables.get(name).map(|old| old.origins.clone()).unwrap_or_default();
+            let (name, value, untrusted) = (name.clone(), value.clone(), !origins.is_empty());
+            events.push(Event::Wrote { step, name, value, untrusted, origins });
         }
         // The fork performs what was open in the original, except effects that may have happened there.
         events.extend(self.recover(&[]));

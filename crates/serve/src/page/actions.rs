@@ -15,6 +15,7 @@ use super::failure::PageFailure;
 use super::inbox::{self, InboxDeed};
 use super::run_page::back;
 use super::visitor::Visitor;
+use crate::users::UserRole;
 
 type Page = State<Arc<PageState>>;
 
@@ -151,13 +152,16 @@ pub(super) struct ResumeForm {
     limit: String,
 }
 
+/// A higher limit is the owner's money.
 pub(super) async fn resume(
     State(state): Page,
+    Extension(visitor): Extension<Visitor>,
     Path(run): Path<String>,
     Form(form): Form<ResumeForm>,
 ) -> Result<Response, PageFailure> {
     match form.limit.trim() {
         "" => state.service.runs.resume(&run).await?,
+        _ if visitor.role() < UserRole::Administer => return Ok(visitor.refusal(UserRole::Administer)),
         limit => state.service.runs.raise_limit(&run, limit).await?,
     };
     Ok(back(&run))

@@ -1,10 +1,13 @@
 //! The page's own files, compiled in: styles, scripts, the icon. Their addresses change with their content.
 
+use std::io::Write as _;
 use std::sync::LazyLock;
 
 use axum::extract::{Path, RawQuery};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 
 use super::words;
@@ -33,31 +36,54 @@ const FILES: [Asset; 11] = [
     Asset { name: "icon.svg", kind: "image/svg+xml", text: include_str!("assets/icon.svg") },
 ];
 
-/// A short hash of each file.
-static HASHES: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let hash = |asset: &Asset| words::hex(&Sha256::digest(asset.text)[..8]);
-    FILES.iter().map(hash).collect()
+/// What is made of a file once: a short hash, and the text packed with gzip.
+struct PackedAsset {
+    hash: String,
+    gzip: Vec<u8>,
+}
+
+static PACKED: LazyLock<Vec<PackedAsset>> = LazyLock::new(|| {
+    let pack = |asset: &Asset| PackedAsset {
+        hash: words::hex(&Sha256::digest(asset.text)[..8]),
+        gzip: gzip(asset.text.as_bytes()).unwrap_or_default(),
+    };
+    FILES.iter().map(pack).collect()
 });
 
-fn find(name: &str) -> Option<(&'static Asset, &'static str)> {
+fn gzip(text: &[u8]) -> std::io::Result<Vec<u8>> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
+    packer.write_all(text)?;
+    packer.finish()
+}
+
+fn find(name: &str) -> Option<(&'static Asset, &'static PackedAsset)> {
     let at = FILES.iter().position(|asset| asset.name == name)?;
-    Some((&FILES[at], &HASHES[at]))
+    Some((&FILES[at], &PACKED[at]))
 }
 
 /// The address of a file, with the hash of its content.
 pub(super) fn address(name: &str) -> String {
-    find(name).map_or_else(|| format!("/assets/{name}"), |(_, hash)| format!("/assets/{name}?v={hash}"))
+    find(name).map_or_else(|| format!("/assets/{name}"), |(_, packed)| format!("/assets/{name}?v={}", packed.hash))
 }
 
 /// Answers with a file. At an address with its hash, it may be kept for ever.
 pub(super) async fn show(Path(name): Path<String>, RawQuery(query): RawQuery, headers: HeaderMap) -> Response {
-    let Some((asset, hash)) = find(&name) else { return StatusCode::NOT_FOUND.into_response() };
-    let tag = format!("\"{hash}\"");
-    let is_fixed = query.as_deref().and_then(|query| query.strip_prefix("v=")) == Some(hash);
+    let Some((asset, packed)) = find(&name) else { return StatusCode::NOT_FOUND.into_response() };
+    let tag = format!("\"{}\"", packed.hash);
+    let is_fixed = query.as_deref().and_then(|query| query.strip_prefix("v=")) == Some(&packed.hash);
     let caching = if is_fixed { "public, max-age=31536000, immutable" } else { "no-cache" };
-    let head = [(header::CACHE_CONTROL, caching.to_owned()), (header::ETAG, tag.clone())];
+    let head = [
+        (header::CACHE_CONTROL, caching.to_owned()),
+        (header::ETAG, tag.clone()),
+        (header::VARY, "accept-encoding".to_owned()),
+    ];
     if headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
         return (StatusCode::NOT_MODIFIED, head).into_response();
     }
-    (head, [(header::CONTENT_TYPE, asset.kind)], asset.text).into_response()
+    let kind = [(header::CONTENT_TYPE, asset.kind)];
+    let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|accepted| accepted.to_str().ok()).unwrap_or_default();
+    if !packed.gzip.is_empty() && accepted.split([',', ' ', ';']).any(|word| word == "gzip") {
+        return (head, kind, [(header::CONTENT_ENCODING, "gzip")], packed.gzip.as_slice()).into_response();
+    }
+    (head, kind, asset.text).into_response()
 }

@@ -48,7 +48,7 @@ fn form(run: &str, at: u64, choices: &ForkChoices) -> Markup {
             @match &choices.message {
                 Some(message) => div.field {
                     label for="message" { "Your message" }
-                    textarea id="message" name="message" rows="4" maxlength="100000" { (message) }
+                    textarea id="message" name="message" rows="4" maxlength="100000" { "\n" (message) }
                     p.about { "If you change it, the new run gets the new message instead." }
                 },
                 None => div.field {
@@ -58,7 +58,7 @@ fn form(run: &str, at: u64, choices: &ForkChoices) -> Markup {
             }
             div.field {
                 label for="goal" { "Goal" }
-                textarea id="goal" name="goal" rows="4" maxlength="1000000" { (choices.goal) }
+                textarea id="goal" name="goal" rows="4" maxlength="1000000" { "\n" (choices.goal) }
             }
             @if !choices.variables.is_empty() {
                 fieldset {
@@ -66,7 +66,7 @@ fn form(run: &str, at: u64, choices: &ForkChoices) -> Markup {
                     @for (n, (name, value)) in choices.variables.iter().enumerate() {
                         div.field {
                             label for={ "value-" (n) } { code { (name) } @if !value.is_string() { " (JSON)" } }
-                            textarea.code id={ "value-" (n) } name={ "value." (name) } rows="4" spellcheck="false" { (written(value)) }
+                            textarea.code id={ "value-" (n) } name={ "value." (name) } rows="4" spellcheck="false" { "\n" (written(value)) }
                         }
                     }
                 }
@@ -123,7 +123,8 @@ fn read(name: &str, text: &str, old: &Value) -> Result<Value, Fault> {
     }
 }
 
-/// Forms send lines with both characters of their end.
+/// A text as it is after it was in a form: browsers change the ends of lines, and have no NUL. (They also leave out a line
+/// end at the beginning of a field, so each field begins with one.)
 fn lines(text: &str) -> String {
-    text.replace("\r\n", "\n")
+    text.replace("\r\n", "\n").replace('\r', "\n").replace('\0', "\u{fffd}")
 }

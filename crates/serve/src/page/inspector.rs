@@ -214,7 +214,7 @@ fn asked(scene: &RunScene<'_>, entry: &AnswerEntry) -> Result<Markup, Fault> {
         p.asked {
             strong { "Turn " (entry.address.turn + 1) }
             @if entry.attempts > 1 { ", attempt " (entry.attempts) }
-            @if let (Some(begun), Some(ended)) = (entry.begun, entry.ended) { ", " (words::took(begun, ended)) }
+            @if let Some(ended) = entry.ended { ", " (words::took(entry.wanted, ended)) }
             @if let Some(answer) = &entry.answer {
                 ", " (answer.usage.input) " in, " (answer.usage.output) " out"
                 @if let Some(cost) = answer.usage.cost { ", " (cost) }

@@ -174,7 +174,7 @@ fn whole_price(outlook: &[StepOutlook]) -> Markup {
 fn step_outlook(own: &StepOutlook) -> Markup {
     html! {
         p.outlook {
-            span.rights { (own.rights) }
+            span.rights { "Rights: " (own.rights) }
             @if own.price.is_some() { " · " span.price { (own.price_in_words()) } }
             @if own.chosen_by != "run" { " · " span.model { (words::short(&own.model, 80)) } " by the " (own.chosen_by) }
         }

@@ -49,8 +49,9 @@ fn server_list(servers: &[ServerCard], remarks: &[String]) -> Markup {
                     " " span.status data-status=(shown(server.state)) {
                         span.sign aria-hidden="true" { (sign(server.state)) } " " (server.state.word())
                     }
-                    " " span.group { (words::count(server.tools as u64, "tool")) } " " span.source { (server.file) }
-                    @if !server.why.is_empty() { p.about { (words::short(&server.why, 400)) } }
+                    " " span.group { (words::count(server.tools as u64, "tool")) }
+                    @if !server.why.is_empty() { p.about { (words::ticked(&words::short(&server.why, 400))) } }
+                    p.source { (server.file) }
                 }
             }
         }

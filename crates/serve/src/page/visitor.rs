@@ -90,7 +90,7 @@ pub(super) fn needed(method: &Method, path: &str) -> UserRole {
     let is_reading = method == Method::GET || method == Method::HEAD;
     match place {
         "leave" => UserRole::See,
-        "settings" => UserRole::Administer,
+        "settings" | "doctor" | "users" => UserRole::Administer,
         "tools" if !is_reading => UserRole::Administer,
         _ if is_reading => UserRole::See,
         _ => UserRole::Steer,

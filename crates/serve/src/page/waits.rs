@@ -98,12 +98,14 @@ impl WaitTable {
                 }
                 EntryKind::Answer(answer) => {
                     waits.retries += answer.attempts.saturating_sub(1);
-                    // A question that may be asked twice is not recorded as begun.
-                    let begun = answer.begun.unwrap_or(answer.wanted);
-                    waits.push(WaitKind::Turn, answer.wanted, begun);
+                    let ended = answer.ended.unwrap_or(now);
+                    if let Some((from, until)) = answer.held {
+                        waits.push(WaitKind::Turn, from, until.unwrap_or(ended));
+                    }
                     if let Some(said) = &answer.answer {
-                        let until = Timestamp(begun.0.saturating_add_unsigned(said.waited.0));
-                        waits.push(WaitKind::Model, begun, until.min(answer.ended.unwrap_or(now)));
+                        let asked = answer.held.and_then(|(_, until)| until).unwrap_or(answer.wanted);
+                        let until = Timestamp(asked.0.saturating_add_unsigned(said.waited.0));
+                        waits.push(WaitKind::Model, asked, until.min(ended));
                     }
                 }
                 EntryKind::Call(call) => waits.retries += call.attempts.saturating_sub(1),

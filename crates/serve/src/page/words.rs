@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 use updraft_run::{EffectAddress, Millis, Status, StepId, Timestamp};
 use updraft_workbench::time_format;
+pub(super) use updraft_workbench::time_format::count;
 
 /// The most characters of a text that are shown without being asked for.
 const LONGEST: usize = 20_000;
@@ -93,11 +94,6 @@ pub(super) fn ticked(text: &str) -> Markup {
             @for (n, part) in parts.iter().enumerate() { @if n % 2 == 1 { code { (part) } } @else { (part) } }
         } @else { (text) }
     }
-}
-
-/// `1 step`, `2 steps`.
-pub(super) fn count(n: u64, what: &str) -> String {
-    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
 /// The element id of an effect. Addresses contain `/`, which selectors do not like.

@@ -29,6 +29,11 @@ async fn ten_thousand_idle_connections_keep_nobody_out() {
     let run = world.start(&[("goal", "Look"), ("mode", "agent:researcher")], None).await.run();
     world.until(&run, "data-status=\\\"done\\\"").await;
     assert_eq!(world.get("/").await.status, 200);
+    // The crowd's own ends are open, and hardly any of the server's.
+    if let Ok(open) = std::fs::read_dir("/proc/self/fd") {
+        let ours = open.count().saturating_sub(most);
+        assert!(ours < 700, "{ours} files are open besides those of {most} clients");
+    }
     // The server has closed all but those that it may keep waiting, and it closes those too.
     let mut byte = [0];
     for connection in &mut crowd {

@@ -94,7 +94,7 @@ async fn files_are_brought_into_the_index_from_the_page() {
             break page;
         }
     };
-    assert!(done.contains("1 files: 1 written"), "{done}");
+    assert!(done.contains("1 file: 1 written in 1 passage"), "{done}");
     assert!(done.contains("1 document in the index") && done.contains("<code>notes/loom.md</code>"), "{done}");
     assert!(!done.contains("other.md"), "{done}");
     world.close().await;
@@ -114,5 +114,19 @@ async fn uploads_obey_the_rules_about_writing_files() {
     let world = World::with_settings(&script, "[rules]\nask = [\"write_file\"]\n").await;
     world.start(&fields, Some(("a.txt", "hello"))).await.run();
     assert_eq!(std::fs::read_to_string(world.file("uploads/a.txt")).unwrap(), "hello");
+    world.close().await;
+}
+
+#[tokio::test]
+async fn files_of_the_page_are_packed_for_those_who_can_unpack() {
+    let world = World::new(&json!([{ "text": "done" }])).await;
+    let plain = world.get("/assets/page.css").await;
+    assert_eq!((plain.status, plain.header("content-encoding")), (200, None));
+    assert!(plain.body.contains("color-scheme"), "{}", plain.body);
+    let headers = format!("Cookie: {}\r\nAccept-Encoding: br, gzip;q=0.5\r\n", world.cookie);
+    let packed = world.send("GET", "/assets/page.css", &headers, "").await;
+    assert_eq!((packed.status, packed.header("content-encoding")), (200, Some("gzip")));
+    assert_eq!(packed.header("vary"), Some("accept-encoding"));
+    assert!(packed.body.len() < plain.body.len() / 2);
     world.close().await;
 }

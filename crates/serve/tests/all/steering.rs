@@ -19,7 +19,7 @@ async fn a_run_that_reached_its_limit_continues_with_a_higher_one() {
     let page = world.get(&format!("/runs/{run}")).await.body;
     assert!(page.contains("limit reached: turns (1)") && page.contains("New limit on turns"), "{page}");
     let resume = format!("/runs/{run}/resume");
-    for (limit, why) in [("1", "has used 1 turns already"), ("many", "expected a whole number")] {
+    for (limit, why) in [("1", "has used 1 turn already"), ("many", "expected a whole number")] {
         let refused = world.post(&resume, &[("limit", limit)]).await;
         assert_eq!(refused.status, 400, "{}", refused.body);
         assert!(refused.body.contains(why), "{}", refused.body);

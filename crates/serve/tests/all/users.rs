@@ -49,7 +49,7 @@ async fn each_role_may_do_what_it_says_and_no_more() {
         let place = path.replace("{id}", "none").replace("{name}", "none");
         let needed = match (path.as_str(), is_post) {
             ("/enter" | "/leave", _) => continue,
-            ("/settings", _) | ("/tools/{name}", true) => UserRole::Administer,
+            ("/settings" | "/doctor" | "/users", _) | ("/tools/{name}", true) => UserRole::Administer,
             (_, true) => UserRole::Steer,
             (_, false) => UserRole::See,
         };
@@ -60,6 +60,31 @@ async fn each_role_may_do_what_it_says_and_no_more() {
             assert!(answer.status != 403 || answer.body.contains("Not with your role"), "{path}: {}", answer.body);
         }
     }
+    for (role, cookie) in &cookies {
+        world.seen_with(cookie);
+        let raised = world.post("/runs/none/resume", &[("limit", "1000000")]).await;
+        assert_eq!(raised.status == 403, *role < UserRole::Administer, "a higher limit as {role:?}: {}", raised.status);
+    }
+    world.close().await;
+}
+
+#[tokio::test]
+async fn who_administers_adds_and_removes_users_on_the_page() {
+    let mut world = World::new(&asks()).await;
+    let ada = world.user("ada", UserRole::Administer).await;
+    world.seen_with(&ada);
+    let added = world.post("/users", &[("act", "add"), ("name", "ben"), ("role", "see")]).await;
+    let token = added.body.split_once("again: <code>").unwrap().1.split_once('<').unwrap().0.to_owned();
+    assert_eq!(world.users.list().unwrap().len(), 2);
+    assert!(!world.get("/users").await.body.contains(&token), "it is shown once");
+    let ben = world.sign_in(&token).await.cookie();
+    for wrong in [[("act", "add"), ("name", "ben"), ("role", "see")], [("act", "add"), ("name", "x"), ("role", "all")]]
+    {
+        assert_eq!(world.post("/users", &wrong).await.status, 400);
+    }
+    assert_eq!(world.post("/users", &[("act", "remove"), ("name", "ben")]).await.status, 303);
+    world.seen_with(&ben);
+    assert_eq!(world.get("/").await.status, 401);
     world.close().await;
 }
 

@@ -112,7 +112,9 @@ pub struct AnswerEntry {
     pub model: String,
     /// When it was wanted.
     pub wanted: Timestamp,
-    /// When the last attempt began.
+    /// From when to when it waited for something to spend.
+    pub held: Option<(Timestamp, Option<Timestamp>)>,
+    /// When the beginning of the last attempt was written down, which may be later than it was.
     pub begun: Option<Timestamp>,
     /// How many attempts there were.
     pub attempts: u32,
@@ -131,6 +133,7 @@ impl AnswerEntry {
             agent,
             model,
             wanted: at,
+            held: None,
             begun: None,
             attempts: 0,
             ended: None,
@@ -286,6 +289,20 @@ impl HistoryEntry {
     pub(super) fn wanted(&mut self, at: Timestamp) {
         if let EntryKind::Call(call) = &mut self.kind {
             Arc::make_mut(call).wanted = at;
+        }
+    }
+
+    pub(super) fn held(&mut self, at: Timestamp) {
+        if let EntryKind::Answer(answer) = &mut self.kind {
+            Arc::make_mut(answer).held.get_or_insert((at, None));
+        }
+    }
+
+    pub(super) fn reserved(&mut self, at: Timestamp) {
+        if let EntryKind::Answer(answer) = &mut self.kind
+            && let Some((_, until)) = &mut Arc::make_mut(answer).held
+        {
+            until.get_or_insert(at);
         }
     }
 

@@ -71,8 +71,10 @@ impl LiveRuns {
         let approvals = flags.approvals;
         let bench = self.bench_for(&source, flags)?;
         let to = new_id()?;
-        let goal = changed(goal, source.goal().own_words());
-        let model = changed(model, &source.settings().model);
+        let (engine, cut) = (self.engine().clone(), from.clone());
+        let stood = blocking(move || Ok(Box::new(engine.as_it_stood(&cut, at)?))).await?;
+        let goal = changed(goal, stood.goal().own_words());
+        let model = changed(model, &stood.settings().model);
         let fork = Fork { from, at, to: to.clone(), model, goal, variables, stays: false };
         let mut then = vec![Input::Resume { budget: None, approvals }];
         then.extend(message.filter(|text| !text.trim().is_empty()).map(|message| Input::Tell { message }));

@@ -9,7 +9,7 @@ use updraft_tools::{IndexProgress, IndexState, IndexWork};
 
 use super::UpdraftService;
 use crate::fault::Fault;
-use crate::time_format;
+use crate::time_format::{self, count};
 
 /// How many files that could not be read are named.
 const NAMED: usize = 50;
@@ -138,7 +138,7 @@ impl UpdraftService {
 fn working(progress: &IndexProgress) -> IngestionPhase {
     let (what, share) = match progress {
         IndexProgress::Files(state) => {
-            let what = format!("reading {} of {} files", state.files, state.all_files);
+            let what = format!("reading {} of {}", state.files, count(state.all_files, "file"));
             (what, state.bytes as f64 / state.all_bytes.max(1) as f64)
         }
         IndexProgress::Vectors(done, all) => {
@@ -151,15 +151,15 @@ fn working(progress: &IndexProgress) -> IngestionPhase {
 fn result(state: &IndexState) -> IngestionResult {
     let ended = time_format::now();
     let Some(pass) = &state.report else {
-        let words = format!("stopped after {} of {} files", state.progress.files, state.progress.all_files);
+        let words = format!("stopped after {} of {}", state.progress.files, count(state.progress.all_files, "file"));
         return IngestionResult { words, ended, ..IngestionResult::default() };
     };
     let vectors = state.vector_fault.as_ref().map(|why| format!("; no vectors: {why}")).unwrap_or_default();
     let words = format!(
-        "{} files: {} written in {} passages, {} unchanged, {} removed{vectors}",
-        pass.files,
+        "{}: {} written in {}, {} unchanged, {} removed{vectors}",
+        count(pass.files, "file"),
         pass.written,
-        pass.chunks,
+        count(pass.chunks, "passage"),
         pass.unchanged + pass.same,
         pass.removed
     );

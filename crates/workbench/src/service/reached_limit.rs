@@ -6,7 +6,7 @@ use updraft_run::{Budget, BudgetLimit, Cost, Input, Millis, Run, RunPhase};
 use super::runs::LiveRuns;
 use super::service_types::RunView;
 use crate::fault::Fault;
-use crate::{journal, time_format};
+use crate::time_format::{self, count};
 
 /// A limit that a run has reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ fn read(run: &Run, which: BudgetLimit, text: &str) -> Result<Budget, Fault> {
         }
         BudgetLimit::Tokens => {
             let tokens = number()?;
-            more_than(tokens <= ledger.usage.tokens(), format!("{} tokens", ledger.usage.tokens()))?;
+            more_than(tokens <= ledger.usage.tokens(), count(ledger.usage.tokens(), "token"))?;
             Ok(Budget { tokens: Some(tokens), ..Budget::default() })
         }
         BudgetLimit::Time => {
@@ -73,16 +73,12 @@ fn read(run: &Run, which: BudgetLimit, text: &str) -> Result<Budget, Fault> {
         }
         BudgetLimit::Turns => {
             let turns = number()?;
-            // Without a limit on the run before, the number is for each step.
-            more_than(
-                run.budget().turns.is_some() && turns <= ledger.requests(),
-                format!("{} turns", ledger.requests()),
-            )?;
+            more_than(turns <= ledger.requests(), count(ledger.requests(), "turn"))?;
             Ok(Budget { turns: Some(turns), ..Budget::default() })
         }
         BudgetLimit::Calls => {
             let calls = number()?;
-            more_than(calls <= ledger.calls, format!("{} tool calls", ledger.calls))?;
+            more_than(calls <= ledger.calls, count(ledger.calls, "tool call"))?;
             Ok(Budget { calls: Some(calls), ..Budget::default() })
         }
         BudgetLimit::Model => Err(Fault::usage("the run waits for its model, not for a limit; resume it without one")),
@@ -101,7 +97,7 @@ fn dollars(text: &str) -> Result<Cost, Fault> {
 impl LiveRuns {
     /// Resumes a run that has reached a limit, with a higher one.
     pub async fn raise_limit(&self, run: &str, limit: &str) -> Result<RunView, Fault> {
-        let loaded = journal::load(self.journal(), &self.find(run)?)?;
+        let loaded = self.load(&self.find(run)?).await?;
         let RunPhase::Exhausted(which) = loaded.phase() else {
             return Err(Fault::usage(format!("the run has reached no limit; it is {}", loaded.status())));
         };

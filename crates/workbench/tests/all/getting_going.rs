@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
-use updraft_journal::{Journal, parse_export};
-use updraft_run::{ApprovalMode, Budget, Goal, Input, Level, Run, RunId, RunMode};
+use updraft_journal::{Batch, Journal, parse_export};
+use updraft_run::{ApprovalMode, Budget, Event, Goal, Input, Level, Record, Run, RunId, RunMode, Timestamp};
 use updraft_sandbox::Network;
-use updraft_workbench::service::RunRequest;
+use updraft_workbench::service::{RunListQuery, RunRequest};
 use updraft_workbench::{
     AppFolders, Confine, Flags, Fork, Kind, NewGoal, Notice, ResumeOutcome, RunCallbacks, StoredRun, UpdraftService,
     Workbench, journal,
@@ -202,4 +202,35 @@ async fn a_copy_that_stays_stops_nobody_else_on_the_workbench() {
     let handle = bench.fork(fork, Vec::new()).await.unwrap();
     assert!(Box::pin(handle.drive()).await.unwrap().was_stopped, "it begins nothing");
     assert!(!stop.is_cancelled() && !stored(journal, &to).is_over());
+}
+
+#[tokio::test]
+async fn the_figures_of_a_long_run_are_added_up_once_and_stored() {
+    let room = Room::new();
+    let bench = room.open(flags());
+    let id = room.start(&bench, RunMode::Agent("researcher".into())).await;
+    let journal = bench.journal().unwrap();
+    let lease = journal.acquire(&id).await.unwrap();
+    let events = (0..21_000).map(|n| Event::Told { message: n.to_string() }).collect();
+    let input = Input::Tell { message: "many".into() };
+    journal.append(&lease, Batch::of(vec![Record { at: Timestamp(1), input, events }])).await.unwrap();
+    journal.release(lease).await.unwrap();
+    bench.close_with_journal().await;
+    for is_stored in [false, true] {
+        let stop = CancellationToken::new();
+        let (service, _) =
+            UpdraftService::open(&room.folders, &room.folder, flags(), stop.clone(), Arc::new(|_| {})).await.unwrap();
+        let query = RunListQuery { most: 1, ..RunListQuery::default() };
+        let figures = || service.runs.run_list(&query).unwrap().rows.remove(0).figures;
+        assert_eq!(figures().is_some(), is_stored);
+        let found = loop {
+            match figures() {
+                Some(found) => break found,
+                None => tokio::task::yield_now().await,
+            }
+        };
+        assert_eq!(found.steps, 1);
+        stop.cancel();
+        service.close().await;
+    }
 }

@@ -16,7 +16,7 @@ use crate::out::{self, Paint};
 use crate::{complain, journal, view};
 
 /// Every command: its name, what follows it, and what it does.
-const COMMANDS: [(&str, &str, &str); 15] = [
+const COMMANDS: [(&str, &str, &str); 17] = [
     ("help", "", "show this"),
     ("new", "", "begin another conversation; this one stays in /runs"),
     ("model", "NAME", "use another model from here on"),
@@ -26,6 +26,8 @@ const COMMANDS: [(&str, &str, &str); 15] = [
     ("resume", "RUN", "continue the conversation that a run is the last of"),
     ("fork", "N", "list the messages of this conversation, or go back to the Nth and change it"),
     ("show", "RUN", "show the steps and costs of a run"),
+    ("graph", "", "show the steps of the run, one of them in detail, on the whole screen; q comes back"),
+    ("log", "N", "show the last lines about what happened, with their times"),
     ("diff", "RUN", "show what the last message changed in files"),
     ("undo", "", "undo what the last message changed in files"),
     ("cost", "", "show what each message of this conversation cost"),
@@ -36,8 +38,8 @@ const COMMANDS: [(&str, &str, &str); 15] = [
 
 const KEYS: &str = "\
 Enter sends, Alt-Enter or \\ and Enter begins a new line. Esc stops the work, Ctrl-C twice leaves.
-Up and Ctrl-R find earlier messages. @ completes files, Tab takes what is offered.
-Ctrl-O shows the newest tool call in full. Ctrl-L draws the screen again, Ctrl-Z stops the program.
+Up and Ctrl-R find earlier messages. @ completes files, Tab takes what is offered. Ctrl-V pastes a picture.
+Ctrl-O shows the newest tool call in full, Ctrl-G the steps on the whole screen. Ctrl-L draws the screen again, Ctrl-Z stops the program.
 What you send while agents work is told to them.";
 
 /// Whether the conversation goes on after a command.
@@ -112,8 +114,12 @@ impl ChatSession<'_> {
                 let listed = args::MemoryArgs { command: None, workspace, json: false, all: false };
                 self.aloud(move |folders| memory::run(folders, &listed)).await;
             }
-            ("model" | "pin", _) => {
+            ("pin", _) | ("model", "") => {
                 self.chat.obey(name, rest);
+            }
+            ("model", _) => {
+                self.chat.obey(name, rest);
+                self.introduce_model().await;
             }
             _ => {
                 let Some(own) = self.user_commands.iter().find(|own| own.name == name) else {

@@ -11,12 +11,17 @@ use super::user_commands::UserCommand;
 use crate::args::{ChatArgs, ResumeArgs};
 use crate::commands::run::follow_up::{self, FollowUp, memory_file};
 use crate::commands::{resume, run};
-use crate::console::{self, Console, ConsoleLink, ConsoleMode, ConsoleRequest};
+use crate::console::{self, Console, ConsoleLink, ConsoleMode, ConsoleOptions, ConsoleRequest};
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::{self, AppFolders};
 use crate::out::{self, Paint};
 use crate::signals::Signals;
 use crate::{complain, journal, runtime, view};
+
+/// Said at the beginning if there is no language model.
+const WITHOUT_MODEL: &str = "\
+No language model is connected. Ask about the files of this folder: they are searched, and quoted with their places.
+To have work done, set ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENAI_API_KEY, or start Ollama; `updraft models` lists all ways.";
 
 /// The conversation and what it needs from one message to the next.
 pub(super) struct ChatSession<'a> {
@@ -33,7 +38,9 @@ pub(super) struct ChatSession<'a> {
 pub(super) fn run(folders: &AppFolders, mut args: ChatArgs) -> CliResult {
     let folder = folders::workspace(args.workspace.as_deref())?;
     let user_commands = UserCommand::all(folders, &folder);
-    let console = Console::open(folders, &folder, ConsoleMode::Talk, commands::names(&user_commands))?;
+    let options =
+        ConsoleOptions { mode: ConsoleMode::Talk, commands: commands::names(&user_commands), is_full: args.fullscreen };
+    let console = Console::open(folders, &folder, options)?;
     args.output.console = Some(console.link());
     let chat = Chat { folders, args, follow_up: FollowUp::default(), ending: CliExitCode::Done };
     let bench = run::KeptWorkbench::default();
@@ -55,6 +62,10 @@ impl ChatSession<'_> {
         let mut signals = Signals::listen(CancellationToken::new())?;
         let mut continued = ContinueSignal::listen()?;
         Self::greet();
+        let goes_on = self.chat.args.continues || self.chat.args.resume.is_some();
+        if !goes_on {
+            self.introduce_model().await;
+        }
         self.begin().await?;
         loop {
             let request = tokio::select! {
@@ -70,7 +81,7 @@ impl ChatSession<'_> {
                 match request {
                     ConsoleRequest::Say(text) => self.say(&text).await.map(|()| Obedience::Stay),
                     ConsoleRequest::Command(name, rest) => Box::pin(self.obey(&name, &rest)).await,
-                    ConsoleRequest::Interrupt => Ok(Obedience::Stay),
+                    ConsoleRequest::Interrupt | ConsoleRequest::Closed => Ok(Obedience::Stay),
                     ConsoleRequest::Quit => Ok(Obedience::Leave),
                 }
             };
@@ -91,7 +102,26 @@ impl ChatSession<'_> {
         let version = env!("CARGO_PKG_VERSION");
         out::note(&format!("{} {}", paint.bold("updraft"), paint.dim(version)));
         let hint = "Say what you want done. /help lists commands and keys.";
-        out::note(&paint.dim(&view::cut(hint, view::size().1)));
+        for line in view::wrap(hint, view::size().1) {
+            out::note(&paint.dim(&line));
+        }
+    }
+
+    /// Shows which model answers, and what can be done without one.
+    pub(super) async fn introduce_model(&mut self) {
+        let args = self.chat.run_args("");
+        match self.bench.model(self.chat.folders, &self.folder, &args).await {
+            Ok(model) => {
+                if model == "builtin" {
+                    let paint = Paint::for_stdout();
+                    let lines = WITHOUT_MODEL.lines().flat_map(|line| view::wrap(line, view::size().1));
+                    out::note("");
+                    lines.for_each(|line| out::note(&paint.yellow(&line)));
+                }
+                self.console.set_model(model);
+            }
+            Err(fault) => complain(&fault),
+        }
     }
 
     /// Takes up the conversation that the arguments name.
@@ -174,7 +204,8 @@ impl ChatSession<'_> {
         let id = journal::new_id()?;
         let follow_up = self.chat.follow_up.clone().with_any_agent();
         let mut args = self.chat.run_args(text);
-        args.file = console::mentioned(text, &self.folder);
+        let mentioned = console::mentioned(text, &self.folder);
+        (args.file, args.pictures) = (mentioned.files, mentioned.pictures);
         self.console.set_working(true);
         let begun =
             Box::pin(run::start_on(&mut self.bench, self.chat.folders, &args, text, Some(follow_up), &id)).await;

@@ -27,8 +27,8 @@ impl KeptWorkbench {
         let flags = super::flags(args);
         let WorkspaceSettings { effective, trust_state, ignored } = WorkspaceSettings::load(folders, folder, &flags)?;
         // What the tools and their rights depend on.
-        let mut basis =
-            format!("{} {flags:?} {:?} {effective:?} {trust_state:?} {ignored:?}", folder.display(), args.agent);
+        let agents = (&args.agent, &args.usual_agent);
+        let mut basis = format!("{} {flags:?} {agents:?} {effective:?} {trust_state:?} {ignored:?}", folder.display());
         if args.plan_first {
             // Its tools are held to reading.
             basis.clear();
@@ -46,6 +46,17 @@ impl KeptWorkbench {
             }
         };
         Ok(&mut self.open.insert((basis, bench)).1)
+    }
+
+    /// The name of the model that a run with these arguments would have.
+    pub(crate) async fn model(
+        &mut self,
+        folders: &AppFolders,
+        folder: &Path,
+        args: &RunArgs,
+    ) -> Result<String, CliError> {
+        let bench = Box::pin(self.open(folders, folder, args, RunCallbacks::default())).await?;
+        Ok(bench.model().await?.spec.clone())
     }
 
     /// Stops the servers, and closes the journal.

@@ -12,37 +12,44 @@ const DEEPEST: usize = 8;
 
 /// Where a step is in the tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct TreePlace {
-    pub(super) depth: usize,
+pub(crate) struct TreePlace {
+    pub(crate) depth: usize,
     /// Further steps that it waits for.
-    pub(super) also: Vec<StepId>,
+    pub(crate) also: Vec<StepId>,
     /// The steps below it.
     pub(super) below: Vec<StepId>,
+}
+
+/// The steps in the order of the tree, and the place of each; `after` names the steps that one waits for.
+pub(crate) fn branches<'a>(
+    all: &'a [StepId],
+    after: impl Fn(&StepId) -> &'a [StepId],
+) -> (Vec<StepId>, BTreeMap<StepId, TreePlace>) {
+    let known: BTreeSet<&StepId> = all.iter().collect();
+    let mut children: BTreeMap<Option<&StepId>, Vec<&StepId>> = BTreeMap::new();
+    for step in all {
+        let parent = after(step).iter().find(|id| known.contains(id));
+        children.entry(parent).or_default().push(step);
+    }
+    let (mut order, mut places) = (Vec::new(), BTreeMap::new());
+    let mut open: Vec<(&StepId, usize)> = Vec::new();
+    open.extend(children.get(&None).into_iter().flatten().rev().map(|step| (*step, 0)));
+    while let Some((step, depth)) = open.pop() {
+        let below = children.get(&Some(step)).cloned().unwrap_or_default();
+        let also = after(step).iter().filter(|id| known.contains(id)).skip(1).cloned().collect();
+        let place =
+            TreePlace { depth: depth.min(DEEPEST), also, below: below.iter().map(|id| (*id).clone()).collect() };
+        places.insert(step.clone(), place);
+        order.push(step.clone());
+        open.extend(below.into_iter().rev().map(|step| (step, depth + 1)));
+    }
+    (order, places)
 }
 
 impl Drawing {
     /// The steps in the order of the tree, and the place of each.
     pub(super) fn branches(&self) -> (Vec<StepId>, BTreeMap<StepId, TreePlace>) {
-        let known: BTreeSet<&StepId> = self.order.iter().collect();
-        let mut children: BTreeMap<Option<&StepId>, Vec<&StepId>> = BTreeMap::new();
-        for step in &self.order {
-            let parent = self.rows.get(step).and_then(|row| row.after.iter().find(|id| known.contains(id)));
-            children.entry(parent).or_default().push(step);
-        }
-        let (mut order, mut places) = (Vec::new(), BTreeMap::new());
-        let mut open: Vec<(&StepId, usize)> = Vec::new();
-        open.extend(children.get(&None).into_iter().flatten().rev().map(|step| (*step, 0)));
-        while let Some((step, depth)) = open.pop() {
-            let below = children.get(&Some(step)).cloned().unwrap_or_default();
-            let also = self.rows.get(step).map(|row| row.after.iter().filter(|id| known.contains(id)).skip(1));
-            let also = also.into_iter().flatten().cloned().collect();
-            let place =
-                TreePlace { depth: depth.min(DEEPEST), also, below: below.iter().map(|id| (*id).clone()).collect() };
-            places.insert(step.clone(), place);
-            order.push(step.clone());
-            open.extend(below.into_iter().rev().map(|step| (step, depth + 1)));
-        }
-        (order, places)
+        branches(&self.order, |step| self.rows.get(step).map_or(&[], |row| row.after.as_slice()))
     }
 
     /// The time and cost of a step together with all below it; nothing if there is none below, or none has begun.
