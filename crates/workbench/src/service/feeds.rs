@@ -248,11 +248,7 @@ impl RunFeed {
                 let (send, receive) = std::sync::mpsc::sync_channel(1_024);
                 let reading = scope
                     .spawn(move || self.read_from(from + 1, &mut |first, record| drop(send.send((first, record)))));
-<<<<<<< HEAD
-                for (first, record) in receive {
-=======
                 for (first, record) in &receive {
->>>>>>> main
                     add(first, record);
                 }
                 reading.join().map_err(|_| Fault::failed("the journal could not be read"))?
