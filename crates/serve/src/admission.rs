@@ -23,6 +23,9 @@ const MOST: usize = 512;
 const MOST_OPEN: u64 = 10_000;
 /// Files that runs and the journal may open, whatever the number of connections.
 const RESERVED: u64 = 256;
+/// Bytes that the system keeps for a client that does not read. Without a limit it is several megabytes.
+#[cfg(unix)]
+const SEND_BUFFER: usize = 128 << 10;
 
 /// A listener whose connections start in the waiting room.
 pub(crate) struct WaitingListener {
@@ -71,6 +74,8 @@ impl Listener for WaitingListener {
         let (stream, from) = Listener::accept(&mut self.listener).await;
         // An answer is written in several pieces, which must not wait for the client to acknowledge the first.
         let _ = stream.set_nodelay(true);
+        #[cfg(unix)]
+        let _ = rustix::net::sockopt::set_socket_send_buffer_size(&stream, SEND_BUFFER);
         let connection = self.waiting_room.enter();
         let waits = AdmissionDeadline { until: Instant::now() + PATIENCE, leave: Box::pin(connection.must_leave()) };
         let slot = AdmissionSlot(Arc::new(Mutex::new(Some(connection))));

@@ -4,7 +4,7 @@
 //! | file | what it is about |
 //! |---|---|
 //! | `service_types.rs` | the types of requests and results |
-//! | `runs.rs` | drives the runs of this process, and resumes those of the previous one |
+//! | `runs.rs`, `drive_thread.rs` | drives the runs of this process on a thread of its own, and resumes those of the previous one |
 //! | `control.rs`, `view.rs`, `reached_limit.rs` | showing runs to clients, and controlling them; limits that people raise |
 //! | `conversations.rs`, `sessions.rs` | questions whose answers clients wait for; earlier questions and answers |
 //! | `files.rs`, `added_files.rs`, `search.rs` | the workspace's files: read whole and listed; added; used through tools, and searched |
@@ -17,6 +17,7 @@ mod added_files;
 mod broadcast;
 mod control;
 mod conversations;
+mod drive_thread;
 mod feeds;
 mod figures;
 mod files;
@@ -114,7 +115,7 @@ impl UpdraftService {
             changed: heard.changed.clone(),
             ingestion: IngestionState::default(),
         };
-        let runs = LiveRuns::new(bench, engine, stop.clone(), heard.feeds.clone());
+        let runs = LiveRuns::new(bench, engine, stop.clone(), heard.feeds.clone())?;
         let conversations = Conversations { runs: runs.clone(), heard, sessions: Arc::new(sessions) };
         conversations.sweep(limits.sweep, stop);
         let left = runs.recover().await?;

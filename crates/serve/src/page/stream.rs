@@ -36,8 +36,9 @@ const STILL_HERE: Bytes = Bytes::from_static(b":\n\n");
 const GONE: Bytes = Bytes::from_static(b"event: gone\ndata: {}\n\n");
 /// How many bytes of patches a watcher is sent in a second, on average: after a large one it is left alone for a while.
 const BYTES_A_SECOND: u32 = 2 << 20;
-/// Most pieces of live text that are sent together.
-const TOGETHER: usize = 64;
+/// The shortest time between two pieces of live text, and most pieces that are sent together.
+const LIVE_PAUSE: Duration = Duration::from_millis(30);
+const TOGETHER: usize = 256;
 
 /// What is watched, and from where on.
 #[derive(Debug, Default, Deserialize)]
@@ -59,6 +60,8 @@ struct Watcher {
     part: WatchedPart,
     /// Until when it is sent no further patch.
     rests: Instant,
+    /// Until when it is sent no further live text.
+    listens: Instant,
     is_over: bool,
 }
 
@@ -75,8 +78,9 @@ pub(super) async fn open(
     let (earlier, live) = feed.live();
     let part = WatchedPart { tab: RunTab::of(&request.view), step: StepId::parse(&request.step).ok() };
     let after = last.unwrap_or(request.after);
-    let rests = Instant::now();
-    let watcher = Watcher { state, feed, positions, live, earlier, after, part, rests, is_over: false };
+    let now = Instant::now();
+    let watcher =
+        Watcher { state, feed, positions, live, earlier, after, part, rests: now, listens: now, is_over: false };
     let stream = unfold(watcher, |mut watcher| async move {
         let event = watcher.next().await?;
         Some((Ok::<Bytes, Infallible>(event), watcher))
@@ -105,8 +109,9 @@ impl Watcher {
                         return Some(event);
                     }
                 }
-                said = self.live.recv() => match said {
+                said = hear(&mut self.live, self.listens) => match said {
                     Ok(first) => {
+                        self.listens = Instant::now() + LIVE_PAUSE;
                         let mut pieces = vec![first];
                         while pieces.len() < TOGETHER && let Ok(piece) = self.live.try_recv() {
                             pieces.push(piece);
@@ -151,6 +156,15 @@ impl Watcher {
         self.rests = Instant::now() + Duration::from_secs(1) * patch.frame.len() as u32 / BYTES_A_SECOND;
         Some(patch.frame.clone())
     }
+}
+
+/// The next piece of live text, but not before a moment.
+async fn hear(
+    live: &mut broadcast::Receiver<LiveText>,
+    moment: Instant,
+) -> Result<LiveText, broadcast::error::RecvError> {
+    tokio::time::sleep_until(moment).await;
+    live.recv().await
 }
 
 /// The newest position, once there is a new one, but not before a moment.

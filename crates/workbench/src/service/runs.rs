@@ -11,6 +11,7 @@ use updraft_engine::{Engine, PersonResponse, ResponseStatus, RunHandle};
 use updraft_journal::{Journal, RunFilter};
 use updraft_run::{Goal, Input, Run, RunId, Status};
 
+use super::drive_thread::DriveThread;
 use super::feeds::LiveFeeds;
 use super::figures::FigureCache;
 use super::orders::PAGE;
@@ -47,6 +48,8 @@ struct LiveRunsInner {
     workspace: String,
     stop: CancellationToken,
     tasks: TaskTracker,
+    /// Where runs are driven.
+    thread: DriveThread,
     /// The runs driven here; the token is cancelled when the run comes to rest.
     driven: Mutex<BTreeMap<RunId, CancellationToken>>,
     /// Held while a run is opened, so that two tasks of this process never open the same run.
@@ -58,11 +61,19 @@ struct LiveRunsInner {
 }
 
 impl LiveRuns {
-    pub(super) fn new(bench: Workbench, engine: Engine, stop: CancellationToken, feeds: LiveFeeds) -> Self {
+    pub(super) fn new(
+        bench: Workbench,
+        engine: Engine,
+        stop: CancellationToken,
+        feeds: LiveFeeds,
+    ) -> Result<Self, Fault> {
         let workspace = bench.folder.display().to_string();
+        let thread = DriveThread::start()
+            .map_err(|error| Fault::failed(format!("the thread that drives runs does not start: {error}")))?;
         let (tasks, driven, opening) = (TaskTracker::new(), Mutex::default(), tokio::sync::Mutex::default());
         let figures = FigureCache::default();
-        Self(Arc::new(LiveRunsInner { bench, engine, workspace, stop, tasks, driven, opening, feeds, figures }))
+        let inner = LiveRunsInner { bench, engine, workspace, stop, tasks, thread, driven, opening, feeds, figures };
+        Ok(Self(Arc::new(inner)))
     }
 
     pub(super) fn bench(&self) -> &Workbench {
@@ -154,7 +165,7 @@ impl LiveRuns {
     pub(super) fn drive_on(&self, handle: RunHandle, own: Option<Workbench>) {
         let (runs, id, rests) = (self.clone(), handle.id().clone(), CancellationToken::new());
         self.driven().insert(id.clone(), rests.clone());
-        self.0.tasks.spawn(async move {
+        let driving = async move {
             let rested = Box::pin(handle.drive()).await;
             if let Some(own) = own {
                 own.close().await;
@@ -174,7 +185,8 @@ impl LiveRuns {
                 Err(error) => warn!(run = %id, %error, "a run stopped"),
             }
             rests.cancel();
-        });
+        };
+        self.0.tasks.spawn_on(driving, self.0.thread.handle());
     }
 
     /// Resumes a run, unless a process is driving it.
