@@ -417,11 +417,6 @@ mod tests {
         assert_eq!(feed.past().len(), 2, "two histories are kept on the way");
         journal.close().await;
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     #[test]
     fn histories_that_nobody_watches_are_forgotten_by_number_and_by_size() {
