@@ -41,6 +41,7 @@ use tokio::sync::{Mutex, mpsc as channel};
 use tokio_util::sync::CancellationToken;
 use updraft_engine::{RunSender, RunWatcher};
 use updraft_run::{Input, RunId};
+pub(crate) use clipboard::prune_pasted;
 
 pub(crate) use mention::mentioned;
 use news::ConsoleNews;

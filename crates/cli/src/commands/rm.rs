@@ -1,6 +1,5 @@
 //! `updraft rm` and `updraft prune`: remove runs from the journal.
 
-use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use updraft_journal::{Journal, RunFilter};
@@ -10,8 +9,10 @@ use updraft_workbench::service::sweep_conversations;
 
 use super::{stdin, undo};
 use crate::args::{PruneArgs, RmArgs};
+use crate::console::prune_pasted;
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::folders::AppFolders;
+use crate::view::count;
 use crate::{journal, out, runtime, time_format};
 
 pub(crate) fn rm(folders: &AppFolders, args: &RmArgs) -> CliResult {
@@ -52,7 +53,10 @@ async fn remove(journal: &Journal, id: &RunId, forced: bool) -> Result<(), CliEr
 pub(crate) fn prune(folders: &AppFolders, args: &PruneArgs) -> CliResult {
     let length = i64::try_from(args.older_than.as_millis()).unwrap_or(i64::MAX);
     let before = Timestamp(time_format::now().0.saturating_sub(length));
-    let left = cut_off(folders, before, args.dry_run);
+    let moment = SystemTime::UNIX_EPOCH + Duration::from_millis(before.0.try_into().unwrap_or_default());
+    // What commands have left that were interrupted while their changes were moved into the workspace.
+    let left = StagedChanges::prune(&folders.state.join("staged"), moment, args.dry_run);
+    let pasted = prune_pasted(folders, moment, args.dry_run);
     let Some(journal) = journal::open_if_there(folders)? else {
         out::note("removed 0 runs");
         return Ok(CliExitCode::Done);
@@ -63,8 +67,8 @@ pub(crate) fn prune(folders: &AppFolders, args: &PruneArgs) -> CliResult {
         for run in &old {
             out::line(&format!("{}  {}  {}", run.id, run.status, out::short(&run.goal, 80)));
         }
-        for folder in &left {
-            out::line(&folder.display().to_string());
+        for file in left.iter().chain(&pasted) {
+            out::line(&file.display().to_string());
         }
         return Ok(CliExitCode::Done);
     }
@@ -86,12 +90,9 @@ pub(crate) fn prune(folders: &AppFolders, args: &PruneArgs) -> CliResult {
                 if left.len() == 1 { "" } else { "s" }
             ));
         }
+        if !pasted.is_empty() {
+            out::note(&format!("removed {}", count(pasted.len() as u64, "pasted picture")));
+        }
         Ok(CliExitCode::Done)
     })
-}
-
-/// Leftovers of commands that were interrupted, before this time, while their changes were moved into the workspace.
-fn cut_off(folders: &AppFolders, before: Timestamp, is_dry: bool) -> Vec<PathBuf> {
-    let before = SystemTime::UNIX_EPOCH + Duration::from_millis(before.0.try_into().unwrap_or_default());
-    StagedChanges::prune(&folders.state.join("staged"), before, is_dry)
 }

@@ -1,12 +1,13 @@
 //! A picture in the clipboard: terminals do not paste those, so a program of the desktop is asked for it.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::SystemTime;
 
 use updraft_tools::{LARGEST_PICTURE, mime_of};
 
-use crate::folders;
+use crate::folders::{self, AppFolders};
 
 /// The programs that give the picture in the clipboard, each with its arguments and the variable that says it can work.
 const PROGRAMS: [(&str, &[&str], Option<&str>); 3] = [
@@ -15,8 +16,26 @@ const PROGRAMS: [(&str, &[&str], Option<&str>); 3] = [
     ("pngpaste", &["-"], None),
 ];
 
-/// Puts the picture in the clipboard into a file of this folder.
-pub(super) fn save_picture(folder: &Path) -> Result<PathBuf, String> {
+/// Where pasted pictures are kept until `updraft prune` removes them. Runs have copies in the journal.
+fn folder(folders: &AppFolders) -> PathBuf {
+    folders.state.join("pasted")
+}
+
+/// Removes the pictures that were pasted before this time, or only names them.
+pub(crate) fn prune_pasted(folders: &AppFolders, before: SystemTime, is_dry: bool) -> Vec<PathBuf> {
+    let is_old = |file: &PathBuf| {
+        let about = std::fs::symlink_metadata(file);
+        about.is_ok_and(|about| about.is_file() && about.modified().is_ok_and(|modified| modified < before))
+    };
+    // Usually there is no such folder.
+    let files = std::fs::read_dir(folder(folders)).into_iter().flatten();
+    let old = files.filter_map(|file| Some(file.ok()?.path())).filter(is_old);
+    old.filter(|file| is_dry || std::fs::remove_file(file).is_ok()).collect()
+}
+
+/// Puts the picture in the clipboard into a file.
+pub(super) fn save_picture(folders: &AppFolders) -> Result<PathBuf, String> {
+    let folder = folder(folders);
     let has = |variable: Option<&str>| variable.is_none_or(|name| folders::set(name).is_some());
     let mut usable =
         PROGRAMS.iter().filter(|(program, _, needs)| has(*needs) && folders::on_path(program).is_some()).peekable();
@@ -29,7 +48,7 @@ pub(super) fn save_picture(folder: &Path) -> Result<PathBuf, String> {
         return Err(format!("the picture in the clipboard is larger than {LARGEST_PICTURE} bytes"));
     }
     let cannot = |error: std::io::Error| format!("the picture cannot be kept: {error}");
-    std::fs::create_dir_all(folder).map_err(cannot)?;
+    std::fs::create_dir_all(&folder).map_err(cannot)?;
     let file = folder.join(format!("pasted-{}.png", folders::unguessable(6)?));
     let mut how = std::fs::OpenOptions::new();
     let mut written = folders::private_file(&file, how.write(true).truncate(true)).map_err(cannot)?;

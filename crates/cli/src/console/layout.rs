@@ -67,7 +67,7 @@ impl ConsoleState {
             return ConsoleLayout { rows: vec![text, paint.dim(&format!("  {}", view::cut(found, room)))], cursor };
         }
         let mut rows = Vec::new();
-        if let Some((prompt, _)) = &self.prompt {
+        if let Some(prompt) = &self.prompt {
             let text = prompt.text.trim();
             if text != ">" {
                 let asked = view::wrap(text, columns.saturating_sub(1));

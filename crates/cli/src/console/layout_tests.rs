@@ -50,12 +50,19 @@ fn work_under_way_is_above_the_composer() {
 }
 
 #[test]
-fn a_question_takes_the_place_of_the_composer_and_gives_it_back() {
-    let mut state = state(60);
+fn a_question_waits_for_the_end_of_a_message_and_then_takes_the_place_of_the_composer() {
+    let mut state = state(70);
     state.composer = Composer::of("half a thought");
     let (reply, answer) = std::sync::mpsc::channel();
     let text = "allow it? [y/n, a: always run_command(cargo) in this run, or n and a reason] ".to_owned();
     state.take(ConsoleNews::Asked(LinePrompt { text, reply }));
+    insta::assert_snapshot!(rows(&state, &[], 70).0, @r"
+
+    › half a thought
+      a question waits: send what you write, or delete it with Ctrl-U
+    ");
+    state.composer = Composer::default();
+    state.set_typing(false);
     insta::assert_snapshot!(rows(&state, &[], 60).0, @r"
 
     allow it? [y/n, a: always run_command(cargo) in this run,
@@ -66,7 +73,7 @@ fn a_question_takes_the_place_of_the_composer_and_gives_it_back() {
     state.event(crossterm::event::Event::Paste("y".into()));
     state.event(crossterm::event::Event::Key(crossterm::event::KeyCode::Enter.into()));
     assert_eq!(answer.recv().unwrap().as_deref(), Some("y"));
-    assert_eq!(state.composer.whole(), "half a thought");
+    assert!(state.composer.is_empty());
 }
 
 #[test]

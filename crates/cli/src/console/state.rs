@@ -20,8 +20,8 @@ pub(super) struct ConsoleState {
     pub(super) completions: Completions,
     pub(super) completion: Option<Completion>,
     pub(super) search: Option<HistorySearch>,
-    /// The question that the next line answers, with what was being written before.
-    pub(super) prompt: Option<(LinePrompt, Composer)>,
+    /// The question that the next line answers.
+    pub(super) prompt: Option<LinePrompt>,
     /// A question that waits until the user has sent or deleted what they are writing.
     held: Option<LinePrompt>,
     /// The user has just pressed a key that sends nothing.
@@ -163,10 +163,10 @@ impl ConsoleState {
             return;
         }
         let Some(prompt) = self.held.take() else { return };
-        let draft = std::mem::take(&mut self.composer);
-        let draft = self.prompt.take().map_or(draft, |(_, draft)| draft);
+        // What was typed to answer another question does not answer this one.
+        self.composer = Composer::default();
         (self.completion, self.search) = (None, None);
-        self.prompt = Some((prompt, draft));
+        self.prompt = Some(prompt);
         self.has_changed = true;
     }
 
@@ -325,8 +325,8 @@ impl ConsoleState {
     }
 
     fn answer_prompt(&mut self, text: Option<String>) {
-        let Some((prompt, draft)) = self.prompt.take() else { return };
-        let said = std::mem::replace(&mut self.composer, draft);
+        let Some(prompt) = self.prompt.take() else { return };
+        let said = std::mem::take(&mut self.composer);
         if text.is_some() {
             self.transcript.user(&said.folded(), "› ");
         }
@@ -337,8 +337,8 @@ impl ConsoleState {
     /// Takes away a question that nobody waits for any more.
     fn end_prompt(&mut self) {
         self.held = None;
-        if let Some((_, draft)) = self.prompt.take() {
-            self.composer = draft;
+        if self.prompt.take().is_some() {
+            self.composer = Composer::default();
         }
     }
 

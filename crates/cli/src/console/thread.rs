@@ -194,7 +194,7 @@ impl ConsoleThread {
 
     /// Mentions the picture in the clipboard.
     fn paste_picture(&mut self) {
-        match clipboard::save_picture(&self.link.folders.state.join("pasted")) {
+        match clipboard::save_picture(&self.link.folders) {
             Ok(file) => {
                 let mention = mention::mention(&file.display().to_string());
                 self.state.composer.insert(&format!("{mention} "));

@@ -236,10 +236,12 @@ fn a_question_is_asked_in_place_and_typed_ahead_text_does_not_answer_it() {
     pty.types("Paint it\r");
     pty.types("not an answer");
     pty.shows("Which colour?");
+    pty.shows("a question waits");
+    assert!(pty.screen().contains("› not an answer"), "{}", pty.screen());
+    pty.types("\u{15}");
     pty.until("an empty answer", |screen| screen.lines().any(|line| line.trim_end() == "?"));
     pty.types("2\r");
     pty.shows("As you wish.");
-    pty.shows("› not an answer");
     assert!(world.updraft(&["events", "last"]).out.contains("blue"));
 }
 

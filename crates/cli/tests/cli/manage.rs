@@ -94,6 +94,27 @@ fn what_cut_off_commands_left_is_pruned_unless_somebody_works_on_it() {
 }
 
 #[test]
+fn pasted_pictures_are_pruned_when_they_are_old() {
+    let world = World::new();
+    let pasted = world.home().join("pasted");
+    std::fs::create_dir_all(&pasted).unwrap();
+    let two_days_ago = std::time::SystemTime::now() - std::time::Duration::from_hours(48);
+    for name in ["pasted-old.png", "pasted-new.png"] {
+        std::fs::write(pasted.join(name), "a picture").unwrap();
+    }
+    let old = std::fs::File::options().write(true).open(pasted.join("pasted-old.png")).unwrap();
+    old.set_modified(two_days_ago).unwrap();
+    let there = || ["pasted-old.png", "pasted-new.png"].map(|name| pasted.join(name).exists());
+    let model = world.script("s.json", &json!({"default": {"text": "x"}}));
+    world.updraft(&["run", "--model", &model, "--agent", "thinker", "first"]).code(0);
+    let listed = world.updraft(&["prune", "--older-than", "1d", "--dry-run"]).code(0).out;
+    assert!(listed.contains("pasted-old.png") && !listed.contains("pasted-new.png"), "{listed}");
+    assert_eq!(there(), [true, true]);
+    world.updraft(&["prune", "--older-than", "1d"]).code(0).says("removed 1 pasted picture");
+    assert_eq!(there(), [false, true]);
+}
+
+#[test]
 fn tools_are_listed_and_called_through_the_dispatcher() {
     let world = World::new();
     assert!(world.updraft(&["tools"]).code(0).out.contains("read_file"));
