@@ -37,11 +37,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
+pub(crate) use clipboard::prune_pasted;
 use tokio::sync::{Mutex, mpsc as channel};
 use tokio_util::sync::CancellationToken;
 use updraft_engine::{RunSender, RunWatcher};
 use updraft_run::{Input, RunId};
-pub(crate) use clipboard::prune_pasted;
 
 pub(crate) use mention::mentioned;
 use news::ConsoleNews;

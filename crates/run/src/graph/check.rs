@@ -206,10 +206,10 @@ fn check_step(
         match (places.contains_key(earlier), around.begun.get(earlier)) {
             (true, _) | (false, Some(true)) => {}
             (false, Some(false)) => {
-                add(StepField::After, format!("step `{id}` waits for `{earlier}`, which has failed"))
+                add(StepField::After, format!("step `{id}` waits for `{earlier}`, which has failed"));
             }
             (false, None) => {
-                add(StepField::After, format!("step `{id}` waits for `{earlier}`, and there is no such step"))
+                add(StepField::After, format!("step `{id}` waits for `{earlier}`, and there is no such step"));
             }
         }
     }
