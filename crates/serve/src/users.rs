@@ -70,8 +70,11 @@ const YOUNG: Duration = Duration::from_secs(1);
 pub struct UserFile {
     file: PathBuf,
     /// What was read last, and what the file looked like then.
-    last: Arc<Mutex<Option<(FileStamp, Arc<[PageUser]>)>>>,
+    last: Arc<Mutex<Option<ReadUsers>>>,
 }
+
+/// What the file looked like when it was read, and what was in it.
+type ReadUsers = (FileStamp, Arc<[PageUser]>);
 
 /// What changes whenever a file does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,7 +219,7 @@ mod tests {
         let written = std::fs::read_to_string(&file).unwrap();
         let set = |text: &str, age: u64| {
             std::fs::write(&file, text).unwrap();
-            let time = SystemTime::now() - Duration::from_secs(age);
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000 - age);
             std::fs::File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
             time
         };

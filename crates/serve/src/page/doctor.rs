@@ -36,9 +36,7 @@ impl LastExamination {
 
 pub(super) async fn show(State(state): State<Arc<PageState>>) -> Result<Markup, PageFailure> {
     let runs = state.service.runs.clone();
-    // It goes on if the visitor leaves, so that nobody can begin another by asking again and again.
-    let examined = Arc::clone(&state);
-    let checks = tokio::spawn(async move { examined.doctor.checks(async || runs.doctor().await).await }).await?;
+    let checks = state.doctor.checks(async || runs.doctor().await).await;
     let frame =
         PageFrame { title: "Doctor", place: "/settings", kind: "doctor", waiting: state.service.runs.waiting() };
     Ok(layout::page(&frame, &body(&checks)))

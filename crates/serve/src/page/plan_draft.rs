@@ -166,10 +166,10 @@ impl PlanDraft {
             let Some((place, field)) = row else { continue };
             let row = &mut draft.rows[place];
             match field {
-                "id" => row.id = text.trim().to_owned(),
+                "id" => text.trim().clone_into(&mut row.id),
                 "agent" => text.clone_into(&mut row.agent),
                 "description" => text.trim().clone_into(&mut row.description),
-                "prompt" => row.prompt = text.replace("\r\n", "\n").trim_end().to_owned(),
+                "prompt" => text.replace("\r\n", "\n").trim_end().clone_into(&mut row.prompt),
                 "after[]" => row.after.extend(text.parse::<u32>().ok()),
                 "kept" => row.kept = serde_json::from_str(text).unwrap_or_default(),
                 _ => {}
@@ -191,7 +191,7 @@ impl PlanDraft {
                 let is_taken = |id: &str| {
                     self.rows.iter().any(|row| row.id == id || row.kept.writes.iter().any(|name| name == id))
                 };
-                let number = (1..).find(|number| !is_taken(&format!("step_{number}"))).unwrap_or(key);
+                let number = (1..=u32::MAX).find(|number| !is_taken(&format!("step_{number}"))).unwrap_or(key);
                 // What is added at the end most often uses what was found before it.
                 let after = self.rows.last().map(|row| row.key).into_iter().collect();
                 let kept = KeptFields { is_new: true, ..KeptFields::default() };
@@ -277,7 +277,9 @@ impl PlanDraft {
                 Some(StepField::After | StepField::Reads) => DraftField::After,
                 Some(StepField::Model | StepField::Writes) | None => DraftField::Other,
             };
-            keys.iter().for_each(|key| faults.add(*key, field, &fault.text));
+            for key in keys {
+                faults.add(key, field, &fault.text);
+            }
         }
     }
 }
