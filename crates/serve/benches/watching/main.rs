@@ -45,7 +45,8 @@ fn main() {
             runs::many_runs(scale.unwrap_or(200), 5).await;
         }
         if is_wanted("slow") {
-            runs::slow_watchers(scale.unwrap_or(100)).await;
+            runs::slow_watchers(scale.unwrap_or(100), 0).await;
+            runs::slow_watchers(scale.unwrap_or(100), 20).await;
         }
         if is_wanted("long") {
             long::measure(scale.unwrap_or(100_000)).await;

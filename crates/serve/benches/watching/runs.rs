@@ -136,10 +136,10 @@ pub(crate) async fn many_runs(runs: usize, watchers: usize) {
 /// How many times the run is measured with them, and how many times without.
 const ROUNDS: usize = 10;
 
-/// The same run with and without watchers that never read, and watchers that have gone.
-pub(crate) async fn slow_watchers(watchers: usize) {
+/// The same run, whose model answers after `pace` ms, with and without watchers that never read, and watchers that have gone.
+pub(crate) async fn slow_watchers(watchers: usize, pace: u64) {
     let steps = 30;
-    let server = ServerProcess::start(&script(steps, 1_500, 0));
+    let server = ServerProcess::start(&script(steps, 1_500, pace));
     let mut speeds = [Vec::new(), Vec::new()];
     let mut memory = Vec::new();
     for round in 0..2 * ROUNDS {
@@ -168,7 +168,8 @@ pub(crate) async fn slow_watchers(watchers: usize) {
     }
     let [without, with] = speeds.map(|list| (list[ROUNDS / 2], list[ROUNDS - 1]));
     println!(
-        "\n{watchers} watchers that never read and {watchers} that vanish, in turns with none, {ROUNDS} rounds each"
+        "\na model that answers after {pace} ms: {watchers} watchers that never read and {watchers} that vanish, in turns \
+         with none, {ROUNDS} rounds each"
     );
     println!(
         "turns a second, median and most: without {:.0} {:.0}, with them {:.0} {:.0}",
