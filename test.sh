@@ -155,6 +155,16 @@ check_page() {
     python3 tests/page/run.py "${CARGO_TARGET_DIR:-target}/debug/updraft" "$UPDRAFT_TEST_CHROMIUM"
 }
 
+# Every package is made, installed in a folder of its own, used and removed. What the machine lacks is skipped by name.
+check_packages() {
+    local built=${CARGO_TARGET_DIR:-target}/debug
+    if ! python3 -c "import sys; sys.exit(sys.version_info < ($PYTHON_VERSION))" >/dev/null 2>&1; then
+        skip "packages: no python3, ${PYTHON_VERSION/, /.} or newer"
+        return
+    fi
+    python3 tests/packages/run.py "$built/updraft" "$built/xtask"
+}
+
 # Programs and examples are built with the tests: a build of one package alone would choose other features of its
 # dependencies, and build those again.
 build_tests() {
@@ -236,6 +246,9 @@ if [[ -n $UPDRAFT_TEST_NPM ]]; then
         check_page
     fi
 fi
+
+heading "packages"
+check_packages
 
 heading "examples in the documentation"
 cargo test --workspace --doc

@@ -1,4 +1,4 @@
-//! The house rules that no compiler checks: `cargo xtask check`.
+//! The house rules that no compiler checks: `cargo xtask check`; and what is made from the workspace: prices, packages.
 //!
 //! Each rule is a pure function from what was read to a list of [`Fault`]s; this file reads, prints and counts.
 
@@ -9,12 +9,13 @@ mod fault;
 mod maps;
 mod measure;
 mod names;
+mod package;
 mod prices;
 mod sizes;
 mod tree;
 mod words;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use fault::Fault;
@@ -30,6 +31,7 @@ usage: cargo xtask COMMAND
   words     no path of somebody's own machine in a file we publish
 
   prices    write crates/models/data/prices anew, after an update of `genai-prices`
+  package   make the release archive, wheel, npm packages and Debian package of a program
 ";
 
 /// A rule by its name, and what it finds wrong in the workspace at `root`.
@@ -51,17 +53,14 @@ fn main() -> ExitCode {
         [only] => RULES.iter().filter(|(name, _)| name == only).collect(),
         _ => Vec::new(),
     };
-    if arguments == ["prices"] {
-        return match prices::write(tree::root()) {
-            Ok(written) => {
-                println!("prices: {} files written", written.len());
-                ExitCode::SUCCESS
-            }
-            Err(why) => {
-                eprintln!("prices: {why}");
-                ExitCode::FAILURE
-            }
-        };
+    match arguments.as_slice() {
+        [only] if only == "prices" => {
+            return wrote("prices", prices::write(tree::root()), "");
+        }
+        [first, rest @ ..] if first == "package" => {
+            return wrote("package", package::run(tree::root(), rest), package::USAGE);
+        }
+        _ => {}
     }
     if chosen.is_empty() {
         eprint!("{USAGE}");
@@ -90,4 +89,23 @@ fn main() -> ExitCode {
     }
     eprintln!("{faults} to put right");
     ExitCode::FAILURE
+}
+
+/// Says which files a command has written, or why it could not, and how it is used.
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool speaks by printing")]
+fn wrote(name: &str, written: Result<Vec<PathBuf>, String>, usage: &str) -> ExitCode {
+    match written {
+        Ok(files) => {
+            for file in &files {
+                println!("{}", file.display());
+            }
+            println!("{name}: {} files written", files.len());
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("{name}: {why}");
+            eprint!("{usage}");
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -203,9 +203,9 @@ pub(crate) enum CliCommand {
     /// Print a completion script
     #[command(after_help = "Example:\n  updraft completions bash > ~/.local/share/bash-completion/completions/updraft")]
     Completions(CompletionsArgs),
-    /// Print the manual page
-    #[command(after_help = "Example:\n  updraft man | man -l -")]
-    Man,
+    /// Print the manual page, or write one for each command
+    #[command(after_help = "Examples:\n  updraft man | man -l -\n  updraft man --out ~/.local/share/man/man1")]
+    Man(ManArgs),
     /// Repair JSON
     Json(JsonArgs),
     /// Run a benchmark
@@ -447,6 +447,13 @@ pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Write a page for each command to this folder instead: updraft.1, updraft-run.1, …
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[cfg(test)]

@@ -109,7 +109,7 @@ fn dispatch(command: CliCommand) -> CliResult {
         CliCommand::Config(args) => c::config::run(&folders, &args),
         CliCommand::Doctor(args) => c::doctor::run(&folders, &args),
         CliCommand::Completions(args) => Ok(c::completions::run(&args)),
-        CliCommand::Man => c::man::run(),
+        CliCommand::Man(args) => c::man::run(&args),
         CliCommand::Json(args) => c::json::run(&args),
         CliCommand::Bench => c::bench::run(),
     }

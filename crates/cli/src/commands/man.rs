@@ -1,15 +1,28 @@
-//! `updraft man`: prints the manual page, made from the argument definitions.
+//! `updraft man`: prints the manual page, or writes one for each command, made from the argument definitions.
+
+use std::path::Path;
 
 use clap::CommandFactory;
 
-use crate::args::CliArgs;
+use crate::args::{CliArgs, ManArgs};
 use crate::fault::{CliError, CliExitCode, CliResult};
 use crate::out;
 
-pub(crate) fn run() -> CliResult {
+pub(crate) fn run(args: &ManArgs) -> CliResult {
+    if let Some(folder) = &args.out {
+        return write_all(folder);
+    }
     let mut page = Vec::new();
     page_of(&mut page).map_err(|error| CliError::failed(format!("could not make the manual page: {error}")))?;
     out::print(&String::from_utf8_lossy(&page));
+    Ok(CliExitCode::Done)
+}
+
+/// Writes `updraft.1`, `updraft-run.1` and so on, as packages ship them.
+fn write_all(folder: &Path) -> CliResult {
+    std::fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(CliArgs::command(), folder))
+        .map_err(|error| CliError::file("write manual pages to", folder, &error))?;
     Ok(CliExitCode::Done)
 }
 

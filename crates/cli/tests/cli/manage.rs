@@ -218,4 +218,15 @@ fn the_manual_page_has_every_command_and_its_options() {
         assert!(page.contains(&format!(".SH \"UPDRAFT {}\"", name.to_uppercase())), "{name}");
     }
     assert!(page.contains(".TH updraft 1") && page.contains("\\-\\-max\\-turns") && !page.contains("UPDRAFT BENCH"));
+
+    let folder = tempfile::tempdir().unwrap();
+    world.updraft(&["man", "--out", folder.path().join("man1").to_str().unwrap()]).code(0);
+    let page_of = |name: &str| std::fs::read_to_string(folder.path().join("man1").join(format!("{name}.1"))).unwrap();
+    for name in names.iter().filter(|name| !name.is_empty() && **name != "help") {
+        assert!(page_of(&format!("updraft-{name}")).contains(".SH SYNOPSIS"), "{name}");
+    }
+    assert!(
+        page_of("updraft").contains("updraft\\-run(1)") && page_of("updraft-serve-user-add").contains("\\-\\-role")
+    );
+    assert!(!folder.path().join("man1/updraft-bench.1").exists());
 }

@@ -1,0 +1,61 @@
+"""The wheel, by pip and by pipx."""
+
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+from world import ROOT, Skip, state, version
+
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+
+
+def test_pip_installs_the_wheel_and_removes_all_of_it(world):
+    folder = world.folder / "environment"
+    venv.create(folder, with_pip=False, symlinks=True)
+    before = state(folder, times=False)
+    python = folder / "bin/python"
+    world.run(*PIP, "--python", python, "install", "--no-index", "--no-compile", world.package("*.whl"))
+    assert world.run(folder / "bin/updraft", "--version").strip() == version()
+    assert world.run(python, "-B", "-m", "updraft", "--version").strip() == version()
+    assert world.run(python, "-B", "-m", "updraft", "no-such-command", code=2)
+    assert (folder / "share/man/man1/updraft-run.1").is_file()
+    about = world.run(*PIP, "--python", python, "show", "--files", "updraft")
+    assert f"Version: {version().split()[1]}" in about and "../../../bin/updraft" in about, about
+    world.run(*PIP, "--python", python, "uninstall", "--yes", "updraft")
+    left = {path for path in state(folder, times=False).keys() - before.keys()}
+    assert all(path.startswith("share") and (folder / path).is_dir() for path in left), left
+
+
+def test_a_wheel_for_another_machine_is_refused(world):
+    wheel = world.package("*.whl")
+    other = world.folder / wheel.name.replace("x86_64", "s390x").replace("aarch64", "s390x")
+    os.link(wheel, other) if os.stat(wheel).st_dev == os.stat(world.folder).st_dev else other.write_bytes(wheel.read_bytes())
+    said = world.run(*PIP, "install", "--dry-run", "--no-index", "--target", world.folder / "t", other, code=1)
+    assert "not a supported wheel on this platform" in said, said
+
+
+def test_pipx_installs_and_runs_the_wheel(world):
+    environment = [sys.executable, ROOT / "tests/judges/environment.py", ROOT / "tests/packages/requirements.txt"]
+    found = subprocess.run(environment, stdout=subprocess.PIPE, text=True)
+    if found.returncode:
+        raise Skip("could not install tests/packages/requirements.txt from PyPI")
+    pipx = [Path(found.stdout.strip()), "-m", "pipx"]
+    # pipx keeps its own pip; without a network it is not brought up to date.
+    places = {
+        "PIPX_HOME": world.folder / "pipx",
+        "PIPX_BIN_DIR": world.folder / "bin",
+        "PIPX_MAN_DIR": world.folder / "man",
+        "PIP_NO_INDEX": "1",
+        "USE_EMOJI": "0",
+    }
+    wheel = world.package("*.whl")
+    ran = world.run(*pipx, "run", "--spec", wheel, "updraft", "--version", **places)
+    assert version() in ran, ran
+    world.run(*pipx, "install", wheel, **places)
+    assert world.run(world.folder / "bin/updraft", "--version").strip() == version()
+    assert (world.folder / "man/man1/updraft.1").exists()
+    world.run(*pipx, "uninstall", "updraft", **places)
+    left = [path for path in (world.folder / "bin").glob("*")] + list((world.folder / "man").rglob("*.1"))
+    assert left == [], left

@@ -1,0 +1,85 @@
+"""systemd's own opinion of our units, and the release workflow's use of what is tested here."""
+
+import os
+import re
+import shutil
+import tempfile
+
+from world import ROOT, Skip
+
+
+def units(world):
+    """A root folder with the units and a program at the place they name."""
+    if not shutil.which("systemd-analyze"):
+        raise Skip("no systemd-analyze")
+    place = world.folder / "units"
+    place.mkdir()
+    for unit in (ROOT / "deploy/systemd/system/updraft.service", ROOT / "deploy/systemd/user/updraft@.service"):
+        text = unit.read_text()
+        assert text.count("/usr/bin/updraft ") == 1
+        (place / unit.name).write_text(text.replace("/usr/bin/updraft ", f"{world.binary} "))
+    return place
+
+
+def test_systemd_accepts_the_units(world):
+    place = units(world)
+    said = world.run("systemd-analyze", "verify", "--recursive-errors=no", "--man=no", place / "updraft.service")
+    assert "updraft" not in said, said
+    (place / "updraft@.service").rename(place / "updraft@tmp.service")
+    said = world.run(
+        "systemd-analyze", "--user", "verify", "--recursive-errors=no", "--man=no", place / "updraft@tmp.service",
+        XDG_RUNTIME_DIR=world.folder,
+    )
+    assert "updraft" not in said, said
+
+
+def test_the_system_unit_is_hardened(world):
+    said = world.run("systemd-analyze", "security", "--offline=true", "--no-pager", units(world) / "updraft.service")
+    [level] = re.findall(r"Overall exposure level for updraft.service: ([0-9.]+)", said)
+    assert float(level) < 4, said
+
+
+# What systemd does for the unit, as far as mounts, users and capabilities go.
+CONFINE = """set -e
+mount --make-rprivate /
+mount --bind {state} {state}
+mount -o remount,bind,ro /
+mount -t tmpfs -o mode=000,ro tmpfs /home
+mount -t tmpfs -o mode=000,ro tmpfs /root
+cd {state}/workspace
+exec setpriv --reuid 61234 --regid 61234 --clear-groups --bounding-set -all --inh-caps -all --no-new-privs \\
+    env -i PATH=/usr/bin:/bin UPDRAFT_HOME={state}/home {state}/updraft sandbox exec --level full -- uname -n
+"""
+
+
+def test_commands_are_fully_confined_within_the_hardened_service(world):
+    if os.geteuid() != 0 or not (shutil.which("unshare") and shutil.which("setpriv")):
+        raise Skip("mounts can be made only as root, with unshare and setpriv")
+    if "level     full" not in world.run(world.binary, "sandbox", "probe"):
+        raise Skip("no full sandbox on this machine")
+    settings = {line.split("=")[0] for line in (ROOT / "deploy/systemd/system/updraft.service").read_text().splitlines()}
+    assert {"ProtectSystem", "ProtectHome", "NoNewPrivileges", "CapabilityBoundingSet"} <= settings
+    breaking = {"ProtectProc", "ProcSubset", "ProtectKernelTunables", "ProtectKernelLogs", "ProtectHostname", "RestrictNamespaces"}
+    assert not breaking & settings, breaking & settings
+    # Not below the temporary folder of the tests, which only its owner may enter.
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as state:
+        shutil.copy(world.binary, state)
+        for folder in ("", "home", "workspace"):
+            os.makedirs(f"{state}/{folder}", exist_ok=True)
+            os.chown(f"{state}/{folder}", 61234, 61234)
+        said = world.run("unshare", "--mount", "sh", "-c", CONFINE.format(state=state))
+        assert said.strip() == "sandbox", said
+
+
+def test_the_workflow_packages_as_the_tests_do(world):
+    text = (ROOT / ".github/workflows/release.yml").read_text()
+    for line in (
+        "cargo build --locked --profile dist -p updraft",
+        "cargo xtask package all --binary target/dist/updraft --out packages",
+        "python3 tests/packages/run.py target/dist/updraft target/debug/xtask",
+    ):
+        assert f"run: {line}\n" in text, line
+    patterns = re.findall(r"^ +packages/(\*\.\S+)$", text, re.M)
+    made = [path for path in world.packages.iterdir() if path.suffix != ".sha256" and path.name != "SHA256SUMS"]
+    attested = [path for path in made if any(path.match(pattern) for pattern in patterns)]
+    assert attested == made, f"no provenance for {set(made) - set(attested)}"
